@@ -1,0 +1,23 @@
+//! Hansa, a grid emulator: sites, a router and users exchange messages in deterministic virtual time.
+//!
+//! The modules in reading order, lowest first; each may use only those above it. Only [`edge`]
+//! touches the world: sockets, files, processes, the terminal and the wall clock.
+
+pub mod math;
+pub mod random;
+pub mod time;
+
+pub mod grid;
+pub mod kernel;
+pub mod protocol;
+
+pub mod roles;
+pub mod systems;
+pub mod workload;
+
+pub mod catalog;
+pub mod report;
+pub mod topology;
+
+#[cfg(feature = "edge")]
+pub mod edge;

@@ -1,0 +1,27 @@
+//! The records of the run's log: what happened, as the actor that it happened to tells it.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::grid::{Job, JobId, NodeSet, TaskId};
+use crate::kernel::ActorId;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Record {
+    /// The router took in a job of a user.
+    Arrived { job: Arc<Job>, user: ActorId },
+    /// The router turned a job away: one of its tasks fits no site.
+    Refused { job: Arc<Job>, user: ActorId, task: u32 },
+    /// The router gave a task to a site.
+    Assigned { task: TaskId, site: ActorId },
+    /// A site started a task on these cores.
+    Started { task: TaskId, cores: NodeSet },
+    /// A site saw a task end.
+    Finished { task: TaskId },
+    /// The router saw the last task of a job end; `value` is what its user got for it, if it has a value curve.
+    Completed { job: JobId, value: Option<f64> },
+    /// The router gave a job up after its final deadline.
+    Removed { job: JobId },
+}

@@ -1,0 +1,220 @@
+//! Virtual time: whole microseconds since the start of a run, and the stamps that order all that happens.
+
+use std::fmt;
+use std::ops::{Add, Sub};
+
+use serde::{Deserialize, Serialize};
+
+/// A length of virtual time in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Span(u64);
+
+/// A point of virtual time: microseconds since the start of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Time(u64);
+
+/// A moment: a time, and a step within it, so that cause is strictly before effect even where a link has no latency.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Stamp {
+    pub time: Time,
+    pub step: u32,
+}
+
+impl Span {
+    pub const ZERO: Span = Span(0);
+    pub const MAX: Span = Span(u64::MAX);
+
+    pub const fn from_micros(micros: u64) -> Span {
+        Span(micros)
+    }
+
+    pub const fn from_millis(millis: u64) -> Span {
+        Span(millis * 1_000)
+    }
+
+    pub const fn from_secs(secs: u64) -> Span {
+        Span(secs * 1_000_000)
+    }
+
+    pub const fn from_minutes(minutes: u64) -> Span {
+        Span(minutes * 60_000_000)
+    }
+
+    pub const fn micros(self) -> u64 {
+        self.0
+    }
+
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    pub const fn saturating_add(self, other: Span) -> Span {
+        Span(self.0.saturating_add(other.0))
+    }
+
+    /// Seconds as data files want them: exact, with only the decimals that are needed.
+    pub fn seconds(self) -> Seconds {
+        Seconds(self.0)
+    }
+}
+
+impl Time {
+    pub const ZERO: Time = Time(0);
+    /// Later than everything that happens.
+    pub const NEVER: Time = Time(u64::MAX);
+
+    pub const fn from_micros(micros: u64) -> Time {
+        Time(micros)
+    }
+
+    pub const fn micros(self) -> u64 {
+        self.0
+    }
+
+    /// How long ago `earlier` was; zero if it lies ahead.
+    pub const fn since(self, earlier: Time) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+
+    /// Seconds since the start as data files want them: exact, with only the decimals that are needed.
+    pub fn seconds(self) -> Seconds {
+        Seconds(self.0)
+    }
+}
+
+impl Add<Span> for Time {
+    type Output = Time;
+
+    /// Saturates at [`Time::NEVER`]: a span that a hostile peer made up must not wrap round to the past.
+    fn add(self, span: Span) -> Time {
+        Time(self.0.saturating_add(span.0))
+    }
+}
+
+impl Add for Span {
+    type Output = Span;
+
+    fn add(self, other: Span) -> Span {
+        self.saturating_add(other)
+    }
+}
+
+impl Sub for Time {
+    type Output = Span;
+
+    fn sub(self, earlier: Time) -> Span {
+        Span(self.0.checked_sub(earlier.0).expect("a span runs from the earlier to the later time"))
+    }
+}
+
+impl Stamp {
+    pub const ZERO: Stamp = Stamp { time: Time::ZERO, step: 0 };
+    /// Later than everything that happens.
+    pub const NEVER: Stamp = Stamp { time: Time::NEVER, step: u32::MAX };
+
+    /// The first stamp of a time.
+    pub const fn at(time: Time) -> Stamp {
+        Stamp { time, step: 0 }
+    }
+
+    /// When something sent now arrives over a link of this latency: after it, or at the next step if it has none.
+    pub const fn after(self, latency: Span) -> Stamp {
+        if latency.is_zero() {
+            // Only a run that never ends gets near the last step; saturating keeps NEVER after itself.
+            return Stamp { time: self.time, step: self.step.saturating_add(1) };
+        }
+        let time = Time(self.time.0.saturating_add(latency.0));
+        if time.0 == u64::MAX { Stamp::NEVER } else { Stamp { time, step: 0 } }
+    }
+
+    pub const fn is_never(self) -> bool {
+        self.time.0 == u64::MAX
+    }
+}
+
+impl fmt::Display for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_never() {
+            return f.write_str("never");
+        }
+        write!(f, "{}", self.time)?;
+        if self.step > 0 { write!(f, " step {}", self.step) } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Time::NEVER {
+            return f.write_str("never");
+        }
+        let secs = self.0 / 1_000_000;
+        let (days, hours, minutes) = (secs / 86_400, secs / 3_600 % 24, secs / 60 % 60);
+        if days > 0 {
+            write!(f, "{days}d ")?;
+        }
+        write!(f, "{hours:02}:{minutes:02}:{:02}", secs % 60)?;
+        write_fraction(f, self.0 % 1_000_000)
+    }
+}
+
+/// A human reading: `5 ms`, `90 s`, `2 h`; always exact, and always readable back from a topology file.
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(u64, &str); 6] = [
+            (86_400_000_000, "d"),
+            (3_600_000_000, "h"),
+            (60_000_000, "min"),
+            (1_000_000, "s"),
+            (1_000, "ms"),
+            (1, "us"),
+        ];
+        if self.0 == 0 {
+            return f.write_str("0 s");
+        }
+        let (size, unit) =
+            UNITS.into_iter().find(|(size, _)| self.0.is_multiple_of(*size)).expect("the last unit divides all");
+        write!(f, "{} {unit}", self.0 / size)
+    }
+}
+
+/// Displays microseconds as decimal seconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Seconds(u64);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0 / 1_000_000)?;
+        write_fraction(f, self.0 % 1_000_000)
+    }
+}
+
+fn write_fraction(f: &mut fmt::Formatter<'_>, micros: u64) -> fmt::Result {
+    if micros == 0 {
+        return Ok(());
+    }
+    let digits = format!("{micros:06}");
+    write!(f, ".{}", digits.trim_end_matches('0'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latency_decides_between_the_next_step_and_a_later_time() {
+        let now = Stamp { time: Time::from_micros(7), step: 3 };
+        assert_eq!(now.after(Span::ZERO), Stamp { time: Time::from_micros(7), step: 4 });
+        assert_eq!(now.after(Span::from_micros(2)), Stamp::at(Time::from_micros(9)));
+        assert_eq!(Stamp::NEVER.after(Span::ZERO), Stamp::NEVER);
+        assert_eq!(now.after(Span::MAX), Stamp::NEVER);
+    }
+
+    #[test]
+    fn times_and_spans_read_well() {
+        assert_eq!(Span::from_millis(5).to_string(), "5 ms");
+        assert_eq!(Span::from_minutes(120).to_string(), "2 h");
+        assert_eq!(Time::from_micros(90_061_500_000).to_string(), "1d 01:01:01.5");
+        assert_eq!(Time::from_micros(1_250_000).seconds().to_string(), "1.25");
+        assert_eq!(Stamp::NEVER.to_string(), "never");
+    }
+}
