@@ -1,0 +1,48 @@
+//! What stops a run because somebody broke the rules of the kernel.
+
+use super::ActorId;
+use crate::time::Stamp;
+
+/// An actor or a peer that does what it promised not to do. Nothing is silently reordered: the run stops.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Breach {
+    /// An actor acted sooner than the contract of the message that it answers allows.
+    Promise { actor: ActorId, cause: &'static str, promised: Stamp, did: &'static str, at: Stamp },
+    /// Virtual time has stopped: actors go on answering each other within one instant.
+    Livelock { actor: ActorId, stamp: Stamp, cause: &'static str },
+    /// A leaf sent a message that leaves it sooner than it had promised.
+    Early { leaf: usize, from: ActorId, message: &'static str, promised: Stamp, arrival: Stamp },
+    /// A leaf said that it may send sooner than it had promised.
+    Floor { leaf: usize, promised: Stamp, floor: Stamp },
+    /// A leaf sent something that no honest leaf sends.
+    Protocol { leaf: usize, what: &'static str },
+}
+
+impl Breach {
+    /// The breach in words; `actor` and `leaf` give the names.
+    pub fn describe(&self, actor: &dyn Fn(ActorId) -> String, leaf: &dyn Fn(usize) -> String) -> String {
+        match self {
+            Breach::Promise { actor: who, cause, promised, did, at } => format!(
+                "{} broke its promise: because of {cause} it did {did} at [{at}], but the contract of {cause} says not before [{promised}]",
+                actor(*who)
+            ),
+            Breach::Livelock { actor: who, stamp, cause } => format!(
+                "virtual time stands still at {}: {} has just been handed {cause} in step {} of that instant; \
+                 actors that answer each other over links without latency never let it go on",
+                stamp.time,
+                actor(*who),
+                stamp.step
+            ),
+            Breach::Early { leaf: who, from, message, promised, arrival } => format!(
+                "{} broke its promise: it sent {message} from {} to arrive at [{arrival}], but had promised nothing before [{promised}]",
+                leaf(*who),
+                actor(*from)
+            ),
+            Breach::Floor { leaf: who, promised, floor } => format!(
+                "{} broke its promise: it says that it may send from [{floor}] on, but had promised nothing before [{promised}]",
+                leaf(*who)
+            ),
+            Breach::Protocol { leaf: who, what } => format!("{} does not keep to the protocol: {what}", leaf(*who)),
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! The hub's side of the synchronisation: run ahead as far as the leaves' promises allow, and grant them the same.
+//!
+//! For each leaf the hub keeps a *view* of its floor: what the leaf reported last, lowered by the earliest reaction
+//! to each message that the leaf has not yet taken into account. Whatever a leaf sends leaves it at its view or later,
+//! so the hub may run everything strictly before `min over leaves (view + latency)`, its *safe* bound. In turn nothing
+//! new can reach a leaf before `safe + latency`, which is what the hub grants.
+//!
+//! (Between two leaves without latency a message takes one step and not two, so there the grant is `safe` itself.)
+//!
+//! Latencies are those of a star, so a detour over another leaf is never quicker than the direct way, and the bound
+//! above covers chains of reactions too.
+//!
+//! Cost: O(log leaves) an event and a message; O(leaves) a wait, to see whom to contact.
+
+use std::collections::VecDeque;
+
+use super::min_tree::MinTree;
+use super::place::{BoxedActor, Latencies, Place};
+use super::{ActorId, Breach, Down, Entry, Envelope, Message, Up};
+use crate::time::{Span, Stamp};
+
+pub struct Hub<M, R> {
+    place: Place<M, R>,
+    /// For each actor the leaf where it lives; `None` if it lives here.
+    homes: Vec<Option<usize>>,
+    leaves: Vec<Peer<M>>,
+    /// For each leaf the earliest stamp at which something from it could still arrive here.
+    reach: MinTree,
+    /// The number of the last message of each actor that came from a leaf.
+    last_numbers: Vec<u64>,
+    logs: Vec<Vec<Entry<R>>>,
+    finishing: bool,
+}
+
+struct Peer<M> {
+    /// The smallest latency of the actors that live there.
+    latency: Span,
+    reported: Stamp,
+    /// The earliest reaction to each frame that it has not answered, by the frame's number.
+    unheard: VecDeque<(u64, Stamp)>,
+    /// The earliest reaction to the mail that waits to be sent.
+    unsent: Stamp,
+    mail: Vec<Envelope<M>>,
+    granted: Stamp,
+    sent: u64,
+    heard: u64,
+    finished: bool,
+    last_down: Option<(&'static str, Stamp)>,
+    last_up: Option<(&'static str, Stamp)>,
+    messages_down: u64,
+    messages_up: u64,
+}
+
+/// What the hub knows of one leaf, for a report of who waits for whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Nothing leaves it before this.
+    pub floor: Stamp,
+    pub granted: Stamp,
+    /// Frames sent to it that it has not answered, though an answer is due.
+    pub unanswered: usize,
+    /// The last message to it and its arrival.
+    pub last_down: Option<(&'static str, Stamp)>,
+    /// The last message from it and its arrival.
+    pub last_up: Option<(&'static str, Stamp)>,
+    /// Whether the hub can go no further because of it.
+    pub blocks: bool,
+    pub finished: bool,
+    pub messages_down: u64,
+    pub messages_up: u64,
+}
+
+impl<M: Message, R> Hub<M, R> {
+    /// A hub where `actors` live, with the rest of the run's actors dealt out to `leaves`.
+    pub fn new(actors: Vec<(ActorId, BoxedActor<M, R>)>, leaves: &[Vec<ActorId>], latencies: Latencies) -> Hub<M, R> {
+        let mut homes = vec![None; latencies.len()];
+        let mut peers = Vec::new();
+        let mut reach = MinTree::new(leaves.len());
+        for (leaf, ids) in leaves.iter().enumerate() {
+            let latency = ids.iter().map(|id| latencies[id.index()]).min().expect("a leaf plays at least one actor");
+            ids.iter().for_each(|id| homes[id.index()] = Some(leaf));
+            reach.set(leaf, Stamp::ZERO.after(latency));
+            peers.push(Peer::new(latency));
+        }
+        Hub {
+            last_numbers: vec![0; latencies.len()],
+            place: Place::new(actors, latencies),
+            homes,
+            logs: peers.iter().map(|_| Vec::new()).collect(),
+            leaves: peers,
+            reach,
+            finishing: false,
+        }
+    }
+
+    /// The last stamp that ran at the hub.
+    pub fn now(&self) -> Stamp {
+        self.place.now()
+    }
+
+    pub fn events(&self) -> u64 {
+        self.place.events()
+    }
+
+    /// Everything strictly before this may be run here.
+    pub fn safe(&self) -> Stamp {
+        self.reach.min()
+    }
+
+    /// Runs up to `batches` batches that no leaf can interfere with any more; says whether there were that many.
+    pub fn advance(&mut self, batches: usize) -> Result<bool, Breach> {
+        for _ in 0..batches {
+            match self.place.next() {
+                Some(next) if next < self.safe() => self.place.step()?,
+                _ => return Ok(false),
+            }
+            for envelope in std::mem::take(&mut self.place.leaving) {
+                self.post(envelope);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Takes in a frame of a leaf.
+    pub fn receive(&mut self, leaf: usize, up: Up<M, R>) -> Result<(), Breach> {
+        let promised = self.leaves[leaf].hear(leaf, up.heard)?;
+        if up.floor < promised {
+            return Err(Breach::Floor { leaf, promised, floor: up.floor });
+        }
+        for envelope in up.mail {
+            self.check(leaf, &envelope, promised)?;
+            self.last_numbers[envelope.from.index()] = envelope.number;
+            let peer = &mut self.leaves[leaf];
+            peer.last_up = Some((envelope.message.name(), envelope.arrival));
+            peer.messages_up += 1;
+            if self.place.lives_here(envelope.to) { self.place.accept(envelope) } else { self.post(envelope) }
+        }
+        self.check_log(leaf, &up.log)?;
+        self.logs[leaf].extend(up.log);
+        self.leaves[leaf].reported = up.floor;
+        self.leaves[leaf].finished |= up.finished;
+        self.update(leaf);
+        Ok(())
+    }
+
+    /// The frames to send before waiting: to each leaf that has mail, or that could go on if it were told so.
+    pub fn flush(&mut self, send: &mut dyn FnMut(usize, Down<M>)) {
+        let safe = self.safe();
+        let next = self.place.next().unwrap_or(Stamp::NEVER);
+        if safe.min(next).is_never() {
+            self.finishing = true;
+        }
+        for (leaf, peer) in self.leaves.iter_mut().enumerate() {
+            let from_leaves = if peer.latency.is_zero() { safe } else { safe.after(peer.latency) };
+            let grant = from_leaves.min(next.after(peer.latency)).max(peer.granted);
+            let ending = self.finishing && !peer.granted.is_never();
+            let view = peer.view();
+            if !peer.mail.is_empty() || ending || (peer.granted <= view && view < grant) {
+                send(leaf, peer.frame(grant, self.finishing));
+            }
+        }
+    }
+
+    /// Whether nothing is left to do anywhere, and every leaf has said its last word.
+    pub fn finished(&self) -> bool {
+        self.finishing && self.leaves.iter().all(|peer| peer.finished)
+    }
+
+    /// Takes the records that have come up at the hub since the last call.
+    pub fn take_log(&mut self) -> Vec<Entry<R>> {
+        self.place.take_log()
+    }
+
+    /// Takes the leaves' records: of each leaf those that it has sent so far.
+    pub fn take_leaf_logs(&mut self) -> Vec<Vec<Entry<R>>> {
+        self.logs.iter_mut().map(std::mem::take).collect()
+    }
+
+    pub fn standings(&self) -> Vec<Standing> {
+        let safe = self.safe();
+        let standing = |peer: &Peer<M>| {
+            let floor = peer.view();
+            Standing {
+                floor,
+                granted: peer.granted,
+                unanswered: peer.unheard.len(),
+                last_down: peer.last_down,
+                last_up: peer.last_up,
+                blocks: !floor.is_never() && floor.after(peer.latency) == safe,
+                finished: peer.finished,
+                messages_down: peer.messages_down,
+                messages_up: peer.messages_up,
+            }
+        };
+        self.leaves.iter().map(standing).collect()
+    }
+
+    /// Whether this leaf is one of those that the hub waits for.
+    pub fn blocks(&self, leaf: usize) -> bool {
+        let floor = self.leaves[leaf].view();
+        if self.finishing { !self.leaves[leaf].finished } else { floor.after(self.leaves[leaf].latency) == self.safe() }
+    }
+
+    /// Puts a message into the mail of the leaf where its receiver lives.
+    fn post(&mut self, envelope: Envelope<M>) {
+        let leaf = self.homes[envelope.to.index()].expect("whoever does not live here lives at a leaf");
+        let peer = &mut self.leaves[leaf];
+        let reaction = envelope.message.reaction().earliest(envelope.arrival);
+        peer.unsent = peer.unsent.min(reaction);
+        peer.last_down = Some((envelope.message.name(), envelope.arrival));
+        peer.messages_down += 1;
+        peer.mail.push(envelope);
+        if !reaction.is_never() {
+            self.update(leaf);
+        }
+    }
+
+    fn update(&mut self, leaf: usize) {
+        let peer = &self.leaves[leaf];
+        self.reach.set(leaf, peer.view().after(peer.latency));
+    }
+
+    /// Refuses what no honest leaf sends, before it can do harm.
+    fn check(&self, leaf: usize, envelope: &Envelope<M>, promised: Stamp) -> Result<(), Breach> {
+        let wrong = |what| Err(Breach::Protocol { leaf, what });
+        let known = |id: ActorId| id.index() < self.homes.len();
+        if !known(envelope.from) || !known(envelope.to) {
+            return wrong("a message names an actor that does not exist");
+        }
+        if self.homes[envelope.from.index()] != Some(leaf) {
+            return wrong("a message from an actor that lives elsewhere");
+        }
+        if self.homes[envelope.to.index()] == Some(leaf) {
+            return wrong("a message that should have stayed at the leaf");
+        }
+        if envelope.number <= self.last_numbers[envelope.from.index()] {
+            return wrong("an actor's messages are out of order");
+        }
+        let earliest = promised.after(self.place.latency(envelope.from, envelope.to));
+        if envelope.arrival < earliest {
+            let (from, message, arrival) = (envelope.from, envelope.message.name(), envelope.arrival);
+            return Err(Breach::Early { leaf, from, message, promised, arrival });
+        }
+        if envelope.arrival.is_never() {
+            return wrong("a message that arrives after the end of time");
+        }
+        Ok(())
+    }
+
+    fn check_log(&self, leaf: usize, log: &[Entry<R>]) -> Result<(), Breach> {
+        let mut last = self.logs[leaf].last().map(|entry| (entry.stamp, entry.actor));
+        for entry in log {
+            if self.homes.get(entry.actor.index()) != Some(&Some(leaf)) {
+                return Err(Breach::Protocol { leaf, what: "a record of an actor that lives elsewhere" });
+            }
+            let key = (entry.stamp, entry.actor);
+            if last.is_some_and(|last| last > key) {
+                return Err(Breach::Protocol { leaf, what: "its records are out of order" });
+            }
+            last = Some(key);
+        }
+        Ok(())
+    }
+}
+
+impl<M> Peer<M> {
+    fn new(latency: Span) -> Peer<M> {
+        Peer {
+            latency,
+            reported: Stamp::ZERO,
+            unheard: VecDeque::new(),
+            unsent: Stamp::NEVER,
+            mail: Vec::new(),
+            granted: Stamp::ZERO,
+            sent: 0,
+            heard: 0,
+            finished: false,
+            last_down: None,
+            last_up: None,
+            messages_down: 0,
+            messages_up: 0,
+        }
+    }
+
+    /// The earliest stamp at which anything could still leave this leaf, as far as the hub knows.
+    fn view(&self) -> Stamp {
+        let unheard = self.unheard.iter().map(|(_, reaction)| *reaction).min().unwrap_or(Stamp::NEVER);
+        self.reported.min(self.unsent).min(unheard)
+    }
+
+    /// Notes which frames the leaf has taken into account; gives what it had promised, knowing those.
+    fn hear(&mut self, leaf: usize, heard: u64) -> Result<Stamp, Breach> {
+        if heard < self.heard || heard > self.sent {
+            return Err(Breach::Protocol { leaf, what: "it answers a frame that was never sent" });
+        }
+        self.heard = heard;
+        let mut promised = self.reported;
+        while let Some((_, reaction)) = self.unheard.pop_front_if(|(frame, _)| *frame <= heard) {
+            promised = promised.min(reaction);
+        }
+        Ok(promised)
+    }
+
+    fn frame(&mut self, grant: Stamp, finish: bool) -> Down<M> {
+        self.sent += 1;
+        self.granted = grant;
+        let reaction = std::mem::replace(&mut self.unsent, Stamp::NEVER);
+        if !reaction.is_never() {
+            self.unheard.push_back((self.sent, reaction));
+        }
+        Down { grant, finish, mail: std::mem::take(&mut self.mail) }
+    }
+}

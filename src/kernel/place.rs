@@ -1,0 +1,283 @@
+//! A place runs some of a run's actors: all of them inline, the router's at the hub, a site's or a user's at a leaf.
+//!
+//! The order of all that happens is `(stamp, receiver, sender, sender's number)`: nothing in it depends on where an
+//! actor lives or when a frame came in. Effects are strictly later than their causes, so what falls due for two
+//! actors at one stamp is independent, and a place may run its part of a stamp without knowing the others'.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::actor::Action;
+use super::{Actor, ActorId, Breach, Cause, Entry, Event, Message, Outbox};
+use crate::time::{Span, Stamp};
+
+pub type BoxedActor<M, R> = Box<dyn Actor<M, R> + Send>;
+
+/// Steps that one instant may take. An exchange without latency that goes on for longer never ends.
+pub const STEPS_MAX: u32 = 1_000_000;
+
+/// A message on its way, with all that decides its place in the order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Envelope<M> {
+    pub arrival: Stamp,
+    pub from: ActorId,
+    pub to: ActorId,
+    pub number: u64,
+    pub message: M,
+}
+
+/// Each actor's latency to the hub, by its number. Between two actors both latencies add up.
+pub type Latencies = Arc<[Span]>;
+
+pub struct Place<M, R> {
+    residents: Vec<Option<Resident<M, R>>>,
+    latencies: Latencies,
+    queue: BinaryHeap<Reverse<Pending<M>>>,
+    floors: Floors,
+    /// Messages for actors that live elsewhere, in the order in which they were sent.
+    pub(super) leaving: Vec<Envelope<M>>,
+    /// Records in log order.
+    pub(super) log: Vec<Entry<R>>,
+    outbox: Outbox<M, R>,
+    batch: Vec<Event<M>>,
+    events: u64,
+    now: Stamp,
+}
+
+struct Resident<M, R> {
+    actor: BoxedActor<M, R>,
+    next_number: u64,
+}
+
+struct Pending<M> {
+    stamp: Stamp,
+    to: ActorId,
+    from: ActorId,
+    number: u64,
+    quiet: bool,
+    cause: Cause<M>,
+}
+
+/// The earliest stamps at which what is pending could make somebody send. Kept only where somebody asks.
+#[derive(Default)]
+struct Floors {
+    kept: bool,
+    /// (floor, when the pending event runs); an entry is stale once its event has run.
+    heap: BinaryHeap<Reverse<(Stamp, Stamp)>>,
+}
+
+impl<M: Message, R> Place<M, R> {
+    /// A place where these actors live, out of as many as there are latencies. Each begins with [`Cause::Start`].
+    pub fn new(actors: Vec<(ActorId, BoxedActor<M, R>)>, latencies: Latencies) -> Place<M, R> {
+        Place::with_floors(actors, latencies, false)
+    }
+
+    pub(super) fn with_floors(
+        actors: Vec<(ActorId, BoxedActor<M, R>)>,
+        latencies: Latencies,
+        kept: bool,
+    ) -> Place<M, R> {
+        let mut place = Place {
+            residents: latencies.iter().map(|_| None).collect(),
+            latencies,
+            queue: BinaryHeap::new(),
+            floors: Floors { kept, heap: BinaryHeap::new() },
+            leaving: Vec::new(),
+            log: Vec::new(),
+            outbox: Outbox::new(),
+            batch: Vec::new(),
+            events: 0,
+            now: Stamp::ZERO,
+        };
+        for (id, actor) in actors {
+            place.residents[id.index()] = Some(Resident { actor, next_number: 1 });
+            place.push(Pending { stamp: Stamp::ZERO, to: id, from: id, number: 0, quiet: false, cause: Cause::Start });
+        }
+        place
+    }
+
+    /// When the next thing happens here, if anything is pending.
+    pub fn next(&self) -> Option<Stamp> {
+        self.queue.peek().map(|Reverse(pending)| pending.stamp)
+    }
+
+    /// The stamp of the last batch that ran.
+    pub fn now(&self) -> Stamp {
+        self.now
+    }
+
+    /// How many events have been handled here.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Takes the records that have come up since the last call, in log order.
+    pub fn take_log(&mut self) -> Vec<Entry<R>> {
+        std::mem::take(&mut self.log)
+    }
+
+    /// Hands every record that has come up to `sink`, in log order, and keeps the memory for the next ones.
+    pub fn drain_log(&mut self, sink: &mut dyn FnMut(Entry<R>)) {
+        self.log.drain(..).for_each(sink);
+    }
+
+    /// Runs up to `batches` batches, all strictly before `bound`; says whether there were that many.
+    pub fn run_before(&mut self, bound: Stamp, batches: usize) -> Result<bool, Breach> {
+        for _ in 0..batches {
+            match self.next() {
+                Some(next) if next < bound => self.step()?,
+                _ => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    pub(super) fn lives_here(&self, id: ActorId) -> bool {
+        self.residents.get(id.index()).is_some_and(Option::is_some)
+    }
+
+    pub(super) fn latency(&self, from: ActorId, to: ActorId) -> Span {
+        self.latencies[from.index()] + self.latencies[to.index()]
+    }
+
+    /// Takes in a message from elsewhere; the receiver lives here.
+    pub(super) fn accept(&mut self, envelope: Envelope<M>) {
+        let Envelope { arrival, from, to, number, message } = envelope;
+        self.push(Pending { stamp: arrival, to, from, number, quiet: false, cause: Cause::Message(message) });
+    }
+
+    /// The earliest stamp at which anybody here could send anything because of what is pending, given that
+    /// everything before `done` has run.
+    pub(super) fn floor(&mut self, done: Stamp) -> Stamp {
+        while let Some(Reverse((floor, runs))) = self.floors.heap.peek() {
+            if *runs >= done {
+                return *floor;
+            }
+            self.floors.heap.pop();
+        }
+        Stamp::NEVER
+    }
+
+    /// Runs the next batch: all that falls due for one actor at one stamp.
+    pub(super) fn step(&mut self) -> Result<(), Breach> {
+        let Some(Reverse(first)) = self.queue.pop() else { return Ok(()) };
+        let (now, to) = (first.stamp, first.to);
+        if now.step > STEPS_MAX {
+            return Err(Breach::Livelock { actor: to, stamp: now, cause: first.name() });
+        }
+
+        let mut earliest = first.floor();
+        let cause = first.name();
+        self.batch.push(Event { from: first.from, cause: first.cause });
+        while let Some(Reverse(next)) = self.queue.peek()
+            && next.stamp == now
+            && next.to == to
+        {
+            let Some(Reverse(next)) = self.queue.pop() else { break };
+            earliest = earliest.min(next.floor());
+            self.batch.push(Event { from: next.from, cause: next.cause });
+        }
+
+        self.now = now;
+        self.events += self.batch.len() as u64;
+        let resident = self.residents[to.index()].as_mut().expect("only actors that live here have anything pending");
+        self.outbox.begin(now);
+        resident.actor.handle(now, &mut self.batch, &mut self.outbox);
+        self.batch.clear();
+        self.log.extend(self.outbox.records.drain(..).map(|record| Entry { stamp: now, actor: to, record }));
+        self.carry_out(to, earliest, cause)
+    }
+
+    /// Numbers and delivers what `actor` asked for, none of which may come to pass before `earliest`.
+    fn carry_out(&mut self, actor: ActorId, earliest: Stamp, cause: &'static str) -> Result<(), Breach> {
+        let mut actions = std::mem::take(&mut self.outbox.actions);
+        for action in actions.drain(..) {
+            let number = self.number(actor);
+            match action {
+                Action::Send { to, sent, message } => {
+                    if sent < earliest {
+                        let did = message.name();
+                        return Err(Breach::Promise { actor, cause, promised: earliest, did, at: sent });
+                    }
+                    let arrival = sent.after(self.latency(actor, to));
+                    let envelope = Envelope { arrival, from: actor, to, number, message };
+                    if self.lives_here(to) { self.accept(envelope) } else { self.leaving.push(envelope) }
+                }
+                Action::Wake { at, token, quiet } => {
+                    if !quiet && at < earliest {
+                        return Err(Breach::Promise { actor, cause, promised: earliest, did: "a timer", at });
+                    }
+                    self.push(Pending { stamp: at, to: actor, from: actor, number, quiet, cause: Cause::Timer(token) });
+                }
+            }
+        }
+        self.outbox.actions = actions;
+        Ok(())
+    }
+
+    fn number(&mut self, actor: ActorId) -> u64 {
+        let resident = self.residents[actor.index()].as_mut().expect("whoever acts lives here");
+        let number = resident.next_number;
+        resident.next_number += 1;
+        number
+    }
+
+    fn push(&mut self, pending: Pending<M>) {
+        if self.floors.kept {
+            let floor = pending.floor();
+            if !floor.is_never() {
+                self.floors.heap.push(Reverse((floor, pending.stamp)));
+            }
+        }
+        self.queue.push(Reverse(pending));
+    }
+}
+
+impl<M: Message> Pending<M> {
+    /// The earliest stamp at which its receiver could send anything because of it.
+    fn floor(&self) -> Stamp {
+        match &self.cause {
+            Cause::Message(message) => message.reaction().earliest(self.stamp),
+            Cause::Timer(_) if self.quiet => Stamp::NEVER,
+            Cause::Timer(_) | Cause::Start => self.stamp,
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match &self.cause {
+            Cause::Message(message) => message.name(),
+            Cause::Timer(_) if self.quiet => "a quiet timer",
+            Cause::Timer(_) => "a timer",
+            Cause::Start => "the start",
+        }
+    }
+}
+
+impl<M> Pending<M> {
+    fn key(&self) -> (Stamp, ActorId, ActorId, u64) {
+        (self.stamp, self.to, self.from, self.number)
+    }
+}
+
+impl<M> Ord for Pending<M> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl<M> PartialOrd for Pending<M> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<M> PartialEq for Pending<M> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl<M> Eq for Pending<M> {}

@@ -1,0 +1,354 @@
+//! The kernel under hostile conditions: random actors, random latencies (none too), frames delayed at will.
+//! Whatever happens, hub and leaves must give the log of one place that holds everybody.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::random::mix;
+use crate::time::{Span, Stamp, Time};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Word {
+    /// How many more messages it may give rise to, in a chain.
+    life: u8,
+    /// 0: answer at once; 1: never; otherwise: after so many microseconds.
+    patience: u8,
+    content: u64,
+}
+
+impl Message for Word {
+    fn reaction(&self) -> Reaction {
+        match self.patience {
+            0 => Reaction::Now,
+            1 => Reaction::Never,
+            span => Reaction::After(Span::from_micros(span.into())),
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        "Word"
+    }
+}
+
+/// Does something random, but always within its promises; logs everything that it sees.
+struct Gossip {
+    id: ActorId,
+    everybody: u32,
+    life: u8,
+    state: u64,
+}
+
+const QUIET: u64 = 1 << 32;
+
+impl Gossip {
+    fn draw(&mut self, below: u64) -> u64 {
+        self.state = mix(self.state);
+        self.state % below
+    }
+
+    /// Sends one or two words, early or after a timer, but none before `earliest`.
+    fn talk(&mut self, earliest: Time, life: u8, out: &mut Outbox<Word, u64>) {
+        if life == 0 {
+            return;
+        }
+        for _ in 0..=self.draw(2) {
+            let later = earliest + Span::from_micros(self.draw(4) * self.draw(9));
+            if self.draw(3) == 0 {
+                out.wake_at(later, u64::from(life));
+                continue;
+            }
+            let to = ActorId(self.draw(self.everybody.into()) as u32);
+            let word = Word { life: life - 1, patience: self.draw(7) as u8, content: self.state };
+            out.send_at(later, to, word);
+        }
+        if self.draw(3) == 0 {
+            out.wake_quietly_at(earliest + Span::from_micros(self.draw(30)), QUIET);
+        }
+    }
+}
+
+impl Actor<Word, u64> for Gossip {
+    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
+        for event in batch.drain(..) {
+            self.state = mix(self.state ^ mix(now.time.micros()) ^ u64::from(now.step) << 32 ^ u64::from(event.from.0));
+            match event.cause {
+                Cause::Start => self.talk(now.time, self.life, out),
+                Cause::Timer(QUIET) => {}
+                Cause::Timer(life) => self.talk(now.time, life as u8, out),
+                Cause::Message(word) => {
+                    self.state ^= mix(word.content);
+                    match word.reaction() {
+                        Reaction::Now => self.talk(now.time, word.life, out),
+                        Reaction::After(span) => self.talk(now.time + span, word.life, out),
+                        Reaction::Never => out.wake_quietly_at(now.time + Span::from_micros(self.draw(9)), QUIET),
+                    }
+                }
+            }
+            out.log(self.state ^ u64::from(self.id.0));
+        }
+    }
+}
+
+fn gossips(seed: u64, everybody: u32, life: u8) -> Vec<(ActorId, BoxedActor<Word, u64>)> {
+    let gossip = |id| -> BoxedActor<Word, u64> {
+        Box::new(Gossip { id: ActorId(id), everybody, life, state: mix(seed ^ mix(id.into())) })
+    };
+    (0..everybody).map(|id| (ActorId(id), gossip(id))).collect()
+}
+
+fn inline(actors: Vec<(ActorId, BoxedActor<Word, u64>)>, latencies: Latencies) -> Vec<Entry<u64>> {
+    let mut place = Place::new(actors, latencies);
+    assert!(!place.run_before(Stamp::NEVER, 200_000).expect("gossips keep their promises"), "the gossip never ends");
+    place.take_log()
+}
+
+/// A hub and its leaves with a wire between them that delivers frames in order, but whenever chance likes.
+struct Wires {
+    hub: Hub<Word, u64>,
+    leaves: Vec<Leaf<Word, u64>>,
+    down: Vec<VecDeque<Down<Word>>>,
+    up: Vec<VecDeque<Up<Word, u64>>>,
+    chance: u64,
+    idle: u32,
+}
+
+impl Wires {
+    fn new(
+        homes: &[usize],
+        count: usize,
+        actors: Vec<(ActorId, BoxedActor<Word, u64>)>,
+        latencies: Latencies,
+    ) -> Wires {
+        let mut at: Vec<Vec<_>> = (0..=count).map(|_| Vec::new()).collect();
+        actors.into_iter().for_each(|actor| at[homes[actor.0.index()]].push(actor));
+        let mut at = at.into_iter();
+        let here = at.next().unwrap();
+        let there: Vec<Vec<_>> = at.filter(|actors| !actors.is_empty()).collect();
+        let ids: Vec<Vec<ActorId>> = there.iter().map(|actors| actors.iter().map(|(id, _)| *id).collect()).collect();
+        Wires {
+            hub: Hub::new(here, &ids, latencies.clone()),
+            down: there.iter().map(|_| VecDeque::new()).collect(),
+            up: there.iter().map(|_| VecDeque::new()).collect(),
+            leaves: there.into_iter().map(|actors| Leaf::new(actors, latencies.clone())).collect(),
+            chance: 1,
+            idle: 0,
+        }
+    }
+
+    fn draw(&mut self, below: usize) -> usize {
+        self.chance = mix(self.chance);
+        (self.chance % below as u64) as usize
+    }
+
+    /// Something somewhere goes on for a bit.
+    fn tick(&mut self) -> Result<(), Breach> {
+        let leaves = self.leaves.len();
+        match self.draw(4) {
+            0 => self.hub_turn()?,
+            1 if leaves > 0 => {
+                let leaf = self.draw(leaves);
+                if let Some(up) = self.up[leaf].pop_front() {
+                    self.hub.receive(leaf, up)?;
+                    self.idle = 0;
+                }
+            }
+            _ if leaves > 0 => {
+                let leaf = self.draw(leaves);
+                if let Some(down) = self.down[leaf].pop_front() {
+                    self.leaves[leaf].receive(down)?;
+                    self.idle = 0;
+                }
+                if self.draw(2) == 0
+                    && let Some(up) = self.leaves[leaf].turn()?
+                {
+                    self.up[leaf].push_back(up);
+                    self.idle = 0;
+                }
+            }
+            _ => {}
+        }
+        self.idle += 1;
+        assert!(self.idle < 10_000, "everybody waits for everybody: {:#?}", self.hub.standings());
+        Ok(())
+    }
+
+    fn hub_turn(&mut self) -> Result<(), Breach> {
+        let batches = 1 + self.draw(20);
+        let before = self.hub.events();
+        self.hub.advance(batches)?;
+        let mut moved = self.hub.events() > before;
+        if self.draw(2) == 0 {
+            let down = &mut self.down;
+            self.hub.flush(&mut |leaf, frame| {
+                down[leaf].push_back(frame);
+                moved = true;
+            });
+        }
+        if moved {
+            self.idle = 0;
+        }
+        Ok(())
+    }
+
+    fn run(mut self, chance: u64) -> Result<Vec<Entry<u64>>, Breach> {
+        self.chance = chance;
+        while !self.hub.finished() {
+            self.tick()?;
+        }
+        let mut logs = self.hub.take_leaf_logs();
+        logs.push(self.hub.take_log());
+        Ok(merge(logs).collect())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn hub_and_leaves_give_the_log_of_one_place(
+        seed: u64,
+        chance: u64,
+        life in 1u8..7,
+        count in 1usize..5,
+        mut nodes in prop::collection::vec((0u64..4, 0usize..5), 1..8),
+    ) {
+        // The first place is the hub: whoever lives there has no latency.
+        nodes.iter_mut().for_each(|(latency, home)| {
+            *home %= count + 1;
+            if *home == 0 { *latency = 0 }
+        });
+        let latencies: Latencies = nodes.iter().map(|(latency, _)| Span::from_micros(*latency)).collect();
+        let homes: Vec<usize> = nodes.iter().map(|(_, home)| *home).collect();
+        let everybody = nodes.len() as u32;
+
+        let expected = inline(gossips(seed, everybody, life), latencies.clone());
+        let wires = Wires::new(&homes, count, gossips(seed, everybody, life), latencies);
+        let found = wires.run(chance).expect("gossips keep their promises");
+        prop_assert_eq!(found, expected);
+    }
+}
+
+/// Answers a word sooner than the word's contract allows, or sends out of a quiet timer.
+struct Hasty {
+    quiet: bool,
+}
+
+impl Actor<Word, u64> for Hasty {
+    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
+        for event in batch.drain(..) {
+            match event.cause {
+                Cause::Start => {}
+                Cause::Message(_) if self.quiet => out.wake_quietly_at(now.time + Span::from_micros(3), 0),
+                _ => out.send(ActorId(0), Word { life: 0, patience: 0, content: 0 }),
+            }
+        }
+    }
+}
+
+/// Sends one word at the start and nothing afterwards.
+struct Opener(u8);
+
+impl Actor<Word, u64> for Opener {
+    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
+        if batch[0].cause == Cause::Start {
+            out.send(ActorId(1), Word { life: 0, patience: self.0, content: 0 });
+        }
+    }
+}
+
+fn opener_and_hasty(patience: u8, quiet: bool) -> (Vec<(ActorId, BoxedActor<Word, u64>)>, Latencies) {
+    let actors: Vec<(ActorId, BoxedActor<Word, u64>)> =
+        vec![(ActorId(0), Box::new(Opener(patience))), (ActorId(1), Box::new(Hasty { quiet }))];
+    (actors, Arc::from([Span::ZERO, Span::from_micros(10)]))
+}
+
+fn stamp(micros: u64) -> Stamp {
+    Stamp::at(Time::from_micros(micros))
+}
+
+#[test]
+fn an_actor_that_answers_too_soon_stops_the_run_in_every_layout() {
+    let breach = |promised, at, cause| Breach::Promise { actor: ActorId(1), cause, promised, did: "Word", at };
+    let (actors, latencies) = opener_and_hasty(5, false);
+    let expected = breach(stamp(15), stamp(10), "Word");
+    assert_eq!(Place::new(actors, latencies).run_before(Stamp::NEVER, 9), Err(expected.clone()));
+
+    let (actors, latencies) = opener_and_hasty(5, false);
+    assert_eq!(Wires::new(&[0, 1], 1, actors, latencies).run(7), Err(expected));
+
+    let (actors, latencies) = opener_and_hasty(1, true);
+    let expected = breach(Stamp::NEVER, stamp(13), "a quiet timer");
+    assert_eq!(Place::new(actors, latencies).run_before(Stamp::NEVER, 9), Err(expected));
+}
+
+/// A leaf is only believed as far as it keeps its word: whatever it says too soon or falsely stops the run.
+#[test]
+fn a_lying_leaf_is_found_out() {
+    let honest = || {
+        let (mut actors, latencies) = opener_and_hasty(5, false);
+        actors.pop();
+        let mut hub = Hub::<Word, u64>::new(actors, &[vec![ActorId(1)]], latencies);
+        hub.flush(&mut |_, _| {});
+        let floor = Up { heard: 1, floor: Stamp::NEVER, finished: false, mail: vec![], log: vec![] };
+        hub.receive(0, floor).unwrap();
+        hub.advance(10).unwrap();
+        hub.flush(&mut |_, _| {});
+        hub
+    };
+    let word = Word { life: 0, patience: 0, content: 0 };
+    let mail =
+        |arrival, from, to, number| Envelope { arrival, from: ActorId(from), to: ActorId(to), number, message: word };
+    let up = |heard, floor, mail| Up { heard, floor, finished: false, mail, log: vec![] };
+    let record = |micros, actor| Entry { stamp: stamp(micros), actor: ActorId(actor), record: 0 };
+    let protocol = |what| Breach::Protocol { leaf: 0, what };
+
+    assert_eq!(honest().receive(0, up(2, Stamp::NEVER, vec![mail(stamp(25), 1, 0, 1)])), Ok(()));
+    assert_eq!(
+        honest().receive(0, up(2, Stamp::NEVER, vec![mail(stamp(24), 1, 0, 1)])),
+        Err(Breach::Early { leaf: 0, from: ActorId(1), message: "Word", promised: stamp(15), arrival: stamp(24) })
+    );
+    // Without having heard of the word it has promised never to speak again.
+    assert!(matches!(
+        honest().receive(0, up(1, Stamp::NEVER, vec![mail(stamp(25), 1, 0, 1)])),
+        Err(Breach::Early { .. })
+    ));
+    assert_eq!(
+        honest().receive(0, up(2, stamp(14), vec![])),
+        Err(Breach::Floor { leaf: 0, promised: stamp(15), floor: stamp(14) })
+    );
+    let lies = [
+        (up(3, Stamp::NEVER, vec![]), "it answers a frame that was never sent"),
+        (up(2, Stamp::NEVER, vec![mail(stamp(25), 0, 1, 1)]), "a message from an actor that lives elsewhere"),
+        (up(2, Stamp::NEVER, vec![mail(stamp(25), 1, 9, 1)]), "a message names an actor that does not exist"),
+        (up(2, Stamp::NEVER, vec![mail(stamp(25), 1, 1, 1)]), "a message that should have stayed at the leaf"),
+        (up(2, Stamp::NEVER, vec![mail(stamp(25), 1, 0, 0)]), "an actor's messages are out of order"),
+        (up(2, Stamp::NEVER, vec![mail(Stamp::NEVER, 1, 0, 1)]), "a message that arrives after the end of time"),
+        (Up { log: vec![record(1, 0)], ..up(2, Stamp::NEVER, vec![]) }, "a record of an actor that lives elsewhere"),
+        (Up { log: vec![record(2, 1), record(1, 1)], ..up(2, Stamp::NEVER, vec![]) }, "its records are out of order"),
+    ];
+    for (lie, what) in lies {
+        assert_eq!(honest().receive(0, lie), Err(protocol(what)));
+    }
+}
+
+/// Two that answer each other at once, for ever.
+struct Echo;
+
+impl Actor<Word, u64> for Echo {
+    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
+        for _ in batch.drain(..) {
+            out.send(ActorId(0), Word { life: 0, patience: 0, content: 0 });
+        }
+    }
+}
+
+#[test]
+fn an_exchange_that_never_lets_time_go_on_is_an_error() {
+    let actors: Vec<(ActorId, BoxedActor<Word, u64>)> = vec![(ActorId(0), Box::new(Echo))];
+    let mut place = Place::new(actors, Arc::from([Span::ZERO]));
+    let end = place.run_before(Stamp::NEVER, usize::MAX);
+    assert!(matches!(end, Err(Breach::Livelock { actor: ActorId(0), cause: "Word", .. })));
+}
