@@ -1,1 +1,28 @@
-//! (being written)
+//! The only code that touches the world: processes, sockets, files, the terminal and the wall clock.
+
+// The edge may look at the clock and hash as it likes: nothing of it reaches an actor.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the edge is where the world is")]
+
+pub mod cli;
+mod conduct;
+mod failure;
+pub mod identity;
+mod inline;
+mod launch;
+mod lifeline;
+mod member;
+mod play;
+pub mod quic;
+mod results;
+mod route;
+mod signals;
+
+pub use failure::{EXIT_CODES, Failure};
+
+/// A runtime of one thread: lock-step traffic is fastest where nothing has to change cores.
+pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::System(format!("cannot start the runtime: {error}")))
+}

@@ -51,6 +51,9 @@ struct Peer<M> {
     messages_up: u64,
 }
 
+/// Messages in one frame to a leaf, lest it grow beyond what the codec allows.
+const MAIL_PER_FRAME: usize = 10_000;
+
 /// What the hub knows of one leaf, for a report of who waits for whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
@@ -156,6 +159,11 @@ impl<M: Message, R> Hub<M, R> {
             let ending = self.finishing && !peer.granted.is_never();
             let view = peer.view();
             if !peer.mail.is_empty() || ending || (peer.granted <= view && view < grant) {
+                while peer.mail.len() > MAIL_PER_FRAME {
+                    let rest = peer.mail.split_off(MAIL_PER_FRAME);
+                    send(leaf, peer.frame(peer.granted, false));
+                    peer.mail = rest;
+                }
                 send(leaf, peer.frame(grant, self.finishing));
             }
         }
@@ -195,10 +203,19 @@ impl<M: Message, R> Hub<M, R> {
         self.leaves.iter().map(standing).collect()
     }
 
-    /// Whether this leaf is one of those that the hub waits for.
-    pub fn blocks(&self, leaf: usize) -> bool {
-        let floor = self.leaves[leaf].view();
-        if self.finishing { !self.leaves[leaf].finished } else { floor.after(self.leaves[leaf].latency) == self.safe() }
+    /// Whether all is done but the leaves' last words.
+    pub fn finishing(&self) -> bool {
+        self.finishing
+    }
+
+    /// The leaves that must answer before the hub can go on; each has been sent what it needs by [`Hub::flush`].
+    pub fn blockers(&self) -> Vec<usize> {
+        let safe = self.safe();
+        let blocks = |peer: &Peer<M>| match self.finishing {
+            true => !peer.finished,
+            false => !safe.is_never() && peer.view().after(peer.latency) == safe,
+        };
+        (0..self.leaves.len()).filter(|leaf| blocks(&self.leaves[*leaf])).collect()
     }
 
     /// Puts a message into the mail of the leaf where its receiver lives.

@@ -29,6 +29,17 @@ pub struct Up<M, R> {
     pub log: Vec<Entry<R>>,
 }
 
+impl<M, R> Up<M, R> {
+    /// Cuts a frame in two that say the same as one. The first promises what the frame before it did: that it had
+    /// heard so many frames, and sends nothing before that floor.
+    pub fn split(self, heard: u64, floor: Stamp) -> (Up<M, R>, Up<M, R>) {
+        let Up { heard: heard_now, floor: floor_now, finished, mut mail, mut log } = self;
+        let (later_mail, later_log) = (mail.split_off(mail.len() / 2), log.split_off(log.len() / 2));
+        let first = Up { heard, floor, finished: false, mail, log };
+        (first, Up { heard: heard_now, floor: floor_now, finished, mail: later_mail, log: later_log })
+    }
+}
+
 pub struct Leaf<M, R> {
     place: Place<M, R>,
     granted: Stamp,

@@ -1,0 +1,335 @@
+//! The command lines. Each command parses its flags, calls the library once and turns the outcome into an exit code.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, CommandFactory, Parser, Subcommand};
+
+use super::inline;
+use super::launch::{Launch, launch};
+use super::member::{Membership, take_part};
+use super::route::{Routing, route};
+use super::{EXIT_CODES, Failure, bench, certs, compose, files, runtime};
+use crate::catalog;
+use crate::protocol::handshake::Party;
+use crate::report::verify::verify;
+use crate::topology::{Override, describe};
+
+#[derive(Parser)]
+#[command(name = "hansa", version, about = "A grid emulator: sites, a router and users as real processes, in deterministic virtual time", after_help = EXIT_CODES)]
+struct Hansa {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a topology: as local processes over QUIC, or in this one with --inline
+    Run(RunArgs),
+    /// Compare two result folders, and name the first event that differs
+    Verify {
+        /// A result folder
+        a: PathBuf,
+        /// Another one
+        b: PathBuf,
+    },
+    /// Check a topology and list all that is wrong with it
+    Validate(TopologyArgs),
+    /// Show what a topology means, with every default filled in; without one, every name that a topology may use
+    Show {
+        /// A topology file
+        topology: Option<String>,
+        #[command(flatten)]
+        overrides: OverrideArgs,
+    },
+    /// Write the docker-compose file that runs a topology with one container a role
+    Compose {
+        #[command(flatten)]
+        topology: TopologyArgs,
+        /// Where to write it [default: standard output]
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Make a run's certificate authority and one identity a role
+    Certs {
+        #[command(flatten)]
+        topology: TopologyArgs,
+        /// The folder to make
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        /// Days until the identities expire
+        #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..=3650))]
+        days: u16,
+        /// Sites, or users, that one process will play: NAME,NAME,... (repeatable)
+        #[arg(long, value_name = "NAMES")]
+        group: Vec<String>,
+    },
+    /// Measure this machine: the engine, a turn over QUIC, and a small grid in both layouts
+    Bench {
+        /// Tasks in the measured grid
+        #[arg(long, default_value_t = 20_000)]
+        tasks: u32,
+    },
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man,
+    /// Be the router of a run (the same as hansa-router)
+    Router(RouterArgs),
+    /// Play one or more sites of a run (the same as hansa-site)
+    Site(MemberArgs),
+    /// Play one or more users of a run (the same as hansa-user)
+    User(MemberArgs),
+}
+
+#[derive(Args)]
+struct OverrideArgs {
+    /// Set a key of the topology, for example market.policy=fifo or site.york.cores=500 (repeatable)
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// The run's seed; the same as --set seed=N
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+}
+
+#[derive(Args)]
+struct TopologyArgs {
+    /// A topology file
+    topology: String,
+    #[command(flatten)]
+    overrides: OverrideArgs,
+}
+
+#[derive(Args)]
+struct RunArgs {
+    #[command(flatten)]
+    topology: TopologyArgs,
+    /// Where results go [default: out/NAME of the topology]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Run everything in this process, without a network
+    #[arg(long)]
+    inline: bool,
+    /// How many sites, or users, share one process
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "inline")]
+    per_process: usize,
+    /// Take the run for stalled when no frame has moved for this many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
+    stall_after: f64,
+}
+
+#[derive(Parser)]
+#[command(name = "hansa-router", version, about = "Be the router of a run: message hub, clock and auctioneer", after_help = EXIT_CODES)]
+struct RouterArgs {
+    /// The topology file; the same for every process of the run
+    #[arg(long, env = "HANSA_TOPOLOGY")]
+    topology: String,
+    /// The folder with the router's identity, made by `hansa certs`
+    #[arg(long, value_name = "DIR", env = "HANSA_IDENTITY")]
+    identity: PathBuf,
+    /// The address and UDP port to listen on; port 0 takes any free one, which is announced
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:4433")]
+    bind: SocketAddr,
+    /// Where results go [default: out/NAME of the topology]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Take the run for stalled when no frame has moved for this many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
+    stall_after: f64,
+    /// Give up when not everybody has joined after this many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 120.0, value_parser = seconds)]
+    join_within: f64,
+    #[command(flatten)]
+    overrides: OverrideArgs,
+    /// What the manifest calls this layout
+    #[arg(long, default_value = "machines", hide = true)]
+    layout: String,
+    /// Leave when standard input closes: for launchers
+    #[arg(long, hide = true)]
+    held: bool,
+}
+
+#[derive(Parser)]
+struct MemberArgs {
+    /// The topology file; the same for every process of the run
+    #[arg(long, env = "HANSA_TOPOLOGY")]
+    topology: String,
+    /// Whom to play; repeat it to play several in one process
+    #[arg(long = "name", value_name = "NAME", required = true)]
+    names: Vec<String>,
+    /// The folder with the identity for these names, made by `hansa certs`
+    #[arg(long, value_name = "DIR", env = "HANSA_IDENTITY")]
+    identity: PathBuf,
+    /// Where the router listens: HOST:PORT
+    #[arg(long, value_name = "HOST:PORT")]
+    router: String,
+    /// Give up when the router has not been found after this many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
+    join_within: f64,
+    #[command(flatten)]
+    overrides: OverrideArgs,
+    /// Leave when standard input closes: for launchers
+    #[arg(long, hide = true)]
+    held: bool,
+}
+
+/// Entry of the binary `hansa`.
+pub fn hansa() -> ExitCode {
+    outcome(dispatch(Hansa::parse().command))
+}
+
+/// Entry of the binary `hansa-router`.
+pub fn router() -> ExitCode {
+    outcome(be_router(RouterArgs::parse()))
+}
+
+/// Entry of the binary `hansa-site`.
+pub fn site() -> ExitCode {
+    member("hansa-site", "Play one or more sites of a run", Party::Site)
+}
+
+/// Entry of the binary `hansa-user`.
+pub fn user() -> ExitCode {
+    member("hansa-user", "Play one or more users of a run", Party::User)
+}
+
+fn member(name: &'static str, about: &'static str, role: fn(String) -> Party) -> ExitCode {
+    use clap::FromArgMatches;
+    let command = MemberArgs::command().name(name).version(env!("CARGO_PKG_VERSION")).about(about).after_help(EXIT_CODES);
+    match MemberArgs::from_arg_matches(&command.get_matches()) {
+        Ok(args) => outcome(be_member(args, role)),
+        Err(error) => error.exit(),
+    }
+}
+
+fn dispatch(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Run(args) => run(args),
+        Command::Verify { a, b } => files::verify(&a, &b),
+        Command::Validate(args) => {
+            let loaded = files::load_topology(&args.topology, &args.overrides.parse()?)?;
+            print(&format!("{}: fine\n", args.topology)).and_then(|()| print(&loaded.topology.in_short()))
+        }
+        Command::Show { topology: None, .. } => print(&catalog::listing()),
+        Command::Show { topology: Some(topology), overrides } => {
+            print(&describe(&files::load_topology(&topology, &overrides.parse()?)?.topology))
+        }
+        Command::Compose { topology, out } => compose::write(&topology.topology, &topology.overrides.parse()?, out.as_deref()),
+        Command::Certs { topology, out, days, group } => {
+            let loaded = files::load_topology(&topology.topology, &topology.overrides.parse()?)?;
+            certs::make(&loaded.topology, &out, days, &group)
+        }
+        Command::Bench { tasks } => bench::bench(tasks),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Hansa::command(), "hansa", &mut text);
+            print(&String::from_utf8_lossy(&text))
+        }
+        Command::Man => {
+            let mut text = Vec::new();
+            clap_mangen::Man::new(Hansa::command()).render(&mut text).map_err(stdout_failure)?;
+            print(&String::from_utf8_lossy(&text))
+        }
+        Command::Router(args) => be_router(args),
+        Command::Site(args) => be_member(args, Party::Site),
+        Command::User(args) => be_member(args, Party::User),
+    }
+}
+
+fn run(args: RunArgs) -> Result<(), Failure> {
+    let loaded = files::load_topology(&args.topology.topology, &args.topology.overrides.parse()?)?;
+    if args.inline {
+        return inline::run(&loaded, args.out);
+    }
+    let out = args.out.unwrap_or_else(|| files::default_out(&loaded.topology));
+    let router_flags = vec![
+        "--out".to_owned(),
+        out.to_string_lossy().into_owned(),
+        "--stall-after".to_owned(),
+        args.stall_after.to_string(),
+    ];
+    let per_process = args.per_process;
+    runtime()?.block_on(launch(Launch { topology: &loaded.topology, per_process, router_flags }))
+}
+
+fn be_router(args: RouterArgs) -> Result<(), Failure> {
+    log_to_stderr();
+    let routing = Routing {
+        overrides: args.overrides.parse()?,
+        topology: args.topology,
+        identity: args.identity,
+        bind: args.bind,
+        out: args.out,
+        layout: args.layout,
+        stall_after: Duration::from_secs_f64(args.stall_after),
+        join_within: Duration::from_secs_f64(args.join_within),
+        held: args.held,
+    };
+    runtime()?.block_on(route(routing))
+}
+
+fn be_member(args: MemberArgs, role: fn(String) -> Party) -> Result<(), Failure> {
+    log_to_stderr();
+    let membership = Membership {
+        overrides: args.overrides.parse()?,
+        topology: args.topology,
+        parties: args.names.into_iter().map(role).collect(),
+        identity: args.identity,
+        router: args.router,
+        join_within: Duration::from_secs_f64(args.join_within),
+        held: args.held,
+    };
+    runtime()?.block_on(take_part(membership))
+}
+
+impl OverrideArgs {
+    fn parse(&self) -> Result<Vec<Override>, Failure> {
+        let seed = self.seed.iter().map(|seed| format!("seed={seed}"));
+        let parse = |text: String| Override::parse(&text).map_err(|error| Failure::Input(error.to_string()));
+        self.set.iter().cloned().chain(seed).map(parse).collect()
+    }
+}
+
+fn outcome(end: Result<(), Failure>) -> ExitCode {
+    match end {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let text = failure.to_string();
+            if !text.is_empty() {
+                eprintln!("{}", if text.starts_with("error") { text } else { format!("error: {text}") });
+            }
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    use std::io::Write;
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        // Whoever reads through `head` has seen enough.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        end => end.map_err(stdout_failure),
+    }
+}
+
+fn stdout_failure(error: std::io::Error) -> Failure {
+    Failure::System(format!("cannot write to standard output: {error}"))
+}
+
+/// What the processes of a grid have to say goes to standard error; RUST_LOG chooses how much.
+fn log_to_stderr() {
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "hansa=warn".into());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds <= 1e7 => Ok(seconds),
+        _ => Err("expected a number of seconds above 0".to_owned()),
+    }
+}

@@ -1,0 +1,420 @@
+//! Drives the hub of a distributed run: runs ahead while promises last, writes to all before waiting for any, and
+//! waits only for those leaves that hold it up. Explains itself when nothing moves.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+use tokio::time::Sleep;
+
+use super::Failure;
+use super::launch::label;
+use super::quic::{self, Connection, FrameReceiver, FrameSender, Peer, WireError};
+use crate::kernel::{ActorId, Breach, Down, Entry, Hub, Up};
+use crate::protocol::codec::CodecError;
+use crate::protocol::handshake::Party;
+use crate::protocol::{Message, Record, codec};
+use crate::time::Time;
+
+/// One leaf's connection.
+pub struct Line {
+    /// Who lives there, for people: `site york`.
+    pub label: String,
+    parties: Vec<Party>,
+    sender: FrameSender,
+    receiver: FrameReceiver,
+    connection: Connection,
+    /// Frames that came in while we were busy writing.
+    backlog: VecDeque<Up<Message, Record>>,
+    outgoing: Vec<u8>,
+    waits: u64,
+    blocked: Duration,
+    frames_down: u64,
+    frames_up: u64,
+}
+
+/// What a conducted run leaves behind, whether it came to its end or not.
+pub struct Conducted {
+    /// The logs of all places, each in order.
+    pub logs: Vec<Vec<Entry<Record>>>,
+    /// The last stamp that ran at the hub.
+    pub reached: Time,
+    pub events: u64,
+    /// How often the hub had to wait for a leaf.
+    pub waits: u64,
+    pub leaves: Vec<LeafFacts>,
+    pub end: Result<(), Failure>,
+}
+
+/// What one leaf cost.
+#[derive(Clone, Debug, Default)]
+pub struct LeafFacts {
+    pub label: String,
+    pub waits: u64,
+    pub blocked: Duration,
+    pub frames_down: u64,
+    pub frames_up: u64,
+    pub messages_down: u64,
+    pub messages_up: u64,
+    pub packets_down: u64,
+    pub packets_up: u64,
+}
+
+/// How a run is watched while it goes on.
+pub struct Watch<'a> {
+    /// After this long without a frame, the run is taken for stalled.
+    pub stall_after: Duration,
+    /// Called every now and then with (virtual time, events so far, the records that have come up at the hub).
+    pub progress: &'a mut dyn FnMut(Time, u64, &[Entry<Record>]),
+    /// The names of all actors, by their numbers.
+    pub names: &'a [String],
+    /// Something from outside that ends the run.
+    pub interruptions: mpsc::UnboundedReceiver<Failure>,
+}
+
+/// Batches between two looks at the outside world.
+const BATCHES_PER_LOOK: usize = 4096;
+
+impl Line {
+    pub fn new(peer: Peer) -> Line {
+        let Peer { parties, sender, receiver, connection, .. } = peer;
+        Line {
+            label: label(&parties),
+            parties,
+            sender,
+            receiver,
+            connection,
+            backlog: VecDeque::new(),
+            outgoing: Vec::new(),
+            waits: 0,
+            blocked: Duration::ZERO,
+            frames_down: 0,
+            frames_up: 0,
+        }
+    }
+
+    /// The peer again, once the run is over.
+    pub fn into_peer(self, address: SocketAddr) -> Peer {
+        let Line { parties, sender, receiver, connection, .. } = self;
+        Peer { parties, address, sender, receiver, connection }
+    }
+
+    /// Writes what is to go out. Meanwhile it takes in what comes, lest two full pipes wait for each other.
+    async fn write(&mut self) -> Result<(), LineError> {
+        if self.outgoing.is_empty() {
+            return Ok(());
+        }
+        let mut writing = pin!(self.sender.write(&self.outgoing));
+        loop {
+            tokio::select! {
+                biased;
+                written = &mut writing => {
+                    written?;
+                    break;
+                }
+                frame = self.receiver.next() => {
+                    self.backlog.push_back(codec::decode(frame?.ok_or(LineError::Closed)?)?);
+                    self.frames_up += 1;
+                }
+            }
+        }
+        self.outgoing.clear();
+        Ok(())
+    }
+
+    /// The next frame from the leaf.
+    async fn read(&mut self) -> Result<Up<Message, Record>, LineError> {
+        if let Some(up) = self.backlog.pop_front() {
+            return Ok(up);
+        }
+        let frame = self.receiver.next().await?.ok_or(LineError::Closed)?;
+        self.frames_up += 1;
+        Ok(codec::decode(frame)?)
+    }
+
+    /// The next frame, if it is here already.
+    fn ready(&mut self) -> Result<Option<Up<Message, Record>>, LineError> {
+        if let Some(up) = self.backlog.pop_front() {
+            return Ok(Some(up));
+        }
+        let Some(frame) = self.receiver.ready()? else { return Ok(None) };
+        self.frames_up += 1;
+        Ok(Some(codec::decode(frame)?))
+    }
+}
+
+/// What can go wrong on one line.
+#[derive(Debug, thiserror::Error)]
+enum LineError {
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    #[error("it sent something that cannot be read: {0}")]
+    Garbage(#[from] CodecError),
+    #[error("it left before the run was over")]
+    Closed,
+}
+
+/// Conducts a run to its end.
+pub async fn conduct(mut hub: Hub<Message, Record>, lines: &mut [Line], watch: Watch<'_>) -> Conducted {
+    let mut conductor = Conductor {
+        stall: pin!(tokio::time::sleep(watch.stall_after)),
+        moved: Cell::new(true),
+        log: Vec::new(),
+        leaf_logs: lines.iter().map(|_| Vec::new()).collect(),
+        waits: 0,
+        watch,
+    };
+    let end = conductor.run(&mut hub, lines).await;
+    conductor.look(&mut hub);
+    conductor.collect(&mut hub);
+    let Conductor { log, mut leaf_logs, waits, .. } = conductor;
+    leaf_logs.push(log);
+    let standings = hub.standings();
+    let facts = lines.iter().zip(standings).map(|(line, standing)| {
+        let (packets_down, packets_up) = line.connection.packets();
+        LeafFacts {
+            label: line.label.clone(),
+            waits: line.waits,
+            blocked: line.blocked,
+            frames_down: line.frames_down,
+            frames_up: line.frames_up,
+            messages_down: standing.messages_down,
+            messages_up: standing.messages_up,
+            packets_down,
+            packets_up,
+        }
+    });
+    Conducted {
+        logs: leaf_logs,
+        reached: hub.now().time,
+        events: hub.events(),
+        waits,
+        leaves: facts.collect(),
+        end,
+    }
+}
+
+struct Conductor<'a> {
+    watch: Watch<'a>,
+    stall: Pin<&'a mut Sleep>,
+    /// Whether any frame has moved since the stall clock was last wound up.
+    moved: Cell<bool>,
+    log: Vec<Entry<Record>>,
+    leaf_logs: Vec<Vec<Entry<Record>>>,
+    waits: u64,
+}
+
+impl Conductor<'_> {
+    async fn run(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
+        loop {
+            while hub.advance(BATCHES_PER_LOOK).map_err(|breach| self.breach(&breach, lines))? {
+                self.look(hub);
+                // Lets the runtime keep the connections alive, and hear what ends the run from outside.
+                tokio::task::yield_now().await;
+                if let Ok(failure) = self.watch.interruptions.try_recv() {
+                    return Err(place_in_time(failure, hub, lines));
+                }
+            }
+            if hub.finished() {
+                return Ok(());
+            }
+            self.look(hub);
+            self.flush(hub, lines).await?;
+            for leaf in hub.blockers() {
+                self.hear(hub, lines, leaf).await?;
+            }
+        }
+    }
+
+    /// Writes to all leaves that should hear something, before waiting for any.
+    async fn flush(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
+        let mut problem = None;
+        hub.flush(&mut |leaf, down: Down<Message>| {
+            lines[leaf].frames_down += 1;
+            if let Err(error) = quic::encode(&down, &mut lines[leaf].outgoing) {
+                problem = Some((leaf, error));
+            }
+        });
+        if let Some((leaf, error)) = problem {
+            return Err(Failure::Internal(format!("a frame for {} cannot be written: {error}", lines[leaf].label)));
+        }
+        for leaf in 0..lines.len() {
+            if !lines[leaf].outgoing.is_empty() {
+                self.moved.set(true);
+                if let Err(error) = lines[leaf].write().await {
+                    return Err(lost(hub, lines, leaf, error));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for a frame of this leaf, and takes in those behind it.
+    async fn hear(
+        &mut self,
+        hub: &mut Hub<Message, Record>,
+        lines: &mut [Line],
+        leaf: usize,
+    ) -> Result<(), Failure> {
+        let first = match self.wait(hub, lines, leaf).await? {
+            Ok(up) => up,
+            Err(error) => return Err(lost(hub, lines, leaf, error)),
+        };
+        self.moved.set(true);
+        let mut next = Some(first);
+        while let Some(up) = next {
+            hub.receive(leaf, up).map_err(|breach| self.breach(&breach, lines))?;
+            next = match lines[leaf].ready() {
+                Ok(up) => up,
+                Err(error) => return Err(lost(hub, lines, leaf, error)),
+            };
+        }
+        Ok(())
+    }
+
+    /// Waits until this leaf has sent a frame, unless something else ends the run.
+    async fn wait(
+        &mut self,
+        hub: &Hub<Message, Record>,
+        lines: &mut [Line],
+        leaf: usize,
+    ) -> Result<Result<Up<Message, Record>, LineError>, Failure> {
+        let mut first_look = true;
+        let mut since = None;
+        let read = {
+            let mut reading = pin!(lines[leaf].read());
+            loop {
+                let event = std::future::poll_fn(|context| {
+                    if let Poll::Ready(up) = reading.as_mut().poll(context) {
+                        return Poll::Ready(Event::Frame(up));
+                    }
+                    if first_look {
+                        first_look = false;
+                        since = Some(Instant::now());
+                    }
+                    if let Poll::Ready(Some(failure)) = self.watch.interruptions.poll_recv(context) {
+                        return Poll::Ready(Event::Interruption(failure));
+                    }
+                    self.stall.as_mut().poll(context).map(|()| Event::Alarm)
+                });
+                match event.await {
+                    Event::Frame(up) => break Ok(up),
+                    Event::Interruption(failure) => break Err(Some(failure)),
+                    Event::Alarm if self.moved.replace(false) => {
+                        let deadline = tokio::time::Instant::now() + self.watch.stall_after;
+                        self.stall.as_mut().reset(deadline);
+                    }
+                    Event::Alarm => break Err(None),
+                }
+            }
+        };
+        if let Some(since) = since {
+            self.waits += 1;
+            lines[leaf].waits += 1;
+            lines[leaf].blocked += since.elapsed();
+        }
+        match read {
+            Ok(up) => Ok(up),
+            Err(Some(failure)) => Err(place_in_time(failure, hub, lines)),
+            Err(None) => Err(Failure::Stalled(explain_stall(hub, lines, self.watch.stall_after))),
+        }
+    }
+
+    /// Shows the outside world how far we are.
+    fn look(&mut self, hub: &mut Hub<Message, Record>) {
+        let records = hub.take_log();
+        (self.watch.progress)(hub.now().time, hub.events(), &records);
+        self.log.extend(records);
+    }
+
+    fn collect(&mut self, hub: &mut Hub<Message, Record>) {
+        for (kept, new) in self.leaf_logs.iter_mut().zip(hub.take_leaf_logs()) {
+            kept.extend(new);
+        }
+    }
+
+    fn breach(&self, breach: &Breach, lines: &[Line]) -> Failure {
+        let actor = |id: ActorId| self.watch.names.get(id.index()).cloned().unwrap_or_else(|| id.to_string());
+        let leaf = |leaf: usize| lines.get(leaf).map_or_else(|| format!("leaf {leaf}"), |line| line.label.clone());
+        Failure::Breach(breach.describe(&actor, &leaf))
+    }
+}
+
+enum Event {
+    Frame(Result<Up<Message, Record>, LineError>),
+    Interruption(Failure),
+    Alarm,
+}
+
+/// A leaf that is gone: who, since when in virtual time, and why.
+fn lost(hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, error: LineError) -> Failure {
+    let standing = &hub.standings()[leaf];
+    let mut text = format!("lost {} at virtual time {}: {error}", lines[leaf].label, hub.now().time);
+    if let Some((name, stamp)) = standing.last_down {
+        let _ = write!(text, "\n  last message to it: {name}, due there at {stamp}");
+    }
+    if let Some((name, stamp)) = standing.last_up {
+        let _ = write!(text, "\n  last message from it: {name}, due here at {stamp}");
+    }
+    Failure::LostPeer { label: lines[leaf].label.clone(), text }
+}
+
+fn place_in_time(failure: Failure, hub: &Hub<Message, Record>, lines: &[Line]) -> Failure {
+    match failure {
+        Failure::LostPeer { label, text } => {
+            let Some(leaf) = lines.iter().position(|line| line.label == label) else {
+                return Failure::LostPeer { label, text };
+            };
+            let standing = &hub.standings()[leaf];
+            let last = standing.last_up.map_or_else(String::new, |(name, stamp)| {
+                format!("\n  last message from it: {name}, due here at {stamp}")
+            });
+            let text = format!("lost {label} at virtual time {}: {text}{last}", hub.now().time);
+            Failure::LostPeer { label, text }
+        }
+        other => other,
+    }
+}
+
+/// Who waits for whose promise, at which virtual time, and the last message between them.
+fn explain_stall(hub: &Hub<Message, Record>, lines: &[Line], quiet_for: Duration) -> String {
+    let mut text = format!(
+        "no frame has moved for {} s: the router stands at {} and may not pass {}",
+        quiet_for.as_secs_f64(),
+        hub.now(),
+        hub.safe()
+    );
+    for (line, standing) in lines.iter().zip(hub.standings()) {
+        if !standing.blocks && !(hub.finishing() && !standing.finished) {
+            continue;
+        }
+        let _ = write!(text, "\n  it waits for {}, ", line.label);
+        let _ = match (hub.finishing(), standing.granted > standing.floor) {
+            (true, _) => write!(text, "which has not said goodbye"),
+            (false, true) => write!(
+                text,
+                "which has promised nothing from [{}] on; it may run up to [{}] and has not answered",
+                standing.floor, standing.granted
+            ),
+            (false, false) => write!(
+                text,
+                "which has promised nothing from [{}] on and may itself run only up to [{}]",
+                standing.floor, standing.granted
+            ),
+        };
+        if let Some((name, stamp)) = standing.last_down {
+            let _ = write!(text, "\n    last message to it: {name}, due there at [{stamp}]");
+        }
+        match standing.last_up {
+            Some((name, stamp)) => {
+                let _ = write!(text, "\n    last message from it: {name}, due here at [{stamp}]");
+            }
+            None => text.push_str("\n    it has never sent a message"),
+        }
+    }
+    text
+}

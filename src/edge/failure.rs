@@ -1,0 +1,80 @@
+//! What can end a command other than well, and the exit code that says so.
+
+use std::fmt;
+
+/// Why a command did not do what it was asked to. Its text is for the person who gave the command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Two results differ.
+    Different(String),
+    /// A topology, a flag or another input is wrong; nothing was written.
+    Input(String),
+    /// A site or a user is gone.
+    LostPeer { label: String, text: String },
+    /// The router is gone.
+    LostRouter(String),
+    /// Nothing moves any more.
+    Stalled(String),
+    /// Somebody broke a rule that the run rests on.
+    Breach(String),
+    /// The router did not let us in, or we could not reach it, or not everybody came.
+    NotJoined(String),
+    /// A file, folder or socket of this machine would not do.
+    System(String),
+    /// Ended from outside, by Ctrl-C for example.
+    Interrupted(String),
+    /// A mistake in this program.
+    Internal(String),
+    /// Another process has told all about it already; only its exit code is left to pass on.
+    Told(u8),
+}
+
+/// Every exit code with its meaning, as `--help` shows it.
+pub const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    the two results differ (verify)
+  2    a topology, flag or other input is wrong; nothing was written
+  3    a site, a user or the router was lost during the run
+  4    the run stalled: no frame moved for longer than --stall-after
+  5    a peer broke its promise or the protocol
+  6    a peer could not join, or was refused
+  7    a file, folder or socket would not do (disk full, no permission, ...)
+  70   a mistake in hansa itself; please report it
+  130  interrupted; partial results are marked as partial";
+
+impl Failure {
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Failure::Different(_) => 1,
+            Failure::Input(_) => 2,
+            Failure::LostPeer { .. } | Failure::LostRouter(_) => 3,
+            Failure::Stalled(_) => 4,
+            Failure::Breach(_) => 5,
+            Failure::NotJoined(_) => 6,
+            Failure::System(_) => 7,
+            Failure::Internal(_) => 70,
+            Failure::Interrupted(_) => 130,
+            Failure::Told(code) => *code,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Failure::Different(text)
+        | Failure::Input(text)
+        | Failure::LostPeer { text, .. }
+        | Failure::LostRouter(text)
+        | Failure::Stalled(text)
+        | Failure::Breach(text)
+        | Failure::NotJoined(text)
+        | Failure::System(text)
+        | Failure::Interrupted(text)
+        | Failure::Internal(text)) = self
+        else {
+            return Ok(());
+        };
+        f.write_str(text)
+    }
+}

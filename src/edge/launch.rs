@@ -1,0 +1,304 @@
+//! Starts a whole grid on this machine: one process for the router, one for each site and user, talking over
+//! loopback. Watches over them until the run is over, and leaves none behind.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+
+use super::Failure;
+use super::identity::Authority;
+use super::lifeline::Word;
+use super::signals::Interrupts;
+use crate::protocol::handshake::Party;
+use crate::topology::Topology;
+
+/// What to start.
+pub struct Launch<'a> {
+    pub topology: &'a Topology,
+    /// How many sites, or users, share one process.
+    pub per_process: usize,
+    /// Flags that are handed on to the router: where results go and how the run is watched.
+    pub router_flags: Vec<String>,
+}
+
+/// How the router says where it listens; the first line of its standard output.
+pub const LISTENING: &str = "listening on ";
+
+/// How long a process may take to leave by itself once the run is over.
+const LEAVE_WITHIN: Duration = Duration::from_secs(5);
+/// How long an interrupted router may take to write its partial results.
+const WIND_UP_WITHIN: Duration = Duration::from_secs(60);
+/// How long the router gets to name a process that has died under it.
+const NAME_LOST_WITHIN: Duration = Duration::from_secs(20);
+const LOG_TAIL_LINES: usize = 12;
+
+/// Runs the grid; the error, if any, has been told by the router already.
+pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
+    let mut interrupts = Interrupts::new()?;
+    let nest = Nest::new()?;
+    let authority = Authority::new(&launch.topology.name).map_err(system)?;
+    let topology = nest.path.join("topology.toml");
+    write(&topology, &launch.topology.to_toml())?;
+
+    let (mut router, address) = start_router(&launch, &nest, &authority, &topology).await?;
+    let (exits, mut exited) = mpsc::unbounded_channel();
+    let mut members = Vec::new();
+    for parties in groups(launch.topology, launch.per_process) {
+        members.push(start_member(parties, &nest, &authority, &topology, address, exits.clone())?);
+    }
+    drop(exits);
+
+    let mut lost: Option<usize> = None;
+    let status = loop {
+        tokio::select! {
+            status = router.process.wait() => break status.map_err(system)?,
+            Some((label, status)) = exited.recv() => {
+                let Some(member) = members.iter().position(|member| member.label == label) else { continue };
+                if status.success() || lost.is_some() {
+                    continue;
+                }
+                lost = Some(member);
+                router.tell(&Word::Lost { label, why: how_it_went(status) }).await;
+                router.deadline(NAME_LOST_WITHIN);
+            }
+            () = interrupts.next() => {
+                router.tell(&Word::Interrupt).await;
+                router.deadline(WIND_UP_WITHIN);
+            }
+        }
+    };
+    router.output.await.map_err(system)?;
+    farewell(members.iter_mut().map(|member| &mut member.lifeline), &mut exited).await;
+
+    if let Some(lost) = lost {
+        show_log_tail(&members[lost]);
+    }
+    match status.code() {
+        Some(0) => Ok(()),
+        Some(code) => Err(Failure::Told(u8::try_from(code).unwrap_or(1))),
+        None => Err(Failure::LostRouter(format!("the router process is gone: it {}", how_it_went(status)))),
+    }
+}
+
+/// A router that has been started.
+struct Router {
+    process: Child,
+    words: ChildStdin,
+    /// Hands what the router prints on to our own standard output.
+    output: tokio::task::JoinHandle<()>,
+}
+
+/// A process that plays sites or users.
+struct Member {
+    label: String,
+    /// Closing it tells the process to leave.
+    lifeline: Option<ChildStdin>,
+    log: PathBuf,
+}
+
+impl Router {
+    async fn tell(&mut self, word: &Word) {
+        // A router that has left cannot be told anything, and its exit is about to be noticed.
+        let _ = self.words.write_all(word.to_line().as_bytes()).await;
+    }
+
+    /// Ends the router if it has not left by then.
+    fn deadline(&self, within: Duration) {
+        let Some(id) = self.process.id() else { return };
+        tokio::spawn(async move {
+            sleep(within).await;
+            let _ = std::process::Command::new("kill").arg("-KILL").arg(id.to_string()).status();
+        });
+    }
+}
+
+/// A private folder for keys, the topology and logs; gone when the run is over.
+struct Nest {
+    path: PathBuf,
+}
+
+impl Nest {
+    fn new() -> Result<Nest, Failure> {
+        let base = std::env::temp_dir();
+        for attempt in 0u32.. {
+            let path = base.join(format!("hansa-{}-{attempt}", std::process::id()));
+            match fs::DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => return Ok(Nest { path }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => {}
+                Err(error) => return Err(Failure::System(format!("cannot create {}: {error}", path.display()))),
+            }
+        }
+        unreachable!("the loop ends by returning")
+    }
+}
+
+impl Drop for Nest {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Who plays together in one process: sites with sites, users with users.
+fn groups(topology: &Topology, per_process: usize) -> Vec<Vec<Party>> {
+    let sites: Vec<_> = topology.sites.iter().map(|site| Party::Site(site.name.clone())).collect();
+    let users: Vec<_> = topology.users.iter().map(|user| Party::User(user.name.clone())).collect();
+    let size = per_process.max(1);
+    sites.chunks(size).chain(users.chunks(size)).map(<[Party]>::to_vec).collect()
+}
+
+/// `site york`, or `sites york, durham and 6 more`.
+pub fn label(parties: &[Party]) -> String {
+    let name = |party: &Party| match party {
+        Party::Router => "router".to_owned(),
+        Party::Site(name) | Party::User(name) => name.clone(),
+    };
+    match parties {
+        [] => "nobody".to_owned(),
+        [one] => one.to_string(),
+        [first, second] => format!("{first} and {}", name(second)),
+        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+    }
+}
+
+async fn start_router(
+    launch: &Launch<'_>,
+    nest: &Nest,
+    authority: &Authority,
+    topology: &Path,
+) -> Result<(Router, SocketAddr), Failure> {
+    let mut command = hansa("router", nest, authority, &[Party::Router], topology)?;
+    command.args(["--bind", "127.0.0.1:0", "--layout", "processes"]).args(&launch.router_flags);
+    command.stdout(Stdio::piped()).stderr(Stdio::inherit());
+    let mut process = command.spawn().map_err(|error| cannot_start(&error))?;
+    let words = process.stdin.take().expect("standard input is a pipe");
+    let mut lines = BufReader::new(process.stdout.take().expect("standard output is a pipe"));
+
+    let mut first = String::new();
+    lines.read_line(&mut first).await.map_err(system)?;
+    let Some(address) = first.trim().strip_prefix(LISTENING).and_then(|address| address.parse().ok()) else {
+        let status = process.wait().await.map_err(system)?;
+        // It has said itself what is wrong.
+        return Err(status.code().map_or_else(
+            || Failure::LostRouter(format!("the router process {}", how_it_went(status))),
+            |code| Failure::Told(u8::try_from(code).unwrap_or(1)),
+        ));
+    };
+    let output = tokio::spawn(async move {
+        let _ = tokio::io::copy_buf(&mut lines, &mut tokio::io::stdout()).await;
+    });
+    Ok((Router { process, words, output }, address))
+}
+
+fn start_member(
+    parties: Vec<Party>,
+    nest: &Nest,
+    authority: &Authority,
+    topology: &Path,
+    router: SocketAddr,
+    exits: mpsc::UnboundedSender<(String, ExitStatus)>,
+) -> Result<Member, Failure> {
+    let role = if matches!(parties[0], Party::Site(_)) { "site" } else { "user" };
+    let mut command = hansa(role, nest, authority, &parties, topology)?;
+    command.arg("--router").arg(router.to_string());
+    for party in &parties {
+        if let Party::Site(name) | Party::User(name) = party {
+            command.arg("--name").arg(name);
+        }
+    }
+    let log = nest.path.join(format!("{}.log", file_name(&parties)));
+    let file = File::create(&log).map_err(|error| Failure::System(format!("cannot create {}: {error}", log.display())))?;
+    command.stdout(file.try_clone().map_err(system)?).stderr(file);
+    let mut process = command.spawn().map_err(|error| cannot_start(&error))?;
+    let lifeline = process.stdin.take();
+    let label = label(&parties);
+    let told = label.clone();
+    tokio::spawn(async move {
+        if let Ok(status) = process.wait().await {
+            let _ = exits.send((told, status));
+        }
+    });
+    Ok(Member { label, lifeline, log })
+}
+
+/// This program again, in another role, with an identity of its own.
+fn hansa(
+    role: &str,
+    nest: &Nest,
+    authority: &Authority,
+    parties: &[Party],
+    topology: &Path,
+) -> Result<Command, Failure> {
+    let identity = nest.path.join(file_name(parties));
+    authority.issue(parties, 30).and_then(|issued| issued.save(&identity)).map_err(system)?;
+    let program = std::env::current_exe().map_err(system)?;
+    let mut command = Command::new(program);
+    command.arg(role).arg("--topology").arg(topology).arg("--identity").arg(identity).arg("--held");
+    // Ctrl-C is for the launcher alone, which knows how to end a run in good order.
+    command.stdin(Stdio::piped()).process_group(0).kill_on_drop(true);
+    Ok(command)
+}
+
+fn file_name(parties: &[Party]) -> String {
+    match &parties[0] {
+        Party::Router => "router".to_owned(),
+        Party::Site(name) => format!("site-{name}"),
+        Party::User(name) => format!("user-{name}"),
+    }
+}
+
+/// Lets everybody leave, and sees to it that they do.
+async fn farewell<'a>(
+    lifelines: impl Iterator<Item = &'a mut Option<ChildStdin>>,
+    exited: &mut mpsc::UnboundedReceiver<(String, ExitStatus)>,
+) {
+    let all_left = async { while exited.recv().await.is_some() {} };
+    if timeout(LEAVE_WITHIN, all_left).await.is_err() {
+        lifelines.for_each(|lifeline| drop(lifeline.take()));
+        let _ = timeout(LEAVE_WITHIN, async { while exited.recv().await.is_some() {} }).await;
+    }
+}
+
+fn how_it_went(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("left with exit code {code}"),
+        (None, Some(signal)) => format!("was killed by signal {signal}"),
+        (None, None) => "left".to_owned(),
+    }
+}
+
+/// The last lines that a failed process wrote.
+fn show_log_tail(member: &Member) {
+    let mut text = String::new();
+    if File::open(&member.log).and_then(|mut file| file.read_to_string(&mut text)).is_err() {
+        return;
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    if lines.is_empty() {
+        eprintln!("{} wrote nothing to its log", member.label);
+        return;
+    }
+    eprintln!("the last lines of the log of {}:", member.label);
+    lines[lines.len().saturating_sub(LOG_TAIL_LINES)..].iter().for_each(|line| eprintln!("  {line}"));
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text).map_err(|error| Failure::System(format!("cannot write {}: {error}", path.display())))
+}
+
+fn cannot_start(error: &io::Error) -> Failure {
+    Failure::System(format!("cannot start a process of the grid: {error}"))
+}
+
+fn system(error: impl std::fmt::Display) -> Failure {
+    Failure::System(error.to_string())
+}

@@ -1,0 +1,140 @@
+//! The router process: admits everybody, conducts the run, writes the results.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+
+use super::conduct::{self, Line, Watch};
+use super::identity::Identity;
+use super::launch::{LISTENING, label};
+use super::quic::{Close, Listener, Options, Peer, Terms};
+use super::results::{Results, Setting};
+use super::signals::Interrupts;
+use super::{Failure, files, lifeline};
+use crate::kernel::{ActorId, Hub};
+use crate::protocol::handshake::Party;
+use crate::topology::{self, Override, Plan};
+
+/// How to be the router of a run.
+#[derive(Debug)]
+pub struct Routing {
+    pub topology: String,
+    pub overrides: Vec<Override>,
+    pub identity: PathBuf,
+    pub bind: SocketAddr,
+    pub out: Option<PathBuf>,
+    /// What the manifest says about where the processes ran.
+    pub layout: String,
+    pub stall_after: Duration,
+    pub join_within: Duration,
+    /// Started by a launcher: leave when it is gone.
+    pub held: bool,
+}
+
+/// Runs the router from the first peer to the last result.
+pub async fn route(routing: Routing) -> Result<(), Failure> {
+    let begun = Instant::now();
+    let loaded = files::load_topology(&routing.topology, &routing.overrides)?;
+    let plan = Plan::of(&loaded.topology);
+    let actors = topology::build(&loaded.topology, &plan.at_hub()).map_err(|error| Failure::Input(error.to_string()))?;
+    let identity = Identity::load(&routing.identity).map_err(|error| Failure::Input(error.to_string()))?;
+    let mut results = Results::create(routing.out.as_deref(), &loaded)?;
+
+    let interruptions = listen_for_the_end(routing.held)?;
+    let mut listener = Listener::bind(routing.bind, &identity, &Options::default())
+        .map_err(|error| Failure::System(error.to_string()))?;
+    announce(listener.address())?;
+
+    let terms = Terms { roster: plan.parties(), topology: loaded.topology.hash() };
+    let (peers, interruptions) = admit(&mut listener, terms, &routing, interruptions).await?;
+    let addresses: Vec<SocketAddr> = peers.iter().map(|peer| peer.address).collect();
+    let leaves = peers.iter().map(|peer| ids(&plan, peer)).collect::<Result<Vec<_>, _>>()?;
+    let hub = Hub::new(actors, &leaves, plan.latencies.clone());
+    let mut lines: Vec<Line> = peers.into_iter().map(Line::new).collect();
+
+    let joined = begun.elapsed();
+    let mut progress = results.progress();
+    let watch = Watch {
+        stall_after: routing.stall_after,
+        progress: &mut |now, events, records| progress.update(now, events, records),
+        names: &plan.names,
+        interruptions,
+    };
+    let conducted = conduct::conduct(hub, &mut lines, watch).await;
+    progress.clear();
+
+    let (close, reason) = match &conducted.end {
+        Ok(()) => (Close::Finished, String::new()),
+        Err(failure) => (Close::Stopped, failure.to_string()),
+    };
+    let peers = lines.into_iter().zip(addresses).map(|(line, address)| line.into_peer(address)).collect();
+    // Peers may leave while the results are being written.
+    let farewell = listener.close(peers, close, reason.lines().next().unwrap_or_default());
+    let setting = Setting { layout: routing.layout.clone(), began: begun, joined };
+    let written = results.conducted(conducted, setting);
+    farewell.await;
+    written
+}
+
+/// Gathers what may end the run from outside: a signal, or a word of the launcher.
+fn listen_for_the_end(held: bool) -> Result<mpsc::UnboundedReceiver<Failure>, Failure> {
+    let (words, interruptions) = mpsc::unbounded_channel();
+    if held {
+        lifeline::hold(words.clone());
+    }
+    let mut interrupts = Interrupts::new()?;
+    tokio::spawn(async move {
+        interrupts.next().await;
+        let _ = words.send(Failure::Interrupted("interrupted".to_owned()));
+    });
+    Ok(interruptions)
+}
+
+/// Says where the router can be reached: whoever started it may not know, if it asked for any free port.
+fn announce(address: SocketAddr) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{LISTENING}{address}")
+        .and_then(|()| stdout.flush())
+        .map_err(|error| Failure::System(format!("cannot write to standard output: {error}")))
+}
+
+type Interruptions = mpsc::UnboundedReceiver<Failure>;
+
+async fn admit(
+    listener: &mut Listener,
+    terms: Terms,
+    routing: &Routing,
+    mut interruptions: Interruptions,
+) -> Result<(Vec<Peer>, Interruptions), Failure> {
+    let missing = listener.missing();
+    tokio::select! {
+        peers = listener.admit(terms) => Ok((peers, interruptions)),
+        Some(failure) = interruptions.recv() => Err(match failure {
+            Failure::LostPeer { label, text } => {
+                let text = format!("lost {label} before the run began: {text}");
+                Failure::LostPeer { label, text }
+            }
+            other => other,
+        }),
+        () = tokio::time::sleep(routing.join_within) => {
+            let missing: Vec<Party> = missing.lock().map(|parties| parties.clone()).unwrap_or_default();
+            Err(Failure::NotJoined(format!(
+                "after {} s the router still waits for {}",
+                routing.join_within.as_secs(),
+                label(&missing)
+            )))
+        }
+    }
+}
+
+fn ids(plan: &Plan, peer: &Peer) -> Result<Vec<ActorId>, Failure> {
+    let find = |party| plan.find(party).ok_or_else(|| Failure::Internal(format!("{party} joined but has no part")));
+    peer.parties.iter().map(find).collect()
+}
+
+/// The parties that a router still waits for, as seen from outside while it admits.
+pub type Missing = Arc<std::sync::Mutex<Vec<Party>>>;
