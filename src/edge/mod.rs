@@ -1,1 +1,4 @@
-//! (being written)
+//! The only code that touches the world.
+
+pub mod identity;
+pub mod quic;
