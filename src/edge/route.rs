@@ -3,7 +3,6 @@
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
@@ -16,7 +15,6 @@ use super::results::{Results, Setting};
 use super::signals::Interrupts;
 use super::{Failure, files, lifeline};
 use crate::kernel::{ActorId, Hub};
-use crate::protocol::handshake::Party;
 use crate::topology::{self, Override, Plan};
 
 /// How to be the router of a run.
@@ -110,31 +108,27 @@ async fn admit(
     routing: &Routing,
     mut interruptions: Interruptions,
 ) -> Result<(Vec<Peer>, Interruptions), Failure> {
-    let missing = listener.missing();
-    tokio::select! {
-        peers = listener.admit(terms) => Ok((peers, interruptions)),
-        Some(failure) = interruptions.recv() => Err(match failure {
+    let end = tokio::select! {
+        peers = listener.admit(terms) => return Ok((peers, interruptions)),
+        Some(failure) = interruptions.recv() => match failure {
             Failure::LostPeer { label, text } => {
                 let text = format!("lost {label} before the run began: {text}");
                 Failure::LostPeer { label, text }
             }
             other => other,
-        }),
+        },
         () = tokio::time::sleep(routing.join_within) => {
-            let missing: Vec<Party> = missing.lock().map(|parties| parties.clone()).unwrap_or_default();
-            Err(Failure::NotJoined(format!(
-                "after {} s the router still waits for {}",
-                routing.join_within.as_secs(),
-                label(&missing)
-            )))
+            let text = format!("after {} s the router still waits for ", routing.join_within.as_secs_f64());
+            Failure::NotJoined(text)
         }
-    }
+    };
+    Err(match end {
+        Failure::NotJoined(text) => Failure::NotJoined(format!("{text}{}", label(&listener.missing()))),
+        other => other,
+    })
 }
 
 fn ids(plan: &Plan, peer: &Peer) -> Result<Vec<ActorId>, Failure> {
     let find = |party| plan.find(party).ok_or_else(|| Failure::Internal(format!("{party} joined but has no part")));
     peer.parties.iter().map(find).collect()
 }
-
-/// The parties that a router still waits for, as seen from outside while it admits.
-pub type Missing = Arc<std::sync::Mutex<Vec<Party>>>;

@@ -2,6 +2,7 @@
 
 pub mod codec;
 mod execution;
+pub mod handshake;
 mod record;
 mod submission;
 

@@ -1,0 +1,354 @@
+//! Who is who: a run's authority signs one certificate a process, and the certificate says for whom it may speak.
+//!
+//! Each party has a host name in the invented domain `hansa`: `york.site.hansa`, `ann.user.hansa`, and `router.hansa`,
+//! which clients ask for whatever address the router has. A certificate lists the names of all parties of its process.
+//!
+//! An identity is a folder with `ca.pem`, `cert.pem` and `key.pem`: hand a machine its folder and no other. The
+//! authority's own key stays in memory unless it is saved on purpose ([`Authority::save`]): whoever holds it can make
+//! another york.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose};
+use rustls::client::Resumption;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
+use rustls::{CertificateError, RootCertStore};
+use time::{Duration, OffsetDateTime};
+
+use crate::protocol::handshake::{PROTOCOL, Party};
+
+/// How long a certificate is good for unless asked otherwise.
+pub const VALID_DAYS: u16 = 30;
+
+/// The name that a router proves, whatever its address.
+pub const ROUTER_HOST: &str = "router.hansa";
+
+/// The longest label of a host name; a party's name is one label.
+const LABEL_MAX: usize = 63;
+
+const CA: &str = "ca.pem";
+const CA_KEY: &str = "ca.key";
+const CERTIFICATE: &str = "cert.pem";
+const KEY: &str = "key.pem";
+
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    #[error("cannot {verb} {}: {error}", path.display())]
+    File { verb: &'static str, path: PathBuf, error: io::Error },
+    #[error("{}: {problem}", path.display())]
+    Pem { path: PathBuf, problem: String },
+    #[error("the identity in {} is of no use: {problem}", folder.display())]
+    Useless { folder: PathBuf, problem: String },
+    #[error("{0} cannot have a certificate: its name takes more than {LABEL_MAX} characters of a host name")]
+    Name(Party),
+    #[error("a certificate needs at least one name")]
+    Nobody,
+    #[error("cannot make a certificate: {0}")]
+    Make(#[from] rcgen::Error),
+    #[error("cannot set up TLS: {0}")]
+    Tls(#[from] rustls::Error),
+}
+
+/// Signs the certificates of one run.
+pub struct Authority {
+    /// Its own certificate, in PEM.
+    certificate: String,
+    issuer: rcgen::Issuer<'static, KeyPair>,
+}
+
+/// A certificate with its key, and the authority that it and its peers are signed by.
+pub struct Identity {
+    authority: CertificateDer<'static>,
+    certificate: CertificateDer<'static>,
+    key: PrivateKeyDer<'static>,
+    pem: Pem,
+}
+
+/// The same, as it stands in files.
+struct Pem {
+    authority: String,
+    certificate: String,
+    key: String,
+}
+
+impl Authority {
+    /// An authority for the run of this name, known to nobody yet.
+    pub fn new(run: &str) -> Result<Authority, IdentityError> {
+        let key = KeyPair::generate()?;
+        let params = authority_params(run, &key);
+        let certificate = params.self_signed(&key)?.pem();
+        Ok(Authority { certificate, issuer: rcgen::Issuer::new(params, key) })
+    }
+
+    /// Reads back what [`Authority::save`] wrote, to sign more identities for the same run.
+    pub fn load(folder: &Path, run: &str) -> Result<Authority, IdentityError> {
+        let certificate = read(&folder.join(CA))?;
+        let path = folder.join(CA_KEY);
+        let key = KeyPair::from_pem(&read(&path)?)
+            .map_err(|_| IdentityError::Pem { path, problem: "holds no private key".to_owned() })?;
+
+        let authority = Authority { certificate, issuer: rcgen::Issuer::new(authority_params(run, &key), key) };
+        authority.issue(&[Party::Router], 1)?.check().map_err(|_| IdentityError::Useless {
+            folder: folder.to_owned(),
+            problem: format!("{CA_KEY} is not the key of {CA}, or the run is not called {run}"),
+        })?;
+        Ok(authority)
+    }
+
+    /// Writes the authority with its key. Only for who wants to sign more identities later: everybody who can read
+    /// the key can be everybody.
+    pub fn save(&self, folder: &Path) -> Result<(), IdentityError> {
+        create_folder(folder)?;
+        write_secret(&folder.join(CA_KEY), &self.issuer.key().serialize_pem())?;
+        write_public(&folder.join(CA), &self.certificate)
+    }
+
+    /// One identity for a process in which all of these live, valid from a day ago (clocks differ) for so many days.
+    pub fn issue(&self, parties: &[Party], days: u16) -> Result<Identity, IdentityError> {
+        let now = OffsetDateTime::now_utc();
+        self.issue_between(parties, now - Duration::days(1), now + Duration::days(days.into()))
+    }
+
+    pub fn issue_between(
+        &self,
+        parties: &[Party],
+        not_before: OffsetDateTime,
+        not_after: OffsetDateTime,
+    ) -> Result<Identity, IdentityError> {
+        let first = parties.first().ok_or(IdentityError::Nobody)?;
+        let hosts = parties.iter().map(host).collect::<Result<Vec<_>, _>>()?;
+        let mut params = CertificateParams::new(hosts)?;
+        params.distinguished_name.push(DnType::CommonName, first.to_string());
+        params.not_before = not_before;
+        params.not_after = not_after;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        // Names, not usages, keep a site from posing as the router: clients ask for `router.hansa`.
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        params.use_authority_key_identifier_extension = true;
+
+        let key = KeyPair::generate()?;
+        let pem = Pem {
+            authority: self.certificate.clone(),
+            certificate: params.signed_by(&key, &self.issuer)?.pem(),
+            key: key.serialize_pem(),
+        };
+        // Without files a fault in the text can only be in the authority's certificate, which may have been read.
+        pem.parse(Path::new(""))
+    }
+}
+
+impl Identity {
+    /// Reads an identity, and finds out now rather than at the router whether it is whole, matching and in date.
+    pub fn load(folder: &Path) -> Result<Identity, IdentityError> {
+        let pem = Pem {
+            authority: read(&folder.join(CA))?,
+            certificate: read(&folder.join(CERTIFICATE))?,
+            key: read(&folder.join(KEY))?,
+        };
+        let identity = pem.parse(folder)?;
+        identity.check().map_err(|error| IdentityError::Useless {
+            folder: folder.to_owned(),
+            problem: match error {
+                IdentityError::Tls(error) => useless(&error),
+                other => other.to_string(),
+            },
+        })?;
+        Ok(identity)
+    }
+
+    /// Writes the identity; each file appears whole or not at all.
+    pub fn save(&self, folder: &Path) -> Result<(), IdentityError> {
+        create_folder(folder)?;
+        write_secret(&folder.join(KEY), &self.pem.key)?;
+        write_public(&folder.join(CERTIFICATE), &self.pem.certificate)?;
+        write_public(&folder.join(CA), &self.pem.authority)
+    }
+
+    /// What a router with this identity says and demands in TLS.
+    pub fn server_tls(&self) -> Result<rustls::ServerConfig, IdentityError> {
+        let mut config = rustls::ServerConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .with_client_cert_verifier(self.verifier()?)
+            .with_single_cert(vec![self.certificate.clone()], self.key.clone_key())?;
+        config.alpn_protocols = vec![PROTOCOL.into()];
+        // A peer joins once and never resumes.
+        config.send_tls13_tickets = 0;
+        Ok(config)
+    }
+
+    /// What a leaf with this identity says and demands in TLS.
+    pub fn client_tls(&self) -> Result<rustls::ClientConfig, IdentityError> {
+        let mut config = rustls::ClientConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .with_root_certificates(self.roots()?)
+            .with_client_auth_cert(vec![self.certificate.clone()], self.key.clone_key())?;
+        config.alpn_protocols = vec![PROTOCOL.into()];
+        config.resumption = Resumption::disabled();
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), IdentityError> {
+        self.verifier()?.verify_client_cert(&self.certificate, &[], UnixTime::now())?;
+        self.client_tls()?;
+        Ok(())
+    }
+
+    fn verifier(&self) -> Result<Arc<dyn ClientCertVerifier>, IdentityError> {
+        WebPkiClientVerifier::builder_with_provider(self.roots()?.into(), provider())
+            .build()
+            .map_err(|error| rustls::Error::General(error.to_string()).into())
+    }
+
+    fn roots(&self) -> Result<RootCertStore, IdentityError> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.authority.clone())?;
+        Ok(roots)
+    }
+}
+
+impl Pem {
+    fn parse(self, folder: &Path) -> Result<Identity, IdentityError> {
+        Ok(Identity {
+            authority: item(&self.authority, &folder.join(CA), "certificate")?,
+            certificate: item(&self.certificate, &folder.join(CERTIFICATE), "certificate")?,
+            key: item(&self.key, &folder.join(KEY), "private key")?,
+            pem: self,
+        })
+    }
+}
+
+/// Whether the certificate lets its holder speak for this party.
+pub(super) fn covers(certificate: &CertificateDer<'_>, party: &Party) -> bool {
+    let Ok(host) = host(party) else { return false };
+    check_host(certificate, host).is_ok()
+}
+
+/// The host names that the certificate is good for.
+pub(super) fn hosts(certificate: &CertificateDer<'_>) -> Vec<String> {
+    // The names are told only to who asks for one that is not among them.
+    match check_host(certificate, "nobody".to_owned()) {
+        Err(rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. })) => presented
+            .iter()
+            .map(|name| name.trim_start_matches("DnsName(\"").trim_end_matches("\")").to_owned())
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn check_host(certificate: &CertificateDer<'_>, host: String) -> Result<(), rustls::Error> {
+    let name = ServerName::try_from(host).map_err(|error| rustls::Error::General(error.to_string()))?;
+    rustls::client::verify_server_name(&ParsedCertificate::try_from(certificate)?, &name)
+}
+
+/// The host name of a party: one to one, for host names know neither case nor most characters, and `York` is not
+/// `york`.
+pub fn host(party: &Party) -> Result<String, IdentityError> {
+    let (name, role) = match party {
+        Party::Router => return Ok(ROUTER_HOST.to_owned()),
+        Party::Site(name) => (name, "site"),
+        Party::User(name) => (name, "user"),
+    };
+    let last = name.len().saturating_sub(1);
+    let mut label = String::new();
+    for (at, byte) in name.bytes().enumerate() {
+        match byte {
+            b'a'..=b'z' | b'0'..=b'9' => label.push(byte.into()),
+            b'-' if at > 0 && at < last => label.push('-'),
+            _ => label.push_str(&format!("_{byte:02x}")),
+        }
+    }
+    match label.len() {
+        1..=LABEL_MAX => Ok(format!("{label}.{role}.hansa")),
+        _ => Err(IdentityError::Name(party.clone())),
+    }
+}
+
+/// A function of name and key alone, so that an authority can be had back from its key.
+fn authority_params(run: &str, key: &KeyPair) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    let print: String = params.key_identifier(key).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    // Two runs of one name must not have authorities of one name: a mix-up would read as a forged signature.
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, format!("Hansa run {run}, authority {print}"));
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+    params.not_before = OffsetDateTime::now_utc() - Duration::days(1);
+    params.not_after = OffsetDateTime::now_utc() + Duration::days(3650);
+    params
+}
+
+/// The one provider, named wherever one is needed: with two in a build the default is a panic at run time.
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+fn useless(error: &rustls::Error) -> String {
+    use CertificateError::{BadSignature, Expired, ExpiredContext, NotValidYet, NotValidYetContext, UnknownIssuer};
+    match error {
+        rustls::Error::InvalidCertificate(Expired | ExpiredContext { .. }) => {
+            format!("{CERTIFICATE} has expired; issue new identities")
+        }
+        rustls::Error::InvalidCertificate(NotValidYet | NotValidYetContext { .. }) => {
+            format!("{CERTIFICATE} is not valid yet; is this machine's clock right?")
+        }
+        rustls::Error::InvalidCertificate(UnknownIssuer | BadSignature) => {
+            format!("{CERTIFICATE} was not signed by {CA}; do they come from two runs?")
+        }
+        rustls::Error::InconsistentKeys(_) => format!("{KEY} is not the key of {CERTIFICATE}"),
+        other => other.to_string(),
+    }
+}
+
+fn item<T: PemObject>(text: &str, path: &Path, what: &str) -> Result<T, IdentityError> {
+    T::from_pem_slice(text.as_bytes()).map_err(|error| {
+        let problem = match error {
+            pem::Error::NoItemsFound => format!("holds no {what}"),
+            other => format!("is no PEM file: {other}"),
+        };
+        IdentityError::Pem { path: path.to_owned(), problem }
+    })
+}
+
+fn read(path: &Path) -> Result<String, IdentityError> {
+    fs::read_to_string(path).map_err(|error| file_error("read", path, error))
+}
+
+fn file_error(verb: &'static str, path: &Path, error: io::Error) -> IdentityError {
+    IdentityError::File { verb, path: path.to_owned(), error }
+}
+
+fn create_folder(folder: &Path) -> Result<(), IdentityError> {
+    fs::create_dir_all(folder).map_err(|error| file_error("create", folder, error))
+}
+
+fn write_public(path: &Path, text: &str) -> Result<(), IdentityError> {
+    write_whole(path, text, 0o644)
+}
+
+fn write_secret(path: &Path, text: &str) -> Result<(), IdentityError> {
+    write_whole(path, text, 0o600)
+}
+
+/// Writes beside and renames, so that no reader sees half a file and no key is ever readable by others.
+fn write_whole(path: &Path, text: &str, mode: u32) -> Result<(), IdentityError> {
+    let beside = path.with_extension(format!("{}.tmp", std::process::id()));
+    let written = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(&beside)
+        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(&beside, path));
+    written.map_err(|error| {
+        let _ = fs::remove_file(&beside);
+        file_error("write", path, error)
+    })
+}

@@ -1,0 +1,384 @@
+//! The router's door: everybody on the roster comes in once, with a certificate that says so; nobody else does.
+//!
+//! Newcomers are heard side by side, each with its own time limit, so one that is slow or hostile keeps nobody out.
+//! The door stays open during the run only to tell latecomers why they cannot come in.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use quinn::crypto::rustls::QuicServerConfig;
+use quinn::{Endpoint, Incoming, ServerConfig};
+use rustls::pki_types::CertificateDer;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::{
+    BindError, Close, Connection, DRAIN_TIMEOUT, FINISH_TIMEOUT, FrameReceiver, FrameSender, HELLO_MAX, Options, Peer,
+    WireError, encode, endpoint_config, is_loopback, transport,
+};
+use crate::edge::identity::{self, Identity};
+use crate::protocol::codec::{self, CodecError, FRAME_MAX};
+use crate::protocol::handshake::{Hello, PROTOCOL, Party, RELEASE, TopologyHash, Welcome};
+
+/// From so many handshakes at once on, a newcomer first has to prove that packets reach it at its address.
+const PROOF_FROM: usize = 32;
+
+/// How many latecomers are heard at once during a run.
+const LATECOMERS_MAX: usize = 16;
+
+/// How many complaints about strangers are logged a second; more are counted.
+const COMPLAINTS_MAX: u32 = 10;
+
+/// What the router and every newcomer must agree on.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    pub roster: Vec<Party>,
+    pub topology: TopologyHash,
+}
+
+/// A socket on which the router can be reached.
+#[derive(Debug)]
+pub struct Listener {
+    endpoint: Endpoint,
+    address: SocketAddr,
+    /// For newcomers on this machine, who can take longer packets than others.
+    near: Arc<ServerConfig>,
+    options: Options,
+    doorman: Option<JoinHandle<()>>,
+    door: Option<Arc<Door>>,
+}
+
+impl Listener {
+    /// Takes the address (port 0 for any free one) without admitting anybody yet.
+    pub fn bind(address: SocketAddr, identity: &Identity, options: &Options) -> Result<Listener, BindError> {
+        let far = server_config(identity, options)?;
+        let mut near = far.clone();
+        near.transport_config(transport(options, IpAddr::V4(Ipv4Addr::LOCALHOST)));
+
+        let socket_error = |error| BindError::Socket { address, error };
+        let socket = std::net::UdpSocket::bind(address).map_err(socket_error)?;
+        let endpoint =
+            Endpoint::new(endpoint_config(), Some(far), socket, Arc::new(quinn::TokioRuntime)).map_err(socket_error)?;
+        let address = endpoint.local_addr().map_err(socket_error)?;
+        Ok(Listener { endpoint, address, near: Arc::new(near), options: options.clone(), doorman: None, door: None })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Who of the roster has not joined yet.
+    pub fn missing(&self) -> Vec<Party> {
+        let Some(door) = &self.door else { return Vec::new() };
+        let seats = door.seats();
+        door.terms.roster.iter().filter(|party| seats.get(*party) == Some(&None)).cloned().collect()
+    }
+
+    /// Waits until everybody on the roster has joined; the peers come in the roster's order. A peer that is lost
+    /// while others are awaited may join again.
+    pub async fn admit(&mut self, terms: Terms) -> Vec<Peer> {
+        let awaited = terms.roster.len();
+        let (joined, mut arrivals) = mpsc::unbounded_channel();
+        let door = Arc::new(Door::new(terms, self.options.clone(), self.near.clone(), joined));
+        self.door = Some(door.clone());
+        self.doorman = Some(tokio::spawn(keep(self.endpoint.clone(), door.clone())));
+
+        let mut peers = BTreeMap::new();
+        let mut losses = JoinSet::new();
+        while peers.values().map(|peer: &Peer| peer.parties.len()).sum::<usize>() < awaited {
+            tokio::select! {
+                Some(peer) = arrivals.recv() => {
+                    let connection = peer.connection.clone();
+                    losses.spawn(async move { (connection.0.stable_id(), connection.closed().await) });
+                    peers.insert(peer.connection.0.stable_id(), peer);
+                }
+                Some(Ok((id, why))) = losses.join_next() => {
+                    let peer: Peer = peers.remove(&id).expect("a peer is lost once");
+                    tracing::warn!("{} left before the run began: {why}", list(&peer.parties));
+                    door.vacate(&peer.parties);
+                }
+            }
+        }
+        door.begun.store(true, Ordering::Relaxed);
+
+        let mut peers: Vec<Peer> = peers.into_values().collect();
+        peers.sort_by_key(|peer| door.terms.roster.iter().position(|party| peer.parties.contains(party)));
+        peers
+    }
+
+    /// Ends the run: sees that every peer has what was written to it, then closes all connections side by side.
+    pub async fn close(mut self, peers: Vec<Peer>, close: Close, reason: &str) {
+        let mut finishing = JoinSet::new();
+        for mut peer in peers {
+            finishing.spawn(async move {
+                let _ = timeout(FINISH_TIMEOUT, peer.sender.finish()).await;
+                peer
+            });
+        }
+        // Held until the reason is given: a connection that is dropped is closed without one.
+        let _peers = finishing.join_all().await;
+        self.dismiss();
+        self.endpoint.close(close.into(), reason.as_bytes());
+        let _ = timeout(DRAIN_TIMEOUT, self.endpoint.wait_idle()).await;
+    }
+
+    fn dismiss(&mut self) {
+        if let Some(doorman) = self.doorman.take() {
+            doorman.abort();
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.dismiss();
+    }
+}
+
+/// Why somebody was not let in, as both sides get to read it.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error("{0}")]
+    Wire(#[from] WireError),
+    #[error("no hello came within {0:?}")]
+    Slow(Duration),
+    #[error("the first frame is no hello of {PROTOCOL}: {0}")]
+    NoHello(CodecError),
+    #[error("the stream ended without a hello")]
+    Mute,
+    #[error("the router runs release {RELEASE} and this is release {0}: use one release everywhere")]
+    Release(String),
+    #[error("the router runs topology {ours} and this was started for {theirs}: use the same file everywhere")]
+    Topology { ours: TopologyHash, theirs: TopologyHash },
+    #[error("the hello names nobody")]
+    Nobody,
+    #[error("the hello names {0} twice")]
+    Twice(Party),
+    #[error("{0} does not occur in the router's topology")]
+    Unknown(Party),
+    #[error("the certificate does not speak for {party}, only for {}", hosts.join(", "))]
+    NotCovered { party: Party, hosts: Vec<String> },
+    #[error("{party} has already joined, from {address}: everybody joins once")]
+    Taken { party: Party, address: SocketAddr },
+}
+
+/// What all newcomers share.
+struct Door {
+    terms: Terms,
+    options: Options,
+    near: Arc<ServerConfig>,
+    seats: Mutex<BTreeMap<Party, Option<SocketAddr>>>,
+    joined: mpsc::UnboundedSender<Peer>,
+    begun: AtomicBool,
+    complaints: Mutex<Complaints>,
+}
+
+/// Lets through what an operator can read, and counts the rest.
+struct Complaints {
+    since: Instant,
+    said: u32,
+    unsaid: u64,
+}
+
+/// Opens to one newcomer after the other and hears each in a task of its own.
+async fn keep(endpoint: Endpoint, door: Arc<Door>) {
+    let places = Arc::new(Semaphore::new(door.options.handshakes_max));
+    while let Some(incoming) = endpoint.accept().await {
+        let begun = door.begun.load(Ordering::Relaxed);
+        let max = if begun { LATECOMERS_MAX.min(door.options.handshakes_max) } else { door.options.handshakes_max };
+        let busy = door.options.handshakes_max - places.available_permits();
+
+        if !incoming.remote_address_validated() && (begun || busy >= PROOF_FROM) {
+            let _ = incoming.retry();
+        } else if busy >= max {
+            // It asks again by itself, and there may be a place by then.
+            incoming.ignore();
+        } else if let Ok(place) = places.clone().try_acquire_owned() {
+            let door = door.clone();
+            tokio::spawn(async move {
+                hear(incoming, &door).await;
+                drop(place);
+            });
+        }
+        // A flood must not keep the run's own packets waiting.
+        tokio::task::yield_now().await;
+    }
+}
+
+/// One newcomer, from its first packet to its welcome.
+async fn hear(incoming: Incoming, door: &Door) {
+    let address = incoming.remote_address();
+    let deadline = Instant::now() + door.options.handshake_timeout;
+    let slow = || Refusal::Slow(door.options.handshake_timeout);
+
+    let handshake = async { Ok(Connection(shake(incoming, door).await.map_err(WireError::from)?)) };
+    let connection = match timeout_at(deadline, handshake).await.unwrap_or_else(|_| Err(slow())) {
+        Ok(connection) => connection,
+        Err(refusal) => return door.complain(address, &refusal),
+    };
+
+    let admitted = match timeout_at(deadline, greet(&connection)).await.unwrap_or_else(|_| Err(slow())) {
+        Ok((hello, sender, receiver)) => door.admit(hello, &connection, sender, receiver).await,
+        Err(refusal) => Err(refusal),
+    };
+    if let Err(refusal) = admitted {
+        door.complain(address, &refusal);
+        connection.close(Close::Refused, &refusal.to_string());
+    }
+}
+
+async fn shake(incoming: Incoming, door: &Door) -> Result<quinn::Connection, quinn::ConnectionError> {
+    match is_loopback(incoming.remote_address().ip()) {
+        true => incoming.accept_with(door.near.clone())?.await,
+        false => incoming.accept()?.await,
+    }
+}
+
+async fn greet(connection: &Connection) -> Result<(Hello, FrameSender, FrameReceiver), Refusal> {
+    let (send, receive) = connection.0.accept_bi().await.map_err(WireError::from)?;
+    let mut receiver = FrameReceiver::new(receive, HELLO_MAX);
+    let hello = codec::decode(receiver.next().await?.ok_or(Refusal::Mute)?).map_err(Refusal::NoHello)?;
+    Ok((hello, FrameSender::new(send), receiver.with_frame_max(FRAME_MAX)))
+}
+
+impl Door {
+    fn new(terms: Terms, options: Options, near: Arc<ServerConfig>, joined: mpsc::UnboundedSender<Peer>) -> Door {
+        Door {
+            seats: Mutex::new(terms.roster.iter().map(|party| (party.clone(), None)).collect()),
+            complaints: Mutex::new(Complaints { since: Instant::now(), said: 0, unsaid: 0 }),
+            begun: AtomicBool::new(false),
+            terms,
+            options,
+            near,
+            joined,
+        }
+    }
+
+    async fn admit(
+        &self,
+        hello: Hello,
+        connection: &Connection,
+        mut sender: FrameSender,
+        receiver: FrameReceiver,
+    ) -> Result<(), Refusal> {
+        self.check(&hello, connection)?;
+        let address = connection.0.remote_address();
+        let missing = self.seat(&hello.parties, address)?;
+
+        let mut welcome = Vec::new();
+        encode(&Welcome { missing }, &mut welcome).expect("a welcome is short");
+        if let Err(error) = sender.write(&welcome).await {
+            self.vacate(&hello.parties);
+            return Err(error.into());
+        }
+
+        tracing::info!("{} joined from {address}; {missing} still to come", list(&hello.parties));
+        // Nobody takes arrivals any more once the run is being closed.
+        let _ = self.joined.send(Peer {
+            parties: hello.parties,
+            address,
+            sender,
+            receiver,
+            connection: connection.clone(),
+        });
+        Ok(())
+    }
+
+    fn check(&self, hello: &Hello, connection: &Connection) -> Result<(), Refusal> {
+        if hello.release != RELEASE {
+            return Err(Refusal::Release(hello.release.escape_debug().take(40).collect()));
+        }
+        if hello.topology != self.terms.topology {
+            return Err(Refusal::Topology { ours: self.terms.topology, theirs: hello.topology });
+        }
+        if hello.parties.is_empty() {
+            return Err(Refusal::Nobody);
+        }
+        let certificate = certificate(connection);
+        for party in &hello.parties {
+            if !identity::covers(&certificate, party) {
+                return Err(Refusal::NotCovered { party: short(party), hosts: identity::hosts(&certificate) });
+            }
+        }
+        Ok(())
+    }
+
+    /// Seats all of them or none, and tells how many seats are left.
+    fn seat(&self, parties: &[Party], address: SocketAddr) -> Result<u32, Refusal> {
+        let mut seats = self.seats();
+        for (at, party) in parties.iter().enumerate() {
+            match seats.get(party) {
+                None => return Err(Refusal::Unknown(short(party))),
+                Some(Some(address)) => return Err(Refusal::Taken { party: party.clone(), address: *address }),
+                Some(None) if parties[..at].contains(party) => return Err(Refusal::Twice(party.clone())),
+                Some(None) => {}
+            }
+        }
+        for party in parties {
+            seats.insert(party.clone(), Some(address));
+        }
+        Ok(seats.values().filter(|seat| seat.is_none()).count() as u32)
+    }
+
+    fn vacate(&self, parties: &[Party]) {
+        let mut seats = self.seats();
+        for party in parties {
+            seats.insert(party.clone(), None);
+        }
+    }
+
+    fn seats(&self) -> MutexGuard<'_, BTreeMap<Party, Option<SocketAddr>>> {
+        self.seats.lock().expect("nothing panics while it holds the seats")
+    }
+
+    fn complain(&self, address: SocketAddr, refusal: &Refusal) {
+        let mut complaints = self.complaints.lock().expect("nothing panics while it complains");
+        if complaints.since.elapsed() >= Duration::from_secs(1) {
+            if complaints.unsaid > 0 {
+                tracing::warn!("{} more refusals were not logged", complaints.unsaid);
+            }
+            *complaints = Complaints { since: Instant::now(), said: 0, unsaid: 0 };
+        }
+        if complaints.said < COMPLAINTS_MAX {
+            complaints.said += 1;
+            tracing::warn!("refused {address}: {refusal}");
+        } else {
+            complaints.unsaid += 1;
+        }
+    }
+}
+
+fn certificate(connection: &Connection) -> CertificateDer<'static> {
+    let chain = connection.0.peer_identity().and_then(|any| any.downcast::<Vec<CertificateDer<'static>>>().ok());
+    chain.and_then(|chain| chain.into_iter().next()).expect("TLS admits nobody without a certificate")
+}
+
+/// A name that a stranger made up, cut to what fits a message.
+fn short(party: &Party) -> Party {
+    let cut = |name: &String| name.escape_debug().take(80).collect();
+    match party {
+        Party::Router => Party::Router,
+        Party::Site(name) => Party::Site(cut(name)),
+        Party::User(name) => Party::User(cut(name)),
+    }
+}
+
+fn list(parties: &[Party]) -> String {
+    parties.iter().map(Party::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn server_config(identity: &Identity, options: &Options) -> Result<ServerConfig, BindError> {
+    let tls = QuicServerConfig::try_from(identity.server_tls()?).expect("ring has the cipher that QUIC starts with");
+    let mut config = ServerConfig::with_crypto(Arc::new(tls));
+    config
+        .transport_config(transport(options, IpAddr::V4(Ipv4Addr::UNSPECIFIED)))
+        // The doorman is quick; what piles up before it is a flood.
+        .max_incoming(1024)
+        .incoming_buffer_size(64 << 10)
+        .incoming_buffer_size_total(4 << 20);
+    Ok(config)
+}

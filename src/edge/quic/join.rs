@@ -1,0 +1,158 @@
+//! How a leaf finds the router and joins.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use quinn::crypto::rustls::QuicClientConfig;
+use quinn::{ClientConfig, Endpoint};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use super::{
+    Close, Connection, DRAIN_TIMEOUT, FINISH_TIMEOUT, FrameReceiver, FrameSender, Options, WireError, encode,
+    endpoint_config, is_loopback, transport,
+};
+use crate::edge::identity::{Identity, IdentityError, ROUTER_HOST};
+use crate::protocol::codec::{self, CodecError, FRAME_MAX};
+use crate::protocol::handshake::{Hello, Welcome};
+
+/// An attempt to reach the router that is not answered for this long is given up and repeated, the next one with
+/// twice the patience.
+const PATIENCE: Duration = Duration::from_millis(500);
+const PATIENCE_MAX: Duration = Duration::from_secs(5);
+
+/// The pause after an attempt that failed at once.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A run that has been joined, as a leaf sees it.
+#[derive(Debug)]
+pub struct Joined {
+    /// How many parties the run still waits for.
+    pub missing: u32,
+    pub router: SocketAddr,
+    pub sender: FrameSender,
+    pub receiver: FrameReceiver,
+    pub connection: Connection,
+    endpoint: Endpoint,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    #[error("no router answers at {router} after {waited:?} ({last}); is it running there, and is the UDP port open?")]
+    NoRouter { router: String, waited: Duration, last: String },
+    #[error("the router at {address} refused: {reason}")]
+    Refused { address: SocketAddr, reason: String },
+    #[error("cannot join the router at {address}: {error}")]
+    Wire { address: SocketAddr, error: WireError },
+    #[error("the router at {address} answered with something that is no welcome: {error}")]
+    NoWelcome { address: SocketAddr, error: CodecError },
+    #[error("cannot encode the hello: {0}")]
+    Hello(CodecError),
+}
+
+impl Joined {
+    /// Leaves: sees that the router has what was written to it, then closes.
+    pub async fn close(mut self, close: Close, reason: &str) {
+        let _ = timeout(FINISH_TIMEOUT, self.sender.finish()).await;
+        self.connection.close(close, reason);
+        let _ = timeout(DRAIN_TIMEOUT, self.endpoint.wait_idle()).await;
+    }
+}
+
+/// Finds the router (`host:port`), which may not be up yet, and joins.
+pub async fn connect(router: &str, identity: &Identity, hello: &Hello, options: &Options) -> Result<Joined, JoinError> {
+    let mut frame = Vec::new();
+    encode(hello, &mut frame).map_err(JoinError::Hello)?;
+    let (endpoint, connection) = reach(router, identity, options).await?;
+    let address = connection.0.remote_address();
+    greet(endpoint, connection, &frame, options).await.map_err(|error| match error {
+        Greeting::Wire(WireError::Closed { close: Some(Close::Refused), reason }) => {
+            JoinError::Refused { address, reason }
+        }
+        Greeting::Wire(error) => JoinError::Wire { address, error },
+        Greeting::Decode(error) => JoinError::NoWelcome { address, error },
+    })
+}
+
+/// Knocks until somebody opens. Nothing has been said yet when an attempt is given up, so it may be repeated.
+async fn reach(router: &str, identity: &Identity, options: &Options) -> Result<(Endpoint, Connection), JoinError> {
+    let tls = QuicClientConfig::try_from(identity.client_tls()?).expect("ring has the cipher that QUIC starts with");
+    let tls = Arc::new(tls);
+    let begun = Instant::now();
+    let deadline = begun + options.join_timeout;
+    let mut patience = PATIENCE;
+
+    loop {
+        let mut last = "the name has no address".to_owned();
+        let addresses = match timeout_at(deadline, tokio::net::lookup_host(router)).await {
+            Ok(Ok(addresses)) => addresses.collect(),
+            Ok(Err(error)) => {
+                last = format!("cannot resolve the name: {error}");
+                Vec::new()
+            }
+            Err(_) => Vec::new(),
+        };
+        for address in addresses {
+            let mut config = ClientConfig::new(tls.clone());
+            config.transport_config(transport(options, address.ip()));
+            match timeout_at(deadline.min(Instant::now() + patience), knock(address, config)).await {
+                Ok(Ok(reached)) => return Ok(reached),
+                Ok(Err(error @ WireError::Tls(_))) => return Err(JoinError::Wire { address, error }),
+                Ok(Err(error)) => last = error.to_string(),
+                Err(_) => last = format!("no answer from {address}"),
+            }
+        }
+        if Instant::now() + PAUSE >= deadline {
+            return Err(JoinError::NoRouter { router: router.to_owned(), waited: begun.elapsed(), last });
+        }
+        sleep(PAUSE).await;
+        patience = (patience * 2).min(PATIENCE_MAX);
+    }
+}
+
+async fn knock(address: SocketAddr, config: ClientConfig) -> Result<(Endpoint, Connection), WireError> {
+    let local = match (address.ip(), is_loopback(address.ip())) {
+        (IpAddr::V4(_), true) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        (IpAddr::V4(_), false) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        (IpAddr::V6(_), true) => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        (IpAddr::V6(_), false) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    let failed = |error: std::io::Error| WireError::Failed(error.to_string());
+    let socket = std::net::UdpSocket::bind((local, 0)).map_err(failed)?;
+    let endpoint = Endpoint::new(endpoint_config(), None, socket, Arc::new(quinn::TokioRuntime)).map_err(failed)?;
+    let connecting =
+        endpoint.connect_with(config, address, ROUTER_HOST).map_err(|error| WireError::Failed(error.to_string()))?;
+    let connection = connecting.await?;
+    Ok((endpoint, Connection(connection)))
+}
+
+enum Greeting {
+    Wire(WireError),
+    Decode(CodecError),
+}
+
+impl<E: Into<WireError>> From<E> for Greeting {
+    fn from(error: E) -> Greeting {
+        Greeting::Wire(error.into())
+    }
+}
+
+async fn greet(
+    endpoint: Endpoint,
+    connection: Connection,
+    hello: &[u8],
+    options: &Options,
+) -> Result<Joined, Greeting> {
+    let (send, receive) = connection.0.open_bi().await?;
+    let (mut sender, mut receiver) = (FrameSender::new(send), FrameReceiver::new(receive, FRAME_MAX));
+    // A refusal may come before the hello is out; it is read below, with its reason.
+    let _ = sender.write(hello).await;
+
+    let welcome = timeout(options.join_timeout, receiver.next()).await.map_err(|_| WireError::Silent)??;
+    let Some(welcome) = welcome else { return Err(Greeting::Wire(WireError::Truncated)) };
+    let Welcome { missing } = codec::decode(welcome).map_err(Greeting::Decode)?;
+    let router = connection.0.remote_address();
+    Ok(Joined { missing, router, sender, receiver, connection, endpoint })
+}

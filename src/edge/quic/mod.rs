@@ -1,0 +1,274 @@
+//! Processes talking: the router listens and admits, a leaf joins, and each pair has one long-lived stream of frames.
+//!
+//! What the frames hold is the business of others. Everything here runs best on a `current_thread` runtime; a thread
+//! that computes for longer than the idle timeout without yielding to its runtime is taken for dead by its peers.
+
+mod admission;
+mod frame;
+mod join;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use quinn::{AckFrequencyConfig, ConnectionError, EndpointConfig, TransportConfig, VarInt};
+
+use crate::edge::identity::IdentityError;
+use crate::protocol::handshake::Party;
+
+pub use admission::{Listener, Terms};
+pub use frame::{FrameReceiver, FrameSender, append, encode};
+pub use join::{JoinError, Joined, connect};
+
+/// The longest hello: what is allocated for a peer before it is known.
+const HELLO_MAX: usize = 256 << 10;
+
+/// On loopback a packet may be this long; a frame then seldom needs two.
+const LOOPBACK_MTU: u16 = 6000;
+
+/// How long the last bytes may take to arrive when a connection is closed in good order.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long to wait after that for connections to be forgotten; QUIC itself asks for some 90 ms.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// A peer that has not been heard for this long is lost.
+    pub idle_timeout: Duration,
+    /// How often a peer that has nothing to say shows that it lives.
+    pub keep_alive: Duration,
+    /// How long a newcomer may take from its first packet to its hello.
+    pub handshake_timeout: Duration,
+    /// How many newcomers may be under way to their hello at once; more have to wait.
+    pub handshakes_max: usize,
+    /// How long a leaf goes on looking for the router.
+    pub join_timeout: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            idle_timeout: Duration::from_secs(10),
+            keep_alive: Duration::from_secs(2),
+            handshake_timeout: Duration::from_secs(5),
+            handshakes_max: 1000,
+            join_timeout: Duration::from_secs(60),
+        }
+    }
+}
+
+/// A process that has joined, as the router sees it.
+#[derive(Debug)]
+pub struct Peer {
+    pub parties: Vec<Party>,
+    pub address: SocketAddr,
+    pub sender: FrameSender,
+    pub receiver: FrameReceiver,
+    pub connection: Connection,
+}
+
+/// A connection, to be closed or watched while others hold the halves of its stream.
+#[derive(Clone, Debug)]
+pub struct Connection(quinn::Connection);
+
+impl Connection {
+    /// Closes at once; what is still on its way is lost.
+    pub fn close(&self, close: Close, reason: &str) {
+        self.0.close(close.into(), reason.as_bytes());
+    }
+
+    /// How many packets have gone to the other side, and how many have come from it.
+    pub fn packets(&self) -> (u64, u64) {
+        let stats = self.0.stats();
+        (stats.udp_tx.datagrams, stats.udp_rx.datagrams)
+    }
+
+    /// Waits until the connection has ended, and says why.
+    pub async fn closed(&self) -> WireError {
+        self.0.closed().await.into()
+    }
+}
+
+/// Why a connection was closed, for programs; a reason in words goes with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Close {
+    /// Dropped without a word: the process ended or gave up.
+    Dropped,
+    /// The run is over, and well.
+    Finished,
+    /// Not admitted.
+    Refused,
+    /// The other side broke the protocol.
+    Broken,
+    /// The run was stopped.
+    Stopped,
+}
+
+impl Close {
+    const ALL: [Close; 5] = [Close::Dropped, Close::Finished, Close::Refused, Close::Broken, Close::Stopped];
+}
+
+impl From<Close> for VarInt {
+    fn from(close: Close) -> VarInt {
+        VarInt::from_u32(close as u32)
+    }
+}
+
+/// What can become of a connection.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WireError {
+    #[error("{}", closed_words(*.close, reason))]
+    Closed {
+        /// Nothing if the other side used a code that this release does not know.
+        close: Option<Close>,
+        reason: String,
+    },
+    #[error("nothing was heard from the other side until the connection timed out")]
+    Silent,
+    #[error("the other side has forgotten the connection; it was probably restarted")]
+    Reset,
+    #[error("{0}")]
+    Tls(String),
+    #[error("the other side refuses connections for now")]
+    Busy,
+    #[error("the connection was closed on this side")]
+    ClosedHere,
+    #[error("the connection failed: {0}")]
+    Failed(String),
+    #[error("a frame of {length} bytes was announced, where at most {max} are allowed")]
+    TooLong { length: usize, max: usize },
+    #[error("the stream ended in the middle of a frame")]
+    Truncated,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    #[error("cannot listen on {address}: {error}")]
+    Socket { address: SocketAddr, error: std::io::Error },
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+}
+
+impl From<ConnectionError> for WireError {
+    fn from(error: ConnectionError) -> WireError {
+        const CRYPTO: std::ops::Range<u64> = 0x100..0x200;
+        match error {
+            ConnectionError::ApplicationClosed(closed) => WireError::Closed {
+                close: Close::ALL.into_iter().find(|close| VarInt::from(*close) == closed.error_code),
+                reason: String::from_utf8_lossy(&closed.reason).into_owned(),
+            },
+            ConnectionError::ConnectionClosed(closed) => match u64::from(closed.error_code) {
+                code if CRYPTO.contains(&code) => WireError::Tls(alert_from_them(code as u8)),
+                2 => WireError::Busy,
+                _ => WireError::Failed(closed.to_string()),
+            },
+            ConnectionError::TransportError(error) => match u64::from(error.code) {
+                code if CRYPTO.contains(&code) => WireError::Tls(alert_from_us(code as u8, &error.reason)),
+                _ => WireError::Failed(error.to_string()),
+            },
+            ConnectionError::TimedOut => WireError::Silent,
+            ConnectionError::Reset => WireError::Reset,
+            ConnectionError::LocallyClosed => WireError::ClosedHere,
+            other => WireError::Failed(other.to_string()),
+        }
+    }
+}
+
+impl From<quinn::WriteError> for WireError {
+    fn from(error: quinn::WriteError) -> WireError {
+        match error {
+            quinn::WriteError::ConnectionLost(error) => error.into(),
+            other => WireError::Failed(other.to_string()),
+        }
+    }
+}
+
+impl From<quinn::ReadError> for WireError {
+    fn from(error: quinn::ReadError) -> WireError {
+        match error {
+            quinn::ReadError::ConnectionLost(error) => error.into(),
+            other => WireError::Failed(other.to_string()),
+        }
+    }
+}
+
+impl From<quinn::StoppedError> for WireError {
+    fn from(error: quinn::StoppedError) -> WireError {
+        match error {
+            quinn::StoppedError::ConnectionLost(error) => error.into(),
+            other => WireError::Failed(other.to_string()),
+        }
+    }
+}
+
+fn closed_words(close: Option<Close>, reason: &str) -> String {
+    match close {
+        Some(Close::Dropped) if reason.is_empty() => "the other side ended without a word".to_owned(),
+        Some(Close::Finished) if reason.is_empty() => "the other side has finished".to_owned(),
+        _ if reason.is_empty() => "the other side closed the connection without a reason".to_owned(),
+        Some(Close::Refused) => reason.to_owned(),
+        _ => format!("the other side closed the connection: {reason}"),
+    }
+}
+
+/// A TLS alert in which the other side says what it dislikes about us.
+fn alert_from_them(alert: u8) -> String {
+    let what = match alert {
+        48 => "it does not know the authority that signed our certificate: the identities come from two runs",
+        45 => "our certificate has expired, or its clock is wrong: issue new identities",
+        42 | 43 | 46 | 51 => "our certificate is not valid there",
+        116 => "it wants a certificate and got none",
+        120 => "it speaks another version of the protocol: use one release everywhere",
+        70 => "it speaks another version of TLS",
+        _ => "the TLS handshake failed",
+    };
+    format!("the other side turned us away: {what} (TLS alert {alert})")
+}
+
+/// What we dislike about the other side, as rustls says it.
+fn alert_from_us(alert: u8, reason: &str) -> String {
+    let what = match alert {
+        48 => "its certificate was signed by an authority that this run does not know".to_owned(),
+        45 => "its certificate has expired, or this machine's clock is wrong".to_owned(),
+        116 => "it has no certificate".to_owned(),
+        120 => "it speaks another version of the protocol".to_owned(),
+        _ => "the TLS handshake with it failed".to_owned(),
+    };
+    format!("the other side was turned away: {what} ({reason})")
+}
+
+/// Settings for connections with peers at such an address.
+fn transport(options: &Options, remote: IpAddr) -> Arc<TransportConfig> {
+    let mut config = TransportConfig::default();
+    config
+        .max_idle_timeout(Some(options.idle_timeout.try_into().unwrap_or(VarInt::MAX.into())))
+        .keep_alive_interval(Some(options.keep_alive))
+        .max_concurrent_uni_streams(0u32.into())
+        .max_concurrent_bidi_streams(1u32.into())
+        .datagram_receive_buffer_size(None)
+        .initial_rtt(Duration::from_millis(100));
+
+    // A lost packet that nothing follows is noticed only after the time by which its acknowledgement may be late.
+    let mut acks = AckFrequencyConfig::default();
+    acks.max_ack_delay(Some(Duration::from_millis(5)));
+    config.ack_frequency_config(Some(acks));
+
+    if is_loopback(remote) {
+        // A list of unacknowledged writes is kept and searched: small writes get slow when it may grow long.
+        config.send_window(64 << 10).initial_mtu(LOOPBACK_MTU).mtu_discovery_config(None);
+    } else {
+        config.send_window(1 << 20);
+    }
+    Arc::new(config)
+}
+
+fn endpoint_config() -> EndpointConfig {
+    let mut config = EndpointConfig::default();
+    config.max_udp_payload_size(LOOPBACK_MTU).expect("QUIC allows packets of that length");
+    config
+}
+
+fn is_loopback(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}

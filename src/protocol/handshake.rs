@@ -1,0 +1,64 @@
+//! How a process joins a run: who it speaks for, and what both sides must agree on before the first message.
+//!
+//! A peer that is turned away reads the reason in the close of its connection, so a refusal has no type here.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Names the wire format. It is settled within TLS, before the first byte of a message, because the encoding cannot
+/// tell one version from another.
+pub const PROTOCOL: &str = "hansa/1";
+
+/// The release of this program. Two releases may compute different results, so one run is made by one release.
+pub const RELEASE: &str = env!("CARGO_PKG_VERSION");
+
+/// Who takes part in a run.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Party {
+    Router,
+    Site(String),
+    User(String),
+}
+
+impl fmt::Display for Party {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Party::Router => f.write_str("the router"),
+            Party::Site(name) => write!(f, "site {name}"),
+            Party::User(name) => write!(f, "user {name}"),
+        }
+    }
+}
+
+/// Fingerprint of a checked topology.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TopologyHash(pub [u8; 16]);
+
+impl fmt::Display for TopologyHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// The first frame of a newcomer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// Everybody who lives in this process.
+    pub parties: Vec<Party>,
+    pub topology: TopologyHash,
+    pub release: String,
+}
+
+impl Hello {
+    pub fn new(parties: Vec<Party>, topology: TopologyHash) -> Hello {
+        Hello { parties, topology, release: RELEASE.to_owned() }
+    }
+}
+
+/// The router's answer to a hello that it accepts; nobody has joined before it has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// How many parties the run still waits for.
+    pub missing: u32,
+}

@@ -1,0 +1,157 @@
+//! Peers that mean well.
+
+use std::time::Duration;
+
+use hansa::edge::quic::{Close, Listener, Options, WireError, append, connect};
+use hansa::protocol::codec::FRAME_MAX;
+use hansa::protocol::handshake::{Hello, Party};
+
+use crate::world::{TOPOLOGY, World, echo, ping, site, user};
+
+#[tokio::test]
+async fn everybody_joins_and_talks_in_the_order_of_the_roster() {
+    let mut world = World::new();
+    let groups: [&[Party]; 3] = [&[site("york")], &[site("hull"), user("ann")], &[user("bob")]];
+    let (peers, mut leaves) = world.gather(&groups).await;
+
+    assert_eq!(peers.iter().map(|peer| &peer.parties[..]).collect::<Vec<_>>(), groups);
+    let mut missing: Vec<_> = leaves.iter().map(|leaf| leaf.missing).collect();
+    missing.sort();
+    assert_eq!(missing[0], 0);
+
+    let echoes: Vec<_> = peers.into_iter().map(|peer| tokio::spawn(echo(peer))).collect();
+    for leaf in &mut leaves {
+        ping(leaf, b"hello").await;
+    }
+    drop(echoes);
+}
+
+#[tokio::test]
+async fn frames_of_every_length_arrive_whole() {
+    let mut world = World::new();
+    let (peers, mut leaves) = world.gather(&[&[site("york")]]).await;
+    let mut leaf = leaves.remove(0);
+    let (mut sender, mut receiver) = peers.into_iter().map(|peer| (peer.sender, peer.receiver)).next().unwrap();
+    let lengths = [0, 1, 2, 1000, 0, 16 << 10, 16380, 16381, 100_000, FRAME_MAX, 3, FRAME_MAX - 1, 0];
+
+    let writing = tokio::spawn(async move {
+        let mut out = Vec::new();
+        for (at, length) in lengths.into_iter().enumerate() {
+            append(&vec![at as u8; length], &mut out).unwrap();
+        }
+        sender.write(&out).await.unwrap();
+        sender.finish().await
+    });
+    for (at, length) in lengths.into_iter().enumerate() {
+        let frame = leaf.receiver.next().await.unwrap().unwrap();
+        assert!(frame.len() == length && frame.iter().all(|byte| *byte == at as u8), "frame {at}");
+    }
+    assert_eq!(leaf.receiver.next().await, Ok(None));
+    writing.await.unwrap().unwrap();
+
+    assert!(append(&vec![0; FRAME_MAX + 1], &mut Vec::new()).is_err());
+    let mut three = Vec::new();
+    [b"one", b"two", b"six"].iter().for_each(|word| append(*word, &mut three).unwrap());
+    leaf.sender.write(&three).await.unwrap();
+    assert_eq!(receiver.next().await.unwrap().unwrap(), b"one");
+    assert_eq!(receiver.ready().unwrap().unwrap(), b"two");
+    assert_eq!(receiver.ready().unwrap().unwrap(), b"six");
+    assert_eq!(receiver.ready(), Ok(None));
+}
+
+#[tokio::test]
+async fn the_last_words_arrive_before_the_end() {
+    let mut world = World::new();
+    let (mut peers, leaves) = world.gather(&[&[site("york")], &[site("hull")]]).await;
+    let mut out = Vec::new();
+    append(&[1; 300_000], &mut out).unwrap();
+
+    let reading: Vec<_> = leaves
+        .into_iter()
+        .map(|mut leaf| {
+            tokio::spawn(async move {
+                assert_eq!(leaf.receiver.next().await.unwrap().unwrap().len(), 300_000);
+                assert_eq!(leaf.receiver.next().await, Ok(None));
+                leaf.connection.closed().await
+            })
+        })
+        .collect();
+    for peer in &mut peers {
+        peer.sender.write(&out).await.unwrap();
+    }
+    world.listener.close(peers, Close::Finished, "all jobs are done").await;
+    for leaf in reading {
+        let end = WireError::Closed { close: Some(Close::Finished), reason: "all jobs are done".to_owned() };
+        assert_eq!(leaf.await.unwrap(), end);
+    }
+}
+
+#[tokio::test]
+async fn a_router_that_is_late_is_waited_for() {
+    let world = World::new();
+    let World { authority, options, listener, address, .. } = world;
+    drop(listener);
+    let york = authority.issue(&[site("york")], 1).unwrap();
+    let hello = Hello::new(vec![site("york")], TOPOLOGY);
+    let leaf = {
+        let options = options.clone();
+        tokio::spawn(async move { connect(&format!("localhost:{}", address.port()), &york, &hello, &options).await })
+    };
+    tokio::time::sleep(Duration::from_millis(700)).await;
+
+    let router = authority.issue(&[Party::Router], 1).unwrap();
+    let mut listener = Listener::bind(address, &router, &options).unwrap();
+    let terms = hansa::edge::quic::Terms { roster: vec![site("york")], topology: TOPOLOGY };
+    listener.admit(terms).await;
+    leaf.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_router_that_never_comes_is_an_error() {
+    let world = World::with(Options { join_timeout: Duration::from_millis(700), ..Options::default() });
+    let knock = world.knock(&[site("york")]);
+    let address = world.address;
+    drop(world.listener);
+    let error = knock.await.unwrap_err().to_string();
+    assert!(error.contains(&format!("no router answers at {address} after")), "{error}");
+    assert!(error.contains("is it running there, and is the UDP port open?"), "{error}");
+}
+
+#[tokio::test]
+async fn who_is_lost_before_the_run_begins_may_join_again() {
+    let mut world = World::new();
+    let roster = [site("york"), site("hull")];
+    let terms = world.terms(&roster);
+    let (york, again, hull) = (world.knock(&roster[..1]), world.knock(&roster[..1]), world.knock(&roster[1..]));
+    let log = world.log.clone();
+    let leaves = tokio::spawn(async move {
+        york.await.unwrap().close(Close::Stopped, "changed my mind").await;
+        log.says("site york left before the run began: the other side closed the connection: changed my mind").await;
+        (again.await.unwrap(), hull.await.unwrap())
+    });
+    let mut peers = world.listener.admit(terms).await;
+    let (mut york, _hull) = leaves.await.unwrap();
+    tokio::spawn(echo(peers.remove(0)));
+    ping(&mut york, b"still there").await;
+}
+
+#[tokio::test]
+async fn a_peer_that_falls_silent_is_noticed() {
+    let mut world = World::with(Options {
+        idle_timeout: Duration::from_millis(600),
+        keep_alive: Duration::from_millis(100),
+        ..Options::default()
+    });
+    let terms = world.terms(&[site("york")]);
+    let knock = world.knock(&[site("york")]);
+    // Its runtime ends without a chance to say goodbye, as a killed process does.
+    let killed = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let joined = runtime.block_on(knock).unwrap();
+        std::mem::forget(joined);
+        runtime.shutdown_background();
+    });
+    let mut peer = world.listener.admit(terms).await.remove(0);
+    assert_eq!(peer.receiver.next().await, Err(WireError::Silent));
+    killed.join().unwrap();
+}
