@@ -65,6 +65,9 @@ enum Command {
         /// Sites, or users, that one process will play: NAME,NAME,... (repeatable)
         #[arg(long, value_name = "NAMES")]
         group: Vec<String>,
+        /// Keep the authority's key (ca.key), to sign more identities later; who can read it can be anybody
+        #[arg(long)]
+        keep_authority: bool,
     },
     /// Measure this machine: the engine, a turn over QUIC, and a small grid in both layouts
     Bench {
@@ -220,9 +223,9 @@ fn dispatch(command: Command) -> Result<(), Failure> {
             print(&describe(&files::load_topology(&topology, &overrides.parse()?)?.topology))
         }
         Command::Compose { topology, out } => compose::write(&topology.topology, &topology.overrides.parse()?, out.as_deref()),
-        Command::Certs { topology, out, days, group } => {
+        Command::Certs { topology, out, days, group, keep_authority } => {
             let loaded = files::load_topology(&topology.topology, &topology.overrides.parse()?)?;
-            certs::make(&loaded.topology, &out, days, &group)
+            certs::make(&loaded.topology, &out, days, &group, keep_authority)
         }
         Command::Bench { tasks } => bench::bench(tasks),
         Command::Completions { shell } => {

@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt::Write as _;
+use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -47,6 +48,8 @@ pub struct Conducted {
     /// How often the hub had to wait for a leaf.
     pub waits: u64,
     pub leaves: Vec<LeafFacts>,
+    /// From the first event to the last.
+    pub wall: Duration,
     pub end: Result<(), Failure>,
 }
 
@@ -105,20 +108,16 @@ impl Line {
 
     /// Writes what is to go out. Meanwhile it takes in what comes, lest two full pipes wait for each other.
     async fn write(&mut self) -> Result<(), LineError> {
-        if self.outgoing.is_empty() {
-            return Ok(());
-        }
-        let mut writing = pin!(self.sender.write(&self.outgoing));
-        loop {
-            tokio::select! {
-                biased;
-                written = &mut writing => {
-                    written?;
-                    break;
-                }
-                frame = self.receiver.next() => {
-                    self.backlog.push_back(codec::decode(frame?.ok_or(LineError::Closed)?)?);
-                    self.frames_up += 1;
+        {
+            let mut writing = pin!(self.sender.write(&self.outgoing));
+            loop {
+                tokio::select! {
+                    biased;
+                    written = &mut writing => break written?,
+                    frame = self.receiver.next() => {
+                        self.backlog.push_back(codec::decode(frame?.ok_or(LineError::Closed)?)?);
+                        self.frames_up += 1;
+                    }
                 }
             }
         }
@@ -160,8 +159,10 @@ enum LineError {
 
 /// Conducts a run to its end.
 pub async fn conduct(mut hub: Hub<Message, Record>, lines: &mut [Line], watch: Watch<'_>) -> Conducted {
+    let stall = pin!(tokio::time::sleep(watch.stall_after));
+    let began = Instant::now();
     let mut conductor = Conductor {
-        stall: pin!(tokio::time::sleep(watch.stall_after)),
+        stall,
         moved: Cell::new(true),
         log: Vec::new(),
         leaf_logs: lines.iter().map(|_| Vec::new()).collect(),
@@ -169,6 +170,7 @@ pub async fn conduct(mut hub: Hub<Message, Record>, lines: &mut [Line], watch: W
         watch,
     };
     let end = conductor.run(&mut hub, lines).await;
+    let wall = began.elapsed();
     conductor.look(&mut hub);
     conductor.collect(&mut hub);
     let Conductor { log, mut leaf_logs, waits, .. } = conductor;
@@ -194,13 +196,14 @@ pub async fn conduct(mut hub: Hub<Message, Record>, lines: &mut [Line], watch: W
         events: hub.events(),
         waits,
         leaves: facts.collect(),
+        wall,
         end,
     }
 }
 
-struct Conductor<'a> {
-    watch: Watch<'a>,
-    stall: Pin<&'a mut Sleep>,
+struct Conductor<'w, 's> {
+    watch: Watch<'w>,
+    stall: Pin<&'s mut Sleep>,
     /// Whether any frame has moved since the stall clock was last wound up.
     moved: Cell<bool>,
     log: Vec<Entry<Record>>,
@@ -208,7 +211,7 @@ struct Conductor<'a> {
     waits: u64,
 }
 
-impl Conductor<'_> {
+impl Conductor<'_, '_> {
     async fn run(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
         loop {
             while hub.advance(BATCHES_PER_LOOK).map_err(|breach| self.breach(&breach, lines))? {

@@ -2,7 +2,7 @@
 //! loopback. Watches over them until the run is over, and leaves none behind.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::ExitStatusExt;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
@@ -194,7 +194,11 @@ async fn start_router(
         ));
     };
     let output = tokio::spawn(async move {
-        let _ = tokio::io::copy_buf(&mut lines, &mut tokio::io::stdout()).await;
+        let mut rest = Vec::new();
+        if lines.read_to_end(&mut rest).await.is_ok() {
+            // Whoever reads through `head` has seen enough.
+            let _ = io::stdout().write_all(&rest);
+        }
     });
     Ok((Router { process, words, output }, address))
 }

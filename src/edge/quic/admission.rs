@@ -167,6 +167,7 @@ enum Refusal {
 }
 
 /// What all newcomers share.
+#[derive(Debug)]
 struct Door {
     terms: Terms,
     options: Options,
@@ -178,6 +179,7 @@ struct Door {
 }
 
 /// Lets through what an operator can read, and counts the rest.
+#[derive(Debug)]
 struct Complaints {
     since: Instant,
     said: u32,

@@ -1,0 +1,77 @@
+//! Makes a run's identities for processes that somebody else will start.
+
+use std::path::Path;
+
+use super::Failure;
+use super::identity::{Authority, IdentityError};
+use crate::protocol::handshake::Party;
+use crate::topology::{Plan, Topology};
+
+/// Writes one identity a role below `out`, and one for each group of names that one process will play.
+///
+/// The authority's key is forgotten afterwards, so that nobody can make another york, unless `keep_authority` asks for
+/// it; where it was kept, a second call signs what is still missing.
+pub fn make(
+    topology: &Topology,
+    out: &Path,
+    days: u16,
+    groups: &[String],
+    keep_authority: bool,
+) -> Result<(), Failure> {
+    let plan = Plan::of(topology);
+    let groups = groups.iter().map(|group| parse_group(&plan, group)).collect::<Result<Vec<_>, _>>()?;
+    let singles = std::iter::once(Party::Router).chain(plan.parties()).map(|party| vec![party]);
+    let system = |error: IdentityError| Failure::System(error.to_string());
+
+    let kept = out.join("ca.key").exists();
+    let authority = match kept {
+        true => Authority::load(out, &topology.name).map_err(|error| Failure::Input(error.to_string()))?,
+        false => Authority::new(&topology.name).map_err(system)?,
+    };
+    if !kept && out.join("router").exists() {
+        return Err(Failure::Input(format!(
+            "{} already holds the identities of a run, and the key that signed them was not kept; \
+             remove it, or choose another folder",
+            out.display()
+        )));
+    }
+    for parties in singles.chain(groups) {
+        let folder = out.join(folder_name(&parties));
+        if !folder.exists() {
+            authority.issue(&parties, days).and_then(|identity| identity.save(&folder)).map_err(system)?;
+        }
+    }
+    if keep_authority { authority.save(out).map_err(system) } else { Ok(()) }
+}
+
+/// `york.site`, or `york+durham.site` for a process that plays both.
+pub fn folder_name(parties: &[Party]) -> String {
+    let names: Vec<&str> = parties
+        .iter()
+        .map(|party| match party {
+            Party::Router => "router",
+            Party::Site(name) | Party::User(name) => name,
+        })
+        .collect();
+    match parties[0] {
+        Party::Router => "router".to_owned(),
+        Party::Site(_) => format!("{}.site", names.join("+")),
+        Party::User(_) => format!("{}.user", names.join("+")),
+    }
+}
+
+fn parse_group(plan: &Plan, group: &str) -> Result<Vec<Party>, Failure> {
+    let find = |name: &str| {
+        let parties = plan.parties();
+        let named = |party: &Party| matches!(party, Party::Site(n) | Party::User(n) if n == name);
+        parties.into_iter().find(named).ok_or_else(|| {
+            Failure::Input(format!("--group {group}: the topology has no site or user {name}"))
+        })
+    };
+    let parties = group.split(',').map(str::trim).map(find).collect::<Result<Vec<_>, _>>()?;
+    let of_one_role = parties.windows(2).all(|pair| std::mem::discriminant(&pair[0]) == std::mem::discriminant(&pair[1]));
+    if !of_one_role {
+        return Err(Failure::Input(format!("--group {group}: sites and users do not share a process")));
+    }
+    Ok(parties)
+}
