@@ -1,8 +1,81 @@
-//! (being written)
-/// One step of SplitMix64.
-pub fn mix(z: u64) -> u64 {
-    let z = z.wrapping_add(0x9E37_79B9_7F4A_7C15);
+//! SplitMix64: one small seeded stream for whoever draws, the same on every platform.
+
+use crate::math;
+
+/// The odd fraction of 2^64 by which the state advances: the golden ratio's.
+const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// Scrambles a number; neighbours come out unrelated.
+pub const fn mix(number: u64) -> u64 {
+    let z = number.wrapping_add(STEP);
     let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)
+}
+
+/// A stream of random numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SplitMix64 {
+    state: u64,
+}
+
+impl SplitMix64 {
+    pub const fn new(seed: u64) -> SplitMix64 {
+        SplitMix64 { state: seed }
+    }
+
+    pub fn next_u64(&mut self) -> u64 {
+        let number = mix(self.state);
+        self.state = self.state.wrapping_add(STEP);
+        number
+    }
+
+    /// Uniform in `[0, 1)`, with all 53 bits that fit there.
+    pub fn unit(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// Uniform among the whole numbers from `least` to `most`, both included.
+    pub fn int(&mut self, least: u64, most: u64) -> u64 {
+        debug_assert!(least <= most, "no number lies between {least} and {most}");
+        least + (self.unit() * ((most - least) as f64 + 1.0)) as u64
+    }
+
+    pub fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * math::ln(1.0 - self.unit())
+    }
+
+    /// Uniform on a logarithmic scale between two positive numbers.
+    pub fn log_uniform(&mut self, least: f64, most: f64) -> f64 {
+        let (low, high) = (math::ln(least), math::ln(most));
+        math::exp(low + self.unit() * (high - low))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gives_the_published_stream() {
+        let mut stream = SplitMix64::new(0);
+        let first: Vec<u64> = (0..3).map(|_| stream.next_u64()).collect();
+        assert_eq!(first, [0xE220_A839_7B1D_CDAF, 0x6E78_9E6A_A1B9_65F4, 0x06C4_5D18_8009_454F]);
+        assert_eq!(mix(0), first[0]);
+
+        let mut stream = SplitMix64::new(1_234_567);
+        let known: Vec<u64> = (0..3).map(|_| stream.next_u64()).collect();
+        assert_eq!(known, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
+    }
+
+    #[test]
+    fn stays_within_its_bounds() {
+        let mut stream = SplitMix64::new(7);
+        for _ in 0..10_000 {
+            assert!((0.0..1.0).contains(&stream.unit()));
+            assert!((5..=20).contains(&stream.int(5, 20)));
+            assert!(stream.exponential(1.0) >= 0.0);
+            assert!((9.999_999..200_000.1).contains(&stream.log_uniform(10.0, 200_000.0)));
+        }
+    }
 }

@@ -1,16 +1,273 @@
 //! Value curves: what a result is worth as its age grows, in multiples of the job's critical path (SLR).
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+
+use serde::{Deserialize, Serialize, Serializer};
 
 /// A checked, non-increasing curve from 1 at the initial deadline to 0 at the final one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+///
+/// It travels as its deadlines and points and is checked again on arrival.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "Plain")]
 pub struct Curve {
-    /// `[(initial, 1), points..., (final, 0)]`
-    vertices: Vec<(f64, f64)>,
+    vertices: Vec<Vertex>,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Vertex {
+    slr: f64,
+    value: f64,
+    /// The area under the curve from here to the final deadline.
+    area: f64,
+}
+
+/// What is wrong with a curve, and where.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum CurveError {
-    #[error("a deadline or point is not a finite number")]
-    NonFinite,
+    #[error("{0} is not a finite number, or too large to reckon with")]
+    NonFinite(Place),
+    #[error("the deadlines must rise from above 0: initial {initial}, final {final_}")]
+    BadDeadlines { initial: f64, final_: f64 },
+    #[error("point {point} ({slr}, {value}) lies outside of [{initial}, {final_}] x [0, 1]")]
+    OutOfRange { point: usize, slr: f64, value: f64, initial: f64, final_: f64 },
+    #[error("point {point} is at {slr}, before the point ahead of it at {before}")]
+    Unsorted { point: usize, slr: f64, before: f64 },
+    #[error("point {point} has the value {value}, above the {before} of the point ahead of it")]
+    Increasing { point: usize, value: f64, before: f64 },
+}
+
+/// A part of a curve as its author wrote it; points count from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Initial,
+    Final,
+    Point(usize),
+}
+
+impl Curve {
+    /// A curve that is 1 until `initial`, goes through the points `(slr, value)` and is 0 from `final_` on.
+    pub fn new(initial: f64, final_: f64, points: &[(f64, f64)]) -> Result<Curve, CurveError> {
+        check(initial, final_, points)?;
+
+        // Adding a zero turns the negative one into the other.
+        let inner = points.iter().map(|&(slr, value)| (slr, value + 0.0));
+        let all = std::iter::once((initial, 1.0)).chain(inner).chain(std::iter::once((final_, 0.0)));
+        let mut vertices: Vec<Vertex> = all.map(|(slr, value)| Vertex { slr, value, area: 0.0 }).collect();
+        for left in (0..vertices.len() - 1).rev() {
+            let (here, next) = (vertices[left], vertices[left + 1]);
+            vertices[left].area = next.area + (next.slr - here.slr) * (here.value + next.value) / 2.0;
+        }
+        Ok(Curve { vertices })
+    }
+
+    /// Until when a result has its full value.
+    pub fn initial(&self) -> f64 {
+        self.vertices[0].slr
+    }
+
+    /// From when on a result has no value.
+    pub fn final_(&self) -> f64 {
+        self.last().slr
+    }
+
+    /// The share of its full value that a result still has.
+    pub fn factor(&self, slr: f64) -> f64 {
+        if slr <= self.initial() {
+            1.0
+        } else if slr >= self.final_() {
+            0.0
+        } else {
+            self.between(slr).0
+        }
+    }
+
+    /// The area under the curve from here on.
+    pub fn remaining(&self, slr: f64) -> f64 {
+        if slr >= self.final_() {
+            0.0
+        } else if slr <= self.initial() {
+            (self.initial() - slr) + self.vertices[0].area
+        } else {
+            let (factor, next) = self.between(slr);
+            (next.slr - slr) * (factor + next.value) / 2.0 + next.area
+        }
+    }
+
+    /// The factor strictly between the deadlines, and the vertex ahead. Of vertices at one place the last counts.
+    fn between(&self, slr: f64) -> (f64, &Vertex) {
+        let ahead = self.vertices.partition_point(|vertex| vertex.slr <= slr);
+        let (low, high) = (&self.vertices[ahead - 1], &self.vertices[ahead]);
+        (low.value + (slr - low.slr) / (high.slr - low.slr) * (high.value - low.value), high)
+    }
+
+    fn last(&self) -> &Vertex {
+        self.vertices.last().expect("a curve has at least its two deadlines")
+    }
+}
+
+fn check(initial: f64, final_: f64, points: &[(f64, f64)]) -> Result<(), CurveError> {
+    for (number, place) in [(initial, Place::Initial), (final_, Place::Final)] {
+        // Areas are sums of two heights times a width, so twice the curve's width must be a number too.
+        if !(2.0 * number).is_finite() {
+            return Err(CurveError::NonFinite(place));
+        }
+    }
+    if let Some(at) = points.iter().position(|(slr, value)| !slr.is_finite() || !value.is_finite()) {
+        return Err(CurveError::NonFinite(Place::Point(at + 1)));
+    }
+    if !(0.0 < initial && initial < final_) {
+        return Err(CurveError::BadDeadlines { initial, final_ });
+    }
+
+    let mut ahead = (initial, 1.0);
+    for (at, &(slr, value)) in points.iter().enumerate() {
+        let point = at + 1;
+        if !(initial..=final_).contains(&slr) || !(0.0..=1.0).contains(&value) {
+            return Err(CurveError::OutOfRange { point, slr, value, initial, final_ });
+        }
+        if slr < ahead.0 {
+            return Err(CurveError::Unsorted { point, slr, before: ahead.0 });
+        }
+        if value > ahead.1 {
+            return Err(CurveError::Increasing { point, value, before: ahead.1 });
+        }
+        ahead = (slr, value);
+    }
+    Ok(())
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Initial => f.write_str("the initial deadline"),
+            Place::Final => f.write_str("the final deadline"),
+            Place::Point(number) => write!(f, "point {number}"),
+        }
+    }
+}
+
+/// A curve as it is written down.
+#[derive(Serialize, Deserialize)]
+#[serde(rename = "Curve")]
+struct Plain {
+    initial: f64,
+    #[serde(rename = "final")]
+    final_: f64,
+    points: Vec<(f64, f64)>,
+}
+
+impl TryFrom<Plain> for Curve {
+    type Error = CurveError;
+
+    fn try_from(plain: Plain) -> Result<Curve, CurveError> {
+        Curve::new(plain.initial, plain.final_, &plain.points)
+    }
+}
+
+impl Serialize for Curve {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let inner = &self.vertices[1..self.vertices.len() - 1];
+        let points = inner.iter().map(|vertex| (vertex.slr, vertex.value)).collect();
+        Plain { initial: self.initial(), final_: self.final_(), points }.serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::protocol::codec;
+
+    #[test]
+    fn interpolates_on_the_segment_that_the_age_lies_on() {
+        let curve = Curve::new(2.0, 6.0, &[(3.0, 0.8), (5.0, 0.4)]).unwrap();
+        for (slr, factor) in [(0.0, 1.0), (2.0, 1.0), (2.5, 0.9), (4.0, 0.6), (5.5, 0.2), (6.0, 0.0), (9.0, 0.0)] {
+            assert!((curve.factor(slr) - factor).abs() < 1e-12, "factor({slr}) = {}", curve.factor(slr));
+        }
+        for (slr, area) in [(1.0, 3.3), (2.0, 2.3), (2.5, 1.825), (3.0, 1.4), (4.0, 0.7), (5.5, 0.05), (6.0, 0.0)] {
+            assert!((curve.remaining(slr) - area).abs() < 1e-12, "remaining({slr}) = {}", curve.remaining(slr));
+        }
+    }
+
+    #[test]
+    fn steps_hold_the_lower_value() {
+        let step = Curve::new(2.0, 6.0, &[(3.0, 0.8), (3.0, 0.2), (6.0, 0.1)]).unwrap();
+        assert_eq!((step.factor(3.0), step.factor(6.0)), (0.2, 0.0));
+        assert!(step.factor(5.999_999) > 0.1);
+
+        let at_once = Curve::new(2.0, 6.0, &[(2.0, 0.5)]).unwrap();
+        assert_eq!(at_once.factor(2.0), 1.0);
+        assert!(at_once.factor(2.000_001) < 0.5);
+        assert_eq!(Curve::new(1.0, 3.0, &[]).unwrap().factor(2.0), 0.5);
+        assert_eq!(Curve::new(1.0, 3.0, &[(2.0, -0.0)]).unwrap().factor(2.0).to_bits(), 0.0f64.to_bits());
+    }
+
+    #[test]
+    fn every_fault_is_told_with_its_place() {
+        let texts = [
+            Curve::new(f64::NAN, 6.0, &[]),
+            Curve::new(2.0, 6.0, &[(3.0, 1.0), (3.0, f64::INFINITY)]),
+            Curve::new(1.0, 1e308, &[]),
+            Curve::new(6.0, 6.0, &[]),
+            Curve::new(-0.0, 6.0, &[]),
+            Curve::new(2.0, 6.0, &[(3.0, 0.5), (7.0, 0.5)]),
+            Curve::new(2.0, 6.0, &[(3.0, 1.5)]),
+            Curve::new(2.0, 6.0, &[(4.0, 0.5), (3.0, 0.5)]),
+            Curve::new(2.0, 6.0, &[(3.0, 0.5), (4.0, 0.6)]),
+        ]
+        .map(|result| result.unwrap_err().to_string());
+        assert_eq!(
+            texts,
+            [
+                "the initial deadline is not a finite number, or too large to reckon with",
+                "point 2 is not a finite number, or too large to reckon with",
+                "the final deadline is not a finite number, or too large to reckon with",
+                "the deadlines must rise from above 0: initial 6, final 6",
+                "the deadlines must rise from above 0: initial -0, final 6",
+                "point 2 (7, 0.5) lies outside of [2, 6] x [0, 1]",
+                "point 1 (3, 1.5) lies outside of [2, 6] x [0, 1]",
+                "point 2 is at 3, before the point ahead of it at 4",
+                "point 2 has the value 0.6, above the 0.5 of the point ahead of it",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_comes_over_the_wire_is_checked() {
+        let curve = Curve::new(2.0, 6.0, &[(3.0, 0.8)]).unwrap();
+        let mut bytes = Vec::new();
+        codec::encode(&curve, &mut bytes).unwrap();
+        assert_eq!(codec::decode::<Curve>(&bytes).unwrap(), curve);
+
+        let mut bytes = Vec::new();
+        codec::encode(&Plain { initial: 6.0, final_: 2.0, points: vec![] }, &mut bytes).unwrap();
+        assert!(codec::decode::<Curve>(&bytes).is_err());
+        assert_eq!(
+            serde_json::from_str::<Curve>(r#"{"initial": 2, "final": 6, "points": [[3, 0.8]]}"#).unwrap(),
+            curve
+        );
+    }
+
+    proptest! {
+        /// Whatever is accepted never rises, and its remaining area is what is below it.
+        #[test]
+        fn never_rises(points in prop::collection::vec((2.0f64..6.0, 0.0f64..=1.0), 0..6), ages in prop::collection::vec(0.0f64..7.0, 1..40)) {
+            let mut times: Vec<f64> = points.iter().map(|point| point.0).collect();
+            let mut values: Vec<f64> = points.iter().map(|point| point.1).collect();
+            times.sort_by(f64::total_cmp);
+            values.sort_by(|a, b| b.total_cmp(a));
+            let points: Vec<(f64, f64)> = times.into_iter().zip(values).collect();
+            let curve = Curve::new(2.0, 6.0, &points).unwrap();
+            let mut ages = ages;
+            ages.sort_by(f64::total_cmp);
+            for pair in ages.windows(2) {
+                let (young, old) = (pair[0], pair[1]);
+                prop_assert!(curve.factor(old) <= curve.factor(young));
+                let (lost, width) = (curve.remaining(young) - curve.remaining(old), old - young);
+                prop_assert!(lost <= width * curve.factor(young) + 1e-12);
+                prop_assert!(lost >= width * curve.factor(old) - 1e-12);
+            }
+        }
+    }
 }

@@ -6,6 +6,8 @@
 mod actor;
 mod breach;
 mod hub;
+#[doc(hidden)]
+pub mod judge;
 mod leaf;
 mod log;
 mod min_tree;

@@ -29,7 +29,8 @@ pub struct Envelope<M> {
     pub message: M,
 }
 
-/// Each actor's latency to the hub, by its number. Between two actors both latencies add up.
+/// Each actor's latency to the hub, by its number. Between two actors both latencies add up; what an actor sends to
+/// itself takes none.
 pub type Latencies = Arc<[Span]>;
 
 pub struct Place<M, R> {
@@ -140,7 +141,7 @@ impl<M: Message, R> Place<M, R> {
     }
 
     pub(super) fn latency(&self, from: ActorId, to: ActorId) -> Span {
-        self.latencies[from.index()] + self.latencies[to.index()]
+        if from == to { Span::ZERO } else { self.latencies[from.index()] + self.latencies[to.index()] }
     }
 
     /// Takes in a message from elsewhere; the receiver lives here.

@@ -224,7 +224,9 @@ proptest! {
         let homes: Vec<usize> = nodes.iter().map(|(_, home)| *home).collect();
         let everybody = nodes.len() as u32;
 
+        let judged = judge::run(gossips(seed, everybody, life).into_iter().map(|(_, actor)| actor).collect(), &latencies);
         let expected = inline(gossips(seed, everybody, life), latencies.clone());
+        prop_assert_eq!(&expected, &judged);
         let wires = Wires::new(&homes, count, gossips(seed, everybody, life), latencies);
         let found = wires.run(chance).expect("gossips keep their promises");
         prop_assert_eq!(found, expected);

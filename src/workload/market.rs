@@ -1,8 +1,14 @@
-//! The market paper's workload generator.
+//! The market paper's workload generator: log-uniform sizes, random graphs and value curves, arrivals that follow
+//! the days of a week.
+//!
+//! The paper gives the distributions; the order of the draws is ours, and part of what a seed means.
 
 use serde::Serialize;
 
-use crate::grid::Kind;
+use super::{Platform, WorkloadError};
+use crate::grid::{Curve, Edge, Job, JobId, Kind, Task, Worth};
+use crate::random::SplitMix64;
+use crate::time::{Span, Time};
 
 /// Parameters of the generator, all as in the specification's section on workloads.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -30,4 +36,246 @@ pub struct Generator {
 pub enum LoadBasis {
     Total,
     Bottleneck,
+}
+
+impl Generator {
+    /// Draws all jobs, numbered from zero, in order of arrival.
+    pub fn generate(&self, platform: &Platform, tick: Span) -> Result<Vec<Job>, WorkloadError> {
+        let mut master = SplitMix64::new(self.seed);
+        let mut drawn: Vec<Drawn> =
+            (0..self.jobs).map(|_| self.draw(&mut SplitMix64::new(master.next_u64()))).collect();
+
+        let mut elapsed = 0.0;
+        for job in &mut drawn {
+            elapsed += job.gap;
+            job.gap = elapsed;
+        }
+        let last = elapsed;
+        let span = self.span(&drawn, platform)?;
+        let mut jobs = Vec::with_capacity(drawn.len());
+        let mut first_task = 0;
+        for (number, job) in drawn.into_iter().enumerate() {
+            let arrive = calendar(job.gap / last * span);
+            let job = job.at(arrive, tick).ok_or(WorkloadError::TooSparse)?;
+            let tasks = job.tasks.len() as u32;
+            jobs.push(Job { id: JobId(number as u32), first_task, ..job });
+            first_task += tasks;
+        }
+        Ok(jobs)
+    }
+
+    /// The draws of one job, in the order that gives them their meaning.
+    fn draw(&self, stream: &mut SplitMix64) -> Drawn {
+        let count = stream.int(u64::from(self.tasks.0), u64::from(self.tasks.1)) as usize;
+        let total = stream.log_uniform(self.total_runtime.0 as f64, self.total_runtime.1 as f64);
+        let weights: Vec<f64> = (0..count).map(|_| stream.log_uniform(1.0, 10.0)).collect();
+        let sum: f64 = weights.iter().sum();
+        let tasks = weights.into_iter().map(|weight| {
+            let cores = stream.log_uniform(1.0, f64::from(self.cores_max) + 1.0) as u32;
+            let usual = stream.unit() < self.kind_share;
+            let runtime = ((total * weight / sum + 0.5).floor() as u64).max(1);
+            DrawnTask { runtime, cores: cores.clamp(1, self.cores_max), kind: self.kinds[usize::from(!usual)] }
+        });
+        let tasks = tasks.collect();
+        let edges = self.draw_edges(count as u32, stream);
+        let curve = draw_curve(stream);
+        Drawn { tasks, edges, curve, gap: stream.exponential(1.0) }
+    }
+
+    fn draw_edges(&self, count: u32, stream: &mut SplitMix64) -> Vec<Edge> {
+        let mut edges = Vec::new();
+        for to in 1..count {
+            let wanted = (1.0 + stream.exponential(self.degree).floor()).min(f64::from(to)) as usize;
+            let mut parents = Vec::with_capacity(wanted);
+            while parents.len() < wanted {
+                let parent = stream.int(0, u64::from(to) - 1) as u32;
+                if !parents.contains(&parent) {
+                    parents.push(parent);
+                }
+            }
+            edges.extend(parents.into_iter().map(|from| Edge { from, to }));
+        }
+        edges.sort_unstable();
+        edges
+    }
+
+    /// How long, in ticks of the mean week, the jobs take to arrive so that they offer the load that is asked for.
+    fn span(&self, drawn: &[Drawn], platform: &Platform) -> Result<f64, WorkloadError> {
+        let tasks = || drawn.iter().flat_map(|job| &job.tasks);
+        if let Some(homeless) = tasks().find(|task| platform.cores(task.kind) == 0) {
+            return Err(WorkloadError::NoCores(homeless.kind));
+        }
+        let work = |kind| tasks().filter(|task| task.kind == kind).map(DrawnTask::work).sum::<f64>();
+        Ok(match self.load_basis {
+            LoadBasis::Total => tasks().map(DrawnTask::work).sum::<f64>() / (platform.total() as f64 * self.load),
+            LoadBasis::Bottleneck => {
+                let share = |kind| work(kind) / platform.cores(kind).max(1) as f64;
+                self.kinds.map(share).into_iter().fold(0.0, f64::max) / self.load
+            }
+        })
+    }
+}
+
+/// A job as drawn, in ticks, before it is known when it arrives.
+struct Drawn {
+    tasks: Vec<DrawnTask>,
+    edges: Vec<Edge>,
+    curve: Curve,
+    /// First the time since the job before, then since the start, in units of the mean gap.
+    gap: f64,
+}
+
+struct DrawnTask {
+    runtime: u64,
+    cores: u32,
+    kind: Kind,
+}
+
+impl DrawnTask {
+    fn work(&self) -> f64 {
+        self.runtime as f64 * f64::from(self.cores)
+    }
+}
+
+impl Drawn {
+    fn at(self, arrive: f64, tick: Span) -> Option<Job> {
+        let micros = |ticks: u64| ticks.checked_mul(tick.micros());
+        let max = self.tasks.iter().map(DrawnTask::work).sum();
+        let task = |task: &DrawnTask| {
+            let runtime = Span::from_micros(micros(task.runtime)?);
+            Some(Task { runtime, cores: task.cores, kind: task.kind })
+        };
+        Some(Job {
+            id: JobId(0),
+            arrive: Time::from_micros(micros(arrive as u64)?),
+            first_task: 0,
+            tasks: self.tasks.iter().map(task).collect::<Option<_>>()?,
+            edges: self.edges,
+            worth: Some(Worth { max, curve: self.curve }),
+        })
+    }
+}
+
+fn draw_curve(stream: &mut SplitMix64) -> Curve {
+    let initial = 2.0 + 2.0 * stream.unit();
+    let final_ = 6.0 + 4.0 * stream.unit();
+    let count = stream.int(5, 10);
+    let mut times: Vec<f64> = (0..count).map(|_| initial + (final_ - initial) * stream.unit()).collect();
+    let mut values: Vec<f64> = (0..count).map(|_| stream.unit()).collect();
+    times.sort_by(f64::total_cmp);
+    values.sort_by(|a, b| b.total_cmp(a));
+    let points: Vec<(f64, f64)> = times.into_iter().zip(values).collect();
+    Curve::new(initial, final_, &points).expect("sorted draws between the deadlines make a curve")
+}
+
+/// A week in minutes, which are also the ticks that the mean week has.
+const WEEK: f64 = 10_080.0;
+/// The weights of a whole week's minutes, in halves: 10 busy and 14 quiet hours a weekday, 24 idle ones a weekend day.
+const WEEK_WEIGHT: u64 = 60 * (5 * (10 * 6 + 14 * 2) + 2 * 24);
+
+/// The tick of a week that starts on Monday at which as much has arrived as at `mean` if all hours were alike.
+fn calendar(mean: f64) -> f64 {
+    let weeks = (mean / WEEK).floor();
+    let mut left = (mean - weeks * WEEK) * (WEEK_WEIGHT as f64 / WEEK);
+    for hour in 0..7 * 24 {
+        let weight = f64::from(weight(hour));
+        if left < 60.0 * weight {
+            return (weeks * WEEK + f64::from(hour) * 60.0 + left / weight).floor();
+        }
+        left -= 60.0 * weight;
+    }
+    (weeks + 1.0) * WEEK
+}
+
+/// How busy an hour of the week is, in halves of a quiet weekday hour.
+fn weight(hour: u32) -> u32 {
+    match (hour / 24, hour % 24) {
+        (0..5, 8..18) => 6,
+        (0..5, _) => 2,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Span = Span::from_minutes(1);
+
+    fn generator(jobs: u32) -> Generator {
+        Generator {
+            seed: 1,
+            jobs,
+            load: 1.0,
+            load_basis: LoadBasis::Total,
+            tasks: (5, 20),
+            total_runtime: (10, 200_000),
+            cores_max: 100,
+            kinds: [Kind(0), Kind(1)],
+            kind_share: 0.8,
+            degree: 1.0,
+        }
+    }
+
+    fn platform() -> Platform {
+        Platform { cores: vec![3000, 1000] }
+    }
+
+    fn work(job: &Job) -> u64 {
+        job.tasks.iter().map(|task| task.runtime.micros() / MINUTE.micros() * u64::from(task.cores)).sum()
+    }
+
+    #[test]
+    fn the_calendar_follows_the_week() {
+        let pairs = [(0.0, 0.0), (100.0, 145.0), (1000.0, 804.0), (5000.0, 3860.0), (9000.0, 7071.0)];
+        for (mean, tick) in pairs.into_iter().chain([(10_080.0, 10_080.0), (12_345.5, 12_056.0)]) {
+            assert_eq!(calendar(mean), tick, "at {mean}");
+        }
+    }
+
+    #[test]
+    fn the_first_jobs_are_those_of_the_reference() {
+        let jobs = generator(3).generate(&platform(), MINUTE).unwrap();
+
+        let first = &jobs[0];
+        let runtimes: Vec<u64> = first.tasks.iter().map(|task| task.runtime.micros() / MINUTE.micros()).collect();
+        assert_eq!(runtimes, [3473, 18747, 5183, 18616, 13236, 5527, 4703, 5488, 12889, 26504]);
+        assert_eq!(first.tasks.iter().map(|task| task.cores).collect::<Vec<_>>(), [1, 29, 93, 9, 16, 25, 2, 10, 5, 14]);
+        let others: Vec<usize> = (0..10).filter(|&task| first.tasks[task].kind == Kind(1)).collect();
+        assert_eq!(others, [5]);
+        let edges: Vec<(u32, u32)> = first.edges.iter().map(|edge| (edge.to, edge.from)).collect();
+        let mut expected = vec![(1, 0), (2, 1), (3, 0), (4, 1), (5, 3), (6, 3), (7, 4), (8, 3), (8, 5), (9, 7), (9, 8)];
+        expected.sort_by_key(|&(to, from)| (from, to));
+        assert_eq!(edges, expected);
+        let worth = first.worth.as_ref().unwrap();
+        assert!((worth.curve.initial() - 2.281090047839).abs() < 1e-12);
+        assert!((worth.curve.final_() - 8.575013468860).abs() < 1e-12);
+        assert_eq!((work(first), worth.max), (2_046_437, 2_046_437.0));
+
+        assert_eq!((jobs[1].tasks.len(), work(&jobs[1])), (12, 501));
+        assert_eq!((jobs[2].tasks.len(), work(&jobs[2])), (15, 6076));
+        assert_eq!((jobs[1].first_task, jobs[2].first_task), (10, 22));
+    }
+
+    #[test]
+    fn a_small_workload_arrives_as_in_the_reference() {
+        let small = Generator { total_runtime: (10, 2000), cores_max: 20, ..generator(40) };
+        let jobs = small.generate(&Platform { cores: vec![90, 30] }, MINUTE).unwrap();
+        let arrivals: Vec<u64> = jobs.iter().map(|job| job.arrive.micros() / MINUTE.micros()).collect();
+        assert_eq!((&arrivals[..6], arrivals[39]), (&[2, 3, 5, 26, 29, 32][..], 549));
+        assert_eq!(jobs.iter().map(|job| job.tasks.len()).sum::<usize>(), 532);
+        assert_eq!(jobs.iter().map(work).sum::<u64>(), 56_892);
+        assert!(jobs.iter().all(|job| job.check().is_ok()));
+    }
+
+    #[test]
+    fn the_load_may_count_the_busier_kind() {
+        let bottleneck = Generator { load_basis: LoadBasis::Bottleneck, ..generator(20) };
+        let jobs = bottleneck.generate(&platform(), MINUTE).unwrap();
+        let usual = jobs.iter().flat_map(|job| &job.tasks).filter(|task| task.kind == Kind(0));
+        let usual: f64 = usual.map(|task| task.runtime.micros() as f64 / 6e7 * f64::from(task.cores)).sum();
+        assert_eq!(jobs[19].arrive.micros() as f64 / 6e7, calendar(usual / 3000.0));
+        let nowhere = Platform { cores: vec![3000] };
+        assert_eq!(bottleneck.generate(&nowhere, MINUTE), Err(WorkloadError::NoCores(Kind(1))));
+    }
 }

@@ -5,10 +5,73 @@ pub mod table;
 
 use serde::Serialize;
 
+use crate::grid::{Job, JobError, JobId, Kind};
+use crate::time::Span;
+
 /// A workload as a topology describes it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "source", rename_all = "snake_case")]
 pub enum Source {
     Market(market::Generator),
     Table(table::Table),
+}
+
+/// What a generator must know of the grid to aim at a load: how many cores there are of each kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Platform {
+    /// By [`Kind`].
+    pub cores: Vec<u64>,
+}
+
+/// The numbers that the next job and its first task get; one count goes through all workloads of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Numbering {
+    pub job: u32,
+    pub task: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum WorkloadError {
+    #[error("job {job}: {error}")]
+    Job { job: JobId, error: JobError },
+    #[error("no site offers cores of kind {}, which the generator's tasks need", .0.0)]
+    NoCores(Kind),
+    #[error("the load is so low that the jobs would arrive later than time can be counted")]
+    TooSparse,
+    #[error("there are more tasks than 32 bits can number")]
+    TooMany,
+}
+
+impl Source {
+    /// All jobs of this workload in order of submission, numbered on from `next`.
+    pub fn jobs(&self, platform: &Platform, tick: Span, next: &mut Numbering) -> Result<Vec<Job>, WorkloadError> {
+        let mut jobs = match self {
+            Source::Market(generator) => generator.generate(platform, tick)?,
+            Source::Table(table) => table.jobs(),
+        };
+        for job in &mut jobs {
+            (job.id, job.first_task) = next.give(job.tasks.len()).ok_or(WorkloadError::TooMany)?;
+            job.check().map_err(|error| WorkloadError::Job { job: job.id, error })?;
+        }
+        Ok(jobs)
+    }
+}
+
+impl Platform {
+    pub fn cores(&self, kind: Kind) -> u64 {
+        self.cores.get(usize::from(kind.0)).copied().unwrap_or(0)
+    }
+
+    pub fn total(&self) -> u64 {
+        self.cores.iter().sum()
+    }
+}
+
+impl Numbering {
+    fn give(&mut self, tasks: usize) -> Option<(JobId, u32)> {
+        let given = (JobId(self.job), self.task);
+        self.job = self.job.checked_add(1)?;
+        self.task = self.task.checked_add(u32::try_from(tasks).ok()?)?;
+        Some(given)
+    }
 }

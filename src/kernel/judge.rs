@@ -1,0 +1,82 @@
+//! The slow, obvious judge: an engine that is nothing but the meaning of a run, for tests to hold the others against.
+
+use std::collections::BTreeMap;
+
+use super::actor::Action;
+use super::{Actor, ActorId, Cause, Entry, Event, Message, Outbox};
+use crate::time::{Span, Stamp};
+
+/// Plays all actors to the end. Each hangs off the hub by a link of its own; what two of them say to each other
+/// takes both links' latencies.
+///
+/// # Panics
+///
+/// When an actor breaks a promise, or writes to nobody.
+pub fn run<M: Message, R>(mut actors: Vec<Box<dyn Actor<M, R> + Send>>, latencies: &[Span]) -> Vec<Entry<R>> {
+    assert_eq!(actors.len(), latencies.len(), "every actor has one link");
+    let mut due: BTreeMap<Key, Due<M>> = BTreeMap::new();
+    let mut sent = vec![0; actors.len()];
+    let mut log = Vec::new();
+    for number in 0..actors.len() {
+        let key = Key { at: Stamp::ZERO, to: number, from: number, number: 0 };
+        due.insert(key, Due { cause: Cause::Start, excuse: Stamp::ZERO, quiet: false });
+    }
+
+    while let Some((&Key { at: now, to: actor, .. }, _)) = due.first_key_value() {
+        let mut batch = Vec::new();
+        let mut excuse = Stamp::NEVER;
+        let mut quiet = true;
+        while let Some(first) = due.first_entry().filter(|first| first.key().at == now && first.key().to == actor) {
+            let from = ActorId(first.key().from as u32);
+            let event = first.remove();
+            excuse = excuse.min(event.excuse);
+            quiet &= event.quiet;
+            batch.push(Event { from, cause: event.cause });
+        }
+
+        let mut out = Outbox::new();
+        out.begin(now);
+        actors[actor].handle(now, &mut batch, &mut out);
+
+        for action in out.actions {
+            sent[actor] += 1;
+            let (key, event) = match action {
+                Action::Send { to, sent: leaves, message } => {
+                    let name = message.name();
+                    assert!(leaves >= excuse, "{name} leaves {actor} at {leaves}, promised not before {excuse}");
+                    let link = |one: usize| if to.index() == actor { Span::ZERO } else { latencies[one] };
+                    let at = leaves.after(link(actor) + link(to.index()));
+                    let key = Key { at, to: to.index(), from: actor, number: sent[actor] };
+                    (key, Due { excuse: message.reaction().earliest(at), cause: Cause::Message(message), quiet: false })
+                }
+                Action::Wake { at, token, quiet: promise } => {
+                    assert!(promise || !quiet, "{actor} set a timer at {now}, where it promised to be quiet");
+                    let key = Key { at, to: actor, from: actor, number: sent[actor] };
+                    let excuse = if promise { Stamp::NEVER } else { at };
+                    (key, Due { cause: Cause::Timer(token), excuse, quiet: promise })
+                }
+            };
+            if !key.at.is_never() {
+                due.insert(key, event);
+            }
+        }
+        log.extend(out.records.into_iter().map(|record| Entry { stamp: now, actor: ActorId(actor as u32), record }));
+    }
+    log
+}
+
+/// The total order of everything that happens.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    at: Stamp,
+    to: usize,
+    from: usize,
+    number: u64,
+}
+
+struct Due<M> {
+    cause: Cause<M>,
+    /// The earliest stamp at which the receiver may send something because of this.
+    excuse: Stamp,
+    quiet: bool,
+}
