@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
+use super::bench::Effort;
 use super::inline;
 use super::launch::{Launch, launch};
 use super::member::{Membership, take_part};
@@ -75,6 +76,9 @@ enum Command {
         #[arg(long, default_value_t = 20_000)]
         tasks: u32,
     },
+    /// Be a leaf of a measurement
+    #[command(hide = true, name = bench::ECHO)]
+    BenchEcho { arguments: Vec<String> },
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -227,7 +231,8 @@ fn dispatch(command: Command) -> Result<(), Failure> {
             let loaded = files::load_topology(&topology.topology, &topology.overrides.parse()?)?;
             certs::make(&loaded.topology, &out, days, &group, keep_authority)
         }
-        Command::Bench { tasks } => bench::bench(tasks),
+        Command::Bench { tasks } => bench::bench(&Effort::quick(tasks)),
+        Command::BenchEcho { arguments } => bench::echo(&arguments),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Hansa::command(), "hansa", &mut text);

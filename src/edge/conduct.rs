@@ -45,7 +45,7 @@ pub struct Conducted {
     /// The last stamp that ran at the hub.
     pub reached: Time,
     pub events: u64,
-    /// How often the hub had to wait for a leaf.
+    /// How often the hub could not go on before it had heard from leaves.
     pub waits: u64,
     pub leaves: Vec<LeafFacts>,
     /// From the first event to the last.
@@ -227,9 +227,11 @@ impl Conductor<'_, '_> {
             }
             self.look(hub);
             self.flush(hub, lines).await?;
+            let mut waited = false;
             for leaf in hub.blockers() {
-                self.hear(hub, lines, leaf).await?;
+                waited |= self.hear(hub, lines, leaf).await?;
             }
+            self.waits += u64::from(waited);
         }
     }
 
@@ -256,13 +258,14 @@ impl Conductor<'_, '_> {
         Ok(())
     }
 
-    /// Waits for a frame of this leaf, and takes in those behind it.
+    /// Takes in the frames of this leaf, of which there must be at least one; says whether it had to be waited for.
     async fn hear(
         &mut self,
         hub: &mut Hub<Message, Record>,
         lines: &mut [Line],
         leaf: usize,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
+        let waits = lines[leaf].waits;
         let first = match self.wait(hub, lines, leaf).await? {
             Ok(up) => up,
             Err(error) => return Err(lost(hub, lines, leaf, error)),
@@ -276,7 +279,7 @@ impl Conductor<'_, '_> {
                 Err(error) => return Err(lost(hub, lines, leaf, error)),
             };
         }
-        Ok(())
+        Ok(lines[leaf].waits > waits)
     }
 
     /// Waits until this leaf has sent a frame, unless something else ends the run.
@@ -316,7 +319,6 @@ impl Conductor<'_, '_> {
             }
         };
         if let Some(since) = since {
-            self.waits += 1;
             lines[leaf].waits += 1;
             lines[leaf].blocked += since.elapsed();
         }

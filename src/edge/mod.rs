@@ -3,6 +3,7 @@
 // The edge may look at the clock and hash as it likes: nothing of it reaches an actor.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the edge is where the world is")]
 
+pub mod bench;
 mod certs;
 pub mod cli;
 mod conduct;
@@ -13,6 +14,7 @@ mod launch;
 mod lifeline;
 mod member;
 mod play;
+pub mod pin;
 pub mod quic;
 mod results;
 mod route;

@@ -1,0 +1,110 @@
+//! Measures this machine: every figure beside its baseline, taken in the same run.
+
+mod engine;
+mod grid;
+mod turn;
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use super::{Failure, pin, runtime};
+
+pub use turn::ECHO;
+
+/// How much to measure.
+pub struct Effort {
+    pub events: u64,
+    pub turns: u32,
+    pub leaves: &'static [usize],
+    pub tasks: u32,
+    pub loads: &'static [f64],
+    pub rounds: u32,
+}
+
+impl Effort {
+    /// For a quick look.
+    pub fn quick(tasks: u32) -> Effort {
+        Effort { events: 1_000_000, turns: 2_000, leaves: &[1, 8], tasks, loads: &[1.0], rounds: 2 }
+    }
+
+    /// For figures to rely on.
+    pub fn full() -> Effort {
+        Effort {
+            events: 4_000_000,
+            turns: 5_000,
+            leaves: &[1, 3, 8, 64],
+            tasks: 100_000,
+            loads: &[0.7, 1.0, 1.4],
+            rounds: 3,
+        }
+    }
+}
+
+/// Measures and prints as it goes.
+pub fn bench(effort: &Effort) -> Result<(), Failure> {
+    println!("engine                  pending    heap Mev/s  engine Mev/s   engine/heap (goal: 0.5 or more)");
+    for pending in [100, 10_000] {
+        let rates = engine::measure(pending, effort.events, effort.rounds);
+        let (heap, engine) = (rates.heap / 1e6, rates.engine / 1e6);
+        println!("{:>31} {heap:>13.2} {engine:>13.2} {:>13.2}", rates.pending, engine / heap);
+    }
+
+    println!("\nturn over QUIC           leaves      quinn us        hub us   hub/quinn (goal: 1.3 or less)");
+    let mut turn_us = Vec::new();
+    for &leaves in effort.leaves {
+        let turns = effort.turns / (1 + leaves as u32 / 8);
+        let turns = on_one_core(|| runtime()?.block_on(turn::measure(leaves, turns)))?;
+        println!("{:>31} {:>13.1} {:>13.1} {:>13.2}", turns.leaves, turns.quinn, turns.hub, turns.hub / turns.quinn);
+        turn_us.push((leaves, turns.quinn));
+    }
+
+    println!("\nmarket grid     tasks  load   inline s  processes s   ratio    waits  waits/task  messages/packet");
+    for &load in effort.loads {
+        let grid = grid::measure(effort.tasks, load, effort.rounds)?;
+        println!(
+            "{:>21} {:>5.1} {:>10.3} {:>12.3} {:>7.2} {:>8} {:>11.3} {:>16.2}",
+            grid.tasks,
+            grid.load,
+            grid.inline_seconds,
+            grid.processes_seconds,
+            grid.processes_seconds / grid.inline_seconds,
+            grid.waits,
+            grid.waits as f64 / grid.tasks as f64,
+            grid.messages_per_packet,
+        );
+        println!("{}", explain(&grid, &turn_us));
+    }
+    Ok(())
+}
+
+/// Sets the wall time against what the waits alone would cost, and says whom the hub waited for.
+fn explain(grid: &grid::Grid, turn_us: &[(usize, f64)]) -> String {
+    let mut text = String::new();
+    if let Some((leaves, us)) = turn_us.first() {
+        let bound = grid.inline_seconds + 1.3 * grid.waits as f64 * us / 1e6;
+        let _ = write!(text, "      inline + 1.3 x waits x a bare turn ({leaves} leaf, {us:.1} us) = {bound:.3} s");
+    }
+    let blocked: Vec<String> = grid.blocked.iter().map(|(label, seconds)| format!("{label} {seconds:.3} s")).collect();
+    let _ = write!(text, "\n      blocked by {}", blocked.join(", "));
+    text
+}
+
+/// Measures in a thread that is kept on one core, with all that it starts.
+fn on_one_core<T: Send>(measure: impl FnOnce() -> Result<T, Failure> + Send) -> Result<T, Failure> {
+    std::thread::scope(|scope| {
+        let pinned = scope.spawn(|| {
+            pin::to_one_core();
+            measure()
+        });
+        pinned.join().unwrap_or_else(|_| Err(Failure::Internal("a measurement failed".to_owned())))
+    })
+}
+
+/// Plays a leaf of a measurement: what a process does that was started with [`ECHO`].
+pub fn echo(arguments: &[String]) -> Result<(), Failure> {
+    let wrong = || Failure::Input(format!("{ECHO} ROUTER INDEX IDENTITY is for hansa bench alone"));
+    let [router, index, identity] = arguments else { return Err(wrong()) };
+    let router = router.parse().map_err(|_| wrong())?;
+    let index = index.parse().map_err(|_| wrong())?;
+    runtime()?.block_on(turn::echo(router, index, &PathBuf::from(identity)))
+}

@@ -1,0 +1,221 @@
+//! What a lock-step turn costs over QUIC: the hub asks every leaf and waits for all answers. Beside it bare quinn
+//! doing the same with plain bytes, in the same run. Each leaf is a process of its own.
+
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+
+use crate::edge::conduct::{Line, Watch, conduct};
+use crate::edge::identity::{Authority, Identity};
+use crate::edge::quic::{self, Close, Listener, Options, Peer, Terms};
+use crate::edge::{Failure, play};
+use crate::grid::{JobId, TaskId};
+use crate::kernel::{Actor, ActorId, BoxedActor, Cause, Event, Hub, Latencies, Leaf, Outbox};
+use crate::protocol::handshake::{Hello, Party, TopologyHash};
+use crate::protocol::{Ended, Message, Record, Run};
+use crate::time::{Span, Stamp, Time};
+
+/// Microseconds a turn, medians.
+pub struct Turns {
+    pub leaves: usize,
+    pub quinn: f64,
+    pub hub: f64,
+}
+
+/// Bytes of a plain ping and its echo; a frame of the hub with one message has about as many.
+const PING: usize = 104;
+const HASH: TopologyHash = TopologyHash([0; 16]);
+/// How a process is told to be a leaf of this measurement.
+pub const ECHO: &str = "bench-echo";
+
+/// Measures both with so many leaves.
+pub async fn measure(leaves: usize, turns: u32) -> Result<Turns, Failure> {
+    let mut grid = Grid::start(leaves).await?;
+    let quinn = grid.bare(turns).await?;
+    let hub = grid.conducted(turns).await?;
+    grid.end().await;
+    Ok(Turns { leaves, quinn, hub })
+}
+
+/// Plays a leaf: echoes bytes until told otherwise, then follows the hub.
+pub async fn echo(router: SocketAddr, index: u32, identity: &std::path::Path) -> Result<(), Failure> {
+    let internal = |error: &dyn std::fmt::Display| Failure::Internal(error.to_string());
+    let identity = Identity::load(identity).map_err(|error| internal(&error))?;
+    let hello = Hello::new(vec![party(index)], HASH);
+    let mut joined = quic::connect(&router.to_string(), &identity, &hello, &Options::default())
+        .await
+        .map_err(|error| internal(&error))?;
+    let mut outgoing = Vec::new();
+    loop {
+        let Some(ping) = joined.receiver.next().await.map_err(|error| internal(&error))? else { return Ok(()) };
+        if ping.is_empty() {
+            break;
+        }
+        outgoing.clear();
+        quic::append(ping, &mut outgoing).map_err(|error| internal(&error))?;
+        joined.sender.write(&outgoing).await.map_err(|error| internal(&error))?;
+    }
+    let me = ActorId(index + 1);
+    let latencies: Latencies = vec![Span::ZERO; index as usize + 2].into();
+    let leaf = Leaf::new(vec![(me, Box::new(Echo) as BoxedActor<Message, Record>)], latencies);
+    play::play(leaf, &mut joined.sender, &mut joined.receiver, &[]).await?;
+    let _ = joined.receiver.next().await;
+    joined.close(Close::Finished, "").await;
+    Ok(())
+}
+
+fn party(index: u32) -> Party {
+    Party::Site(format!("leaf-{index}"))
+}
+
+struct Grid {
+    listener: Listener,
+    peers: Vec<Peer>,
+    children: Vec<Child>,
+}
+
+impl Grid {
+    async fn start(leaves: usize) -> Result<Grid, Failure> {
+        let system = |error: &dyn std::fmt::Display| Failure::System(error.to_string());
+        let authority = Authority::new("bench").map_err(|error| system(&error))?;
+        let router = authority.issue(&[Party::Router], 1).map_err(|error| system(&error))?;
+        let loopback: SocketAddr = ([127, 0, 0, 1], 0).into();
+        let mut listener =
+            Listener::bind(loopback, &router, &Options::default()).map_err(|error| system(&error))?;
+        let folder = tempfolder()?;
+        let program = std::env::current_exe().map_err(|error| system(&error))?;
+        let mut children = Vec::new();
+        for index in 0..leaves as u32 {
+            let identity = folder.join(index.to_string());
+            let issued = authority.issue(&[party(index)], 1).and_then(|issued| issued.save(&identity));
+            issued.map_err(|error| system(&error))?;
+            let mut command = Command::new(&program);
+            command.arg(ECHO).arg(listener.address().to_string()).arg(index.to_string()).arg(&identity);
+            children.push(command.stdin(Stdio::null()).spawn().map_err(|error| system(&error))?);
+        }
+        let terms = Terms { roster: (0..leaves as u32).map(party).collect(), topology: HASH };
+        let admitted = tokio::time::timeout(Duration::from_secs(60), listener.admit(terms)).await;
+        let _ = std::fs::remove_dir_all(&folder);
+        let peers = admitted.map_err(|_| Failure::NotJoined("the leaves of the measurement did not join".to_owned()))?;
+        Ok(Grid { listener, peers, children })
+    }
+
+    /// One ping to each, then one echo from each.
+    async fn bare(&mut self, turns: u32) -> Result<f64, Failure> {
+        let wire = |error: quic::WireError| Failure::Internal(error.to_string());
+        let mut ping = Vec::new();
+        quic::append(&[7; PING], &mut ping).expect("a ping is short");
+        let mut times = Vec::new();
+        for turn in 0..turns + turns / 10 {
+            let begun = Instant::now();
+            for peer in &mut self.peers {
+                peer.sender.write(&ping).await.map_err(wire)?;
+            }
+            for peer in &mut self.peers {
+                peer.receiver.next().await.map_err(wire)?;
+            }
+            if turn >= turns / 10 {
+                times.push(begun.elapsed());
+            }
+        }
+        let mut end = Vec::new();
+        quic::append(&[], &mut end).expect("nothing is short");
+        for peer in &mut self.peers {
+            peer.sender.write(&end).await.map_err(wire)?;
+        }
+        Ok(median(times))
+    }
+
+    /// The same through hub and leaves: a message to each, and its answer.
+    async fn conducted(&mut self, turns: u32) -> Result<f64, Failure> {
+        let leaves = self.peers.len();
+        let (times, mut timed) = mpsc::unbounded_channel();
+        let asker = Asker { leaves: leaves as u32, left: turns + turns / 10, waiting: 0, begun: None, times };
+        let actors = vec![(ActorId(0), Box::new(asker) as BoxedActor<Message, Record>)];
+        let homes: Vec<Vec<ActorId>> = (1..=leaves as u32).map(|id| vec![ActorId(id)]).collect();
+        let latencies: Latencies = vec![Span::ZERO; leaves + 1].into();
+        let hub = Hub::new(actors, &homes, latencies);
+        let address = self.listener.address();
+        let mut lines: Vec<Line> = self.peers.drain(..).map(Line::new).collect();
+        let (_words, interruptions) = mpsc::unbounded_channel();
+        let watch =
+            Watch { stall_after: Duration::from_secs(60), progress: &mut |_, _, _| {}, names: &[], interruptions };
+        let conducted = conduct(hub, &mut lines, watch).await;
+        self.peers = lines.into_iter().map(|line| line.into_peer(address)).collect();
+        conducted.end?;
+        let mut all = Vec::new();
+        while let Ok(time) = timed.try_recv() {
+            all.push(time);
+        }
+        all.drain(..all.len() / 11);
+        Ok(median(all))
+    }
+
+    async fn end(mut self) {
+        self.listener.close(self.peers, Close::Finished, "").await;
+        for child in &mut self.children {
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Asks all leaves at once, and again when all have answered. It looks at the clock, as no actor of a run may.
+struct Asker {
+    leaves: u32,
+    left: u32,
+    waiting: u32,
+    begun: Option<Instant>,
+    times: mpsc::UnboundedSender<Duration>,
+}
+
+impl Actor<Message, Record> for Asker {
+    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+        for event in batch.drain(..) {
+            if matches!(event.cause, Cause::Message(_)) {
+                self.waiting -= 1;
+            }
+        }
+        if self.waiting > 0 {
+            return;
+        }
+        if let Some(begun) = self.begun {
+            let _ = self.times.send(begun.elapsed());
+        }
+        if self.left > 0 {
+            self.left -= 1;
+            self.waiting = self.leaves;
+            self.begun = Some(Instant::now());
+            let task = TaskId { job: JobId(0), index: 0 };
+            for leaf in 1..=self.leaves {
+                out.send_at(now.time, ActorId(leaf), Message::Run(Run { task, cores: 1, runtime: Span::ZERO }));
+            }
+        }
+    }
+}
+
+/// Answers every message at once; but no answer comes before the next microsecond, so that time goes on.
+struct Echo;
+
+impl Actor<Message, Record> for Echo {
+    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+        for event in batch.drain(..) {
+            if let Cause::Message(Message::Run(run)) = event.cause {
+                let next = Time::from_micros(now.time.micros() + 1);
+                out.send_at(next, ActorId(0), Message::Ended(Ended { task: run.task, started: now.time }));
+            }
+        }
+    }
+}
+
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort_unstable();
+    times.get(times.len() / 2).map_or(f64::NAN, |time| time.as_secs_f64() * 1e6)
+}
+
+fn tempfolder() -> Result<std::path::PathBuf, Failure> {
+    let path = std::env::temp_dir().join(format!("hansa-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&path).map_err(|error| Failure::System(format!("{}: {error}", path.display())))?;
+    Ok(path)
+}
