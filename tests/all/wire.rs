@@ -1,10 +1,14 @@
 //! Peers that mean well.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hansa::edge::quic::{Close, Listener, Options, WireError, append, connect};
 use hansa::protocol::codec::FRAME_MAX;
 use hansa::protocol::handshake::{Hello, Party};
+
+use tokio::net::UdpSocket;
 
 use crate::world::{TOPOLOGY, World, echo, ping, site, user};
 
@@ -154,4 +158,54 @@ async fn a_peer_that_falls_silent_is_noticed() {
     let mut peer = world.listener.admit(terms).await.remove(0);
     assert_eq!(peer.receiver.next().await, Err(WireError::Silent));
     killed.join().unwrap();
+}
+
+#[tokio::test]
+async fn a_tenth_of_all_packets_may_be_lost() {
+    let mut world = World::new();
+    let terms = world.terms(&[site("york")]);
+    let (identity, hello) = (world.identity(&[site("york")]), Hello::new(vec![site("york")], TOPOLOGY));
+    let (options, router) = (world.options.clone(), lossy(world.address, Duration::from_millis(2)).await);
+    let leaf = tokio::spawn(async move { connect(&router.to_string(), &identity, &hello, &options).await });
+    let peer = world.listener.admit(terms).await.remove(0);
+    tokio::spawn(echo(peer));
+
+    let mut leaf = leaf.await.unwrap().unwrap();
+    for round in 0..300u32 {
+        ping(&mut leaf, &round.to_le_bytes()).await;
+    }
+    ping(&mut leaf, &vec![1; 200_000]).await;
+    leaf.close(Close::Finished, "").await;
+}
+
+/// An address from which packets go to the router and back, each a little later, and every tenth never.
+async fn lossy(router: SocketAddr, latency: Duration) -> SocketAddr {
+    let outside = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
+    let inside = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
+    let address = outside.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut there, mut back) = (vec![0; 65_536], vec![0; 65_536]);
+        let (mut leaf, mut count) = (None, 0u64);
+        loop {
+            let (socket, to, packet) = tokio::select! {
+                Ok((length, from)) = outside.recv_from(&mut there) => {
+                    leaf = Some(from);
+                    (inside.clone(), router, there[..length].to_vec())
+                }
+                Ok((length, _)) = inside.recv_from(&mut back) => {
+                    (outside.clone(), leaf.expect("the leaf begins"), back[..length].to_vec())
+                }
+            };
+            count += 1;
+            // Scattered, so that no kind of packet is always or never hit, and the same every time.
+            if count.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32 & 0xffff < 6554 {
+                continue;
+            }
+            tokio::spawn(async move {
+                tokio::time::sleep(latency).await;
+                let _ = socket.send_to(&packet, to).await;
+            });
+        }
+    });
+    address
 }
