@@ -104,7 +104,7 @@ fn an_interrupted_run_keeps_partial_results_and_says_so() {
 #[test]
 fn an_interrupted_inline_run_keeps_partial_results_and_says_so() {
     let scratch = Scratch::new();
-    let topology = scratch.file("long.toml", &long_topology().replace("40000", "400000"));
+    let topology = scratch.file("long.toml", &long_topology().replace("40000", "150000"));
     let out = scratch.path("out");
     let mut command = Command::new(HANSA);
     command.arg("run").arg(&topology).arg("--inline").arg("--out").arg(&out);
