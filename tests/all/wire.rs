@@ -236,3 +236,12 @@ async fn lossy(router: SocketAddr, latency: Duration) -> SocketAddr {
     });
     address
 }
+
+#[tokio::test]
+async fn a_crowd_joins_as_one_process() {
+    let mut world = World::new();
+    let crowd: Vec<_> = (0..500).map(|at| user(&format!("user-{at:04}"))).collect();
+    let (peers, leaves) = world.gather(&[&crowd]).await;
+    assert_eq!(peers[0].parties, crowd);
+    assert_eq!(leaves[0].missing, 0);
+}

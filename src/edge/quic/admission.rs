@@ -20,7 +20,7 @@ use super::{
     BindError, Close, Connection, DRAIN_TIMEOUT, FINISH_TIMEOUT, FrameReceiver, FrameSender, HELLO_MAX, Options, Peer,
     WireError, encode, endpoint_config, is_loopback, transport,
 };
-use crate::edge::identity::{self, Identity};
+use crate::edge::identity::{Identity, Names};
 use crate::protocol::codec::{self, CodecError, FRAME_MAX};
 use crate::protocol::handshake::{Hello, PROTOCOL, Party, RELEASE, TopologyHash, Welcome};
 
@@ -73,7 +73,6 @@ impl Listener {
     /// Waits until everybody on the roster has joined; the peers come in the roster's order. A peer that is lost
     /// while others are awaited may join again.
     pub async fn admit(&mut self, terms: Terms) -> Vec<Peer> {
-        let awaited = terms.roster.len();
         let (joined, mut arrivals) = mpsc::unbounded_channel();
         let door = Arc::new(Door::new(terms, self.options.clone(), self.near.clone(), joined));
         self.dismiss();
@@ -81,6 +80,7 @@ impl Listener {
 
         let mut peers = BTreeMap::new();
         let mut losses = JoinSet::new();
+        let awaited = door.seats().len();
         while peers.values().map(|peer: &Peer| peer.parties.len()).sum::<usize>() < awaited {
             tokio::select! {
                 Some(peer) = arrivals.recv() => {
@@ -152,7 +152,7 @@ enum Refusal {
     Twice(Party),
     #[error("{0} does not occur in the router's topology")]
     Unknown(Party),
-    #[error("the certificate does not speak for {party}, only for {}", hosts.join(", "))]
+    #[error("the certificate does not speak for {party}, only for {}", few(hosts))]
     NotCovered { party: Party, hosts: Vec<String> },
     #[error("{party} has already joined, from {address}: everybody joins once")]
     Taken { party: Party, address: SocketAddr },
@@ -285,12 +285,11 @@ impl Door {
             return Err(Refusal::Nobody);
         }
         let certificate = certificate(connection);
-        for party in &hello.parties {
-            if !identity::covers(&certificate, party) {
-                return Err(Refusal::NotCovered { party: short(party), hosts: identity::hosts(&certificate) });
-            }
+        let names = Names::of(&certificate).expect("TLS has read this certificate");
+        match hello.parties.iter().find(|party| !names.cover(party)) {
+            None => Ok(()),
+            Some(party) => Err(Refusal::NotCovered { party: short(party), hosts: names.hosts() }),
         }
-        Ok(())
     }
 
     /// Seats all of them or none, and tells how many seats are left.
@@ -351,6 +350,13 @@ fn short(party: &Party) -> Party {
         Party::Site(name) => Party::Site(cut(name)),
         Party::User(name) => Party::User(cut(name)),
     }
+}
+
+/// The first of what may be many.
+fn few(hosts: &[String]) -> String {
+    const FEW: usize = 5;
+    let more = if hosts.len() > FEW { ", ..." } else { "" };
+    hosts[..hosts.len().min(FEW)].join(", ") + more
 }
 
 fn list(parties: &[Party]) -> String {
