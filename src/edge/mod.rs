@@ -7,9 +7,13 @@ pub mod bench;
 mod certs;
 pub mod cli;
 mod conduct;
+mod compose;
 mod failure;
+mod files;
+mod host;
 pub mod identity;
 mod inline;
+mod input;
 mod launch;
 mod lifeline;
 mod member;
@@ -19,6 +23,7 @@ pub mod quic;
 mod results;
 mod route;
 mod signals;
+mod terminal;
 
 pub use failure::{EXIT_CODES, Failure};
 

@@ -111,14 +111,23 @@ pub struct Use {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunFacts {
     pub layout: String,
+    /// From the start of the program to the writing of this.
     pub wall_seconds: f64,
-    /// Batches handed to actors.
+    /// Of these: until everybody had joined and was ready.
+    pub join_seconds: f64,
+    /// Of these: from the first event to the last.
+    pub run_seconds: f64,
+    /// Events handled: at the hub alone, where there is one.
     pub events: u64,
     pub events_per_second: Option<f64>,
     /// How often the hub had to wait for a leaf.
     pub hub_waits: Option<u64>,
     pub messages: Option<u64>,
     pub messages_per_packet: Option<f64>,
+    /// Frames between the hub and its leaves, both ways.
+    pub frames: Option<u64>,
+    /// How often the hub had to wait for each leaf.
+    pub waits: BTreeMap<String, u64>,
     /// Seconds that the hub spent waiting, by the leaf it waited for.
     pub blocked_seconds: BTreeMap<String, f64>,
 }

@@ -151,12 +151,16 @@ fn the_story_as_tables() {
     let run = RunFacts {
         layout: "processes".to_owned(),
         wall_seconds: 1.5,
+        join_seconds: 0.25,
+        run_seconds: 1.125,
         events: 150_000,
         events_per_second: Some(100_000.0),
         hub_waits: Some(12),
         messages: Some(1000),
         messages_per_packet: Some(7.25),
-        blocked_seconds: [("york".to_owned(), 0.25)].into(),
+        frames: Some(30),
+        waits: [("site york".to_owned(), 12)].into(),
+        blocked_seconds: [("site york".to_owned(), 0.25)].into(),
     };
     golden("summary.txt", summary_table(&results, Some(&run)).as_bytes());
     let file = SummaryFile { results, run };

@@ -89,7 +89,7 @@ impl Connection {
 
     /// How many packets have gone to the other side, and how many have come from it.
     pub fn packets(&self) -> (u64, u64) {
-        let stats = self.0.stats();
+        let stats = self.quic.stats();
         (stats.udp_tx.datagrams, stats.udp_rx.datagrams)
     }
 
