@@ -1,8 +1,23 @@
 //! Topologies: a file as written becomes a meaning that is checked once, and the meaning becomes actors and places.
 
+mod check;
+mod complaint;
+mod fields;
+mod file;
+mod overrides;
 mod stub;
-pub use stub::*;
+mod suggest;
+#[cfg(test)]
+mod tests;
+mod units;
+mod write;
+
 use serde::Serialize;
+
+pub use complaint::Complaints;
+pub use file::{Input, Read};
+pub use overrides::{NoOverride, Override};
+pub use stub::*;
 
 use crate::grid::Kind;
 use crate::time::Span;
@@ -20,6 +35,36 @@ pub struct Topology {
     pub sites: Vec<Site>,
     pub users: Vec<User>,
     pub workloads: Vec<Workload>,
+}
+
+/// A topology and where it comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    pub topology: Topology,
+    /// All files that were read, the topology's own first.
+    pub inputs: Vec<Input>,
+}
+
+/// Reads the topology at `path` through `read`, with settings that are stronger than those of the file. All that
+/// is wrong is told at once.
+pub fn load(path: &str, overrides: &[Override], read: &mut Read<'_>) -> Result<Loaded, Complaints> {
+    let mut library = file::Library::new(read);
+    let Some(mut root) = library.open(path, None) else { return library.findings.verdict(None) };
+
+    let settings = overrides::read(overrides, &mut library.findings);
+    let settings = overrides::apply_to_written(&mut root, settings);
+    file::include(&mut root, path, &mut library);
+    file::expand(&mut root, &library.findings);
+    overrides::apply_to_complete(&mut root, settings, &library.findings);
+
+    let topology = check::check(&root, &library.findings);
+    let inputs = library.inputs;
+    library.findings.verdict(Some(Loaded { topology, inputs }))
+}
+
+/// The meaning of a topology for a person to read.
+pub fn describe(topology: &Topology) -> String {
+    topology.to_toml()
 }
 
 /// The auction at the router.
