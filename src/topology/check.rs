@@ -86,7 +86,7 @@ impl Market {
             all: &[(&'static str, T, &'static str)],
             usual: T,
         ) -> T {
-            fields.get(key).and_then(|field| field.word("a word", all)).unwrap_or(usual)
+            fields.get(key).and_then(|field| field.word(all)).unwrap_or(usual)
         }
         let market = Market {
             policy: policy.map_or(usual.policy, str::to_owned),
@@ -144,7 +144,7 @@ struct SiteSettings<'a> {
 impl<'a> SiteSettings<'a> {
     fn read(fields: &'a Fields<'_>) -> SiteSettings<'a> {
         SiteSettings {
-            cores: fields.get("cores").and_then(|field| field.whole_u32(1..=CORES_MAX)),
+            cores: fields.get("cores").and_then(|field| field.whole(1..=CORES_MAX)),
             kind: fields.get("kind").and_then(|field| kind_name(&field)),
             scheduler: fields
                 .get("scheduler")
@@ -354,10 +354,10 @@ fn check_submitters(field: &Field<'_>, context: &Context<'_>) -> Option<Vec<usiz
 
 fn check_generator(fields: &Fields<'_>, context: &Context<'_>) -> Generator {
     let seed = fields.get("seed").and_then(|field| field.whole(0..=u64::MAX)).unwrap_or(context.seed);
-    let jobs = fields.need("jobs", "how many jobs to generate").and_then(|field| field.whole_u32(1..=JOBS_MAX));
+    let jobs = fields.need("jobs", "how many jobs to generate").and_then(|field| field.whole(1..=JOBS_MAX));
     let above_zero = format!("a number above 0, up to {LOAD_MAX}");
     let load = fields.get("load").and_then(|field| field.number(&above_zero, |load| 0.0 < load && load <= LOAD_MAX));
-    let load_basis = fields.get("load_basis").and_then(|field| field.word("a load basis", catalog::LOAD_BASES));
+    let load_basis = fields.get("load_basis").and_then(|field| field.word(catalog::LOAD_BASES));
     let tasks = fields.get("tasks").and_then(|field| check_tasks_range(&field)).unwrap_or((5, 20));
     let total_runtime = check_total_runtime(fields, tasks.1, context).unwrap_or(USUAL_RUNTIME);
     let kinds = match fields.get("kinds") {
@@ -376,7 +376,7 @@ fn check_generator(fields: &Fields<'_>, context: &Context<'_>) -> Generator {
         load_basis: load_basis.unwrap_or(LoadBasis::Total),
         tasks,
         total_runtime,
-        cores_max: fields.get("cores_max").and_then(|field| field.whole_u32(1..=CORES_MAX)).unwrap_or(100),
+        cores_max: fields.get("cores_max").and_then(|field| field.whole(1..=CORES_MAX)).unwrap_or(100),
         kinds: kinds.unwrap_or([Kind(0); 2]),
         kind_share: kind_share.unwrap_or(0.8),
         degree: degree.unwrap_or(1.0),
@@ -389,7 +389,7 @@ fn check_generator(fields: &Fields<'_>, context: &Context<'_>) -> Generator {
 
 fn check_tasks_range(field: &Field<'_>) -> Option<(u32, u32)> {
     let pair = field.pair("the fewest and the most tasks of a job, such as [5, 20]")?;
-    let [Some(fewest), Some(most)] = pair.each_ref().map(|field| field.whole_u32(1..=TASKS_MAX)) else { return None };
+    let [Some(fewest), Some(most)] = pair.each_ref().map(|field| field.whole(1..=TASKS_MAX)) else { return None };
     if fewest > most {
         return field.wrong("the smaller number first");
     }
@@ -527,7 +527,7 @@ fn check_tasks(field: &Field<'_>, context: &Context<'_>) -> Vec<Task> {
 fn check_task(fields: &Fields<'_>, context: &Context<'_>) -> Option<Task> {
     let runtime = fields.need("runtime", "how long the task runs").and_then(|field| field.positive_span());
     let cores_field = fields.need("cores", "how many cores the task uses");
-    let cores = cores_field.as_ref().and_then(|field| field.whole_u32(1..=CORES_MAX));
+    let cores = cores_field.as_ref().and_then(|field| field.whole(1..=CORES_MAX));
     let kind = match fields.get("kind") {
         Some(field) => context.grid.kind(&field),
         None if context.grid.names.len() > 1 => {
@@ -552,12 +552,14 @@ fn check_edges(field: &Field<'_>, tasks: usize) -> Option<Vec<Edge>> {
     if list.len() > EDGES_MAX {
         return field.wrong(format_args!("at most {EDGES_MAX} edges"));
     }
+    let last = u32::try_from(tasks.saturating_sub(1)).unwrap_or(u32::MAX);
     let mut found: BTreeMap<Edge, usize> = BTreeMap::new();
     for (number, field) in list.iter().enumerate() {
         let Some([from, to]) = field.pair("a task and one that needs its output, such as [0, 1]") else { continue };
-        let last = u64::try_from(tasks.saturating_sub(1)).unwrap_or(u64::MAX);
-        let [Some(from), Some(to)] = [from, to].map(|end| end.whole(0..=last)) else { continue };
-        let edge = Edge { from: from as u32, to: to as u32 };
+        let [Some(from), Some(to)] = [from, to].map(|end| end.whole_of("the number of a task,", 0..=last)) else {
+            continue;
+        };
+        let edge = Edge { from, to };
         if found.insert(edge, number).is_some() {
             field.complain(format!("the edge from {from} to {to} is in the list twice"));
         }

@@ -1,6 +1,6 @@
 //! What is wrong with a topology, told so that it can be put right: where, what was expected, what was found.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Write};
 
@@ -13,7 +13,6 @@ pub struct Complaints(Findings);
 pub(super) struct Findings {
     sources: Vec<Source>,
     list: RefCell<BTreeMap<(Place, String), Complaint>>,
-    overflow: Cell<bool>,
 }
 
 /// A text that settings come from.
@@ -78,8 +77,6 @@ impl Findings {
         let mut list = self.list.borrow_mut();
         if list.len() < KEPT {
             list.entry((complaint.place, complaint.message.clone())).or_insert(complaint);
-        } else {
-            self.overflow.set(true);
         }
     }
 
@@ -137,7 +134,7 @@ impl Complaints {
         }
         if list.len() > SHOWN {
             let more = list.len() - SHOWN;
-            let or_so = if self.0.overflow.get() { "at least " } else { "" };
+            let or_so = if list.len() == KEPT { "at least " } else { "" };
             out.push_str(&format!("... and {or_so}{more} more\n"));
         }
         out

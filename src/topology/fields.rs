@@ -117,11 +117,12 @@ impl<'a> Field<'a> {
     }
 
     fn mismatch(&self, expected: impl Display) -> Option<Complaint> {
+        let written = self.findings.written(self.node.place);
         let found = match &self.node.value {
             Value::Lost => return None,
-            Value::List(_) => "a list".to_owned(),
-            Value::Table(_) => "a table".to_owned(),
-            _ => shortened(self.findings.written(self.node.place)),
+            Value::List(_) if !written.starts_with('[') => "a list".to_owned(),
+            Value::Table(_) if !written.starts_with(['[', '{']) => "a table".to_owned(),
+            _ => shortened(written),
         };
         Some(self.complaint(format!("expected {expected}, found {found}")))
     }
@@ -133,17 +134,17 @@ impl<'a> Field<'a> {
         }
     }
 
-    pub fn whole(&self, range: RangeInclusive<u64>) -> Option<u64> {
-        match &self.node.value {
-            Value::Integer(number) => u64::try_from(*number).ok().filter(|number| range.contains(number)),
-            _ => None,
-        }
-        .or_else(|| self.wrong(format_args!("a whole number from {} to {}", range.start(), range.end())))
+    pub fn whole<T: TryFrom<i128> + PartialOrd + Display>(&self, range: RangeInclusive<T>) -> Option<T> {
+        self.whole_of("a whole number", range)
     }
 
-    pub fn whole_u32(&self, range: RangeInclusive<u32>) -> Option<u32> {
-        let number = self.whole(u64::from(*range.start())..=u64::from(*range.end()))?;
-        Some(u32::try_from(number).expect("the range ends below 2^32"))
+    /// A whole number that stands for something.
+    pub fn whole_of<T: TryFrom<i128> + PartialOrd + Display>(&self, what: &str, range: RangeInclusive<T>) -> Option<T> {
+        let number = match &self.node.value {
+            Value::Integer(number) => T::try_from(*number).ok().filter(|number| range.contains(number)),
+            _ => None,
+        };
+        number.or_else(|| self.wrong(format_args!("{what} from {} to {}", range.start(), range.end())))
     }
 
     /// A number that `fits`; a negative zero becomes the other.
@@ -204,14 +205,15 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// What `find` makes of a word; `words` are those that it knows.
+    /// What `find` makes of a word; `words` are those that it knows. `what` may be empty if they speak for themselves.
     pub fn choice<'w, T>(
         &self,
         what: &str,
         words: impl Iterator<Item = &'w str> + Clone,
         find: impl Fn(&str) -> Option<T>,
     ) -> Option<T> {
-        let expected = format_args!("{what}: {}", any_of(words.clone())).to_string();
+        let words_known = any_of(words.clone());
+        let expected = if what.is_empty() { words_known } else { format!("{what}: {words_known}") };
         let text = self.text(&expected)?;
         let choice = find(text);
         if choice.is_none() {
@@ -221,9 +223,9 @@ impl<'a> Field<'a> {
     }
 
     /// The variant of an enum that goes by this word.
-    pub fn word<T: Copy>(&self, what: &str, all: &[(&'static str, T, &'static str)]) -> Option<T> {
+    pub fn word<T: Copy>(&self, all: &[(&'static str, T, &'static str)]) -> Option<T> {
         let find = |text: &str| all.iter().find(|(word, ..)| *word == text).map(|(_, variant, _)| *variant);
-        self.choice(what, all.iter().map(|(word, ..)| *word), find)
+        self.choice("", all.iter().map(|(word, ..)| *word), find)
     }
 
     /// The name of something in the catalogue.
@@ -302,6 +304,6 @@ const LISTED: usize = 16;
 
 fn shortened(text: &str) -> String {
     let mut chars = text.chars();
-    let start: String = chars.by_ref().take(60).collect();
-    if chars.next().is_some() { format!("{start}...") } else { start }
+    let start: String = chars.by_ref().take(60).take_while(|c| *c != '\n').collect();
+    if start.len() < text.len() { format!("{}...", start.trim_end()) } else { start }
 }

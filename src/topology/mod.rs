@@ -5,7 +5,6 @@ mod complaint;
 mod fields;
 mod file;
 mod overrides;
-mod stub;
 mod suggest;
 #[cfg(test)]
 mod tests;
@@ -17,7 +16,6 @@ use serde::Serialize;
 pub use complaint::Complaints;
 pub use file::{Input, Read};
 pub use overrides::{NoOverride, Override};
-pub use stub::*;
 
 use crate::grid::Kind;
 use crate::time::Span;

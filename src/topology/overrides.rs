@@ -85,11 +85,11 @@ pub(super) fn apply_to_complete(root: &mut Table, settings: Vec<Setting>, findin
         findings.add(match known {
             Known::Names(names) => {
                 let meant = nearest(step, names.iter().map(String::as_str)).map(str::to_owned);
-                Complaint::new(*place, key, format!("there is no {before} named {step:?}")).meant(meant.as_deref())
+                Complaint::new(*place, key, format!("there is no {before} {step:?}")).meant(meant.as_deref())
             }
             Known::Count(0) => Complaint::new(*place, key, format!("there is no {before} at all")),
             Known::Count(count) => {
-                let message = format!("expected an index from 0 to {}, found {step:?}", count - 1);
+                let message = format!("expected an index below {count}, found {step:?}");
                 Complaint::new(*place, key, message)
             }
             Known::Nothing => Complaint::new(whole, key, format!("{before} is a single value and has no {step:?}")),
