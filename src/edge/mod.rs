@@ -8,6 +8,8 @@ mod certs;
 pub mod cli;
 mod conduct;
 mod failure;
+pub mod files;
+pub mod host;
 pub mod identity;
 mod inline;
 mod launch;
@@ -19,6 +21,7 @@ pub mod quic;
 mod results;
 mod route;
 mod signals;
+pub mod terminal;
 
 pub use failure::{EXIT_CODES, Failure};
 

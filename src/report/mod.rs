@@ -19,4 +19,4 @@ pub use tally::{Inconsistent, Tally};
 pub use verify::{Comparison, Difference, Found, Side, compare};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
