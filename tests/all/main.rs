@@ -1,6 +1,9 @@
 //! Everything that needs the world: sockets, files, processes.
 
+mod faults;
+mod grid;
 mod hostile;
 mod identity;
+mod layouts;
 mod wire;
 mod world;
