@@ -12,7 +12,7 @@ use super::input::default_out;
 use super::terminal::Progress;
 use crate::kernel::{Digest, Entry, merge};
 use crate::protocol::{Record, codec};
-use crate::report::{EventWriter, Manifest, Names, RunFacts, Status, SummaryFile, Tally, summary_table};
+use crate::report::{self, EventWriter, Manifest, Names, RunFacts, Status, SummaryFile, Tally, summary_table};
 use crate::time::Time;
 use crate::topology::Loaded;
 
@@ -59,7 +59,7 @@ impl Results<'_> {
         let results = tally.summary(self.loaded.topology.seed, status.clone(), digest);
         let table = summary_table(&results, Some(&facts));
         let summary = SummaryFile { results, run: facts };
-        self.folder.write("summary.json", &summary.json())?;
+        self.folder.write("summary.json", &report::pretty(&summary))?;
         let manifest = Manifest {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             status,
@@ -118,15 +118,6 @@ impl Results<'_> {
         match problem {
             Some(problem) => Err(Failure::Internal(format!("the log makes no sense: {problem}"))),
             None => Ok((digest.finish(), tally)),
-        }
-    }
-}
-
-impl From<FileError> for Failure {
-    fn from(error: FileError) -> Failure {
-        match error {
-            FileError::Io { .. } => Failure::System(error.to_string()),
-            _ => Failure::Input(error.to_string()),
         }
     }
 }

@@ -41,7 +41,7 @@ pub async fn route(routing: Routing) -> Result<(), Failure> {
     let plan = Plan::of(&loaded.topology);
     let actors = topology::build(&loaded.topology, &plan.at_hub()).map_err(|error| Failure::Input(error.to_string()))?;
     let identity = Identity::load(&routing.identity).map_err(|error| Failure::Input(error.to_string()))?;
-    let mut results = Results::create(routing.out.as_deref(), &loaded)?;
+    let results = Results::create(routing.out.as_deref(), &loaded)?;
 
     let interruptions = listen_for_the_end(routing.held)?;
     let mut listener = Listener::bind(routing.bind, &identity, &Options::default())

@@ -11,7 +11,7 @@ mod tally;
 mod verify;
 
 pub use events::{EventReader, EventWriter, Unreadable};
-pub use manifest::{Host, Input, Manifest, Output, Status};
+pub use manifest::{pretty, Host, Input, Manifest, Output, Status};
 pub use names::Names;
 pub use summary::{Counts, RunFacts, SizeGroup, Spread, Summary, SummaryFile, Use, Utilisation, Value};
 pub use table::summary_table;
@@ -19,4 +19,4 @@ pub use tally::{Inconsistent, Tally};
 pub use verify::{Comparison, Difference, Found, Side, compare};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::{Counts, Names, RunFacts, Status, SummaryFile, Tally, summary_table};
+use super::{Counts, EventWriter, Host, Manifest, Names, RunFacts, Status, SummaryFile, Tally, summary_table};
 use crate::grid::{Curve, Edge, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
-use crate::kernel::{ActorId, Entry};
-use crate::protocol::Record;
+use crate::kernel::{ActorId, Digest, Entry};
+use crate::protocol::{Record, codec};
 use crate::time::{Span, Stamp, Time};
 use crate::topology::{
     Blocking, EdfDeadline, Market, Network, Pvdsq, Pvr, Removal, Site, SuccSum, Topology, Unplaceable, User,
@@ -58,7 +58,7 @@ pub(super) fn names() -> Names {
 }
 
 /// Jobs 0 and 1 end well, 2 ends too late, 3 fits nowhere, 4 is given up with a task running, 5 still waits.
-pub(super) fn story() -> Vec<Entry<Record>> {
+pub(crate) fn story() -> Vec<Entry<Record>> {
     let at = |minutes: u64, actor, record| Entry { stamp: Stamp::at(minute(minutes)), actor, record };
     let task = |job, index| TaskId { job: JobId(job), index };
     let cores = |text| NodeSet::parse(text).unwrap();
@@ -118,10 +118,41 @@ fn job(id: u32, arrive: u64, tasks: &[(u64, u32, u16)], edges: &[(u32, u32)], wo
     }
 }
 
-pub(super) fn tally(entries: &[Entry<Record>]) -> Tally {
+pub(crate) fn tally(entries: &[Entry<Record>]) -> Tally {
     let mut tally = Tally::new(&topology(), &names());
     entries.iter().for_each(|entry| tally.add(entry).unwrap());
     tally
+}
+
+/// Hands over all lines of the events and gives the digest of the entries.
+pub(crate) fn write_events(entries: &[Entry<Record>], mut put: impl FnMut(&[u8])) -> String {
+    let (mut text, mut digest, mut encoded) = (Vec::new(), Digest::new(), Vec::new());
+    for entry in entries {
+        EventWriter::new(&names()).write(entry, &mut text);
+        encoded.clear();
+        codec::encode(entry, &mut encoded).unwrap();
+        digest.update(&encoded);
+    }
+    put(&text);
+    digest.finish()
+}
+
+pub(crate) fn manifest() -> Manifest {
+    Manifest {
+        version: "0.1.0".to_owned(),
+        status: Status::Complete,
+        command: Vec::new(),
+        layout: "inline".to_owned(),
+        seed: 7,
+        topology_hash: "t".to_owned(),
+        topology: "seed = 7\n".to_owned(),
+        inputs: Vec::new(),
+        names: names(),
+        started: String::new(),
+        wall_seconds: 0.0,
+        host: Host::default(),
+        files: Vec::new(),
+    }
 }
 
 /// Compares with a file kept beside the code; `HANSA_GOLDEN=write` writes it anew.
@@ -279,35 +310,13 @@ proptest! {
 mod verify {
     use super::super::*;
     use super::*;
-    use crate::kernel::Digest;
-    use crate::protocol::codec;
 
     fn side(name: &str, entries: &[Entry<Record>], change: impl Fn(&mut Manifest)) -> Side<std::io::Cursor<Vec<u8>>> {
         let mut text = Vec::new();
-        let (mut digest, mut encoded) = (Digest::new(), Vec::new());
-        for entry in entries {
-            EventWriter::new(&names()).write(entry, &mut text);
-            encoded.clear();
-            codec::encode(entry, &mut encoded).unwrap();
-            digest.update(&encoded);
-        }
-        let mut manifest = Manifest {
-            version: "0.1.0".to_owned(),
-            status: Status::Complete,
-            command: Vec::new(),
-            layout: "inline".to_owned(),
-            seed: 7,
-            topology_hash: "t".to_owned(),
-            topology: "seed = 7\n".to_owned(),
-            inputs: Vec::new(),
-            names: names(),
-            started: String::new(),
-            wall_seconds: 0.0,
-            host: Host::default(),
-            files: Vec::new(),
-        };
+        let digest = write_events(entries, |events| text.extend_from_slice(events));
+        let mut manifest = manifest();
         change(&mut manifest);
-        let results = Tally::new(&topology(), &names()).summary(manifest.seed, Status::Complete, digest.finish());
+        let results = Tally::new(&topology(), &names()).summary(manifest.seed, Status::Complete, digest);
         let summary = SummaryFile { results, run: RunFacts::default() };
         Side { name: name.to_owned(), manifest, summary, events: std::io::Cursor::new(text) }
     }

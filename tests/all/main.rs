@@ -5,5 +5,6 @@ mod grid;
 mod hostile;
 mod identity;
 mod layouts;
+mod namespaces;
 mod wire;
 mod world;
