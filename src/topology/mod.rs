@@ -1,10 +1,14 @@
 //! Topologies: a file as written becomes a meaning that is checked once, and the meaning becomes actors and places.
 
+mod build;
+
 use serde::Serialize;
 
 use crate::grid::Kind;
 use crate::time::Span;
 use crate::workload::Source;
+
+pub use build::{BuildError, Plan, Role, build};
 
 /// A checked topology, with every default filled in. What is here is not doubted again.
 #[derive(Clone, Debug, PartialEq, Serialize)]
