@@ -14,7 +14,7 @@ use crate::kernel::{Digest, Entry, merge};
 use crate::protocol::{Record, codec};
 use crate::report::{self, EventWriter, Manifest, Names, RunFacts, Status, SummaryFile, Tally, summary_table};
 use crate::time::Time;
-use crate::topology::Loaded;
+use crate::topology::{self, Loaded};
 
 /// The results of one run, being made.
 pub struct Results<'a> {
@@ -42,7 +42,7 @@ impl Results<'_> {
 
     /// A line that shows how far the run is.
     pub fn progress(&self) -> RunProgress {
-        RunProgress { line: Progress::new(self.loaded.topology.jobs()), ended: 0 }
+        RunProgress { line: Progress::new(Some(self.loaded.topology.jobs() as u64)), ended: 0 }
     }
 
     /// Writes everything, prints the summary, and passes on how the run ended.
@@ -68,7 +68,7 @@ impl Results<'_> {
             seed: self.loaded.topology.seed,
             topology_hash: self.loaded.topology.hash().to_string(),
             topology: self.loaded.topology.to_toml(),
-            inputs: self.loaded.inputs.clone(),
+            inputs: self.loaded.inputs.iter().map(input).collect(),
             names: self.names,
             started: self.started,
             wall_seconds: setting.began.elapsed().as_secs_f64(),
@@ -169,6 +169,10 @@ fn facts(conducted: &Conducted, setting: &Setting) -> RunFacts {
         waits: by_leaf(leaves, |leaf| leaf.waits),
         blocked_seconds: by_leaf(leaves, |leaf| leaf.blocked.as_secs_f64()),
     }
+}
+
+fn input(input: &topology::Input) -> report::Input {
+    report::Input { path: input.path.clone(), hash: input.hash.clone() }
 }
 
 fn by_leaf<T>(leaves: &[LeafFacts], what: impl Fn(&LeafFacts) -> T) -> BTreeMap<String, T> {
