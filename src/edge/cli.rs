@@ -156,6 +156,9 @@ struct RouterArgs {
     join_within: f64,
     #[command(flatten)]
     overrides: OverrideArgs,
+    /// If this is root: give the results to the owner of this file; for containers
+    #[arg(long, value_name = "FILE", hide = true)]
+    owner_of: Option<PathBuf>,
     /// What the manifest calls this layout
     #[arg(long, default_value = "machines", hide = true)]
     layout: String,
@@ -280,6 +283,7 @@ fn be_router(args: RouterArgs) -> Result<(), Failure> {
         identity: args.identity,
         bind: args.bind,
         out: args.out,
+        owner_of: args.owner_of,
         layout: args.layout,
         stall_after: Duration::from_secs_f64(args.stall_after),
         join_within: Duration::from_secs_f64(args.join_within),
