@@ -40,6 +40,11 @@ impl Results<'_> {
         Ok(Results { loaded, names: Names::of(&loaded.topology), folder: ResultFolder::create(&out)?, started: utc_now() })
     }
 
+    /// Gives the results to whoever owns `path`, where that is not us.
+    pub fn give_to_owner_of(&mut self, path: &Path) -> Result<(), Failure> {
+        Ok(self.folder.give_to_owner_of(path)?)
+    }
+
     /// A line that shows how far the run is.
     pub fn progress(&self) -> RunProgress {
         RunProgress { line: Progress::new(Some(self.loaded.topology.jobs() as u64)), ended: 0 }
