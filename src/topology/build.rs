@@ -31,6 +31,9 @@ pub enum Role {
     User(usize),
 }
 
+/// Actors and who they are.
+pub type Cast = Vec<(ActorId, BoxedActor<Message, Record>)>;
+
 /// A topology that is in order, but whose jobs are not.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum BuildError {
@@ -100,7 +103,7 @@ impl Plan {
 }
 
 /// The actors of these numbers, in that order. Workloads are generated only where somebody needs them.
-pub fn build(topology: &Topology, ids: &[ActorId]) -> Result<Vec<(ActorId, BoxedActor<Message, Record>)>, BuildError> {
+pub fn build(topology: &Topology, ids: &[ActorId]) -> Result<Cast, BuildError> {
     let plan = Plan::of(topology);
     let role = |id: &ActorId| plan.roles[id.index()];
     let needs_jobs = |id: &ActorId| match role(id) {

@@ -8,7 +8,7 @@ use crate::grid::Kind;
 use crate::time::Span;
 use crate::workload::Source;
 
-pub use build::{BuildError, Plan, Role, build};
+pub use build::{BuildError, Cast, Plan, Role, build};
 
 /// A checked topology, with every default filled in. What is here is not doubted again.
 #[derive(Clone, Debug, PartialEq, Serialize)]
