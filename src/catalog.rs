@@ -1,1 +1,96 @@
-//! (being written)
+//! Everything that has a name which a topology may use, with a line about it.
+
+use crate::roles::scheduler;
+use crate::systems::market::bid;
+use crate::topology::{Blocking, EdfDeadline, Network, Pvdsq, Pvr, Removal, SuccSum, Unplaceable};
+use crate::workload::market::LoadBasis;
+
+/// Something with a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub name: &'static str,
+    pub about: String,
+}
+
+/// The entries that one key of a topology chooses from.
+#[derive(Clone, Debug)]
+pub struct Section {
+    /// The key, such as `market.policy`.
+    pub key: &'static str,
+    pub about: &'static str,
+    pub entries: Vec<Entry>,
+}
+
+pub fn bid_policies() -> Vec<Entry> {
+    bid::ALL.iter().map(|policy| entry((policy.name, policy.about))).collect()
+}
+
+pub fn schedulers() -> Vec<Entry> {
+    scheduler::ALL.iter().map(|scheduler| entry((scheduler.name, scheduler.about))).collect()
+}
+
+pub fn sources() -> Vec<Entry> {
+    let all = [
+        ("market", "the market paper's generator: random jobs at a given load"),
+        ("table", "jobs that are written out one by one"),
+    ];
+    all.map(entry).into()
+}
+
+/// What the load of a generated workload is measured against.
+pub const LOAD_BASES: &[(&str, LoadBasis, &str)] = &[
+    ("total", LoadBasis::Total, "all cores of the grid"),
+    ("bottleneck", LoadBasis::Bottleneck, "the cores of the kind that is asked for most"),
+];
+
+/// All sections, in the order in which a topology names them.
+pub fn sections() -> Vec<Section> {
+    vec![
+        section("market.policy", "who bids best", bid_policies()),
+        section("market.network", "where the output of a finished task is, and when", words(Network::ALL)),
+        section("market.blocking", "whom the best bidder stops when it fits nowhere", words(Blocking::ALL)),
+        section("market.removal", "when a job is given up", words(Removal::ALL)),
+        section("market.unplaceable", "what becomes of a job with a task that fits no site", words(Unplaceable::ALL)),
+        section("market.succ_sum", "how the work behind a task adds up where branches join", words(SuccSum::ALL)),
+        section("market.edf", "which deadline edf means", words(EdfDeadline::ALL)),
+        section("market.pvdsq", "what pvdsq squares", words(Pvdsq::ALL)),
+        section("market.pvr", "the units of pvr", words(Pvr::ALL)),
+        section("site.scheduler", "how a site runs what it is given", schedulers()),
+        section("workload.source", "where jobs come from", sources()),
+        section("workload.load_basis", "what a load is measured against", words(LOAD_BASES)),
+    ]
+}
+
+/// The whole catalogue as text.
+pub fn listing() -> String {
+    let sections = sections();
+    let widest = sections.iter().flat_map(|section| &section.entries).map(|entry| entry.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for Section { key, about, entries } in &sections {
+        text.push_str(&format!("{key}: {about}\n"));
+        for Entry { name, about } in entries {
+            text.push_str(&format!("    {name:widest$}  {about}\n"));
+        }
+        text.push('\n');
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+fn section(key: &'static str, about: &'static str, entries: Vec<Entry>) -> Section {
+    Section { key, about, entries }
+}
+
+fn entry((name, about): (&'static str, &str)) -> Entry {
+    Entry { name, about: about.to_owned() }
+}
+
+/// The words of an enum: their lines are doc comments, which are whole sentences.
+fn words<T>(all: &[(&'static str, T, &'static str)]) -> Vec<Entry> {
+    let line = |about: &str| {
+        let mut letters = about.trim().trim_end_matches('.').chars();
+        letters.next().into_iter().flat_map(char::to_lowercase).chain(letters).collect()
+    };
+    all.iter().map(|(name, _, about)| Entry { name, about: line(about) }).collect()
+}

@@ -12,10 +12,10 @@ use super::inline;
 use super::launch::{Launch, launch};
 use super::member::{Membership, take_part};
 use super::route::{Routing, route};
+use super::input::{default_out, load_topology};
 use super::{EXIT_CODES, Failure, bench, certs, compose, files, runtime};
 use crate::catalog;
 use crate::protocol::handshake::Party;
-use crate::report::verify::verify;
 use crate::topology::{Override, describe};
 
 #[derive(Parser)]
@@ -219,16 +219,16 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Run(args) => run(args),
         Command::Verify { a, b } => files::verify(&a, &b),
         Command::Validate(args) => {
-            let loaded = files::load_topology(&args.topology, &args.overrides.parse()?)?;
+            let loaded = load_topology(&args.topology, &args.overrides.parse()?)?;
             print(&format!("{}: fine\n", args.topology)).and_then(|()| print(&loaded.topology.in_short()))
         }
         Command::Show { topology: None, .. } => print(&catalog::listing()),
         Command::Show { topology: Some(topology), overrides } => {
-            print(&describe(&files::load_topology(&topology, &overrides.parse()?)?.topology))
+            print(&describe(&load_topology(&topology, &overrides.parse()?)?.topology))
         }
         Command::Compose { topology, out } => compose::write(&topology.topology, &topology.overrides.parse()?, out.as_deref()),
         Command::Certs { topology, out, days, group, keep_authority } => {
-            let loaded = files::load_topology(&topology.topology, &topology.overrides.parse()?)?;
+            let loaded = load_topology(&topology.topology, &topology.overrides.parse()?)?;
             certs::make(&loaded.topology, &out, days, &group, keep_authority)
         }
         Command::Bench { tasks } => bench::bench(&Effort::quick(tasks)),
@@ -250,11 +250,11 @@ fn dispatch(command: Command) -> Result<(), Failure> {
 }
 
 fn run(args: RunArgs) -> Result<(), Failure> {
-    let loaded = files::load_topology(&args.topology.topology, &args.topology.overrides.parse()?)?;
+    let loaded = load_topology(&args.topology.topology, &args.topology.overrides.parse()?)?;
     if args.inline {
         return inline::run(&loaded, args.out);
     }
-    let out = args.out.unwrap_or_else(|| files::default_out(&loaded.topology));
+    let out = args.out.unwrap_or_else(|| default_out(&loaded.topology));
     let router_flags = vec![
         "--out".to_owned(),
         out.to_string_lossy().into_owned(),

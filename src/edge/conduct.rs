@@ -4,7 +4,6 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt::Write as _;
-use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -17,7 +16,6 @@ use super::launch::label;
 use super::quic::{self, Connection, FrameReceiver, FrameSender, Peer, WireError};
 use crate::kernel::{ActorId, Breach, Down, Entry, Hub, Up};
 use crate::protocol::codec::CodecError;
-use crate::protocol::handshake::Party;
 use crate::protocol::{Message, Record, codec};
 use crate::time::Time;
 
@@ -25,7 +23,6 @@ use crate::time::Time;
 pub struct Line {
     /// Who lives there, for people: `site york`.
     pub label: String,
-    parties: Vec<Party>,
     sender: FrameSender,
     receiver: FrameReceiver,
     connection: Connection,
@@ -84,10 +81,9 @@ const BATCHES_PER_LOOK: usize = 4096;
 
 impl Line {
     pub fn new(peer: Peer) -> Line {
-        let Peer { parties, sender, receiver, connection, .. } = peer;
+        let Peer { parties, sender, receiver, connection } = peer;
         Line {
             label: label(&parties),
-            parties,
             sender,
             receiver,
             connection,
@@ -100,10 +96,9 @@ impl Line {
         }
     }
 
-    /// The peer again, once the run is over.
-    pub fn into_peer(self, address: SocketAddr) -> Peer {
-        let Line { parties, sender, receiver, connection, .. } = self;
-        Peer { parties, address, sender, receiver, connection }
+    /// What is left to close once the run is over.
+    pub fn into_sender(self) -> FrameSender {
+        self.sender
     }
 
     /// Writes what is to go out. Meanwhile it takes in what comes, lest two full pipes wait for each other.

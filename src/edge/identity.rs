@@ -34,6 +34,9 @@ pub const ROUTER_HOST: &str = "router.hansa";
 /// The longest label of a host name; a party's name is one label.
 const LABEL_MAX: usize = 63;
 
+/// The longest certificate that TLS peers read; some two thousand names.
+const CERTIFICATE_MAX: usize = 0xf000;
+
 const CA: &str = "ca.pem";
 const CA_KEY: &str = "ca.key";
 const CERTIFICATE: &str = "cert.pem";
@@ -51,6 +54,8 @@ pub enum IdentityError {
     Name(Party),
     #[error("a certificate needs at least one name")]
     Nobody,
+    #[error("one certificate cannot hold {0} names: spread them over more processes")]
+    Crowd(usize),
     #[error("cannot make a certificate: {0}")]
     Make(#[from] rcgen::Error),
     #[error("cannot set up TLS: {0}")]
@@ -135,11 +140,11 @@ impl Authority {
         params.use_authority_key_identifier_extension = true;
 
         let key = KeyPair::generate()?;
-        let pem = Pem {
-            authority: self.certificate.clone(),
-            certificate: params.signed_by(&key, &self.issuer)?.pem(),
-            key: key.serialize_pem(),
-        };
+        let certificate = params.signed_by(&key, &self.issuer)?;
+        if certificate.der().len() > CERTIFICATE_MAX {
+            return Err(IdentityError::Crowd(parties.len()));
+        }
+        let pem = Pem { authority: self.certificate.clone(), certificate: certificate.pem(), key: key.serialize_pem() };
         // Without files a fault in the text can only be in the authority's certificate, which may have been read.
         pem.parse(Path::new(""))
     }
@@ -225,27 +230,34 @@ impl Pem {
     }
 }
 
-/// Whether the certificate lets its holder speak for this party.
-pub(super) fn covers(certificate: &CertificateDer<'_>, party: &Party) -> bool {
-    let Ok(host) = host(party) else { return false };
-    check_host(certificate, host).is_ok()
-}
+/// For whom a certificate speaks.
+pub(super) struct Names<'a>(ParsedCertificate<'a>);
 
-/// The host names that the certificate is good for.
-pub(super) fn hosts(certificate: &CertificateDer<'_>) -> Vec<String> {
-    // The names are told only to who asks for one that is not among them.
-    match check_host(certificate, "nobody".to_owned()) {
-        Err(rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. })) => presented
-            .iter()
-            .map(|name| name.trim_start_matches("DnsName(\"").trim_end_matches("\")").to_owned())
-            .collect(),
-        _ => Vec::new(),
+impl<'a> Names<'a> {
+    pub(super) fn of(certificate: &'a CertificateDer<'_>) -> Result<Names<'a>, rustls::Error> {
+        Ok(Names(ParsedCertificate::try_from(certificate)?))
     }
-}
 
-fn check_host(certificate: &CertificateDer<'_>, host: String) -> Result<(), rustls::Error> {
-    let name = ServerName::try_from(host).map_err(|error| rustls::Error::General(error.to_string()))?;
-    rustls::client::verify_server_name(&ParsedCertificate::try_from(certificate)?, &name)
+    pub(super) fn cover(&self, party: &Party) -> bool {
+        host(party).is_ok_and(|host| self.check(host).is_ok())
+    }
+
+    /// The host names, for people; the decision is [`Names::cover`].
+    pub(super) fn hosts(&self) -> Vec<String> {
+        // The names are told only to who asks for one that is not among them.
+        match self.check("nobody".to_owned()) {
+            Err(rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. })) => {
+                let bare = |name: &String| name.trim_start_matches("DnsName(\"").trim_end_matches("\")").to_owned();
+                presented.iter().map(bare).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn check(&self, host: String) -> Result<(), rustls::Error> {
+        let name = ServerName::try_from(host).map_err(|error| rustls::Error::General(error.to_string()))?;
+        rustls::client::verify_server_name(&self.0, &name)
+    }
 }
 
 /// The host name of a party: one to one, for host names know neither case nor most characters, and `York` is not

@@ -23,7 +23,7 @@ pub fn run(loaded: &Loaded, out: Option<PathBuf>) -> Result<(), Failure> {
     let plan = Plan::of(&loaded.topology);
     let actors = topology::build(&loaded.topology, &plan.all()).map_err(|error| Failure::Input(error.to_string()))?;
     let mut place = Place::new(actors, plan.latencies.clone());
-    let mut results = Results::create(out.as_deref(), loaded)?;
+    let results = Results::create(out.as_deref(), loaded)?;
     let mut progress = results.progress();
 
     let joined = began.elapsed();

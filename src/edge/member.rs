@@ -9,7 +9,8 @@ use super::identity::Identity;
 use super::launch::label;
 use super::quic::{self, Close, JoinError, Options};
 use super::signals::Interrupts;
-use super::{Failure, files, lifeline, play};
+use super::input::load_topology;
+use super::{Failure, lifeline, play};
 use crate::kernel::{ActorId, Leaf};
 use crate::protocol::handshake::{Hello, Party};
 use crate::topology::{self, Override, Plan};
@@ -42,7 +43,7 @@ pub async fn take_part(membership: Membership) -> Result<(), Failure> {
 }
 
 async fn join_and_play(membership: &Membership) -> Result<(), Failure> {
-    let topology = files::load_topology(&membership.topology, &membership.overrides)?.topology;
+    let topology = load_topology(&membership.topology, &membership.overrides)?.topology;
     let plan = Plan::of(&topology);
     let ids = membership.parties.iter().map(|party| find(&plan, party)).collect::<Result<Vec<_>, _>>()?;
     let identity = Identity::load(&membership.identity).map_err(|error| Failure::Input(error.to_string()))?;
@@ -51,7 +52,7 @@ async fn join_and_play(membership: &Membership) -> Result<(), Failure> {
     let hello = Hello::new(membership.parties.clone(), topology.hash());
     let options = Options { join_timeout: membership.join_within, ..Options::default() };
     let mut joined = quic::connect(&membership.router, &identity, &hello, &options).await.map_err(not_joined)?;
-    tracing::info!(router = %joined.router, missing = joined.missing, "{} joined", label(&membership.parties));
+    tracing::info!(router = %joined.connection.address(), missing = joined.missing, "{} joined", label(&membership.parties));
 
     let leaf = Leaf::new(actors, plan.latencies.clone());
     let end = play::play(leaf, &mut joined.sender, &mut joined.receiver, &plan.names).await;
@@ -59,9 +60,9 @@ async fn join_and_play(membership: &Membership) -> Result<(), Failure> {
         Ok(()) => {
             // The router closes the connection once it has everybody's last words.
             let _ = joined.receiver.next().await;
-            joined.close(Close::Finished, "").await;
+            joined.connection.leave(joined.sender, Close::Finished, "").await;
         }
-        Err(failure) => joined.close(Close::Broken, &failure.to_string()).await,
+        Err(failure) => joined.connection.leave(joined.sender, Close::Broken, &failure.to_string()).await,
     }
     end
 }

@@ -6,19 +6,24 @@
 pub mod bench;
 mod certs;
 pub mod cli;
+mod compose;
 mod conduct;
 mod failure;
+pub mod files;
+mod host;
 pub mod identity;
 mod inline;
+mod input;
 mod launch;
 mod lifeline;
 mod member;
+mod pin;
 mod play;
-pub mod pin;
 pub mod quic;
 mod results;
 mod route;
 mod signals;
+mod terminal;
 
 pub use failure::{EXIT_CODES, Failure};
 

@@ -13,7 +13,8 @@ use super::launch::{LISTENING, label};
 use super::quic::{Close, Listener, Options, Peer, Terms};
 use super::results::{Results, Setting};
 use super::signals::Interrupts;
-use super::{Failure, files, lifeline};
+use super::input::load_topology;
+use super::{Failure, lifeline};
 use crate::kernel::{ActorId, Hub};
 use crate::topology::{self, Override, Plan};
 
@@ -36,11 +37,11 @@ pub struct Routing {
 /// Runs the router from the first peer to the last result.
 pub async fn route(routing: Routing) -> Result<(), Failure> {
     let begun = Instant::now();
-    let loaded = files::load_topology(&routing.topology, &routing.overrides)?;
+    let loaded = load_topology(&routing.topology, &routing.overrides)?;
     let plan = Plan::of(&loaded.topology);
     let actors = topology::build(&loaded.topology, &plan.at_hub()).map_err(|error| Failure::Input(error.to_string()))?;
     let identity = Identity::load(&routing.identity).map_err(|error| Failure::Input(error.to_string()))?;
-    let mut results = Results::create(routing.out.as_deref(), &loaded)?;
+    let results = Results::create(routing.out.as_deref(), &loaded)?;
 
     let interruptions = listen_for_the_end(routing.held)?;
     let mut listener = Listener::bind(routing.bind, &identity, &Options::default())
@@ -49,7 +50,6 @@ pub async fn route(routing: Routing) -> Result<(), Failure> {
 
     let terms = Terms { roster: plan.parties(), topology: loaded.topology.hash() };
     let (peers, interruptions) = admit(&mut listener, terms, &routing, interruptions).await?;
-    let addresses: Vec<SocketAddr> = peers.iter().map(|peer| peer.address).collect();
     let leaves = peers.iter().map(|peer| ids(&plan, peer)).collect::<Result<Vec<_>, _>>()?;
     let hub = Hub::new(actors, &leaves, plan.latencies.clone());
     let mut lines: Vec<Line> = peers.into_iter().map(Line::new).collect();
@@ -69,9 +69,9 @@ pub async fn route(routing: Routing) -> Result<(), Failure> {
         Ok(()) => (Close::Finished, String::new()),
         Err(failure) => (Close::Stopped, failure.to_string()),
     };
-    let peers = lines.into_iter().zip(addresses).map(|(line, address)| line.into_peer(address)).collect();
+    let senders = lines.into_iter().map(Line::into_sender).collect();
     // Peers may leave while the results are being written.
-    let farewell = listener.close(peers, close, reason.lines().next().unwrap_or_default());
+    let farewell = listener.close(senders, close, reason.lines().next().unwrap_or_default());
     let setting = Setting { layout: routing.layout.clone(), began: begun, joined };
     let written = results.conducted(conducted, setting);
     farewell.await;

@@ -33,6 +33,21 @@ impl NodeSet {
         &self.runs
     }
 
+    /// Reads back what the set prints as; `None` for anything else.
+    pub fn parse(text: &str) -> Option<NodeSet> {
+        let mut set = NodeSet::default();
+        for run in text.split(' ').filter(|_| !text.is_empty()) {
+            let (first, last) = run.split_once('-').unwrap_or((run, run));
+            let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+            let follows = set.runs.last().is_none_or(|&(_, before)| before < first && first - before > 1);
+            if first > last || !follows {
+                return None;
+            }
+            set.runs.push((first, last));
+        }
+        Some(set)
+    }
+
     /// Takes the lowest `count` nodes out of this set; `None`, and no change, if it has fewer.
     pub fn take_lowest(&mut self, count: u32) -> Option<NodeSet> {
         let mut taken = NodeSet::default();
@@ -146,5 +161,10 @@ mod tests {
         assert_eq!((low.to_string(), four.to_string(), set.to_string()), ("0-3".into(), "4".into(), "5-7".into()));
         set.insert(&low);
         assert_eq!(set.to_string(), "0-3 5-7");
+        assert_eq!(NodeSet::parse("0-3 5-7"), Some(set));
+        assert_eq!(NodeSet::parse(""), Some(NodeSet::default()));
+        for wrong in ["x", "3-1", "0-3 4", "5 2", "1  3", "1,3"] {
+            assert_eq!(NodeSet::parse(wrong), None, "{wrong}");
+        }
     }
 }

@@ -1,1 +1,22 @@
-//! (being written)
+//! From a run's log to what people read: events, tables, summaries, comparisons. Bytes in, bytes out: no files, no
+//! clocks.
+
+mod events;
+mod jobs;
+pub mod manifest;
+mod names;
+mod summary;
+mod table;
+mod tally;
+mod verify;
+
+pub use events::{EventReader, EventWriter, Unreadable};
+pub use manifest::{pretty, Host, Input, Manifest, Output, Status};
+pub use names::Names;
+pub use summary::{Counts, RunFacts, SizeGroup, Spread, Summary, SummaryFile, Use, Utilisation, Value};
+pub use table::summary_table;
+pub use tally::{Inconsistent, Tally};
+pub use verify::{Comparison, Difference, Found, Side, compare};
+
+#[cfg(test)]
+pub(crate) mod tests;

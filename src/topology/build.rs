@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::suggest::nearest;
 use super::{Topology, Unplaceable};
 use crate::grid::{Graph, Job, JobId};
 use crate::kernel::{ActorId, BoxedActor, Latencies};
@@ -90,6 +91,15 @@ impl Plan {
 
     pub fn find(&self, party: &Party) -> Option<ActorId> {
         self.all().into_iter().find(|&id| self.party(id).as_ref() == Some(party))
+    }
+
+    /// A hint to append to a complaint about a name that is nobody's.
+    pub fn near_name(&self, party: &Party) -> String {
+        let (Party::Site(typed) | Party::User(typed)) = party else { return String::new() };
+        let role = |other: &Party| std::mem::discriminant(other) == std::mem::discriminant(party);
+        let alike = self.all().into_iter().filter(|&id| self.party(id).as_ref().is_some_and(role));
+        let names = alike.map(|id| self.names[id.index()].as_str());
+        nearest(typed, names).map(|name| format!("; did you mean {name}?")).unwrap_or_default()
     }
 
     fn party(&self, id: ActorId) -> Option<Party> {

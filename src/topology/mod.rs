@@ -1,14 +1,27 @@
 //! Topologies: a file as written becomes a meaning that is checked once, and the meaning becomes actors and places.
 
 mod build;
+mod check;
+mod complaint;
+mod fields;
+mod file;
+mod overrides;
+mod suggest;
+#[cfg(test)]
+mod tests;
+mod units;
+mod write;
 
 use serde::Serialize;
+
+pub use build::{BuildError, Cast, Plan, Role, build};
+pub use complaint::Complaints;
+pub use file::{Input, Read};
+pub use overrides::{NoOverride, Override};
 
 use crate::grid::Kind;
 use crate::time::Span;
 use crate::workload::Source;
-
-pub use build::{BuildError, Cast, Plan, Role, build};
 
 /// A checked topology, with every default filled in. What is here is not doubted again.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -22,6 +35,36 @@ pub struct Topology {
     pub sites: Vec<Site>,
     pub users: Vec<User>,
     pub workloads: Vec<Workload>,
+}
+
+/// A topology and where it comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    pub topology: Topology,
+    /// All files that were read, the topology's own first.
+    pub inputs: Vec<Input>,
+}
+
+/// Reads the topology at `path` through `read`, with settings that are stronger than those of the file. All that
+/// is wrong is told at once.
+pub fn load(path: &str, overrides: &[Override], read: &mut Read<'_>) -> Result<Loaded, Complaints> {
+    let mut library = file::Library::new(read);
+    let Some(mut root) = library.open(path, None) else { return library.findings.verdict(None) };
+
+    let settings = overrides::read(overrides, &mut library.findings);
+    let settings = overrides::apply_to_written(&mut root, settings);
+    file::include(&mut root, path, &mut library);
+    file::expand(&mut root, &library.findings);
+    overrides::apply_to_complete(&mut root, settings, &library.findings);
+
+    let topology = check::check(&root, &library.findings);
+    let inputs = library.inputs;
+    library.findings.verdict(Some(Loaded { topology, inputs }))
+}
+
+/// The meaning of a topology for a person to read.
+pub fn describe(topology: &Topology) -> String {
+    topology.to_toml()
 }
 
 /// The auction at the router.

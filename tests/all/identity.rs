@@ -84,6 +84,8 @@ fn names_that_no_certificate_can_hold_are_refused() {
     complains(authority.issue(&[site(&"x".repeat(64))], 1).err(), "its name takes more than 63 characters");
     complains(authority.issue(&[site("")], 1).err(), "cannot have a certificate");
     complains(authority.issue(&[], 1).err(), "at least one name");
+    let crowd: Vec<_> = (0..10_000).map(|at| user(&at.to_string())).collect();
+    complains(authority.issue(&crowd, 1).err(), "one certificate cannot hold 10000 names");
     let odd = names_of_every_kind();
     authority.issue(&odd, 1).unwrap().client_tls().unwrap();
 }

@@ -83,7 +83,8 @@ async fn the_last_words_arrive_before_the_end() {
     for peer in &mut peers {
         peer.sender.write(&out).await.unwrap();
     }
-    world.listener.close(peers, Close::Finished, "all jobs are done").await;
+    let senders = peers.into_iter().map(|peer| peer.sender).collect();
+    world.listener.close(senders, Close::Finished, "all jobs are done").await;
     for leaf in reading {
         let end = WireError::Closed { close: Some(Close::Finished), reason: "all jobs are done".to_owned() };
         assert_eq!(leaf.await.unwrap(), end);
@@ -122,6 +123,31 @@ async fn a_router_that_never_comes_is_an_error() {
 }
 
 #[tokio::test]
+async fn an_address_without_a_port_is_no_address() {
+    let world = World::new();
+    let york = world.identity(&[site("york")]);
+    let hello = Hello::new(vec![site("york")], TOPOLOGY);
+    for router in ["router", "router:", "router:port", ""] {
+        let error = connect(router, &york, &hello, &world.options).await.unwrap_err().to_string();
+        assert_eq!(error, format!("{router:?} is no address of a router: host:port is wanted"));
+    }
+}
+
+#[tokio::test]
+async fn two_that_write_a_longest_frame_to_each_other_do_not_wait_for_ever() {
+    let mut world = World::new();
+    let (mut peers, mut leaves) = world.gather(&[&[site("york")]]).await;
+    let (mut peer, mut leaf) = (peers.remove(0), leaves.remove(0));
+    let mut out = Vec::new();
+    append(&vec![5; FRAME_MAX], &mut out).unwrap();
+
+    let (there, back) = tokio::join!(peer.sender.write(&out), leaf.sender.write(&out));
+    there.and(back).unwrap();
+    assert_eq!(peer.receiver.next().await.unwrap().unwrap().len(), FRAME_MAX);
+    assert_eq!(leaf.receiver.next().await.unwrap().unwrap().len(), FRAME_MAX);
+}
+
+#[tokio::test]
 async fn who_is_lost_before_the_run_begins_may_join_again() {
     let mut world = World::new();
     let roster = [site("york"), site("hull")];
@@ -129,7 +155,8 @@ async fn who_is_lost_before_the_run_begins_may_join_again() {
     let (york, again, hull) = (world.knock(&roster[..1]), world.knock(&roster[..1]), world.knock(&roster[1..]));
     let log = world.log.clone();
     let leaves = tokio::spawn(async move {
-        york.await.unwrap().close(Close::Stopped, "changed my mind").await;
+        let york = york.await.unwrap();
+        york.connection.leave(york.sender, Close::Stopped, "changed my mind").await;
         log.says("site york left before the run began: the other side closed the connection: changed my mind").await;
         (again.await.unwrap(), hull.await.unwrap())
     });
@@ -175,7 +202,7 @@ async fn a_tenth_of_all_packets_may_be_lost() {
         ping(&mut leaf, &round.to_le_bytes()).await;
     }
     ping(&mut leaf, &vec![1; 200_000]).await;
-    leaf.close(Close::Finished, "").await;
+    leaf.connection.leave(leaf.sender, Close::Finished, "").await;
 }
 
 /// An address from which packets go to the router and back, each a little later, and every tenth never.
@@ -208,4 +235,13 @@ async fn lossy(router: SocketAddr, latency: Duration) -> SocketAddr {
         }
     });
     address
+}
+
+#[tokio::test]
+async fn a_crowd_joins_as_one_process() {
+    let mut world = World::new();
+    let crowd: Vec<_> = (0..500).map(|at| user(&format!("user-{at:04}"))).collect();
+    let (peers, leaves) = world.gather(&[&crowd]).await;
+    assert_eq!(peers[0].parties, crowd);
+    assert_eq!(leaves[0].missing, 0);
 }

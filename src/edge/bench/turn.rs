@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use crate::edge::conduct::{Line, Watch, conduct};
 use crate::edge::identity::{Authority, Identity};
-use crate::edge::quic::{self, Close, Listener, Options, Peer, Terms};
+use crate::edge::quic::{self, Close, FrameSender, Listener, Options, Peer, Terms};
 use crate::edge::{Failure, play};
 use crate::grid::{JobId, TaskId};
 use crate::kernel::{Actor, ActorId, BoxedActor, Cause, Event, Hub, Latencies, Leaf, Outbox};
@@ -62,7 +62,7 @@ pub async fn echo(router: SocketAddr, index: u32, identity: &std::path::Path) ->
     let leaf = Leaf::new(vec![(me, Box::new(Echo) as BoxedActor<Message, Record>)], latencies);
     play::play(leaf, &mut joined.sender, &mut joined.receiver, &[]).await?;
     let _ = joined.receiver.next().await;
-    joined.close(Close::Finished, "").await;
+    joined.connection.leave(joined.sender, Close::Finished, "").await;
     Ok(())
 }
 
@@ -73,6 +73,7 @@ fn party(index: u32) -> Party {
 struct Grid {
     listener: Listener,
     peers: Vec<Peer>,
+    senders: Vec<FrameSender>,
     children: Vec<Child>,
 }
 
@@ -99,7 +100,7 @@ impl Grid {
         let admitted = tokio::time::timeout(Duration::from_secs(60), listener.admit(terms)).await;
         let _ = std::fs::remove_dir_all(&folder);
         let peers = admitted.map_err(|_| Failure::NotJoined("the leaves of the measurement did not join".to_owned()))?;
-        Ok(Grid { listener, peers, children })
+        Ok(Grid { listener, peers, senders: Vec::new(), children })
     }
 
     /// One ping to each, then one echo from each.
@@ -137,13 +138,12 @@ impl Grid {
         let homes: Vec<Vec<ActorId>> = (1..=leaves as u32).map(|id| vec![ActorId(id)]).collect();
         let latencies: Latencies = vec![Span::ZERO; leaves + 1].into();
         let hub = Hub::new(actors, &homes, latencies);
-        let address = self.listener.address();
         let mut lines: Vec<Line> = self.peers.drain(..).map(Line::new).collect();
         let (_words, interruptions) = mpsc::unbounded_channel();
         let watch =
             Watch { stall_after: Duration::from_secs(60), progress: &mut |_, _, _| {}, names: &[], interruptions };
         let conducted = conduct(hub, &mut lines, watch).await;
-        self.peers = lines.into_iter().map(|line| line.into_peer(address)).collect();
+        self.senders = lines.into_iter().map(Line::into_sender).collect();
         conducted.end?;
         let mut all = Vec::new();
         while let Ok(time) = timed.try_recv() {
@@ -154,7 +154,7 @@ impl Grid {
     }
 
     async fn end(mut self) {
-        self.listener.close(self.peers, Close::Finished, "").await;
+        self.listener.close(self.senders, Close::Finished, "").await;
         for child in &mut self.children {
             let _ = child.wait();
         }

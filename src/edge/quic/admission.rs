@@ -20,7 +20,7 @@ use super::{
     BindError, Close, Connection, DRAIN_TIMEOUT, FINISH_TIMEOUT, FrameReceiver, FrameSender, HELLO_MAX, Options, Peer,
     WireError, encode, endpoint_config, is_loopback, transport,
 };
-use crate::edge::identity::{self, Identity};
+use crate::edge::identity::{Identity, Names};
 use crate::protocol::codec::{self, CodecError, FRAME_MAX};
 use crate::protocol::handshake::{Hello, PROTOCOL, Party, RELEASE, TopologyHash, Welcome};
 
@@ -81,20 +81,21 @@ impl Listener {
     /// Waits until everybody on the roster has joined; the peers come in the roster's order. A peer that is lost
     /// while others are awaited may join again.
     pub async fn admit(&mut self, terms: Terms) -> Vec<Peer> {
-        let awaited = terms.roster.len();
         let (joined, mut arrivals) = mpsc::unbounded_channel();
         let door = Arc::new(Door::new(terms, self.options.clone(), self.near.clone(), joined));
         self.door = Some(door.clone());
+        self.dismiss();
         self.doorman = Some(tokio::spawn(keep(self.endpoint.clone(), door.clone())));
 
         let mut peers = BTreeMap::new();
         let mut losses = JoinSet::new();
+        let awaited = door.seats().len();
         while peers.values().map(|peer: &Peer| peer.parties.len()).sum::<usize>() < awaited {
             tokio::select! {
                 Some(peer) = arrivals.recv() => {
                     let connection = peer.connection.clone();
-                    losses.spawn(async move { (connection.0.stable_id(), connection.closed().await) });
-                    peers.insert(peer.connection.0.stable_id(), peer);
+                    losses.spawn(async move { (connection.quic.stable_id(), connection.closed().await) });
+                    peers.insert(peer.connection.quic.stable_id(), peer);
                 }
                 Some(Ok((id, why))) = losses.join_next() => {
                     let peer: Peer = peers.remove(&id).expect("a peer is lost once");
@@ -111,16 +112,16 @@ impl Listener {
     }
 
     /// Ends the run: sees that every peer has what was written to it, then closes all connections side by side.
-    pub async fn close(mut self, peers: Vec<Peer>, close: Close, reason: &str) {
+    pub async fn close(mut self, senders: Vec<FrameSender>, close: Close, reason: &str) {
         let mut finishing = JoinSet::new();
-        for mut peer in peers {
+        for mut sender in senders {
             finishing.spawn(async move {
-                let _ = timeout(FINISH_TIMEOUT, peer.sender.finish()).await;
-                peer
+                let _ = timeout(FINISH_TIMEOUT, sender.finish()).await;
+                sender
             });
         }
         // Held until the reason is given: a connection that is dropped is closed without one.
-        let _peers = finishing.join_all().await;
+        let _senders = finishing.join_all().await;
         self.dismiss();
         self.endpoint.close(close.into(), reason.as_bytes());
         let _ = timeout(DRAIN_TIMEOUT, self.endpoint.wait_idle()).await;
@@ -160,7 +161,7 @@ enum Refusal {
     Twice(Party),
     #[error("{0} does not occur in the router's topology")]
     Unknown(Party),
-    #[error("the certificate does not speak for {party}, only for {}", hosts.join(", "))]
+    #[error("the certificate does not speak for {party}, only for {}", few(hosts))]
     NotCovered { party: Party, hosts: Vec<String> },
     #[error("{party} has already joined, from {address}: everybody joins once")]
     Taken { party: Party, address: SocketAddr },
@@ -200,9 +201,9 @@ async fn keep(endpoint: Endpoint, door: Arc<Door>) {
             // It asks again by itself, and there may be a place by then.
             incoming.ignore();
         } else if let Ok(place) = places.clone().try_acquire_owned() {
-            let door = door.clone();
+            let (endpoint, door) = (endpoint.clone(), door.clone());
             tokio::spawn(async move {
-                hear(incoming, &door).await;
+                hear(incoming, endpoint, &door).await;
                 drop(place);
             });
         }
@@ -212,14 +213,14 @@ async fn keep(endpoint: Endpoint, door: Arc<Door>) {
 }
 
 /// One newcomer, from its first packet to its welcome.
-async fn hear(incoming: Incoming, door: &Door) {
+async fn hear(incoming: Incoming, endpoint: Endpoint, door: &Door) {
     let address = incoming.remote_address();
     let deadline = Instant::now() + door.options.handshake_timeout;
     let slow = || Refusal::Slow(door.options.handshake_timeout);
 
-    let handshake = async { Ok(Connection(shake(incoming, door).await.map_err(WireError::from)?)) };
+    let handshake = async { shake(incoming, door).await.map_err(|error| Refusal::Wire(error.into())) };
     let connection = match timeout_at(deadline, handshake).await.unwrap_or_else(|_| Err(slow())) {
-        Ok(connection) => connection,
+        Ok(quic) => Connection { quic, endpoint },
         Err(refusal) => return door.complain(address, &refusal),
     };
 
@@ -241,7 +242,7 @@ async fn shake(incoming: Incoming, door: &Door) -> Result<quinn::Connection, qui
 }
 
 async fn greet(connection: &Connection) -> Result<(Hello, FrameSender, FrameReceiver), Refusal> {
-    let (send, receive) = connection.0.accept_bi().await.map_err(WireError::from)?;
+    let (send, receive) = connection.quic.accept_bi().await.map_err(WireError::from)?;
     let mut receiver = FrameReceiver::new(receive, HELLO_MAX);
     let hello = codec::decode(receiver.next().await?.ok_or(Refusal::Mute)?).map_err(Refusal::NoHello)?;
     Ok((hello, FrameSender::new(send), receiver.with_frame_max(FRAME_MAX)))
@@ -268,7 +269,7 @@ impl Door {
         receiver: FrameReceiver,
     ) -> Result<(), Refusal> {
         self.check(&hello, connection)?;
-        let address = connection.0.remote_address();
+        let address = connection.address();
         let missing = self.seat(&hello.parties, address)?;
 
         let mut welcome = Vec::new();
@@ -280,13 +281,7 @@ impl Door {
 
         tracing::info!("{} joined from {address}; {missing} still to come", list(&hello.parties));
         // Nobody takes arrivals any more once the run is being closed.
-        let _ = self.joined.send(Peer {
-            parties: hello.parties,
-            address,
-            sender,
-            receiver,
-            connection: connection.clone(),
-        });
+        let _ = self.joined.send(Peer { parties: hello.parties, sender, receiver, connection: connection.clone() });
         Ok(())
     }
 
@@ -301,12 +296,11 @@ impl Door {
             return Err(Refusal::Nobody);
         }
         let certificate = certificate(connection);
-        for party in &hello.parties {
-            if !identity::covers(&certificate, party) {
-                return Err(Refusal::NotCovered { party: short(party), hosts: identity::hosts(&certificate) });
-            }
+        let names = Names::of(&certificate).expect("TLS has read this certificate");
+        match hello.parties.iter().find(|party| !names.cover(party)) {
+            None => Ok(()),
+            Some(party) => Err(Refusal::NotCovered { party: short(party), hosts: names.hosts() }),
         }
-        Ok(())
     }
 
     /// Seats all of them or none, and tells how many seats are left.
@@ -355,7 +349,7 @@ impl Door {
 }
 
 fn certificate(connection: &Connection) -> CertificateDer<'static> {
-    let chain = connection.0.peer_identity().and_then(|any| any.downcast::<Vec<CertificateDer<'static>>>().ok());
+    let chain = connection.quic.peer_identity().and_then(|any| any.downcast::<Vec<CertificateDer<'static>>>().ok());
     chain.and_then(|chain| chain.into_iter().next()).expect("TLS admits nobody without a certificate")
 }
 
@@ -367,6 +361,13 @@ fn short(party: &Party) -> Party {
         Party::Site(name) => Party::Site(cut(name)),
         Party::User(name) => Party::User(cut(name)),
     }
+}
+
+/// The first of what may be many.
+fn few(hosts: &[String]) -> String {
+    const FEW: usize = 5;
+    let more = if hosts.len() > FEW { ", ..." } else { "" };
+    hosts[..hosts.len().min(FEW)].join(", ") + more
 }
 
 fn list(parties: &[Party]) -> String {

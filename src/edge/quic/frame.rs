@@ -49,8 +49,8 @@ impl FrameSender {
 
     /// Writes frames that [`encode`] or [`append`] made.
     ///
-    /// Waits while the peer does not read and its window is full: somebody must go on reading on this side too, or
-    /// two that write to each other wait for ever. A write that is dropped half-way leaves half a frame.
+    /// Waits while the peer does not read and its window of two of the longest frames is full: whoever writes more than
+    /// that in one turn must go on reading meanwhile, or two that write to each other wait for ever. A write that is dropped half-way leaves half a frame.
     pub async fn write(&mut self, frames: &[u8]) -> Result<(), WireError> {
         self.stream.write_all(frames).await.map_err(WireError::from)
     }

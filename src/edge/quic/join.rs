@@ -1,5 +1,6 @@
 //! How a leaf finds the router and joins.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +10,7 @@ use quinn::{ClientConfig, Endpoint};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::{
-    Close, Connection, DRAIN_TIMEOUT, FINISH_TIMEOUT, FrameReceiver, FrameSender, Options, WireError, encode,
-    endpoint_config, is_loopback, transport,
+    Close, Connection, FrameReceiver, FrameSender, Options, WireError, encode, endpoint_config, is_loopback, transport,
 };
 use crate::edge::identity::{Identity, IdentityError, ROUTER_HOST};
 use crate::protocol::codec::{self, CodecError, FRAME_MAX};
@@ -29,17 +29,17 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub struct Joined {
     /// How many parties the run still waits for.
     pub missing: u32,
-    pub router: SocketAddr,
     pub sender: FrameSender,
     pub receiver: FrameReceiver,
     pub connection: Connection,
-    endpoint: Endpoint,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
     #[error(transparent)]
     Identity(#[from] IdentityError),
+    #[error("{router:?} is no address of a router: host:port is wanted")]
+    Address { router: String },
     #[error("no router answers at {router} after {waited:?} ({last}); is it running there, and is the UDP port open?")]
     NoRouter { router: String, waited: Duration, last: String },
     #[error("the router at {address} refused: {reason}")]
@@ -52,22 +52,13 @@ pub enum JoinError {
     Hello(CodecError),
 }
 
-impl Joined {
-    /// Leaves: sees that the router has what was written to it, then closes.
-    pub async fn close(mut self, close: Close, reason: &str) {
-        let _ = timeout(FINISH_TIMEOUT, self.sender.finish()).await;
-        self.connection.close(close, reason);
-        let _ = timeout(DRAIN_TIMEOUT, self.endpoint.wait_idle()).await;
-    }
-}
-
 /// Finds the router (`host:port`), which may not be up yet, and joins.
 pub async fn connect(router: &str, identity: &Identity, hello: &Hello, options: &Options) -> Result<Joined, JoinError> {
     let mut frame = Vec::new();
     encode(hello, &mut frame).map_err(JoinError::Hello)?;
-    let (endpoint, connection) = reach(router, identity, options).await?;
-    let address = connection.0.remote_address();
-    greet(endpoint, connection, &frame, options).await.map_err(|error| match error {
+    let connection = reach(router, identity, options).await?;
+    let address = connection.address();
+    greet(connection, &frame, options).await.map_err(|error| match error {
         Greeting::Wire(WireError::Closed { close: Some(Close::Refused), reason }) => {
             JoinError::Refused { address, reason }
         }
@@ -77,7 +68,7 @@ pub async fn connect(router: &str, identity: &Identity, hello: &Hello, options: 
 }
 
 /// Knocks until somebody opens. Nothing has been said yet when an attempt is given up, so it may be repeated.
-async fn reach(router: &str, identity: &Identity, options: &Options) -> Result<(Endpoint, Connection), JoinError> {
+async fn reach(router: &str, identity: &Identity, options: &Options) -> Result<Connection, JoinError> {
     let tls = QuicClientConfig::try_from(identity.client_tls()?).expect("ring has the cipher that QUIC starts with");
     let tls = Arc::new(tls);
     let begun = Instant::now();
@@ -88,6 +79,9 @@ async fn reach(router: &str, identity: &Identity, options: &Options) -> Result<(
         let mut last = "the name has no address".to_owned();
         let addresses = match timeout_at(deadline, tokio::net::lookup_host(router)).await {
             Ok(Ok(addresses)) => addresses.collect(),
+            Ok(Err(error)) if error.kind() == io::ErrorKind::InvalidInput => {
+                return Err(JoinError::Address { router: router.to_owned() });
+            }
             Ok(Err(error)) => {
                 last = format!("cannot resolve the name: {error}");
                 Vec::new()
@@ -112,20 +106,19 @@ async fn reach(router: &str, identity: &Identity, options: &Options) -> Result<(
     }
 }
 
-async fn knock(address: SocketAddr, config: ClientConfig) -> Result<(Endpoint, Connection), WireError> {
+async fn knock(address: SocketAddr, config: ClientConfig) -> Result<Connection, WireError> {
     let local = match (address.ip(), is_loopback(address.ip())) {
         (IpAddr::V4(_), true) => IpAddr::V4(Ipv4Addr::LOCALHOST),
         (IpAddr::V4(_), false) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         (IpAddr::V6(_), true) => IpAddr::V6(Ipv6Addr::LOCALHOST),
         (IpAddr::V6(_), false) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
     };
-    let failed = |error: std::io::Error| WireError::Failed(error.to_string());
+    let failed = |error: io::Error| WireError::Failed(error.to_string());
     let socket = std::net::UdpSocket::bind((local, 0)).map_err(failed)?;
     let endpoint = Endpoint::new(endpoint_config(), None, socket, Arc::new(quinn::TokioRuntime)).map_err(failed)?;
     let connecting =
         endpoint.connect_with(config, address, ROUTER_HOST).map_err(|error| WireError::Failed(error.to_string()))?;
-    let connection = connecting.await?;
-    Ok((endpoint, Connection(connection)))
+    Ok(Connection { quic: connecting.await?, endpoint })
 }
 
 enum Greeting {
@@ -139,13 +132,8 @@ impl<E: Into<WireError>> From<E> for Greeting {
     }
 }
 
-async fn greet(
-    endpoint: Endpoint,
-    connection: Connection,
-    hello: &[u8],
-    options: &Options,
-) -> Result<Joined, Greeting> {
-    let (send, receive) = connection.0.open_bi().await?;
+async fn greet(connection: Connection, hello: &[u8], options: &Options) -> Result<Joined, Greeting> {
+    let (send, receive) = connection.quic.open_bi().await?;
     let (mut sender, mut receiver) = (FrameSender::new(send), FrameReceiver::new(receive, FRAME_MAX));
     // A refusal may come before the hello is out; it is read below, with its reason.
     let _ = sender.write(hello).await;
@@ -153,6 +141,5 @@ async fn greet(
     let welcome = timeout(options.join_timeout, receiver.next()).await.map_err(|_| WireError::Silent)??;
     let Some(welcome) = welcome else { return Err(Greeting::Wire(WireError::Truncated)) };
     let Welcome { missing } = codec::decode(welcome).map_err(Greeting::Decode)?;
-    let router = connection.0.remote_address();
-    Ok(Joined { missing, router, sender, receiver, connection, endpoint })
+    Ok(Joined { missing, sender, receiver, connection })
 }

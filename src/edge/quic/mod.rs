@@ -11,9 +11,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use quinn::{AckFrequencyConfig, ConnectionError, EndpointConfig, TransportConfig, VarInt};
+use quinn::{AckFrequencyConfig, ConnectionError, Endpoint, EndpointConfig, TransportConfig, VarInt};
+
+use tokio::time::timeout;
 
 use crate::edge::identity::IdentityError;
+use crate::protocol::codec::FRAME_MAX;
 use crate::protocol::handshake::Party;
 
 pub use admission::{Listener, Terms};
@@ -62,7 +65,6 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct Peer {
     pub parties: Vec<Party>,
-    pub address: SocketAddr,
     pub sender: FrameSender,
     pub receiver: FrameReceiver,
     pub connection: Connection,
@@ -70,23 +72,37 @@ pub struct Peer {
 
 /// A connection, to be closed or watched while others hold the halves of its stream.
 #[derive(Clone, Debug)]
-pub struct Connection(quinn::Connection);
+pub struct Connection {
+    quic: quinn::Connection,
+    endpoint: Endpoint,
+}
 
 impl Connection {
+    pub fn address(&self) -> SocketAddr {
+        self.quic.remote_address()
+    }
+
     /// Closes at once; what is still on its way is lost.
     pub fn close(&self, close: Close, reason: &str) {
-        self.0.close(close.into(), reason.as_bytes());
+        self.quic.close(close.into(), reason.as_bytes());
     }
 
     /// How many packets have gone to the other side, and how many have come from it.
     pub fn packets(&self) -> (u64, u64) {
-        let stats = self.0.stats();
+        let stats = self.quic.stats();
         (stats.udp_tx.datagrams, stats.udp_rx.datagrams)
     }
 
     /// Waits until the connection has ended, and says why.
     pub async fn closed(&self) -> WireError {
-        self.0.closed().await.into()
+        self.quic.closed().await.into()
+    }
+
+    /// How a leaf leaves: sees that the router has what was written to it, closes, and gives the close time to arrive.
+    pub async fn leave(&self, mut sender: FrameSender, close: Close, reason: &str) {
+        let _ = timeout(FINISH_TIMEOUT, sender.finish()).await;
+        self.close(close, reason);
+        let _ = timeout(DRAIN_TIMEOUT, self.endpoint.wait_idle()).await;
     }
 }
 
@@ -246,6 +262,8 @@ fn transport(options: &Options, remote: IpAddr) -> Arc<TransportConfig> {
         .keep_alive_interval(Some(options.keep_alive))
         .max_concurrent_uni_streams(0u32.into())
         .max_concurrent_bidi_streams(1u32.into())
+        // Two sides that write a frame each to one another, and only then read, must not wait for ever.
+        .stream_receive_window((2 * FRAME_MAX as u32).into())
         .datagram_receive_buffer_size(None)
         .initial_rtt(Duration::from_millis(100));
 

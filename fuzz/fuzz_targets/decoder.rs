@@ -1,0 +1,27 @@
+//! Whatever bytes a peer sends, the decoder gives a value or an error; and what it accepts it can write again.
+
+#![no_main]
+
+use hansa::kernel::{Down, Up};
+use hansa::protocol::handshake::{Hello, Welcome};
+use hansa::protocol::{Message, Record, codec};
+use libfuzzer_sys::fuzz_target;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+fuzz_target!(|bytes: &[u8]| {
+    check::<Down<Message>>(bytes);
+    check::<Up<Message, Record>>(bytes);
+    check::<Hello>(bytes);
+    check::<Welcome>(bytes);
+});
+
+fn check<T: Serialize + DeserializeOwned>(bytes: &[u8]) {
+    let Ok(value) = codec::decode::<T>(bytes) else { return };
+    let mut first = Vec::new();
+    codec::encode(&value, &mut first).expect("what was decoded can be encoded");
+    let again: T = codec::decode(&first).expect("what was encoded can be decoded");
+    let mut second = Vec::new();
+    codec::encode(&again, &mut second).expect("what was decoded can be encoded");
+    assert_eq!(first, second, "a value has one encoding");
+}

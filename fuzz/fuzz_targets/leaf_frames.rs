@@ -1,0 +1,39 @@
+//! A leaf that sends whatever it likes: the hub takes it or refuses it, and never panics.
+
+#![no_main]
+
+use std::sync::Arc;
+
+use hansa::kernel::{ActorId, BoxedActor, Hub, Up};
+use hansa::protocol::{Message, Record, codec};
+use hansa::time::Span;
+use hansa::topology;
+use libfuzzer_sys::fuzz_target;
+
+const TOPOLOGY: &str = "name = 'fuzz'\nseed = 1\n[market]\npolicy = 'fifo'\n[[site]]\nname = 'york'\ncores = 4\nkind = 'a'\n\
+    [[user]]\nname = 'alice'\n[[workload]]\nsource = 'table'\n[[workload.job]]\narrive = '1 min'\n\
+    tasks = [{ runtime = '2 min', cores = 2, kind = 'a' }]\n";
+
+fuzz_target!(|frames: Vec<(bool, Vec<u8>)>| {
+    let read = &mut |_: &str| Ok(TOPOLOGY.as_bytes().to_vec());
+    let topology = topology::load("fuzz.toml", &[], read).expect("the topology is sound").topology;
+    let router: Vec<(ActorId, BoxedActor<Message, Record>)> =
+        topology::build(&topology, &[ActorId(0)]).expect("the topology can be played");
+    let latencies = Arc::from([Span::ZERO; 3]);
+    let mut hub = Hub::new(router, &[vec![ActorId(1)], vec![ActorId(2)]], latencies);
+    hub.flush(&mut |_, _| {});
+    for (user, bytes) in frames {
+        let Ok(up) = codec::decode::<Up<Message, Record>>(&bytes) else { continue };
+        if hub.receive(usize::from(user), up).is_err() {
+            return;
+        }
+        for _ in 0..100 {
+            match hub.advance(1) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(_) => return,
+            }
+        }
+        hub.flush(&mut |_, _| {});
+    }
+});

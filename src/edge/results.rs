@@ -1,0 +1,176 @@
+//! What a run leaves behind: its log, tables, summary and manifest, in one folder that is whole or says that it is not.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::Failure;
+use super::conduct::{Conducted, LeafFacts};
+use super::files::{FileError, ResultFile, ResultFolder};
+use super::host::{host, utc_now};
+use super::input::default_out;
+use super::terminal::Progress;
+use crate::kernel::{Digest, Entry, merge};
+use crate::protocol::{Record, codec};
+use crate::report::{self, EventWriter, Manifest, Names, RunFacts, Status, SummaryFile, Tally, summary_table};
+use crate::time::Time;
+use crate::topology::Loaded;
+
+/// The results of one run, being made.
+pub struct Results<'a> {
+    loaded: &'a Loaded,
+    names: Names,
+    folder: ResultFolder,
+    started: String,
+}
+
+/// Where and when a run was made.
+pub struct Setting {
+    pub layout: String,
+    /// When the process began.
+    pub began: Instant,
+    /// How long it took from there until everybody had joined.
+    pub joined: Duration,
+}
+
+impl Results<'_> {
+    /// Prepares the folder, so that a run does not begin whose results cannot be written.
+    pub fn create<'a>(out: Option<&Path>, loaded: &'a Loaded) -> Result<Results<'a>, Failure> {
+        let out = out.map_or_else(|| default_out(&loaded.topology), Path::to_owned);
+        Ok(Results { loaded, names: Names::of(&loaded.topology), folder: ResultFolder::create(&out)?, started: utc_now() })
+    }
+
+    /// A line that shows how far the run is.
+    pub fn progress(&self) -> RunProgress {
+        RunProgress { line: Progress::new(self.loaded.topology.jobs()), ended: 0 }
+    }
+
+    /// Writes everything, prints the summary, and passes on how the run ended.
+    pub fn conducted(mut self, conducted: Conducted, setting: Setting) -> Result<(), Failure> {
+        let status = match &conducted.end {
+            Ok(()) => Status::Complete,
+            Err(failure) => Status::Partial(partly(failure, conducted.reached)),
+        };
+        let facts = facts(&conducted, &setting);
+        let Conducted { logs, end, .. } = conducted;
+        let (digest, tally) = self.write_log(merge(logs))?;
+        self.write("jobs.csv", |file| tally.jobs_csv(|row| file.put(row)))?;
+
+        let results = tally.summary(self.loaded.topology.seed, status.clone(), digest);
+        let table = summary_table(&results, Some(&facts));
+        let summary = SummaryFile { results, run: facts };
+        self.folder.write("summary.json", &report::pretty(&summary))?;
+        let manifest = Manifest {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            status,
+            command: std::env::args().collect(),
+            layout: setting.layout.clone(),
+            seed: self.loaded.topology.seed,
+            topology_hash: self.loaded.topology.hash().to_string(),
+            topology: self.loaded.topology.to_toml(),
+            inputs: self.loaded.inputs.clone(),
+            names: self.names,
+            started: self.started,
+            wall_seconds: setting.began.elapsed().as_secs_f64(),
+            host: host(),
+            files: Vec::new(),
+        };
+        let out = self.folder.finish(manifest)?;
+        println!("{table}results in {}", out.display());
+        end
+    }
+
+    fn write(
+        &mut self,
+        name: &str,
+        fill: impl FnOnce(&mut ResultFile) -> Result<(), FileError>,
+    ) -> Result<(), FileError> {
+        let mut file = self.folder.writer(name)?;
+        fill(&mut file)?;
+        self.folder.close(file)
+    }
+
+    /// Writes the log while taking its digest and what the tables need.
+    fn write_log(&mut self, log: impl Iterator<Item = Entry<Record>>) -> Result<(String, Tally), Failure> {
+        let mut digest = Digest::new();
+        let mut tally = Tally::new(&self.loaded.topology, &self.names);
+        let lines = EventWriter::new(&self.names);
+        let (mut encoded, mut line) = (Vec::new(), Vec::new());
+        let mut problem = None;
+        self.write("events.jsonl", |file| {
+            for entry in log {
+                encoded.clear();
+                if let Err(error) = codec::encode(&entry, &mut encoded) {
+                    problem = Some(error.to_string());
+                    break;
+                }
+                digest.update(&encoded);
+                if let Err(inconsistent) = tally.add(&entry) {
+                    problem = Some(inconsistent.to_string());
+                    break;
+                }
+                line.clear();
+                lines.write(&entry, &mut line);
+                file.put(&line)?;
+            }
+            Ok(())
+        })?;
+        match problem {
+            Some(problem) => Err(Failure::Internal(format!("the log makes no sense: {problem}"))),
+            None => Ok((digest.finish(), tally)),
+        }
+    }
+}
+
+/// Counts what has ended, for the line.
+pub struct RunProgress {
+    line: Progress,
+    ended: u64,
+}
+
+impl RunProgress {
+    pub fn update(&mut self, now: Time, events: u64, records: &[Entry<Record>]) {
+        let ends = |entry: &&Entry<Record>| {
+            matches!(entry.record, Record::Completed { .. } | Record::Removed { .. } | Record::Refused { .. })
+        };
+        self.ended += records.iter().filter(ends).count() as u64;
+        self.line.update(now, self.ended, events);
+    }
+
+    pub fn clear(&mut self) {
+        self.line.clear();
+    }
+}
+
+fn partly(failure: &Failure, reached: Time) -> String {
+    let text = failure.to_string();
+    let first = text.lines().next().unwrap_or_default();
+    if first.contains("virtual time") { first.to_owned() } else { format!("{first} at virtual time {reached}") }
+}
+
+fn facts(conducted: &Conducted, setting: &Setting) -> RunFacts {
+    let leaves = &conducted.leaves;
+    let sum = |what: fn(&LeafFacts) -> u64| leaves.iter().map(what).sum::<u64>();
+    let messages = sum(|leaf| leaf.messages_down + leaf.messages_up);
+    let packets = sum(|leaf| leaf.packets_down + leaf.packets_up);
+    let distributed = !leaves.is_empty();
+    let run_seconds = conducted.wall.as_secs_f64();
+    RunFacts {
+        layout: setting.layout.clone(),
+        wall_seconds: setting.began.elapsed().as_secs_f64(),
+        run_seconds,
+        join_seconds: setting.joined.as_secs_f64(),
+        events: conducted.events,
+        events_per_second: (run_seconds > 0.0).then(|| conducted.events as f64 / run_seconds),
+        hub_waits: distributed.then_some(conducted.waits),
+        messages: distributed.then_some(messages),
+        messages_per_packet: (packets > 0).then(|| messages as f64 / packets as f64),
+        frames: distributed.then(|| sum(|leaf| leaf.frames_down + leaf.frames_up)),
+        waits: by_leaf(leaves, |leaf| leaf.waits),
+        blocked_seconds: by_leaf(leaves, |leaf| leaf.blocked.as_secs_f64()),
+    }
+}
+
+fn by_leaf<T>(leaves: &[LeafFacts], what: impl Fn(&LeafFacts) -> T) -> BTreeMap<String, T> {
+    leaves.iter().map(|leaf| (leaf.label.clone(), what(leaf))).collect()
+}

@@ -1,0 +1,124 @@
+//! One line that tells how far a run has come, for whoever watches a terminal.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use crate::time::Time;
+
+/// Whoever waits no longer than this needs no telling.
+const PATIENCE: Duration = Duration::from_secs(2);
+const REDRAW: Duration = Duration::from_millis(100);
+/// Events between two looks at the clock.
+const EVENTS_PER_LOOK: u64 = 256;
+/// For events a second: about how far back the rate looks.
+const WINDOW: Duration = Duration::from_secs(1);
+
+const CLEAR: &str = "\r\x1b[2K";
+
+/// Silent unless standard error is a terminal.
+pub struct Progress {
+    total_jobs: Option<u64>,
+    terminal: bool,
+    began: Instant,
+    drawn: Option<Instant>,
+    events_looked: u64,
+    /// When the rate was taken last, and the events until then.
+    rate_taken: (Instant, u64),
+    rate: f64,
+}
+
+impl Progress {
+    pub fn new(total_jobs: Option<u64>) -> Progress {
+        let now = Instant::now();
+        Progress {
+            total_jobs,
+            terminal: io::stderr().is_terminal(),
+            began: now,
+            drawn: None,
+            events_looked: 0,
+            rate_taken: (now, 0),
+            rate: 0.0,
+        }
+    }
+
+    /// Cheap enough to be called every few hundred events. `done` counts jobs, all others are totals so far too.
+    pub fn update(&mut self, now: Time, done: u64, events: u64) {
+        if !self.terminal || events < self.events_looked + EVENTS_PER_LOOK {
+            return;
+        }
+        self.events_looked = events;
+        let clock = Instant::now();
+        let recently = self.drawn.is_some_and(|drawn| clock.duration_since(drawn) < REDRAW);
+        if recently || clock.duration_since(self.began) < PATIENCE {
+            return;
+        }
+        let since = clock.duration_since(self.rate_taken.0);
+        if since >= WINDOW {
+            self.rate = (events - self.rate_taken.1) as f64 / since.as_secs_f64();
+            self.rate_taken = (clock, events);
+        }
+        self.drawn = Some(clock);
+        let line = line(now, done, self.total_jobs, self.rate, clock.duration_since(self.began));
+        // Nobody is hurt by a line that does not get through.
+        let _ = write!(io::stderr(), "{CLEAR}{line}");
+    }
+
+    /// Takes the line away, so that other words can follow.
+    pub fn clear(&mut self) {
+        if self.drawn.take().is_some() {
+            let _ = write!(io::stderr(), "{CLEAR}");
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+fn line(now: Time, done: u64, total: Option<u64>, rate: f64, elapsed: Duration) -> String {
+    // Fractions of seconds would only flicker.
+    let now = Time::from_micros(now.micros() / 1_000_000 * 1_000_000);
+    let total = total.filter(|total| *total > 0);
+    let jobs = total.map_or(format!("{done} jobs"), |total| format!("{done}/{total} jobs ({} %)", done * 100 / total));
+    let left = total.filter(|_| done > 0).map(|total| {
+        let left = elapsed.as_secs_f64() / done as f64 * total.saturating_sub(done) as f64;
+        format!("  ETA {}", clock(left))
+    });
+    let rate = if rate >= 1e4 { format!("{:.0} k", rate / 1e3) } else { format!("{rate:.0}") };
+    format!("virtual {now}  {jobs}  {rate} events/s{}", left.unwrap_or_default())
+}
+
+fn clock(seconds: f64) -> String {
+    let seconds = seconds.round() as u64;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{}:{:02} min", seconds / 60, seconds % 60),
+        _ => format!("{}:{:02} h", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_reads_well() {
+        let now = Time::from_micros(90_061_512_345);
+        let told = |done, total, rate, elapsed| line(now, done, total, rate, Duration::from_secs(elapsed));
+        assert_eq!(
+            told(2_500, Some(10_000), 812_345.6, 20),
+            "virtual 1d 01:01:01  2500/10000 jobs (25 %)  812 k events/s  ETA 1:00 min"
+        );
+        assert_eq!(told(0, Some(10), 7.0, 3), "virtual 1d 01:01:01  0/10 jobs (0 %)  7 events/s");
+        assert_eq!(told(5, None, 9_999.0, 3), "virtual 1d 01:01:01  5 jobs  9999 events/s");
+    }
+
+    #[test]
+    fn silent_where_nobody_watches() {
+        let mut progress = Progress { terminal: false, ..Progress::new(Some(1)) };
+        progress.update(Time::ZERO, 1, 1_000_000);
+        assert!(progress.drawn.is_none());
+    }
+}

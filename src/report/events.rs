@@ -1,0 +1,534 @@
+//! `events.jsonl`: the log in words, one JSON object a line, in log order.
+//!
+//! ```json
+//! {"t":123.5,"actor":"york","event":"started","task":"12.3","cores":"0-3 7"}
+//! ```
+//!
+//! Times and spans are seconds with exactly the decimals they need, so nothing is rounded; `step` is there unless it is
+//! zero; whoever has no name is a bare number. The reader takes what the writer writes, key by key, and gives back the
+//! very entry: the digest of a run can be computed again from this file.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+use super::Names;
+use crate::grid::{Edge, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
+use crate::kernel::{ActorId, Entry};
+use crate::protocol::Record;
+use crate::time::{Span, Stamp, Time};
+
+/// Writes entries as lines.
+#[derive(Clone, Debug)]
+pub struct EventWriter {
+    // As they stand in a line, quotes and all.
+    actors: Vec<String>,
+    kinds: Vec<String>,
+}
+
+/// Reads lines back to entries.
+#[derive(Clone, Debug)]
+pub struct EventReader {
+    actors: BTreeMap<String, ActorId>,
+    kinds: BTreeMap<String, Kind>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("column {column}: expected {expected}")]
+pub struct Unreadable {
+    pub column: usize,
+    pub expected: String,
+}
+
+impl EventWriter {
+    pub fn new(names: &Names) -> EventWriter {
+        EventWriter { actors: quoted(&names.actors), kinds: quoted(&names.kinds) }
+    }
+
+    /// Appends the line of an entry, newline included.
+    pub fn write(&self, entry: &Entry<Record>, line: &mut Vec<u8>) {
+        line.extend_from_slice(b"{\"t\":");
+        put_seconds(line, entry.stamp.time.micros());
+        if entry.stamp.step > 0 {
+            line.extend_from_slice(b",\"step\":");
+            put_number(line, entry.stamp.step.into());
+        }
+        line.extend_from_slice(b",\"actor\":");
+        put_name(line, &self.actors, entry.actor.0);
+        self.put_record(line, &entry.record);
+        line.extend_from_slice(b"}\n");
+    }
+
+    fn put_record(&self, line: &mut Vec<u8>, record: &Record) {
+        let mut begin = |event: &str| {
+            line.extend_from_slice(b",\"event\":\"");
+            line.extend_from_slice(event.as_bytes());
+            line.push(b'"');
+        };
+        match record {
+            Record::Arrived { job, user } => {
+                begin("arrived");
+                self.put_job(line, job, *user);
+            }
+            Record::Refused { job, user, task } => {
+                begin("refused");
+                line.extend_from_slice(b",\"because\":");
+                put_number(line, (*task).into());
+                self.put_job(line, job, *user);
+            }
+            Record::Assigned { task, site } => {
+                begin("assigned");
+                put_task(line, *task);
+                line.extend_from_slice(b",\"site\":");
+                put_name(line, &self.actors, site.0);
+            }
+            Record::Started { task, cores } => {
+                begin("started");
+                put_task(line, *task);
+                put_cores(line, cores);
+            }
+            Record::Finished { task } => {
+                begin("finished");
+                put_task(line, *task);
+            }
+            Record::Completed { job, value } => {
+                begin("completed");
+                put_job_id(line, *job);
+                if let Some(value) = value {
+                    line.extend_from_slice(b",\"value\":");
+                    put_float(line, *value);
+                }
+            }
+            Record::Removed { job } => {
+                begin("removed");
+                put_job_id(line, *job);
+            }
+        }
+    }
+
+    fn put_job(&self, line: &mut Vec<u8>, job: &Job, user: ActorId) {
+        put_job_id(line, job.id);
+        line.extend_from_slice(b",\"user\":");
+        put_name(line, &self.actors, user.0);
+        line.extend_from_slice(b",\"submitted\":");
+        put_seconds(line, job.arrive.micros());
+        line.extend_from_slice(b",\"first_task\":");
+        put_number(line, job.first_task.into());
+        line.extend_from_slice(b",\"tasks\":");
+        put_list(line, &job.tasks, |line, task| {
+            line.extend_from_slice(b"{\"runtime\":");
+            put_seconds(line, task.runtime.micros());
+            line.extend_from_slice(b",\"cores\":");
+            put_number(line, task.cores.into());
+            line.extend_from_slice(b",\"kind\":");
+            put_name(line, &self.kinds, task.kind.0.into());
+            line.push(b'}');
+        });
+        line.extend_from_slice(b",\"edges\":");
+        put_list(line, &job.edges, |line, edge| {
+            line.push(b'[');
+            put_number(line, edge.from.into());
+            line.push(b',');
+            put_number(line, edge.to.into());
+            line.push(b']');
+        });
+        if let Some(worth) = &job.worth {
+            line.extend_from_slice(b",\"worth\":");
+            put_float(line, worth.max);
+            line.extend_from_slice(b",\"curve\":");
+            serde_json::to_writer(&mut *line, &worth.curve).expect("a checked curve is always JSON");
+        }
+    }
+}
+
+impl EventReader {
+    pub fn new(names: &Names) -> EventReader {
+        let index = |names: &[String]| quoted(names).into_iter().zip(0u32..).collect::<BTreeMap<String, u32>>();
+        EventReader {
+            actors: index(&names.actors).into_iter().map(|(name, id)| (name, ActorId(id))).collect(),
+            kinds: index(&names.kinds).into_iter().map(|(name, id)| (name, Kind(id as u16))).collect(),
+        }
+    }
+
+    /// Reads one line, without its newline.
+    pub fn read(&self, line: &[u8]) -> Result<Entry<Record>, Unreadable> {
+        let text = std::str::from_utf8(line)
+            .map_err(|e| Unreadable { column: e.valid_up_to() + 1, expected: "UTF-8".to_owned() })?;
+        let mut at = Cursor { text, at: 0 };
+        at.expect("{\"t\":")?;
+        let time = Time::from_micros(at.seconds()?);
+        let step = if at.accept(",\"step\":") { at.number()? } else { 0 };
+        at.expect(",\"actor\":")?;
+        let actor = self.actor(&mut at)?;
+        at.expect(",\"event\":")?;
+        let record = self.record(&mut at)?;
+        at.expect("}")?;
+        if at.at < text.len() {
+            return Err(at.wrong("the end of the line"));
+        }
+        Ok(Entry { stamp: Stamp { time, step }, actor, record })
+    }
+
+    fn record(&self, at: &mut Cursor<'_>) -> Result<Record, Unreadable> {
+        let before = at.at;
+        match at.string()? {
+            "\"arrived\"" => {
+                let (job, user) = self.job(at)?;
+                Ok(Record::Arrived { job, user })
+            }
+            "\"refused\"" => {
+                at.expect(",\"because\":")?;
+                let task = at.number()?;
+                let (job, user) = self.job(at)?;
+                Ok(Record::Refused { job, user, task })
+            }
+            "\"assigned\"" => {
+                let task = at.task()?;
+                at.expect(",\"site\":")?;
+                Ok(Record::Assigned { task, site: self.actor(at)? })
+            }
+            "\"started\"" => Ok(Record::Started { task: at.task()?, cores: at.cores()? }),
+            "\"finished\"" => Ok(Record::Finished { task: at.task()? }),
+            "\"completed\"" => {
+                let job = at.job_id()?;
+                let value = if at.accept(",\"value\":") { Some(at.number()?) } else { None };
+                Ok(Record::Completed { job, value })
+            }
+            "\"removed\"" => Ok(Record::Removed { job: at.job_id()? }),
+            _ => {
+                at.at = before;
+                Err(at.wrong("the name of an event"))
+            }
+        }
+    }
+
+    fn job(&self, at: &mut Cursor<'_>) -> Result<(Arc<Job>, ActorId), Unreadable> {
+        let id = at.job_id()?;
+        at.expect(",\"user\":")?;
+        let user = self.actor(at)?;
+        at.expect(",\"submitted\":")?;
+        let arrive = Time::from_micros(at.seconds()?);
+        at.expect(",\"first_task\":")?;
+        let first_task = at.number()?;
+        at.expect(",\"tasks\":")?;
+        let tasks = at.list(|at| {
+            at.expect("{\"runtime\":")?;
+            let runtime = Span::from_micros(at.seconds()?);
+            at.expect(",\"cores\":")?;
+            let cores = at.number()?;
+            at.expect(",\"kind\":")?;
+            let kind = at.name(&self.kinds, Kind, "a kind of core")?;
+            at.expect("}")?;
+            Ok(Task { runtime, cores, kind })
+        })?;
+        at.expect(",\"edges\":")?;
+        let edges = at.list(|at| {
+            let (from, to) = at.pair()?;
+            Ok(Edge { from, to })
+        })?;
+        let worth = if at.accept(",\"worth\":") { Some(worth(at)?) } else { None };
+        Ok((Arc::new(Job { id, arrive, first_task, tasks, edges, worth }), user))
+    }
+
+    fn actor(&self, at: &mut Cursor<'_>) -> Result<ActorId, Unreadable> {
+        at.name(&self.actors, ActorId, "the name of an actor")
+    }
+}
+
+fn worth(at: &mut Cursor<'_>) -> Result<Worth, Unreadable> {
+    let max = at.number()?;
+    at.expect(",\"curve\":")?;
+    Ok(Worth { max, curve: at.json("a value curve")? })
+}
+
+fn quoted(names: &[String]) -> Vec<String> {
+    names.iter().map(|name| serde_json::to_string(name).expect("a string is always JSON")).collect()
+}
+
+fn put_list<T>(line: &mut Vec<u8>, items: &[T], mut put: impl FnMut(&mut Vec<u8>, &T)) {
+    line.push(b'[');
+    for (position, item) in items.iter().enumerate() {
+        if position > 0 {
+            line.push(b',');
+        }
+        put(line, item);
+    }
+    line.push(b']');
+}
+
+fn put_name(line: &mut Vec<u8>, names: &[String], number: u32) {
+    match names.get(number as usize) {
+        Some(name) => line.extend_from_slice(name.as_bytes()),
+        None => put_number(line, number.into()),
+    }
+}
+
+fn put_job_id(line: &mut Vec<u8>, job: JobId) {
+    line.extend_from_slice(b",\"job\":");
+    put_number(line, job.0.into());
+}
+
+fn put_task(line: &mut Vec<u8>, task: TaskId) {
+    line.extend_from_slice(b",\"task\":\"");
+    put_number(line, task.job.0.into());
+    line.push(b'.');
+    put_number(line, task.index.into());
+    line.push(b'"');
+}
+
+fn put_cores(line: &mut Vec<u8>, cores: &NodeSet) {
+    line.extend_from_slice(b",\"cores\":\"");
+    for (position, &(first, last)) in cores.runs().iter().enumerate() {
+        if position > 0 {
+            line.push(b' ');
+        }
+        put_number(line, first.into());
+        if last > first {
+            line.push(b'-');
+            put_number(line, last.into());
+        }
+    }
+    line.push(b'"');
+}
+
+/// Whole microseconds as decimal seconds, with the decimals that are needed.
+fn put_seconds(line: &mut Vec<u8>, micros: u64) {
+    put_number(line, micros / 1_000_000);
+    let fraction = micros % 1_000_000;
+    if fraction > 0 {
+        let mut digits = [b'0'; 6];
+        let mut rest = fraction;
+        for digit in digits.iter_mut().rev() {
+            *digit += (rest % 10) as u8;
+            rest /= 10;
+        }
+        let used = 6 - digits.iter().rev().take_while(|digit| **digit == b'0').count();
+        line.push(b'.');
+        line.extend_from_slice(&digits[..used]);
+    }
+}
+
+// By hand because the formatting machinery costs more than the rest of a line.
+fn put_number(line: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    line.extend_from_slice(&digits[at..]);
+}
+
+/// The shortest decimals that read back as the same number.
+fn put_float(line: &mut Vec<u8>, number: f64) {
+    write!(line, "{number:?}").expect("writing to memory does not fail");
+}
+
+struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn wrong(&self, expected: impl Into<String>) -> Unreadable {
+        Unreadable { column: self.at + 1, expected: expected.into() }
+    }
+
+    fn accept(&mut self, literal: &str) -> bool {
+        let here = self.rest().starts_with(literal);
+        if here {
+            self.at += literal.len();
+        }
+        here
+    }
+
+    fn expect(&mut self, literal: &str) -> Result<(), Unreadable> {
+        if self.accept(literal) { Ok(()) } else { Err(self.wrong(format!("`{literal}`"))) }
+    }
+
+    /// A string as it stands there, quotes and escapes included.
+    fn string(&mut self) -> Result<&'a str, Unreadable> {
+        let rest = self.rest();
+        let mut escaped = false;
+        let close = rest.bytes().skip(1).position(|byte| {
+            let closes = byte == b'"' && !escaped;
+            escaped = byte == b'\\' && !escaped;
+            closes
+        });
+        match close {
+            Some(close) if rest.starts_with('"') => {
+                self.at += close + 2;
+                Ok(&rest[..close + 2])
+            }
+            _ => Err(self.wrong("a string")),
+        }
+    }
+
+    fn unquoted(&mut self) -> Result<&'a str, Unreadable> {
+        let string = self.string()?;
+        Ok(&string[1..string.len() - 1])
+    }
+
+    fn digits(&mut self) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find([',', '}', ']']).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    fn number<T: FromStr>(&mut self) -> Result<T, Unreadable> {
+        let before = self.at;
+        self.digits().parse().map_err(|_| Unreadable { column: before + 1, expected: "a number".to_owned() })
+    }
+
+    fn seconds(&mut self) -> Result<u64, Unreadable> {
+        let before = self.at;
+        micros(self.digits())
+            .ok_or_else(|| Unreadable { column: before + 1, expected: "seconds with at most six decimals".to_owned() })
+    }
+
+    fn name<N, T: Copy>(&mut self, names: &BTreeMap<String, T>, bare: fn(N) -> T, what: &str) -> Result<T, Unreadable>
+    where
+        N: FromStr,
+    {
+        if !self.rest().starts_with('"') {
+            return Ok(bare(self.number()?));
+        }
+        let before = self.at;
+        names
+            .get(self.string()?)
+            .copied()
+            .ok_or_else(|| Unreadable { column: before + 1, expected: format!("{what} that the manifest lists") })
+    }
+
+    fn job_id(&mut self) -> Result<JobId, Unreadable> {
+        self.expect(",\"job\":")?;
+        Ok(JobId(self.number()?))
+    }
+
+    fn task(&mut self) -> Result<TaskId, Unreadable> {
+        self.expect(",\"task\":")?;
+        let wrong = self.wrong("a task as \"job.task\"");
+        let task = self
+            .unquoted()?
+            .split_once('.')
+            .and_then(|(job, index)| Some(TaskId { job: JobId(job.parse().ok()?), index: index.parse().ok()? }));
+        task.ok_or(wrong)
+    }
+
+    fn cores(&mut self) -> Result<NodeSet, Unreadable> {
+        self.expect(",\"cores\":")?;
+        let wrong = self.wrong("cores as \"0-3 7\"");
+        NodeSet::parse(self.unquoted()?).ok_or(wrong)
+    }
+
+    fn pair<T: FromStr>(&mut self) -> Result<(T, T), Unreadable> {
+        self.expect("[")?;
+        let first = self.number()?;
+        self.expect(",")?;
+        let second = self.number()?;
+        self.expect("]")?;
+        Ok((first, second))
+    }
+
+    /// Whatever knows how to read itself from JSON.
+    fn json<T: DeserializeOwned>(&mut self, what: &str) -> Result<T, Unreadable> {
+        let mut values = serde_json::Deserializer::from_str(self.rest()).into_iter();
+        match values.next() {
+            Some(Ok(value)) => {
+                self.at += values.byte_offset();
+                Ok(value)
+            }
+            _ => Err(self.wrong(what)),
+        }
+    }
+
+    fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T, Unreadable>) -> Result<Vec<T>, Unreadable> {
+        self.expect("[")?;
+        let mut items = Vec::new();
+        while !self.accept("]") {
+            if !items.is_empty() {
+                self.expect(",")?;
+            }
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+}
+
+fn micros(digits: &str) -> Option<u64> {
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    if fraction.is_empty() || fraction.len() > 6 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let scale = 10u64.pow(6 - fraction.len() as u32);
+    let fraction = fraction.parse::<u64>().ok()? * scale;
+    whole.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(fraction)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::report::tests::{any_entry, names};
+
+    #[test]
+    fn lines_read_well() {
+        let entries = crate::report::tests::story();
+        let writer = EventWriter::new(&names());
+        let mut text = Vec::new();
+        entries.iter().for_each(|entry| writer.write(entry, &mut text));
+        crate::report::tests::golden("events.jsonl", &text);
+    }
+
+    #[test]
+    fn wrong_lines_are_told_by_column() {
+        let reader = EventReader::new(&names());
+        let told = |line: &str| reader.read(line.as_bytes()).unwrap_err().to_string();
+        assert_eq!(told(""), "column 1: expected `{\"t\":`");
+        assert_eq!(told("{\"t\":1.0000001,"), "column 6: expected seconds with at most six decimals");
+        assert_eq!(
+            told("{\"t\":1,\"actor\":\"hull\""),
+            "column 16: expected the name of an actor that the manifest lists"
+        );
+        assert_eq!(told("{\"t\":1,\"actor\":\"york\",\"event\":\"sung\"}"), "column 31: expected the name of an event");
+        assert_eq!(
+            told("{\"t\":1,\"actor\":\"york\",\"event\":\"removed\",\"job\":1}x"),
+            "column 49: expected the end of the line"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back_exactly(entry in any_entry()) {
+            let mut line = Vec::new();
+            EventWriter::new(&names()).write(&entry, &mut line);
+            prop_assert_eq!(line.pop(), Some(b'\n'));
+            serde_json::from_slice::<serde_json::Value>(&line).expect("every line is JSON");
+            prop_assert_eq!(EventReader::new(&names()).read(&line), Ok(entry));
+        }
+
+        #[test]
+        fn no_line_makes_the_reader_panic(line in prop::collection::vec(any::<u8>(), 0..60), cut in 0usize..200, entry in any_entry()) {
+            let reader = EventReader::new(&names());
+            let _ = reader.read(&line);
+            let mut good = Vec::new();
+            EventWriter::new(&names()).write(&entry, &mut good);
+            let at = cut % good.len();
+            good.splice(at..at, line);
+            let _ = reader.read(&good);
+        }
+    }
+}

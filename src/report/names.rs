@@ -1,0 +1,35 @@
+//! The names behind the log's numbers.
+
+use serde::{Deserialize, Serialize};
+
+use crate::kernel::ActorId;
+use crate::topology::Topology;
+
+/// Who takes part and what kinds of cores there are: what turns a log's numbers into words and back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Names {
+    /// In the order of their ids; none twice.
+    pub actors: Vec<String>,
+    pub kinds: Vec<String>,
+}
+
+impl Names {
+    /// The router comes first, then the sites, then the users.
+    pub fn of(topology: &Topology) -> Names {
+        let sites = topology.sites.iter().map(|site| site.name.clone());
+        let users = topology.users.iter().map(|user| user.name.clone());
+        Names {
+            actors: ["router".to_owned()].into_iter().chain(sites).chain(users).collect(),
+            kinds: topology.kinds.clone(),
+        }
+    }
+
+    pub fn actor(&self, name: &str) -> Option<ActorId> {
+        self.actors.iter().position(|actor| actor == name).map(|index| ActorId(index as u32))
+    }
+
+    /// The actor's name, or its number where it has none.
+    pub fn of_actor(&self, actor: ActorId) -> String {
+        self.actors.get(actor.index()).cloned().unwrap_or_else(|| actor.to_string())
+    }
+}

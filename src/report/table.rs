@@ -1,0 +1,169 @@
+//! The summary as a table for a terminal of 100 columns.
+
+use super::{Counts, RunFacts, Spread, Status, Summary, Use};
+
+const BAR: usize = 30;
+const NAME_MAX: usize = 24;
+const LABEL: usize = 12;
+
+/// A table of the results, with what the run took where that is known.
+pub fn summary_table(summary: &Summary, run: Option<&RunFacts>) -> String {
+    let mut table = Table::default();
+    table.line(&summary.topology, &format!("seed {}", summary.seed));
+    if let Status::Partial(why) = &summary.status {
+        table.line("PARTIAL", why);
+    }
+    table.line("digest", &summary.digest);
+    table.line("jobs", &counts(&summary.jobs, summary.starved));
+    table.line("tasks", &counts(&summary.tasks, None));
+    table.maybe("makespan", summary.makespan.map(span));
+    table.maybe("wait", summary.job_wait.map(|wait| spread("jobs", wait)));
+    table.maybe("", summary.task_wait.map(|wait| spread("tasks", wait)));
+    table.maybe("SLR", summary.slr.map(|slr| format!("mean {slr:.3}")));
+    table.maybe(
+        "value",
+        summary.value.map(|value| {
+            let share = value.proportion.map_or(String::new(), |share| format!(" = {}", percent(share)));
+            format!("{} of {}{share}", number(value.obtained), number(value.max))
+        }),
+    );
+    table.maybe("useful work", summary.useful.map(percent));
+    if let Some(run) = run {
+        table.line("run", &facts(run));
+    }
+    table.blank();
+    uses(&mut table, summary);
+    table.text
+}
+
+#[derive(Default)]
+struct Table {
+    text: String,
+}
+
+impl Table {
+    fn line(&mut self, label: &str, words: &str) {
+        self.row(&format!("{:<LABEL$}  {words}", shorten(label, 60)));
+    }
+
+    fn maybe(&mut self, label: &str, words: Option<String>) {
+        if let Some(words) = words {
+            self.line(label, &words);
+        }
+    }
+
+    fn row(&mut self, row: &str) {
+        self.text.push_str(shorten(row.trim_end(), 100).as_str());
+        self.text.push('\n');
+    }
+
+    fn blank(&mut self) {
+        self.text.push('\n');
+    }
+}
+
+fn uses(table: &mut Table, summary: &Summary) {
+    let Some(shown) = share(&summary.utilisation.all) else {
+        return table.row("No utilisation: nothing ran for any length of time.");
+    };
+    let kinds: &[Use] = if summary.utilisation.kinds.len() > 1 { &summary.utilisation.kinds } else { &[] };
+    let rows = || summary.utilisation.sites.iter().chain(kinds).chain([&summary.utilisation.all]);
+    let name = rows().map(|row| row.name.chars().count()).max().unwrap_or(0).clamp(4, NAME_MAX);
+    let during = if shown.during_arrivals { "while jobs arrived" } else { "over the makespan" };
+    table.row(&format!("{:<name$}  {:>9}  {:>9}  {:>9}  utilisation {during}", "site", "cores", "tasks", "core h"));
+    for (position, row) in rows().enumerate() {
+        if position == summary.utilisation.sites.len() {
+            table.row(&"-".repeat(name + 33));
+        }
+        let used = share(row).map_or("-".to_owned(), |share| format!("{} {:>7}", bar(share.used), percent(share.used)));
+        table.row(&format!(
+            "{:<name$}  {:>9}  {:>9}  {:>9}  {used}",
+            shorten(&row.name, name),
+            row.cores,
+            row.tasks,
+            number(row.busy / 3600.0)
+        ));
+    }
+}
+
+struct Share {
+    used: f64,
+    during_arrivals: bool,
+}
+
+/// Jobs that all arrive at once leave no time between the first and the last.
+fn share(row: &Use) -> Option<Share> {
+    let arrivals = row.arrivals.map(|used| Share { used, during_arrivals: true });
+    arrivals.or(row.makespan.map(|used| Share { used, during_arrivals: false }))
+}
+
+fn bar(share: f64) -> String {
+    let full = (share.clamp(0.0, 1.0) * BAR as f64).round() as usize;
+    format!("{}{}", "#".repeat(full), ".".repeat(BAR - full))
+}
+
+fn counts(counts: &Counts, starved: Option<u64>) -> String {
+    let mut words = format!("{} submitted: {} finished", counts.submitted, counts.finished);
+    for (count, what) in [(counts.removed, "removed"), (counts.refused, "refused"), (counts.unfinished, "unfinished")] {
+        if count > 0 {
+            words.push_str(&format!(", {count} {what}"));
+        }
+    }
+    if let Some(starved) = starved {
+        words.push_str(&format!("; {starved} starved"));
+    }
+    words
+}
+
+fn spread(what: &str, wait: Spread) -> String {
+    format!("{what:<5}  mean {:>11}  median {:>11}  95 % {:>11}", span(wait.mean), span(wait.median), span(wait.p95))
+}
+
+fn facts(run: &RunFacts) -> String {
+    let mut words = format!("{}, {:.2} s, {} events", run.layout, run.wall_seconds, run.events);
+    if let Some(rate) = run.events_per_second {
+        words.push_str(&format!(", {}/s", number(rate)));
+    }
+    if let Some(waits) = run.hub_waits {
+        words.push_str(&format!(", {waits} waits"));
+    }
+    if let Some(messages) = run.messages_per_packet {
+        words.push_str(&format!(", {messages:.1} messages a packet"));
+    }
+    words
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// Seconds in the two units that say most.
+fn span(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match whole {
+        0..60 => format!("{} s", (seconds * 100.0).round() / 100.0),
+        60..3_600 => format!("{} min {:02} s", whole / 60, whole % 60),
+        3_600..86_400 => format!("{} h {:02} min", whole / 3_600, whole / 60 % 60),
+        _ => format!("{} d {:02} h", whole / 86_400, whole / 3_600 % 24),
+    }
+}
+
+/// Four digits or so, with a suffix where there are more.
+fn number(number: f64) -> String {
+    let (scaled, suffix) = match number.abs() {
+        size if size >= 1e15 => return format!("{number:.3e}"),
+        size if size >= 1e12 => (number / 1e12, " T"),
+        size if size >= 1e9 => (number / 1e9, " G"),
+        size if size >= 1e6 => (number / 1e6, " M"),
+        size if size >= 1e4 => (number / 1e3, " k"),
+        _ => (number, ""),
+    };
+    format!("{}{suffix}", (scaled * 100.0).round() / 100.0)
+}
+
+fn shorten(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    text.chars().take(width.saturating_sub(3)).chain("...".chars()).collect()
+}

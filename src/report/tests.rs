@@ -1,0 +1,363 @@
+//! A small run told by hand, and random ones; shared by the tests of all reports.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::{Counts, EventWriter, Host, Manifest, Names, RunFacts, Status, SummaryFile, Tally, summary_table};
+use crate::grid::{Curve, Edge, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
+use crate::kernel::{ActorId, Digest, Entry};
+use crate::protocol::{Record, codec};
+use crate::time::{Span, Stamp, Time};
+use crate::topology::{
+    Blocking, EdfDeadline, Market, Network, Pvdsq, Pvr, Removal, Site, SuccSum, Topology, Unplaceable, User,
+};
+
+pub(super) const ROUTER: ActorId = ActorId(0);
+pub(super) const YORK: ActorId = ActorId(1);
+pub(super) const BATH: ActorId = ActorId(2);
+pub(super) const ANN: ActorId = ActorId(3);
+pub(super) const BOB: ActorId = ActorId(4);
+
+pub(super) fn topology() -> Topology {
+    let site = |name: &str, cores, kind| Site {
+        name: name.to_owned(),
+        cores,
+        kind: Kind(kind),
+        scheduler: "auction".to_owned(),
+        latency: Span::ZERO,
+    };
+    let user = |name: &str| User { name: name.to_owned(), latency: Span::ZERO };
+    Topology {
+        name: "two cities".to_owned(),
+        about: None,
+        seed: 7,
+        kinds: vec!["cpu".to_owned(), "big, \"fast\"".to_owned()],
+        market: Market {
+            policy: "fifo".to_owned(),
+            tick: Span::from_minutes(1),
+            ccr_millionths: 200_000,
+            network: Network::PerCluster,
+            blocking: Blocking::PerKind,
+            removal: Removal::Deadline,
+            unplaceable: Unplaceable::Refuse,
+            succ_sum: SuccSum::PerPath,
+            edf: EdfDeadline::Initial,
+            pvdsq: Pvdsq::ResourceSquared,
+            pvr: Pvr::Value,
+        },
+        sites: vec![site("york", 4, 0), site("bath", 8, 1)],
+        users: vec![user("ann"), user("bob")],
+        workloads: Vec::new(),
+    }
+}
+
+pub(super) fn names() -> Names {
+    Names::of(&topology())
+}
+
+/// Jobs 0 and 1 end well, 2 ends too late, 3 fits nowhere, 4 is given up with a task running, 5 still waits.
+pub(crate) fn story() -> Vec<Entry<Record>> {
+    let at = |minutes: u64, actor, record| Entry { stamp: Stamp::at(minute(minutes)), actor, record };
+    let task = |job, index| TaskId { job: JobId(job), index };
+    let cores = |text| NodeSet::parse(text).unwrap();
+    let (assigned, started) = (
+        |job, index, site| Record::Assigned { task: task(job, index), site },
+        |job, index, text| Record::Started { task: task(job, index), cores: cores(text) },
+    );
+    let arrived = |job: Job, user| Record::Arrived { job: Arc::new(job), user };
+    let finished = |job, index| Record::Finished { task: task(job, index) };
+    let mut late = at(70, ROUTER, Record::Completed { job: JobId(2), value: Some(0.0) });
+    late.stamp.step = 1;
+    vec![
+        at(0, ROUTER, arrived(job(0, 0, &[(10, 2, 0), (20, 8, 1)], &[(0, 1)], true), ANN)),
+        at(0, ROUTER, assigned(0, 0, YORK)),
+        at(0, YORK, started(0, 0, "0-1")),
+        at(5, ROUTER, arrived(job(1, 5, &[(30, 2, 0)], &[], false), BOB)),
+        at(5, ROUTER, assigned(1, 0, YORK)),
+        at(5, YORK, started(1, 0, "2-3")),
+        at(6, ROUTER, arrived(job(2, 6, &[(5, 1, 0)], &[], true), ANN)),
+        at(10, YORK, finished(0, 0)),
+        at(12, ROUTER, assigned(0, 1, BATH)),
+        at(12, BATH, started(0, 1, "0-7")),
+        at(20, ROUTER, Record::Refused { job: Arc::new(job(3, 20, &[(5, 9, 1)], &[], true)), user: BOB, task: 0 }),
+        at(32, BATH, finished(0, 1)),
+        at(32, ROUTER, Record::Completed { job: JobId(0), value: Some(840.0) }),
+        at(35, YORK, finished(1, 0)),
+        at(35, ROUTER, Record::Completed { job: JobId(1), value: None }),
+        at(60, ROUTER, arrived(job(4, 60, &[(3, 2, 0), (3, 1, 0)], &[], true), ANN)),
+        at(60, ROUTER, assigned(4, 0, YORK)),
+        at(60, YORK, started(4, 0, "1 3")),
+        at(65, ROUTER, assigned(2, 0, YORK)),
+        at(65, YORK, started(2, 0, "0")),
+        at(70, YORK, finished(2, 0)),
+        late,
+        at(75, ROUTER, Record::Removed { job: JobId(4) }),
+        at(80, ROUTER, arrived(job(5, 80, &[(1, 1, 0)], &[], false), BOB)),
+    ]
+}
+
+fn minute(minutes: u64) -> Time {
+    Time::ZERO + Span::from_minutes(minutes)
+}
+
+fn job(id: u32, arrive: u64, tasks: &[(u64, u32, u16)], edges: &[(u32, u32)], worth: bool) -> Job {
+    let task = |&(minutes, cores, kind): &(u64, u32, u16)| {
+        let runtime = Span::from_minutes(minutes);
+        Task { runtime, cores, kind: Kind(kind) }
+    };
+    let worth = worth.then(|| Worth { max: 840.0, curve: Curve::new(2.0, 6.0, &[(3.0, 0.8), (5.0, 0.4)]).unwrap() });
+    Job {
+        id: JobId(id),
+        arrive: minute(arrive),
+        first_task: id * 2,
+        tasks: tasks.iter().map(task).collect(),
+        edges: edges.iter().map(|&(from, to)| Edge { from, to }).collect(),
+        worth,
+    }
+}
+
+pub(crate) fn tally(entries: &[Entry<Record>]) -> Tally {
+    let mut tally = Tally::new(&topology(), &names());
+    entries.iter().for_each(|entry| tally.add(entry).unwrap());
+    tally
+}
+
+/// Hands over all lines of the events and gives the digest of the entries.
+pub(crate) fn write_events(entries: &[Entry<Record>], mut put: impl FnMut(&[u8])) -> String {
+    let (mut text, mut digest, mut encoded) = (Vec::new(), Digest::new(), Vec::new());
+    for entry in entries {
+        EventWriter::new(&names()).write(entry, &mut text);
+        encoded.clear();
+        codec::encode(entry, &mut encoded).unwrap();
+        digest.update(&encoded);
+    }
+    put(&text);
+    digest.finish()
+}
+
+pub(crate) fn manifest() -> Manifest {
+    Manifest {
+        version: "0.1.0".to_owned(),
+        status: Status::Complete,
+        command: Vec::new(),
+        layout: "inline".to_owned(),
+        seed: 7,
+        topology_hash: "t".to_owned(),
+        topology: "seed = 7\n".to_owned(),
+        inputs: Vec::new(),
+        names: names(),
+        started: String::new(),
+        wall_seconds: 0.0,
+        host: Host::default(),
+        files: Vec::new(),
+    }
+}
+
+/// Compares with a file kept beside the code; `HANSA_GOLDEN=write` writes it anew.
+pub(super) fn golden(name: &str, found: &[u8]) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/report/golden").join(name);
+    if std::env::var("HANSA_GOLDEN").is_ok_and(|word| word == "write") {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, found).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(String::from_utf8_lossy(found), expected, "{name} is not as it was");
+}
+
+#[test]
+fn the_story_as_tables() {
+    let tally = tally(&story());
+    let mut csv = Vec::new();
+    let put = |bytes: &[u8]| {
+        csv.extend_from_slice(bytes);
+        Ok::<_, ()>(())
+    };
+    tally.jobs_csv(put).unwrap();
+    golden("jobs.csv", &csv);
+
+    let status = Status::Partial("interrupted at virtual time 01:20:00".to_owned());
+    let results = tally.summary(7, status, "0123456789abcdef0123456789abcdef".to_owned());
+    let run = RunFacts {
+        layout: "processes".to_owned(),
+        wall_seconds: 1.5,
+        join_seconds: 0.25,
+        run_seconds: 1.125,
+        events: 150_000,
+        events_per_second: Some(100_000.0),
+        hub_waits: Some(12),
+        messages: Some(1000),
+        messages_per_packet: Some(7.25),
+        frames: Some(30),
+        waits: [("site york".to_owned(), 12)].into(),
+        blocked_seconds: [("site york".to_owned(), 0.25)].into(),
+    };
+    golden("summary.txt", summary_table(&results, Some(&run)).as_bytes());
+    let file = SummaryFile { results, run };
+    let json = super::manifest::pretty(&file);
+    golden("summary.json", &json);
+    assert_eq!(serde_json::from_slice::<SummaryFile>(&json).unwrap(), file);
+}
+
+#[test]
+fn nothing_at_all_makes_a_summary_too() {
+    let summary = tally(&[]).summary(0, Status::Complete, String::new());
+    assert_eq!((summary.jobs, summary.value, summary.makespan), (Counts::default(), None, None));
+    assert!(summary_table(&summary, None).contains("nothing ran"));
+}
+
+#[test]
+fn a_log_that_makes_no_sense_is_refused() {
+    let story = story();
+    let told = |entries: &[usize]| {
+        let mut tally = Tally::new(&topology(), &names());
+        entries.iter().find_map(|&entry| tally.add(&story[entry]).err()).map(|error| error.to_string())
+    };
+    assert_eq!(told(&[1]), Some("job 0 has not arrived".to_owned()));
+    assert_eq!(told(&[0, 0]), Some("job 0 arrives twice".to_owned()));
+    assert_eq!(told(&[0, 7]), Some("task 0.0 ends without having started".to_owned()));
+    assert_eq!(told(&[0, 2, 2]), Some("task 0.0 has started already".to_owned()));
+    assert_eq!(told(&[0, 2, 7, 12]), Some("job 0 is complete, but not all of its tasks are".to_owned()));
+}
+
+prop_compose! {
+    fn any_stamp()(micros in prop_oneof![0u64..5_000_000, any::<u64>()], step in prop_oneof![Just(0u32), any::<u32>()]) -> Stamp {
+        Stamp { time: Time::from_micros(micros), step }
+    }
+}
+
+prop_compose! {
+    fn any_task()(micros in any::<u64>(), cores in any::<u32>(), kind in prop_oneof![0u16..3, any::<u16>()]) -> Task {
+        Task { runtime: Span::from_micros(micros), cores, kind: Kind(kind) }
+    }
+}
+
+prop_compose! {
+    fn any_worth()(max in 0.0..1e300f64, initial in 1e-6..4.0f64, width in 1e-3..9.0f64, mut points in prop::collection::vec((0.0..1.0f64, 0.0..1.0f64), 0..4)) -> Worth {
+        points.sort_by(|left, right| left.0.total_cmp(&right.0));
+        let mut values: Vec<f64> = points.iter().map(|point| point.1).collect();
+        values.sort_by(|left, right| right.total_cmp(left));
+        let points: Vec<(f64, f64)> = points.iter().zip(values).map(|(point, value)| (initial + width * point.0, value)).collect();
+        Worth { max, curve: Curve::new(initial, initial + width, &points).unwrap() }
+    }
+}
+
+prop_compose! {
+    fn any_job()(
+        numbers in any::<(u32, u64, u32)>(),
+        tasks in prop::collection::vec(any_task(), 0..5),
+        edges in prop::collection::vec(any::<(u32, u32)>(), 0..4),
+        worth in prop::option::of(any_worth()),
+    ) -> Job {
+        let edges = edges.into_iter().map(|(from, to)| Edge { from, to }).collect();
+        Job { id: JobId(numbers.0), arrive: Time::from_micros(numbers.1), first_task: numbers.2, tasks, edges, worth }
+    }
+}
+
+fn any_record() -> impl Strategy<Value = Record> {
+    let task = || any::<(u32, u32)>().prop_map(|(job, index)| TaskId { job: JobId(job), index });
+    let actor = || prop_oneof![0u32..6, any::<u32>()].prop_map(ActorId);
+    let cores = prop::collection::btree_set(0u32..40, 0..12).prop_map(|cores| {
+        let text: Vec<String> = cores.into_iter().map(|core| (2 * core).to_string()).collect();
+        NodeSet::parse(&text.join(" ")).unwrap()
+    });
+    let value = any::<f64>().prop_filter("a value is finite", |value| value.is_finite());
+    prop_oneof![
+        (any_job(), actor()).prop_map(|(job, user)| Record::Arrived { job: Arc::new(job), user }),
+        (any_job(), actor(), any::<u32>()).prop_map(|(job, user, task)| Record::Refused {
+            job: Arc::new(job),
+            user,
+            task
+        }),
+        (task(), actor()).prop_map(|(task, site)| Record::Assigned { task, site }),
+        (task(), cores).prop_map(|(task, cores)| Record::Started { task, cores }),
+        task().prop_map(|task| Record::Finished { task }),
+        (any::<u32>(), prop::option::of(value)).prop_map(|(job, value)| Record::Completed { job: JobId(job), value }),
+        any::<u32>().prop_map(|job| Record::Removed { job: JobId(job) }),
+    ]
+}
+
+prop_compose! {
+    pub(super) fn any_entry()(stamp in any_stamp(), actor in prop_oneof![0u32..6, any::<u32>()], record in any_record()) -> Entry<Record> {
+        Entry { stamp, actor: ActorId(actor), record }
+    }
+}
+
+proptest! {
+    /// Whatever a log says, in whatever order, and wherever it breaks off: a tally refuses it or its totals add up.
+    #[test]
+    fn totals_add_up(picks in prop::collection::vec((0usize..24, 0u64..9), 0..80)) {
+        let story = story();
+        let mut tally = Tally::new(&topology(), &names());
+        for (pick, delay) in picks {
+            let mut entry = story[pick].clone();
+            entry.stamp = Stamp::at(entry.stamp.time + Span::from_minutes(delay));
+            let _ = tally.add(&entry);
+        }
+        let summary = tally.summary(1, Status::Complete, String::new());
+        prop_assert!(summary.jobs.add_up() && summary.tasks.add_up());
+        prop_assert_eq!(summary.jobs.submitted, tally.jobs.len() as u64);
+        let sites: u64 = summary.utilisation.sites.iter().map(|site| site.tasks).sum();
+        prop_assert_eq!(summary.utilisation.all.tasks, sites);
+        for share in [summary.utilisation.all.makespan, summary.value.and_then(|value| value.proportion)].into_iter().flatten() {
+            prop_assert!(share >= 0.0);
+        }
+        prop_assert!(summary_table(&summary, None).lines().all(|line| line.chars().count() <= 100));
+    }
+}
+
+mod verify {
+    use super::super::*;
+    use super::*;
+
+    fn side(name: &str, entries: &[Entry<Record>], change: impl Fn(&mut Manifest)) -> Side<std::io::Cursor<Vec<u8>>> {
+        let mut text = Vec::new();
+        let digest = write_events(entries, |events| text.extend_from_slice(events));
+        let mut manifest = manifest();
+        change(&mut manifest);
+        let results = Tally::new(&topology(), &names()).summary(manifest.seed, Status::Complete, digest);
+        let summary = SummaryFile { results, run: RunFacts::default() };
+        Side { name: name.to_owned(), manifest, summary, events: std::io::Cursor::new(text) }
+    }
+
+    fn told(a: Side<std::io::Cursor<Vec<u8>>>, b: Side<std::io::Cursor<Vec<u8>>>) -> String {
+        compare(a, b).unwrap().to_string()
+    }
+
+    #[test]
+    fn finds_what_differs_and_says_so() {
+        let same = |_: &mut Manifest| {};
+        let story = story();
+        let mut report = String::new();
+        let mut case = |title: &str, text: String| report.push_str(&format!("== {title}\n{text}\n"));
+        case("equal", told(side("out/a", &story, same), side("out/b", &story, same)));
+
+        let mut other = story.clone();
+        other[9].stamp = Stamp::at(minute(13));
+        case("another time, another seed", told(side("out/a", &story, same), side("out/b", &other, |m| m.seed = 8)));
+
+        let mut other = story.clone();
+        other[2].record =
+            Record::Started { task: TaskId { job: JobId(0), index: 0 }, cores: NodeSet::parse("2-3").unwrap() };
+        let topology =
+            |m: &mut Manifest| (m.topology_hash, m.topology) = ("u".to_owned(), "seed = 7 # or so\n".to_owned());
+        case("other cores, another topology", told(side("out/a", &story, same), side("out/b", &other, topology)));
+
+        let partial = |m: &mut Manifest| m.status = Status::Partial("interrupted at virtual time 00:35:00".to_owned());
+        case("a prefix", told(side("out/a", &story, same), side("out/longer", &story[..15], partial)));
+
+        let mut tampered = side("out/b", &story, same);
+        let text =
+            String::from_utf8(tampered.events.into_inner()).unwrap().replacen("\"value\":840.0", "\"value\":841.0", 1);
+        tampered.events = std::io::Cursor::new(text.into_bytes());
+        case("tampered", told(side("out/a", &story, same), tampered));
+
+        let mut damaged = side("out/b", &story, same);
+        let mut text = damaged.events.into_inner();
+        text.truncate(text.len() - 20);
+        damaged.events = std::io::Cursor::new(text);
+        case("cut off", told(side("out/a", &story, same), damaged));
+        golden("verify.txt", report.as_bytes());
+    }
+}

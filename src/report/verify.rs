@@ -1,0 +1,309 @@
+//! Are two results the same run? And if not: since when, and why.
+//!
+//! Both logs are read side by side, a line each at a time, and the digest of each is computed again, so that neither
+//! a summary that does not go with its log nor a log that somebody has changed goes unnoticed.
+
+use std::fmt;
+use std::io::{self, BufRead, Read};
+
+use super::{EventReader, Manifest, Names, Status, SummaryFile, Unreadable};
+use crate::kernel::{Digest, Entry};
+use crate::protocol::{Record, codec};
+
+/// A line longer than any that a frame's worth of job makes.
+const LINE_MAX: u64 = 256 << 20;
+
+/// One of the two results.
+pub struct Side<R> {
+    /// How the user calls it.
+    pub name: String,
+    pub manifest: Manifest,
+    pub summary: SummaryFile,
+    pub events: R,
+}
+
+/// What came out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    pub a: Found,
+    pub b: Found,
+    /// Why the two may well differ, the likeliest first.
+    pub causes: Vec<String>,
+    pub difference: Option<Difference>,
+}
+
+/// What one result says of itself and what its log says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    pub name: String,
+    pub status: Status,
+    /// According to the summary.
+    pub claimed: String,
+    /// According to the log; `None` where a line of it cannot be read.
+    pub computed: Option<String>,
+    pub events: u64,
+    pub unreadable: Option<(u64, Unreadable)>,
+}
+
+/// The first event that is not the same.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// Counts from 1, as in `events.jsonl`.
+    pub line: u64,
+    /// In words; `None` where this log has no such line any more.
+    pub a: Option<String>,
+    pub b: Option<String>,
+    pub what: String,
+}
+
+impl Comparison {
+    /// The two are one and the same run, and both are whole.
+    pub fn same(&self) -> bool {
+        self.difference.is_none()
+            && self.a.claimed == self.b.claimed
+            && [&self.a, &self.b].into_iter().all(|side| side.intact() && side.status == Status::Complete)
+    }
+}
+
+impl Found {
+    /// The log is the one that the summary speaks of.
+    pub fn intact(&self) -> bool {
+        self.computed.as_ref() == Some(&self.claimed)
+    }
+}
+
+/// Reads both logs to their ends; fails only if reading fails.
+pub fn compare<A: BufRead, B: BufRead>(a: Side<A>, b: Side<B>) -> io::Result<Comparison> {
+    let causes = causes(&a, &b);
+    let mut left = Log::new(&a.manifest.names, a.events);
+    let mut right = Log::new(&b.manifest.names, b.events);
+
+    let mut difference = None;
+    loop {
+        let more = (left.advance()?, right.advance()?);
+        if difference.is_none() && left.line != right.line {
+            difference = Some(describe(&left, &right));
+        }
+        if more == (false, false) {
+            break;
+        }
+    }
+
+    let a = left.found(a.name, a.manifest.status, a.summary.results.digest);
+    let b = right.found(b.name, b.manifest.status, b.summary.results.digest);
+    Ok(Comparison { a, b, causes, difference })
+}
+
+struct Log<'a, R> {
+    names: &'a Names,
+    reader: EventReader,
+    events: R,
+    /// The current line with its newline; empty after the last.
+    line: Vec<u8>,
+    number: u64,
+    entry: Option<Entry<Record>>,
+    digest: Digest,
+    encoded: Vec<u8>,
+    unreadable: Option<(u64, Unreadable)>,
+}
+
+impl<'a, R: BufRead> Log<'a, R> {
+    fn new(names: &'a Names, events: R) -> Log<'a, R> {
+        Log {
+            names,
+            reader: EventReader::new(names),
+            events,
+            line: Vec::new(),
+            number: 0,
+            entry: None,
+            digest: Digest::new(),
+            encoded: Vec::new(),
+            unreadable: None,
+        }
+    }
+
+    fn advance(&mut self) -> io::Result<bool> {
+        self.line.clear();
+        self.entry = None;
+        if self.events.by_ref().take(LINE_MAX).read_until(b'\n', &mut self.line)? == 0 {
+            return Ok(false);
+        }
+        self.number += 1;
+        match self.parse() {
+            Ok(entry) => {
+                self.encoded.clear();
+                codec::encode(&entry, &mut self.encoded).map_err(io::Error::other)?;
+                self.digest.update(&self.encoded);
+                self.entry = Some(entry);
+            }
+            Err(wrong) if self.unreadable.is_none() => self.unreadable = Some((self.number, wrong)),
+            Err(_) => {}
+        }
+        Ok(true)
+    }
+
+    fn parse(&self) -> Result<Entry<Record>, Unreadable> {
+        let cut =
+            || Unreadable { column: self.line.len() + 1, expected: "the end of the line: the file is cut off".into() };
+        self.reader.read(self.line.strip_suffix(b"\n").ok_or_else(cut)?)
+    }
+
+    fn found(self, name: String, status: Status, claimed: String) -> Found {
+        let computed = self.unreadable.is_none().then(|| self.digest.finish());
+        Found { name, status, claimed, computed, events: self.number, unreadable: self.unreadable }
+    }
+
+    fn words(&self) -> Option<String> {
+        match &self.entry {
+            Some(entry) => Some(words(entry, self.names)),
+            None if self.line.is_empty() => None,
+            None => Some("a line that cannot be read".to_owned()),
+        }
+    }
+}
+
+fn describe<A: BufRead, B: BufRead>(a: &Log<'_, A>, b: &Log<'_, B>) -> Difference {
+    let what = match (&a.entry, &b.entry) {
+        _ if a.line.is_empty() || b.line.is_empty() => "one log ends before the other".to_owned(),
+        (Some(left), Some(right)) => what_differs((left, a.names), (right, b.names)),
+        _ => "a line that is damaged".to_owned(),
+    };
+    Difference { line: a.number.max(b.number), a: a.words(), b: b.words(), what }
+}
+
+fn what_differs((a, a_names): (&Entry<Record>, &Names), (b, b_names): (&Entry<Record>, &Names)) -> String {
+    let happened = |entry: &Entry<Record>, names: &Names| happened(&entry.record, names);
+    let mut what = Vec::new();
+    if a.stamp != b.stamp {
+        what.push("when it happens".to_owned());
+    }
+    if a_names.of_actor(a.actor) != b_names.of_actor(b.actor) {
+        what.push("who it happens to".to_owned());
+    }
+    match (&a.record, &b.record) {
+        (left, right) if std::mem::discriminant(left) != std::mem::discriminant(right) => {
+            what.push("what happens".to_owned());
+        }
+        (Record::Arrived { job: left, .. }, Record::Arrived { job: right, .. })
+        | (Record::Refused { job: left, .. }, Record::Refused { job: right, .. })
+            if left != right =>
+        {
+            what.push(if left.id == right.id { "what the job is".to_owned() } else { "which job it is".to_owned() });
+        }
+        _ if happened(a, a_names) != happened(b, b_names) => what.push("the particulars".to_owned()),
+        _ => {}
+    }
+    if what.is_empty() { "how it is written down".to_owned() } else { what.join(", ") }
+}
+
+/// An entry as a sentence.
+fn words(entry: &Entry<Record>, names: &Names) -> String {
+    format!("{}: {} {}", entry.stamp, names.of_actor(entry.actor), happened(&entry.record, names))
+}
+
+fn happened(record: &Record, names: &Names) -> String {
+    match record {
+        Record::Arrived { job, user } => {
+            format!(
+                "takes in job {} of {}, submitted at {}, {} tasks",
+                job.id,
+                names.of_actor(*user),
+                job.arrive,
+                job.tasks.len()
+            )
+        }
+        Record::Refused { job, user, task } => {
+            format!("refuses job {} of {}: task {task} fits no site", job.id, names.of_actor(*user))
+        }
+        Record::Assigned { task, site } => format!("gives task {task} to {}", names.of_actor(*site)),
+        Record::Started { task, cores } => format!("starts task {task} on cores {cores}"),
+        Record::Finished { task } => format!("sees task {task} end"),
+        Record::Completed { job, value: Some(value) } => format!("sees job {job} end, worth {value}"),
+        Record::Completed { job, value: None } => format!("sees job {job} end"),
+        Record::Removed { job } => format!("gives up job {job}"),
+    }
+}
+
+fn causes<A, B>(a: &Side<A>, b: &Side<B>) -> Vec<String> {
+    let (left, right) = (&a.manifest, &b.manifest);
+    let mut causes = Vec::new();
+    if left.topology_hash != right.topology_hash {
+        causes
+            .push(format!("the topologies differ: {} and {}", a.summary.results.topology, b.summary.results.topology));
+        if a.summary.results.topology == b.summary.results.topology {
+            let line = left.topology.lines().zip(right.topology.lines()).find(|(left, right)| left != right);
+            *causes.last_mut().expect("just pushed") = match line {
+                Some((left, right)) => format!("the topologies differ: `{}` and `{}`", left.trim(), right.trim()),
+                None => "the topologies differ: one is longer".to_owned(),
+            };
+        }
+    }
+    if left.seed != right.seed {
+        causes.push(format!("the seeds differ: {} and {}", left.seed, right.seed));
+    }
+    for input in &left.inputs {
+        let other = right.inputs.iter().find(|other| other.path == input.path);
+        if other.is_some_and(|other| other.hash != input.hash) {
+            causes.push(format!("the input {} differs", input.path));
+        }
+    }
+    if left.version != right.version {
+        causes.push(format!("the versions of Hansa differ: {} and {}", left.version, right.version));
+    }
+    for (name, manifest) in [(&a.name, left), (&b.name, right)] {
+        if let Status::Partial(why) = &manifest.status {
+            causes.push(format!("{name} is partial: {why}"));
+        }
+    }
+    causes
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.same() {
+            return writeln!(f, "The same run: {} events, digest {}.", self.a.events, self.a.claimed);
+        }
+        for cause in &self.causes {
+            writeln!(f, "Note: {cause}.")?;
+        }
+        for side in [&self.a, &self.b] {
+            match (&side.unreadable, &side.computed) {
+                (Some((line, wrong)), _) => {
+                    writeln!(f, "{} is damaged: events.jsonl, line {line}, {wrong}.", side.name)?;
+                }
+                (None, Some(computed)) if *computed != side.claimed => writeln!(
+                    f,
+                    "{} is damaged: its summary claims digest {}, but its events have {computed}.",
+                    side.name, side.claimed
+                )?,
+                _ => {}
+            }
+        }
+        match &self.difference {
+            Some(difference) => {
+                if self.a.claimed == self.b.claimed {
+                    writeln!(f, "The summaries agree on digest {}, but the events differ.", self.a.claimed)?;
+                } else {
+                    writeln!(f, "The digests differ: {} and {}.", self.a.claimed, self.b.claimed)?;
+                }
+                write!(f, "{difference}")?;
+                let width = self.a.name.chars().count().max(self.b.name.chars().count());
+                for (side, words) in [(&self.a, &difference.a), (&self.b, &difference.b)] {
+                    let words = words.clone().unwrap_or_else(|| format!("(ends after {} events)", side.events));
+                    writeln!(f, "  {:<width$}  {words}", side.name)?;
+                }
+                Ok(())
+            }
+            None if self.a.claimed != self.b.claimed => {
+                writeln!(f, "The events agree, but the summaries claim {} and {}.", self.a.claimed, self.b.claimed)
+            }
+            None => writeln!(f, "The events agree, all {} of them.", self.a.events),
+        }
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "The first event that differs is on line {} ({}):", self.line, self.what)
+    }
+}

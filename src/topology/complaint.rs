@@ -1,0 +1,257 @@
+//! What is wrong with a topology, told so that it can be put right: where, what was expected, what was found.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt::{self, Display, Write};
+
+/// Everything that is wrong with a topology, in the order of its files.
+pub struct Complaints(Findings);
+
+/// Gathers complaints while a topology is read. The same fault of the same place is told once, however many
+/// sites or users come from there.
+#[derive(Default)]
+pub(super) struct Findings {
+    sources: Vec<Source>,
+    list: RefCell<BTreeMap<(Place, String), Complaint>>,
+}
+
+/// A text that settings come from.
+pub(super) struct Source {
+    /// The path of a file; `None` for a flag of the command line.
+    pub path: Option<String>,
+    pub text: String,
+}
+
+/// Where something is written. A source as a whole comes before all that is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    source: u32,
+    span: Option<(u32, u32)>,
+}
+
+/// One thing that is wrong.
+pub(super) struct Complaint {
+    place: Place,
+    /// The path of keys that leads there, such as `site.york.cores`.
+    key: String,
+    message: String,
+    hints: Vec<String>,
+    related: Option<(&'static str, Place)>,
+}
+
+/// More than these are neither kept nor shown: nobody reads them, and a hostile file could provoke millions.
+const KEPT: usize = 1_000;
+const SHOWN: usize = 50;
+
+impl Place {
+    pub fn whole(source: usize) -> Place {
+        Place { source: source as u32, span: None }
+    }
+
+    pub fn of(source: usize, span: std::ops::Range<usize>) -> Place {
+        Place { source: source as u32, span: Some((span.start as u32, span.end as u32)) }
+    }
+
+    pub fn source(self) -> usize {
+        self.source as usize
+    }
+}
+
+impl Findings {
+    pub fn add_source(&mut self, path: Option<String>, text: String) -> usize {
+        self.sources.push(Source { path, text });
+        self.sources.len() - 1
+    }
+
+    pub fn source(&self, index: usize) -> &Source {
+        &self.sources[index]
+    }
+
+    /// The text at a place, as it is written.
+    pub fn written(&self, place: Place) -> &str {
+        let text = &self.sources[place.source()].text;
+        place.span.and_then(|(start, end)| text.get(start as usize..end as usize)).unwrap_or_default()
+    }
+
+    pub fn add(&self, complaint: Complaint) {
+        let mut list = self.list.borrow_mut();
+        if list.len() < KEPT {
+            list.entry((complaint.place, complaint.message.clone())).or_insert(complaint);
+        }
+    }
+
+    /// Whether further complaints would not be kept.
+    pub fn is_full(&self) -> bool {
+        self.list.borrow().len() >= KEPT
+    }
+
+    /// The value, unless there are complaints.
+    pub fn verdict<T>(self, value: Option<T>) -> Result<T, Complaints> {
+        match value {
+            Some(value) if self.list.borrow().is_empty() => Ok(value),
+            _ => Err(Complaints(self)),
+        }
+    }
+}
+
+impl Complaint {
+    pub fn new(place: Place, key: impl Display, message: impl Into<String>) -> Complaint {
+        Complaint { place, key: key.to_string(), message: message.into(), hints: Vec::new(), related: None }
+    }
+
+    pub fn hint(mut self, hint: impl Into<String>) -> Complaint {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Names what was probably meant, if anything was.
+    pub fn meant(self, name: Option<&str>) -> Complaint {
+        match name {
+            Some(name) => self.hint(format!("did you mean `{name}`?")),
+            None => self,
+        }
+    }
+
+    /// Points at another place that belongs to the matter.
+    pub fn related(mut self, what: &'static str, place: Place) -> Complaint {
+        self.related = Some((what, place));
+        self
+    }
+}
+
+impl Complaints {
+    /// All of them for a terminal, each with its line and a caret under what it is about.
+    pub fn render(&self, colour: bool) -> String {
+        let paint = if colour {
+            Paint { red: "\x1b[1;31m", blue: "\x1b[1;34m", bold: "\x1b[1m", off: "\x1b[0m" }
+        } else {
+            Paint::default()
+        };
+        let mut out = String::new();
+        let list = self.0.list.borrow();
+        for complaint in list.values().take(SHOWN) {
+            self.0.write(&mut out, complaint, &paint).expect("a string takes all that is written");
+        }
+        if list.len() > SHOWN {
+            let more = list.len() - SHOWN;
+            let or_so = if list.len() == KEPT { "at least " } else { "" };
+            out.push_str(&format!("... and {or_so}{more} more\n"));
+        }
+        out
+    }
+}
+
+#[derive(Default)]
+struct Paint {
+    red: &'static str,
+    blue: &'static str,
+    bold: &'static str,
+    off: &'static str,
+}
+
+impl Findings {
+    fn write(&self, out: &mut String, complaint: &Complaint, paint: &Paint) -> fmt::Result {
+        let Paint { red, blue, bold, off } = paint;
+        let Complaint { place, key, message, hints, related } = complaint;
+        let colon = if key.is_empty() { "" } else { ": " };
+        writeln!(out, "{red}error{off}{bold}: {}{colon}{}{off}", printable(key), printable(message))?;
+
+        let spot = self.spot(*place);
+        let number = match &spot {
+            Some(spot) if self.sources[place.source()].path.is_some() => spot.line.to_string(),
+            _ => " ".to_owned(),
+        };
+        let margin = " ".repeat(number.len());
+        writeln!(out, "{margin}{blue}-->{off} {}", self.location(*place))?;
+        if let Some(Spot { shown, indent, width, .. }) = &spot {
+            let (before, carets) = (" ".repeat(*indent), "^".repeat(*width));
+            writeln!(out, "{margin} {blue}|{off}")?;
+            writeln!(out, "{blue}{number} |{off} {shown}")?;
+            writeln!(out, "{margin} {blue}|{off} {before}{red}{carets}{off}")?;
+        }
+        if let Some((what, place)) = related {
+            writeln!(out, "{margin} {blue}={off} {what} at {}", self.location(*place))?;
+        }
+        for hint in hints {
+            writeln!(out, "{margin} {blue}={off} {}", printable(hint))?;
+        }
+        writeln!(out)
+    }
+
+    fn location(&self, place: Place) -> String {
+        match (&self.sources[place.source()].path, self.spot(place)) {
+            (Some(path), Some(spot)) => format!("{}:{}:{}", printable(path), spot.line, spot.column),
+            (Some(path), None) => printable(path),
+            (None, _) => "the command line".to_owned(),
+        }
+    }
+
+    /// Line and column are found only for what is shown: that takes a walk through the text.
+    fn spot(&self, place: Place) -> Option<Spot> {
+        let text = &self.sources[place.source()].text;
+        let (start, end) = place.span?;
+        let start = text.floor_char_boundary(start as usize);
+        let end = text.ceil_char_boundary(end as usize).max(start);
+
+        let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
+        let line = text[line_start..line_end].trim_end_matches('\r');
+        let before = text[line_start..start].chars().count();
+        let width = text[start..end.min(line_end)].trim_end_matches(['\r', '\n']).chars().count().max(1);
+
+        // Of a very long line only the part around the caret is shown.
+        let skipped = if before + width > WIDEST { before.saturating_sub(WIDEST / 3) } else { 0 };
+        let mut shown: String = if skipped > 0 { "...".to_owned() } else { String::new() };
+        let indent = before - skipped + shown.len();
+        let mut rest = line.chars().skip(skipped);
+        shown.extend(rest.by_ref().take(WIDEST));
+        if rest.next().is_some() {
+            shown.push_str("...");
+        }
+        Some(Spot {
+            line: text[..line_start].bytes().filter(|b| *b == b'\n').count() + 1,
+            column: before + 1,
+            shown: printable(&shown),
+            indent,
+            width: width.min(WIDEST - (before - skipped).min(WIDEST - 1)),
+        })
+    }
+}
+
+const WIDEST: usize = 120;
+
+/// A line with a mark under a part of it.
+struct Spot {
+    line: usize,
+    column: usize,
+    shown: String,
+    indent: usize,
+    width: usize,
+}
+
+/// Keeps tabs from shifting the caret, and what a file holds from steering the terminal.
+fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\t' => ' ',
+            c if c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c) || ('\u{2066}'..='\u{2069}').contains(&c) => {
+                char::REPLACEMENT_CHARACTER
+            }
+            c => c,
+        })
+        .collect()
+}
+
+impl Display for Complaints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.render(false).trim_end())
+    }
+}
+
+impl fmt::Debug for Complaints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Complaints {}

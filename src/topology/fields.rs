@@ -1,0 +1,309 @@
+//! Asks written tables for settings: what is asked for is checked, what is not asked for is unknown.
+
+use std::cell::RefCell;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+use super::complaint::{Complaint, Findings, Place};
+use super::file::{Entry, Node, Path, Table, Value};
+use super::suggest::nearest;
+use super::units::{self, Inexact, SpanError};
+use crate::catalog;
+use crate::time::Span;
+
+/// A table whose settings are being asked for.
+pub(super) struct Fields<'a> {
+    table: &'a Table,
+    place: Place,
+    /// `None` for the topology itself.
+    path: Option<Path<'a>>,
+    asked: RefCell<Vec<&'static str>>,
+    findings: &'a Findings,
+}
+
+/// A setting and the way to it.
+pub(super) struct Field<'a> {
+    node: &'a Node,
+    path: Path<'a>,
+    findings: &'a Findings,
+}
+
+impl<'a> Fields<'a> {
+    pub fn root(table: &'a Table, findings: &'a Findings) -> Fields<'a> {
+        Fields { table, place: Place::whole(0), path: None, asked: RefCell::default(), findings }
+    }
+
+    pub fn findings(&self) -> &'a Findings {
+        self.findings
+    }
+
+    pub fn get<'s>(&'s self, key: &'static str) -> Option<Field<'s>> {
+        self.asked.borrow_mut().push(key);
+        Some(Field { node: self.table.get(key)?, path: self.path_to(key), findings: self.findings })
+    }
+
+    /// Complains if there is no such setting.
+    pub fn need<'s>(&'s self, key: &'static str, expected: &str) -> Option<Field<'s>> {
+        let field = self.get(key);
+        if field.is_none() {
+            self.missing(key, expected);
+        }
+        field
+    }
+
+    pub fn missing(&self, key: &'static str, expected: &str) {
+        self.findings.add(self.complaint(key, format!("missing: expected {expected}")));
+    }
+
+    /// A complaint about something that is not written here.
+    pub fn complaint(&self, key: &'static str, message: String) -> Complaint {
+        Complaint::new(self.place, self.path_to(key), message)
+    }
+
+    pub fn has(&self, key: &str) -> bool {
+        self.table.get(key).is_some()
+    }
+
+    /// Complains about the table as a whole.
+    pub fn complain(&self, message: String) {
+        match &self.path {
+            Some(path) => self.findings.add(Complaint::new(self.place, path, message)),
+            None => self.findings.add(Complaint::new(self.place, "", message)),
+        }
+    }
+
+    /// Complains about every setting that nobody asked for.
+    pub fn finish(&self) {
+        let mut asked = self.asked.borrow().clone();
+        asked.sort_unstable();
+        asked.dedup();
+        for Entry { key, key_place, .. } in &self.table.entries {
+            if self.findings.is_full() {
+                return;
+            }
+            if asked.binary_search(&key.as_str()).is_err() {
+                let message = format!("no such key: expected {}", any_of(asked.iter().copied()));
+                let complaint = Complaint::new(*key_place, self.path_to(key), message);
+                self.findings.add(complaint.meant(nearest(key, asked.iter().copied())));
+            }
+        }
+    }
+
+    fn path_to<'s>(&'s self, key: &'s str) -> Path<'s> {
+        match &self.path {
+            Some(path) => path.key(key),
+            None => Path::root(key),
+        }
+    }
+}
+
+impl<'a> Field<'a> {
+    pub fn place(&self) -> Place {
+        self.node.place
+    }
+
+    pub fn complaint(&self, message: impl Into<String>) -> Complaint {
+        Complaint::new(self.node.place, self.path, message)
+    }
+
+    pub fn complain(&self, message: impl Into<String>) {
+        self.findings.add(self.complaint(message));
+    }
+
+    /// Complains that this is not what was expected.
+    pub fn wrong<T>(&self, expected: impl Display) -> Option<T> {
+        self.findings.add(self.mismatch(expected)?);
+        None
+    }
+
+    fn mismatch(&self, expected: impl Display) -> Option<Complaint> {
+        let written = self.findings.written(self.node.place);
+        let found = match &self.node.value {
+            Value::Lost => return None,
+            Value::List(_) if !written.starts_with('[') => "a list".to_owned(),
+            Value::Table(_) if !written.starts_with(['[', '{']) => "a table".to_owned(),
+            _ => shortened(written),
+        };
+        Some(self.complaint(format!("expected {expected}, found {found}")))
+    }
+
+    pub fn text(&self, expected: impl Display) -> Option<&'a str> {
+        match &self.node.value {
+            Value::Text(text) => Some(text),
+            _ => self.wrong(expected),
+        }
+    }
+
+    pub fn whole<T: TryFrom<i128> + PartialOrd + Display>(&self, range: RangeInclusive<T>) -> Option<T> {
+        self.whole_of("a whole number", range)
+    }
+
+    /// A whole number that stands for something.
+    pub fn whole_of<T: TryFrom<i128> + PartialOrd + Display>(&self, what: &str, range: RangeInclusive<T>) -> Option<T> {
+        let number = match &self.node.value {
+            Value::Integer(number) => T::try_from(*number).ok().filter(|number| range.contains(number)),
+            _ => None,
+        };
+        number.or_else(|| self.wrong(format_args!("{what} from {} to {}", range.start(), range.end())))
+    }
+
+    /// A number that `fits`; a negative zero becomes the other.
+    pub fn number(&self, expected: &str, fits: impl Fn(f64) -> bool) -> Option<f64> {
+        match &self.node.value {
+            Value::Integer(number) => Some(*number as f64),
+            Value::Float(text) => text.parse().ok(),
+            _ => None,
+        }
+        .map(|number: f64| number + 0.0)
+        .filter(|number| fits(*number))
+        .or_else(|| self.wrong(expected))
+    }
+
+    /// A fraction in millionths, exactly.
+    pub fn millionths(&self, max: u64) -> Option<u64> {
+        let read = match &self.node.value {
+            Value::Integer(number) => units::exact(&number.to_string(), units::MILLION),
+            Value::Float(text) => units::exact(text, units::MILLION),
+            _ => Err(Inexact::Malformed),
+        };
+        match read {
+            Ok(millionths) if millionths <= max * units::MILLION => Some(millionths),
+            Err(Inexact::TooFine) => self.wrong("a number with at most six decimals"),
+            _ => self.wrong(format_args!("a number from 0 to {max}")),
+        }
+    }
+
+    pub fn span(&self) -> Option<Span> {
+        let read = match &self.node.value {
+            Value::Text(text) => units::span(text),
+            Value::Integer(0) => Ok(Span::ZERO),
+            Value::Integer(_) | Value::Float(_) => Err(SpanError::UnitMissing),
+            _ => Err(SpanError::Malformed),
+        };
+        match read {
+            Ok(span) => Some(span),
+            Err(error) => {
+                let complaint = self.mismatch(&error)?;
+                let written = self.findings.written(self.node.place);
+                self.findings.add(match error {
+                    SpanError::UnitMissing => {
+                        complaint.hint(format!("for example \"{} ms\"", written.trim_matches('"')))
+                    }
+                    SpanError::UnitUnknown { meant } => complaint.meant(meant),
+                    _ => complaint,
+                });
+                None
+            }
+        }
+    }
+
+    /// A span that is not zero.
+    pub fn positive_span(&self) -> Option<Span> {
+        match self.span()? {
+            Span::ZERO => self.wrong("a time above zero"),
+            span => Some(span),
+        }
+    }
+
+    /// What `find` makes of a word; `words` are those that it knows. `what` may be empty if they speak for themselves.
+    pub fn choice<'w, T>(
+        &self,
+        what: &str,
+        words: impl Iterator<Item = &'w str> + Clone,
+        find: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
+        let words_known = any_of(words.clone());
+        let expected = if what.is_empty() { words_known } else { format!("{what}: {words_known}") };
+        let text = self.text(&expected)?;
+        let choice = find(text);
+        if choice.is_none() {
+            self.findings.add(self.mismatch(&expected)?.meant(nearest(text, words)));
+        }
+        choice
+    }
+
+    /// The variant of an enum that goes by this word.
+    pub fn word<T: Copy>(&self, all: &[(&'static str, T, &'static str)]) -> Option<T> {
+        let find = |text: &str| all.iter().find(|(word, ..)| *word == text).map(|(_, variant, _)| *variant);
+        self.choice("", all.iter().map(|(word, ..)| *word), find)
+    }
+
+    /// The name of something in the catalogue.
+    pub fn entry(&self, what: &str, entries: &[catalog::Entry]) -> Option<&'static str> {
+        let names = entries.iter().map(|entry| entry.name);
+        self.choice(what, names.clone(), |text| names.clone().find(|name| *name == text))
+    }
+
+    pub fn list<'s>(&'s self, expected: impl Display) -> Option<Vec<Field<'s>>> {
+        let Value::List(items) = &self.node.value else { return self.wrong(expected) };
+        let field = |(index, node)| Field { node, path: self.path.index(index), findings: self.findings };
+        Some(items.iter().enumerate().map(field).collect())
+    }
+
+    /// A list of exactly two.
+    pub fn pair<'s>(&'s self, expected: impl Display + Copy) -> Option<[Field<'s>; 2]> {
+        let list = self.list(expected)?;
+        let length = list.len();
+        <[Field; 2]>::try_from(list).ok().or_else(|| {
+            self.complain(format!("expected {expected}, found a list of {length}"));
+            None
+        })
+    }
+
+    pub fn table(&self, expected: impl Display) -> Option<Fields<'a>> {
+        self.table_at(self.path, expected)
+    }
+
+    /// A table of a section that goes by its name, if it has a proper one, or by its number.
+    pub fn member<'s>(&self, section: &'s Path<'s>) -> Option<Fields<'s>>
+    where
+        'a: 's,
+    {
+        let path = match &self.node.value {
+            Value::Table(table) => match table.get("name").map(|name| &name.value) {
+                Some(Value::Text(name)) if is_name(name) => section.key(name),
+                _ => self.path,
+            },
+            _ => self.path,
+        };
+        self.table_at(path, format_args!("a [[{section}]] table"))
+    }
+
+    fn table_at<'s>(&self, path: Path<'s>, expected: impl Display) -> Option<Fields<'s>>
+    where
+        'a: 's,
+    {
+        let Value::Table(table) = &self.node.value else { return self.wrong(expected) };
+        let asked = RefCell::default();
+        Some(Fields { table, place: self.node.place, path: Some(path), asked, findings: self.findings })
+    }
+}
+
+/// Names become names of certificates, files and containers.
+pub(super) fn is_name(text: &str) -> bool {
+    let letters = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit();
+    text.len() <= 63 && text.bytes().next().is_some_and(letters) && text.bytes().all(|c| letters(c) || c == b'-')
+}
+
+/// `a, b or c`, with an end even if there are thousands.
+pub(super) fn any_of<'a>(words: impl Iterator<Item = &'a str> + Clone) -> String {
+    let count = words.clone().count();
+    if count > LISTED {
+        let first: Vec<&str> = words.take(LISTED).collect();
+        return format!("{} or {} others", first.join(", "), count - LISTED);
+    }
+    let mut words: Vec<&str> = words.collect();
+    match (words.pop(), words.join(", ")) {
+        (None, _) => "nothing".to_owned(),
+        (Some(last), others) if others.is_empty() => last.to_owned(),
+        (Some(last), others) => format!("{others} or {last}"),
+    }
+}
+
+const LISTED: usize = 16;
+
+fn shortened(text: &str) -> String {
+    let mut chars = text.chars();
+    let start: String = chars.by_ref().take(60).take_while(|c| *c != '\n').collect();
+    if start.len() < text.len() { format!("{}...", start.trim_end()) } else { start }
+}

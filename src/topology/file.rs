@@ -1,0 +1,355 @@
+//! A topology as it is written: tables of values that know where they stand. Nothing here knows what they mean.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use toml::de::{DeTable, DeValue};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::complaint::{Complaint, Findings, Place};
+
+/// Largest file that is read.
+pub const BYTES_MAX: usize = 64 << 20;
+
+/// A file that a topology was read from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input {
+    pub path: String,
+    /// XXH3-128 of its bytes, in hexadecimal.
+    pub hash: String,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub place: Place,
+    pub value: Value,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Value {
+    Text(String),
+    /// What does not fit is as good as the nearest that does: no setting goes that far.
+    Integer(i128),
+    /// As it is written, for those who need it exactly.
+    Float(String),
+    Boolean,
+    Date,
+    List(Vec<Node>),
+    Table(Table),
+    /// Could not be read, and somebody has complained about that.
+    Lost,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Table {
+    pub entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub key: String,
+    pub key_place: Place,
+    pub node: Node,
+}
+
+impl Table {
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
+    }
+
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+        self.entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node)
+    }
+
+    /// Puts an entry in the place of the one with its key, if there is one.
+    pub fn set(&mut self, entry: Entry) {
+        match self.entries.iter_mut().find(|old| old.key == entry.key) {
+            Some(old) => *old = entry,
+            None => self.entries.push(entry),
+        }
+    }
+
+    fn take(&mut self, key: &str) -> Option<Node> {
+        let at = self.entries.iter().position(|entry| entry.key == key)?;
+        Some(self.entries.remove(at).node)
+    }
+}
+
+/// How to get the bytes of a file, or a reason why not.
+pub type Read<'r> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'r;
+
+/// Reads files, each once, and keeps what is wrong with them.
+pub(super) struct Library<'r, 'x> {
+    pub read: &'r mut Read<'x>,
+    pub findings: Findings,
+    pub inputs: Vec<Input>,
+    tables: BTreeMap<String, Option<Table>>,
+}
+
+impl<'r, 'x> Library<'r, 'x> {
+    pub fn new(read: &'r mut Read<'x>) -> Library<'r, 'x> {
+        Library { read, findings: Findings::default(), inputs: Vec::new(), tables: BTreeMap::new() }
+    }
+
+    /// The content of a file; `None` if there are complaints about it. `from` is where the file is named.
+    pub fn open(&mut self, path: &str, from: Option<(Place, String)>) -> Option<Table> {
+        if let Some(table) = self.tables.get(path) {
+            return table.clone();
+        }
+        let table = self.parse(path, from);
+        self.tables.insert(path.to_owned(), table.clone());
+        table
+    }
+
+    fn parse(&mut self, path: &str, from: Option<(Place, String)>) -> Option<Table> {
+        let bytes = match (self.read)(path) {
+            Ok(bytes) => bytes,
+            Err(reason) => {
+                let (place, key) = from.unwrap_or_else(|| {
+                    (Place::whole(self.findings.add_source(Some(path.to_owned()), String::new())), String::new())
+                });
+                self.findings.add(Complaint::new(place, key, format!("cannot read {path}: {reason}")));
+                return None;
+            }
+        };
+        self.inputs.push(Input { path: path.to_owned(), hash: format!("{:032x}", xxh3_128(&bytes)) });
+        if bytes.len() > BYTES_MAX {
+            let source = self.findings.add_source(Some(path.to_owned()), String::new());
+            let message = format!("expected a file of at most 64 MiB, found {} bytes", bytes.len());
+            self.findings.add(Complaint::new(Place::whole(source), "", message));
+            return None;
+        }
+
+        // A replacement for broken bytes keeps everything ahead of it in place.
+        let (text, broken) = match String::from_utf8(bytes) {
+            Ok(text) => (text, None),
+            Err(error) => {
+                let at = error.utf8_error().valid_up_to();
+                let byte = error.as_bytes()[at];
+                (String::from_utf8_lossy(error.as_bytes()).into_owned(), Some((at, byte)))
+            }
+        };
+        let mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        let source = self.findings.add_source(Some(path.to_owned()), text[mark..].to_owned());
+        if let Some((at, byte)) = broken {
+            let place = Place::of(source, at - mark..at - mark + 1);
+            let message = format!("expected text in UTF-8, found the byte 0x{byte:02x}");
+            self.findings.add(Complaint::new(place, "", message));
+            return None;
+        }
+        document(&self.findings, source)
+    }
+}
+
+fn document(findings: &Findings, source: usize) -> Option<Table> {
+    let (table, errors) = DeTable::parse_recoverable(&findings.source(source).text);
+    for error in &errors {
+        let place = error.span().map_or(Place::whole(source), |span| Place::of(source, span));
+        findings.add(Complaint::new(place, "", format!("this is not TOML: {}", error.message())));
+    }
+    errors.is_empty().then(|| convert_table(table.get_ref(), &|span| Place::of(source, span)))
+}
+
+/// Reads one value as TOML, with all of it at `place`; `None` if it is something else.
+pub(super) fn value(text: &str, place: Place) -> Option<Node> {
+    let value = DeValue::parse(text).ok()?;
+    Some(Node { place, value: convert(value.get_ref(), &|_| place) })
+}
+
+fn convert_table(table: &DeTable<'_>, place: &impl Fn(std::ops::Range<usize>) -> Place) -> Table {
+    let entries = table.iter().map(|(key, value)| Entry {
+        key: key.get_ref().to_string(),
+        key_place: place(key.span()),
+        node: Node { place: place(value.span()), value: convert(value.get_ref(), place) },
+    });
+    Table { entries: entries.collect() }
+}
+
+fn convert(value: &DeValue<'_>, place: &impl Fn(std::ops::Range<usize>) -> Place) -> Value {
+    match value {
+        DeValue::String(text) => Value::Text(text.to_string()),
+        DeValue::Integer(number) => Value::Integer(integer(number.as_str(), number.radix())),
+        DeValue::Float(number) => Value::Float(number.as_str().to_owned()),
+        DeValue::Boolean(_) => Value::Boolean,
+        DeValue::Datetime(_) => Value::Date,
+        DeValue::Array(items) => {
+            let node = |item: &toml::Spanned<DeValue<'_>>| Node {
+                place: place(item.span()),
+                value: convert(item.get_ref(), place),
+            };
+            Value::List(items.iter().map(node).collect())
+        }
+        DeValue::Table(table) => Value::Table(convert_table(table, place)),
+    }
+}
+
+fn integer(text: &str, radix: u32) -> i128 {
+    let beyond = if text.starts_with('-') { i128::MIN } else { i128::MAX };
+    i128::from_str_radix(text, radix).unwrap_or(beyond)
+}
+
+/// Puts what workloads include in the place of their `include`; keys beside it go first.
+pub(super) fn include(root: &mut Table, path: &str, library: &mut Library<'_, '_>) {
+    let Some(Node { value: Value::List(workloads), .. }) = root.get_mut("workload") else { return };
+    for (number, workload) in workloads.iter_mut().enumerate() {
+        if let Value::Table(table) = &mut workload.value {
+            let chain = vec![normal(path)];
+            match included(std::mem::take(table), chain, &format!("workload.{number}.include"), library) {
+                Some(whole) => *table = whole,
+                None => workload.value = Value::Lost,
+            }
+        }
+    }
+}
+
+/// `chain` holds the files that lead here, the one that `table` is written in last.
+fn included(mut table: Table, mut chain: Vec<String>, key: &str, library: &mut Library<'_, '_>) -> Option<Table> {
+    let Some(Node { place, value }) = table.take("include") else { return Some(table) };
+    let Value::Text(name) = value else {
+        let found = library.findings.written(place);
+        let message = format!("expected the path of a file, found {found}");
+        library.findings.add(Complaint::new(place, key, message));
+        return None;
+    };
+    let path = beside(chain.last().expect("the chain begins with the topology's file"), &name);
+    if chain.contains(&path) {
+        chain.push(path);
+        let message = format!("files include each other in a circle: {}", chain.join(" -> "));
+        library.findings.add(Complaint::new(place, key, message));
+        return None;
+    }
+    if chain.len() > INCLUDES_MAX {
+        let message = format!("expected at most {INCLUDES_MAX} files that include one another, found more");
+        library.findings.add(Complaint::new(place, key, message));
+        return None;
+    }
+
+    let inner = library.open(&path, Some((place, key.to_owned())))?;
+    chain.push(path);
+    let mut whole = included(inner, chain, key, library)?;
+    table.entries.into_iter().for_each(|entry| whole.set(entry));
+    Some(whole)
+}
+
+const INCLUDES_MAX: usize = 16;
+
+/// The path of `name` as seen from the file `base`.
+fn beside(base: &str, name: &str) -> String {
+    match base.rsplit_once('/') {
+        Some((folder, _)) if !name.starts_with('/') => normal(&format!("{folder}/{name}")),
+        _ => normal(name),
+    }
+}
+
+/// Without `.` and `..` where that can be said from the text alone, so that one file has one name.
+fn normal(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    let root = if path.starts_with('/') { "/" } else { "" };
+    format!("{root}{}", parts.join("/"))
+}
+
+/// Writes every site and user with a `count` as that many, numbered from 1.
+pub(super) fn expand(root: &mut Table, findings: &Findings) {
+    for section in ["site", "user"] {
+        let Some(Node { value: Value::List(members), .. }) = root.get_mut(section) else { continue };
+        let mut expanded = Vec::with_capacity(members.len());
+        for (number, member) in std::mem::take(members).into_iter().enumerate() {
+            let key = Path::root(section);
+            let key = key.index(number);
+            expand_member(member, &key, findings, &mut expanded);
+            if expanded.len() > MEMBERS_MAX {
+                let place = expanded.last().expect("it is not empty").place;
+                let message = format!("expected at most {MEMBERS_MAX} {section}s, found more");
+                findings.add(Complaint::new(place, section, message));
+                expanded.truncate(MEMBERS_MAX);
+                break;
+            }
+        }
+        *members = expanded;
+    }
+}
+
+/// Most sites, and most users, of a topology.
+pub const MEMBERS_MAX: usize = 100_000;
+
+fn expand_member(mut member: Node, key: &Path<'_>, findings: &Findings, expanded: &mut Vec<Node>) {
+    let Value::Table(table) = &mut member.value else { return expanded.push(member) };
+    let Some(count) = table.take("count") else { return expanded.push(member) };
+    let Value::Integer(count @ 1..=MEMBERS_MAX_WIDE) = count.value else {
+        let found = findings.written(count.place);
+        let message = format!("expected a whole number from 1 to {MEMBERS_MAX}, found {found}");
+        findings.add(Complaint::new(count.place, key.key("count"), message));
+        return expanded.push(Node { place: member.place, value: Value::Lost });
+    };
+    let Some(Node { place, value: Value::Text(pattern) }) = table.get("name") else {
+        // Without a name it is one site with a fault, which is told when sites are checked.
+        return expanded.push(member);
+    };
+    if pattern.matches("{}").count() != 1 {
+        let message = format!("expected a name with one {{}} for the number, as there is a `count`, found {pattern:?}");
+        let complaint = Complaint::new(*place, key.key("name"), message);
+        findings.add(complaint.hint(format!("for example \"{}-{{}}\"", pattern.replace("{}", ""))));
+        return expanded.push(Node { place: member.place, value: Value::Lost });
+    }
+
+    let pattern = pattern.clone();
+    for number in 1..=count {
+        let mut member = member.clone();
+        if let Value::Table(Table { entries }) = &mut member.value {
+            let name = entries.iter_mut().find(|entry| entry.key == "name").expect("its pattern was just read");
+            name.node.value = Value::Text(pattern.replace("{}", &number.to_string()));
+        }
+        expanded.push(member);
+    }
+}
+
+const MEMBERS_MAX_WIDE: i128 = MEMBERS_MAX as i128;
+
+/// The keys that lead to a value, as a chain that costs nothing until somebody complains.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Path<'p> {
+    up: Option<&'p Path<'p>>,
+    last: Step<'p>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step<'p> {
+    Key(&'p str),
+    Index(usize),
+}
+
+impl<'p> Path<'p> {
+    pub fn root(key: &'p str) -> Path<'p> {
+        Path { up: None, last: Step::Key(key) }
+    }
+
+    pub fn key<'q>(&'q self, key: &'q str) -> Path<'q> {
+        Path { up: Some(self), last: Step::Key(key) }
+    }
+
+    pub fn index<'q>(&'q self, index: usize) -> Path<'q> {
+        Path { up: Some(self), last: Step::Index(index) }
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(up) = self.up {
+            write!(f, "{up}.")?;
+        }
+        match self.last {
+            Step::Key(key) => f.write_str(key),
+            Step::Index(index) => write!(f, "{index}"),
+        }
+    }
+}

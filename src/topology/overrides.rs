@@ -1,0 +1,176 @@
+//! Settings of the command line, put into the topology as it is written, so that every check holds for them too.
+
+use super::complaint::{Complaint, Findings, Place};
+use super::file::{self, Entry, Node, Table, Value};
+use super::suggest::nearest;
+
+/// A setting that is stronger than the file's, such as `market.policy=srtf`: a path of keys, where an index or a
+/// name picks one of many, and a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    text: String,
+    /// Where the path ends.
+    equals: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("--set {0}: expected KEY=VALUE, such as --set market.policy=srtf")]
+pub struct NoOverride(String);
+
+impl Override {
+    pub fn parse(text: &str) -> Result<Override, NoOverride> {
+        let no_override = || NoOverride(text.escape_debug().to_string());
+        let (path, _) = text.split_once('=').ok_or_else(no_override)?;
+        if path.split('.').any(|step| step.trim() != step || step.is_empty()) || path.split('.').count() > STEPS_MAX {
+            return Err(no_override());
+        }
+        Ok(Override { text: text.to_owned(), equals: path.len() })
+    }
+}
+
+/// The longest path that leads anywhere is `workload.0.job.0.worth.points.0.0`.
+const STEPS_MAX: usize = 16;
+
+/// An override whose place in the topology is yet to be found.
+pub(super) struct Setting {
+    path: Vec<(String, Place)>,
+    whole: Place,
+    value: Node,
+}
+
+/// Takes overrides apart, into steps and values that know where on the command line they stand.
+pub(super) fn read(overrides: &[Override], findings: &mut Findings) -> Vec<Setting> {
+    let setting = |Override { text, equals }: &Override| {
+        let shown = format!("{FLAG}{text}");
+        let (start, end) = (FLAG.len(), shown.len());
+        let source = findings.add_source(None, shown);
+        let mut at = start;
+        let steps = text[..*equals].split('.').map(|step| {
+            let place = Place::of(source, at..at + step.len());
+            at += step.len() + ".".len();
+            (step.to_owned(), place)
+        });
+        let path = steps.collect();
+
+        let split = start + equals;
+        let place = Place::of(source, split + "=".len()..end);
+        let value = &text[equals + "=".len()..];
+        let value = file::value(value, place).unwrap_or_else(|| Node { place, value: Value::Text(value.to_owned()) });
+        Setting { path, whole: Place::of(source, start..split), value }
+    };
+    overrides.iter().map(setting).collect()
+}
+
+const FLAG: &str = "--set ";
+
+/// Applies what has a place in the tables as they are written, and gives back the rest: those may be for a site
+/// that a `count` makes, or for something in an included file.
+pub(super) fn apply_to_written(root: &mut Table, settings: Vec<Setting>) -> Vec<Setting> {
+    settings
+        .into_iter()
+        .filter_map(|setting| apply(root, setting, Stage::Written).err().map(|miss| miss.setting))
+        .collect()
+}
+
+/// Applies the rest to the complete tables; complains about what has no place there either.
+pub(super) fn apply_to_complete(root: &mut Table, settings: Vec<Setting>, findings: &Findings) {
+    for setting in settings {
+        let Err(Miss { setting: Setting { path, whole, .. }, at, known }) = apply(root, setting, Stage::Complete)
+        else {
+            continue;
+        };
+        let key: Vec<&str> = path.iter().map(|(step, _)| step.as_str()).collect();
+        let (step, place) = &path[at];
+        let (key, before) = (key.join("."), key[..at].join("."));
+        findings.add(match known {
+            Known::Names(names) => {
+                let meant = nearest(step, names.iter().map(String::as_str)).map(str::to_owned);
+                Complaint::new(*place, key, format!("there is no {before} {step:?}")).meant(meant.as_deref())
+            }
+            Known::Count(0) => Complaint::new(*place, key, format!("there is no {before} at all")),
+            Known::Count(count) => {
+                let message = format!("expected an index below {count}, found {step:?}");
+                Complaint::new(*place, key, message)
+            }
+            Known::Nothing => Complaint::new(whole, key, format!("{before} is a single value and has no {step:?}")),
+        });
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Written,
+    Complete,
+}
+
+/// A setting that has no place, because of the step number `at` of its path.
+struct Miss {
+    setting: Setting,
+    at: usize,
+    known: Known,
+}
+
+/// What there would have been instead.
+enum Known {
+    Names(Vec<String>),
+    Count(usize),
+    Nothing,
+}
+
+fn apply(root: &mut Table, setting: Setting, stage: Stage) -> Result<(), Miss> {
+    put_in_table(root, &setting, 0, stage).map_err(|(at, known)| Miss { setting, at, known })
+}
+
+fn put_in_table(table: &mut Table, setting: &Setting, at: usize, stage: Stage) -> Result<(), (usize, Known)> {
+    let (step, place) = &setting.path[at];
+    let entry = |node| Entry { key: step.clone(), key_place: *place, node };
+    if at + 1 == setting.path.len() {
+        table.set(entry(setting.value.clone()));
+        return Ok(());
+    }
+    if table.get(step).is_none() {
+        if stage == Stage::Written {
+            return Err((at, Known::Nothing));
+        }
+        table.set(entry(Node { place: *place, value: Value::Table(Table::default()) }));
+    }
+    put_in_node(table.get_mut(step).expect("it is there or was just made"), setting, at + 1, stage)
+}
+
+fn put_in_node(node: &mut Node, setting: &Setting, at: usize, stage: Stage) -> Result<(), (usize, Known)> {
+    let items = match &mut node.value {
+        Value::Table(table) => return put_in_table(table, setting, at, stage),
+        Value::List(items) => items,
+        Value::Lost => return Ok(()),
+        _ => return Err((at, Known::Nothing)),
+    };
+    // Sites and users are numbered anew once those with a `count` are written out: then only names hold.
+    let renumbered = stage == Stage::Complete && at == 1 && matches!(setting.path[0].0.as_str(), "site" | "user");
+    let Some(item) = pick(items, &setting.path[at].0, !renumbered) else { return Err((at, known(items))) };
+    if at + 1 == setting.path.len() {
+        items[item] = setting.value.clone();
+        return Ok(());
+    }
+    put_in_node(&mut items[item], setting, at + 1, stage)
+}
+
+fn pick(items: &[Node], step: &str, by_index: bool) -> Option<usize> {
+    let named = items.iter().position(|item| name(item) == Some(step));
+    let indexed = || step.parse().ok().filter(|index| by_index && *index < items.len());
+    named.or_else(indexed)
+}
+
+fn known(items: &[Node]) -> Known {
+    let names: Vec<String> = items.iter().filter_map(name).map(str::to_owned).collect();
+    if names.is_empty() { Known::Count(items.len()) } else { Known::Names(names) }
+}
+
+fn name(item: &Node) -> Option<&str> {
+    match &item.value {
+        Value::Table(table) => match &table.get("name")?.value {
+            Value::Text(name) => Some(name),
+            _ => None,
+        },
+        _ => None,
+    }
+}

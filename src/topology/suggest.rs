@@ -1,0 +1,63 @@
+//! Near names, for those who mistyped one.
+
+/// The name that was most likely meant, if any is near enough.
+pub fn nearest<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let typed: Vec<char> = typed.chars().take(LONGEST + 1).flat_map(char::to_lowercase).collect();
+    if typed.is_empty() || typed.len() > LONGEST {
+        return None;
+    }
+    names
+        .into_iter()
+        .take(CONSIDERED)
+        .filter_map(|name| {
+            let letters: Vec<char> = name.chars().take(LONGEST).flat_map(char::to_lowercase).collect();
+            // One slip in three letters is a typo, more is another word; a cut-off name is still recognised.
+            let allowed = typed.len().max(letters.len()).div_ceil(3).min(3);
+            let away = distance(&typed, &letters);
+            let begun = typed.len() >= 2 && letters.starts_with(&typed);
+            (away <= allowed && away < letters.len() || begun).then_some((away, name))
+        })
+        .min_by_key(|(away, _)| *away)
+        .map(|(_, name)| name)
+}
+
+const LONGEST: usize = 64;
+const CONSIDERED: usize = 1_000;
+
+/// How many letters were left out, added, changed or swapped with their neighbour.
+fn distance(a: &[char], b: &[char]) -> usize {
+    let mut before_last = vec![0; b.len() + 1];
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let changed = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            row[j] = changed.min(last[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(before_last[j - 2] + 1);
+            }
+        }
+        before_last = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_recognised_and_other_words_are_not() {
+        let names = ["policy", "tick", "ccr", "p-slr", "pvd", "pvdsq"];
+        let nearest = |typed| nearest(typed, names);
+        assert_eq!(nearest("polcy"), Some("policy"));
+        assert_eq!(nearest("Policy"), Some("policy"));
+        assert_eq!(nearest("tikc"), Some("tick"));
+        assert_eq!(nearest("pslr"), Some("p-slr"));
+        assert_eq!(nearest("pvd2"), Some("pvd"));
+        assert_eq!(nearest("pol"), Some("policy"));
+        assert_eq!(nearest("latency"), None);
+        assert_eq!(nearest(""), None);
+        assert_eq!(nearest(&"x".repeat(10_000)), None);
+    }
+}

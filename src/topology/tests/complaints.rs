@@ -1,0 +1,286 @@
+//! What a user reads who got something wrong, word for word.
+
+use super::*;
+
+/// A fault that is put into [`FINE`]: what stands there, and what is put in its place.
+type Fault = (&'static str, &'static str);
+
+const NAMES: &[Fault] = &[
+    ("name = \"fine\"\n", ""),
+    ("name = \"fine\"", "name = \"Fine Grid\""),
+    ("name = \"fine\"", "name = 7"),
+    ("name = \"york\"", ""),
+    ("name = \"york\"", "name = \"\""),
+    ("name = \"york\"", "name = \"-york\""),
+    ("name = \"york\"", "name = \"york/../leeds\""),
+    ("name = \"york\"", "name = \"york-{}\""),
+    ("name = \"york\"", "name = \"router\""),
+    ("name = \"alice\"", "name = \"york\""),
+    ("[[user]]", "[[site]]\nname = \"york\"\ncores = 1\n[[user]]"),
+    ("name = \"york\"", "name = \"york\"\ncount = 3"),
+    ("name = \"york\"", "name = \"york-{}\"\ncount = 0"),
+    ("name = \"york\"", "name = \"york-{}\"\ncount = 1000000"),
+    ("name = \"york\"", "name = \"york-{}\"\ncount = 60000\n[[site]]\nname = \"leeds-{}\"\ncount = 60000"),
+];
+
+const KEYS: &[Fault] = &[
+    ("[[site]]", "[markt]\npolicy = \"fifo\"\n[[site]]"),
+    ("[[site]]", "[market]\npolcy = \"fifo\"\n[[site]]"),
+    ("[[site]]", "[defaults.sites]\ncores = 1\n[[site]]"),
+    ("cores = 8", "cores = 8\ncolour = \"blue\""),
+    ("jobs = 3", "jobs = 3\ntaks = [1, 2]"),
+    ("[[site]]", "[site]"),
+    ("[[site]]", "market = 3\n[[site]]"),
+    ("[[user]]\nname = \"alice\"", "user = []"),
+    ("[[site]]\nname = \"york\"\ncores = 8\n", ""),
+    ("[[user]]\nname = \"alice\"\n", ""),
+    ("[[workload]]\nsource = \"market\"\njobs = 3\ncores_max = 8\n", ""),
+    ("cores = 8", "cores = 8\nkind = \"GPU\"\n[[site]]\nname = \"leeds\"\ncores = 8"),
+];
+
+const VALUES: &[Fault] = &[
+    ("[[site]]", "seed = -1\n[[site]]"),
+    ("[[site]]", "about = true\n[[site]]"),
+    ("[[site]]", "[market]\npolicy = \"fifoo\"\n[[site]]"),
+    ("[[site]]", "[market]\npolicy = \"\"\n[[site]]"),
+    ("[[site]]", "[market]\ntick = 60\n[[site]]"),
+    ("[[site]]", "[market]\ntick = \"0 s\"\n[[site]]"),
+    ("[[site]]", "[market]\nccr = 0.1234567\n[[site]]"),
+    ("[[site]]", "[market]\nccr = nan\n[[site]]"),
+    ("[[site]]", "[market]\nblocking = \"perkind\"\n[[site]]"),
+    ("cores = 8", ""),
+    ("cores = 8", "cores = 0"),
+    ("cores = 8", "cores = 2147483649"),
+    ("cores = 8", "cores = \"many\""),
+    ("cores = 8", "cores = 8\nscheduler = \"easy\""),
+    ("cores = 8", "cores = 8\nkind = \"big iron\""),
+    ("cores = 8", "cores = 8\nlatency = 5"),
+    ("cores = 8", "cores = 8\nlatency = \"5\""),
+    ("cores = 8", "cores = 8\nlatency = \"5 sec\""),
+    ("cores = 8", "cores = 8\nlatency = \"5 m\""),
+    ("cores = 8", "cores = 8\nlatency = \"soon\""),
+    ("cores = 8", "cores = 8\nlatency = \"-5 ms\""),
+    ("cores = 8", "cores = 8\nlatency = \"0.5 us\""),
+    ("cores = 8", "cores = 8\nlatency = \"400000 d\""),
+    ("cores = 8", "cores = 8\nlatency = [1]"),
+];
+
+const WORKLOADS: &[Fault] = &[
+    ("source = \"market\"", "source = \"markt\""),
+    ("source = \"market\"\n", ""),
+    ("source = \"market\"", "source = \"market\"\nusers = [\"alcie\", \"alice\", \"alice\"]"),
+    ("source = \"market\"", "source = \"market\"\nusers = []"),
+    ("source = \"market\"", "source = \"market\"\nusers = \"alice\""),
+    ("jobs = 3\n", ""),
+    ("jobs = 3", "jobs = 0"),
+    ("jobs = 3", "jobs = 3\nload = 0"),
+    ("jobs = 3", "jobs = 3\nload = 50"),
+    ("jobs = 3", "jobs = 3\nload = inf"),
+    ("jobs = 3", "jobs = 3\nload = \"full\""),
+    ("jobs = 3", "jobs = 3\nload_basis = \"all\""),
+    ("jobs = 3", "jobs = 3\ntasks = [20, 5]"),
+    ("jobs = 3", "jobs = 3\ntasks = [5]"),
+    ("jobs = 3", "jobs = 3\ntotal_runtime = [\"90 s\", \"1 h\"]"),
+    ("jobs = 3", "jobs = 3\ntotal_runtime = [\"2 h\", \"1 h\"]"),
+    ("jobs = 3", "jobs = 3\ntotal_runtime = [\"2 h\", \"200000 d\"]"),
+    ("[[site]]", "[market]\ntick = \"1 d\"\n[[site]]"),
+    ("jobs = 3", "jobs = 3\nkinds = [\"any\", \"gpu\"]"),
+    ("jobs = 3", "jobs = 3\nkind_share = 1.1"),
+    ("jobs = 3", "jobs = 3\ndegree = -1"),
+    ("cores_max = 8", "cores_max = 9"),
+    ("cores_max = 8", ""),
+    ("jobs = 3", "jobs = 10_000_000\ntasks = [1, 1_000]"),
+    ("source = \"market\"", "include = 7"),
+];
+
+#[test]
+fn of_names() {
+    check_faults("names.txt", NAMES);
+}
+
+#[test]
+fn of_keys() {
+    check_faults("keys.txt", KEYS);
+}
+
+#[test]
+fn of_values() {
+    check_faults("values.txt", VALUES);
+}
+
+#[test]
+fn of_workloads() {
+    check_faults("workloads.txt", WORKLOADS);
+}
+
+/// Each of these is put in the place of the job below.
+#[test]
+fn of_jobs() {
+    let text = r#"name = "jobs"
+site = [{ name = "york", cores = 8, kind = "a" }, { name = "leeds", cores = 4, kind = "b" }]
+user = [{ name = "alice" }]
+[[workload]]
+source = "table"
+[[workload.job]]
+"#;
+    let task = "{ runtime = \"1 min\", cores = 1, kind = \"a\" }";
+    let tasks = format!("tasks = [{task}, {task}, {task}]");
+    let with = |more: &str| format!("{tasks}\n{more}");
+    let jobs = [
+        String::new(),
+        "tasks = []".to_owned(),
+        "tasks = [1]".to_owned(),
+        "tasks = [{ cores = 1, kind = \"a\" }]".to_owned(),
+        "tasks = [{ runtime = \"1 min\", kind = \"a\" }]".to_owned(),
+        "tasks = [{ runtime = \"1 min\", cores = 1 }]".to_owned(),
+        "tasks = [{ runtime = \"1 min\", cores = 1, kind = \"c\", color = 1 }]".to_owned(),
+        "tasks = [{ runtime = \"0 min\", cores = 0, kind = \"a\" }]".to_owned(),
+        "tasks = [{ runtime = \"1 min\", cores = 8, kind = \"b\" }]".to_owned(),
+        "tasks = [{ runtime = \"200000 d\", cores = 1, kind = \"b\" }]".to_owned(),
+        with("edges = [[0, 3]]"),
+        with("edges = [[0, 1], [0, 1]]"),
+        with("edges = [[0, 1, 2]]"),
+        with("edges = [[1, 1]]"),
+        with("edges = [[0, 1], [1, 2], [2, 0]]"),
+        with("edges = [[0, 1], [2, 1]]"),
+        with("edges = \"0-1\""),
+        with("worth = 100"),
+        with("worth = { max = -1, initial = 2, final = nan }"),
+        with("worth = { max = 1, initial = 6, final = 2 }"),
+        with("worth = { initial = 2, final = 6, points = [[3, 0.5], [4, 0.8]] }"),
+        with("worth = { max = 1, initial = 2, final = 6, points = [3, 0.5] }"),
+        with("worth = { max = 1, initial = 2, final = 6, points = [[4, 0.5], [3, 0.5]] }"),
+        with("worth = { max = 1, initial = 2, final = 6, points = [[4, 1.5]] }"),
+        with(&format!("arrive = \"2 min\"\n[[workload.job]]\narrive = \"1 min\"\n{tasks}")),
+    ];
+    let mut page = String::new();
+    for job in jobs {
+        let complaints = load_text(&format!("{text}{job}\n"), &[]).expect_err(&job);
+        tell(&mut page, &job, &complaints);
+    }
+    let none = text.replace("[[workload.job]]\n", "");
+    tell(&mut page, "no job", &load_text(&none, &[]).unwrap_err());
+    golden("jobs.txt", &page);
+}
+
+#[test]
+fn of_settings() {
+    let settings: &[&[&str]] = &[
+        &["market.polcy=fifo"],
+        &["markt.policy=fifo"],
+        &["market.policy=fifoo", "market.tick=60"],
+        &["site.yrok.cores=5"],
+        &["site.york.cores=none"],
+        &["site.7.cores=5"],
+        &["workload.1.load=1"],
+        &["workload.0.load=50"],
+        &["workload.0.jobs.x=50"],
+        &["workload.0.job.0.arrive=1 s"],
+        &["defaults.site.latency=5"],
+        &["name"],
+    ];
+    let mut page = String::new();
+    for settings in settings {
+        if let Some(error) = settings.iter().find_map(|text| Override::parse(text).err()) {
+            page.push_str(&format!("#### {settings:?}\n\n{error}\n\n"));
+            continue;
+        }
+        tell(&mut page, &format!("{settings:?}"), &load_text(FINE, settings).unwrap_err());
+    }
+    golden("settings.txt", &page);
+}
+
+#[test]
+fn of_files() {
+    let including = |name: &str| FINE.replace("source = \"market\"", &format!("include = \"{name}\""));
+    let (twice, missing, circle, self_) =
+        (including("bad.toml"), including("none.toml"), including("x/a.toml"), including("./grid.toml"));
+    let long = format!("name = \"{}\" \"\n", "long".repeat(100));
+    let grids: [(&str, &[u8]); 12] = [
+        ("not TOML", b"name = \"grid\nseed = = 1\n[site\n"),
+        ("a key that is there twice", b"name = \"a\"\nname = \"b\"\n"),
+        ("no UTF-8", b"name = \"grid\"\nabout = \"\xff\"\n"),
+        ("no UTF-8 after a byte order mark", b"\xef\xbb\xbfname = \"\xe4\"\n"),
+        ("nothing", b""),
+        ("control characters", b"name = \"\\u001b[31m\"\r\n[[site]]\tcores = 0 # \x1b[31m \r\n"),
+        ("letters of many bytes", "name = \"größe\" # naïve\n".as_bytes()),
+        ("a long line", long.as_bytes()),
+        ("an include with faults", twice.as_bytes()),
+        ("an include that is not there", missing.as_bytes()),
+        ("includes that go round", circle.as_bytes()),
+        ("an include of itself", self_.as_bytes()),
+    ];
+    let mut page = String::new();
+    for (title, grid) in grids {
+        let files: [(&str, &[u8]); 4] = [
+            ("grid.toml", grid),
+            ("bad.toml", b"jobs = 0\nload = 3\nsource = \"market\"\nlod = 1\n"),
+            ("x/a.toml", b"include = \"../y/b.toml\"\n"),
+            ("y/b.toml", b"\n include = \"../x/a.toml\"\n"),
+        ];
+        tell(&mut page, title, &load_files(&files, &[]).expect_err(title));
+    }
+    let reasons = load("there/is/none.toml", &[], &mut |_| Err("there is no such file".to_owned())).unwrap_err();
+    tell(&mut page, "no file", &reasons);
+    let large = load("large.toml", &[], &mut |_| Ok(vec![b'#'; (64 << 20) + 1])).unwrap_err();
+    tell(&mut page, "a file that is too large", &large);
+    golden("files.txt", &page);
+}
+
+#[test]
+fn all_at_once_and_each_once() {
+    let text = r#"nam = "grid"
+defaults.site.latency = 5
+[market]
+policy = "fastest"
+[[site]]
+name = "site-{}"
+count = 1000
+cores = 0
+[[user]]
+name = "Alice"
+[[workload]]
+source = "market"
+users = ["bob"]
+jobs = 0
+"#;
+    let mut page = String::new();
+    tell(&mut page, "all at once", &load_text(text, &["market.tik=1 s"]).unwrap_err());
+    golden("all.txt", &page);
+}
+
+#[test]
+fn nobody_reads_thousands() {
+    let keys = |count| (0..count).map(|n| format!("key-{n} = 1\n")).collect::<String>();
+    let end = |text: &str| load_text(text, &[]).unwrap_err().to_string().lines().last().unwrap().to_owned();
+    assert_eq!(end(&keys(100)), "... and 54 more");
+    assert_eq!(end(&keys(100_000)), "... and at least 950 more");
+}
+
+#[test]
+fn colour_is_for_those_who_ask() {
+    let complaints = load_text(FINE, &["site.york.cores=0"]).unwrap_err();
+    assert_eq!(
+        complaints.render(true),
+        "\x1b[1;31merror\x1b[0m\x1b[1m: site.york.cores: expected a whole number from 1 to 2147483648, found 0\x1b[0m\n \
+         \x1b[1;34m-->\x1b[0m the command line\n  \
+         \x1b[1;34m|\x1b[0m\n\
+         \x1b[1;34m  |\x1b[0m --set site.york.cores=0\n  \
+         \x1b[1;34m|\x1b[0m                       \x1b[1;31m^\x1b[0m\n\n"
+    );
+}
+
+fn check_faults(name: &str, faults: &[Fault]) {
+    let mut page = String::new();
+    for (fine, fault) in faults {
+        assert!(FINE.contains(fine), "{fine}");
+        let title = if fault.is_empty() { format!("without {fine}") } else { (*fault).to_owned() };
+        let complaints = load_text(&FINE.replacen(fine, fault, 1), &[]).expect_err(fault);
+        tell(&mut page, &title, &complaints);
+    }
+    golden(name, &page);
+}
+
+fn tell(page: &mut String, title: &str, complaints: &Complaints) {
+    page.push_str(&format!("#### {}\n\n{complaints}\n\n", title.trim().replace('\n', "; ")));
+}

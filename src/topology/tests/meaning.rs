@@ -1,0 +1,364 @@
+//! What topologies mean, and that their meaning can be written down.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::catalog;
+use crate::grid::{Curve, Edge, Kind, Task, Worth};
+use crate::time::{Span, Time};
+use crate::topology::*;
+use crate::workload::market::{Generator, LoadBasis};
+use crate::workload::{Source, table};
+
+#[test]
+fn shipped_topologies_are_fine_and_bear_the_names_of_their_files() {
+    for (name, text) in shipped() {
+        let topology = load_text(text, &[]).unwrap();
+        assert_eq!(topology.name, name);
+        assert!(topology.about.is_some());
+    }
+}
+
+#[test]
+fn defaults_are_those_of_the_market_paper() {
+    let topology = load_text(FINE, &[]).unwrap();
+    let expected = Topology {
+        name: "fine".into(),
+        about: None,
+        seed: 1,
+        kinds: vec!["any".into()],
+        market: Market::default(),
+        sites: vec![Site {
+            name: "york".into(),
+            cores: 8,
+            kind: Kind(0),
+            scheduler: "auction".into(),
+            latency: Span::ZERO,
+        }],
+        users: vec![User { name: "alice".into(), latency: Span::ZERO }],
+        workloads: vec![Workload {
+            users: vec![0],
+            source: Source::Market(Generator {
+                seed: 1,
+                jobs: 3,
+                load: 1.0,
+                load_basis: LoadBasis::Total,
+                tasks: (5, 20),
+                total_runtime: (10, 200_000),
+                cores_max: 8,
+                kinds: [Kind(0), Kind(0)],
+                kind_share: 0.8,
+                degree: 1.0,
+            }),
+        }],
+    };
+    assert_eq!(topology, expected);
+}
+
+#[test]
+fn the_trace_is_the_one_of_the_specification() {
+    let (_, text) = shipped()[1];
+    let topology = load_text(text, &[]).unwrap();
+    let Source::Table(table::Table { jobs }) = &topology.workloads[0].source else { panic!("it is a table") };
+    let tasks: Vec<(u64, u32, u16)> = jobs
+        .iter()
+        .flat_map(|job| &job.tasks)
+        .map(|task| (task.runtime.micros() / 60_000_000, task.cores, task.kind.0))
+        .collect();
+    let expected =
+        [(6, 3, 0), (4, 2, 1), (4, 2, 0), (5, 2, 0), (10, 4, 0), (3, 3, 1), (20, 4, 0), (21, 1, 0), (25, 1, 1)];
+    assert_eq!(tasks, expected);
+    assert_eq!(topology.market.ccr_millionths, 200_000);
+    assert_eq!(jobs.iter().map(|job| job.edges.len()).collect::<Vec<_>>(), [1, 1, 0, 0, 0, 0, 0]);
+}
+
+#[test]
+fn counts_and_defaults_save_writing() {
+    let text = r#"
+        name = "many"
+        defaults.site = { cores = 4, latency = "1.5 ms" }
+        defaults.user.latency = "2 s"
+        [[site]]
+        name = "site-{}"
+        count = 1000
+        [[site]]
+        name = "big"
+        cores = 64
+        [[user]]
+        name = "user-{}"
+        count = 2
+        [[workload]]
+        source = "market"
+        jobs = 1
+        cores_max = 4
+    "#;
+    let Topology { sites, users, workloads, .. } =
+        load_text(text, &["site.site-7.cores=5", "site.1.latency=0"]).unwrap();
+    assert_eq!(sites.len(), 1001);
+    assert_eq!((sites[0].name.as_str(), sites[999].name.as_str()), ("site-1", "site-1000"));
+    assert_eq!((sites[5].cores, sites[6].cores, sites[1000].cores), (4, 5, 64));
+    assert_eq!((sites[0].latency.micros(), sites[1000].latency.micros()), (1_500, 0));
+    assert_eq!(users[1], User { name: "user-2".into(), latency: Span::from_secs(2) });
+    assert_eq!(workloads[0].users, [0, 1]);
+}
+
+#[test]
+fn overrides_are_stronger_than_files() {
+    let (_, text) = shipped()[0];
+    let settings = [
+        "seed=7",
+        "market.policy=srtf",
+        "market.policy=pvr",
+        "site.york.cores=500",
+        "site.1.latency=7 ms",
+        "workload.0.load=1.25",
+        "workload.0.kinds=[\"Kind1\", \"Kind1\"]",
+        "workload.0.kinds.1=Kind2",
+        "workload.0.kinds.0=Kind2",
+        "defaults.user.latency=1 s",
+        "about=\"a = b\"",
+    ];
+    let topology = load_text(text, &settings).unwrap();
+    assert_eq!((topology.seed, topology.market.policy.as_str(), topology.sites[0].cores), (7, "pvr", 500));
+    assert_eq!((topology.sites[1].latency, topology.users[0].latency), (Span::from_millis(7), Span::from_millis(10)));
+    assert_eq!(topology.about.as_deref(), Some("a = b"));
+    let Source::Market(generator) = &topology.workloads[0].source else { panic!("it is generated") };
+    assert_eq!((generator.seed, generator.load, generator.kinds), (7, 1.25, [Kind(1); 2]));
+}
+
+#[test]
+fn includes_are_read_beside_their_file_and_weaker_than_what_stands_beside_them() {
+    let main = FINE.replace("source = \"market\"\njobs = 3\n", "include = \"jobs/a.toml\"\nload = 0.5\n");
+    let files: [(&str, &[u8]); 3] = [
+        ("grids/fine.toml", main.as_bytes()),
+        ("grids/jobs/a.toml", b"include = \"../more/./b.toml\"\njobs = 4\nload = 0.7\n"),
+        ("grids/more/b.toml", b"source = \"market\"\njobs = 5\ndegree = 2\n"),
+    ];
+    let Loaded { topology, inputs } = load_files(&files, &["workload.0.degree=3"]).unwrap();
+    let Source::Market(generator) = &topology.workloads[0].source else { panic!("it is generated") };
+    assert_eq!((generator.jobs, generator.load, generator.degree), (4, 0.5, 3.0));
+    let paths: Vec<&str> = inputs.iter().map(|input| input.path.as_str()).collect();
+    assert_eq!(paths, ["grids/fine.toml", "grids/jobs/a.toml", "grids/more/b.toml"]);
+    assert_eq!(inputs[2].hash, format!("{:032x}", xxhash_rust::xxh3::xxh3_128(files[2].1)));
+}
+
+#[test]
+fn overrides_reach_into_includes() {
+    let main = FINE.replace("source = \"market\"\njobs = 3\ncores_max = 8\n", "include = \"a.toml\"\n");
+    let files: [(&str, &[u8]); 2] = [
+        ("grid.toml", main.as_bytes()),
+        ("a.toml", b"source = \"table\"\n[[job]]\ntasks = [{ runtime = \"1 s\", cores = 1 }]\n"),
+    ];
+    let topology = load_files(&files, &["workload.0.job.0.tasks.0.cores=2"]).unwrap().topology;
+    let Source::Table(table) = &topology.workloads[0].source else { panic!("it is a table") };
+    assert_eq!(table.jobs[0].tasks[0].cores, 2);
+}
+
+#[test]
+fn byte_order_marks_and_carriage_returns_do_no_harm() {
+    let text = format!("\u{feff}{}", FINE.replace('\n', "\r\n"));
+    assert_eq!(load_text(&text, &[]).unwrap(), load_text(FINE, &[]).unwrap());
+}
+
+#[test]
+fn large_seeds_are_kept() {
+    assert_eq!(load_text(FINE, &["seed=18446744073709551615"]).unwrap().seed, u64::MAX);
+}
+
+#[test]
+fn the_hash_is_that_of_the_meaning() {
+    let (_, text) = shipped()[0];
+    let settings = ["market.policy=pvd", "site.york.cores=100"];
+    let original = load_text(text, &settings).unwrap();
+    let resolved = load_text(&original.to_toml(), &[]).unwrap();
+    let untold = load_text(text, &[&settings[..], &["about=nothing"]].concat()).unwrap();
+    assert_eq!(original.hash(), resolved.hash());
+    assert_eq!(original.hash(), untold.hash());
+    assert_ne!(original.hash(), load_text(text, &[]).unwrap().hash());
+    // The same on every machine and in every build, or processes of one run would refuse each other.
+    assert_eq!(load_text(FINE, &[]).unwrap().hash().to_string(), "d1cfcd32f16cfcb4943e99267504e014");
+}
+
+#[test]
+fn the_resolved_text_explains_itself() {
+    let (_, text) = shipped()[0];
+    golden("quickstart.toml", &load_text(text, &[]).unwrap().to_toml());
+    let (_, text) = shipped()[1];
+    let resolved = load_text(text, &[]).unwrap().to_toml();
+    let job = resolved.find("[[workload.job]]").unwrap();
+    let first = "\
+[[workload.job]]
+arrive = \"0 s\"
+tasks = [
+    { runtime = \"6 min\", cores = 3, kind = \"Kind1\" },
+    { runtime = \"4 min\", cores = 2, kind = \"Kind2\" },
+]
+edges = [[0, 1]]
+worth = { max = 26.0, initial = 100.0, final = 200.0, points = [] }
+";
+    assert_eq!(&resolved[job..job + first.len()], first);
+}
+
+#[test]
+fn what_it_is_in_short() {
+    let (_, text) = shipped()[0];
+    assert_eq!(
+        load_text(text, &[]).unwrap().in_short(),
+        "quickstart: 3 sites (128 Kind1, 48 Kind2), 2 users, 100 jobs"
+    );
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_down_reads_back(topology in topologies()) {
+        let text = topology.to_toml();
+        let again = load_text(&text, &[]).map_err(|complaints| TestCaseError::fail(format!("{complaints}\n{text}")))?;
+        prop_assert_eq!(&again, &topology, "{}", text);
+        prop_assert_eq!(again.hash(), topology.hash());
+        prop_assert_eq!(again.to_toml(), text);
+    }
+}
+
+fn topologies() -> impl Strategy<Value = Topology> {
+    let kinds = prop::collection::btree_set("[A-Za-z0-9][A-Za-z0-9._-]{0,8}", 1..4);
+    let names = prop::collection::btree_set("[a-qs-z0-9][a-z0-9-]{0,62}", 8);
+    (kinds, names, prop::option::of(any::<String>()), any::<u64>(), markets()).prop_flat_map(
+        |(kinds, names, about, seed, market)| {
+            let kinds: Vec<String> = kinds.into_iter().collect();
+            let names: Vec<String> = names.into_iter().collect();
+            let count = kinds.len();
+            let more = prop::collection::vec((1u32..1 << 31, 0..count, spans()), 0..3);
+            let sites = (prop::collection::vec((20u32..1 << 31, spans()), count), more);
+            let users = prop::collection::vec(spans(), 1..3);
+            let tick = market.tick;
+            (sites, users).prop_flat_map(move |((first, more), users)| {
+                // The first sites introduce the kinds in their order.
+                let first = first.into_iter().enumerate().map(|(kind, (cores, latency))| (cores, kind, latency));
+                let sites: Vec<Site> = first
+                    .chain(more)
+                    .zip(&names)
+                    .map(|((cores, kind, latency), name)| Site {
+                        name: name.clone(),
+                        cores,
+                        kind: Kind(kind as u16),
+                        scheduler: "auction".into(),
+                        latency,
+                    })
+                    .collect();
+                let users: Vec<User> = users
+                    .into_iter()
+                    .zip(names.iter().rev())
+                    .map(|(latency, name)| User { name: name.clone(), latency })
+                    .collect();
+                let base = Topology {
+                    name: names[0].clone(),
+                    about: about.clone(),
+                    seed,
+                    kinds: kinds.clone(),
+                    market: market.clone(),
+                    sites,
+                    users,
+                    workloads: Vec::new(),
+                };
+                prop::collection::vec(workloads(base.users.len(), count, tick), 1..4)
+                    .prop_map(move |workloads| Topology { workloads, ..base.clone() })
+            })
+        },
+    )
+}
+
+fn spans() -> impl Strategy<Value = Span> {
+    let units = prop::sample::select(vec![1u64, 1_000, 1_000_000, 60_000_000, 3_600_000_000, 86_400_000_000]);
+    (0u64..365_250, units).prop_map(|(count, unit)| Span::from_micros(count * unit))
+}
+
+fn markets() -> impl Strategy<Value = Market> {
+    let policies: Vec<&str> = catalog::bid_policies().iter().map(|entry| entry.name).collect();
+    let tick = (1u64..90).prop_map(Span::from_secs);
+    fn word<T: Copy + std::fmt::Debug + 'static>(
+        all: &'static [(&'static str, T, &'static str)],
+    ) -> impl Strategy<Value = T> {
+        prop::sample::select(all).prop_map(|(_, variant, _)| variant)
+    }
+    let first = (word(Network::ALL), word(Blocking::ALL), word(Removal::ALL), word(Unplaceable::ALL));
+    let second = (word(SuccSum::ALL), word(EdfDeadline::ALL), word(Pvdsq::ALL), word(Pvr::ALL));
+    (prop::sample::select(policies), tick, 0u64..=1_000_000_000, first, second).prop_map(
+        |(policy, tick, ccr_millionths, (network, blocking, removal, unplaceable), (succ_sum, edf, pvdsq, pvr))| {
+            Market {
+                policy: policy.into(),
+                tick,
+                ccr_millionths,
+                network,
+                blocking,
+                removal,
+                unplaceable,
+                succ_sum,
+                edf,
+                pvdsq,
+                pvr,
+            }
+        },
+    )
+}
+
+fn workloads(users: usize, kinds: usize, tick: Span) -> impl Strategy<Value = Workload> {
+    let submitters = prop::sample::subsequence((0..users).collect::<Vec<_>>(), 1..=users).prop_shuffle();
+    let source = prop_oneof![
+        generators(kinds).prop_map(Source::Market),
+        prop::collection::vec(jobs(kinds, tick), 1..4).prop_map(|mut jobs| {
+            jobs.sort_by_key(|job| job.arrive);
+            Source::Table(table::Table { jobs })
+        }),
+    ];
+    (submitters, source).prop_map(|(users, source)| Workload { users, source })
+}
+
+fn generators(kinds: usize) -> impl Strategy<Value = Generator> {
+    let sizes = (1u32..=100, 0u32..=100, 1u64..=100_000, 0u64..=100_000, 1u32..=20);
+    let shape = (any::<u64>(), 1u32..=10_000_000, 1e-9f64..=10.0, 0.0f64..=1.0, 0.0f64..=50.0);
+    let rest = (prop::bool::ANY, 0..kinds, 0..kinds);
+    (sizes, shape, rest).prop_map(
+        |((fewest, more, shortest, longer, cores_max), (seed, jobs, load, kind_share, degree), (total, a, b))| {
+            Generator {
+                seed,
+                jobs,
+                load,
+                load_basis: if total { LoadBasis::Total } else { LoadBasis::Bottleneck },
+                tasks: (fewest, fewest + more),
+                total_runtime: (shortest, shortest + longer),
+                cores_max,
+                kinds: [Kind(a as u16), Kind(b as u16)],
+                kind_share,
+                degree,
+            }
+        },
+    )
+}
+
+fn jobs(kinds: usize, tick: Span) -> impl Strategy<Value = table::Entry> {
+    let task = (1u64..1_000_000, 1u32..=20, 0..kinds).prop_map(move |(runtime, cores, kind)| Task {
+        runtime: Span::from_micros(runtime * tick.micros()),
+        cores,
+        kind: Kind(kind as u16),
+    });
+    let worth =
+        (0.0f64..1e12, 0.001f64..50.0, 0.001f64..50.0, prop::collection::vec((0.0f64..=1.0, 0.0f64..=1.0), 0..5))
+            .prop_map(|(max, initial, longer, points)| {
+                let (mut slrs, mut values): (Vec<f64>, Vec<f64>) = points.into_iter().unzip();
+                slrs.sort_by(f64::total_cmp);
+                values.sort_by(|a, b| b.total_cmp(a));
+                let final_ = initial + longer;
+                let slrs = slrs.into_iter().map(|share| (initial + share * longer).clamp(initial, final_));
+                let points: Vec<(f64, f64)> = slrs.zip(values).collect();
+                Worth { max, curve: Curve::new(initial, final_, &points).unwrap() }
+            });
+    let shape = prop::collection::btree_set((0u32..7, 1u32..8), 0..6);
+    (spans(), prop::collection::vec(task, 1..8), shape, prop::option::of(worth)).prop_map(
+        |(arrive, tasks, shape, worth)| {
+            let last = tasks.len() as u32 - 1;
+            let edges = shape.into_iter().filter(|(from, to)| from < to && *to <= last);
+            let edges = edges.map(|(from, to)| Edge { from, to }).collect();
+            table::Entry { arrive: Time::ZERO + arrive, tasks, edges, worth }
+        },
+    )
+}

@@ -1,0 +1,51 @@
+mod complaints;
+mod hostile;
+mod meaning;
+
+use super::{Complaints, Loaded, Override, Topology, load};
+
+/// A small topology that is fine.
+const FINE: &str = r#"name = "fine"
+[[site]]
+name = "york"
+cores = 8
+[[user]]
+name = "alice"
+[[workload]]
+source = "market"
+jobs = 3
+cores_max = 8
+"#;
+
+/// Loads `files[0]` with the others at hand.
+fn load_files(files: &[(&str, &[u8])], settings: &[&str]) -> Result<Loaded, Complaints> {
+    let overrides: Vec<Override> = settings.iter().map(|text| Override::parse(text).unwrap()).collect();
+    let mut read = |path: &str| match files.iter().find(|(name, _)| *name == path) {
+        Some((_, bytes)) => Ok(bytes.to_vec()),
+        None => Err("there is no such file".to_owned()),
+    };
+    load(files[0].0, &overrides, &mut read)
+}
+
+fn load_text(text: &str, settings: &[&str]) -> Result<Topology, Complaints> {
+    load_files(&[("grid.toml", text.as_bytes())], settings).map(|loaded| loaded.topology)
+}
+
+fn shipped() -> [(&'static str, &'static str); 4] {
+    [
+        ("quickstart", include_str!("../../../topologies/quickstart.toml")),
+        ("market-trace", include_str!("../../../topologies/market-trace.toml")),
+        ("market-40", include_str!("../../../topologies/market-40.toml")),
+        ("market-paper", include_str!("../../../topologies/market-paper.toml")),
+    ]
+}
+
+/// Holds a text against the one that is kept; `HANSA_GOLDEN=write` keeps it.
+fn golden(name: &str, text: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/topology/golden").join(name);
+    if std::env::var("HANSA_GOLDEN").is_ok_and(|word| word == "write") {
+        std::fs::write(&path, text).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(kept == text, "{} differs; what came out is\n{text}", path.display());
+}

@@ -1,0 +1,190 @@
+//! Numbers with units, read exactly: nothing is rounded on the way in.
+
+use crate::time::Span;
+
+/// The longest span that a topology may name: a thousand years, far below where sums of spans could overflow.
+pub const SPAN_MAX: Span = Span::from_secs(365_250 * 86_400);
+
+/// Fractions are kept in these.
+pub const MILLION: u64 = 1_000_000;
+
+const UNITS: [(&str, u64); 6] =
+    [("us", 1), ("ms", 1_000), ("s", 1_000_000), ("min", 60_000_000), ("h", 3_600_000_000), ("d", 86_400_000_000)];
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpanError {
+    #[error("a time such as \"5 ms\", \"90 s\" or \"2 h\"")]
+    Malformed,
+    #[error("a time with its unit: us, ms, s, min, h or d")]
+    UnitMissing,
+    #[error("a time in us, ms, s, min, h or d")]
+    UnitUnknown { meant: Option<&'static str> },
+    #[error("a time that is not negative")]
+    Negative,
+    #[error("a time of whole microseconds")]
+    TooFine,
+    #[error("a time of at most 365250 d, which is a thousand years")]
+    TooLong,
+}
+
+/// Reads `5 ms`, `1.5h`, `0`.
+pub fn span(text: &str) -> Result<Span, SpanError> {
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '+' | '-')).unwrap_or(text.len());
+    let (number, unit) = (&text[..split], text[split..].trim_start());
+    let size = match UNITS.iter().find(|(name, _)| *name == unit) {
+        Some((_, size)) => *size,
+        None if !number.contains(|c: char| c.is_ascii_digit()) => return Err(SpanError::Malformed),
+        None if unit.is_empty() => match exact(number, 1) {
+            Ok(0) => return Ok(Span::ZERO),
+            Err(Inexact::Malformed) => return Err(SpanError::Malformed),
+            _ => return Err(SpanError::UnitMissing),
+        },
+        None => return Err(SpanError::UnitUnknown { meant: unit_meant_by(unit) }),
+    };
+    match exact(number, size) {
+        Ok(micros) if micros > SPAN_MAX.micros() => Err(SpanError::TooLong),
+        Ok(micros) => Ok(Span::from_micros(micros)),
+        Err(Inexact::Malformed) => Err(SpanError::Malformed),
+        Err(Inexact::Negative) => Err(SpanError::Negative),
+        Err(Inexact::TooFine) => Err(SpanError::TooFine),
+        Err(Inexact::TooLarge) => Err(SpanError::TooLong),
+    }
+}
+
+/// What other notations call our units; `m` is left out, for it may be minutes, months or metres.
+fn unit_meant_by(unit: &str) -> Option<&'static str> {
+    Some(match unit.to_lowercase().trim_end_matches('s') {
+        "µ" | "μ" | "u" | "micro" | "microsecond" | "usec" => "us",
+        "m" if unit.len() > 1 => "ms",
+        "milli" | "millisecond" | "msec" => "ms",
+        "" | "sec" | "second" => "s",
+        "min" | "minute" => "min",
+        "h" | "hr" | "hour" => "h",
+        "d" | "day" => "d",
+        _ => return None,
+    })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inexact {
+    Malformed,
+    Negative,
+    /// Not a whole number of units.
+    TooFine,
+    TooLarge,
+}
+
+/// A decimal number times `unit`, which must come out whole.
+pub fn exact(text: &str, unit: u64) -> Result<u64, Inexact> {
+    let (negative, text) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        // An exponent that is out of this range says no more than its sign.
+        Some((mantissa, exponent)) if is_signed_whole(exponent) => {
+            (mantissa, exponent.parse::<i64>().unwrap_or(if exponent.starts_with('-') { -FAR } else { FAR }))
+        }
+        Some(_) => return Err(Inexact::Malformed),
+        None => (text, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(Inexact::Malformed);
+    }
+
+    let significant = digits.trim_start_matches('0').trim_end_matches('0');
+    if significant.is_empty() {
+        return Ok(0);
+    }
+    if negative {
+        return Err(Inexact::Negative);
+    }
+    let trailing = digits.len() - digits.trim_end_matches('0').len();
+    let power = exponent.clamp(-FAR, FAR) - fraction.len() as i64 + trailing as i64;
+    // So many digits are either beyond all bounds or finer than any unit.
+    let scaled = significant.parse::<u64>().ok().map(|number| u128::from(number) * u128::from(unit));
+    match (scaled, u32::try_from(power.unsigned_abs()).ok().and_then(|p| 10u128.checked_pow(p))) {
+        (Some(scaled), Some(ten)) if power >= 0 => {
+            scaled.checked_mul(ten).and_then(|n| u64::try_from(n).ok()).ok_or(Inexact::TooLarge)
+        }
+        (Some(scaled), Some(ten)) if scaled.is_multiple_of(ten) => {
+            u64::try_from(scaled / ten).map_err(|_| Inexact::TooLarge)
+        }
+        _ if power < 0 => Err(Inexact::TooFine),
+        _ => Err(Inexact::TooLarge),
+    }
+}
+
+const FAR: i64 = 1 << 40;
+
+fn is_signed_whole(text: &str) -> bool {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_read_exactly() {
+        let micros = |text| span(text).map(Span::micros);
+        assert_eq!(micros("5 ms"), Ok(5_000));
+        assert_eq!(micros("5ms"), Ok(5_000));
+        assert_eq!(micros(" 1 min "), Ok(60_000_000));
+        assert_eq!(micros("2 h"), Ok(7_200_000_000));
+        assert_eq!(micros("3 d"), Ok(259_200_000_000));
+        assert_eq!(micros("250 us"), Ok(250));
+        assert_eq!(micros("1.5 ms"), Ok(1_500));
+        assert_eq!(micros("0.000001 s"), Ok(1));
+        assert_eq!(micros("0"), Ok(0));
+        assert_eq!(micros("-0 s"), Ok(0));
+        assert_eq!(micros("365250 d"), Ok(SPAN_MAX.micros()));
+    }
+
+    #[test]
+    fn what_is_no_span_says_why() {
+        for (text, error) in [
+            ("", SpanError::Malformed),
+            ("soon", SpanError::Malformed),
+            ("1.2.3 s", SpanError::Malformed),
+            ("+-1 s", SpanError::Malformed),
+            ("5", SpanError::UnitMissing),
+            ("5 sec", SpanError::UnitUnknown { meant: Some("s") }),
+            ("5 S", SpanError::UnitUnknown { meant: Some("s") }),
+            ("5 minutes", SpanError::UnitUnknown { meant: Some("min") }),
+            ("5 µs", SpanError::UnitUnknown { meant: Some("us") }),
+            ("5 m", SpanError::UnitUnknown { meant: None }),
+            ("5 parsecs", SpanError::UnitUnknown { meant: None }),
+            ("1e3 s", SpanError::UnitUnknown { meant: None }),
+            ("-5 ms", SpanError::Negative),
+            ("0.5 us", SpanError::TooFine),
+            ("365251 d", SpanError::TooLong),
+            ("99999999999999999999999999999999 d", SpanError::TooLong),
+        ] {
+            assert_eq!(span(text), Err(error), "{text}");
+        }
+    }
+
+    #[test]
+    fn fractions_are_read_exactly() {
+        let millionths = |text| exact(text, MILLION);
+        assert_eq!(millionths("0.2"), Ok(200_000));
+        assert_eq!(millionths("2e-1"), Ok(200_000));
+        assert_eq!(millionths("20.0E-2"), Ok(200_000));
+        assert_eq!(millionths("1"), Ok(1_000_000));
+        assert_eq!(millionths("+1.000000000"), Ok(1_000_000));
+        assert_eq!(millionths("0e99999999999999999999"), Ok(0));
+        assert_eq!(millionths("0.0000001"), Err(Inexact::TooFine));
+        assert_eq!(millionths("1e-99999999999999999999"), Err(Inexact::TooFine));
+        assert_eq!(millionths("1e40"), Err(Inexact::TooLarge));
+        assert_eq!(millionths("1e99999999999999999999"), Err(Inexact::TooLarge));
+        assert_eq!(millionths("-0.1"), Err(Inexact::Negative));
+        assert_eq!(millionths("nan"), Err(Inexact::Malformed));
+        assert_eq!(millionths("inf"), Err(Inexact::Malformed));
+        assert_eq!(millionths("1e"), Err(Inexact::Malformed));
+    }
+}

@@ -1,0 +1,247 @@
+//! A topology as text: the whole meaning in one file, with nothing left to defaults, includes or counts.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Write};
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::{
+    Blocking, EdfDeadline, Market, Network, Pvdsq, Pvr, Removal, Site, SuccSum, Topology, Unplaceable, User, Workload,
+};
+use crate::catalog;
+use crate::grid::{Edge, Kind, Task, Worth};
+use crate::protocol::handshake::TopologyHash;
+use crate::time::{Span, Time};
+use crate::workload::market::Generator;
+use crate::workload::{Source, table};
+
+impl Topology {
+    /// A topology file that means exactly this, with a line about everything that has one.
+    pub fn to_toml(&self) -> String {
+        self.write(true)
+    }
+
+    /// Fingerprint of the meaning: equal for everything that leads to the same run, however it is written.
+    pub fn hash(&self) -> TopologyHash {
+        let bare = Topology { about: None, ..self.clone() };
+        TopologyHash(xxh3_128(bare.write(false).as_bytes()).to_be_bytes())
+    }
+
+    /// The size of the grid and its work, on one line.
+    pub fn in_short(&self) -> String {
+        let cores = |kind: usize| -> u64 {
+            let sites = self.sites.iter().filter(|site| usize::from(site.kind.0) == kind);
+            sites.map(|site| u64::from(site.cores)).sum()
+        };
+        let kinds = self.kinds.iter().enumerate().map(|(kind, name)| format!("{} {name}", cores(kind)));
+        let (sites, users, kinds) = (self.sites.len(), self.users.len(), kinds.collect::<Vec<_>>().join(", "));
+        format!(
+            "{}: {} ({kinds}), {}, {}",
+            self.name,
+            counted(sites, "site"),
+            counted(users, "user"),
+            counted(self.jobs(), "job")
+        )
+    }
+
+    /// How many jobs are submitted in all.
+    pub fn jobs(&self) -> usize {
+        let jobs = self.workloads.iter().map(|workload| match &workload.source {
+            Source::Market(generator) => generator.jobs as usize,
+            Source::Table(table) => table.jobs.len(),
+        });
+        jobs.sum()
+    }
+
+    fn write(&self, comments: bool) -> String {
+        let sections = if comments { catalog::sections() } else { Vec::new() };
+        let mut page = Page { text: String::new(), comments, sections, said: BTreeSet::new() };
+        page.topology(self).expect("a string takes all that is written");
+        page.text
+    }
+}
+
+struct Page {
+    text: String,
+    comments: bool,
+    sections: Vec<catalog::Section>,
+    /// What has been explained: once is enough, also for a thousand sites.
+    said: BTreeSet<String>,
+}
+
+impl Page {
+    fn topology(&mut self, topology: &Topology) -> fmt::Result {
+        let Topology { name, about, seed, kinds, market, sites, users, workloads } = topology;
+        self.remark(
+            "A resolved topology: every default is written out, and what was included or counted stands here itself.",
+        )?;
+        self.remark(&topology.in_short())?;
+        self.line("name", quoted(name), "")?;
+        if let Some(about) = about {
+            self.line("about", quoted(about), "")?;
+        }
+        self.line("seed", seed, "of all that is random")?;
+        self.market(market)?;
+        sites.iter().try_for_each(|site| self.site(site, kinds))?;
+        users.iter().try_for_each(|user| self.user(user))?;
+        workloads.iter().try_for_each(|workload| self.workload(workload, topology))
+    }
+
+    fn market(&mut self, market: &Market) -> fmt::Result {
+        self.text.push_str("\n[market]\n");
+        self.entry("market.policy", &market.policy)?;
+        self.span("tick", market.tick, "the unit of run times and ages")?;
+        self.line("ccr", Millionths(market.ccr_millionths), "communication to computation ratio")?;
+        self.word("market.network", market.network, Network::ALL)?;
+        self.word("market.blocking", market.blocking, Blocking::ALL)?;
+        self.word("market.removal", market.removal, Removal::ALL)?;
+        self.word("market.unplaceable", market.unplaceable, Unplaceable::ALL)?;
+        self.word("market.succ_sum", market.succ_sum, SuccSum::ALL)?;
+        self.word("market.edf", market.edf, EdfDeadline::ALL)?;
+        self.word("market.pvdsq", market.pvdsq, Pvdsq::ALL)?;
+        self.word("market.pvr", market.pvr, Pvr::ALL)
+    }
+
+    fn site(&mut self, site: &Site, kinds: &[String]) -> fmt::Result {
+        self.text.push_str("\n[[site]]\n");
+        self.line("name", quoted(&site.name), "")?;
+        self.line("cores", site.cores, "")?;
+        self.line("kind", kind_name(kinds, site.kind), "")?;
+        self.entry("site.scheduler", &site.scheduler)?;
+        self.span("latency", site.latency, "to the router, one way")
+    }
+
+    fn user(&mut self, user: &User) -> fmt::Result {
+        self.text.push_str("\n[[user]]\n");
+        self.line("name", quoted(&user.name), "")?;
+        self.span("latency", user.latency, "to the router, one way")
+    }
+
+    fn workload(&mut self, workload: &Workload, topology: &Topology) -> fmt::Result {
+        let Workload { users, source } = workload;
+        self.text.push_str("\n[[workload]]\n");
+        let name = match source {
+            Source::Market(_) => "market",
+            Source::Table(_) => "table",
+        };
+        self.entry("workload.source", name)?;
+        // A list of all users, of whom there may be thousands, says nothing; it is the default.
+        if users.iter().copied().eq(0..topology.users.len()) {
+            self.remark("users: all")?;
+        } else {
+            let names = users.iter().map(|user| quoted(&topology.users[*user].name));
+            self.line("users", list(names), "")?;
+        }
+        match source {
+            Source::Market(generator) => self.generator(generator, topology),
+            Source::Table(table) => table.jobs.iter().try_for_each(|job| self.job(job, &topology.kinds)),
+        }
+    }
+
+    fn generator(&mut self, generator: &Generator, topology: &Topology) -> fmt::Result {
+        let kinds = generator.kinds.map(|kind| kind_name(&topology.kinds, kind));
+        let (shortest, longest) = generator.total_runtime;
+        let ticks = |ticks| quoted(&Span::from_micros(topology.market.tick.micros() * ticks).to_string());
+        self.line("seed", generator.seed, "")?;
+        self.line("jobs", generator.jobs, "")?;
+        self.line("load", format_args!("{:?}", generator.load), "work offered, as a share of what the cores can do")?;
+        self.word("workload.load_basis", generator.load_basis, catalog::LOAD_BASES)?;
+        self.line("tasks", format_args!("[{}, {}]", generator.tasks.0, generator.tasks.1), "fewest and most of a job")?;
+        self.line("total_runtime", list([ticks(shortest), ticks(longest)]), "of all tasks of a job together")?;
+        self.line("cores_max", generator.cores_max, "of a task")?;
+        self.line("kinds", list(kinds), "the usual kind of core and the other one")?;
+        self.line("kind_share", format_args!("{:?}", generator.kind_share), "of the usual kind")?;
+        self.line("degree", format_args!("{:?}", generator.degree), "how many inputs tasks tend to have")
+    }
+
+    fn job(&mut self, job: &table::Entry, kinds: &[String]) -> fmt::Result {
+        let table::Entry { arrive, tasks, edges, worth } = job;
+        self.text.push_str("\n[[workload.job]]\n");
+        self.span("arrive", arrive.since(Time::ZERO), "")?;
+        self.text.push_str("tasks = [\n");
+        for Task { runtime, cores, kind } in tasks {
+            let (runtime, kind) = (quoted(&runtime.to_string()), kind_name(kinds, *kind));
+            writeln!(self.text, "    {{ runtime = {runtime}, cores = {cores}, kind = {kind} }},")?;
+        }
+        self.text.push_str("]\n");
+        if !edges.is_empty() {
+            self.line("edges", list(edges.iter().map(|Edge { from, to }| format!("[{from}, {to}]"))), "")?;
+        }
+        if let Some(Worth { max, curve }) = worth {
+            // As the curve itself says it is to be written down.
+            let curve = toml::Table::try_from(curve).expect("a curve is made of numbers");
+            let [initial, last, points] = ["initial", "final", "points"].map(|key| &curve[key]);
+            let worth = format_args!("{{ max = {max:?}, initial = {initial}, final = {last}, points = {points} }}");
+            self.line("worth", worth, "")?;
+        }
+        Ok(())
+    }
+
+    fn word<T: PartialEq>(&mut self, key: &str, value: T, all: &[(&'static str, T, &'static str)]) -> fmt::Result {
+        let (word, ..) = all.iter().find(|(_, variant, _)| *variant == value).expect("every variant has a word");
+        self.entry(key, word)
+    }
+
+    /// A setting that the catalogue has a line about.
+    fn entry(&mut self, key: &str, name: &str) -> fmt::Result {
+        let section = self.sections.iter().find(|section| section.key == key);
+        let entry = section.and_then(|section| section.entries.iter().find(|entry| entry.name == name));
+        let about = section.zip(entry).map(|(section, entry)| format!("{}: {}", section.about, entry.about));
+        let (_, key) = key.rsplit_once('.').expect("catalogued keys are in a table");
+        self.line(key, quoted(name), &about.unwrap_or_default())
+    }
+
+    fn span(&mut self, key: &str, span: Span, about: &str) -> fmt::Result {
+        self.line(key, quoted(&span.to_string()), about)
+    }
+
+    fn line(&mut self, key: &str, value: impl fmt::Display, about: &str) -> fmt::Result {
+        let setting = format!("{key} = {value}");
+        if self.comments && !about.is_empty() && self.said.insert(about.to_owned()) {
+            writeln!(self.text, "{setting:32} # {about}")
+        } else {
+            writeln!(self.text, "{setting}")
+        }
+    }
+
+    fn remark(&mut self, text: &str) -> fmt::Result {
+        if self.comments { writeln!(self.text, "# {text}") } else { Ok(()) }
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+fn kind_name(kinds: &[String], kind: Kind) -> String {
+    quoted(&kinds[usize::from(kind.0)])
+}
+
+fn list(items: impl IntoIterator<Item = String>) -> String {
+    let items: Vec<String> = items.into_iter().collect();
+    format!("[{}]", items.join(", "))
+}
+
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// Prints millionths as a decimal fraction that reads back to the same.
+struct Millionths(u64);
+
+impl fmt::Display for Millionths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = format!("{:06}", self.0 % 1_000_000);
+        let fraction = digits.trim_end_matches('0');
+        write!(f, "{}.{}", self.0 / 1_000_000, if fraction.is_empty() { "0" } else { fraction })
+    }
+}

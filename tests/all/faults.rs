@@ -1,0 +1,156 @@
+//! Runs that go wrong: processes killed, stopped and interrupted for real. Each ends with its own exit code, names
+//! what happened, and leaves neither orphans nor results that look whole.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::grid::{HANSA, Machines, Process, Scratch, json, long_topology};
+
+/// Long enough for everybody to join, short enough for the run to be still going on.
+const UNDER_WAY: Duration = Duration::from_millis(1500);
+const SOON: Duration = Duration::from_secs(30);
+const EVERYBODY: [&str; 5] = ["york.site", "durham.site", "leeds.site", "alice.user", "bob.user"];
+
+/// The processes of this launcher, by what their command lines name.
+fn children(of: u32) -> Vec<u32> {
+    let nest = format!("hansa-{of}-");
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Some(id) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        if String::from_utf8_lossy(&line).contains(&nest) {
+            found.push(id);
+        }
+    }
+    found
+}
+
+fn child_called(of: u32, name: &str) -> u32 {
+    let called = |id: &u32| {
+        let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(&format!("--name\0{name}\0"))
+    };
+    children(of).into_iter().find(called).unwrap_or_else(|| panic!("no process plays {name}"))
+}
+
+fn launch(scratch: &Scratch) -> (Process, PathBuf) {
+    let topology = scratch.file("long.toml", &long_topology());
+    let out = scratch.path("out");
+    let mut command = Command::new(HANSA);
+    command.arg("run").arg(&topology).arg("--out").arg(&out);
+    (Process::start("the launcher", &mut command), out)
+}
+
+fn no_children_left(of: u32) {
+    let deadline = Instant::now() + SOON;
+    while !children(of).is_empty() {
+        assert!(Instant::now() < deadline, "orphans: {:?}", children(of));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn nothing_looks_whole(out: &Path) {
+    let Ok(manifest) = std::fs::read(out.join("manifest.json")) else { return };
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+    assert!(manifest["status"].as_str().unwrap().starts_with("partial"), "{manifest}");
+}
+
+#[test]
+fn a_killed_site_is_named_and_ends_the_run() {
+    let scratch = Scratch::new();
+    let (mut launcher, out) = launch(&scratch);
+    std::thread::sleep(UNDER_WAY);
+    let id = launcher.child.id();
+    let york = child_called(id, "york").to_string();
+    assert!(Command::new("kill").args(["-KILL", &york]).status().unwrap().success());
+    let (code, said) = launcher.end(SOON);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("lost site york at virtual time"), "{said}");
+    assert!(said.contains("signal 9"), "{said}");
+    no_children_left(id);
+    nothing_looks_whole(&out);
+}
+
+#[test]
+fn a_killed_launcher_leaves_no_orphans() {
+    let scratch = Scratch::new();
+    let (mut launcher, out) = launch(&scratch);
+    std::thread::sleep(UNDER_WAY);
+    let id = launcher.child.id();
+    assert!(children(id).len() >= 6, "router, sites and users run: {:?}", children(id));
+    launcher.child.kill().unwrap();
+    launcher.child.wait().unwrap();
+    no_children_left(id);
+    nothing_looks_whole(&out);
+}
+
+#[test]
+fn an_interrupted_run_keeps_partial_results_and_says_so() {
+    let scratch = Scratch::new();
+    let (mut launcher, out) = launch(&scratch);
+    std::thread::sleep(UNDER_WAY);
+    let id = launcher.child.id();
+    launcher.signal("INT");
+    let (code, said) = launcher.end(SOON);
+    assert_eq!(code, Some(130), "{said}");
+    no_children_left(id);
+    let manifest = json(&out.join("manifest.json"));
+    assert!(manifest["status"].as_str().unwrap().starts_with("partial: interrupted at virtual time"), "{manifest}");
+    let summary = json(&out.join("summary.json"));
+    assert!(summary["results"]["jobs"]["unfinished"].as_u64().unwrap() > 0, "{summary}");
+}
+
+#[test]
+fn an_interrupted_inline_run_keeps_partial_results_and_says_so() {
+    let scratch = Scratch::new();
+    let topology = scratch.file("long.toml", &long_topology().replace("40000", "150000"));
+    let out = scratch.path("out");
+    let mut command = Command::new(HANSA);
+    command.arg("run").arg(&topology).arg("--inline").arg("--out").arg(&out);
+    let mut run = Process::start("the run", &mut command);
+    std::thread::sleep(UNDER_WAY);
+    run.signal("INT");
+    let (code, said) = run.end(SOON);
+    assert_eq!(code, Some(130), "{said}");
+    nothing_looks_whole(&out);
+}
+
+#[test]
+fn a_silent_site_is_explained_as_a_stall() {
+    let mut machines = Machines::router(&long_topology(), &["--stall-after", "2"]);
+    machines.start(&EVERYBODY);
+    std::thread::sleep(UNDER_WAY);
+    machines.members[1].signal("STOP");
+    let (code, said) = machines.router.end(SOON);
+    machines.members[1].signal("CONT");
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.contains("no frame has moved for 2 s"), "{said}");
+    assert!(said.contains("it waits for site durham, which has promised nothing from ["), "{said}");
+    assert!(said.contains("last message to it: Run, due there at ["), "{said}");
+    assert!(said.contains("last message from it: Ended"), "{said}");
+}
+
+#[test]
+fn a_killed_router_ends_everybody() {
+    let mut machines = Machines::router(&long_topology(), &[]);
+    machines.start(&EVERYBODY);
+    std::thread::sleep(UNDER_WAY);
+    machines.router.signal("KILL");
+    machines.router.end(SOON);
+    for member in &mut machines.members {
+        let (code, said) = member.end(SOON);
+        assert_eq!(code, Some(3), "{}: {said}", member.label);
+        assert!(said.contains("lost the router at virtual time"), "{said}");
+    }
+    nothing_looks_whole(&machines.out());
+}
+
+#[test]
+fn a_grid_that_never_comes_together_says_who_is_missing() {
+    let mut machines = Machines::router(&long_topology(), &["--join-within", "2"]);
+    machines.start(&["york.site", "alice.user", "bob.user", "leeds.site"]);
+    let (code, said) = machines.router.end(SOON);
+    assert_eq!(code, Some(6), "{said}");
+    assert!(said.contains("after 2 s the router still waits for site durham"), "{said}");
+}

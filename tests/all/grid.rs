@@ -1,0 +1,159 @@
+//! A grid of real processes, for tests that want one.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub const HANSA: &str = env!("CARGO_BIN_EXE_hansa");
+pub const ROUTER: &str = env!("CARGO_BIN_EXE_hansa-router");
+pub const SITE: &str = env!("CARGO_BIN_EXE_hansa-site");
+pub const USER: &str = env!("CARGO_BIN_EXE_hansa-user");
+
+/// A folder of this test's own.
+pub struct Scratch(TempDir);
+
+impl Scratch {
+    pub fn new() -> Scratch {
+        Scratch(tempfile::tempdir().unwrap())
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+pub fn shipped(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("topologies").join(name)
+}
+
+/// Runs `hansa` with these arguments to its end.
+pub fn hansa<A: AsRef<std::ffi::OsStr>>(arguments: &[A]) -> Output {
+    Command::new(HANSA).args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+/// Like [`hansa`], and all must be well.
+pub fn hansa_ok<A: AsRef<std::ffi::OsStr>>(arguments: &[A]) -> Output {
+    let output = hansa(arguments);
+    assert!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));
+    output
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+pub fn json(path: &Path) -> Value {
+    let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_slice(&bytes).unwrap()
+}
+
+pub fn digest(out: &Path) -> String {
+    json(&out.join("summary.json"))["results"]["digest"].as_str().unwrap().to_owned()
+}
+
+/// A run that takes some seconds, so that something can happen to it meanwhile.
+pub fn long_topology() -> String {
+    let site = |name: &str, kind: &str| format!("[[site]]\nname = \"{name}\"\ncores = 1000\nkind = \"{kind}\"\n");
+    format!(
+        "name = \"long\"\nseed = 1\n[market]\npolicy = \"fifo\"\n{}{}{}[[user]]\nname = \"alice\"\n[[user]]\nname = \"bob\"\n\
+         [[workload]]\nsource = \"market\"\njobs = 40000\nload = 0.7\n",
+        site("york", "Kind1"),
+        site("durham", "Kind1"),
+        site("leeds", "Kind2"),
+    )
+}
+
+/// A process that is killed when the test lets go of it.
+pub struct Process {
+    pub child: Child,
+    pub label: String,
+}
+
+impl Process {
+    pub fn start(label: &str, command: &mut Command) -> Process {
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Process { child, label: label.to_owned() }
+    }
+
+    pub fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([&format!("-{signal}"), &id]).status().unwrap().success());
+    }
+
+    /// Waits for its end; gives the exit code and what it wrote to standard error.
+    pub fn end(&mut self, within: Duration) -> (Option<i32>, String) {
+        let deadline = Instant::now() + within;
+        let mut stderr = self.child.stderr.take().unwrap();
+        let reader = std::thread::spawn(move || {
+            let mut text = String::new();
+            let _ = stderr.read_to_string(&mut text);
+            text
+        });
+        while self.child.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < deadline, "{} has not ended within {within:?}", self.label);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        (self.child.wait().unwrap().code(), reader.join().unwrap())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A grid whose processes a test starts one by one, as on so many machines.
+pub struct Machines {
+    pub scratch: Scratch,
+    pub topology: PathBuf,
+    pub router: Process,
+    pub members: Vec<Process>,
+    pub address: String,
+}
+
+impl Machines {
+    /// Starts the router only.
+    pub fn router(topology: &str, flags: &[&str]) -> Machines {
+        let scratch = Scratch::new();
+        let topology = scratch.file("topology.toml", topology);
+        let identities = scratch.path("identities");
+        hansa_ok(&[&PathBuf::from("certs"), &topology, &PathBuf::from("--out"), &identities]);
+        let mut command = Command::new(ROUTER);
+        command.arg("--topology").arg(&topology).arg("--identity").arg(identities.join("router"));
+        command.args(["--bind", "127.0.0.1:0"]).arg("--out").arg(scratch.path("out")).args(flags);
+        let mut router = Process::start("the router", &mut command);
+
+        let mut first = String::new();
+        BufReader::new(router.child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+        let address = first.trim().strip_prefix("listening on ").map(str::to_owned);
+        let address = address.unwrap_or_else(|| panic!("{first:?} {}", router.end(Duration::from_secs(5)).1));
+        Machines { scratch, topology, router, members: Vec::new(), address }
+    }
+
+    /// Starts sites (`york.site`) and users (`alice.user`), each a process.
+    pub fn start(&mut self, members: &[&str]) {
+        for member in members {
+            let (name, role) = member.split_once('.').unwrap();
+            let mut command = Command::new(if role == "site" { SITE } else { USER });
+            command.args(["--name", name, "--router", &self.address]).arg("--topology").arg(&self.topology);
+            command.arg("--identity").arg(self.scratch.path("identities").join(member));
+            self.members.push(Process::start(member, &mut command));
+        }
+    }
+
+    pub fn out(&self) -> PathBuf {
+        self.scratch.path("out")
+    }
+}

@@ -1,0 +1,76 @@
+//! One digest: the same topology and seed give the same result wherever the parts of a run live.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::grid::{Machines, Scratch, digest, hansa, hansa_ok, json, shipped, text};
+
+fn run(topology: &Path, out: &Path, flags: &[&str]) {
+    let mut arguments = vec!["run".as_ref(), topology.as_os_str(), "--out".as_ref(), out.as_os_str()];
+    arguments.extend(flags.iter().map(std::ffi::OsStr::new));
+    hansa_ok(&arguments);
+}
+
+#[test]
+fn inline_and_processes_agree_on_every_shipped_topology() {
+    for name in ["quickstart.toml", "market-trace.toml", "market-40.toml"] {
+        let scratch = Scratch::new();
+        run(&shipped(name), &scratch.path("inline"), &["--inline"]);
+        run(&shipped(name), &scratch.path("processes"), &[]);
+        run(&shipped(name), &scratch.path("together"), &["--per-process", "3"]);
+        let inline = digest(&scratch.path("inline"));
+        assert_eq!(digest(&scratch.path("processes")), inline, "{name}");
+        assert_eq!(digest(&scratch.path("together")), inline, "{name}");
+
+        let verify = |a: &str, b: &str| hansa(&["verify".into(), scratch.path(a), scratch.path(b)]);
+        let same = verify("inline", "processes");
+        assert!(same.status.success(), "{}", text(&same.stderr));
+    }
+}
+
+#[test]
+fn another_seed_is_another_run_and_verify_names_where_they_part() {
+    let scratch = Scratch::new();
+    run(&shipped("quickstart.toml"), &scratch.path("one"), &["--inline"]);
+    run(&shipped("quickstart.toml"), &scratch.path("two"), &["--inline", "--seed", "99"]);
+    assert_ne!(digest(&scratch.path("one")), digest(&scratch.path("two")));
+    let verify = hansa(&["verify".into(), scratch.path("one"), scratch.path("two")]);
+    assert_eq!(verify.status.code(), Some(1));
+    let said = text(&verify.stdout) + &text(&verify.stderr);
+    assert!(said.contains("seed") && said.contains("event"), "{said}");
+}
+
+#[test]
+fn one_binary_a_machine_agrees_with_inline_in_any_order_of_arrival() {
+    let topology = std::fs::read_to_string(shipped("quickstart.toml")).unwrap();
+    let mut machines = Machines::router(&topology, &[]);
+    machines.start(&["bob.user", "leeds.site", "alice.user", "york.site", "durham.site"]);
+    let (code, said) = machines.router.end(Duration::from_secs(60));
+    assert_eq!(code, Some(0), "{said}");
+    for member in &mut machines.members {
+        let (code, said) = member.end(Duration::from_secs(10));
+        assert_eq!(code, Some(0), "{}: {said}", member.label);
+    }
+
+    let inline = machines.scratch.path("inline");
+    run(&machines.topology, &inline, &["--inline"]);
+    assert_eq!(digest(&machines.out()), digest(&inline));
+}
+
+#[test]
+fn sixty_four_sites_agree() {
+    let scratch = Scratch::new();
+    let topology = scratch.file(
+        "many.toml",
+        "name = \"many\"\nseed = 3\n[market]\npolicy = \"fifo\"\n\
+         [[site]]\nname = \"site-{}\"\ncount = 64\ncores = 8\nkind = \"Kind1\"\nlatency = \"3 ms\"\n\
+         [[site]]\nname = \"other\"\ncores = 64\nkind = \"Kind2\"\n\
+         [[user]]\nname = \"alice\"\nlatency = \"1 ms\"\n\
+         [[workload]]\nsource = \"market\"\njobs = 100\ncores_max = 8\ntotal_runtime = [\"10 min\", \"2000 min\"]\n",
+    );
+    run(&topology, &scratch.path("inline"), &["--inline"]);
+    run(&topology, &scratch.path("processes"), &[]);
+    assert_eq!(digest(&scratch.path("inline")), digest(&scratch.path("processes")));
+    let facts = json(&scratch.path("processes").join("summary.json"));
+    assert!(facts["run"]["hub_waits"].as_u64().unwrap() > 0, "{facts}");
+}
