@@ -252,14 +252,16 @@ mod tests {
     proptest! {
         /// Whatever is accepted never rises, and its remaining area is what is below it.
         #[test]
-        fn never_rises(points in prop::collection::vec((2.0f64..6.0, 0.0f64..=1.0), 0..6), ages in prop::collection::vec(0.0f64..7.0, 1..40)) {
+        fn never_rises(
+            points in prop::collection::vec((2.0f64..6.0, 0.0f64..=1.0), 0..6),
+            mut ages in prop::collection::vec(0.0f64..7.0, 1..40),
+        ) {
             let mut times: Vec<f64> = points.iter().map(|point| point.0).collect();
             let mut values: Vec<f64> = points.iter().map(|point| point.1).collect();
             times.sort_by(f64::total_cmp);
             values.sort_by(|a, b| b.total_cmp(a));
             let points: Vec<(f64, f64)> = times.into_iter().zip(values).collect();
             let curve = Curve::new(2.0, 6.0, &points).unwrap();
-            let mut ages = ages;
             ages.sort_by(f64::total_cmp);
             for pair in ages.windows(2) {
                 let (young, old) = (pair[0], pair[1]);

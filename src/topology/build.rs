@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::suggest::nearest;
 use super::{Topology, Unplaceable};
 use crate::grid::{Graph, Job, JobId};
 use crate::kernel::{ActorId, BoxedActor, Latencies};
@@ -30,6 +31,9 @@ pub enum Role {
     /// An index into the topology's users.
     User(usize),
 }
+
+/// Actors and who they are.
+pub type Cast = Vec<(ActorId, BoxedActor<Message, Record>)>;
 
 /// A topology that is in order, but whose jobs are not.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -89,6 +93,15 @@ impl Plan {
         self.all().into_iter().find(|&id| self.party(id).as_ref() == Some(party))
     }
 
+    /// A hint to append to a complaint about a name that is nobody's.
+    pub fn near_name(&self, party: &Party) -> String {
+        let (Party::Site(typed) | Party::User(typed)) = party else { return String::new() };
+        let role = |other: &Party| std::mem::discriminant(other) == std::mem::discriminant(party);
+        let alike = self.all().into_iter().filter(|&id| self.party(id).as_ref().is_some_and(role));
+        let names = alike.map(|id| self.names[id.index()].as_str());
+        nearest(typed, names).map(|name| format!("; did you mean {name}?")).unwrap_or_default()
+    }
+
     fn party(&self, id: ActorId) -> Option<Party> {
         let name = self.names[id.index()].clone();
         match self.roles[id.index()] {
@@ -100,7 +113,7 @@ impl Plan {
 }
 
 /// The actors of these numbers, in that order. Workloads are generated only where somebody needs them.
-pub fn build(topology: &Topology, ids: &[ActorId]) -> Result<Vec<(ActorId, BoxedActor<Message, Record>)>, BuildError> {
+pub fn build(topology: &Topology, ids: &[ActorId]) -> Result<Cast, BuildError> {
     let plan = Plan::of(topology);
     let role = |id: &ActorId| plan.roles[id.index()];
     let needs_jobs = |id: &ActorId| match role(id) {

@@ -14,6 +14,7 @@ mod write;
 
 use serde::Serialize;
 
+pub use build::{BuildError, Cast, Plan, Role, build};
 pub use complaint::Complaints;
 pub use file::{Input, Read};
 pub use suggest::nearest;
@@ -22,8 +23,6 @@ pub use overrides::{NoOverride, Override};
 use crate::grid::Kind;
 use crate::time::Span;
 use crate::workload::Source;
-
-pub use build::{BuildError, Plan, Role, build};
 
 /// A checked topology, with every default filled in. What is here is not doubted again.
 #[derive(Clone, Debug, PartialEq, Serialize)]

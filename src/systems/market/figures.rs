@@ -19,7 +19,8 @@ pub struct Figures {
 /// A job whose figures are too large for a number.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the work behind task {task}, once for every path, is more than a number can hold; succ_sum = \"unique\" counts it once"
+    "the work behind task {task}, once for every path, is more than a number can hold; \
+     succ_sum = \"unique\" counts it once"
 )]
 pub struct Immeasurable {
     pub task: usize,

@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::bid::{self, BidPolicy, Bidder, Course, Instant, Winner};
-use super::{Auctioneer, Cluster, Figures};
-use crate::grid::{Curve, Edge, Graph, Job, JobId, Kind, Task, TaskId, Worth};
-use crate::kernel::{ActorId, BoxedActor, Entry, Latencies, Place, judge};
-use crate::protocol::{Message, Record};
-use crate::roles::{User, scheduler};
-use crate::time::{Span, Time};
+use super::Figures;
+use super::bid::{self, Bidder, Instant, Winner};
+use super::figures::ticks;
+use crate::grid::{Curve, Edge, Graph, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
+use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, Place, judge};
+use crate::protocol::{Ended, Message, Record, Submit, Verdict};
+use crate::time::{Span, Stamp, Time};
 use crate::topology::{self, *};
-use crate::workload::{self, Source, market, table};
+use crate::workload::{Source, market, table};
 
 const MINUTE: Span = Span::from_minutes(1);
 
@@ -154,7 +154,10 @@ fn random_draws_by_seed_instant_and_task() {
 fn literal_pvdsq_orders_as_pvd() {
     let literal = Market { pvdsq: Pvdsq::Literal, ..plain_market("pvdsq") };
     let bids = |market: &Market| -> Vec<f64> {
-        (100..320).flat_map(|now| (0..4).map(move |task| (task, now))).map(|(task, now)| bid_of(market, task, now, 35)).collect()
+        (100..320)
+            .flat_map(|now| (0..4).map(move |task| (task, now)))
+            .map(|(task, now)| bid_of(market, task, now, 35))
+            .collect()
     };
     let (plain, squared) = (bids(&plain_market("pvd")), bids(&literal));
     for (a, b) in (0..plain.len()).flat_map(|a| (0..a).map(move |b| (a, b))) {
@@ -313,4 +316,448 @@ fn every_policy_ends_as_in_the_reference() {
 fn who_submits_and_which_kind_comes_first_changes_nothing() {
     check_reference(&[(30, 1), (30, 0), (30, 0), (30, 0)], 2);
     check_reference(&[(30, 0), (30, 1), (30, 0), (30, 0)], 3);
+}
+
+/// The market as its specification tells it, all from scratch at every instant; in ticks, without actors.
+struct Plain<'a> {
+    topology: &'a Topology,
+    jobs: Vec<(Job, Graph, Figures)>,
+    free: Vec<u32>,
+    /// Where each task that has started runs, and until when.
+    runs: BTreeMap<(usize, usize), (usize, u64)>,
+    removed: BTreeSet<usize>,
+    story: Vec<(u64, Happening)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Happening {
+    Completed(u32),
+    Removed(u32),
+    Assigned(TaskId, u32),
+}
+
+impl Plain<'_> {
+    fn play(topology: &Topology) -> Vec<(u64, Happening)> {
+        let market = &topology.market;
+        let jobs = match &topology.workloads[0].source {
+            Source::Table(table) => Source::Table(table.clone()),
+            Source::Market(_) => panic!("small explicit jobs are enough here"),
+        };
+        let jobs = jobs.jobs(&Default::default(), market.tick, &mut Default::default()).unwrap();
+        let known = |job: Job| {
+            let graph = Graph::new(job.tasks.len(), &job.edges);
+            let figures = Figures::of(&job, &graph, market, true).unwrap();
+            (job, graph, figures)
+        };
+        let jobs: Vec<_> = jobs.into_iter().map(known).collect();
+        let mut instants: BTreeSet<u64> = jobs.iter().map(|(job, ..)| in_minutes(job.arrive)).collect();
+        let free = topology.sites.iter().map(|site| site.cores).collect();
+        let mut plain =
+            Plain { topology, jobs, free, runs: BTreeMap::new(), removed: BTreeSet::new(), story: Vec::new() };
+        let mut number = 0;
+        while let Some(now) = instants.pop_first() {
+            number += 1;
+            plain.instant(now, number, &mut instants);
+        }
+        plain.story
+    }
+
+    fn instant(&mut self, now: u64, number: u64, instants: &mut BTreeSet<u64>) {
+        for (&(job, task), &(cluster, end)) in &self.runs {
+            if end == now {
+                let (about, graph, _) = &self.jobs[job];
+                self.free[cluster] += about.tasks[task].cores;
+                let completed = (now, Happening::Completed(about.id.0));
+                let all_done = (0..about.tasks.len()).all(|task| self.done(job, task, now));
+                if all_done && self.story.last() != Some(&completed) {
+                    self.story.push(completed);
+                }
+                for &next in graph.successors(task).iter().filter(|_| !self.removed.contains(&job)) {
+                    if self.free_to_go(job, next as usize, now) {
+                        let kind = about.tasks[next as usize].kind;
+                        let ready = self.clusters(kind).map(|cluster| self.ready(job, next as usize, cluster));
+                        instants.extend(ready.filter(|&ready| ready > now));
+                    }
+                }
+            }
+        }
+        let due: Vec<_> = self.queue(now).into_iter().filter(|&(job, task)| self.is_due(job, task, now)).collect();
+        for (job, _) in due {
+            if self.removed.insert(job) {
+                self.story.push((now, Happening::Removed(job as u32)));
+            }
+        }
+        self.auction(now, number, instants);
+    }
+
+    fn auction(&mut self, now: u64, number: u64, instants: &mut BTreeSet<u64>) {
+        let market = &self.topology.market;
+        let policy = (bid::find(&market.policy).unwrap().build)(market, self.topology.seed);
+        let queue = self.queue(now);
+        let paths = queue.iter().map(|&(job, _)| self.jobs[job].2.critical_path);
+        let Some(longest_path) = paths.max() else { return };
+        let at = Instant { now: minutes(now), number, tick: market.tick, longest_path };
+        let bid = |&(job, task): &(usize, usize)| {
+            let (job, _, figures) = &self.jobs[job];
+            let bidder = Bidder {
+                job,
+                critical_path: figures.critical_path,
+                task,
+                rank: figures.ranks[task],
+                successor_work: figures.successor_work[task],
+            };
+            let bid = policy.bid(&bidder, &at);
+            if policy.winner() == Winner::Largest { -bid } else { bid }
+        };
+        let mut bidders: Vec<(f64, Time, (usize, usize))> =
+            queue.iter().map(|place| (bid(place), self.jobs[place.0].0.arrive, *place)).collect();
+        bidders.sort_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+
+        let mut closed = BTreeSet::new();
+        for (_, _, (job, task)) in bidders {
+            let wish = self.jobs[job].0.tasks[task];
+            if closed.contains(&wish.kind) {
+                continue;
+            }
+            let fits = |&cluster: &usize| self.free[cluster] >= wish.cores && self.ready(job, task, cluster) <= now;
+            let best =
+                self.clusters(wish.kind).filter(fits).max_by_key(|&cluster| (self.free[cluster], -(cluster as i64)));
+            let Some(cluster) = best else {
+                match market.blocking {
+                    Blocking::PerKind => closed.insert(wish.kind),
+                    Blocking::Global => return,
+                };
+                continue;
+            };
+            self.free[cluster] -= wish.cores;
+            let end = now + wish.runtime.micros() / MINUTE.micros();
+            self.runs.insert((job, task), (cluster, end));
+            instants.insert(end);
+            let id = TaskId { job: self.jobs[job].0.id, index: task as u32 };
+            self.story.push((now, Happening::Assigned(id, cluster as u32 + 1)));
+        }
+    }
+
+    fn queue(&self, now: u64) -> Vec<(usize, usize)> {
+        let all =
+            self.jobs.iter().enumerate().flat_map(|(job, about)| (0..about.0.tasks.len()).map(move |task| (job, task)));
+        let queued = |&(job, task): &(usize, usize)| {
+            let about = &self.jobs[job].0;
+            about.arrive <= minutes(now)
+                && !self.removed.contains(&job)
+                && !self.runs.contains_key(&(job, task))
+                && self.free_to_go(job, task, now)
+                && self.clusters(about.tasks[task].kind).any(|cluster| self.ready(job, task, cluster) <= now)
+        };
+        all.filter(queued).collect()
+    }
+
+    fn is_due(&self, job: usize, task: usize, now: u64) -> bool {
+        let (about, _, figures) = &self.jobs[job];
+        let Some(worth) = &about.worth else { return false };
+        let (age, final_) = (minutes(now) - about.arrive, worth.curve.final_());
+        let projected = (figures.ranks[task] + age).micros() as f64 / figures.critical_path.micros() as f64;
+        ticks(age, MINUTE) >= final_ * ticks(figures.critical_path, MINUTE)
+            || (self.topology.market.removal == Removal::Projected && projected >= final_)
+    }
+
+    fn done(&self, job: usize, task: usize, now: u64) -> bool {
+        self.runs.get(&(job, task)).is_some_and(|&(_, end)| end <= now)
+    }
+
+    fn free_to_go(&self, job: usize, task: usize, now: u64) -> bool {
+        self.jobs[job].1.predecessors(task).iter().all(|&before| self.done(job, before as usize, now))
+    }
+
+    fn clusters(&self, kind: Kind) -> impl Iterator<Item = usize> {
+        (0..self.topology.sites.len()).filter(move |&cluster| self.topology.sites[cluster].kind == kind)
+    }
+
+    fn ready(&self, job: usize, task: usize, cluster: usize) -> u64 {
+        let (about, graph, figures) = &self.jobs[job];
+        let arrival = |&before: &u32| {
+            let before = before as usize;
+            let (ran, end) = self.runs[&(job, before)];
+            let far = match self.topology.market.network {
+                Network::PerCluster => ran != cluster,
+                Network::KindChangeOnly => about.tasks[before].kind != about.tasks[task].kind,
+            };
+            end + if far { figures.delays[before].micros() / MINUTE.micros() } else { 0 }
+        };
+        graph.predecessors(task).iter().map(arrival).max().unwrap_or(0)
+    }
+}
+
+fn story(log: &[Entry<Record>]) -> Vec<(u64, Happening)> {
+    let tell = |entry: &Entry<Record>| {
+        let event = match &entry.record {
+            Record::Completed { job, .. } => Happening::Completed(job.0),
+            Record::Removed { job } => Happening::Removed(job.0),
+            Record::Assigned { task, site } => Happening::Assigned(*task, site.0),
+            _ => return None,
+        };
+        Some((in_minutes(entry.stamp.time), event))
+    };
+    log.iter().filter_map(tell).collect()
+}
+
+/// Follows every core through a run.
+fn assert_no_core_is_sold_twice(log: &[Entry<Record>]) {
+    let mut running: BTreeMap<TaskId, NodeSet> = BTreeMap::new();
+    let mut used: BTreeMap<(ActorId, u32), TaskId> = BTreeMap::new();
+    let each = |cores: &NodeSet| cores.runs().to_vec().into_iter().flat_map(|(first, last)| first..=last);
+    for entry in log {
+        match &entry.record {
+            Record::Started { task, cores } => {
+                for core in each(cores) {
+                    assert_eq!(used.insert((entry.actor, core), *task), None, "core {core} of {}", entry.actor);
+                }
+                running.insert(*task, cores.clone());
+            }
+            Record::Finished { task } => {
+                for core in each(&running.remove(task).expect("what ends has started")) {
+                    used.remove(&(entry.actor, core));
+                }
+            }
+            _ => {}
+        }
+    }
+    assert!(running.is_empty(), "everything ends");
+}
+
+prop_compose! {
+    fn worths()(
+        max in 0u32..50,
+        initial in 1.0f64..2.0,
+        width in 0.1f64..3.0,
+        mut values in prop::collection::vec(0.0f64..=1.0, 0..3),
+    ) -> Worth {
+        values.sort_by(|a, b| b.total_cmp(a));
+        let points: Vec<(f64, f64)> = values.into_iter().map(|value| (initial + width / 2.0, value)).collect();
+        Worth { max: f64::from(max), curve: Curve::new(initial, initial + width, &points).unwrap() }
+    }
+}
+
+prop_compose! {
+    fn entries()(
+        arrive in 0u64..25,
+        tasks in prop::collection::vec((1u64..9, 1u32..5, 0u16..2), 1..6),
+        picks in prop::collection::vec(any::<bool>(), 15),
+        worth in prop::option::weighted(0.9, worths()),
+    ) -> table::Entry {
+        let pairs = (0..tasks.len() as u32).flat_map(|to| (0..to).map(move |from| (from, to)));
+        let mut pairs: Vec<(u32, u32)> = pairs.zip(picks).filter(|(_, pick)| *pick).map(|(pair, _)| pair).collect();
+        pairs.sort_unstable();
+        table::Entry {
+            arrive: minutes(arrive),
+            tasks: tasks.into_iter().map(|(runtime, cores, kind)| task(runtime, cores, kind)).collect(),
+            edges: edges(&pairs),
+            worth,
+        }
+    }
+}
+
+fn one_of<T: Copy + std::fmt::Debug + 'static>(
+    all: &'static [(&'static str, T, &'static str)],
+) -> impl Strategy<Value = T> {
+    (0..all.len()).prop_map(move |index| all[index].1)
+}
+
+prop_compose! {
+    fn markets()(
+        policy in 0..bid::ALL.len(),
+        ccr_millionths in prop::sample::select(vec![0, 200_000, 1_500_000]),
+        network in one_of(Network::ALL),
+        blocking in one_of(Blocking::ALL),
+        removal in one_of(Removal::ALL),
+        succ_sum in one_of(SuccSum::ALL),
+        edf in one_of(EdfDeadline::ALL),
+        pvdsq in one_of(Pvdsq::ALL),
+        pvr in one_of(Pvr::ALL),
+    ) -> Market {
+        Market {
+            ccr_millionths, network, blocking, removal, succ_sum, edf, pvdsq, pvr,
+            ..plain_market(bid::ALL[policy].name)
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    /// Every policy under every option.
+    #[test]
+    fn the_actors_do_what_the_plain_market_does(
+        market in markets(),
+        mut jobs in prop::collection::vec(entries(), 1..14),
+        sites in prop::collection::vec((1u32..7, 0u16..2), 0..3),
+        users in 1usize..4,
+    ) {
+        jobs.sort_by_key(|job| job.arrive);
+        let sites = [&sites[..], &[(4, 0), (4, 1)]].concat();
+        let topology = grid(market, &sites, users, Source::Table(table::Table { jobs }));
+        let log = play(&topology);
+        assert_no_core_is_sold_twice(&log);
+        prop_assert_eq!(story(&log), Plain::play(&topology));
+    }
+
+    /// Whatever the latencies: the router never gives away cores that are not free at the site, everything that
+    /// starts does so as soon as the word arrives, and the fast engine writes the same log.
+    #[test]
+    fn latency_delays_but_breaks_nothing(
+        market in markets(),
+        jobs in prop::collection::vec(entries(), 1..10),
+        latencies in prop::collection::vec(prop::sample::select(vec![0u64, 5, 60_000, 90_000]), 6),
+    ) {
+        let jobs = Source::Table(table::Table { jobs });
+        let mut topology = grid(market, &[(4, 0), (6, 0), (5, 1)], 3, jobs);
+        let mut latencies = latencies.into_iter().map(Span::from_millis);
+        topology.sites.iter_mut().for_each(|site| site.latency = latencies.next().unwrap());
+        topology.users.iter_mut().for_each(|user| user.latency = latencies.next().unwrap());
+
+        let log = play(&topology);
+        assert_no_core_is_sold_twice(&log);
+        let plan = Plan::of(&topology);
+        let mut assigned = BTreeMap::new();
+        for entry in &log {
+            match &entry.record {
+                Record::Assigned { task, site } => {
+                    assigned.insert(*task, entry.stamp.after(plan.latencies[site.index()]));
+                }
+                Record::Started { task, .. } => prop_assert_eq!(assigned[task], entry.stamp),
+                _ => {}
+            }
+        }
+
+        let mut place = Place::new(build(&topology, &plan.all()).unwrap(), plan.latencies.clone());
+        prop_assert_eq!(place.run_before(Stamp::NEVER, usize::MAX), Ok(false));
+        prop_assert_eq!(place.take_log(), log);
+    }
+}
+
+/// A user who says what a user should not, and what it hears in return.
+struct Stranger {
+    says: Vec<(u64, Message)>,
+}
+
+impl Actor<Message, Record> for Stranger {
+    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+        for event in batch.drain(..) {
+            match event.cause {
+                Cause::Start => {
+                    for (at, message) in self.says.drain(..) {
+                        out.send_at(minutes(at), ActorId(0), message);
+                    }
+                }
+                Cause::Message(Message::Outcome(outcome)) => {
+                    let job = outcome.job;
+                    match outcome.verdict {
+                        Verdict::Refused => out.log(Record::Removed { job }),
+                        Verdict::Completed => out.log(Record::Completed { job, value: None }),
+                        Verdict::Removed => panic!("nothing is removed here"),
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn strangers_are_answered_and_change_nothing() {
+    let sound = Job { id: JobId(7), worth: None, ..job_a() };
+    let numbered = |id| Job { id: JobId(id), ..sound.clone() };
+    let submit = |at, job: Job| (at, Message::Submit(Submit { job: job.into() }));
+    let cyclic = Job { edges: edges(&[(1, 0)]), ..numbered(1) };
+    let endless = Job { tasks: vec![Task { runtime: Span::MAX, ..task(1, 1, 0) }], edges: vec![], ..numbered(2) };
+    let priceless = Worth { max: f64::NAN, curve: Curve::new(1.0, 2.0, &[]).unwrap() };
+    let says = vec![
+        submit(100, sound.clone()),
+        submit(101, sound.clone()),
+        submit(99, numbered(0)),
+        submit(100, cyclic),
+        submit(100, endless),
+        submit(100, Job { worth: Some(priceless), ..numbered(3) }),
+        submit(100, Job { tasks: vec![task(1, 1, 9)], edges: vec![], ..numbered(4) }),
+        submit(102, Job { tasks: vec![task(1, 1, 0)], edges: vec![], ..numbered(4) }),
+        submit(103, Job { first_task: u32::MAX, ..numbered(u32::MAX) }),
+        (104, Message::Ended(Ended { task: TaskId { job: JobId(7), index: 0 }, started: minutes(100) })),
+        (104, Message::Ended(Ended { task: TaskId { job: JobId(7), index: 99 }, started: minutes(100) })),
+        (104, Message::Ended(Ended { task: TaskId { job: JobId(99), index: 0 }, started: minutes(100) })),
+    ];
+
+    let topology = grid(plain_market("fifo"), &[(8, 0), (8, 1)], 1, Source::Table(table::Table { jobs: vec![] }));
+    let plan = Plan::of(&topology);
+    let mut actors = build(&topology, &plan.all()).unwrap();
+    actors[3].1 = Box::new(Stranger { says });
+    let log = judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &plan.latencies);
+
+    let heard = log.iter().filter(|entry| entry.actor == ActorId(3)).map(|entry| match entry.record {
+        Record::Removed { job } => (in_minutes(entry.stamp.time), job.0, "refused"),
+        Record::Completed { job, .. } => (in_minutes(entry.stamp.time), job.0, "completed"),
+        _ => panic!("a stranger notes only what it hears"),
+    });
+    assert_eq!(
+        heard.collect::<Vec<_>>(),
+        [
+            (99, 0, "refused"),
+            (100, 1, "refused"),
+            (100, 2, "refused"),
+            (100, 3, "refused"),
+            (100, 4, "refused"),
+            (101, 7, "refused"),
+            (102, 4, "refused"),
+            (135, 7, "completed"),
+            (138, u32::MAX, "completed"),
+        ]
+    );
+    let in_log = |entry: &Entry<Record>| matches!(entry.record, Record::Arrived { .. } | Record::Refused { .. });
+    assert_eq!(log.iter().filter(|entry| in_log(entry)).count(), 3, "jobs that are none leave no trace");
+}
+
+#[test]
+fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
+    let table = |tasks: Vec<Task>| {
+        Source::Table(table::Table {
+            jobs: vec![table::Entry { arrive: Time::ZERO, tasks, edges: vec![], worth: None }],
+        })
+    };
+    let complaint = |topology: &Topology, id| build(topology, &[ActorId(id)]).err().map(|error| error.to_string());
+
+    let wide = grid(plain_market("pvd"), &[(4, 0), (2, 1)], 1, table(vec![task(1, 4, 0), task(1, 3, 1)]));
+    let expected = "job 0: task 1 needs 3 cores of kind two at one site, and no site has as many; \
+                    unplaceable = \"refuse\" turns such jobs away instead";
+    assert_eq!(complaint(&wide, 0).as_deref(), Some(expected));
+    assert_eq!(complaint(&wide, 1), None);
+    assert_eq!(complaint(&wide, 3).as_deref(), Some(expected));
+    let lenient = Market { unplaceable: Unplaceable::Refuse, ..plain_market("pvd") };
+    let wide = Topology { market: lenient, ..wide };
+    assert_eq!(complaint(&wide, 3), None);
+    let refused = play(&wide);
+    assert!(matches!(refused[..], [Entry { record: Record::Refused { task: 1, .. }, .. }]));
+
+    let idle = grid(plain_market("fifo"), &[(4, 0)], 1, table(vec![task(0, 1, 0)]));
+    assert_eq!(complaint(&idle, 2).as_deref(), Some("workload 1: job 0: task 0 takes no time"));
+
+    let layers =
+        (0..1100u32).flat_map(|layer| [(0, 2), (0, 3), (1, 2), (1, 3)].map(|(a, b)| (2 * layer + a, 2 * layer + b)));
+    let mut pairs: Vec<(u32, u32)> = layers.collect();
+    pairs.sort_unstable();
+    let tasks = vec![task(1, 1, 0); 2202];
+    let exploding = table::Entry { arrive: Time::ZERO, tasks, edges: edges(&pairs), worth: None };
+    let exploding = |market| grid(market, &[(4, 0)], 1, Source::Table(table::Table { jobs: vec![exploding.clone()] }));
+    let told = complaint(&exploding(plain_market("pvd")), 0).unwrap();
+    assert!(told.contains("succ_sum = \"unique\""), "{told}");
+    assert_eq!(complaint(&exploding(plain_market("fifo")), 0), None);
+    assert_eq!(complaint(&exploding(Market { succ_sum: SuccSum::Unique, ..plain_market("pvd") }), 0), None);
+}
+
+#[test]
+fn a_plan_numbers_everybody() {
+    let topology = grid(plain_market("fifo"), &[(4, 0), (4, 1)], 1, small_workload(1.0));
+    let plan = Plan::of(&topology);
+    assert_eq!(plan.names, ["auctioneer", "site0", "site1", "user0"]);
+    assert_eq!((plan.at_hub(), plan.all().len()), (vec![ActorId(0)], 4));
+    let parties = plan.parties();
+    assert_eq!(parties.iter().map(|party| plan.find(party).unwrap().0).collect::<Vec<_>>(), [1, 2, 3]);
 }
