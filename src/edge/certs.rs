@@ -10,25 +10,30 @@ use crate::topology::{Plan, Topology};
 /// Writes one identity a role below `out`, and one for each group of names that one process will play.
 ///
 /// The authority's key is forgotten afterwards, so that nobody can make another york, unless `keep_authority` asks for
-/// it; where it was kept, a second call signs what is still missing.
+/// it; where it was kept, a second call signs what is still missing. `renew` begins anew, whatever is there.
 pub fn make(
     topology: &Topology,
     out: &Path,
     days: u16,
     groups: &[String],
     keep_authority: bool,
+    renew: bool,
 ) -> Result<(), Failure> {
     let plan = Plan::of(topology);
     let groups = groups.iter().map(|group| parse_group(&plan, group)).collect::<Result<Vec<_>, _>>()?;
     let singles = std::iter::once(Party::Router).chain(plan.parties()).map(|party| vec![party]);
     let system = |error: IdentityError| Failure::System(error.to_string());
 
+    if renew {
+        // It would sign what nobody trusts any more.
+        let _ = std::fs::remove_file(out.join("ca.key"));
+    }
     let kept = out.join("ca.key").exists();
     let authority = match kept {
         true => Authority::load(out, &topology.name).map_err(|error| Failure::Input(error.to_string()))?,
         false => Authority::new(&topology.name).map_err(system)?,
     };
-    if !kept && out.join("router").exists() {
+    if !kept && !renew && out.join("router").exists() {
         return Err(Failure::Input(format!(
             "{} already holds the identities of a run, and the key that signed them was not kept; \
              remove it, or choose another folder",
@@ -37,7 +42,7 @@ pub fn make(
     }
     for parties in singles.chain(groups) {
         let folder = out.join(folder_name(&parties));
-        if !folder.exists() {
+        if renew || !folder.exists() {
             authority.issue(&parties, days).and_then(|identity| identity.save(&folder)).map_err(system)?;
         }
     }

@@ -1,7 +1,7 @@
 //! The command lines. Each command parses its flags, calls the library once and turns the outcome into an exit code.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -69,6 +69,9 @@ enum Command {
         /// Keep the authority's key (ca.key), to sign more identities later; who can read it can be anybody
         #[arg(long)]
         keep_authority: bool,
+        /// Replace the identities that are there, and their authority
+        #[arg(long)]
+        renew: bool,
     },
     /// Measure this machine: the engine, a turn over QUIC, and a small grid in both layouts
     Bench {
@@ -153,6 +156,9 @@ struct RouterArgs {
     join_within: f64,
     #[command(flatten)]
     overrides: OverrideArgs,
+    /// If this is root: give the results to the owner of this file; for containers
+    #[arg(long, value_name = "FILE", hide = true)]
+    owner_of: Option<PathBuf>,
     /// What the manifest calls this layout
     #[arg(long, default_value = "machines", hide = true)]
     layout: String,
@@ -226,10 +232,14 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Show { topology: Some(topology), overrides } => {
             print(&describe(&load_topology(&topology, &overrides.parse()?)?.topology))
         }
-        Command::Compose { topology, out } => compose::write(&topology.topology, &topology.overrides.parse()?, out.as_deref()),
-        Command::Certs { topology, out, days, group, keep_authority } => {
+        Command::Compose { topology, out } => {
             let loaded = load_topology(&topology.topology, &topology.overrides.parse()?)?;
-            certs::make(&loaded.topology, &out, days, &group, keep_authority)
+            let flags = topology.overrides.flags();
+            compose::write(&loaded.topology, Path::new(&topology.topology), &flags, out.as_deref())
+        }
+        Command::Certs { topology, out, days, group, keep_authority, renew } => {
+            let loaded = load_topology(&topology.topology, &topology.overrides.parse()?)?;
+            certs::make(&loaded.topology, &out, days, &group, keep_authority, renew)
         }
         Command::Bench { tasks } => bench::bench(&Effort::quick(tasks)),
         Command::BenchEcho { arguments } => bench::echo(&arguments),
@@ -273,6 +283,7 @@ fn be_router(args: RouterArgs) -> Result<(), Failure> {
         identity: args.identity,
         bind: args.bind,
         out: args.out,
+        owner_of: args.owner_of,
         layout: args.layout,
         stall_after: Duration::from_secs_f64(args.stall_after),
         join_within: Duration::from_secs_f64(args.join_within),
@@ -296,6 +307,13 @@ fn be_member(args: MemberArgs, role: fn(String) -> Party) -> Result<(), Failure>
 }
 
 impl OverrideArgs {
+    /// As they were given, for another process.
+    fn flags(&self) -> Vec<String> {
+        let set = self.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]);
+        let seed = self.seed.iter().flat_map(|seed| ["--seed".to_owned(), seed.to_string()]);
+        set.chain(seed).collect()
+    }
+
     fn parse(&self) -> Result<Vec<Override>, Failure> {
         let seed = self.seed.iter().map(|seed| format!("seed={seed}"));
         let parse = |text: String| Override::parse(&text).map_err(|error| Failure::Input(error.to_string()));

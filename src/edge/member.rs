@@ -68,7 +68,14 @@ async fn join_and_play(membership: &Membership) -> Result<(), Failure> {
 }
 
 fn find(plan: &Plan, party: &Party) -> Result<ActorId, Failure> {
-    plan.find(party).ok_or_else(|| Failure::Input(format!("the topology has no {party}{}", plan.near_name(party))))
+    plan.find(party).ok_or_else(|| {
+        let (Party::Site(name) | Party::User(name)) = party else {
+            return Failure::Internal("a router is no member".to_owned());
+        };
+        let near = topology::nearest(name, plan.names.iter().map(String::as_str));
+        let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+        Failure::Input(format!("the topology has no {party}{hint}"))
+    })
 }
 
 fn not_joined(error: JoinError) -> Failure {

@@ -14,7 +14,7 @@ use crate::kernel::{Digest, Entry, merge};
 use crate::protocol::{Record, codec};
 use crate::report::{self, EventWriter, Manifest, Names, RunFacts, Status, SummaryFile, Tally, summary_table};
 use crate::time::Time;
-use crate::topology::Loaded;
+use crate::topology::{self, Loaded};
 
 /// The results of one run, being made.
 pub struct Results<'a> {
@@ -40,9 +40,14 @@ impl Results<'_> {
         Ok(Results { loaded, names: Names::of(&loaded.topology), folder: ResultFolder::create(&out)?, started: utc_now() })
     }
 
+    /// Gives the results to whoever owns `path`, where that is not us.
+    pub fn give_to_owner_of(&mut self, path: &Path) -> Result<(), Failure> {
+        Ok(self.folder.give_to_owner_of(path)?)
+    }
+
     /// A line that shows how far the run is.
     pub fn progress(&self) -> RunProgress {
-        RunProgress { line: Progress::new(self.loaded.topology.jobs()), ended: 0 }
+        RunProgress { line: Progress::new(Some(self.loaded.topology.jobs() as u64)), ended: 0 }
     }
 
     /// Writes everything, prints the summary, and passes on how the run ended.
@@ -68,7 +73,7 @@ impl Results<'_> {
             seed: self.loaded.topology.seed,
             topology_hash: self.loaded.topology.hash().to_string(),
             topology: self.loaded.topology.to_toml(),
-            inputs: self.loaded.inputs.clone(),
+            inputs: self.loaded.inputs.iter().map(input).collect(),
             names: self.names,
             started: self.started,
             wall_seconds: setting.began.elapsed().as_secs_f64(),
@@ -169,6 +174,10 @@ fn facts(conducted: &Conducted, setting: &Setting) -> RunFacts {
         waits: by_leaf(leaves, |leaf| leaf.waits),
         blocked_seconds: by_leaf(leaves, |leaf| leaf.blocked.as_secs_f64()),
     }
+}
+
+fn input(input: &topology::Input) -> report::Input {
+    report::Input { path: input.path.clone(), hash: input.hash.clone() }
 }
 
 fn by_leaf<T>(leaves: &[LeafFacts], what: impl Fn(&LeafFacts) -> T) -> BTreeMap<String, T> {

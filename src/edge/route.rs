@@ -26,6 +26,8 @@ pub struct Routing {
     pub identity: PathBuf,
     pub bind: SocketAddr,
     pub out: Option<PathBuf>,
+    /// Whose owner gets the results, if this process is root.
+    pub owner_of: Option<PathBuf>,
     /// What the manifest says about where the processes ran.
     pub layout: String,
     pub stall_after: Duration,
@@ -41,7 +43,10 @@ pub async fn route(routing: Routing) -> Result<(), Failure> {
     let plan = Plan::of(&loaded.topology);
     let actors = topology::build(&loaded.topology, &plan.at_hub()).map_err(|error| Failure::Input(error.to_string()))?;
     let identity = Identity::load(&routing.identity).map_err(|error| Failure::Input(error.to_string()))?;
-    let results = Results::create(routing.out.as_deref(), &loaded)?;
+    let mut results = Results::create(routing.out.as_deref(), &loaded)?;
+    if let Some(path) = &routing.owner_of {
+        results.give_to_owner_of(path)?;
+    }
 
     let interruptions = listen_for_the_end(routing.held)?;
     let mut listener = Listener::bind(routing.bind, &identity, &Options::default())

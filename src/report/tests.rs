@@ -20,7 +20,7 @@ pub(super) const BATH: ActorId = ActorId(2);
 pub(super) const ANN: ActorId = ActorId(3);
 pub(super) const BOB: ActorId = ActorId(4);
 
-pub(super) fn topology() -> Topology {
+pub(crate) fn topology() -> Topology {
     let site = |name: &str, cores, kind| Site {
         name: name.to_owned(),
         cores,
@@ -156,7 +156,7 @@ pub(crate) fn manifest() -> Manifest {
 }
 
 /// Compares with a file kept beside the code; `HANSA_GOLDEN=write` writes it anew.
-pub(super) fn golden(name: &str, found: &[u8]) {
+pub(crate) fn golden(name: &str, found: &[u8]) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/report/golden").join(name);
     if std::env::var("HANSA_GOLDEN").is_ok_and(|word| word == "write") {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

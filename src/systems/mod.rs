@@ -1,1 +1,3 @@
-//! (being written)
+//! What the papers describe, one folder a paper.
+
+pub mod market;

@@ -1,5 +1,6 @@
 //! Topologies: a file as written becomes a meaning that is checked once, and the meaning becomes actors and places.
 
+mod build;
 mod check;
 mod complaint;
 mod fields;
@@ -15,11 +16,14 @@ use serde::Serialize;
 
 pub use complaint::Complaints;
 pub use file::{Input, Read};
+pub use suggest::nearest;
 pub use overrides::{NoOverride, Override};
 
 use crate::grid::Kind;
 use crate::time::Span;
 use crate::workload::Source;
+
+pub use build::{BuildError, Plan, Role, build};
 
 /// A checked topology, with every default filled in. What is here is not doubted again.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,0 +1,193 @@
+//! A site: owns its cores by identity, runs tasks on them, says when they end.
+
+use super::scheduler::{Booking, Bookings, Scheduler};
+use crate::grid::NodeSet;
+use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
+use crate::protocol::{Ended, Message, Record, Run};
+use crate::time::{Stamp, Time};
+
+pub struct Site {
+    router: ActorId,
+    free: NodeSet,
+    booked: Bookings,
+    scheduler: Box<dyn Scheduler>,
+}
+
+type Out = Outbox<Message, Record>;
+
+impl Site {
+    pub fn new(cores: u32, scheduler: Box<dyn Scheduler>, router: ActorId) -> Site {
+        Site { router, free: NodeSet::all(cores), booked: Bookings::new(cores), scheduler }
+    }
+
+    /// Promises the router the end at once, as nothing can change it any more; the timers only keep the books.
+    fn take_on(&mut self, now: Time, run: Run, out: &mut Out) {
+        // The router knows how large a site is, so a task that can never run is nothing to answer to.
+        let Some(start) = self.scheduler.start(now, run.cores, &self.booked) else { return };
+        let end = start + run.runtime;
+        out.send_at(end, self.router, Message::Ended(Ended { task: run.task, started: start }));
+        let place = self.booked.add(Booking { task: run.task, width: run.cores, start, end, cores: None });
+        if start == now { self.start(place, out) } else { out.wake_quietly_at(start, place as u64) }
+    }
+
+    fn start(&mut self, place: usize, out: &mut Out) {
+        let booking = self.booked.get(place);
+        let (task, end) = (booking.task, booking.end);
+        let cores = self.free.take_lowest(booking.width).expect("a task starts once enough cores are free");
+        out.log(Record::Started { task, cores: cores.clone() });
+        out.wake_quietly_at(end, place as u64);
+        self.booked.start(place, cores);
+    }
+
+    fn end(&mut self, place: usize, out: &mut Out) {
+        let booking = self.booked.end(place);
+        let cores = booking.cores.expect("what ends has run");
+        self.free.insert(&cores);
+        out.log(Record::Finished { task: booking.task });
+    }
+}
+
+impl Actor<Message, Record> for Site {
+    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+        // What ends makes room for what starts, and what waits goes before what comes.
+        let mut starting = Vec::new();
+        for event in batch.iter() {
+            if let Cause::Timer(place) = event.cause {
+                let place = place as usize;
+                match self.booked.get(place).cores {
+                    Some(_) => self.end(place, out),
+                    None => starting.push(place),
+                }
+            }
+        }
+        for place in starting {
+            self.start(place, out);
+        }
+        for event in batch.drain(..) {
+            if let Cause::Message(Message::Run(run)) = event.cause {
+                self.take_on(now.time, run, out);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::grid::{JobId, TaskId};
+    use crate::kernel::{Entry, judge};
+    use crate::roles::scheduler;
+    use crate::time::Span;
+
+    const ROUTER: ActorId = ActorId(0);
+    const SITE: ActorId = ActorId(1);
+
+    /// Gives out runs at their times and notes what it hears of them as if it had removed those jobs.
+    struct Router {
+        runs: Vec<(u64, Run)>,
+    }
+
+    impl Actor<Message, Record> for Router {
+        fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+            for event in batch.drain(..) {
+                match event.cause {
+                    Cause::Start => {
+                        for &(at, run) in &self.runs {
+                            out.send_at(Time::from_micros(at), SITE, Message::Run(run));
+                        }
+                    }
+                    Cause::Message(Message::Ended(ended)) => out.log(Record::Removed { job: ended.task.job }),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn play(cores: u32, runs: &[(u64, u32, u64)]) -> Vec<Entry<Record>> {
+        let run = |(number, &(at, cores, runtime)): (usize, &(u64, u32, u64))| {
+            let task = TaskId { job: JobId(number as u32), index: 0 };
+            (at, Run { task, cores, runtime: Span::from_micros(runtime) })
+        };
+        let runs = runs.iter().enumerate().map(run).collect();
+        let scheduler = (scheduler::find("auction").unwrap().build)();
+        judge::run(
+            vec![Box::new(Router { runs }), Box::new(Site::new(cores, scheduler, ROUTER))],
+            &[Span::ZERO, Span::ZERO],
+        )
+    }
+
+    fn story(log: &[Entry<Record>]) -> Vec<String> {
+        let tell = |entry: &Entry<Record>| {
+            let at = entry.stamp.time.micros();
+            match &entry.record {
+                Record::Started { task, cores } => format!("{at}: {} on {cores}", task.job),
+                Record::Finished { task } => format!("{at}: {} ends", task.job),
+                Record::Removed { job } => format!("{at}: router hears of {job}"),
+                other => panic!("{other:?}"),
+            }
+        };
+        log.iter().map(tell).collect()
+    }
+
+    #[test]
+    fn tasks_get_the_lowest_cores_and_what_does_not_fit_waits_its_turn() {
+        let log = play(4, &[(0, 1, 10), (0, 2, 5), (5, 2, 5), (6, 2, 1), (6, 1, 1), (7, 9, 1)]);
+        assert_eq!(
+            story(&log),
+            [
+                "0: 0 on 0",
+                "0: 1 on 1-2",
+                "5: 1 ends",
+                "5: router hears of 1",
+                "5: 2 on 1-2",
+                "10: 0 ends",
+                "10: 2 ends",
+                "10: 3 on 0-1",
+                "10: 4 on 2",
+                "10: router hears of 0",
+                "10: router hears of 2",
+                "11: 3 ends",
+                "11: 4 ends",
+                "11: router hears of 3",
+                "11: router hears of 4",
+            ]
+        );
+    }
+
+    proptest! {
+        /// Whatever a router throws at it: no core runs two tasks, order of arrival is kept, and ends are told in time.
+        #[test]
+        fn no_core_is_sold_twice(runs in prop::collection::vec((0u64..40, 0u32..7, 1u64..12), 1..40)) {
+            let mut runs = runs;
+            runs.sort_by_key(|run| run.0);
+            let mut used = std::collections::BTreeMap::new();
+            let mut running = std::collections::BTreeMap::new();
+            let mut last_started = None;
+            for entry in play(5, &runs) {
+                match entry.record {
+                    Record::Started { task, cores } => {
+                        prop_assert!(last_started < Some(task));
+                        last_started = Some(task);
+                        prop_assert_eq!(cores.len(), runs[task.job.0 as usize].1);
+                        for core in cores.runs().iter().flat_map(|&(first, last)| first..=last) {
+                            prop_assert!(core < 5);
+                            prop_assert_eq!(used.insert(core, task), None);
+                        }
+                        running.insert(task, (entry.stamp.time, cores));
+                    }
+                    Record::Finished { task } => {
+                        let (start, cores) = running.remove(&task).unwrap();
+                        prop_assert_eq!((entry.stamp.time - start).micros(), runs[task.job.0 as usize].2);
+                        for core in cores.runs().iter().flat_map(|&(first, last)| first..=last) {
+                            used.remove(&core);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            prop_assert!(running.is_empty());
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A user: hands in jobs when their time comes.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::grid::Job;
+use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
+use crate::protocol::{Message, Record, Submit};
+use crate::time::{Stamp, Time};
+
+/// Jobs that are sent ahead together. Enough that the router seldom waits for the next ones, few enough that the
+/// jobs of a long run are not all under way at once.
+const CHUNK: usize = 64;
+
+pub struct User {
+    router: ActorId,
+    jobs: VecDeque<Arc<Job>>,
+}
+
+impl User {
+    pub fn new(mut jobs: Vec<Arc<Job>>, router: ActorId) -> User {
+        jobs.sort_by_key(|job| job.arrive);
+        User { router, jobs: jobs.into() }
+    }
+
+    /// Sends a chunk ahead, and comes back for the next one when half its time is over.
+    fn send_ahead(&mut self, now: Time, out: &mut Outbox<Message, Record>) {
+        let Some(first) = self.jobs.front().map(|job| job.arrive) else { return };
+        let mut last = first;
+        let mut sent = 0;
+        // Jobs of one time stay together: the next chunk must come before its time, not within it.
+        while let Some(job) = self.jobs.pop_front_if(|job| sent < CHUNK || job.arrive == last) {
+            last = job.arrive;
+            sent += 1;
+            out.send_at(job.arrive, self.router, Message::Submit(Submit { job }));
+        }
+        if !self.jobs.is_empty() {
+            let half = Time::from_micros(first.micros().midpoint(last.micros()));
+            out.wake_at(half.max(now), 0);
+        }
+    }
+}
+
+impl Actor<Message, Record> for User {
+    /// What became of a job is for the log to tell; it changes nothing here.
+    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+        if batch.drain(..).any(|event| matches!(event.cause, Cause::Start | Cause::Timer(_))) {
+            self.send_ahead(now.time, out);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::{JobId, Kind, Task};
+    use crate::kernel::judge;
+    use crate::time::Span;
+
+    /// Notes the jobs that it is handed, and refuses them all.
+    struct Router;
+
+    impl Actor<Message, Record> for Router {
+        fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+            for event in batch.drain(..) {
+                if let Cause::Message(Message::Submit(Submit { job })) = event.cause {
+                    out.log(Record::Refused { job, user: event.from, task: 0 });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_job_comes_at_its_time_and_in_the_first_step_of_it() {
+        let task = Task { runtime: Span::from_secs(1), cores: 1, kind: Kind(0) };
+        let arrivals = (0..100).map(|_| 0).chain((0..300).map(|number| number / 7)).chain([9, 9, 9, 1000]);
+        let jobs: Vec<Arc<Job>> = arrivals
+            .enumerate()
+            .map(|(number, arrive)| {
+                let (id, arrive) = (JobId(number as u32), Time::from_micros(arrive));
+                Arc::new(Job { id, arrive, first_task: 0, tasks: vec![task], edges: Vec::new(), worth: None })
+            })
+            .collect();
+        for latency in [Span::ZERO, Span::from_micros(3)] {
+            let user = Box::new(User::new(jobs.clone(), ActorId(0)));
+            let log = judge::run(vec![Box::new(Router), user], &[Span::ZERO, latency]);
+            assert_eq!(log.len(), jobs.len());
+            for entry in log {
+                let Record::Refused { job, .. } = entry.record else { panic!("only jobs are noted") };
+                assert_eq!(entry.stamp, Stamp::at(job.arrive).after(latency));
+            }
+        }
+    }
+}

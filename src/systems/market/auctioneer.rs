@@ -1,0 +1,407 @@
+//! The router's part in the market: takes in jobs, holds the one queue of the grid, gives tasks to sites.
+//!
+//! # When the auction is held
+//!
+//! Everything that is known of one time is applied before that time's auction. What is sent at `t` over a link without
+//! latency arrives in step 1 of `t`; timers, and what comes over other links, in step 0. So nothing is done in step 0
+//! but to gather, and to come back in step 1 at the latest, where the rest has arrived as well. Only a peer that
+//! answers within an instant can bring something later; then there is another auction in the step in which it arrives.
+//!
+//! The events of an instant take effect in an order of their own, whatever order they arrived in: tasks end, by number;
+//! data becomes ready; jobs arrive, by number; jobs are removed; then the auction.
+//!
+//! # What the auctioneer knows
+//!
+//! A task has ended when the router hears of it. From then on its cores can be given away, its output is where it ran,
+//! and the way of the output to other clusters begins. With latency on the links this is later than the end at the
+//! site, and never earlier, so a site always has the cores free that are given away.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::bid::{BidPolicy, Course, Instant};
+use super::clusters::{Cluster, Clusters};
+use super::figures::Figures;
+use super::live::{Live, Phase};
+use super::queue::{Lane, Place, Rank};
+use crate::grid::{Graph, Job, JobId, Kind, TaskId};
+use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
+use crate::protocol::{Message, Outcome, Record, Run, Verdict};
+use crate::time::{Span, Stamp, Time};
+use crate::topology::{Blocking, Market, Removal};
+
+pub struct Auctioneer {
+    market: Market,
+    policy: Box<dyn BidPolicy>,
+    clusters: Clusters,
+    /// Every job that was ever taken in, by the order in which it was; `None` once it is over.
+    jobs: Vec<Option<Box<Live>>>,
+    slots: BTreeMap<JobId, u32>,
+    /// The queue, by kind.
+    lanes: Vec<Lane>,
+    /// Tasks whose data is on its way, by when it is on the first cluster.
+    awaiting: BinaryHeap<Reverse<(Time, Place)>>,
+    /// When to look whether a job is to be removed: each job once, or each queued task where what it is projected to
+    /// counts. A job whose time comes while nothing of it is queued is removed once something is.
+    removals: BinaryHeap<Reverse<(Time, Place)>>,
+    /// Jobs to be removed at this instant.
+    doomed: Vec<u32>,
+    /// How many jobs with a queued task have a critical path of this length; kept for bids that change.
+    paths: BTreeMap<Span, u32>,
+    gathered: Gathered,
+    /// The last instant, and how many there were.
+    instant: (Option<Time>, u64),
+}
+
+/// What has come in at one time.
+#[derive(Default)]
+struct Gathered {
+    ended: Vec<(TaskId, ActorId)>,
+    submitted: Vec<(Arc<Job>, ActorId)>,
+}
+
+type Out = Outbox<Message, Record>;
+
+impl Auctioneer {
+    pub fn new(market: Market, policy: Box<dyn BidPolicy>, clusters: Vec<Cluster>) -> Auctioneer {
+        let clusters = Clusters::new(clusters);
+        Auctioneer {
+            market,
+            policy,
+            jobs: Vec::new(),
+            slots: BTreeMap::new(),
+            lanes: (0..clusters.kinds()).map(|_| Lane::default()).collect(),
+            clusters,
+            awaiting: BinaryHeap::new(),
+            removals: BinaryHeap::new(),
+            doomed: Vec::new(),
+            paths: BTreeMap::new(),
+            gathered: Gathered::default(),
+            instant: (None, 0),
+        }
+    }
+
+    fn hold(&mut self, now: Time, out: &mut Out) {
+        if self.instant.0 != Some(now) {
+            self.instant = (Some(now), self.instant.1 + 1);
+        }
+        let mut ended = std::mem::take(&mut self.gathered.ended);
+        ended.sort_unstable();
+        for (task, site) in ended.drain(..) {
+            self.end(task, site, now, out);
+        }
+        self.gathered.ended = ended;
+        self.queue_what_is_ready(now);
+        let mut submitted = std::mem::take(&mut self.gathered.submitted);
+        submitted.sort_by_key(|(job, user)| (job.id, *user));
+        for (job, user) in submitted.drain(..) {
+            self.take_in(job, user, now, out);
+        }
+        self.gathered.submitted = submitted;
+        self.remove_what_is_due(now, out);
+        self.auction(now, out);
+    }
+}
+
+/// The order of an instant.
+impl Auctioneer {
+    /// A peer may tell of tasks that do not run there; that changes nothing.
+    fn end(&mut self, id: TaskId, site: ActorId, now: Time, out: &mut Out) {
+        let Some(&slot) = self.slots.get(&id.job) else { return };
+        let Some(live) = self.jobs[slot as usize].as_mut() else { return };
+        let task = id.index as usize;
+        let Some(&Phase::Running { cluster }) = live.tasks.get(task).map(|state| &state.phase) else { return };
+        if self.clusters.site(cluster) != site {
+            return;
+        }
+
+        self.clusters.give_back(cluster, live.job.tasks[task].cores);
+        live.tasks[task].phase = Phase::Done { cluster, at: now };
+        live.running -= 1;
+        live.unfinished -= 1;
+        if live.unfinished == 0 {
+            out.log(Record::Completed { job: id.job, value: live.value(now) });
+            out.send(live.user, Message::Outcome(Outcome { job: id.job, verdict: Verdict::Completed }));
+        }
+        if live.is_over() {
+            self.jobs[slot as usize] = None;
+        } else if !live.removed {
+            self.release_successors(Place { job: slot, task: id.index }, now, out);
+        }
+    }
+
+    fn release_successors(&mut self, ended: Place, now: Time, out: &mut Out) {
+        let count = self.live(ended).graph.successors(ended.task as usize).len();
+        for which in 0..count {
+            let live = self.live_mut(ended);
+            let next = live.graph.successors(ended.task as usize)[which];
+            let state = &mut live.tasks[next as usize];
+            let Phase::Held(before) = state.phase else { panic!("a task is held until all before it have ended") };
+            state.phase = if before == 1 { Phase::Awaiting } else { Phase::Held(before - 1) };
+            if before == 1 {
+                self.release(Place { job: ended.job, task: next }, now, out);
+            }
+        }
+    }
+
+    /// Settles when the data of a task is where. Each of these times is an instant, even if the task has started by
+    /// then: other bids change with time, and here they are looked at.
+    fn release(&mut self, place: Place, now: Time, out: &mut Out) {
+        let task = place.task as usize;
+        let live = self.jobs[place.job as usize].as_mut().expect("what is released belongs to a live job");
+        let mut instants: SmallVec<[Time; 4]> = SmallVec::new();
+        let (mut first, mut last) = (Time::NEVER, now);
+        for &cluster in self.clusters.of_kind(live.job.tasks[task].kind) {
+            let ready = live.ready(task, cluster, self.market.network);
+            (first, last) = (first.min(ready), last.max(ready));
+            if ready > now && !instants.contains(&ready) {
+                instants.push(ready);
+                out.wake_at(ready, 0);
+            }
+        }
+        live.tasks[task].everywhere = last;
+        if first <= now { self.enqueue(place, now) } else { self.awaiting.push(Reverse((first, place))) }
+    }
+
+    fn queue_what_is_ready(&mut self, now: Time) {
+        while let Some(&Reverse((ready, place))) = self.awaiting.peek()
+            && ready <= now
+        {
+            self.awaiting.pop();
+            if self.jobs[place.job as usize].as_ref().is_some_and(|live| !live.removed) {
+                self.enqueue(place, now);
+            }
+        }
+    }
+
+    fn take_in(&mut self, job: Arc<Job>, user: ActorId, now: Time, out: &mut Out) {
+        let Some((graph, figures)) = self.understand(&job, now) else {
+            // The log is about jobs that are ones: what is wrong in itself must not get into its sums.
+            return out.send(user, Message::Outcome(Outcome { job: job.id, verdict: Verdict::Refused }));
+        };
+        if let Some(task) = job.tasks.iter().position(|task| !self.clusters.could_run(task.kind, task.cores)) {
+            out.send(user, Message::Outcome(Outcome { job: job.id, verdict: Verdict::Refused }));
+            // Its number is taken all the same.
+            self.slots.insert(job.id, self.jobs.len() as u32);
+            self.jobs.push(None);
+            return out.log(Record::Refused { job, user, task: task as u32 });
+        }
+
+        out.log(Record::Arrived { job: job.clone(), user });
+        let slot = self.jobs.len() as u32;
+        self.slots.insert(job.id, slot);
+        let live = Live::new(job, user, graph, figures, self.market.tick);
+        if self.market.removal == Removal::Deadline {
+            self.removals.push(Reverse((live.deadline, Place { job: slot, task: 0 })));
+        }
+        let entries: SmallVec<[u32; 8]> =
+            (0..live.tasks.len() as u32).filter(|&task| live.tasks[task as usize].phase == Phase::Held(0)).collect();
+        self.jobs.push(Some(Box::new(live)));
+        for task in entries {
+            self.enqueue(Place { job: slot, task }, now);
+        }
+    }
+
+    /// What the market must know of a job, if it is one that can be reckoned with and that nobody handed in before.
+    fn understand(&self, job: &Job, now: Time) -> Option<(Graph, Figures)> {
+        if job.check().is_err() || job.arrive > now || self.slots.contains_key(&job.id) {
+            return None;
+        }
+        let graph = Graph::new(job.tasks.len(), &job.edges);
+        let figures = Figures::of(job, &graph, &self.market, self.policy.weighs_successors()).ok()?;
+        Some((graph, figures))
+    }
+
+    fn remove_what_is_due(&mut self, now: Time, out: &mut Out) {
+        while let Some(&Reverse((due, place))) = self.removals.peek()
+            && due <= now
+        {
+            self.removals.pop();
+            let due = self.jobs[place.job as usize].as_ref().is_some_and(|live| match self.market.removal {
+                Removal::Deadline => live.queued > 0,
+                Removal::Projected => live.is_queued(place.task as usize),
+            });
+            if due {
+                self.doomed.push(place.job);
+            }
+        }
+        let mut doomed = std::mem::take(&mut self.doomed);
+        doomed.sort_unstable_by_key(|&slot| self.jobs[slot as usize].as_ref().map(|live| live.job.id));
+        doomed.dedup();
+        for slot in doomed.drain(..) {
+            self.remove(slot, out);
+        }
+        self.doomed = doomed;
+    }
+
+    fn remove(&mut self, slot: u32, out: &mut Out) {
+        let live = self.jobs[slot as usize].as_mut().expect("a job with a queued task is not over");
+        let (job, user) = (live.job.id, live.user);
+        live.removed = true;
+        out.log(Record::Removed { job });
+        out.send(user, Message::Outcome(Outcome { job, verdict: Verdict::Removed }));
+        for task in 0..live.tasks.len() as u32 {
+            let place = Place { job: slot, task };
+            if self.live(place).is_queued(task as usize) {
+                self.dequeue(place, Phase::Awaiting);
+            }
+        }
+        if self.jobs[slot as usize].as_ref().is_some_and(|live| live.is_over()) {
+            self.jobs[slot as usize] = None;
+        }
+    }
+
+    /// Gives tasks to sites, the best bidder first, until whoever is best does not fit; nobody is overtaken.
+    fn auction(&mut self, now: Time, out: &mut Out) {
+        let mut open: SmallVec<[bool; 8]> = (0..self.lanes.len()).map(|lane| self.may_place(lane)).collect();
+        self.rank_changing_bids(&open, now);
+        while let Some((lane, best)) = self.best(&open) {
+            match (self.cluster_for(best, now), self.market.blocking) {
+                (Some(cluster), _) => {
+                    self.lanes[lane].pop_best();
+                    self.assign(best, cluster, out);
+                }
+                (None, Blocking::PerKind) => open[lane] = false,
+                (None, Blocking::Global) => break,
+            }
+        }
+    }
+
+    /// Whether to look at a kind at all: without a free core it places nobody, but may still stop the others.
+    fn may_place(&self, lane: usize) -> bool {
+        self.market.blocking == Blocking::Global || self.clusters.has_free(Kind(lane as u16))
+    }
+
+    fn rank_changing_bids(&mut self, open: &[bool], now: Time) {
+        let Some((&longest_path, _)) = self.paths.last_key_value() else { return };
+        let at = Instant { now, number: self.instant.1, tick: self.market.tick, longest_path };
+        let (jobs, policy) = (&self.jobs, &self.policy);
+        for (lane, _) in self.lanes.iter_mut().zip(open).filter(|(_, open)| **open) {
+            lane.rank_members(|place| {
+                let live = jobs[place.job as usize].as_ref().expect("a queued task belongs to a live job");
+                rank(live, policy.as_ref(), place, &at)
+            });
+        }
+    }
+
+    /// The best bidder of the open lanes.
+    fn best(&mut self, open: &[bool]) -> Option<(usize, Place)> {
+        let jobs = &self.jobs;
+        let queued =
+            |place: Place| jobs[place.job as usize].as_ref().is_some_and(|live| live.is_queued(place.task as usize));
+        let lanes = self.lanes.iter_mut().enumerate().filter(|(lane, _)| open[*lane]);
+        let best = lanes.filter_map(|(lane, queue)| Some((queue.best(queued)?, lane))).min()?;
+        Some((best.1, best.0.place()))
+    }
+
+    fn cluster_for(&self, place: Place, now: Time) -> Option<usize> {
+        let live = self.live(place);
+        let task = place.task as usize;
+        let (wish, everywhere) = (&live.job.tasks[task], live.tasks[task].everywhere);
+        let ready = |cluster| everywhere <= now || live.ready(task, cluster, self.market.network) <= now;
+        self.clusters.choose(wish.kind, wish.cores, ready)
+    }
+
+    fn assign(&mut self, place: Place, cluster: usize, out: &mut Out) {
+        self.dequeue(place, Phase::Running { cluster });
+        let live = self.jobs[place.job as usize].as_mut().expect("a queued task belongs to a live job");
+        live.running += 1;
+        let task = &live.job.tasks[place.task as usize];
+        let id = TaskId { job: live.job.id, index: place.task };
+        let site = self.clusters.site(cluster);
+        self.clusters.take(cluster, task.cores);
+        out.log(Record::Assigned { task: id, site });
+        out.send(site, Message::Run(Run { task: id, cores: task.cores, runtime: task.runtime }));
+    }
+}
+
+/// The queue.
+impl Auctioneer {
+    fn enqueue(&mut self, place: Place, now: Time) {
+        let task = place.task as usize;
+        let live = self.jobs[place.job as usize].as_mut().expect("what joins the queue belongs to a live job");
+        live.tasks[task].phase = Phase::Queued;
+        live.queued += 1;
+        let lane = &mut self.lanes[usize::from(live.job.tasks[task].kind.0)];
+        if self.policy.course() == Course::Fixed {
+            let at = Instant { now, number: 0, tick: self.market.tick, longest_path: live.critical_path() };
+            lane.add_ranked(rank(live, self.policy.as_ref(), place, &at));
+        } else {
+            live.tasks[task].position = lane.add_member(place);
+            if live.queued == 1 {
+                *self.paths.entry(live.critical_path()).or_insert(0) += 1;
+            }
+        }
+
+        let due = live.given_up(task, &self.market);
+        if due <= now {
+            self.doomed.push(place.job);
+        } else if self.market.removal == Removal::Projected {
+            self.removals.push(Reverse((due, place)));
+        }
+    }
+
+    fn dequeue(&mut self, place: Place, into: Phase) {
+        let fixed = self.policy.course() == Course::Fixed;
+        let task = place.task as usize;
+        let live = self.jobs[place.job as usize].as_mut().expect("a queued task belongs to a live job");
+        live.tasks[task].phase = into;
+        live.queued -= 1;
+        if fixed {
+            return;
+        }
+
+        let position = live.tasks[task].position;
+        let lane = &mut self.lanes[usize::from(live.job.tasks[task].kind.0)];
+        let moved = lane.remove_member(position);
+        if live.queued == 0 {
+            let path = live.critical_path();
+            let count = self.paths.get_mut(&path).expect("a job with a queued task is counted");
+            *count -= 1;
+            if *count == 0 {
+                self.paths.remove(&path);
+            }
+        }
+        if let Some(moved) = moved {
+            self.live_mut(moved).tasks[moved.task as usize].position = position;
+        }
+    }
+
+    fn live(&self, place: Place) -> &Live {
+        self.jobs[place.job as usize].as_ref().expect("the job is not over")
+    }
+
+    fn live_mut(&mut self, place: Place) -> &mut Live {
+        self.jobs[place.job as usize].as_mut().expect("the job is not over")
+    }
+}
+
+fn rank(live: &Live, policy: &dyn BidPolicy, place: Place, at: &Instant) -> Rank {
+    let bid = policy.bid(&live.bidder(place.task as usize), at);
+    Rank::new(bid, policy.winner(), live.job.arrive, live.job.id, place)
+}
+
+impl Actor<Message, Record> for Auctioneer {
+    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+        let mut idle = true;
+        for event in batch.drain(..) {
+            match event.cause {
+                Cause::Start => continue,
+                Cause::Timer(_) => {}
+                Cause::Message(Message::Submit(submit)) => self.gathered.submitted.push((submit.job, event.from)),
+                Cause::Message(Message::Ended(ended)) => self.gathered.ended.push((ended.task, event.from)),
+                // Not for a router's ears.
+                Cause::Message(Message::Run(_) | Message::Outcome(_)) => continue,
+            }
+            idle = false;
+        }
+        match (idle, now.step) {
+            (true, _) => {}
+            (false, 0) => out.wake_at(now.time, 0),
+            (false, _) => self.hold(now.time, out),
+        }
+    }
+}

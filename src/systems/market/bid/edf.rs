@@ -1,0 +1,37 @@
+//! EDF: earliest deadline first. The paper leaves open which deadline; it is that of the value curve, and an option
+//! says which end of it.
+
+use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
+use crate::systems::market::figures::ticks;
+use crate::time::Time;
+use crate::topology::EdfDeadline;
+
+pub const ENTRY: Entry = Entry {
+    name: "edf",
+    about: "the earliest deadline of the job",
+    build: |market, _| Box::new(Edf { deadline: market.edf }),
+};
+
+struct Edf {
+    deadline: EdfDeadline,
+}
+
+impl BidPolicy for Edf {
+    /// A job without a value curve has no deadline.
+    fn bid(&self, bidder: &Bidder<'_>, at: &Instant) -> f64 {
+        let Some(worth) = &bidder.job.worth else { return f64::INFINITY };
+        let slr = match self.deadline {
+            EdfDeadline::Initial => worth.curve.initial(),
+            EdfDeadline::Final => worth.curve.final_(),
+        };
+        ticks(bidder.job.arrive.since(Time::ZERO), at.tick) + slr * ticks(bidder.critical_path, at.tick)
+    }
+
+    fn winner(&self) -> Winner {
+        Winner::Smallest
+    }
+
+    fn course(&self) -> Course {
+        Course::Fixed
+    }
+}

@@ -1,0 +1,21 @@
+//! FIFO: first in, first out.
+
+use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
+
+pub const ENTRY: Entry = Entry { name: "fifo", about: "the job that arrived first", build: |_, _| Box::new(Fifo) };
+
+struct Fifo;
+
+impl BidPolicy for Fifo {
+    fn bid(&self, bidder: &Bidder<'_>, _: &Instant) -> f64 {
+        bidder.job.arrive.micros() as f64
+    }
+
+    fn winner(&self) -> Winner {
+        Winner::Smallest
+    }
+
+    fn course(&self) -> Course {
+        Course::Fixed
+    }
+}

@@ -1,0 +1,29 @@
+//! P-SLR: the largest projected SLR, with help for what has waited longer than the longest queued job would run.
+
+use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
+
+pub const ENTRY: Entry = Entry {
+    name: "p-slr",
+    about: "the largest projected SLR, with a square against starvation",
+    build: |_, _| Box::new(PSlr),
+};
+
+struct PSlr;
+
+impl BidPolicy for PSlr {
+    /// One tick more than the projected SLR: of two critical tasks that arrive together the smaller one goes first.
+    fn bid(&self, bidder: &Bidder<'_>, at: &Instant) -> f64 {
+        let age = bidder.age(at);
+        let slr = (bidder.rank + age + at.tick).micros() as f64 / bidder.critical_path.micros() as f64;
+        let starved = (age.micros() / at.longest_path.micros()) as f64;
+        slr + starved * starved
+    }
+
+    fn winner(&self) -> Winner {
+        Winner::Largest
+    }
+
+    fn course(&self) -> Course {
+        Course::Rising
+    }
+}

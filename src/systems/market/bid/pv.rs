@@ -1,0 +1,21 @@
+//! PV: the largest projected value.
+
+use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
+
+pub const ENTRY: Entry = Entry { name: "pv", about: "the largest projected value", build: |_, _| Box::new(Pv) };
+
+struct Pv;
+
+impl BidPolicy for Pv {
+    fn bid(&self, bidder: &Bidder<'_>, at: &Instant) -> f64 {
+        bidder.projected_value(at)
+    }
+
+    fn winner(&self) -> Winner {
+        Winner::Largest
+    }
+
+    fn course(&self) -> Course {
+        Course::Falling
+    }
+}

@@ -1,0 +1,26 @@
+//! PVD: the largest density of projected value, by the work that is left.
+
+use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
+
+pub const ENTRY: Entry =
+    Entry { name: "pvd", about: "the largest projected value per core-tick that is left", build: |_, _| Box::new(Pvd) };
+
+struct Pvd;
+
+impl BidPolicy for Pvd {
+    fn bid(&self, bidder: &Bidder<'_>, at: &Instant) -> f64 {
+        bidder.projected_value(at) / bidder.successor_work
+    }
+
+    fn winner(&self) -> Winner {
+        Winner::Largest
+    }
+
+    fn course(&self) -> Course {
+        Course::Falling
+    }
+
+    fn weighs_successors(&self) -> bool {
+        true
+    }
+}

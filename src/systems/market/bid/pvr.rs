@@ -1,0 +1,35 @@
+//! PVR: the smallest projected value that remains to be had, the area under the rest of the value curve. A task that
+//! can no longer earn anything goes first; removal is what keeps that harmless.
+
+use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
+use crate::topology::Pvr as Units;
+
+pub const ENTRY: Entry = Entry {
+    name: "pvr",
+    about: "the smallest projected value that remains to be had",
+    build: |market, _| Box::new(Pvr { units: market.pvr }),
+};
+
+struct Pvr {
+    units: Units,
+}
+
+impl BidPolicy for Pvr {
+    /// A job without a value curve can wait for ever.
+    fn bid(&self, bidder: &Bidder<'_>, at: &Instant) -> f64 {
+        let Some(worth) = &bidder.job.worth else { return f64::INFINITY };
+        let remaining = worth.curve.remaining(bidder.projected_slr(at));
+        match self.units {
+            Units::Value => worth.max * remaining,
+            Units::Factor => remaining,
+        }
+    }
+
+    fn winner(&self) -> Winner {
+        Winner::Smallest
+    }
+
+    fn course(&self) -> Course {
+        Course::Falling
+    }
+}

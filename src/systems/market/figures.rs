@@ -1,0 +1,93 @@
+//! What the market works out about a job once, when it comes in.
+
+use crate::grid::{Graph, Job};
+use crate::time::Span;
+use crate::topology::{Market, SuccSum};
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figures {
+    /// The longest way from the start of each task to the end of the job, counting only delays that no placement
+    /// can avoid.
+    pub ranks: Vec<Span>,
+    pub critical_path: Span,
+    /// How long the output of each task takes to another cluster.
+    pub delays: Vec<Span>,
+    /// Core-ticks from each task to the end of the job; empty where no bid asks for them.
+    pub successor_work: Vec<f64>,
+}
+
+/// A job whose figures are too large for a number.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the work behind task {task}, once for every path, is more than a number can hold; succ_sum = \"unique\" counts it once"
+)]
+pub struct Immeasurable {
+    pub task: usize,
+}
+
+impl Figures {
+    pub fn of(job: &Job, graph: &Graph, market: &Market, weigh: bool) -> Result<Figures, Immeasurable> {
+        let delays: Vec<Span> = job.tasks.iter().map(|task| delay(task.runtime, market)).collect();
+        let edge_delay = |from: usize, to: usize| match job.tasks[from].kind == job.tasks[to].kind {
+            true => Span::ZERO,
+            false => delays[from],
+        };
+        let ranks = graph.upward_ranks(|task| job.tasks[task].runtime, edge_delay);
+        let critical_path = ranks.iter().copied().max().expect("a checked job has tasks");
+        let successor_work = if weigh { successor_work(job, graph, market)? } else { Vec::new() };
+        Ok(Figures { ranks, critical_path, delays, successor_work })
+    }
+}
+
+/// A length of time in ticks; exact for whole ticks.
+pub fn ticks(span: Span, tick: Span) -> f64 {
+    span.micros() as f64 / tick.micros() as f64
+}
+
+/// The output of a task takes a share of the task's run time, in ticks, rounded up.
+fn delay(runtime: Span, market: &Market) -> Span {
+    let tick = u128::from(market.tick.micros());
+    let share = u128::from(runtime.micros()) * u128::from(market.ccr_millionths);
+    let micros = share.div_ceil(1_000_000 * tick).saturating_mul(tick);
+    Span::from_micros(micros.try_into().unwrap_or(u64::MAX))
+}
+
+fn successor_work(job: &Job, graph: &Graph, market: &Market) -> Result<Vec<f64>, Immeasurable> {
+    let own: Vec<f64> = job.tasks.iter().map(|task| ticks(task.runtime, market.tick) * f64::from(task.cores)).collect();
+    let sums = match market.succ_sum {
+        SuccSum::PerPath => per_path(&own, graph),
+        SuccSum::Unique => unique(&own, graph),
+    };
+    match sums.iter().rposition(|sum| !sum.is_finite()) {
+        Some(task) => Err(Immeasurable { task }),
+        None => Ok(sums),
+    }
+}
+
+fn per_path(own: &[f64], graph: &Graph) -> Vec<f64> {
+    let mut sums = own.to_vec();
+    for task in (0..sums.len()).rev() {
+        sums[task] += graph.successors(task).iter().map(|&next| sums[next as usize]).sum::<f64>();
+    }
+    sums
+}
+
+fn unique(own: &[f64], graph: &Graph) -> Vec<f64> {
+    let mut seen = vec![usize::MAX; own.len()];
+    let mut stack = Vec::new();
+    let mut sum_from = |start: usize| {
+        let mut sum = 0.0;
+        seen[start] = start;
+        stack.push(start);
+        while let Some(task) = stack.pop() {
+            sum += own[task];
+            for &next in graph.successors(task) {
+                if std::mem::replace(&mut seen[next as usize], start) != start {
+                    stack.push(next as usize);
+                }
+            }
+        }
+        sum
+    };
+    (0..own.len()).map(&mut sum_from).collect()
+}

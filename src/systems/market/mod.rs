@@ -1,0 +1,18 @@
+//! Market-based workflow scheduling, after A. Burkimsher and L. S. Indrusiak, "Bidding policies for market-based HPC
+//! workflow scheduling": one queue at the router, and an auction of free cores among the queued tasks at every
+//! instant at which something has changed.
+//!
+//! Where the paper is silent the choice is an option of the topology's market, or is noted where it is made.
+
+mod auctioneer;
+pub mod bid;
+mod clusters;
+mod figures;
+mod live;
+mod queue;
+#[cfg(test)]
+mod tests;
+
+pub use auctioneer::Auctioneer;
+pub use clusters::Cluster;
+pub use figures::{Figures, Immeasurable};
