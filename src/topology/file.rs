@@ -79,35 +79,26 @@ impl Table {
 /// How to get the bytes of a file, or a reason why not.
 pub type Read<'r> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'r;
 
-/// Reads files, each once, and keeps what is wrong with them.
+/// Reads files, and keeps what is wrong with them.
 pub(super) struct Library<'r, 'x> {
     pub read: &'r mut Read<'x>,
     pub findings: Findings,
     pub inputs: Vec<Input>,
-    tables: BTreeMap<String, Option<Table>>,
+    included: BTreeMap<String, Option<Table>>,
 }
 
 impl<'r, 'x> Library<'r, 'x> {
     pub fn new(read: &'r mut Read<'x>) -> Library<'r, 'x> {
-        Library { read, findings: Findings::default(), inputs: Vec::new(), tables: BTreeMap::new() }
+        Library { read, findings: Findings::default(), inputs: Vec::new(), included: BTreeMap::new() }
     }
 
-    /// The content of a file; `None` if there are complaints about it. `from` is where the file is named.
-    pub fn open(&mut self, path: &str, from: Option<(Place, String)>) -> Option<Table> {
-        if let Some(table) = self.tables.get(path) {
-            return table.clone();
-        }
-        let table = self.parse(path, from);
-        self.tables.insert(path.to_owned(), table.clone());
-        table
-    }
-
-    fn parse(&mut self, path: &str, from: Option<(Place, String)>) -> Option<Table> {
+    /// The content of a file that is named at `from`, or by the user; `None` if there are complaints about it.
+    pub fn open(&mut self, path: &str, from: Option<(Place, &str)>) -> Option<Table> {
         let bytes = match (self.read)(path) {
             Ok(bytes) => bytes,
             Err(reason) => {
                 let (place, key) = from.unwrap_or_else(|| {
-                    (Place::whole(self.findings.add_source(Some(path.to_owned()), String::new())), String::new())
+                    (Place::whole(self.findings.add_source(Some(path.to_owned()), String::new())), "")
                 });
                 self.findings.add(Complaint::new(place, key, format!("cannot read {path}: {reason}")));
                 return None;
@@ -139,6 +130,15 @@ impl<'r, 'x> Library<'r, 'x> {
             return None;
         }
         document(&self.findings, source)
+    }
+
+    /// The content of an included file; read once, however often it is included.
+    fn open_included(&mut self, path: &str, from: (Place, &str)) -> Option<Table> {
+        if !self.included.contains_key(path) {
+            let table = self.open(path, Some(from));
+            self.included.insert(path.to_owned(), table);
+        }
+        self.included[path].clone()
     }
 }
 
@@ -225,7 +225,7 @@ fn included(mut table: Table, mut chain: Vec<String>, key: &str, library: &mut L
         return None;
     }
 
-    let inner = library.open(&path, Some((place, key.to_owned())))?;
+    let inner = library.open_included(&path, (place, key))?;
     chain.push(path);
     let mut whole = included(inner, chain, key, library)?;
     table.entries.into_iter().for_each(|entry| whole.set(entry));
@@ -284,11 +284,11 @@ pub const MEMBERS_MAX: usize = 100_000;
 
 fn expand_member(mut member: Node, key: &Path<'_>, findings: &Findings, expanded: &mut Vec<Node>) {
     let Value::Table(table) = &mut member.value else { return expanded.push(member) };
-    let Some(count) = table.take("count") else { return expanded.push(member) };
-    let Value::Integer(count @ 1..=MEMBERS_MAX_WIDE) = count.value else {
-        let found = findings.written(count.place);
+    let Some(Node { place: count_place, value: count }) = table.take("count") else { return expanded.push(member) };
+    let Value::Integer(count @ 1..=MEMBERS_MAX_WIDE) = count else {
+        let found = findings.written(count_place);
         let message = format!("expected a whole number from 1 to {MEMBERS_MAX}, found {found}");
-        findings.add(Complaint::new(count.place, key.key("count"), message));
+        findings.add(Complaint::new(count_place, key.key("count"), message));
         return expanded.push(Node { place: member.place, value: Value::Lost });
     };
     let Some(Node { place, value: Value::Text(pattern) }) = table.get("name") else {
@@ -297,7 +297,7 @@ fn expand_member(mut member: Node, key: &Path<'_>, findings: &Findings, expanded
     };
     if pattern.matches("{}").count() != 1 {
         let message = format!("expected a name with one {{}} for the number, as there is a `count`, found {pattern:?}");
-        let complaint = Complaint::new(*place, key.key("name"), message);
+        let complaint = Complaint::new(*place, key.key("name"), message).related("the count is", count_place);
         findings.add(complaint.hint(format!("for example \"{}-{{}}\"", pattern.replace("{}", ""))));
         return expanded.push(Node { place: member.place, value: Value::Lost });
     }

@@ -65,35 +65,33 @@ const FLAG: &str = "--set ";
 
 /// Applies what has a place in the tables as they are written, and gives back the rest: those may be for a site
 /// that a `count` makes, or for something in an included file.
-pub(super) fn apply_to_written(root: &mut Table, settings: Vec<Setting>) -> Vec<Setting> {
+pub(super) fn apply_to_written(root: &mut Table, mut settings: Vec<Setting>) -> Vec<Setting> {
+    settings.retain(|setting| put_in_table(root, setting, 0, Stage::Written).is_err());
     settings
-        .into_iter()
-        .filter_map(|setting| apply(root, setting, Stage::Written).err().map(|miss| miss.setting))
-        .collect()
 }
 
 /// Applies the rest to the complete tables; complains about what has no place there either.
 pub(super) fn apply_to_complete(root: &mut Table, settings: Vec<Setting>, findings: &Findings) {
     for setting in settings {
-        let Err(Miss { setting: Setting { path, whole, .. }, at, known }) = apply(root, setting, Stage::Complete)
-        else {
-            continue;
-        };
-        let key: Vec<&str> = path.iter().map(|(step, _)| step.as_str()).collect();
-        let (step, place) = &path[at];
-        let (key, before) = (key.join("."), key[..at].join("."));
-        findings.add(match known {
-            Known::Names(names) => {
-                let meant = nearest(step, names.iter().map(String::as_str)).map(str::to_owned);
-                Complaint::new(*place, key, format!("there is no {before} {step:?}")).meant(meant.as_deref())
-            }
-            Known::Count(0) => Complaint::new(*place, key, format!("there is no {before} at all")),
-            Known::Count(count) => {
-                let message = format!("expected an index below {count}, found {step:?}");
-                Complaint::new(*place, key, message)
-            }
-            Known::Nothing => Complaint::new(whole, key, format!("{before} is a single value and has no {step:?}")),
-        });
+        if let Err((at, known)) = put_in_table(root, &setting, 0, Stage::Complete) {
+            findings.add(no_place(&setting, at, known));
+        }
+    }
+}
+
+/// The complaint about a setting whose step number `at` leads nowhere.
+fn no_place(setting: &Setting, at: usize, known: Known) -> Complaint {
+    let steps: Vec<&str> = setting.path.iter().map(|(step, _)| step.as_str()).collect();
+    let (key, before) = (steps.join("."), steps[..at].join("."));
+    let (step, place) = &setting.path[at];
+    match known {
+        Known::Names(names) => {
+            let meant = nearest(step, names.iter().map(String::as_str));
+            Complaint::new(*place, key, format!("there is no {before} {step:?}")).meant(meant)
+        }
+        Known::Count(0) => Complaint::new(*place, key, format!("there is no {before} at all")),
+        Known::Count(count) => Complaint::new(*place, key, format!("expected an index below {count}, found {step:?}")),
+        Known::Nothing => Complaint::new(setting.whole, key, format!("{before} is a single value and has no {step:?}")),
     }
 }
 
@@ -103,22 +101,11 @@ enum Stage {
     Complete,
 }
 
-/// A setting that has no place, because of the step number `at` of its path.
-struct Miss {
-    setting: Setting,
-    at: usize,
-    known: Known,
-}
-
 /// What there would have been instead.
 enum Known {
     Names(Vec<String>),
     Count(usize),
     Nothing,
-}
-
-fn apply(root: &mut Table, setting: Setting, stage: Stage) -> Result<(), Miss> {
-    put_in_table(root, &setting, 0, stage).map_err(|(at, known)| Miss { setting, at, known })
 }
 
 fn put_in_table(table: &mut Table, setting: &Setting, at: usize, stage: Stage) -> Result<(), (usize, Known)> {

@@ -27,28 +27,23 @@ impl Topology {
         TopologyHash(xxh3_128(bare.write(false).as_bytes()).to_be_bytes())
     }
 
-    /// The size of the grid and its work, on one line.
+    /// A line about the size of the grid and its work.
     pub fn in_short(&self) -> String {
-        let cores = |kind: usize| -> u64 {
-            let sites = self.sites.iter().filter(|site| usize::from(site.kind.0) == kind);
-            sites.map(|site| u64::from(site.cores)).sum()
-        };
-        let kinds = self.kinds.iter().enumerate().map(|(kind, name)| format!("{} {name}", cores(kind)));
-        let (sites, users, kinds) = (self.sites.len(), self.users.len(), kinds.collect::<Vec<_>>().join(", "));
-        format!(
-            "{}: {} ({kinds}), {}, {}",
-            self.name,
-            counted(sites, "site"),
-            counted(users, "user"),
-            counted(self.jobs(), "job")
-        )
+        let Topology { name, kinds, sites, users, .. } = self;
+        let mut cores = vec![0; kinds.len()];
+        sites.iter().for_each(|site| cores[usize::from(site.kind.0)] += u64::from(site.cores));
+        let cores: Vec<String> = cores.iter().zip(kinds).map(|(cores, kind)| format!("{cores} {kind}")).collect();
+        let counts = [(sites.len() as u64, "site"), (users.len() as u64, "user"), (self.jobs(), "job")];
+        let [sites, users, jobs] =
+            counts.map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
+        format!("{name}: {sites} ({}), {users}, {jobs}\n", cores.join(", "))
     }
 
     /// How many jobs are submitted in all.
-    pub fn jobs(&self) -> usize {
+    pub fn jobs(&self) -> u64 {
         let jobs = self.workloads.iter().map(|workload| match &workload.source {
-            Source::Market(generator) => generator.jobs as usize,
-            Source::Table(table) => table.jobs.len(),
+            Source::Market(generator) => u64::from(generator.jobs),
+            Source::Table(table) => table.jobs.len() as u64,
         });
         jobs.sum()
     }
@@ -75,7 +70,7 @@ impl Page {
         self.remark(
             "A resolved topology: every default is written out, and what was included or counted stands here itself.",
         )?;
-        self.remark(&topology.in_short())?;
+        self.remark(topology.in_short().trim_end())?;
         self.line("name", quoted(name), "")?;
         if let Some(about) = about {
             self.line("about", quoted(about), "")?;
@@ -207,10 +202,6 @@ impl Page {
     fn remark(&mut self, text: &str) -> fmt::Result {
         if self.comments { writeln!(self.text, "# {text}") } else { Ok(()) }
     }
-}
-
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn kind_name(kinds: &[String], kind: Kind) -> String {

@@ -204,7 +204,7 @@ fn what_it_is_in_short() {
     let (_, text) = shipped()[0];
     assert_eq!(
         load_text(text, &[]).unwrap().in_short(),
-        "quickstart: 3 sites (128 Kind1, 48 Kind2), 2 users, 100 jobs"
+        "quickstart: 3 sites (128 Kind1, 48 Kind2), 2 users, 100 jobs\n"
     );
 }
 
@@ -361,4 +361,25 @@ fn jobs(kinds: usize, tick: Span) -> impl Strategy<Value = table::Entry> {
             table::Entry { arrive: Time::ZERO + arrive, tasks, edges, worth }
         },
     )
+}
+
+#[test]
+fn every_name_of_the_catalogue_is_usable() {
+    for section in catalog::sections() {
+        let (table, key) = section.key.split_once('.').unwrap();
+        let path = match table {
+            "site" | "user" | "workload" => format!("{table}.0.{key}"),
+            table => format!("{table}.{key}"),
+        };
+        for entry in &section.entries {
+            assert!(catalog::listing().contains(&entry.about), "{}", entry.name);
+            let outcome = load_text(FINE, &[&format!("{path}={}", entry.name)]);
+            // Another source wants other keys beside it.
+            if section.key != "workload.source" {
+                outcome.unwrap();
+            }
+        }
+        let complaints = load_text(FINE, &[&format!("{path}=x-y-z")]).unwrap_err().to_string();
+        assert!(section.entries.iter().all(|entry| complaints.contains(entry.name)), "{complaints}");
+    }
 }
