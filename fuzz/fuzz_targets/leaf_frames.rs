@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use hansa::kernel::{ActorId, BoxedActor, Hub, Up};
+use hansa::kernel::{ActorId, BoxedActor, Contact, Hub, Up};
 use hansa::protocol::{Message, Record, codec};
 use hansa::time::Span;
 use hansa::topology;
@@ -21,7 +21,7 @@ fuzz_target!(|frames: Vec<(bool, Vec<u8>)>| {
         topology::build(&topology, &[ActorId(0)]).expect("the topology can be played");
     let latencies = Arc::from([Span::ZERO; 3]);
     let mut hub = Hub::new(router, &[vec![ActorId(1)], vec![ActorId(2)]], latencies);
-    hub.flush(&mut |_, _| {});
+    hub.flush(Contact::All, &mut |_, _| {});
     for (user, bytes) in frames {
         let Ok(up) = codec::decode::<Up<Message, Record>>(&bytes) else { continue };
         if hub.receive(usize::from(user), up).is_err() {
@@ -34,6 +34,6 @@ fuzz_target!(|frames: Vec<(bool, Vec<u8>)>| {
                 Err(_) => return,
             }
         }
-        hub.flush(&mut |_, _| {});
+        hub.flush(Contact::All, &mut |_, _| {});
     }
 });

@@ -69,12 +69,14 @@ fn parse_group(plan: &Plan, group: &str) -> Result<Vec<Party>, Failure> {
     let find = |name: &str| {
         let parties = plan.parties();
         let named = |party: &Party| matches!(party, Party::Site(n) | Party::User(n) if n == name);
-        parties.into_iter().find(named).ok_or_else(|| {
-            Failure::Input(format!("--group {group}: the topology has no site or user {name}"))
-        })
+        parties
+            .into_iter()
+            .find(named)
+            .ok_or_else(|| Failure::Input(format!("--group {group}: the topology has no site or user {name}")))
     };
     let parties = group.split(',').map(str::trim).map(find).collect::<Result<Vec<_>, _>>()?;
-    let of_one_role = parties.windows(2).all(|pair| std::mem::discriminant(&pair[0]) == std::mem::discriminant(&pair[1]));
+    let of_one_role =
+        parties.windows(2).all(|pair| std::mem::discriminant(&pair[0]) == std::mem::discriminant(&pair[1]));
     if !of_one_role {
         return Err(Failure::Input(format!("--group {group}: sites and users do not share a process")));
     }

@@ -9,10 +9,10 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use super::bench::Effort;
 use super::inline;
-use super::launch::{Launch, launch};
+use super::input::{default_out, load_topology};
+use super::launch::{Cores, Launch, launch};
 use super::member::{Membership, take_part};
 use super::route::{Routing, route};
-use super::input::{default_out, load_topology};
 use super::{EXIT_CODES, Failure, bench, certs, compose, files, runtime};
 use crate::catalog;
 use crate::protocol::handshake::Party;
@@ -128,6 +128,9 @@ struct RunArgs {
     /// How many sites, or users, share one process
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "inline")]
     per_process: usize,
+    /// Which cores the processes may use
+    #[arg(long, value_enum, default_value_t = Cores::One, conflicts_with = "inline")]
+    cores: Cores,
     /// Take the run for stalled when no frame has moved for this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
     stall_after: f64,
@@ -213,7 +216,8 @@ pub fn user() -> ExitCode {
 
 fn member(name: &'static str, about: &'static str, role: fn(String) -> Party) -> ExitCode {
     use clap::FromArgMatches;
-    let command = MemberArgs::command().name(name).version(env!("CARGO_PKG_VERSION")).about(about).after_help(EXIT_CODES);
+    let command =
+        MemberArgs::command().name(name).version(env!("CARGO_PKG_VERSION")).about(about).after_help(EXIT_CODES);
     match MemberArgs::from_arg_matches(&command.get_matches()) {
         Ok(args) => outcome(be_member(args, role)),
         Err(error) => error.exit(),
@@ -272,7 +276,7 @@ fn run(args: RunArgs) -> Result<(), Failure> {
         args.stall_after.to_string(),
     ];
     let per_process = args.per_process;
-    runtime()?.block_on(launch(Launch { topology: &loaded.topology, per_process, router_flags }))
+    runtime()?.block_on(launch(Launch { topology: &loaded.topology, per_process, cores: args.cores, router_flags }))
 }
 
 fn be_router(args: RouterArgs) -> Result<(), Failure> {

@@ -14,7 +14,7 @@ use tokio::time::Sleep;
 use super::Failure;
 use super::launch::label;
 use super::quic::{self, Connection, FrameReceiver, FrameSender, Peer, WireError};
-use crate::kernel::{ActorId, Breach, Down, Entry, Hub, Up};
+use crate::kernel::{ActorId, Breach, Contact, Down, Entry, Hub, Up};
 use crate::protocol::codec::CodecError;
 use crate::protocol::{Message, Record, codec};
 use crate::time::Time;
@@ -70,6 +70,7 @@ pub struct Watch<'a> {
     pub stall_after: Duration,
     /// Called every now and then with (virtual time, events so far, the records that have come up at the hub).
     pub progress: &'a mut dyn FnMut(Time, u64, &[Entry<Record>]),
+    pub contact: Contact,
     /// The names of all actors, by their numbers.
     pub names: &'a [String],
     /// Something from outside that ends the run.
@@ -233,7 +234,7 @@ impl Conductor<'_, '_> {
     /// Writes to all leaves that should hear something, before waiting for any.
     async fn flush(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
         let mut problem = None;
-        hub.flush(&mut |leaf, down: Down<Message>| {
+        hub.flush(self.watch.contact, &mut |leaf, down: Down<Message>| {
             lines[leaf].frames_down += 1;
             if let Err(error) = quic::encode(&down, &mut lines[leaf].outgoing) {
                 problem = Some((leaf, error));
@@ -254,12 +255,7 @@ impl Conductor<'_, '_> {
     }
 
     /// Takes in the frames of this leaf, of which there must be at least one; says whether it had to be waited for.
-    async fn hear(
-        &mut self,
-        hub: &mut Hub<Message, Record>,
-        lines: &mut [Line],
-        leaf: usize,
-    ) -> Result<bool, Failure> {
+    async fn hear(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line], leaf: usize) -> Result<bool, Failure> {
         let waits = lines[leaf].waits;
         let first = match self.wait(hub, lines, leaf).await? {
             Ok(up) => up,

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use super::Failure;
 use super::conduct::Conducted;
 use super::results::{Results, Setting};
 use super::signals::Interrupts;
-use super::Failure;
 use crate::kernel::{ActorId, Place};
 use crate::time::Stamp;
 use crate::topology::{self, Loaded, Plan};
@@ -76,4 +76,3 @@ fn watch_for_interrupts() -> Result<Arc<AtomicBool>, Failure> {
     });
     Ok(flag)
 }
-

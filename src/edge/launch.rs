@@ -15,7 +15,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use super::Failure;
+use super::{Failure, pin};
 use super::identity::Authority;
 use super::lifeline::Word;
 use super::signals::Interrupts;
@@ -27,8 +27,18 @@ pub struct Launch<'a> {
     pub topology: &'a Topology,
     /// How many sites, or users, share one process.
     pub per_process: usize,
+    pub cores: Cores,
     /// Flags that are handed on to the router: where results go and how the run is watched.
     pub router_flags: Vec<String>,
+}
+
+/// Which cores the processes of a grid may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Cores {
+    /// All on one: best for actors that compute little between messages
+    One,
+    /// All that this machine has: best for actors that compute for long
+    All,
 }
 
 /// How the router says where it listens; the first line of its standard output.
@@ -44,6 +54,9 @@ const LOG_TAIL_LINES: usize = 12;
 
 /// Runs the grid; the error, if any, has been told by the router already.
 pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
+    if launch.cores == Cores::One {
+        pin::to_one_core();
+    }
     let mut interrupts = Interrupts::new()?;
     let nest = Nest::new()?;
     let authority = Authority::new(&launch.topology.name).map_err(system)?;
@@ -220,7 +233,8 @@ fn start_member(
         }
     }
     let log = nest.path.join(format!("{}.log", file_name(&parties)));
-    let file = File::create(&log).map_err(|error| Failure::System(format!("cannot create {}: {error}", log.display())))?;
+    let file =
+        File::create(&log).map_err(|error| Failure::System(format!("cannot create {}: {error}", log.display())))?;
     command.stdout(file.try_clone().map_err(system)?).stderr(file);
     let mut process = command.spawn().map_err(|error| cannot_start(&error))?;
     let lifeline = process.stdin.take();

@@ -6,10 +6,10 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::identity::Identity;
+use super::input::load_topology;
 use super::launch::label;
 use super::quic::{self, Close, JoinError, Options};
 use super::signals::Interrupts;
-use super::input::load_topology;
 use super::{Failure, lifeline, play};
 use crate::kernel::{ActorId, Leaf};
 use crate::protocol::handshake::{Hello, Party};

@@ -37,7 +37,12 @@ impl Results<'_> {
     /// Prepares the folder, so that a run does not begin whose results cannot be written.
     pub fn create<'a>(out: Option<&Path>, loaded: &'a Loaded) -> Result<Results<'a>, Failure> {
         let out = out.map_or_else(|| default_out(&loaded.topology), Path::to_owned);
-        Ok(Results { loaded, names: Names::of(&loaded.topology), folder: ResultFolder::create(&out)?, started: utc_now() })
+        Ok(Results {
+            loaded,
+            names: Names::of(&loaded.topology),
+            folder: ResultFolder::create(&out)?,
+            started: utc_now(),
+        })
     }
 
     /// Gives the results to whoever owns `path`, where that is not us.

@@ -9,13 +9,13 @@ use tokio::sync::mpsc;
 
 use super::conduct::{self, Line, Watch};
 use super::identity::Identity;
+use super::input::load_topology;
 use super::launch::{LISTENING, label};
 use super::quic::{Close, Listener, Options, Peer, Terms};
 use super::results::{Results, Setting};
 use super::signals::Interrupts;
-use super::input::load_topology;
 use super::{Failure, lifeline};
-use crate::kernel::{ActorId, Hub};
+use crate::kernel::{ActorId, Contact, Hub};
 use crate::topology::{self, Override, Plan};
 
 /// How to be the router of a run.
@@ -41,7 +41,8 @@ pub async fn route(routing: Routing) -> Result<(), Failure> {
     let begun = Instant::now();
     let loaded = load_topology(&routing.topology, &routing.overrides)?;
     let plan = Plan::of(&loaded.topology);
-    let actors = topology::build(&loaded.topology, &plan.at_hub()).map_err(|error| Failure::Input(error.to_string()))?;
+    let actors =
+        topology::build(&loaded.topology, &plan.at_hub()).map_err(|error| Failure::Input(error.to_string()))?;
     let identity = Identity::load(&routing.identity).map_err(|error| Failure::Input(error.to_string()))?;
     let mut results = Results::create(routing.out.as_deref(), &loaded)?;
     if let Some(path) = &routing.owner_of {
@@ -55,6 +56,8 @@ pub async fn route(routing: Routing) -> Result<(), Failure> {
 
     let terms = Terms { roster: plan.parties(), topology: loaded.topology.hash() };
     let (peers, interruptions) = admit(&mut listener, terms, &routing, interruptions).await?;
+    let here = peers.iter().all(|peer| peer.connection.address().ip().is_loopback());
+    let contact = if here { Contact::Blockers } else { Contact::All };
     let leaves = peers.iter().map(|peer| ids(&plan, peer)).collect::<Result<Vec<_>, _>>()?;
     let hub = Hub::new(actors, &leaves, plan.latencies.clone());
     let mut lines: Vec<Line> = peers.into_iter().map(Line::new).collect();
@@ -64,6 +67,7 @@ pub async fn route(routing: Routing) -> Result<(), Failure> {
     let watch = Watch {
         stall_after: routing.stall_after,
         progress: &mut |now, events, records| progress.update(now, events, records),
+        contact,
         names: &plan.names,
         interruptions,
     };

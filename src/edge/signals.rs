@@ -12,7 +12,8 @@ pub struct Interrupts {
 
 impl Interrupts {
     pub fn new() -> Result<Interrupts, Failure> {
-        let listen = |kind| signal(kind).map_err(|error| Failure::System(format!("cannot listen for signals: {error}")));
+        let listen =
+            |kind| signal(kind).map_err(|error| Failure::System(format!("cannot listen for signals: {error}")));
         Ok(Interrupts { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
     }
 

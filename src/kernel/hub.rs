@@ -51,6 +51,19 @@ struct Peer<M> {
     messages_up: u64,
 }
 
+/// Whom the hub writes to before it waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contact {
+    /// All leaves that have mail or could go on, so that one round trip serves all. Best where the way is long.
+    All,
+    /// Only the leaves that hold the hub up; mail for others is kept until they do, or until there is much of it.
+    /// Best where all share a processor, since every frame costs the same whoever gets it.
+    Blockers,
+}
+
+/// Mail that a leaf may be kept waiting for.
+const MAIL_KEPT: usize = 512;
+
 /// Messages in one frame to a leaf, lest it grow beyond what the codec allows.
 const MAIL_PER_FRAME: usize = 10_000;
 
@@ -146,8 +159,8 @@ impl<M: Message, R> Hub<M, R> {
         Ok(())
     }
 
-    /// The frames to send before waiting: to each leaf that has mail, or that could go on if it were told so.
-    pub fn flush(&mut self, send: &mut dyn FnMut(usize, Down<M>)) {
+    /// The frames to send before waiting: to leaves that have mail, or that could go on if they were told so.
+    pub fn flush(&mut self, contact: Contact, send: &mut dyn FnMut(usize, Down<M>)) {
         let safe = self.safe();
         let next = self.place.next().unwrap_or(Stamp::NEVER);
         if safe.min(next).is_never() {
@@ -158,7 +171,9 @@ impl<M: Message, R> Hub<M, R> {
             let grant = from_leaves.min(next.after(peer.latency)).max(peer.granted);
             let ending = self.finishing && !peer.granted.is_never();
             let view = peer.view();
-            if !peer.mail.is_empty() || ending || (peer.granted <= view && view < grant) {
+            let useful = !peer.mail.is_empty() || (peer.granted <= view && view < grant);
+            let pressing = contact == Contact::All || peer.mail.len() > MAIL_KEPT || view.after(peer.latency) == safe;
+            if ending || (useful && pressing) {
                 while peer.mail.len() > MAIL_PER_FRAME {
                     let rest = peer.mail.split_off(MAIL_PER_FRAME);
                     send(leaf, peer.frame(peer.granted, false));

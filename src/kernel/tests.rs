@@ -181,8 +181,9 @@ impl Wires {
         self.hub.advance(batches)?;
         let mut moved = self.hub.events() > before;
         if self.draw(2) == 0 {
+            let contact = if self.draw(2) == 0 { Contact::All } else { Contact::Blockers };
             let down = &mut self.down;
-            self.hub.flush(&mut |leaf, frame| {
+            self.hub.flush(contact, &mut |leaf, frame| {
                 down[leaf].push_back(frame);
                 moved = true;
             });
@@ -293,11 +294,11 @@ fn a_lying_leaf_is_found_out() {
         let (mut actors, latencies) = opener_and_hasty(5, false);
         actors.pop();
         let mut hub = Hub::<Word, u64>::new(actors, &[vec![ActorId(1)]], latencies);
-        hub.flush(&mut |_, _| {});
+        hub.flush(Contact::All, &mut |_, _| {});
         let floor = Up { heard: 1, floor: Stamp::NEVER, finished: false, mail: vec![], log: vec![] };
         hub.receive(0, floor).unwrap();
         hub.advance(10).unwrap();
-        hub.flush(&mut |_, _| {});
+        hub.flush(Contact::All, &mut |_, _| {});
         hub
     };
     let word = Word { life: 0, patience: 0, content: 0 };

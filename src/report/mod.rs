@@ -11,7 +11,7 @@ mod tally;
 mod verify;
 
 pub use events::{EventReader, EventWriter, Unreadable};
-pub use manifest::{pretty, Host, Input, Manifest, Output, Status};
+pub use manifest::{Host, Input, Manifest, Output, Status, pretty};
 pub use names::Names;
 pub use summary::{Counts, RunFacts, SizeGroup, Spread, Summary, SummaryFile, Use, Utilisation, Value};
 pub use table::summary_table;

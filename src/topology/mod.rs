@@ -17,8 +17,8 @@ use serde::Serialize;
 pub use build::{BuildError, Cast, Plan, Role, build};
 pub use complaint::Complaints;
 pub use file::{Input, Read};
-pub use suggest::nearest;
 pub use overrides::{NoOverride, Override};
+pub use suggest::nearest;
 
 use crate::grid::Kind;
 use crate::time::Span;

@@ -12,7 +12,7 @@ use crate::edge::identity::{Authority, Identity};
 use crate::edge::quic::{self, Close, FrameSender, Listener, Options, Peer, Terms};
 use crate::edge::{Failure, play};
 use crate::grid::{JobId, TaskId};
-use crate::kernel::{Actor, ActorId, BoxedActor, Cause, Event, Hub, Latencies, Leaf, Outbox};
+use crate::kernel::{Actor, ActorId, BoxedActor, Cause, Contact, Event, Hub, Latencies, Leaf, Outbox};
 use crate::protocol::handshake::{Hello, Party, TopologyHash};
 use crate::protocol::{Ended, Message, Record, Run};
 use crate::time::{Span, Stamp, Time};
@@ -83,8 +83,7 @@ impl Grid {
         let authority = Authority::new("bench").map_err(|error| system(&error))?;
         let router = authority.issue(&[Party::Router], 1).map_err(|error| system(&error))?;
         let loopback: SocketAddr = ([127, 0, 0, 1], 0).into();
-        let mut listener =
-            Listener::bind(loopback, &router, &Options::default()).map_err(|error| system(&error))?;
+        let mut listener = Listener::bind(loopback, &router, &Options::default()).map_err(|error| system(&error))?;
         let folder = tempfolder()?;
         let program = std::env::current_exe().map_err(|error| system(&error))?;
         let mut children = Vec::new();
@@ -99,7 +98,8 @@ impl Grid {
         let terms = Terms { roster: (0..leaves as u32).map(party).collect(), topology: HASH };
         let admitted = tokio::time::timeout(Duration::from_secs(60), listener.admit(terms)).await;
         let _ = std::fs::remove_dir_all(&folder);
-        let peers = admitted.map_err(|_| Failure::NotJoined("the leaves of the measurement did not join".to_owned()))?;
+        let peers =
+            admitted.map_err(|_| Failure::NotJoined("the leaves of the measurement did not join".to_owned()))?;
         Ok(Grid { listener, peers, senders: Vec::new(), children })
     }
 
@@ -140,8 +140,13 @@ impl Grid {
         let hub = Hub::new(actors, &homes, latencies);
         let mut lines: Vec<Line> = self.peers.drain(..).map(Line::new).collect();
         let (_words, interruptions) = mpsc::unbounded_channel();
-        let watch =
-            Watch { stall_after: Duration::from_secs(60), progress: &mut |_, _, _| {}, names: &[], interruptions };
+        let watch = Watch {
+            stall_after: Duration::from_secs(60),
+            contact: Contact::All,
+            progress: &mut |_, _, _| {},
+            names: &[],
+            interruptions,
+        };
         let conducted = conduct(hub, &mut lines, watch).await;
         self.senders = lines.into_iter().map(Line::into_sender).collect();
         conducted.end?;
