@@ -13,7 +13,7 @@ use super::input::{default_out, load_topology};
 use super::launch::{Cores, Launch, launch};
 use super::member::{Membership, take_part};
 use super::route::{Routing, route};
-use super::{EXIT_CODES, Failure, bench, certs, compose, files, runtime};
+use super::{EXIT_CODES, Failure, bench, certs, compose, files, print, runtime};
 use crate::catalog;
 use crate::protocol::handshake::Party;
 use crate::topology::{Override, describe};
@@ -254,7 +254,9 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         }
         Command::Man => {
             let mut text = Vec::new();
-            clap_mangen::Man::new(Hansa::command()).render(&mut text).map_err(stdout_failure)?;
+            clap_mangen::Man::new(Hansa::command())
+                .render(&mut text)
+                .map_err(|error| Failure::Internal(error.to_string()))?;
             print(&String::from_utf8_lossy(&text))
         }
         Command::Router(args) => be_router(args),
@@ -336,19 +338,6 @@ fn outcome(end: Result<(), Failure>) -> ExitCode {
             ExitCode::from(failure.exit_code())
         }
     }
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    use std::io::Write;
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
-        // Whoever reads through `head` has seen enough.
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        end => end.map_err(stdout_failure),
-    }
-}
-
-fn stdout_failure(error: std::io::Error) -> Failure {
-    Failure::System(format!("cannot write to standard output: {error}"))
 }
 
 /// What the processes of a grid have to say goes to standard error; RUST_LOG chooses how much.

@@ -50,10 +50,7 @@ pub fn write(topology: &Topology, file: &Path, flags: &[String], out: Option<&Pa
         Some(out) => {
             fs::write(out, text).map_err(|error| Failure::System(format!("cannot write {}: {error}", out.display())))
         }
-        None => {
-            print!("{text}");
-            Ok(())
-        }
+        None => super::print(&text),
     }
 }
 

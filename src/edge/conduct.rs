@@ -39,7 +39,7 @@ pub struct Line {
 pub struct Conducted {
     /// The logs of all places, each in order.
     pub logs: Vec<Vec<Entry<Record>>>,
-    /// The last stamp that ran at the hub.
+    /// How far the logs go.
     pub reached: Time,
     pub events: u64,
     /// How often the hub could not go on before it had heard from leaves.
@@ -76,6 +76,9 @@ pub struct Watch<'a> {
     /// Something from outside that ends the run.
     pub interruptions: mpsc::UnboundedReceiver<Failure>,
 }
+
+/// How long leaves may take to say their last words when a run has ended early.
+const WIND_UP_WITHIN: Duration = Duration::from_secs(2);
 
 /// Batches between two looks at the outside world.
 const BATCHES_PER_LOOK: usize = 4096;
@@ -167,10 +170,19 @@ pub async fn conduct(mut hub: Hub<Message, Record>, lines: &mut [Line], watch: W
     };
     let end = conductor.run(&mut hub, lines).await;
     let wall = began.elapsed();
+    if end.is_err() {
+        conductor.wind_up(&mut hub, lines).await;
+    }
     conductor.look(&mut hub);
     conductor.collect(&mut hub);
-    let Conductor { log, mut leaf_logs, waits, .. } = conductor;
-    leaf_logs.push(log);
+    let Conductor { log, leaf_logs: mut logs, waits, .. } = conductor;
+    logs.push(log);
+    let reached = if end.is_ok() { hub.now().time } else { hub.settled().time };
+    if end.is_err() {
+        // What leaves have not told yet cannot be shown, and so neither can what came of it.
+        let settled = hub.settled();
+        logs.iter_mut().for_each(|log| log.truncate(log.partition_point(|entry| entry.stamp < settled)));
+    }
     let standings = hub.standings();
     let facts = lines.iter().zip(standings).map(|(line, standing)| {
         let (packets_down, packets_up) = line.connection.packets();
@@ -186,15 +198,7 @@ pub async fn conduct(mut hub: Hub<Message, Record>, lines: &mut [Line], watch: W
             packets_up,
         }
     });
-    Conducted {
-        logs: leaf_logs,
-        reached: hub.now().time,
-        events: hub.events(),
-        waits,
-        leaves: facts.collect(),
-        wall,
-        end,
-    }
+    Conducted { logs, reached, events: hub.events(), waits, leaves: facts.collect(), wall, end }
 }
 
 struct Conductor<'w, 's> {
@@ -318,6 +322,29 @@ impl Conductor<'_, '_> {
             Err(Some(failure)) => Err(place_in_time(failure, hub, lines)),
             Err(None) => Err(Failure::Stalled(explain_stall(hub, lines, self.watch.stall_after))),
         }
+    }
+
+    /// After a run that ended early: lets those leaves that still answer say their last words.
+    async fn wind_up(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) {
+        hub.stop(&mut |leaf, down: Down<Message>| {
+            lines[leaf].outgoing.clear();
+            // A leaf that cannot be told is one whose last words are not heard.
+            let _ = quic::encode(&down, &mut lines[leaf].outgoing);
+        });
+        let last_words = async {
+            for line in lines.iter_mut() {
+                let _ = line.write().await;
+            }
+            for leaf in hub.blockers() {
+                while hub.blockers().contains(&leaf) {
+                    let Ok(up) = lines[leaf].read().await else { break };
+                    if hub.receive(leaf, up).is_err() {
+                        break;
+                    }
+                }
+            }
+        };
+        let _ = tokio::time::timeout(WIND_UP_WITHIN, last_words).await;
     }
 
     /// Shows the outside world how far we are.

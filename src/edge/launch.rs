@@ -15,10 +15,10 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use super::{Failure, pin};
 use super::identity::Authority;
 use super::lifeline::Word;
 use super::signals::Interrupts;
+use super::{Failure, pin};
 use crate::protocol::handshake::Party;
 use crate::topology::Topology;
 

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use super::identity::Identity;
 use super::input::load_topology;
 use super::launch::label;
-use super::quic::{self, Close, JoinError, Options};
+use super::quic::{self, Close, JoinError, Options, WireError};
 use super::signals::Interrupts;
 use super::{Failure, lifeline, play};
 use crate::kernel::{ActorId, Leaf};
@@ -59,7 +59,9 @@ async fn join_and_play(membership: &Membership) -> Result<(), Failure> {
     match &end {
         Ok(()) => {
             // The router closes the connection once it has everybody's last words.
-            let _ = joined.receiver.next().await;
+            if let Err(WireError::Closed { close: Some(Close::Stopped), reason }) = joined.receiver.next().await {
+                return Err(Failure::LostRouter(format!("the router stopped the run: {reason}")));
+            }
             joined.connection.leave(joined.sender, Close::Finished, "").await;
         }
         Err(failure) => joined.connection.leave(joined.sender, Close::Broken, &failure.to_string()).await,

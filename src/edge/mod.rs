@@ -34,3 +34,13 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         .build()
         .map_err(|error| Failure::System(format!("cannot start the runtime: {error}")))
 }
+
+/// Writes to standard output.
+fn print(text: &str) -> Result<(), Failure> {
+    use std::io::Write;
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        // Whoever reads through `head` has seen enough.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        end => end.map_err(|error| Failure::System(format!("cannot write to standard output: {error}"))),
+    }
+}

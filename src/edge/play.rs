@@ -2,10 +2,9 @@
 
 use super::Failure;
 use super::quic::{self, FrameReceiver, FrameSender};
-use crate::kernel::{ActorId, Breach, Down, Leaf, Up};
+use crate::kernel::{ActorId, Breach, Down, Leaf, Promise, Up};
 use crate::protocol::codec::CodecError;
 use crate::protocol::{Message, Record, codec};
-use crate::time::Stamp;
 
 /// Plays the leaf's part until the hub says that the run is over.
 pub async fn play(
@@ -15,7 +14,7 @@ pub async fn play(
     names: &[String],
 ) -> Result<(), Failure> {
     let mut outgoing = Vec::new();
-    let mut said = (0, Stamp::ZERO);
+    let mut said = Promise::default();
     while !leaf.finished() {
         let down: Down<Message> = match receiver.next().await {
             Ok(Some(frame)) => codec::decode(frame).map_err(|error| {
@@ -37,21 +36,21 @@ pub async fn play(
 }
 
 /// Encodes a frame; where it is too long, in pieces, of which the earlier ones promise no more than the last frame did.
-fn write(up: Up<Message, Record>, said: &mut (u64, Stamp), outgoing: &mut Vec<u8>) -> Result<(), Failure> {
-    let (heard, floor) = (up.heard, up.floor);
+fn write(up: Up<Message, Record>, said: &mut Promise, outgoing: &mut Vec<u8>) -> Result<(), Failure> {
+    let promise = up.promise();
     let mut pieces = vec![up];
     while let Some(piece) = pieces.pop() {
         match quic::encode(&piece, outgoing) {
             Ok(()) => {}
             Err(CodecError::TooLong(_)) if piece.mail.len() + piece.log.len() > 1 => {
-                let (first, rest) = piece.split(said.0, said.1);
+                let (first, rest) = piece.split(*said);
                 pieces.push(rest);
                 pieces.push(first);
             }
             Err(error) => return Err(Failure::Internal(format!("a message cannot be sent: {error}"))),
         }
     }
-    *said = (heard, floor);
+    *said = promise;
     Ok(())
 }
 

@@ -86,7 +86,7 @@ impl Results<'_> {
             files: Vec::new(),
         };
         let out = self.folder.finish(manifest)?;
-        println!("{table}results in {}", out.display());
+        super::print(&format!("{table}results in {}\n", out.display()))?;
         end
     }
 

@@ -36,6 +36,8 @@ struct Peer<M> {
     /// The smallest latency of the actors that live there.
     latency: Span,
     reported: Stamp,
+    /// All of its records before this are here.
+    done: Stamp,
     /// The earliest reaction to each frame that it has not answered, by the frame's number.
     unheard: VecDeque<(u64, Stamp)>,
     /// The earliest reaction to the mail that waits to be sent.
@@ -154,6 +156,7 @@ impl<M: Message, R> Hub<M, R> {
         self.check_log(leaf, &up.log)?;
         self.logs[leaf].extend(up.log);
         self.leaves[leaf].reported = up.floor;
+        self.leaves[leaf].done = up.done;
         self.leaves[leaf].finished |= up.finished;
         self.update(leaf);
         Ok(())
@@ -182,6 +185,21 @@ impl<M: Message, R> Hub<M, R> {
                 send(leaf, peer.frame(grant, self.finishing));
             }
         }
+    }
+
+    /// Ends the run early: the frames that let every leaf say its last word on what it may have run.
+    pub fn stop(&mut self, send: &mut dyn FnMut(usize, Down<M>)) {
+        self.finishing = true;
+        for (leaf, peer) in self.leaves.iter_mut().enumerate().filter(|(_, peer)| !peer.finished) {
+            peer.mail.clear();
+            send(leaf, peer.frame(peer.granted, true));
+        }
+    }
+
+    /// The log is whole before this stamp, though it may go on after it: what a run that ended early may show.
+    pub fn settled(&self) -> Stamp {
+        let hub = if self.finished() && self.safe().is_never() { Stamp::NEVER } else { self.place.now() };
+        self.leaves.iter().map(|peer| peer.done).fold(hub, Stamp::min)
     }
 
     /// Whether nothing is left to do anywhere, and every leaf has said its last word.
@@ -300,6 +318,7 @@ impl<M> Peer<M> {
         Peer {
             latency,
             reported: Stamp::ZERO,
+            done: Stamp::ZERO,
             unheard: VecDeque::new(),
             unsent: Stamp::NEVER,
             mail: Vec::new(),

@@ -11,7 +11,7 @@ use crate::time::Stamp;
 pub struct Down<M> {
     /// Everything strictly before this may be run: nothing sooner will be sent any more.
     pub grant: Stamp,
-    /// The run is over: run what is left, and send the rest of the log.
+    /// The last frame: run what the grant allows, and send the rest of the log.
     pub finish: bool,
     pub mail: Vec<Envelope<M>>,
 }
@@ -23,20 +23,33 @@ pub struct Up<M, R> {
     pub heard: u64,
     /// The earliest stamp at which this leaf could still send anything, unless it is handed something new.
     pub floor: Stamp,
+    /// Everything before this has run, and its records are in this frame or an earlier one.
+    pub done: Stamp,
     /// The last frame: everything has run and the log is whole.
     pub finished: bool,
     pub mail: Vec<Envelope<M>>,
     pub log: Vec<Entry<R>>,
 }
 
+/// What a leaf has promised in a frame, whatever else was in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Promise {
+    pub heard: u64,
+    pub floor: Stamp,
+    pub done: Stamp,
+}
+
 impl<M, R> Up<M, R> {
-    /// Cuts a frame in two that say the same as one. The first promises what the frame before it did: that it had
-    /// heard so many frames, and sends nothing before that floor.
-    pub fn split(self, heard: u64, floor: Stamp) -> (Up<M, R>, Up<M, R>) {
-        let Up { heard: heard_now, floor: floor_now, finished, mut mail, mut log } = self;
-        let (later_mail, later_log) = (mail.split_off(mail.len() / 2), log.split_off(log.len() / 2));
-        let first = Up { heard, floor, finished: false, mail, log };
-        (first, Up { heard: heard_now, floor: floor_now, finished, mail: later_mail, log: later_log })
+    pub fn promise(&self) -> Promise {
+        Promise { heard: self.heard, floor: self.floor, done: self.done }
+    }
+
+    /// Cuts a frame in two that say the same as one. The first promises only what the frame before it did.
+    pub fn split(mut self, before: Promise) -> (Up<M, R>, Up<M, R>) {
+        let later =
+            Up { mail: self.mail.split_off(self.mail.len() / 2), log: self.log.split_off(self.log.len() / 2), ..self };
+        let Promise { heard, floor, done } = before;
+        (Up { heard, floor, done, finished: false, mail: self.mail, log: self.log }, later)
     }
 }
 
@@ -127,6 +140,7 @@ impl<M: Message, R> Leaf<M, R> {
         Ok(Some(Up {
             heard: self.heard,
             floor,
+            done,
             finished: self.finished,
             mail: std::mem::take(&mut self.place.leaving),
             log: self.place.take_log(),

@@ -295,7 +295,7 @@ fn a_lying_leaf_is_found_out() {
         actors.pop();
         let mut hub = Hub::<Word, u64>::new(actors, &[vec![ActorId(1)]], latencies);
         hub.flush(Contact::All, &mut |_, _| {});
-        let floor = Up { heard: 1, floor: Stamp::NEVER, finished: false, mail: vec![], log: vec![] };
+        let floor = Up { heard: 1, floor: Stamp::NEVER, done: Stamp::ZERO, finished: false, mail: vec![], log: vec![] };
         hub.receive(0, floor).unwrap();
         hub.advance(10).unwrap();
         hub.flush(Contact::All, &mut |_, _| {});
@@ -304,7 +304,7 @@ fn a_lying_leaf_is_found_out() {
     let word = Word { life: 0, patience: 0, content: 0 };
     let mail =
         |arrival, from, to, number| Envelope { arrival, from: ActorId(from), to: ActorId(to), number, message: word };
-    let up = |heard, floor, mail| Up { heard, floor, finished: false, mail, log: vec![] };
+    let up = |heard, floor, mail| Up { heard, floor, done: Stamp::ZERO, finished: false, mail, log: vec![] };
     let record = |micros, actor| Entry { stamp: stamp(micros), actor: ActorId(actor), record: 0 };
     let protocol = |what| Breach::Protocol { leaf: 0, what };
 
