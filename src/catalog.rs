@@ -1,5 +1,7 @@
 //! Everything that has a name which a topology may use, with a line about it.
 
+use crate::roles::scheduler;
+use crate::systems::market::bid;
 use crate::topology::{Blocking, EdfDeadline, Network, Pvdsq, Pvr, Removal, SuccSum, Unplaceable};
 use crate::workload::market::LoadBasis;
 
@@ -20,23 +22,11 @@ pub struct Section {
 }
 
 pub fn bid_policies() -> Vec<Entry> {
-    let all = [
-        ("random", "a new draw at every instant"),
-        ("fifo", "the job that arrived first"),
-        ("srtf", "the shortest way to the end of the job"),
-        ("lrtf", "the longest way to the end of the job"),
-        ("edf", "the earliest deadline of the job"),
-        ("p-slr", "the largest projected SLR, with a square against starvation"),
-        ("pv", "the largest projected value"),
-        ("pvd", "the largest projected value for the work that is left"),
-        ("pvdsq", "the largest projected value density, squared"),
-        ("pvr", "the smallest projected value that remains to be had"),
-    ];
-    all.map(entry).into()
+    bid::ALL.iter().map(|policy| entry((policy.name, policy.about))).collect()
 }
 
 pub fn schedulers() -> Vec<Entry> {
-    [("auction", "starts at once what the auction at the router gives it")].map(entry).into()
+    scheduler::ALL.iter().map(|scheduler| entry((scheduler.name, scheduler.about))).collect()
 }
 
 pub fn sources() -> Vec<Entry> {
@@ -98,9 +88,16 @@ fn entry((name, about): (&'static str, &str)) -> Entry {
 
 /// The words of an enum: their lines are doc comments, which are whole sentences.
 fn words<T>(all: &[(&'static str, T, &'static str)]) -> Vec<Entry> {
-    let line = |about: &str| {
-        let mut letters = about.trim().trim_end_matches('.').chars();
-        letters.next().into_iter().flat_map(char::to_lowercase).chain(letters).collect()
-    };
-    all.iter().map(|(name, _, about)| Entry { name, about: line(about) }).collect()
+    all.iter()
+        .map(|(name, _, about)| Entry { name, about: without_capital(about.trim().trim_end_matches('.')) })
+        .collect()
+}
+
+/// Abbreviations keep theirs.
+fn without_capital(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    match (letters.next(), letters.clone().next()) {
+        (Some(first), Some(second)) if !second.is_uppercase() => first.to_lowercase().chain(letters).collect(),
+        _ => sentence.to_owned(),
+    }
 }

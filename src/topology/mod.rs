@@ -16,8 +16,8 @@ use serde::Serialize;
 
 pub use complaint::Complaints;
 pub use file::{Input, Read};
-pub use suggest::nearest;
 pub use overrides::{NoOverride, Override};
+pub use suggest::nearest;
 
 use crate::grid::Kind;
 use crate::time::Span;
