@@ -88,9 +88,16 @@ fn entry((name, about): (&'static str, &str)) -> Entry {
 
 /// The words of an enum: their lines are doc comments, which are whole sentences.
 fn words<T>(all: &[(&'static str, T, &'static str)]) -> Vec<Entry> {
-    let line = |about: &str| {
-        let mut letters = about.trim().trim_end_matches('.').chars();
-        letters.next().into_iter().flat_map(char::to_lowercase).chain(letters).collect()
-    };
-    all.iter().map(|(name, _, about)| Entry { name, about: line(about) }).collect()
+    all.iter()
+        .map(|(name, _, about)| Entry { name, about: without_capital(about.trim().trim_end_matches('.')) })
+        .collect()
+}
+
+/// Abbreviations keep theirs.
+fn without_capital(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    match (letters.next(), letters.clone().next()) {
+        (Some(first), Some(second)) if !second.is_uppercase() => first.to_lowercase().chain(letters).collect(),
+        _ => sentence.to_owned(),
+    }
 }

@@ -106,6 +106,9 @@ impl Market {
     }
 }
 
+/// Names of those who take part in every run.
+const RESERVED: [&str; 2] = ["router", "auctioneer"];
+
 /// Sites and users share one space of names: both have certificates and containers of that name.
 struct Names<'f> {
     taken: BTreeMap<String, (Place, &'static str)>,
@@ -122,8 +125,8 @@ impl Names<'_> {
             self.findings.add(complaint.hint("for a row of them, give a `count` beside a name with {}"));
         } else if !is_name(text) {
             field.wrong::<()>(NAME);
-        } else if text == "router" {
-            field.complain("the router itself has this name: choose another");
+        } else if RESERVED.contains(&text) {
+            field.complain(format!("the {text} of the run has this name: choose another"));
         } else if let Some((place, other)) = self.taken.get(text) {
             let complaint = field.complaint(format!("there is a {other} with the name {text:?} already"));
             self.findings.add(complaint.related("the other one is", *place));

@@ -15,6 +15,7 @@ const NAMES: &[Fault] = &[
     ("name = \"york\"", "name = \"york/../leeds\""),
     ("name = \"york\"", "name = \"york-{}\""),
     ("name = \"york\"", "name = \"router\""),
+    ("name = \"alice\"", "name = \"auctioneer\""),
     ("name = \"alice\"", "name = \"york\""),
     ("[[user]]", "[[site]]\nname = \"york\"\ncores = 1\n[[user]]"),
     ("name = \"york\"", "name = \"york\"\ncount = 3"),

@@ -183,6 +183,7 @@ fn the_hash_is_that_of_the_meaning() {
 fn the_resolved_text_explains_itself() {
     let (_, text) = shipped()[0];
     golden("quickstart.toml", &load_text(text, &[]).unwrap().to_toml());
+    golden("catalog.txt", &catalog::listing());
     let (_, text) = shipped()[1];
     let resolved = load_text(text, &[]).unwrap().to_toml();
     let job = resolved.find("[[workload.job]]").unwrap();
