@@ -52,6 +52,9 @@ enum Command {
         /// Where to write it [default: standard output]
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
+        /// The image that docker/build made
+        #[arg(long, value_name = "NAME", default_value = "hansa")]
+        image: String,
     },
     /// Make a run's certificate authority and one identity a role
     Certs {
@@ -236,10 +239,10 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Show { topology: Some(topology), overrides } => {
             print(&describe(&load_topology(&topology, &overrides.parse()?)?.topology))
         }
-        Command::Compose { topology, out } => {
+        Command::Compose { topology, out, image } => {
             let loaded = load_topology(&topology.topology, &topology.overrides.parse()?)?;
             let flags = topology.overrides.flags();
-            compose::write(&loaded.topology, Path::new(&topology.topology), &flags, out.as_deref())
+            compose::write(&loaded.topology, Path::new(&topology.topology), &image, &flags, out.as_deref())
         }
         Command::Certs { topology, out, days, group, keep_authority, renew } => {
             let loaded = load_topology(&topology.topology, &topology.overrides.parse()?)?;

@@ -31,7 +31,13 @@ pub struct Options {
 }
 
 /// Writes the compose file of the topology in `file`: to `out`, or to standard output.
-pub fn write(topology: &Topology, file: &Path, flags: &[String], out: Option<&Path>) -> Result<(), Failure> {
+pub fn write(
+    topology: &Topology,
+    file: &Path,
+    image: &str,
+    flags: &[String],
+    out: Option<&Path>,
+) -> Result<(), Failure> {
     let home = out.and_then(Path::parent).filter(|home| !home.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let found = |path: &Path| {
         fs::canonicalize(path).map_err(|error| Failure::Input(format!("cannot find {}: {error}", path.display())))
@@ -44,7 +50,7 @@ pub fn write(topology: &Topology, file: &Path, flags: &[String], out: Option<&Pa
             file.display()
         )));
     }
-    let options = Options { image: "hansa".to_owned(), topology: seen, flags: flags.to_vec() };
+    let options = Options { image: image.to_owned(), topology: seen, flags: flags.to_vec() };
     let text = compose(topology, &options);
     match out {
         Some(out) => {

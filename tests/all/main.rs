@@ -1,5 +1,6 @@
 //! Everything that needs the world: sockets, files, processes.
 
+mod containers;
 mod faults;
 mod grid;
 mod hostile;

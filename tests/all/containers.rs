@@ -1,0 +1,110 @@
+//! One container a role: the shipped compose file is what `hansa compose` writes, and running it gives the digest of
+//! every other layout, with results that belong to whoever owns the topology.
+
+use std::os::unix::fs::{MetadataExt, chown};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use crate::grid::{HANSA, Scratch, digest, hansa_ok, shipped, text};
+
+const IMAGE: &str = "hansa-test";
+
+#[test]
+fn the_shipped_compose_file_is_what_compose_writes() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let written =
+        Command::new(HANSA).args(["compose", "topologies/quickstart.toml"]).current_dir(root).output().unwrap();
+    let shipped = std::fs::read_to_string(root.join("docker-compose.yml")).unwrap();
+    assert_eq!(text(&written.stdout), shipped, "refresh it with: hansa compose … --out docker-compose.yml");
+}
+
+#[test]
+fn containers_give_the_same_digest() {
+    let Some(compose) = engine() else {
+        println!("skipped: no Docker engine with compose answers here");
+        return;
+    };
+    build_image();
+    let scratch = Scratch::new();
+    let quickstart = std::fs::read_to_string(shipped("quickstart.toml")).unwrap();
+    let topology = scratch.file("quickstart.toml", &quickstart);
+    let owner = if std::fs::metadata(&topology).unwrap().uid() == 0 { 12_345 } else { 0 };
+    if owner != 0 {
+        chown(&topology, Some(owner), Some(owner)).unwrap();
+    }
+    let file = scratch.path("compose.yml");
+    hansa_ok(&[
+        "compose".as_ref(),
+        topology.as_os_str(),
+        "--image".as_ref(),
+        IMAGE.as_ref(),
+        "--out".as_ref(),
+        file.as_os_str(),
+    ]);
+
+    let grid = Grid { compose, project: format!("hansa-test-{}", std::process::id()), file: &file };
+    let up = grid.compose(&["up"]);
+    assert!(up.status.success(), "{}{}", text(&up.stdout), text(&up.stderr));
+    let router = text(&grid.compose(&["ps", "-aq", "router"]).stdout);
+    let waited = Command::new("docker").args(["wait", router.trim()]).output().unwrap();
+    assert_eq!(text(&waited.stdout).trim(), "0", "{}", text(&up.stdout));
+
+    let out = scratch.path("out").join("quickstart");
+    let inline = scratch.path("inline");
+    hansa_ok(&["run".as_ref(), topology.as_os_str(), "--inline".as_ref(), "--out".as_ref(), inline.as_os_str()]);
+    assert_eq!(digest(&out), digest(&inline));
+    if owner != 0 {
+        for path in [scratch.path("out"), out.clone(), out.join("summary.json"), out.join("events.jsonl")] {
+            assert_eq!(std::fs::metadata(&path).unwrap().uid(), owner, "{}", path.display());
+        }
+    }
+}
+
+/// How compose is called here, if it is and an engine answers.
+fn engine() -> Option<Vec<&'static str>> {
+    let works = |command: &[&str]| {
+        let mut call = Command::new(command[0]);
+        let call = call.args(&command[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        call.status().is_ok_and(|status| status.success())
+    };
+    if !works(&["docker", "version"]) {
+        return None;
+    }
+    let all = [vec!["docker", "compose"], vec!["docker-compose"]];
+    all.into_iter().find(|compose| works(&[&compose[..], &["version"]].concat()))
+}
+
+/// Builds the image the documented way, only quicker and slower: without optimisation.
+fn build_image() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let built = Command::new(root.join("docker/build"))
+        .args(["--tag", IMAGE])
+        .env("CARGO_TARGET_DIR", root.join("target/containers"))
+        .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0")
+        .env("CARGO_PROFILE_RELEASE_DEBUG", "0")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{}", text(&built.stderr));
+}
+
+/// A composed grid, taken down when the test is over.
+struct Grid<'a> {
+    compose: Vec<&'static str>,
+    project: String,
+    file: &'a Path,
+}
+
+impl Grid<'_> {
+    fn compose(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(self.compose[0]);
+        command.args(&self.compose[1..]).args(["-p", &self.project, "-f"]).arg(self.file).args(arguments);
+        command.stdin(Stdio::null()).output().unwrap()
+    }
+}
+
+impl Drop for Grid<'_> {
+    fn drop(&mut self) {
+        self.compose(&["down", "--volumes"]);
+    }
+}
