@@ -78,7 +78,7 @@ fn engine() -> Option<Vec<&'static str>> {
 fn build_image() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let built = Command::new(root.join("docker/build"))
-        .args(["--tag", IMAGE])
+        .env("IMAGE", IMAGE)
         .env("CARGO_TARGET_DIR", root.join("target/containers"))
         .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0")
         .env("CARGO_PROFILE_RELEASE_DEBUG", "0")
