@@ -116,6 +116,7 @@ impl Results<'_> {
                 }
                 digest.update(&encoded);
                 if let Err(inconsistent) = tally.add(&entry) {
+                    // Our own actors tell no such story: a peer has made something up.
                     problem = Some(inconsistent.to_string());
                     break;
                 }
@@ -126,7 +127,7 @@ impl Results<'_> {
             Ok(())
         })?;
         match problem {
-            Some(problem) => Err(Failure::Internal(format!("the log makes no sense: {problem}"))),
+            Some(problem) => Err(Failure::Breach(format!("the records of the run contradict each other: {problem}"))),
             None => Ok((digest.finish(), tally)),
         }
     }

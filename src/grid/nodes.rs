@@ -2,11 +2,14 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use smallvec::SmallVec;
 
 /// A set of node numbers as ascending, disjoint, non-adjacent, inclusive runs; prints as `0-3 7`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// It travels as its runs, and is checked again on arrival.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Vec<(u32, u32)>")]
 pub struct NodeSet {
     runs: SmallVec<[(u32, u32); 2]>,
 }
@@ -95,6 +98,26 @@ impl NodeSet {
             (true, false) => self.runs[at - 1].1 = last,
             (false, true) => self.runs[at].0 = first,
             (false, false) => self.runs.insert(at, (first, last)),
+        }
+    }
+}
+
+impl Serialize for NodeSet {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.runs.as_slice().serialize(serializer)
+    }
+}
+
+/// By way of a plain vector, which does not allocate what a hostile length asks for.
+impl TryFrom<Vec<(u32, u32)>> for NodeSet {
+    type Error = &'static str;
+
+    fn try_from(runs: Vec<(u32, u32)>) -> Result<NodeSet, &'static str> {
+        let forward = runs.iter().all(|(first, last)| first <= last);
+        let apart = runs.windows(2).all(|pair| pair[0].1.checked_add(1).is_some_and(|next| next < pair[1].0));
+        match forward && apart {
+            true => Ok(NodeSet { runs: SmallVec::from_vec(runs) }),
+            false => Err("a set of nodes whose runs do not ascend with gaps between them"),
         }
     }
 }
