@@ -225,7 +225,7 @@ mod tests {
         fs::write(&file, "").unwrap();
         let written = |out: &str| {
             let out = scratch.path().join(out);
-            write(&topology(), &file, &[], Some(&out)).map(|()| fs::read_to_string(&out).unwrap())
+            write(&topology(), &file, "hansa", &[], Some(&out)).map(|()| fs::read_to_string(&out).unwrap())
         };
         assert!(written("compose.yml").unwrap().contains("- \"./topologies:/topologies:ro\""));
         assert!(written("topologies/compose.yml").unwrap().contains("- \".:/topologies:ro\""));

@@ -64,12 +64,15 @@ pub struct LeafFacts {
     pub packets_up: u64,
 }
 
+/// Is shown how far a run is.
+pub type Progress<'a> = dyn FnMut(Time, u64, &[Entry<Record>]) + 'a;
+
 /// How a run is watched while it goes on.
 pub struct Watch<'a> {
     /// After this long without a frame, the run is taken for stalled.
     pub stall_after: Duration,
     /// Called every now and then with (virtual time, events so far, the records that have come up at the hub).
-    pub progress: &'a mut dyn FnMut(Time, u64, &[Entry<Record>]),
+    pub progress: &'a mut Progress<'a>,
     pub contact: Contact,
     /// The names of all actors, by their numbers.
     pub names: &'a [String],
@@ -412,7 +415,8 @@ fn explain_stall(hub: &Hub<Message, Record>, lines: &[Line], quiet_for: Duration
         hub.safe()
     );
     for (line, standing) in lines.iter().zip(hub.standings()) {
-        if !standing.blocks && !(hub.finishing() && !standing.finished) {
+        let holds_up = if hub.finishing() { !standing.finished } else { standing.blocks };
+        if !holds_up {
             continue;
         }
         let _ = write!(text, "\n  it waits for {}, ", line.label);

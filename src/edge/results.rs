@@ -52,7 +52,7 @@ impl Results<'_> {
 
     /// A line that shows how far the run is.
     pub fn progress(&self) -> RunProgress {
-        RunProgress { line: Progress::new(Some(self.loaded.topology.jobs() as u64)), ended: 0 }
+        RunProgress { line: Progress::new(Some(self.loaded.topology.jobs())), ended: 0 }
     }
 
     /// Writes everything, prints the summary, and passes on how the run ended.

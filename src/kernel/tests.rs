@@ -10,6 +10,8 @@ use super::*;
 use crate::random::mix;
 use crate::time::{Span, Stamp, Time};
 
+type Cast = Vec<(ActorId, BoxedActor<Word, u64>)>;
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Word {
     /// How many more messages it may give rise to, in a chain.
@@ -92,14 +94,14 @@ impl Actor<Word, u64> for Gossip {
     }
 }
 
-fn gossips(seed: u64, everybody: u32, life: u8) -> Vec<(ActorId, BoxedActor<Word, u64>)> {
+fn gossips(seed: u64, everybody: u32, life: u8) -> Cast {
     let gossip = |id| -> BoxedActor<Word, u64> {
         Box::new(Gossip { id: ActorId(id), everybody, life, state: mix(seed ^ mix(id.into())) })
     };
     (0..everybody).map(|id| (ActorId(id), gossip(id))).collect()
 }
 
-fn inline(actors: Vec<(ActorId, BoxedActor<Word, u64>)>, latencies: Latencies) -> Vec<Entry<u64>> {
+fn inline(actors: Cast, latencies: Latencies) -> Vec<Entry<u64>> {
     let mut place = Place::new(actors, latencies);
     assert!(!place.run_before(Stamp::NEVER, 200_000).expect("gossips keep their promises"), "the gossip never ends");
     place.take_log()
@@ -116,12 +118,7 @@ struct Wires {
 }
 
 impl Wires {
-    fn new(
-        homes: &[usize],
-        count: usize,
-        actors: Vec<(ActorId, BoxedActor<Word, u64>)>,
-        latencies: Latencies,
-    ) -> Wires {
+    fn new(homes: &[usize], count: usize, actors: Cast, latencies: Latencies) -> Wires {
         let mut at: Vec<Vec<_>> = (0..=count).map(|_| Vec::new()).collect();
         actors.into_iter().for_each(|actor| at[homes[actor.0.index()]].push(actor));
         let mut at = at.into_iter();
@@ -262,9 +259,8 @@ impl Actor<Word, u64> for Opener {
     }
 }
 
-fn opener_and_hasty(patience: u8, quiet: bool) -> (Vec<(ActorId, BoxedActor<Word, u64>)>, Latencies) {
-    let actors: Vec<(ActorId, BoxedActor<Word, u64>)> =
-        vec![(ActorId(0), Box::new(Opener(patience))), (ActorId(1), Box::new(Hasty { quiet }))];
+fn opener_and_hasty(patience: u8, quiet: bool) -> (Cast, Latencies) {
+    let actors: Cast = vec![(ActorId(0), Box::new(Opener(patience))), (ActorId(1), Box::new(Hasty { quiet }))];
     (actors, Arc::from([Span::ZERO, Span::from_micros(10)]))
 }
 
@@ -350,7 +346,7 @@ impl Actor<Word, u64> for Echo {
 
 #[test]
 fn an_exchange_that_never_lets_time_go_on_is_an_error() {
-    let actors: Vec<(ActorId, BoxedActor<Word, u64>)> = vec![(ActorId(0), Box::new(Echo))];
+    let actors: Cast = vec![(ActorId(0), Box::new(Echo))];
     let mut place = Place::new(actors, Arc::from([Span::ZERO]));
     let end = place.run_before(Stamp::NEVER, usize::MAX);
     assert!(matches!(end, Err(Breach::Livelock { actor: ActorId(0), cause: "Word", .. })));

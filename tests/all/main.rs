@@ -1,5 +1,7 @@
 //! Everything that needs the world: sockets, files, processes.
 
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "these tests wait for real processes")]
+
 mod containers;
 mod faults;
 mod grid;
