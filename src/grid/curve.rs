@@ -94,10 +94,13 @@ impl Curve {
     }
 
     /// The factor strictly between the deadlines, and the vertex ahead. Of vertices at one place the last counts.
+    ///
+    /// Rounding may not take the line below its end, or the factor would rise there by the width of a hair.
     fn between(&self, slr: f64) -> (f64, &Vertex) {
         let ahead = self.vertices.partition_point(|vertex| vertex.slr <= slr);
         let (low, high) = (&self.vertices[ahead - 1], &self.vertices[ahead]);
-        (low.value + (slr - low.slr) / (high.slr - low.slr) * (high.value - low.value), high)
+        let factor = low.value + (slr - low.slr) / (high.slr - low.slr) * (high.value - low.value);
+        (factor.max(high.value), high)
     }
 
     fn last(&self) -> &Vertex {

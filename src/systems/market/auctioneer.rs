@@ -26,8 +26,8 @@ use super::bid::{BidPolicy, Course, Instant};
 use super::clusters::{Cluster, Clusters};
 use super::figures::Figures;
 use super::live::{Live, Phase};
-use super::queue::{Lane, Place, Rank};
-use crate::grid::{Graph, Job, JobId, Kind, TaskId};
+use super::queue::{self, Bids, Demand, Jobs, Lane, Place};
+use crate::grid::{Graph, Job, JobId, Kind, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::protocol::{Message, Outcome, Record, Run, Verdict};
 use crate::time::{Span, Stamp, Time};
@@ -37,11 +37,10 @@ pub struct Auctioneer {
     market: Market,
     policy: Box<dyn BidPolicy>,
     clusters: Clusters,
-    /// Every job that was ever taken in, by the order in which it was; `None` once it is over.
-    jobs: Vec<Option<Box<Live>>>,
+    jobs: Jobs,
     slots: BTreeMap<JobId, u32>,
-    /// The queue, by kind.
-    lanes: Vec<Lane>,
+    /// The queue, by kind, and what its tasks ask for.
+    lanes: Vec<(Box<dyn Lane>, Demand)>,
     /// Tasks whose data is on its way, by when it is on the first cluster.
     awaiting: BinaryHeap<Reverse<(Time, Place)>>,
     /// When to look whether a job is to be removed: each job once, or each queued task where what it is projected to
@@ -51,6 +50,7 @@ pub struct Auctioneer {
     doomed: Vec<u32>,
     /// How many jobs with a queued task have a critical path of this length; kept for bids that change.
     paths: BTreeMap<Span, u32>,
+    keeps_paths: bool,
     gathered: Gathered,
     /// The last instant, and how many there were.
     instant: (Option<Time>, u64),
@@ -67,18 +67,29 @@ type Out = Outbox<Message, Record>;
 
 impl Auctioneer {
     pub fn new(market: Market, policy: Box<dyn BidPolicy>, clusters: Vec<Cluster>) -> Auctioneer {
+        Auctioneer::with_lanes(market, policy, clusters, queue::lane)
+    }
+
+    pub(super) fn with_lanes(
+        market: Market,
+        policy: Box<dyn BidPolicy>,
+        clusters: Vec<Cluster>,
+        lane: fn(&dyn BidPolicy) -> Box<dyn Lane>,
+    ) -> Auctioneer {
         let clusters = Clusters::new(clusters);
+        let keeps_paths = policy.course() != Course::Fixed;
         Auctioneer {
             market,
-            policy,
             jobs: Vec::new(),
             slots: BTreeMap::new(),
-            lanes: (0..clusters.kinds()).map(|_| Lane::default()).collect(),
+            lanes: (0..clusters.kinds()).map(|_| (lane(policy.as_ref()), Demand::default())).collect(),
+            policy,
             clusters,
             awaiting: BinaryHeap::new(),
             removals: BinaryHeap::new(),
             doomed: Vec::new(),
             paths: BTreeMap::new(),
+            keeps_paths,
             gathered: Gathered::default(),
             instant: (None, 0),
         }
@@ -257,43 +268,49 @@ impl Auctioneer {
     /// Gives tasks to sites, the best bidder first, until whoever is best does not fit; nobody is overtaken.
     fn auction(&mut self, now: Time, out: &mut Out) {
         let mut open: SmallVec<[bool; 8]> = (0..self.lanes.len()).map(|lane| self.may_place(lane)).collect();
-        self.rank_changing_bids(&open, now);
-        while let Some((lane, best)) = self.best(&open) {
+        if !open.contains(&true) {
+            return;
+        }
+        if self.market.blocking == Blocking::Global {
+            // Nobody of these kinds can start, but they can stop the others.
+            open.iter_mut().zip(&self.lanes).for_each(|(open, (_, demand))| *open = !demand.is_empty());
+        }
+        let looked_at = open.clone();
+        let at = self.at(now);
+        self.for_each_lane(&looked_at, &at, |lane, bids| lane.open(bids));
+        while let Some((lane, best)) = self.best(&open, &at) {
             match (self.cluster_for(best, now), self.market.blocking) {
-                (Some(cluster), _) => {
-                    self.lanes[lane].pop_best();
-                    self.assign(best, cluster, out);
-                }
+                (Some(cluster), _) => self.assign(best, cluster, out),
                 (None, Blocking::PerKind) => open[lane] = false,
                 (None, Blocking::Global) => break,
             }
         }
+        self.for_each_lane(&looked_at, &at, |lane, bids| lane.close(bids));
     }
 
-    /// Whether to look at a kind at all: without a free core it places nobody, but may still stop the others.
+    /// Whether a queued task of a kind could fit anywhere.
     fn may_place(&self, lane: usize) -> bool {
-        self.market.blocking == Blocking::Global || self.clusters.has_free(Kind(lane as u16))
+        let demand = &self.lanes[lane].1;
+        !demand.is_empty() && self.clusters.has_free(Kind(lane as u16), demand.least())
     }
 
-    fn rank_changing_bids(&mut self, open: &[bool], now: Time) {
-        let Some((&longest_path, _)) = self.paths.last_key_value() else { return };
-        let at = Instant { now, number: self.instant.1, tick: self.market.tick, longest_path };
-        let (jobs, policy) = (&self.jobs, &self.policy);
-        for (lane, _) in self.lanes.iter_mut().zip(open).filter(|(_, open)| **open) {
-            lane.rank_members(|place| {
-                let live = jobs[place.job as usize].as_ref().expect("a queued task belongs to a live job");
-                rank(live, policy.as_ref(), place, &at)
-            });
+    fn at(&self, now: Time) -> Instant {
+        let longest_path = self.paths.last_key_value().map_or(Span::ZERO, |(&path, _)| path);
+        Instant { now, number: self.instant.1, tick: self.market.tick, longest_path }
+    }
+
+    fn for_each_lane(&mut self, which: &[bool], at: &Instant, mut act: impl FnMut(&mut dyn Lane, &mut Bids<'_>)) {
+        let mut bids = Bids { jobs: &mut self.jobs, policy: self.policy.as_ref(), at: *at };
+        for ((lane, _), _) in self.lanes.iter_mut().zip(which).filter(|(_, which)| **which) {
+            act(lane.as_mut(), &mut bids);
         }
     }
 
     /// The best bidder of the open lanes.
-    fn best(&mut self, open: &[bool]) -> Option<(usize, Place)> {
-        let jobs = &self.jobs;
-        let queued =
-            |place: Place| jobs[place.job as usize].as_ref().is_some_and(|live| live.is_queued(place.task as usize));
+    fn best(&mut self, open: &[bool], at: &Instant) -> Option<(usize, Place)> {
+        let mut bids = Bids { jobs: &mut self.jobs, policy: self.policy.as_ref(), at: *at };
         let lanes = self.lanes.iter_mut().enumerate().filter(|(lane, _)| open[*lane]);
-        let best = lanes.filter_map(|(lane, queue)| Some((queue.best(queued)?, lane))).min()?;
+        let best = lanes.filter_map(|(lane, (queue, _))| Some((queue.best(&mut bids)?, lane))).min()?;
         Some((best.1, best.0.place()))
     }
 
@@ -325,18 +342,14 @@ impl Auctioneer {
         let live = self.jobs[place.job as usize].as_mut().expect("what joins the queue belongs to a live job");
         live.tasks[task].phase = Phase::Queued;
         live.queued += 1;
-        let lane = &mut self.lanes[usize::from(live.job.tasks[task].kind.0)];
-        if self.policy.course() == Course::Fixed {
-            let at = Instant { now, number: 0, tick: self.market.tick, longest_path: live.critical_path() };
-            lane.add_ranked(rank(live, self.policy.as_ref(), place, &at));
-        } else {
-            live.tasks[task].position = lane.add_member(place);
-            if live.queued == 1 {
-                *self.paths.entry(live.critical_path()).or_insert(0) += 1;
-            }
+        if self.keeps_paths && live.queued == 1 {
+            *self.paths.entry(live.critical_path()).or_insert(0) += 1;
         }
-
         let due = live.given_up(task, &self.market);
+        let Task { cores, kind, .. } = live.job.tasks[task];
+        let (lane, demand) = &mut self.lanes[usize::from(kind.0)];
+        demand.add(cores);
+        lane.add(place, &mut self.jobs);
         if due <= now {
             self.doomed.push(place.job);
         } else if self.market.removal == Removal::Projected {
@@ -345,19 +358,11 @@ impl Auctioneer {
     }
 
     fn dequeue(&mut self, place: Place, into: Phase) {
-        let fixed = self.policy.course() == Course::Fixed;
         let task = place.task as usize;
         let live = self.jobs[place.job as usize].as_mut().expect("a queued task belongs to a live job");
         live.tasks[task].phase = into;
         live.queued -= 1;
-        if fixed {
-            return;
-        }
-
-        let position = live.tasks[task].position;
-        let lane = &mut self.lanes[usize::from(live.job.tasks[task].kind.0)];
-        let moved = lane.remove_member(position);
-        if live.queued == 0 {
+        if self.keeps_paths && live.queued == 0 {
             let path = live.critical_path();
             let count = self.paths.get_mut(&path).expect("a job with a queued task is counted");
             *count -= 1;
@@ -365,9 +370,10 @@ impl Auctioneer {
                 self.paths.remove(&path);
             }
         }
-        if let Some(moved) = moved {
-            self.live_mut(moved).tasks[moved.task as usize].position = position;
-        }
+        let Task { cores, kind, .. } = live.job.tasks[task];
+        let (lane, demand) = &mut self.lanes[usize::from(kind.0)];
+        demand.remove(cores);
+        lane.remove(place, &mut self.jobs);
     }
 
     fn live(&self, place: Place) -> &Live {
@@ -377,11 +383,6 @@ impl Auctioneer {
     fn live_mut(&mut self, place: Place) -> &mut Live {
         self.jobs[place.job as usize].as_mut().expect("the job is not over")
     }
-}
-
-fn rank(live: &Live, policy: &dyn BidPolicy, place: Place, at: &Instant) -> Rank {
-    let bid = policy.bid(&live.bidder(place.task as usize), at);
-    Rank::new(bid, policy.winner(), live.job.arrive, live.job.id, place)
 }
 
 impl Actor<Message, Record> for Auctioneer {

@@ -45,8 +45,9 @@ impl Clusters {
         self.of_kind(kind).iter().any(|&cluster| self.all[cluster].cores >= cores)
     }
 
-    pub fn has_free(&self, kind: Kind) -> bool {
-        self.of_kind(kind).iter().any(|&cluster| self.free[cluster] > 0)
+    /// Whether some cluster has so many cores free now.
+    pub fn has_free(&self, kind: Kind, cores: u32) -> bool {
+        self.of_kind(kind).iter().any(|&cluster| self.free[cluster] >= cores)
     }
 
     /// The cluster with the most free cores, the first of several, among those that have enough and are `ready`.

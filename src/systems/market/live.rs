@@ -28,8 +28,8 @@ pub(super) struct TaskState {
     pub phase: Phase,
     /// From when on the data of all predecessors is on every cluster.
     pub everywhere: Time,
-    /// Where it is among the members of its lane, while it is queued there.
-    pub position: usize,
+    /// For its lane to write on, while it is queued there.
+    pub mark: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Live {
     pub fn new(job: Arc<Job>, user: ActorId, graph: Graph, figures: Figures, tick: Span) -> Live {
         let state = |task| {
             let phase = Phase::Held(graph.predecessors(task).len() as u32);
-            TaskState { phase, everywhere: Time::ZERO, position: 0 }
+            TaskState { phase, everywhere: Time::ZERO, mark: 0 }
         };
         let tasks: Vec<TaskState> = (0..job.tasks.len()).map(state).collect();
         let unfinished = tasks.len() as u32;

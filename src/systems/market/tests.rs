@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::Figures;
 use super::bid::{self, Bidder, Instant, Winner};
 use super::figures::ticks;
+use super::queue::plain;
+use super::{Auctioneer, Cluster, Figures};
 use crate::grid::{Curve, Edge, Graph, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
 use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, Place, judge};
 use crate::protocol::{Ended, Message, Record, Submit, Verdict};
@@ -632,6 +633,88 @@ proptest! {
         let mut place = Place::new(build(&topology, &plan.all()).unwrap(), plan.latencies.clone());
         prop_assert_eq!(place.run_before(Stamp::NEVER, usize::MAX), Ok(false));
         prop_assert_eq!(place.take_log(), log);
+    }
+}
+
+/// The same run with lanes that ask everybody at every instant.
+fn play_asking_everybody(topology: &Topology) -> Vec<Entry<Record>> {
+    let plan = Plan::of(topology);
+    let mut actors = build(topology, &plan.all()).unwrap();
+    let clusters = topology.sites.iter().enumerate().map(|(index, site)| Cluster {
+        site: ActorId(index as u32 + 1),
+        kind: site.kind,
+        cores: site.cores,
+    });
+    let policy = (bid::find(&topology.market.policy).unwrap().build)(&topology.market, topology.seed);
+    let lane = |_: &dyn bid::BidPolicy| -> Box<dyn super::queue::Lane> { Box::new(plain::Plain::default()) };
+    actors[0].1 = Box::new(Auctioneer::with_lanes(topology.market.clone(), policy, clusters.collect(), lane));
+    let mut place = Place::new(actors, plan.latencies.clone());
+    assert_eq!(place.run_before(Stamp::NEVER, usize::MAX), Ok(false));
+    place.take_log()
+}
+
+fn play_fast(topology: &Topology) -> Vec<Entry<Record>> {
+    let plan = Plan::of(topology);
+    let mut place = Place::new(build(topology, &plan.all()).unwrap(), plan.latencies.clone());
+    assert_eq!(place.run_before(Stamp::NEVER, usize::MAX), Ok(false));
+    place.take_log()
+}
+
+prop_compose! {
+    /// Jobs of equal shape and worth come often, so that bids tie; curves with steps and without a slope as well.
+    fn crowds()(
+        shapes in prop::collection::vec((1u64..40, 1u32..6, 0u16..2, prop::option::weighted(0.9, worths())), 1..8),
+        second in prop::collection::vec((any::<bool>(), 1u64..300), 8),
+        picks in prop::collection::vec((0usize..8, 0u64..60), 50..250),
+        patience in prop::sample::select(vec![1.0, 8.0, 60.0]),
+    ) -> Vec<table::Entry> {
+        let mut arrive = 0;
+        let entry = |(shape, later): (usize, u64)| {
+            let shape = shape % shapes.len();
+            arrive += later.saturating_sub(45);
+            let (runtime, cores, kind, worth) = shapes[shape].clone();
+            let (follows, then) = second[shape];
+            let then = follows.then(|| task(then, 1, 1 - kind));
+            let worth = worth.map(|Worth { max, curve }| Worth {
+                max,
+                curve: Curve::new(curve.initial() * patience, curve.final_() * patience, &[]).unwrap(),
+            });
+            table::Entry {
+                arrive: minutes(arrive),
+                edges: if then.is_some() { edges(&[(0, 1)]) } else { vec![] },
+                tasks: [task(runtime, cores, kind)].into_iter().chain(then).collect(),
+                worth,
+            }
+        };
+        picks.into_iter().map(entry).collect()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// However deep the queue: leaving most of it unasked changes nothing.
+    #[test]
+    fn nobody_who_is_not_asked_would_have_won(market in markets(), jobs in crowds(), cores in 6u32..20) {
+        let topology = grid(market, &[(6, 0), (cores, 0), (cores, 1)], 1, Source::Table(table::Table { jobs }));
+        prop_assert_eq!(play_fast(&topology), play_asking_everybody(&topology));
+    }
+}
+
+/// As above, with the paper's jobs: for every policy and option that has a say in the order.
+#[test]
+fn the_papers_jobs_are_placed_as_if_everybody_were_asked() {
+    for entry in bid::ALL {
+        for (removal, blocking) in [(Removal::Deadline, Blocking::PerKind), (Removal::Projected, Blocking::Global)] {
+            for load in [0.9, 3.0] {
+                let market = Market { removal, blocking, ..plain_market(entry.name) };
+                let Source::Market(source) = small_workload(load) else { panic!("jobs are generated") };
+                let source = Source::Market(market::Generator { jobs: 150, seed: 7, ..source });
+                let topology = grid(market, &PAPER_GRID, 1, source);
+                let (fast, judge) = (play_fast(&topology), play_asking_everybody(&topology));
+                assert!(fast == judge, "{} at {load}", entry.name);
+            }
+        }
     }
 }
 

@@ -25,6 +25,12 @@ pub trait BidPolicy: Send {
     /// What becomes of a task's bid while it waits, and so how the queue may be kept.
     fn course(&self) -> Course;
 
+    /// Writes the bids of tasks, if they ask for nothing but the task's number in the run; the same that
+    /// [`BidPolicy::bid`] gives. Worth saying for bids that are [`Course::Redrawn`].
+    fn draw(&self, _numbers: &[u64], _at: &Instant, _bids: &mut Vec<f64>) -> bool {
+        false
+    }
+
     /// Whether bids ask for [`Bidder::successor_work`], which not every job has.
     fn weighs_successors(&self) -> bool {
         false
@@ -43,7 +49,7 @@ pub enum Course {
     Fixed,
     /// It never rises, so an old bid bounds a new one from above.
     Falling,
-    /// It never falls as long as [`Instant::longest_path`] stays.
+    /// It never falls as long as [`Instant::longest_path`] stays, and a longer one never makes it rise.
     Rising,
     /// It has nothing to do with the last one.
     Redrawn,

@@ -10,12 +10,28 @@ struct Random {
     seed: u64,
 }
 
+impl Random {
+    /// What all draws of an instant share.
+    fn of(&self, at: &Instant) -> u64 {
+        mix(self.seed.wrapping_add(at.number))
+    }
+}
+
+/// 53 bits: what a float holds.
+fn drawn(instant: u64, number: u64) -> f64 {
+    (mix(instant ^ number) >> 11) as i64 as f64
+}
+
 impl BidPolicy for Random {
     /// Drawn by number instead of from a stream, so that the order in which bids are asked for does not matter.
     fn bid(&self, bidder: &Bidder<'_>, at: &Instant) -> f64 {
-        let task = u64::from(bidder.job.first_task) + bidder.task as u64;
-        // 53 bits: what a float holds.
-        (mix(mix(self.seed.wrapping_add(at.number)) ^ task) >> 11) as f64
+        drawn(self.of(at), u64::from(bidder.job.first_task) + bidder.task as u64)
+    }
+
+    fn draw(&self, numbers: &[u64], at: &Instant, bids: &mut Vec<f64>) -> bool {
+        let instant = self.of(at);
+        bids.extend(numbers.iter().map(|&number| drawn(instant, number)));
+        true
     }
 
     fn winner(&self) -> Winner {

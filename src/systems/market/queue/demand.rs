@@ -1,0 +1,65 @@
+//! How many cores the tasks of a lane ask for at least: with fewer free, nobody in it can start.
+
+/// Counts tasks by the cores they ask for; all that ask for many are one class.
+#[derive(Debug)]
+pub(in crate::systems::market) struct Demand {
+    counts: [u32; CLASSES],
+    /// A bit for every class with a task in it.
+    present: u64,
+}
+
+const CLASSES: usize = 64;
+
+impl Default for Demand {
+    fn default() -> Demand {
+        Demand { counts: [0; CLASSES], present: 0 }
+    }
+}
+
+impl Demand {
+    pub fn add(&mut self, cores: u32) {
+        let class = class(cores);
+        self.counts[class] += 1;
+        self.present |= 1 << class;
+    }
+
+    pub fn remove(&mut self, cores: u32) {
+        let class = class(cores);
+        self.counts[class] -= 1;
+        if self.counts[class] == 0 {
+            self.present &= !(1 << class);
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.present == 0
+    }
+
+    /// No task asks for fewer cores than this.
+    pub fn least(&self) -> u32 {
+        self.present.trailing_zeros()
+    }
+}
+
+fn class(cores: u32) -> usize {
+    (cores as usize).min(CLASSES - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_the_least_demand_up_to_the_last_class() {
+        let mut demand = Demand::default();
+        assert!(demand.is_empty());
+        [5, 3, 3, 500].into_iter().for_each(|cores| demand.add(cores));
+        let mut least = Vec::new();
+        for cores in [3, 3, 5, 500] {
+            least.push(demand.least());
+            demand.remove(cores);
+        }
+        assert_eq!(least, [3, 3, 5, 63]);
+        assert!(demand.is_empty());
+    }
+}

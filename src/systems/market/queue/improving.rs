@@ -1,0 +1,188 @@
+//! Bids that only get better: an old one says nothing, but the bid to come at a later time bounds all until then.
+//!
+//! So every task is parked: it lies in a heap by the bid that it will have at a time of its own, and until that time
+//! it cannot do better. Whoever is on top is asked for its bid of now, until the best of those who were asked is not
+//! behind the next bid to come; whose time is up is asked as well. At the end of the instant all who were asked and
+//! not placed are parked again.
+//!
+//! Any time would be right; a good one is late, and its bid still behind the best. A task is parked until its bid has
+//! come at most half-way to the best one of the instant. If the best stays about as good as it is, a task's way to the
+//! top takes a number of looks that grows with the logarithm of its length, and each look finds the time by
+//! doubling: O(log n) a task in the queue, whoever waits beside it.
+//!
+//! Where bids rise by the longest queued path, a bid to come is bounded only as long as that does not get shorter.
+//! When it does, all are asked again.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::{Bids, Jobs, Lane, Place, Rank};
+use crate::systems::market::bid::Course;
+use crate::time::{Span, Time};
+
+pub(super) struct Improving {
+    /// Those who are to be asked when the lane is next open.
+    fresh: Vec<Place>,
+    parked: BinaryHeap<Reverse<Parked>>,
+    /// When whose time is up.
+    expiries: BinaryHeap<Reverse<(Time, u64, Place)>>,
+    /// Those who were asked at this instant.
+    asked: BinaryHeap<Reverse<Rank>>,
+    /// Names the parkings, from 1. A task is marked with its last one, or zero while it has none.
+    number: u64,
+    /// The longest queued path that bids to come were reckoned with, where they depend on it.
+    path: Option<Span>,
+    queued: usize,
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Parked {
+    /// With the bid to come.
+    rank: Rank,
+    number: u64,
+}
+
+/// A bid is looked at up to so far ahead: some nine years.
+const AHEAD_MAX: u64 = 1 << 48;
+
+impl Improving {
+    pub fn new(course: Course) -> Improving {
+        Improving {
+            fresh: Vec::new(),
+            parked: BinaryHeap::new(),
+            expiries: BinaryHeap::new(),
+            asked: BinaryHeap::new(),
+            number: 0,
+            path: (course == Course::Rising).then_some(Span::ZERO),
+            queued: 0,
+        }
+    }
+
+    fn is_parked(bids: &Bids<'_>, place: Place, number: u64) -> bool {
+        bids.is_queued(place) && bids.mark(place) == number
+    }
+
+    fn unpark_all(&mut self, bids: &Bids<'_>) {
+        let parked = self.parked.drain().map(|Reverse(parked)| parked);
+        let still = parked.filter(|parked| Improving::is_parked(bids, parked.rank.place(), parked.number));
+        self.fresh.extend(still.map(|parked| parked.rank.place()));
+        self.expiries.clear();
+    }
+
+    fn unpark_what_is_due(&mut self, bids: &Bids<'_>) {
+        while let Some(&Reverse((until, number, place))) = self.expiries.peek()
+            && until < bids.at.now
+        {
+            self.expiries.pop();
+            if Improving::is_parked(bids, place, number) {
+                self.fresh.push(place);
+            }
+        }
+    }
+
+    fn ask(&mut self, place: Place, bids: &mut Bids<'_>) {
+        bids.set_mark(place, 0);
+        self.asked.push(Reverse(bids.rank(place)));
+    }
+
+    fn park(&mut self, rank: Rank, best: &Rank, bids: &mut Bids<'_>) {
+        let (until, to_come) = come_half_way(rank, best, bids);
+        self.number += 1;
+        bids.set_mark(rank.place(), self.number);
+        self.parked.push(Reverse(Parked { rank: to_come, number: self.number }));
+        self.expiries.push(Reverse((until, self.number, rank.place())));
+    }
+
+    /// Heaps forget what comes up; what does not must not pile up.
+    fn clean(&mut self, bids: &Bids<'_>) {
+        let most = 4 * self.queued + 1024;
+        if self.parked.len() > most {
+            self.parked.retain(|Reverse(parked)| Improving::is_parked(bids, parked.rank.place(), parked.number));
+        }
+        if self.expiries.len() > most {
+            self.expiries.retain(|&Reverse((_, number, place))| Improving::is_parked(bids, place, number));
+        }
+    }
+}
+
+/// Until when a bid comes at most half-way to the best one, and what it is then.
+fn come_half_way(rank: Rank, best: &Rank, bids: &Bids<'_>) -> (Time, Rank) {
+    let aim = rank.half_way_to(best);
+    let mut reached = (bids.at.now, rank);
+    let mut ahead = bids.at.tick.micros().max(1);
+    while ahead <= AHEAD_MAX {
+        let Some(until) = bids.at.now.micros().checked_add(ahead).map(Time::from_micros) else { break };
+        let to_come = bids.rank_at(rank.place(), until);
+        if to_come.bid < aim {
+            break;
+        }
+        reached = (until, to_come);
+        ahead *= 2;
+    }
+    reached
+}
+
+impl Lane for Improving {
+    fn add(&mut self, place: Place, _: &mut Jobs) {
+        self.fresh.push(place);
+        self.queued += 1;
+    }
+
+    fn remove(&mut self, _: Place, _: &mut Jobs) {
+        self.queued -= 1;
+    }
+
+    fn open(&mut self, bids: &mut Bids<'_>) {
+        match &mut self.path {
+            Some(path) if bids.at.longest_path < *path => {
+                *path = bids.at.longest_path;
+                self.unpark_all(bids);
+            }
+            Some(path) => *path = bids.at.longest_path,
+            None => {}
+        }
+        self.unpark_what_is_due(bids);
+        let mut fresh = std::mem::take(&mut self.fresh);
+        for place in fresh.drain(..) {
+            if bids.is_queued(place) {
+                self.ask(place, bids);
+            }
+        }
+        self.fresh = fresh;
+    }
+
+    fn best(&mut self, bids: &mut Bids<'_>) -> Option<Rank> {
+        loop {
+            let best = self.asked.peek().map(|&Reverse(rank)| rank);
+            if let Some(best) = best
+                && !bids.is_queued(best.place())
+            {
+                self.asked.pop();
+                continue;
+            }
+            match (best, self.parked.peek().map(|Reverse(parked)| parked.rank)) {
+                (_, None) => return best,
+                (Some(best), Some(to_come)) if best < to_come => return Some(best),
+                _ => {}
+            }
+            if let Some(Reverse(parked)) = self.parked.pop() {
+                let place = parked.rank.place();
+                if Improving::is_parked(bids, place, parked.number) {
+                    self.ask(place, bids);
+                }
+            }
+        }
+    }
+
+    fn close(&mut self, bids: &mut Bids<'_>) {
+        let Some(best) = self.best(bids) else { return };
+        let mut asked = std::mem::take(&mut self.asked).into_vec();
+        for Reverse(rank) in asked.drain(..) {
+            if bids.is_queued(rank.place()) {
+                self.park(rank, &best, bids);
+            }
+        }
+        self.asked = asked.into();
+        self.clean(bids);
+    }
+}

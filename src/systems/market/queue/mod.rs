@@ -1,0 +1,175 @@
+//! The queue, a lane a kind, in the order of its bids without asking everybody at every instant.
+//!
+//! What may be left out depends on how bids move ([`Course`]) and on who wins. With `n` tasks in a lane:
+//!
+//! | bids | lane | an instant costs |
+//! | --- | --- | --- |
+//! | stay | [`fixed`]: a heap | O(log n) for every task that joins or leaves |
+//! | only get worse | [`worsening`]: a heap of old bids, which flatter | as above, and for every task that old bids flatter past the best |
+//! | only get better | [`improving`]: a heap of bids to come, each good until a time of its own | as above, and for every task whose time is up |
+//! | are drawn anew | [`redrawn`]: all of them, but quickly | O(n), if there is a core for the smallest of them |
+//!
+//! A task that wins was asked for its bid of that instant, and so was everybody whose bound is not behind it. The
+//! order is therefore the very one that asking everybody gives, floats and ties and all; `plain`, the judge in the
+//! tests, does that.
+//!
+//! Whoever started or was removed stays in a heap until it comes up. A task joins the queue once, so what comes up
+//! and is not queued is of the past.
+
+mod demand;
+mod fixed;
+mod improving;
+#[cfg(test)]
+pub(super) mod plain;
+mod redrawn;
+mod worsening;
+
+use super::bid::{BidPolicy, Course, Instant, Winner};
+use super::live::Live;
+use crate::grid::JobId;
+use crate::time::Time;
+
+pub(super) use demand::Demand;
+
+/// Every job that was ever taken in, by the order in which it was; `None` once it is over.
+pub(super) type Jobs = Vec<Option<Box<Live>>>;
+
+/// The queued tasks of one kind.
+///
+/// An instant that looks at a lane opens it, asks for the best as often as somebody was placed, and closes it.
+pub(super) trait Lane: Send {
+    /// A task joins the queue.
+    fn add(&mut self, place: Place, jobs: &mut Jobs);
+
+    /// A task has left the queue.
+    fn remove(&mut self, _place: Place, _jobs: &mut Jobs) {}
+
+    fn open(&mut self, bids: &mut Bids<'_>);
+
+    /// The best bidder that is still queued.
+    fn best(&mut self, bids: &mut Bids<'_>) -> Option<Rank>;
+
+    fn close(&mut self, _bids: &mut Bids<'_>) {}
+}
+
+/// The lane for bids that move like that.
+pub(super) fn lane(policy: &dyn BidPolicy) -> Box<dyn Lane> {
+    match (policy.course(), policy.winner()) {
+        (Course::Fixed, _) => Box::new(fixed::Fixed::default()),
+        (Course::Falling, Winner::Largest) | (Course::Rising, Winner::Smallest) => {
+            Box::new(worsening::Worsening::default())
+        }
+        (course @ (Course::Falling | Course::Rising), _) => Box::new(improving::Improving::new(course)),
+        (Course::Redrawn, _) => Box::new(redrawn::Redrawn::default()),
+    }
+}
+
+/// What an instant's bids are made of.
+pub(super) struct Bids<'a> {
+    pub jobs: &'a mut Jobs,
+    pub policy: &'a dyn BidPolicy,
+    pub at: Instant,
+}
+
+impl Bids<'_> {
+    pub fn is_queued(&self, place: Place) -> bool {
+        self.jobs[place.job as usize].as_ref().is_some_and(|live| live.is_queued(place.task as usize))
+    }
+
+    pub fn rank(&self, place: Place) -> Rank {
+        self.rank_at(place, self.at.now)
+    }
+
+    /// The rank that a task will have at a later time, if nothing but the time changes.
+    pub fn rank_at(&self, place: Place, now: Time) -> Rank {
+        let live = self.live(place);
+        let bid = self.policy.bid(&live.bidder(place.task as usize), &Instant { now, ..self.at });
+        Rank::new(bid, self.policy.winner(), live.job.arrive, live.job.id, place)
+    }
+
+    /// The task's number in the run.
+    fn number(&self, place: Place) -> u64 {
+        u64::from(self.live(place).job.first_task) + u64::from(place.task)
+    }
+
+    fn mark(&self, place: Place) -> u64 {
+        self.live(place).tasks[place.task as usize].mark
+    }
+
+    fn set_mark(&mut self, place: Place, mark: u64) {
+        set_mark(self.jobs, place, mark);
+    }
+
+    fn live(&self, place: Place) -> &Live {
+        self.jobs[place.job as usize].as_ref().expect("a queued task belongs to a live job")
+    }
+}
+
+fn set_mark(jobs: &mut Jobs, place: Place, mark: u64) {
+    let live = jobs[place.job as usize].as_mut().expect("a queued task belongs to a live job");
+    live.tasks[place.task as usize].mark = mark;
+}
+
+/// Where a task is found: its job's place among those that the auctioneer has taken in, and its number in the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub job: u32,
+    pub task: u32,
+}
+
+/// The total order of bidders: the better bid, then the earlier job, then the lower numbers. The best is smallest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Rank {
+    bid: i64,
+    arrive: Time,
+    job: JobId,
+    task: u32,
+    /// Says nothing about the order, as all before it is unique.
+    slot: u32,
+}
+
+impl Rank {
+    pub fn new(bid: f64, winner: Winner, arrive: Time, job: JobId, place: Place) -> Rank {
+        Rank { bid: better_first(bid, winner), arrive, job, task: place.task, slot: place.job }
+    }
+
+    pub fn place(&self) -> Place {
+        Place { job: self.slot, task: self.task }
+    }
+
+    /// The bid half-way from here to a better one.
+    fn half_way_to(&self, best: &Rank) -> i64 {
+        ordered(as_float(self.bid) / 2.0 + as_float(best.bid) / 2.0)
+    }
+}
+
+fn better_first(bid: f64, winner: Winner) -> i64 {
+    match winner {
+        Winner::Smallest => ordered(bid),
+        Winner::Largest => !ordered(bid),
+    }
+}
+
+/// A number that compares as the float does, both zeros alike.
+fn ordered(number: f64) -> i64 {
+    let bits = (number + 0.0).to_bits() as i64;
+    bits ^ ((bits >> 63) as u64 >> 1) as i64
+}
+
+fn as_float(ordered: i64) -> f64 {
+    f64::from_bits((ordered ^ ((ordered >> 63) as u64 >> 1) as i64) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_keep_their_order() {
+        let numbers = [f64::NEG_INFINITY, -1.5, -1e-300, 0.0, 1e-300, 0.5, 1.0, f64::INFINITY];
+        assert!(numbers.windows(2).all(|pair| ordered(pair[0]) < ordered(pair[1])));
+        assert_eq!(ordered(-0.0), ordered(0.0));
+        assert_eq!(numbers.map(|number| as_float(ordered(number))), numbers);
+        assert_eq!(numbers.map(|number| as_float(!ordered(number))), numbers.map(|number| -number));
+    }
+}

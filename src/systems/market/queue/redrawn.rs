@@ -1,0 +1,107 @@
+//! Bids that have nothing to do with the last ones: all are drawn at every instant at which somebody could start.
+//!
+//! A policy that needs no more than a task's number to draw does so for a whole lane at once, without a look at a job.
+//! The best of every block of bids is kept, so that the next best after a start is found by a look at one block and
+//! at the best of the others.
+
+use super::{Bids, Jobs, Lane, Place, Rank, better_first, set_mark};
+use crate::systems::market::bid::Winner;
+
+#[derive(Default)]
+pub(super) struct Redrawn {
+    fresh: Vec<Place>,
+    /// A task is marked with its position here.
+    places: Vec<Place>,
+    numbers: Vec<u64>,
+    /// By position, the best smallest; empty while the lane is not open.
+    draws: Vec<i64>,
+    /// The best draw of each block.
+    blocks: Vec<i64>,
+    /// Room for what a policy draws.
+    drawn: Vec<f64>,
+}
+
+const BLOCK: usize = 128;
+/// The mark of a task that has no position yet.
+const NOWHERE: u64 = u64::MAX;
+
+impl Redrawn {
+    fn draw(&mut self, bids: &Bids<'_>) {
+        let winner = bids.policy.winner();
+        self.drawn.clear();
+        self.draws.clear();
+        if bids.policy.draw(&self.numbers, &bids.at, &mut self.drawn) {
+            match winner {
+                Winner::Smallest => self.draws.extend(self.drawn.iter().map(|&bid| better_first(bid, winner))),
+                Winner::Largest => self.draws.extend(self.drawn.iter().map(|&bid| better_first(bid, Winner::Largest))),
+            }
+        } else {
+            self.draws.extend(self.places.iter().map(|&place| bids.rank(place).bid));
+        }
+        self.blocks.clear();
+        self.blocks.extend(self.draws.chunks(BLOCK).map(best_of));
+    }
+
+    /// Looks again at the block around a position that has changed.
+    fn look_again(&mut self, position: usize) {
+        let block = position / BLOCK;
+        match self.draws.chunks(BLOCK).nth(block) {
+            Some(draws) => self.blocks[block] = best_of(draws),
+            None => self.blocks.truncate(block),
+        }
+    }
+}
+
+fn best_of(draws: &[i64]) -> i64 {
+    draws.iter().copied().min().unwrap_or(i64::MAX)
+}
+
+impl Lane for Redrawn {
+    fn add(&mut self, place: Place, jobs: &mut Jobs) {
+        set_mark(jobs, place, NOWHERE);
+        self.fresh.push(place);
+    }
+
+    fn remove(&mut self, place: Place, jobs: &mut Jobs) {
+        let live = jobs[place.job as usize].as_ref().expect("what leaves the queue belongs to a live job");
+        let mark = live.tasks[place.task as usize].mark;
+        if mark == NOWHERE {
+            return self.fresh.retain(|&fresh| fresh != place);
+        }
+        let position = mark as usize;
+        self.places.swap_remove(position);
+        self.numbers.swap_remove(position);
+        if let Some(&moved) = self.places.get(position) {
+            set_mark(jobs, moved, mark);
+        }
+        if !self.draws.is_empty() {
+            self.draws.swap_remove(position);
+            self.look_again(position);
+            self.look_again(self.draws.len());
+        }
+    }
+
+    fn open(&mut self, bids: &mut Bids<'_>) {
+        for place in self.fresh.drain(..) {
+            bids.set_mark(place, self.places.len() as u64);
+            self.places.push(place);
+            self.numbers.push(bids.number(place));
+        }
+        self.draw(bids);
+    }
+
+    fn best(&mut self, bids: &mut Bids<'_>) -> Option<Rank> {
+        let best = *self.blocks.iter().min()?;
+        let blocks = self.blocks.iter().enumerate().filter(|&(_, &block)| block == best);
+        let positions = blocks.flat_map(|(block, _)| block * BLOCK..((block + 1) * BLOCK).min(self.draws.len()));
+        positions
+            .filter(|&position| self.draws[position] == best)
+            .map(|position| bids.rank(self.places[position]))
+            .min()
+    }
+
+    fn close(&mut self, _: &mut Bids<'_>) {
+        self.draws.clear();
+        self.blocks.clear();
+    }
+}
