@@ -13,7 +13,7 @@ use super::input::{default_out, load_topology};
 use super::launch::{Cores, Launch, launch};
 use super::member::{Membership, take_part};
 use super::route::{Routing, route};
-use super::{EXIT_CODES, Failure, bench, certs, compose, files, print, runtime};
+use super::{EXIT_CODES, Failure, bench, certs, compose, files, print, report, runtime};
 use crate::catalog;
 use crate::protocol::handshake::Party;
 use crate::topology::{Override, describe};
@@ -35,6 +35,11 @@ enum Command {
         a: PathBuf,
         /// Another one
         b: PathBuf,
+    },
+    /// Turn a result folder into a page to read (report.html) and a trace for Perfetto (trace.json), both put into it
+    Report {
+        /// A result folder
+        out: PathBuf,
     },
     /// Check a topology and list all that is wrong with it
     Validate(TopologyArgs),
@@ -231,6 +236,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(args) => run(args),
         Command::Verify { a, b } => files::verify(&a, &b),
+        Command::Report { out } => report::report(&out),
         Command::Validate(args) => {
             let loaded = load_topology(&args.topology, &args.overrides.parse()?)?;
             print(&format!("{}: fine\n", args.topology)).and_then(|()| print(&loaded.topology.in_short()))

@@ -177,6 +177,25 @@ impl ResultFile {
     }
 }
 
+/// Puts a file into a folder that is there already: whole, or as it was before.
+pub(super) fn replace(
+    path: &Path,
+    fill: impl FnOnce(&mut ResultFile) -> Result<(), FileError>,
+) -> Result<(), FileError> {
+    let name = path.file_name().ok_or_else(|| FileError::NoName(path.to_owned()))?.to_string_lossy().into_owned();
+    let stand_in = path.with_file_name(format!(".{name}.partial-{}", std::process::id()));
+    let filled = ResultFile::create(&name, stand_in.clone()).and_then(|mut file| {
+        fill(&mut file)?;
+        file.finish()?;
+        fs::rename(&stand_in, path).map_err(|error| io_error("write", path, error))?;
+        sync(parent(path))
+    });
+    if filled.is_err() {
+        let _ = fs::remove_file(&stand_in);
+    }
+    filled
+}
+
 /// Compares two result folders: the outcome on standard output if they are the same run, a failure if not.
 pub fn verify(a: &Path, b: &Path) -> Result<(), Failure> {
     let sides = (open(a)?, open(b)?);
@@ -195,7 +214,8 @@ pub fn verify(a: &Path, b: &Path) -> Result<(), Failure> {
     Err(Failure::Different(text.trim_end().to_owned()))
 }
 
-fn open(folder: &Path) -> Result<Side<BufReader<File>>, Failure> {
+/// A result folder to read: a failure that says so if it is none.
+pub(super) fn open(folder: &Path) -> Result<Side<BufReader<File>>, Failure> {
     let name = folder.display().to_string();
     let name = if name.len() > 1 { name.trim_end_matches('/').to_owned() } else { name };
     if !folder.is_dir() {

@@ -20,6 +20,7 @@ mod member;
 mod pin;
 mod play;
 pub mod quic;
+mod report;
 mod results;
 mod route;
 mod signals;

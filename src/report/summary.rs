@@ -311,7 +311,7 @@ fn size_group(group: &[&JobRow]) -> SizeGroup {
     }
 }
 
-fn work(row: &JobRow) -> u128 {
+pub(super) fn work(row: &JobRow) -> u128 {
     row.job.tasks.iter().map(|task| u128::from(task.runtime.micros()) * u128::from(task.cores)).sum()
 }
 

@@ -133,12 +133,12 @@ fn facts(run: &RunFacts) -> String {
     words
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
 /// Seconds in the two units that say most.
-fn span(seconds: f64) -> String {
+pub(super) fn span(seconds: f64) -> String {
     let whole = seconds.round() as u64;
     match whole {
         0..60 => format!("{} s", (seconds * 100.0).round() / 100.0),
@@ -149,7 +149,7 @@ fn span(seconds: f64) -> String {
 }
 
 /// Four digits or so, with a suffix where there are more.
-fn number(number: f64) -> String {
+pub(super) fn number(number: f64) -> String {
     let (scaled, suffix) = match number.abs() {
         size if size >= 1e15 => return format!("{number:.3e}"),
         size if size >= 1e12 => (number / 1e12, " T"),

@@ -11,7 +11,7 @@ use crate::kernel::{Digest, Entry};
 use crate::protocol::{Record, codec};
 
 /// A line longer than any that a frame's worth of job makes.
-const LINE_MAX: u64 = 256 << 20;
+pub(super) const LINE_MAX: u64 = 256 << 20;
 
 /// One of the two results.
 pub struct Side<R> {

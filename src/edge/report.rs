@@ -1,0 +1,48 @@
+//! `hansa report`: a result folder as a page to read and a trace to look through.
+
+use std::path::Path;
+
+use super::files::{self, EVENTS, MANIFEST};
+use super::{Failure, print};
+use crate::report::{Names, Unreplayable, page, replay};
+use crate::topology::{self, Topology};
+
+pub const PAGE: &str = "report.html";
+pub const TRACE: &str = "trace.json";
+
+/// Adds the page and the trace to a result folder, or replaces those that are there; the rest is left as it is.
+pub fn report(folder: &Path) -> Result<(), Failure> {
+    let side = files::open(folder)?;
+    let topology = meaning(folder, &side.manifest.topology, &side.manifest.names)?;
+    let damaged = |what: String| Failure::Input(format!("{} is damaged: {what}", folder.join(EVENTS).display()));
+    let (tally, digest) = replay(&topology, &side.manifest.names, side.events).map_err(|error| match error {
+        Unreplayable::Io(error) => Failure::System(format!("cannot read {}: {error}", folder.join(EVENTS).display())),
+        wrong => damaged(wrong.to_string()),
+    })?;
+    let claimed = &side.summary.results.digest;
+    if digest != *claimed {
+        return Err(damaged(format!("its events have digest {digest}, but the summary claims {claimed}")));
+    }
+
+    let bytes = page(&side.manifest, &side.summary, &topology, &tally);
+    files::replace(&folder.join(PAGE), |file| file.put(&bytes))?;
+    files::replace(&folder.join(TRACE), |file| tally.trace(|event| file.put(event)))?;
+    print(&format!("page  {}\ntrace {} (for ui.perfetto.dev)\n", shown(folder, PAGE), shown(folder, TRACE)))
+}
+
+/// The topology as the manifest has it: resolved, so that nothing else needs to be read.
+fn meaning(folder: &Path, text: &str, names: &Names) -> Result<Topology, Failure> {
+    let damaged = |what: &str| Failure::Input(format!("{} is damaged: {what}", folder.join(MANIFEST).display()));
+    let read = &mut |_: &str| Ok(text.as_bytes().to_vec());
+    let topology = topology::load(MANIFEST, &[], read)
+        .map_err(|complaints| damaged(&format!("its topology makes no sense to this version of Hansa:\n{complaints}")))?
+        .topology;
+    match Names::of(&topology) == *names {
+        true => Ok(topology),
+        false => Err(damaged("its names are not those of its topology")),
+    }
+}
+
+fn shown(folder: &Path, name: &str) -> String {
+    folder.join(name).display().to_string()
+}

@@ -1,0 +1,85 @@
+//! Text and numbers as they stand in the page.
+
+use std::fmt::Write;
+
+pub(super) use crate::report::table::{number, percent, span};
+
+/// Text that nobody can take for markup: for content and for quoted attributes. What a page cannot show is marked.
+pub fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            '\n' | '\t' => safe.push(letter),
+            letter if letter.is_control() => safe.push('\u{fffd}'),
+            letter => safe.push(letter),
+        }
+    }
+    safe
+}
+
+/// Escaped, and no longer than this many letters.
+pub fn short(text: &str, letters: usize) -> String {
+    match text.chars().count() > letters {
+        true => escape(&text.chars().take(letters - 1).chain(['…']).collect::<String>()),
+        false => escape(text),
+    }
+}
+
+/// A whole number with its thousands apart.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 job`, `2 jobs`.
+pub fn counted(number: u64, what: &str) -> String {
+    format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
+/// Microseconds in the two units that say most.
+pub fn micros(micros: u64) -> String {
+    span(micros as f64 / 1e6)
+}
+
+/// A coordinate: one decimal is finer than the eye.
+pub fn at(number: f64) -> String {
+    let tenths = (number * 10.0).round() / 10.0;
+    if tenths == 0.0 { "0".to_owned() } else { tenths.to_string() }
+}
+
+/// A table, its columns named and the numeric ones (`#` ahead of the name) set to the right.
+pub fn table(columns: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut html = String::from("<div class=\"scroll\"><table><thead><tr>");
+    let class = |column: &str| if column.starts_with('#') { " class=\"n\"" } else { "" };
+    for column in columns {
+        let _ = write!(html, "<th scope=\"col\"{}>{}</th>", class(column), column.trim_start_matches('#'));
+    }
+    html.push_str("</tr></thead><tbody>\n");
+    for row in rows {
+        html.push_str("<tr>");
+        for (cell, column) in row.iter().zip(columns) {
+            let _ = write!(html, "<td{}>{cell}</td>", class(column));
+        }
+        html.push_str("</tr>\n");
+    }
+    html.push_str("</tbody></table></div>\n");
+    html
+}
+
+/// A share as a bar with its number, for a cell of a table.
+pub fn bar(share: f64, words: &str) -> String {
+    let width = at(share.clamp(0.0, 1.0) * 100.0);
+    format!("<span class=\"bar\"><i style=\"width:{width}%\"></i></span><span class=\"of\">{words}</span>")
+}

@@ -1,0 +1,47 @@
+//! From the lines of `events.jsonl` back to the tally that the run had, and to the digest of what was read.
+
+use std::io::{self, BufRead, Read};
+
+use super::verify::LINE_MAX;
+use super::{EventReader, Inconsistent, Names, Tally, Unreadable};
+use crate::kernel::Digest;
+use crate::protocol::codec;
+use crate::topology::Topology;
+
+/// Why a log gives no tally.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreplayable {
+    #[error("cannot read it: {0}")]
+    Io(#[from] io::Error),
+    #[error("line {line}, {wrong}")]
+    Unreadable { line: u64, wrong: Unreadable },
+    #[error("line {line}: {wrong}")]
+    Inconsistent { line: u64, wrong: Inconsistent },
+}
+
+/// Reads a log to its end, one line at a time: what stays in memory is the tally, which now owns the jobs. For the
+/// 45,000 tasks of `market-paper` that is some 15 megabytes.
+pub fn replay(topology: &Topology, names: &Names, mut events: impl BufRead) -> Result<(Tally, String), Unreplayable> {
+    let reader = EventReader::new(names);
+    let mut tally = Tally::new(topology, names);
+    let (mut digest, mut encoded) = (Digest::new(), Vec::new());
+    let (mut text, mut line) = (Vec::new(), 0);
+    loop {
+        text.clear();
+        if events.by_ref().take(LINE_MAX).read_until(b'\n', &mut text)? == 0 {
+            return Ok((tally, digest.finish()));
+        }
+        line += 1;
+        let whole = text.strip_suffix(b"\n").ok_or_else(|| cut_off(text.len()));
+        let entry =
+            whole.and_then(|text| reader.read(text)).map_err(|wrong| Unreplayable::Unreadable { line, wrong })?;
+        tally.add(&entry).map_err(|wrong| Unreplayable::Inconsistent { line, wrong })?;
+        encoded.clear();
+        codec::encode(&entry, &mut encoded).map_err(io::Error::other)?;
+        digest.update(&encoded);
+    }
+}
+
+fn cut_off(length: usize) -> Unreadable {
+    Unreadable { column: length + 1, expected: "the end of the line: the file is cut off".to_owned() }
+}

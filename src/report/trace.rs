@@ -1,0 +1,236 @@
+//! `trace.json`: the run as a trace in virtual time, for Perfetto (ui.perfetto.dev) and `chrome://tracing`.
+//!
+//! In the JSON of the Trace Event Format: a process a site, whose threads are lanes in which no two tasks overlap, and a
+//! process for the auction with what it handed out at each instant and how many tasks stood in its queue. An arrow leads
+//! from the auction that a task won to the task's start. One microsecond of the trace is one of virtual time.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::io::Write;
+
+use super::Tally;
+use super::tally::{JobRow, TaskRow};
+use crate::time::Time;
+
+/// Processes and threads count from 1: some readers take 0 for the kernel.
+const AUCTION: usize = 1;
+const FIRST_SITE: usize = 2;
+const CLEARING: u32 = 1;
+
+impl Tally {
+    /// Hands over the whole trace, an event at a time.
+    pub fn trace<E>(&self, put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        let mut trace = Trace { put, line: Vec::new(), first: true };
+        trace.raw(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
+        self.auction_track(&mut trace)?;
+        for site in 0..self.sites.len() {
+            self.site_track(site, &mut trace)?;
+        }
+        trace.raw(b"\n]}\n")
+    }
+
+    /// When each instant's auction ended, what it handed out, and the queue. Arrows begin here, so this comes first.
+    fn auction_track<E, P: FnMut(&[u8]) -> Result<(), E>>(&self, trace: &mut Trace<P>) -> Result<(), E> {
+        trace.process(AUCTION, "auction")?;
+        trace.thread(AUCTION, CLEARING, "tasks assigned")?;
+        let mut won: BTreeMap<Time, (usize, Vec<u64>)> = BTreeMap::new();
+        for task in self.tasks() {
+            if let Some(at) = task.row.assigned {
+                let (tasks, flows) = won.entry(at).or_default();
+                *tasks += 1;
+                flows.extend(task.row.start.map(|_| task.number));
+            }
+        }
+        for (at, (tasks, flows)) in &won {
+            let ts = at.micros();
+            // As long as time can be short: two instants are never nearer to each other than that.
+            trace.event(format_args!(
+                r#"{{"ph":"X","pid":{AUCTION},"tid":{CLEARING},"ts":{ts},"dur":1,"name":"auction","cat":"auction","args":{{"tasks":{tasks}}}}}"#
+            ))?;
+            for id in flows {
+                trace.event(format_args!(
+                    r#"{{"ph":"s","pid":{AUCTION},"tid":{CLEARING},"ts":{ts},"id":{id},"name":"bid won","cat":"bid"}}"#
+                ))?;
+            }
+        }
+        let mut steps = Steps::default();
+        for (_, from, to) in self.waiting() {
+            steps.add(from, to, 1);
+        }
+        trace.counter(AUCTION, "waiting tasks", &steps)
+    }
+
+    fn site_track<E, P: FnMut(&[u8]) -> Result<(), E>>(&self, site: usize, trace: &mut Trace<P>) -> Result<(), E> {
+        let pid = FIRST_SITE + site;
+        trace.process(pid, &format!("site {}", self.sites[site].name))?;
+        let mut tasks: Vec<(Time, Time, TaskOf<'_>)> = self
+            .tasks()
+            .filter(|task| task.row.site == Some(site as u16))
+            .filter_map(|task| Some((task.row.start?, task.row.end.unwrap_or(self.last), task)))
+            .collect();
+        tasks.sort_by_key(|(start, _, task)| (*start, task.number));
+
+        let (mut lanes, mut busy) = (Lanes::default(), Steps::default());
+        for (start, end, task) in tasks {
+            let (lane, is_new) = lanes.take(start, end);
+            if is_new {
+                trace.thread(pid, lane, &format!("lane {lane}"))?;
+            }
+            busy.add(start, end, i64::from(task.job.job.tasks[task.index].cores));
+            self.task_event(pid, lane, (start, end), &task, trace)?;
+        }
+        trace.counter(pid, "busy cores", &busy)
+    }
+
+    fn task_event<E, P: FnMut(&[u8]) -> Result<(), E>>(
+        &self,
+        pid: usize,
+        lane: u32,
+        (start, end): (Time, Time),
+        task: &TaskOf<'_>,
+        trace: &mut Trace<P>,
+    ) -> Result<(), E> {
+        let (job, index, ts) = (task.job.job.id, task.index, start.micros());
+        let user = json(&self.names.of_actor(task.job.user));
+        let cut = if task.row.end.is_none() { r#","running":"when the log ended""# } else { "" };
+        trace.event(format_args!(
+            r#"{{"ph":"X","pid":{pid},"tid":{lane},"ts":{ts},"dur":{},"name":"job {job}","cat":"task","args":{{"task":"{job}.{index}","user":{user},"cores":"{}"{cut}}}}}"#,
+            end.since(start).micros(),
+            task.row.cores,
+        ))?;
+        if task.row.assigned.is_some() {
+            trace.event(format_args!(
+                r#"{{"ph":"f","bp":"e","pid":{pid},"tid":{lane},"ts":{ts},"id":{},"name":"bid won","cat":"bid"}}"#,
+                task.number
+            ))?;
+        }
+        Ok(())
+    }
+
+    fn tasks(&self) -> impl Iterator<Item = TaskOf<'_>> {
+        let rows =
+            self.jobs.values().flat_map(|job| job.tasks.iter().enumerate().map(move |(index, row)| (job, index, row)));
+        rows.zip(1..).map(|((job, index, row), number)| TaskOf { job, index, row, number })
+    }
+}
+
+struct TaskOf<'a> {
+    job: &'a JobRow,
+    index: usize,
+    row: &'a TaskRow,
+    /// Counts through all tasks of the run; a job's own numbers need not be unique in a log that was tampered with.
+    number: u64,
+}
+
+/// Lanes of a site: the lowest that is free is taken.
+#[derive(Default)]
+struct Lanes {
+    free: BTreeSet<u32>,
+    taken: BinaryHeap<Reverse<(Time, u32)>>,
+    count: u32,
+}
+
+impl Lanes {
+    /// The lane for what comes next in order of starts, and whether it is a new one.
+    fn take(&mut self, start: Time, end: Time) -> (u32, bool) {
+        while let Some(&Reverse((until, lane))) = self.taken.peek()
+            && until <= start
+        {
+            self.taken.pop();
+            self.free.insert(lane);
+        }
+        let (lane, is_new) = match self.free.pop_first() {
+            Some(lane) => (lane, false),
+            None => {
+                self.count += 1;
+                (self.count, true)
+            }
+        };
+        // What takes no time still takes its place, so that its arrow points at nothing else.
+        let until = end.max(Time::from_micros(start.micros().saturating_add(1)));
+        self.taken.push(Reverse((until, lane)));
+        (lane, is_new)
+    }
+}
+
+/// A number that changes at moments.
+#[derive(Default)]
+struct Steps(BTreeMap<Time, i64>);
+
+impl Steps {
+    fn add(&mut self, from: Time, to: Time, amount: i64) {
+        if from < to {
+            *self.0.entry(from).or_default() += amount;
+            *self.0.entry(to).or_default() -= amount;
+        }
+    }
+}
+
+struct Trace<P> {
+    put: P,
+    line: Vec<u8>,
+    first: bool,
+}
+
+impl<P> Trace<P> {
+    fn raw<E>(&mut self, bytes: &[u8]) -> Result<(), E>
+    where
+        P: FnMut(&[u8]) -> Result<(), E>,
+    {
+        (self.put)(bytes)
+    }
+
+    fn event<E>(&mut self, event: std::fmt::Arguments<'_>) -> Result<(), E>
+    where
+        P: FnMut(&[u8]) -> Result<(), E>,
+    {
+        self.line.clear();
+        self.line.extend_from_slice(if self.first { b"\n" } else { b",\n" });
+        self.first = false;
+        self.line.write_fmt(event).expect("writing to memory does not fail");
+        (self.put)(&self.line)
+    }
+
+    fn process<E>(&mut self, pid: usize, name: &str) -> Result<(), E>
+    where
+        P: FnMut(&[u8]) -> Result<(), E>,
+    {
+        let name = json(name);
+        self.event(format_args!(r#"{{"ph":"M","pid":{pid},"name":"process_name","args":{{"name":{name}}}}}"#))?;
+        self.event(format_args!(
+            r#"{{"ph":"M","pid":{pid},"name":"process_sort_index","args":{{"sort_index":{pid}}}}}"#
+        ))
+    }
+
+    fn thread<E>(&mut self, pid: usize, tid: u32, name: &str) -> Result<(), E>
+    where
+        P: FnMut(&[u8]) -> Result<(), E>,
+    {
+        let name = json(name);
+        self.event(format_args!(
+            r#"{{"ph":"M","pid":{pid},"tid":{tid},"name":"thread_name","args":{{"name":{name}}}}}"#
+        ))?;
+        self.event(format_args!(
+            r#"{{"ph":"M","pid":{pid},"tid":{tid},"name":"thread_sort_index","args":{{"sort_index":{tid}}}}}"#
+        ))
+    }
+
+    fn counter<E>(&mut self, pid: usize, name: &str, steps: &Steps) -> Result<(), E>
+    where
+        P: FnMut(&[u8]) -> Result<(), E>,
+    {
+        let mut level = 0;
+        for (at, change) in steps.0.iter().filter(|(_, change)| **change != 0) {
+            level += change;
+            let ts = at.micros();
+            self.event(format_args!(
+                r#"{{"ph":"C","pid":{pid},"ts":{ts},"name":"{name}","args":{{"{name}":{level}}}}}"#
+            ))?;
+        }
+        Ok(())
+    }
+}
+
+fn json(text: &str) -> String {
+    serde_json::to_string(text).expect("a string is always JSON")
+}
