@@ -20,9 +20,11 @@ mod member;
 mod pin;
 mod play;
 pub mod quic;
+mod reproduce;
 mod results;
 mod route;
 mod signals;
+mod sweep;
 mod terminal;
 
 pub use failure::{EXIT_CODES, Failure};

@@ -6,5 +6,6 @@ mod hostile;
 mod identity;
 mod layouts;
 mod namespaces;
+mod sweep;
 mod wire;
 mod world;
