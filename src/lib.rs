@@ -19,5 +19,7 @@ pub mod catalog;
 pub mod report;
 pub mod topology;
 
+pub mod experiment;
+
 #[cfg(feature = "edge")]
 pub mod edge;

@@ -13,8 +13,10 @@ use super::input::{default_out, load_topology};
 use super::launch::{Cores, Launch, launch};
 use super::member::{Membership, take_part};
 use super::route::{Routing, route};
-use super::{EXIT_CODES, Failure, bench, certs, compose, files, print, report, runtime};
+use super::sweep::Sweeping;
+use super::{EXIT_CODES, Failure, bench, certs, compose, files, print, report, reproduce, runtime, sweep};
 use crate::catalog;
+use crate::experiment::market;
 use crate::protocol::handshake::Party;
 use crate::topology::{Override, describe};
 
@@ -29,6 +31,18 @@ struct Hansa {
 enum Command {
     /// Run a topology: as local processes over QUIC, or in this one with --inline
     Run(RunArgs),
+    /// Run every combination of an experiment's settings, on all cores; goes on where an earlier call was stopped
+    Sweep {
+        /// An experiment file: a topology, and what varies in it
+        experiment: String,
+        #[command(flatten)]
+        sweep: SweepArgs,
+    },
+    /// Run a paper's experiment, draw its figures and check its claims
+    Reproduce {
+        #[command(subcommand)]
+        paper: Paper,
+    },
     /// Compare two result folders, and name the first event that differs
     Verify {
         /// A result folder
@@ -144,6 +158,43 @@ struct RunArgs {
     stall_after: f64,
 }
 
+#[derive(Subcommand)]
+enum Paper {
+    /// Bidding policies for market-based HPC workflow scheduling: ten policies at loads from 0.7 to 1.4
+    Market {
+        /// As much as the paper: 10 workloads of 10,000 jobs [default: 3 of them]
+        #[arg(long)]
+        full: bool,
+        /// How many jobs a workload has
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        jobs: Option<u32>,
+        /// How many workloads to take the mean of
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+        workloads: Option<u32>,
+        #[command(flatten)]
+        sweep: SweepArgs,
+    },
+}
+
+#[derive(Args)]
+struct SweepArgs {
+    /// Where rows go [default: out/NAME of the experiment]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// How many runs at a time [default: one a core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Throw away the rows that are there, instead of going on from them
+    #[arg(long)]
+    fresh: bool,
+}
+
+impl SweepArgs {
+    fn sweeping(self) -> Sweeping {
+        Sweeping { out: self.out, threads: self.threads.map(usize::from), fresh: self.fresh }
+    }
+}
+
 #[derive(Parser)]
 #[command(name = "hansa-router", version, about = "Be the router of a run: message hub, clock and auctioneer", after_help = EXIT_CODES)]
 struct RouterArgs {
@@ -235,6 +286,13 @@ fn member(name: &'static str, about: &'static str, role: fn(String) -> Party) ->
 fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(args) => run(args),
+        Command::Sweep { experiment, sweep: args } => sweep::sweep(&experiment, &args.sweeping()),
+        Command::Reproduce { paper: Paper::Market { full, jobs, workloads, sweep } } => {
+            let usual = if full { market::FULL } else { market::SMALL };
+            let jobs = jobs.unwrap_or(usual.jobs);
+            let extent = market::Extent { jobs, workloads: workloads.unwrap_or(usual.workloads) };
+            reproduce::market(extent, &sweep.sweeping())
+        }
         Command::Verify { a, b } => files::verify(&a, &b),
         Command::Report { out } => report::report(&out),
         Command::Validate(args) => {

@@ -60,7 +60,7 @@ pub fn run(loaded: &Loaded, out: Option<PathBuf>) -> Result<(), Failure> {
 }
 
 /// A flag that goes up on Ctrl-C; set by a thread of its own, since this one computes.
-fn watch_for_interrupts() -> Result<Arc<AtomicBool>, Failure> {
+pub fn watch_for_interrupts() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     let raised = flag.clone();
     let runtime = super::runtime()?;

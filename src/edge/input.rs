@@ -17,7 +17,7 @@ pub fn default_out(topology: &Topology) -> PathBuf {
 }
 
 /// Without the number that the operating system gives it.
-fn plainly(error: &std::io::Error) -> String {
+pub fn plainly(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
         std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),

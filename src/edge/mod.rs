@@ -21,9 +21,11 @@ mod pin;
 mod play;
 pub mod quic;
 mod report;
+mod reproduce;
 mod results;
 mod route;
 mod signals;
+mod sweep;
 mod terminal;
 
 pub use failure::{EXIT_CODES, Failure};

@@ -77,6 +77,54 @@ impl Drop for Progress {
     }
 }
 
+/// Tells how many of several runs are done. Silent unless standard error is a terminal.
+pub struct RunCount {
+    total: usize,
+    /// Done before this call.
+    earlier: usize,
+    terminal: bool,
+    began: Instant,
+    drawn: bool,
+}
+
+impl RunCount {
+    pub fn new(total: usize, earlier: usize) -> RunCount {
+        RunCount { total, earlier, terminal: io::stderr().is_terminal(), began: Instant::now(), drawn: false }
+    }
+
+    pub fn update(&mut self, done: usize) {
+        if self.terminal {
+            self.drawn = true;
+            let line = count_line(done, self.earlier, self.total, self.began.elapsed());
+            let _ = write!(io::stderr(), "{CLEAR}{line}");
+        }
+    }
+
+    pub fn clear(&mut self) {
+        if std::mem::take(&mut self.drawn) {
+            let _ = write!(io::stderr(), "{CLEAR}");
+        }
+    }
+}
+
+impl Drop for RunCount {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// Runs of an earlier call say nothing about how fast this one is.
+fn count_line(done: usize, earlier: usize, total: usize, elapsed: Duration) -> String {
+    let now = done - earlier;
+    let eta = if now > 0 {
+        let left = elapsed.as_secs_f64() / now as f64 * (total - done) as f64;
+        format!("  ETA {}", clock(left))
+    } else {
+        String::new()
+    };
+    format!("{done}/{total} runs ({} %)  {}{eta}", done * 100 / total.max(1), clock(elapsed.as_secs_f64()))
+}
+
 fn line(now: Time, done: u64, total: Option<u64>, rate: f64, elapsed: Duration) -> String {
     // Fractions of seconds would only flicker.
     let now = Time::from_micros(now.micros() / 1_000_000 * 1_000_000);
@@ -113,6 +161,12 @@ mod tests {
         );
         assert_eq!(told(0, Some(10), 7.0, 3), "virtual 1d 01:01:01  0/10 jobs (0 %)  7 events/s");
         assert_eq!(told(5, None, 9_999.0, 3), "virtual 1d 01:01:01  5 jobs  9999 events/s");
+    }
+
+    #[test]
+    fn the_count_reads_well() {
+        assert_eq!(count_line(30, 10, 110, Duration::from_secs(20)), "30/110 runs (27 %)  20 s  ETA 1:20 min");
+        assert_eq!(count_line(10, 10, 110, Duration::from_secs(3)), "10/110 runs (9 %)  3 s");
     }
 
     #[test]

@@ -10,13 +10,13 @@ pub struct Complaints(Findings);
 /// Gathers complaints while a topology is read. The same fault of the same place is told once, however many
 /// sites or users come from there.
 #[derive(Default)]
-pub(super) struct Findings {
+pub(crate) struct Findings {
     sources: Vec<Source>,
     list: RefCell<BTreeMap<(Place, String), Complaint>>,
 }
 
 /// A text that settings come from.
-pub(super) struct Source {
+pub(crate) struct Source {
     /// The path of a file; `None` for a flag of the command line.
     pub path: Option<String>,
     pub text: String,
@@ -24,13 +24,13 @@ pub(super) struct Source {
 
 /// Where something is written. A source as a whole comes before all that is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(crate) struct Place {
     source: u32,
     span: Option<(u32, u32)>,
 }
 
 /// One thing that is wrong.
-pub(super) struct Complaint {
+pub(crate) struct Complaint {
     place: Place,
     /// The path of keys that leads there, such as `site.york.cores`.
     key: String,
@@ -54,6 +54,11 @@ impl Place {
 
     pub fn source(self) -> usize {
         self.source as usize
+    }
+
+    /// Nothing of a source as a whole.
+    pub fn span(self) -> std::ops::Range<usize> {
+        self.span.map_or(0..0, |(start, end)| start as usize..end as usize)
     }
 }
 

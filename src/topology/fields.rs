@@ -12,7 +12,7 @@ use crate::catalog;
 use crate::time::Span;
 
 /// A table whose settings are being asked for.
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     table: &'a Table,
     place: Place,
     /// `None` for the topology itself.
@@ -22,7 +22,7 @@ pub(super) struct Fields<'a> {
 }
 
 /// A setting and the way to it.
-pub(super) struct Field<'a> {
+pub(crate) struct Field<'a> {
     node: &'a Node,
     path: Path<'a>,
     findings: &'a Findings,
@@ -280,13 +280,13 @@ impl<'a> Field<'a> {
 }
 
 /// Names become names of certificates, files and containers.
-pub(super) fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     let letters = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit();
     text.len() <= 63 && text.bytes().next().is_some_and(letters) && text.bytes().all(|c| letters(c) || c == b'-')
 }
 
 /// `a, b or c`, with an end even if there are thousands.
-pub(super) fn any_of<'a>(words: impl Iterator<Item = &'a str> + Clone) -> String {
+pub(crate) fn any_of<'a>(words: impl Iterator<Item = &'a str> + Clone) -> String {
     let count = words.clone().count();
     if count > LISTED {
         let first: Vec<&str> = words.take(LISTED).collect();

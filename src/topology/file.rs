@@ -21,13 +21,13 @@ pub struct Input {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Node {
+pub(crate) struct Node {
     pub place: Place,
     pub value: Value,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Text(String),
     /// What does not fit is as good as the nearest that does: no setting goes that far.
     Integer(i128),
@@ -42,12 +42,12 @@ pub(super) enum Value {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Table {
+pub(crate) struct Table {
     pub entries: Vec<Entry>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     pub key: String,
     pub key_place: Place,
     pub node: Node,
@@ -80,7 +80,7 @@ impl Table {
 pub type Read<'r> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'r;
 
 /// Reads files, and keeps what is wrong with them.
-pub(super) struct Library<'r, 'x> {
+pub(crate) struct Library<'r, 'x> {
     pub read: &'r mut Read<'x>,
     pub findings: Findings,
     pub inputs: Vec<Input>,
@@ -152,7 +152,7 @@ fn document(findings: &Findings, source: usize) -> Option<Table> {
 }
 
 /// Reads one value as TOML, with all of it at `place`; `None` if it is something else.
-pub(super) fn value(text: &str, place: Place) -> Option<Node> {
+pub(crate) fn value(text: &str, place: Place) -> Option<Node> {
     let value = DeValue::parse(text).ok()?;
     Some(Node { place, value: convert(value.get_ref(), &|_| place) })
 }
@@ -190,7 +190,7 @@ fn integer(text: &str, radix: u32) -> i128 {
 }
 
 /// Puts what workloads include in the place of their `include`; keys beside it go first.
-pub(super) fn include(root: &mut Table, path: &str, library: &mut Library<'_, '_>) {
+pub(crate) fn include(root: &mut Table, path: &str, library: &mut Library<'_, '_>) {
     let Some(Node { value: Value::List(workloads), .. }) = root.get_mut("workload") else { return };
     for (number, workload) in workloads.iter_mut().enumerate() {
         if let Value::Table(table) = &mut workload.value {
@@ -235,7 +235,7 @@ fn included(mut table: Table, mut chain: Vec<String>, key: &str, library: &mut L
 const INCLUDES_MAX: usize = 16;
 
 /// The path of `name` as seen from the file `base`.
-fn beside(base: &str, name: &str) -> String {
+pub(crate) fn beside(base: &str, name: &str) -> String {
     match base.rsplit_once('/') {
         Some((folder, _)) if !name.starts_with('/') => normal(&format!("{folder}/{name}")),
         _ => normal(name),
@@ -259,7 +259,7 @@ fn normal(path: &str) -> String {
 }
 
 /// Writes every site and user with a `count` as that many, numbered from 1.
-pub(super) fn expand(root: &mut Table, findings: &Findings) {
+pub(crate) fn expand(root: &mut Table, findings: &Findings) {
     for section in ["site", "user"] {
         let Some(Node { value: Value::List(members), .. }) = root.get_mut(section) else { continue };
         let mut expanded = Vec::with_capacity(members.len());
@@ -317,7 +317,7 @@ const MEMBERS_MAX_WIDE: i128 = MEMBERS_MAX as i128;
 
 /// The keys that lead to a value, as a chain that costs nothing until somebody complains.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Path<'p> {
+pub(crate) struct Path<'p> {
     up: Option<&'p Path<'p>>,
     last: Step<'p>,
 }

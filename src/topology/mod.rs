@@ -16,7 +16,11 @@ use serde::Serialize;
 
 pub use build::{BuildError, Cast, Plan, Role, build};
 pub use complaint::Complaints;
+pub(crate) use complaint::{Complaint, Place};
+pub(crate) use fields::{Field, Fields, is_name};
 pub use file::{Input, Read};
+pub(crate) use file::{Library, Node, Table, Value, beside};
+pub(crate) use overrides::Origin;
 pub use overrides::{NoOverride, Override};
 pub use suggest::nearest;
 

@@ -1,5 +1,8 @@
 //! Settings of the command line, put into the topology as it is written, so that every check holds for them too.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use super::complaint::{Complaint, Findings, Place};
 use super::file::{self, Entry, Node, Table, Value};
 use super::suggest::nearest;
@@ -11,6 +14,15 @@ pub struct Override {
     text: String,
     /// Where the path ends.
     equals: usize,
+    /// Where it stands, if not on the command line: a file, and the key and the value in it.
+    written: Option<(Arc<Origin>, Range<usize>, Range<usize>)>,
+}
+
+/// A file that holds settings for a topology which is elsewhere.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub path: String,
+    pub text: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,7 +36,18 @@ impl Override {
         if path.split('.').any(|step| step.trim() != step || step.is_empty()) || path.split('.').count() > STEPS_MAX {
             return Err(no_override());
         }
-        Ok(Override { text: text.to_owned(), equals: path.len() })
+        Ok(Override { text: text.to_owned(), equals: path.len(), written: None })
+    }
+
+    /// A setting that is written in a file; complaints about it point there.
+    pub(crate) fn in_file(
+        origin: &Arc<Origin>,
+        path: &str,
+        key: Range<usize>,
+        value: Range<usize>,
+    ) -> Result<Override, NoOverride> {
+        let setting = Override::parse(&format!("{path}={}", &origin.text[value.clone()]))?;
+        Ok(Override { written: Some((origin.clone(), key, value)), ..setting })
     }
 }
 
@@ -40,12 +63,20 @@ pub(super) struct Setting {
 
 /// Takes overrides apart, into steps and values that know where on the command line they stand.
 pub(super) fn read(overrides: &[Override], findings: &mut Findings) -> Vec<Setting> {
-    let setting = |Override { text, equals }: &Override| {
+    let setting = |Override { text, equals, written }: &Override| {
+        let (path, value) = (&text[..*equals], &text[equals + "=".len()..]);
+        if let Some((origin, key_span, value_span)) = written {
+            let source = findings.add_source(Some(origin.path.clone()), origin.text.clone());
+            let (whole, place) = (Place::of(source, key_span.clone()), Place::of(source, value_span.clone()));
+            let path = path.split('.').map(|step| (step.to_owned(), whole)).collect();
+            return Setting { path, whole, value: parsed(value, place) };
+        }
+
         let shown = format!("{FLAG}{text}");
         let (start, end) = (FLAG.len(), shown.len());
         let source = findings.add_source(None, shown);
         let mut at = start;
-        let steps = text[..*equals].split('.').map(|step| {
+        let steps = path.split('.').map(|step| {
             let place = Place::of(source, at..at + step.len());
             at += step.len() + ".".len();
             (step.to_owned(), place)
@@ -54,11 +85,14 @@ pub(super) fn read(overrides: &[Override], findings: &mut Findings) -> Vec<Setti
 
         let split = start + equals;
         let place = Place::of(source, split + "=".len()..end);
-        let value = &text[equals + "=".len()..];
-        let value = file::value(value, place).unwrap_or_else(|| Node { place, value: Value::Text(value.to_owned()) });
-        Setting { path, whole: Place::of(source, start..split), value }
+        Setting { path, whole: Place::of(source, start..split), value: parsed(value, place) }
     };
     overrides.iter().map(setting).collect()
+}
+
+/// What is no TOML is taken for a text: nobody wants to quote in a shell.
+fn parsed(value: &str, place: Place) -> Node {
+    file::value(value, place).unwrap_or_else(|| Node { place, value: Value::Text(value.to_owned()) })
 }
 
 const FLAG: &str = "--set ";

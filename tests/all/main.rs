@@ -9,5 +9,6 @@ mod hostile;
 mod identity;
 mod layouts;
 mod namespaces;
+mod sweep;
 mod wire;
 mod world;

@@ -1,0 +1,245 @@
+//! An experiment as it is written: a topology, what varies in it, and which numbers to keep.
+//!
+//! ```toml
+//! name = "policies"
+//! topology = "market-paper.toml"      # beside this file
+//! metrics = ["value", "starved"]      # all, if nothing is said
+//!
+//! [set]                               # the same in every run
+//! workload.0.jobs = 1000
+//!
+//! [vary]                              # every combination is a run; the first axis changes slowest
+//! seed = [1, 2, 3]
+//! market.policy = ["fifo", "srtf"]
+//! ```
+
+use std::sync::Arc;
+
+use super::metrics::{self, METRICS, Metric};
+use crate::topology::{
+    Complaint, Complaints, Field, Fields, Library, Node, Origin, Override, Place, Read, Table, Value, beside, is_name,
+};
+
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    pub name: String,
+    pub about: Option<String>,
+    /// The path of the topology's file.
+    pub topology: String,
+    pub axes: Vec<Axis>,
+    pub metrics: Vec<&'static Metric>,
+    fixed: Vec<Override>,
+}
+
+/// A key of the topology that takes several values.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    pub key: String,
+    /// As tables show them.
+    pub values: Vec<String>,
+    settings: Vec<Override>,
+}
+
+/// One combination of values.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Counts from 1.
+    pub number: usize,
+    /// One for each axis.
+    pub values: Vec<String>,
+    pub overrides: Vec<Override>,
+}
+
+/// Most runs of an experiment.
+pub const RUNS_MAX: usize = 100_000;
+
+/// Reads the experiment at `path`; its topology is left to whoever runs it.
+pub fn read(path: &str, read: &mut Read<'_>) -> Result<Experiment, Complaints> {
+    let mut library = Library::new(read);
+    let Some(root) = library.open(path, None) else { return library.findings.verdict(None) };
+    let experiment = check(&root, path, &library);
+    library.findings.verdict(Some(experiment))
+}
+
+impl Experiment {
+    /// All runs; the first axis changes slowest.
+    pub fn runs(&self) -> impl Iterator<Item = Run> + '_ {
+        (0..self.count()).map(|index| {
+            let mut rest = index;
+            let mut picks: Vec<usize> =
+                self.axes.iter().rev().map(|axis| digit(&mut rest, axis.values.len())).collect();
+            picks.reverse();
+            let picked = || self.axes.iter().zip(&picks);
+            let settings = picked().map(|(axis, &pick)| axis.settings[pick].clone());
+            Run {
+                number: index + 1,
+                values: picked().map(|(axis, &pick)| axis.values[pick].clone()).collect(),
+                overrides: self.fixed.iter().cloned().chain(settings).collect(),
+            }
+        })
+    }
+
+    pub fn count(&self) -> usize {
+        self.axes.iter().map(|axis| axis.values.len()).product()
+    }
+}
+
+/// Takes the last digit off a number of this base.
+fn digit(number: &mut usize, base: usize) -> usize {
+    let digit = *number % base;
+    *number /= base;
+    digit
+}
+
+fn check(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
+    let findings = &library.findings;
+    let fields = Fields::root(root, findings);
+    let expected = "a name of at most 63 small letters, digits and hyphens";
+    let name = fields.need("name", expected).and_then(|field| match field.text(expected)? {
+        text if is_name(text) => Some(text.to_owned()),
+        _ => field.wrong(expected),
+    });
+    let about = fields.get("about").and_then(|field| field.text("a text").map(str::to_owned));
+    let expected = "the path of a topology file, as seen from this one";
+    let topology = fields.need("topology", expected).and_then(|field| field.text(expected).map(str::to_owned));
+    let metrics = fields.get("metrics").map(|field| check_metrics(&field));
+    let origin = Arc::new(Origin { path: path.to_owned(), text: findings.source(0).text.clone() });
+    let reader = Reader { library, origin };
+
+    let expected = "a [vary] table with the keys of the topology that take several values";
+    let vary = fields.need("vary", expected).and_then(|field| field.table(expected)).and_then(|_| root.get("vary"));
+    let axes: Vec<Axis> = vary.map_or_else(Vec::new, |node| reader.axes(node));
+    let set = fields.get("set").and_then(|field| field.table("a [set] table")).and_then(|_| root.get("set"));
+    let fixed = set.map_or_else(Vec::new, |node| reader.fixed(node, &axes));
+    fields.finish();
+
+    if let Some(vary) = vary {
+        let runs = axes.iter().try_fold(1usize, |runs, axis| runs.checked_mul(axis.values.len()));
+        if axes.is_empty() && leaves(vary).is_empty() {
+            findings.add(Complaint::new(vary.place, "vary", "expected at least one key with a list of values"));
+        } else if runs.is_none_or(|runs| runs > RUNS_MAX) {
+            let found = runs.map_or("far more".to_owned(), |runs| runs.to_string());
+            let message = format!("expected at most {RUNS_MAX} runs in all, found {found}");
+            findings.add(Complaint::new(vary.place, "vary", message));
+        }
+    }
+    Experiment {
+        name: name.unwrap_or_default(),
+        about,
+        topology: beside(path, &topology.unwrap_or_default()),
+        axes,
+        metrics: metrics.unwrap_or_else(|| METRICS.iter().collect()),
+        fixed,
+    }
+}
+
+fn check_metrics(field: &Field<'_>) -> Vec<&'static Metric> {
+    let Some(list) = field.list("a list of metrics") else { return Vec::new() };
+    if list.is_empty() {
+        field.complain("expected at least one metric, found none: leave the key out to keep all");
+    }
+    let mut metrics: Vec<&'static Metric> = Vec::with_capacity(list.len());
+    for field in &list {
+        let names = METRICS.iter().map(|metric| metric.name);
+        let Some(metric) = field.choice("a metric", names, metrics::find) else { continue };
+        match metrics.iter().any(|other| other.name == metric.name) {
+            true => field.complain("this metric is in the list twice"),
+            false => metrics.push(metric),
+        }
+    }
+    metrics
+}
+
+/// Turns written settings into overrides that know where they stand.
+struct Reader<'a, 'r, 'x> {
+    library: &'a Library<'r, 'x>,
+    origin: Arc<Origin>,
+}
+
+/// A key with all that leads to it, and what is written there.
+struct Leaf<'n> {
+    key: String,
+    place: Place,
+    node: &'n Node,
+}
+
+impl Reader<'_, '_, '_> {
+    fn axes(&self, vary: &Node) -> Vec<Axis> {
+        let mut axes: Vec<Axis> = Vec::new();
+        for leaf in leaves(vary) {
+            let Value::List(items) = &leaf.node.value else {
+                let message = "expected a list of values; what is the same in every run goes under [set]";
+                self.complain(leaf.node.place, &leaf, message);
+                continue;
+            };
+            if items.is_empty() {
+                self.complain(leaf.node.place, &leaf, "expected at least one value, found none");
+            }
+            if axes.iter().any(|axis| axis.key == leaf.key) {
+                self.complain(leaf.place, &leaf, "this key is here twice");
+            }
+            let mut axis = Axis { key: leaf.key.clone(), values: Vec::new(), settings: Vec::new() };
+            for item in items {
+                let shown = self.shown(item);
+                if axis.values.contains(&shown) {
+                    self.complain(item.place, &leaf, "this value is in the list twice");
+                }
+                let Some(setting) = self.setting(&leaf, item) else { continue };
+                axis.values.push(shown);
+                axis.settings.push(setting);
+            }
+            axes.push(axis);
+        }
+        axes
+    }
+
+    fn fixed(&self, set: &Node, axes: &[Axis]) -> Vec<Override> {
+        let settings = leaves(set).into_iter().filter_map(|leaf| {
+            if axes.iter().any(|axis| axis.key == leaf.key) {
+                self.complain(leaf.place, &leaf, "this key varies: it cannot be set as well");
+            }
+            self.setting(&leaf, leaf.node)
+        });
+        settings.collect()
+    }
+
+    fn setting(&self, leaf: &Leaf<'_>, value: &Node) -> Option<Override> {
+        let made = Override::in_file(&self.origin, &leaf.key, leaf.place.span(), value.place.span());
+        if made.is_err() {
+            self.complain(leaf.place, leaf, "expected a key of the topology, such as market.policy or site.york.cores");
+        }
+        made.ok()
+    }
+
+    /// A value in one line.
+    fn shown(&self, value: &Node) -> String {
+        match &value.value {
+            Value::Text(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
+            _ => self.library.findings.written(value.place).split_whitespace().collect::<Vec<_>>().join(" "),
+        }
+    }
+
+    fn complain(&self, place: Place, leaf: &Leaf<'_>, message: &str) {
+        self.library.findings.add(Complaint::new(place, &leaf.key, message));
+    }
+}
+
+/// Everything in a table that is not a table itself, in the order in which it is written.
+fn leaves(node: &Node) -> Vec<Leaf<'_>> {
+    let mut leaves = Vec::new();
+    if let Value::Table(table) = &node.value {
+        gather(table, "", &mut leaves);
+    }
+    leaves.sort_by_key(|leaf: &Leaf<'_>| leaf.place);
+    leaves
+}
+
+fn gather<'n>(table: &'n Table, above: &str, leaves: &mut Vec<Leaf<'n>>) {
+    for entry in &table.entries {
+        let key = if above.is_empty() { entry.key.clone() } else { format!("{above}.{}", entry.key) };
+        match &entry.node.value {
+            Value::Table(inner) => gather(inner, &key, leaves),
+            _ => leaves.push(Leaf { key, place: entry.key_place, node: &entry.node }),
+        }
+    }
+}

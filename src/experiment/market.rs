@@ -1,0 +1,239 @@
+//! The experiment of "Bidding policies for market-based HPC workflow scheduling" (A. Burkimsher, L. S. Indrusiak): ten
+//! policies at eight loads, and what the paper concludes from it.
+//!
+//! The paper gives the workloads' distributions, not their seeds; those are ours.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::claims::{CLAIMS, Cell, Load, Results, Verdict};
+use super::rows::{self, Row, Table};
+use super::statistics::Estimate;
+
+/// The ten policies, by their names in a topology and in the paper.
+pub const POLICIES: [(&str, &str); 10] = [
+    ("random", "Random"),
+    ("fifo", "FIFO"),
+    ("srtf", "SRTF"),
+    ("lrtf", "LRTF"),
+    ("edf", "EDF"),
+    ("p-slr", "P-SLR"),
+    ("pv", "PV"),
+    ("pvd", "PVD"),
+    ("pvdsq", "PVDSQ"),
+    ("pvr", "PVR"),
+];
+
+/// In hundredths of what all cores can do.
+pub const LOADS: [Load; 8] = [70, 80, 90, 100, 110, 120, 130, 140];
+
+/// The platform and the workload.
+pub const TOPOLOGY: &str = include_str!("../../topologies/market-paper.toml");
+
+/// How much of the experiment to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    pub workloads: u32,
+    /// In each workload.
+    pub jobs: u32,
+}
+
+/// As in the paper.
+pub const FULL: Extent = Extent { workloads: 10, jobs: 10_000 };
+/// As few as the claims can be judged by.
+pub const SMALL: Extent = Extent { workloads: 3, jobs: 10_000 };
+
+const SEED: &str = "workload.0.seed";
+const LOAD: &str = "workload.0.load";
+const POLICY: &str = "market.policy";
+
+impl Extent {
+    /// The experiment as a file beside its topology.
+    pub fn experiment(&self, topology: &str) -> String {
+        let list = |items: &mut dyn Iterator<Item = String>| items.collect::<Vec<_>>().join(", ");
+        let seeds = list(&mut self.seeds().map(|seed| seed.to_string()));
+        let loads = list(&mut LOADS.iter().map(|load| format!("{}.{:02}", load / 100, load % 100)));
+        let policies = list(&mut POLICIES.iter().map(|(name, _)| format!("{name:?}")));
+        format!(
+            "# The market paper's experiment, as `hansa reproduce market` runs it.\n\n\
+             name = \"reproduce-market\"\ntopology = {topology:?}\n\n\
+             [set]\nworkload.0.jobs = {}\n\n\
+             [vary]\n{SEED} = [{seeds}]\n{LOAD} = [{loads}]\n{POLICY} = [{policies}]\n",
+            self.jobs
+        )
+    }
+
+    fn seeds(&self) -> impl Iterator<Item = u64> {
+        (1..=u64::from(self.workloads)).map(|k| k * 7919)
+    }
+
+    /// The workloads in a few words.
+    pub fn words(&self) -> String {
+        let workloads = if self.workloads == 1 { "workload" } else { "workloads" };
+        format!("{} {workloads} of {} jobs", self.workloads, self.jobs)
+    }
+}
+
+/// Estimates over the workloads.
+pub struct Outcome {
+    pub extent: Extent,
+    estimates: BTreeMap<(String, Load, &'static str), Estimate>,
+}
+
+impl Outcome {
+    /// `None` if the rows are not those of this experiment.
+    pub fn of(extent: Extent, table: &Table, rows: &[Row]) -> Option<Outcome> {
+        let (policy, load) = (table.axis(POLICY)?, table.axis(LOAD)?);
+        let mut samples: BTreeMap<(String, Load, &'static str), Vec<f64>> = BTreeMap::new();
+        for row in rows {
+            let load = (row.values[load].parse::<f64>().ok()? * 100.0).round() as Load;
+            for (metric, number) in table.metrics.iter().zip(&row.metrics) {
+                if let Some(number) = number {
+                    samples.entry((row.values[policy].clone(), load, metric)).or_default().push(*number);
+                }
+            }
+        }
+        let estimates = samples.into_iter().filter_map(|(key, numbers)| Some((key, Estimate::of(&numbers)?)));
+        Some(Outcome { extent, estimates: estimates.collect() })
+    }
+
+    pub fn estimate(&self, policy: &str, load: Load, metric: &'static str) -> Option<Estimate> {
+        self.estimates.get(&(policy.to_owned(), load, metric)).copied()
+    }
+
+    pub fn mean(&self, policy: &str, load: Load, metric: &'static str) -> Option<f64> {
+        self.estimate(policy, load, metric).map(|estimate| estimate.mean)
+    }
+
+    /// What the claims are about.
+    pub fn results(&self) -> Results {
+        let mut results = Results::default();
+        for (policy, _) in POLICIES {
+            for load in LOADS {
+                let mean = |metric| self.mean(policy, load, metric);
+                if let (Some(value), Some(starved)) = (mean("value"), mean("starved")) {
+                    let slr_censored = SLR_CENSORED.map(mean);
+                    results.cells.insert((policy.to_owned(), load), Cell { value, starved, slr_censored });
+                }
+            }
+        }
+        results
+    }
+
+    /// `summary.txt`: the main numbers for a person.
+    pub fn summary_text(&self) -> String {
+        let mut text = format!("Means over {}, with 95 % confidence intervals; all in percent.\n", self.extent.words());
+        for (metric, title) in [
+            ("value", "Value obtained, of all there was"),
+            ("starved", "Jobs that starved"),
+            ("utilisation", "Cores in use while jobs arrived"),
+            ("useful", "Work done that was worth something"),
+        ] {
+            let _ = write!(text, "\n{title}\n{:<7}", "load");
+            for load in LOADS {
+                let _ = write!(text, "{:>13.1}", f64::from(load) / 100.0);
+            }
+            text.push('\n');
+            for (policy, label) in POLICIES {
+                let _ = write!(text, "{label:<7}");
+                for load in LOADS {
+                    let cell = self.estimate(policy, load, metric).map_or("-".to_owned(), percent);
+                    let _ = write!(text, "{cell:>13}");
+                }
+                text.push('\n');
+            }
+        }
+        text
+    }
+
+    /// `summary.csv`: all of them, one a line.
+    pub fn summary_csv(&self) -> String {
+        let mut text = "policy,load,metric,mean,within_95,workloads\n".to_owned();
+        for ((policy, load, metric), estimate) in &self.estimates {
+            let load = (f64::from(*load) / 100.0).to_string();
+            let within = estimate.within.map_or(String::new(), |within| within.to_string());
+            let (mean, count) = (estimate.mean.to_string(), estimate.count.to_string());
+            text.push_str(&rows::line([policy, load.as_str(), metric, &mean, &within, &count].into_iter()));
+        }
+        text
+    }
+
+    /// `verdicts.txt`: what became of each claim.
+    pub fn verdicts(&self) -> String {
+        let results = self.results();
+        let findings: Vec<_> = CLAIMS.iter().map(|claim| (claim, claim.judge(&results))).collect();
+        let count = |verdict| findings.iter().filter(|(_, finding)| finding.verdict == verdict).count();
+        let mut text = format!(
+            "The paper's claims, judged by {}: {} hold, {} within tolerance, {} not.\n\
+             p is the value obtained as a share of all there was, z the share of jobs that starved, SLRn the mean SLR\n\
+             of the n-th tenth of the jobs by work, where starved ones count with their final deadline.\n",
+            self.extent.words(),
+            count(Verdict::Holds),
+            count(Verdict::WithinTolerance),
+            count(Verdict::DoesNotHold),
+        );
+        if self.extent.jobs < SMALL.jobs || self.extent.workloads < SMALL.workloads {
+            text.push_str(
+                "With fewer than 3 workloads of 10000 jobs the span is short against the deadlines, and chance is large:\n\
+                 read these verdicts as a trial.\n",
+            );
+        }
+        for (claim, finding) in findings {
+            let _ = write!(text, "\n{:>2}. {}: {}\n", claim.number, finding.verdict.words(), claim.text);
+            let evidence = finding.evidence();
+            for comparison in evidence.iter().take(SHOWN) {
+                let _ = match comparison.verdict() {
+                    Verdict::Holds => writeln!(text, "      closest: {}", comparison.text),
+                    Verdict::WithinTolerance => {
+                        writeln!(
+                            text,
+                            "      {} fails by {:.4}; {} are allowed",
+                            comparison.text, -comparison.margin, comparison.tolerance
+                        )
+                    }
+                    _ => writeln!(text, "      {} fails by {:.4}", comparison.text, -comparison.margin),
+                };
+            }
+            if evidence.len() > SHOWN {
+                let _ = writeln!(text, "      and {} more", evidence.len() - SHOWN);
+            }
+            let failed = finding.comparisons.iter().filter(|comparison| comparison.verdict() != Verdict::Holds).count();
+            let _ = writeln!(
+                text,
+                "      {} of {} comparisons hold as they stand",
+                finding.comparisons.len() - failed,
+                finding.comparisons.len()
+            );
+            if finding.missing > 0 {
+                let _ = writeln!(text, "      {} comparisons could not be made", finding.missing);
+            }
+            if finding.verdict != Verdict::Holds && !claim.note.is_empty() {
+                let _ = writeln!(text, "      {}", claim.note);
+            }
+        }
+        text
+    }
+}
+
+/// Failing comparisons that are shown of a claim.
+const SHOWN: usize = 6;
+
+pub(super) const SLR_FINISHED: [&str; 10] =
+    ["slr_1", "slr_2", "slr_3", "slr_4", "slr_5", "slr_6", "slr_7", "slr_8", "slr_9", "slr_10"];
+pub(super) const SLR_CENSORED: [&str; 10] = [
+    "slr_censored_1",
+    "slr_censored_2",
+    "slr_censored_3",
+    "slr_censored_4",
+    "slr_censored_5",
+    "slr_censored_6",
+    "slr_censored_7",
+    "slr_censored_8",
+    "slr_censored_9",
+    "slr_censored_10",
+];
+
+fn percent(estimate: Estimate) -> String {
+    let within = estimate.within.map_or(String::new(), |within| format!(" ±{:.2}", within * 100.0));
+    format!("{:.2}{within}", estimate.mean * 100.0)
+}

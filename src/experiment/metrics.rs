@@ -1,0 +1,92 @@
+//! The numbers that an experiment can keep of each run.
+
+use crate::report::{SizeGroup, Summary};
+
+/// A number of a run's summary, by its name.
+#[derive(Clone, Copy)]
+pub struct Metric {
+    pub name: &'static str,
+    pub about: &'static str,
+    of: Of,
+}
+
+#[derive(Clone, Copy)]
+enum Of {
+    Run(fn(&Summary) -> Option<f64>),
+    /// Of one tenth of the jobs, counted from those with the least work.
+    Tenth(usize, fn(&SizeGroup) -> Option<f64>),
+}
+
+impl Metric {
+    /// `None` where a run has no such number.
+    pub fn of(&self, summary: &Summary) -> Option<f64> {
+        match self.of {
+            Of::Run(of) => of(summary),
+            Of::Tenth(tenth, of) => summary.slr_by_size.get(tenth).and_then(of),
+        }
+    }
+}
+
+impl std::fmt::Debug for Metric {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+pub fn find(name: &str) -> Option<&'static Metric> {
+    METRICS.iter().find(|metric| metric.name == name)
+}
+
+const fn run(name: &'static str, about: &'static str, of: fn(&Summary) -> Option<f64>) -> Metric {
+    Metric { name, about, of: Of::Run(of) }
+}
+
+const fn finished(name: &'static str, tenth: usize) -> Metric {
+    Metric { name, about: "mean SLR of the finished jobs of a tenth by work", of: Of::Tenth(tenth, |group| group.slr) }
+}
+
+const fn censored(name: &'static str, tenth: usize) -> Metric {
+    let about = "the same, where each starved job counts with its final deadline";
+    Metric { name, about, of: Of::Tenth(tenth, |group| group.slr_censored) }
+}
+
+/// In the order of their columns. Times are in seconds of virtual time.
+pub const METRICS: &[Metric] = &[
+    run("value", "value obtained, as a share of all there was", |s| s.value?.proportion),
+    run("starved", "share of the jobs that starved", |s| share(s.starved?, s.jobs.submitted)),
+    run("jobs", "jobs submitted", |s| Some(s.jobs.submitted as f64)),
+    run("tasks", "tasks submitted", |s| Some(s.tasks.submitted as f64)),
+    run("finished", "share of the jobs that finished", |s| share(s.jobs.finished, s.jobs.submitted)),
+    run("refused", "share of the jobs that were refused", |s| share(s.jobs.refused, s.jobs.submitted)),
+    run("utilisation", "share of core time in use while jobs arrived", |s| s.utilisation.all.arrivals),
+    run("useful", "share of the work done that was worth something", |s| s.useful),
+    run("slr", "mean SLR of finished jobs", |s| s.slr),
+    run("job_wait", "mean wait of jobs for their first start", |s| Some(s.job_wait?.mean)),
+    run("job_wait_p95", "the wait that 95 % of the jobs do not exceed", |s| Some(s.job_wait?.p95)),
+    run("task_wait", "mean wait of tasks that were ready", |s| Some(s.task_wait?.mean)),
+    run("makespan", "from the first arrival to the end", |s| s.makespan),
+    finished("slr_1", 0),
+    finished("slr_2", 1),
+    finished("slr_3", 2),
+    finished("slr_4", 3),
+    finished("slr_5", 4),
+    finished("slr_6", 5),
+    finished("slr_7", 6),
+    finished("slr_8", 7),
+    finished("slr_9", 8),
+    finished("slr_10", 9),
+    censored("slr_censored_1", 0),
+    censored("slr_censored_2", 1),
+    censored("slr_censored_3", 2),
+    censored("slr_censored_4", 3),
+    censored("slr_censored_5", 4),
+    censored("slr_censored_6", 5),
+    censored("slr_censored_7", 6),
+    censored("slr_censored_8", 7),
+    censored("slr_censored_9", 8),
+    censored("slr_censored_10", 9),
+];
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}

@@ -1,0 +1,20 @@
+//! Experiments: one topology run many times, with settings that vary, and what the results say.
+//!
+//! Nothing here runs anything: an experiment is read and written out as runs, and results come back as rows.
+
+mod claims;
+mod file;
+pub mod market;
+mod metrics;
+#[cfg(feature = "edge")]
+pub mod plot;
+mod rows;
+mod statistics;
+#[cfg(test)]
+mod tests;
+
+pub use claims::{CLAIMS, Cell, Claim, Comparison, Finding, Load, Results, Verdict};
+pub use file::{Axis, Experiment, RUNS_MAX, Run, read};
+pub use metrics::{METRICS, Metric, find as find_metric};
+pub use rows::{Row, Table};
+pub use statistics::Estimate;

@@ -1,0 +1,334 @@
+//! Line charts as SVG: one or two panels side by side, a legend to their right.
+
+use std::ops::Range;
+
+use plotters::coord::Shift;
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
+use plotters::element::DashedPathElement;
+use plotters::prelude::*;
+
+use super::market::{LOADS, Outcome, POLICIES, SLR_CENSORED, SLR_FINISHED};
+
+/// A file of a figure and its content.
+pub struct Figure {
+    pub file: &'static str,
+    pub svg: String,
+}
+
+/// The paper's five figures.
+pub fn market(outcome: &Outcome) -> Vec<Figure> {
+    let by_load = |metric: &'static str| lines(|policy, load| outcome.mean(policy, load, metric));
+    let below = format!("Mean over {} on 4 x 1000 cores", outcome.extent.words());
+    let best = |load| POLICIES.iter().filter_map(|(policy, _)| outcome.mean(policy, load, "value")).fold(0.0, f64::max);
+    let to_best = lines(|policy, load| Some(outcome.mean(policy, load, "value")? / best(load)));
+    let tenths = |metrics: [&'static str; 10]| {
+        let line = |(style, (policy, label)): (usize, (&'static str, &'static str))| Line {
+            style,
+            label,
+            points: (1..=10)
+                .zip(metrics)
+                .filter_map(|(tenth, metric)| Some((f64::from(tenth), outcome.mean(policy, SLR_LOAD, metric)?)))
+                .collect(),
+        };
+        POLICIES.into_iter().enumerate().map(line).collect::<Vec<_>>()
+    };
+    let slr = format!("{below}, load {:.1}", f64::from(SLR_LOAD) / 100.0);
+
+    let load = Axis { label: "Offered load (% of all cores)", scale: 100.0 };
+    let share = |label| Axis { label, scale: 100.0 };
+    let tenth = Axis { label: "Tenth of the jobs by work (1 = least)", scale: 1.0 };
+    let panel = |title, x, y, lines| Panel { title, x, y, lines, lowest: None };
+    let figure = |file, title: &str, below: &str, panels: Vec<Panel>| Figure { file, svg: draw(title, below, &panels) };
+    vec![
+        figure(
+            "1-value.svg",
+            "Value obtained, by load and bid policy",
+            &below,
+            vec![panel("", load, share("Value obtained (% of all there was)"), by_load("value"))],
+        ),
+        figure(
+            "2-starved.svg",
+            "Jobs that starved, by load and bid policy",
+            &below,
+            vec![panel("", load, share("Jobs that starved (%)"), by_load("starved"))],
+        ),
+        figure(
+            "3-slr-by-work.svg",
+            "How long jobs take against their critical path, by their work",
+            &slr,
+            vec![
+                panel("Jobs that finished", tenth, Axis { label: "Mean SLR", scale: 1.0 }, tenths(SLR_FINISHED)),
+                panel(
+                    "All jobs; starved ones count with their final deadline",
+                    tenth,
+                    Axis { label: "Mean SLR", scale: 1.0 },
+                    tenths(SLR_CENSORED),
+                ),
+            ],
+        ),
+        figure(
+            "4-value-to-best.svg",
+            "Value obtained, against the best policy at each load",
+            &below,
+            vec![Panel { lowest: Some(0.75), ..panel("", load, share("Value (% of the best policy's)"), to_best) }],
+        ),
+        figure(
+            "5-utilisation.svg",
+            "Utilisation while jobs arrived, by load and bid policy",
+            &below,
+            vec![panel("", load, share("Cores in use (%)"), by_load("utilisation"))],
+        ),
+    ]
+}
+
+/// Beyond saturation, where policies differ most in whom they make wait.
+const SLR_LOAD: u32 = 120;
+
+fn lines(number: impl Fn(&str, u32) -> Option<f64>) -> Vec<Line> {
+    let line = |(style, (policy, label)): (usize, (&'static str, &'static str))| {
+        let points = LOADS.iter().filter_map(|load| Some((f64::from(*load) / 100.0, number(policy, *load)?)));
+        Line { style, label, points: points.collect() }
+    };
+    POLICIES.into_iter().enumerate().map(line).collect()
+}
+
+struct Panel {
+    title: &'static str,
+    x: Axis,
+    y: Axis,
+    lines: Vec<Line>,
+    /// What is lower than this is cut off.
+    lowest: Option<f64>,
+}
+
+#[derive(Clone, Copy)]
+struct Axis {
+    label: &'static str,
+    /// What numbers are multiplied with to be shown.
+    scale: f64,
+}
+
+struct Line {
+    /// A number for colour, dashes and mark.
+    style: usize,
+    label: &'static str,
+    points: Vec<(f64, f64)>,
+}
+
+const PANEL: (u32, u32) = (560, 440);
+const HEAD: u32 = 62;
+const LEGEND: u32 = 120;
+const FONT: &str = "sans-serif";
+const INK: RGBColor = RGBColor(40, 40, 40);
+const PALE: RGBColor = RGBColor(110, 110, 110);
+const GRID: RGBColor = RGBColor(225, 225, 225);
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+fn draw(title: &str, below: &str, panels: &[Panel]) -> String {
+    let mut svg = String::new();
+    let size = (PANEL.0 * panels.len() as u32 + LEGEND, HEAD + PANEL.1);
+    {
+        let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+        draw_all(&root, title, below, panels).expect("a string takes all that is drawn");
+    }
+    // For those who hear a page, and for a tip where a mouse rests.
+    svg.replacen('>', &format!(">\n<title>{title}</title>"), 1)
+}
+
+fn draw_all(
+    root: &Area<'_>,
+    title: &str,
+    below: &str,
+    panels: &[Panel],
+) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
+    root.fill(&WHITE)?;
+    write(root, title, (16, 14), 19.0, &INK)?;
+    write(root, below, (16, 40), 13.0, &PALE)?;
+    for (panel, number) in panels.iter().zip(0..) {
+        let area = root.clone().shrink((PANEL.0 * number, HEAD), PANEL);
+        draw_panel(root, &area, panel)?;
+    }
+    draw_legend(root, PANEL.0 * panels.len() as u32, &panels[panels.len() - 1])
+}
+
+fn draw_panel(root: &Area<'_>, area: &Area<'_>, panel: &Panel) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
+    let all = || panel.lines.iter().flat_map(|line| &line.points);
+    let xs = ticks(all().map(|point| point.0), panel.x.scale, None);
+    let ys = ticks(all().map(|point| point.1), panel.y.scale, panel.lowest);
+    let Some((x, y)) = xs.zip(ys) else {
+        return write(area, "There is nothing to show.", (80, 80), 14.0, &PALE);
+    };
+    if !panel.title.is_empty() {
+        write(area, panel.title, (70, 0), 13.0, &INK)?;
+    }
+    let lowest = y.range().start;
+    let mut chart = ChartBuilder::on(area)
+        .margin_top(if panel.title.is_empty() { 8 } else { 24 })
+        .margin_left(12)
+        .margin_right(16)
+        .margin_bottom(8)
+        .x_label_area_size(48)
+        .y_label_area_size(64)
+        .build_cartesian_2d(x, y)?;
+    let shown = |scale: f64| move |number: &f64| short(number * scale);
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(GRID)
+        .axis_style(PALE)
+        .label_style((FONT, 13).into_font().color(&INK))
+        .axis_desc_style((FONT, 14).into_font().color(&INK))
+        .x_desc(panel.x.label)
+        .y_desc(panel.y.label)
+        .x_label_formatter(&shown(panel.x.scale))
+        .y_label_formatter(&shown(panel.y.scale))
+        .draw()?;
+
+    for line in &panel.lines {
+        for piece in above(&line.points, lowest) {
+            let path: Vec<(i32, i32)> = piece.iter().map(|point| chart.backend_coord(point)).collect();
+            stroke(root, line.style, path)?;
+        }
+        for point in line.points.iter().filter(|point| point.1 >= lowest) {
+            mark(root, line.style, chart.backend_coord(point))?;
+        }
+    }
+    Ok(())
+}
+
+/// From top to bottom as the lines end on the right.
+fn draw_legend(root: &Area<'_>, left: u32, panel: &Panel) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
+    let mut lines: Vec<&Line> = panel.lines.iter().filter(|line| !line.points.is_empty()).collect();
+    let end = |line: &Line| line.points.last().map_or(0.0, |point| point.1);
+    lines.sort_by(|a, b| end(b).total_cmp(&end(a)));
+    for (line, row) in lines.into_iter().zip(0..) {
+        let (x, y) = (left as i32 + 4, HEAD as i32 + 28 + row * 24);
+        stroke(root, line.style, vec![(x, y), (x + 34, y)])?;
+        mark(root, line.style, (x + 17, y))?;
+        write(root, line.label, (x + 42, y - 7), 14.0, &INK)?;
+    }
+    Ok(())
+}
+
+fn write(
+    area: &Area<'_>,
+    text: &str,
+    at: (i32, i32),
+    size: f64,
+    colour: &RGBColor,
+) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
+    area.draw(&Text::new(text.to_owned(), at, (FONT, size).into_font().color(colour)))
+}
+
+/// Colours that people with any kind of sight tell apart, together with dashes and marks.
+const COLOURS: [RGBColor; 10] = [
+    RGBColor(127, 127, 127),
+    RGBColor(31, 119, 180),
+    RGBColor(0, 158, 115),
+    RGBColor(140, 86, 75),
+    RGBColor(230, 159, 0),
+    RGBColor(148, 103, 189),
+    RGBColor(213, 94, 0),
+    RGBColor(86, 180, 233),
+    RGBColor(0, 90, 130),
+    RGBColor(204, 40, 110),
+];
+
+/// Length of a dash and of the gap after it; a whole line without.
+const DASHES: [Option<(i32, i32)>; 5] = [Some((2, 3)), None, Some((7, 3)), None, Some((12, 4))];
+
+fn stroke(root: &Area<'_>, style: usize, path: Vec<(i32, i32)>) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
+    let line = COLOURS[style % COLOURS.len()].stroke_width(2);
+    match DASHES[style % DASHES.len()] {
+        Some((dash, gap)) => root.draw(&DashedPathElement::new(path, dash, gap, line)),
+        None => root.draw(&PathElement::new(path, line)),
+    }
+}
+
+/// Corners of the marks; one without corners is a circle.
+const MARKS: [&[(i32, i32)]; 5] = [
+    &[],
+    &[(-4, -4), (4, -4), (4, 4), (-4, 4)],
+    &[(0, -5), (5, 4), (-5, 4)],
+    &[(0, -6), (5, 0), (0, 6), (-5, 0)],
+    &[(0, 5), (5, -4), (-5, -4)],
+];
+
+/// The first five are full, the others hollow.
+fn mark(root: &Area<'_>, style: usize, at: (i32, i32)) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
+    let colour = COLOURS[style % COLOURS.len()];
+    let fill = if style < MARKS.len() { colour } else { WHITE };
+    let corners = MARKS[style % MARKS.len()];
+    if corners.is_empty() {
+        root.draw(&Circle::new(at, 4, fill.filled()))?;
+        return root.draw(&Circle::new(at, 4, colour.stroke_width(2)));
+    }
+    let corners: Vec<(i32, i32)> = corners.iter().map(|corner| (at.0 + corner.0, at.1 + corner.1)).collect();
+    let outline = corners.iter().chain(&corners[..2]).copied().collect::<Vec<_>>();
+    root.draw(&Polygon::new(corners, fill.filled()))?;
+    root.draw(&PathElement::new(outline, colour.stroke_width(2)))
+}
+
+/// The parts of a line that are not below `lowest`, cut where it crosses.
+fn above(points: &[(f64, f64)], lowest: f64) -> Vec<Vec<(f64, f64)>> {
+    let mut pieces = vec![Vec::new()];
+    for (index, &(x, y)) in points.iter().enumerate() {
+        if let Some(&(x0, y0)) = index.checked_sub(1).and_then(|before| points.get(before))
+            && (y0 < lowest) != (y < lowest)
+        {
+            let crossing = (x0 + (lowest - y0) / (y - y0) * (x - x0), lowest);
+            pieces.last_mut().expect("there is always a piece").push(crossing);
+            if y < lowest {
+                pieces.push(Vec::new());
+            }
+        }
+        if y >= lowest {
+            pieces.last_mut().expect("there is always a piece").push((x, y));
+        }
+    }
+    pieces.retain(|piece| piece.len() > 1);
+    pieces
+}
+
+/// An axis between round numbers, which are marked on it.
+struct Ticks(Vec<f64>);
+
+impl Ranged for Ticks {
+    type ValueType = f64;
+    type FormatOption = DefaultFormatting;
+
+    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
+        let Range { start, end } = self.range();
+        limit.0 + ((value - start) / (end - start) * f64::from(limit.1 - limit.0)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        self.0.clone()
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.0[0]..self.0[self.0.len() - 1]
+    }
+}
+
+/// The round numbers around all; there are at least two.
+fn ticks(numbers: impl Iterator<Item = f64>, scale: f64, lowest: Option<f64>) -> Option<Ticks> {
+    let (low, high) = numbers.fold((f64::MAX, f64::MIN), |(low, high), number| (low.min(number), high.max(number)));
+    if low > high {
+        return None;
+    }
+    let (low, high) = (lowest.map_or(low, |lowest| low.max(lowest)) * scale, high * scale);
+    let mut step = 0.001;
+    let mut factors = [2.0, 2.5, 2.0].into_iter().cycle();
+    while (high - low) / step > 10.0 {
+        step *= factors.next().unwrap_or(10.0);
+    }
+    let (first, last) = ((low / step + 1e-6).floor() as i64, (high / step - 1e-6).ceil() as i64);
+    let last = last.max(first + 1);
+    Some(Ticks((first..=last).map(|tick| tick as f64 * step / scale).collect()))
+}
+
+fn short(number: f64) -> String {
+    ((number * 1000.0).round() / 1000.0).to_string()
+}

@@ -1,0 +1,164 @@
+//! The claims against figures of an independent simulation of the same specification.
+
+use crate::experiment::market::{LOADS, POLICIES};
+use crate::experiment::{CLAIMS, Cell, Claim, Results, Verdict};
+
+/// Value and starved jobs, by policy and load. Where four digits would round to 1, a little less stands here.
+const REFERENCE: [(&str, [f64; 8], [f64; 8]); 10] = [
+    (
+        "random",
+        [0.9997, 0.9969, 0.9778, 0.8688, 0.7631, 0.6867, 0.6280, 0.5783],
+        [0.025, 0.110, 0.361, 0.602, 0.673, 0.713, 0.740, 0.759],
+    ),
+    (
+        "fifo",
+        [0.9990, 0.9939, 0.9622, 0.8863, 0.8162, 0.7573, 0.7094, 0.6682],
+        [0.053, 0.193, 0.517, 0.661, 0.712, 0.744, 0.764, 0.779],
+    ),
+    (
+        "srtf",
+        [ALMOST_1, 0.9999, 0.9991, 0.9578, 0.9033, 0.8597, 0.8158, 0.7775],
+        [0.005, 0.017, 0.043, 0.047, 0.047, 0.049, 0.050, 0.052],
+    ),
+    (
+        "lrtf",
+        [0.9970, 0.9733, 0.8970, 0.6505, 0.4813, 0.4018, 0.3643, 0.3436],
+        [0.068, 0.242, 0.546, 0.803, 0.853, 0.878, 0.886, 0.889],
+    ),
+    (
+        "edf",
+        [ALMOST_1, 0.9999, 0.9998, 0.9920, 0.9114, 0.8037, 0.7281, 0.6718],
+        [0.004, 0.016, 0.042, 0.042, 0.076, 0.226, 0.292, 0.337],
+    ),
+    (
+        "p-slr",
+        [ALMOST_1, 0.9999, 0.9997, 0.9868, 0.8953, 0.7920, 0.6982, 0.6339],
+        [0.005, 0.020, 0.053, 0.063, 0.073, 0.084, 0.108, 0.143],
+    ),
+    (
+        "pv",
+        [0.9976, 0.9853, 0.9470, 0.8773, 0.8080, 0.7533, 0.7078, 0.6726],
+        [0.064, 0.228, 0.515, 0.732, 0.793, 0.824, 0.840, 0.850],
+    ),
+    (
+        "pvd",
+        [0.9993, 0.9956, 0.9731, 0.9104, 0.8550, 0.8067, 0.7682, 0.7335],
+        [0.043, 0.156, 0.416, 0.534, 0.580, 0.609, 0.634, 0.655],
+    ),
+    (
+        "pvdsq",
+        [0.9999, 0.9994, 0.9887, 0.9327, 0.8792, 0.8350, 0.7963, 0.7628],
+        [0.007, 0.028, 0.073, 0.091, 0.101, 0.111, 0.119, 0.123],
+    ),
+    (
+        "pvr",
+        [ALMOST_1, 0.9999, 0.9983, 0.9788, 0.9350, 0.8801, 0.8177, 0.7550],
+        [0.005, 0.016, 0.040, 0.042, 0.041, 0.042, 0.041, 0.040],
+    ),
+];
+const ALMOST_1: f64 = 0.99997;
+
+/// Censored SLR at load 1.2, by tenths of the jobs.
+const SLR_PVR: [f64; 10] = [3.49, 3.12, 2.26, 1.62, 1.30, 1.15, 1.09, 1.06, 1.36, 3.30];
+const SLR_SRTF: [f64; 10] = [3.46, 3.18, 2.29, 1.69, 1.34, 1.21, 1.15, 1.16, 1.38, 2.73];
+
+fn reference() -> Results {
+    let mut results = Results::default();
+    for (policy, values, starved) in REFERENCE {
+        for ((load, value), starved) in LOADS.into_iter().zip(values).zip(starved) {
+            let slr_censored = match policy {
+                "pvr" if load == 120 => SLR_PVR.map(Some),
+                "srtf" if load == 120 => SLR_SRTF.map(Some),
+                _ => [None; 10],
+            };
+            results.cells.insert((policy.to_owned(), load), Cell { value, starved, slr_censored });
+        }
+    }
+    results
+}
+
+fn claim(number: u32) -> &'static Claim {
+    CLAIMS.iter().find(|claim| claim.number == number).unwrap()
+}
+
+#[test]
+fn every_claim_holds_of_the_reference() {
+    let results = reference();
+    for claim in CLAIMS {
+        let finding = claim.judge(&results);
+        let within = [1, 5, 13, 15, 17].contains(&claim.number);
+        let good = finding.verdict == Verdict::Holds || within && finding.verdict == Verdict::WithinTolerance;
+        assert!(good, "claim {}: {:?}", claim.number, finding.evidence());
+    }
+    let numbers: Vec<u32> = CLAIMS.iter().map(|claim| claim.number).collect();
+    assert_eq!(numbers, (1..=17).collect::<Vec<_>>());
+}
+
+/// Up to saturation others are a little better than PVR, so the claim as it stands does not hold; at 1.1 it does.
+#[test]
+fn pvr_leads_beyond_saturation_only() {
+    let finding = claim(13).judge(&reference());
+    assert_eq!(finding.verdict, Verdict::WithinTolerance);
+    for comparison in &finding.comparisons {
+        let beyond = comparison.text.contains("1.1)");
+        assert!(!beyond || comparison.verdict() == Verdict::Holds, "{}", comparison.text);
+    }
+    let closest = finding.evidence()[0];
+    assert_eq!(closest.text, "p(edf, 1) = 0.9920 <= p(pvr, 1) = 0.9788");
+}
+
+/// The claims that need one policy to be unlike another one fail when it is not.
+#[test]
+fn claims_fail_of_results_that_contradict_them() {
+    let swapped = |a: &str, b: &str| {
+        let mut results = reference();
+        for load in LOADS {
+            let (a, b) = ((a.to_owned(), load), (b.to_owned(), load));
+            let (of_a, of_b) = (results.cells[&a], results.cells[&b]);
+            results.cells.extend([(a, of_b), (b, of_a)]);
+        }
+        results
+    };
+    for (number, a, b) in [
+        (2, "lrtf", "random"),
+        (3, "fifo", "srtf"),
+        (4, "pv", "random"),
+        (5, "pv", "srtf"),
+        (6, "p-slr", "pvr"),
+        (7, "pv", "pvd"),
+        (8, "pvd", "pvdsq"),
+        (9, "srtf", "pvdsq"),
+        (10, "edf", "lrtf"),
+        (11, "edf", "pvr"),
+        (12, "edf", "srtf"),
+        (13, "pvr", "srtf"),
+        (14, "pvr", "srtf"),
+        (15, "pvr", "pvd"),
+        (16, "pvr", "p-slr"),
+        (17, "pvr", "srtf"),
+    ] {
+        let finding = claim(number).judge(&swapped(a, b));
+        assert_eq!(finding.verdict, Verdict::DoesNotHold, "claim {number} with {a} for {b}");
+        assert!(!finding.evidence().is_empty());
+    }
+
+    let mut flat = reference();
+    flat.cells.values_mut().for_each(|cell| cell.value = 1.0);
+    assert_eq!(claim(1).judge(&flat).verdict, Verdict::DoesNotHold);
+}
+
+#[test]
+fn without_numbers_claims_stay_open() {
+    let none = Results::default();
+    assert!(CLAIMS.iter().all(|claim| claim.judge(&none).verdict == Verdict::Open));
+    let mut some = reference();
+    some.cells.retain(|(policy, _), _| policy != "pvdsq");
+    let finding = claim(7).judge(&some);
+    assert_eq!((finding.verdict, finding.missing), (Verdict::Holds, LOADS.len()));
+}
+
+#[test]
+fn the_reference_has_every_policy() {
+    let named: Vec<&str> = REFERENCE.iter().map(|(policy, ..)| *policy).collect();
+    assert_eq!(named, POLICIES.map(|(policy, _)| policy));
+}

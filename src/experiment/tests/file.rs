@@ -1,0 +1,118 @@
+use crate::experiment::{self, Experiment};
+use crate::topology;
+
+const TOPOLOGY: &str = include_str!("../../../topologies/market-40.toml");
+
+fn read_file(path: &str, experiment: &str) -> Result<Vec<u8>, String> {
+    match path {
+        "lab/try.toml" => Ok(experiment.into()),
+        "grids/small.toml" => Ok(TOPOLOGY.into()),
+        _ => Err("there is no such file".to_owned()),
+    }
+}
+
+fn read(text: &str) -> Result<Experiment, String> {
+    experiment::read("lab/try.toml", &mut |path| read_file(path, text)).map_err(|complaints| complaints.to_string())
+}
+
+const TWO_AXES: &str = r#"
+name = "try"
+topology = "../grids/small.toml"
+metrics = ["starved", "value"]
+
+[set]
+workload.0.jobs = 5
+
+[vary]
+workload.0.load = [0.7, 1.40]
+market.policy = ["srtf", "fifo", "edf"]
+seed = [3]
+"#;
+
+#[test]
+fn the_first_axis_changes_slowest() {
+    let experiment = read(TWO_AXES).unwrap();
+    let runs: Vec<String> = experiment.runs().map(|run| format!("{} {}", run.number, run.values.join(" "))).collect();
+    assert_eq!(runs, ["1 0.7 srtf 3", "2 0.7 fifo 3", "3 0.7 edf 3", "4 1.40 srtf 3", "5 1.40 fifo 3", "6 1.40 edf 3"]);
+    let metrics: Vec<&str> = experiment.metrics.iter().map(|metric| metric.name).collect();
+    assert_eq!(metrics, ["starved", "value"]);
+}
+
+#[test]
+fn runs_are_topologies_with_these_settings() {
+    let experiment = read(TWO_AXES).unwrap();
+    let run = experiment.runs().nth(5).unwrap();
+    let loaded =
+        topology::load(&experiment.topology, &run.overrides, &mut |path| read_file(path, TWO_AXES)).unwrap().topology;
+    assert_eq!((loaded.market.policy.as_str(), loaded.seed, loaded.jobs()), ("edf", 3, 5));
+    assert!(loaded.to_toml().contains("load = 1.4"), "{}", loaded.to_toml());
+}
+
+#[test]
+fn a_wrong_value_is_shown_where_it_stands() {
+    let text = TWO_AXES.replace("\"fifo\"", "\"fifi\"").replace("0.7", "-1");
+    let experiment = read(&text).unwrap();
+    let run = experiment.runs().nth(1).unwrap();
+    let complaints = topology::load(&experiment.topology, &run.overrides, &mut |path| read_file(path, &text));
+    let complaints = complaints.unwrap_err().to_string();
+    for expected in ["lab/try.toml:11:26", "market.policy", "did you mean `fifo`", "lab/try.toml:10:20", "found -1"] {
+        assert!(complaints.contains(expected), "{expected} is not in\n{complaints}");
+    }
+}
+
+#[test]
+fn a_key_that_leads_nowhere_is_shown_where_it_stands() {
+    let text = TWO_AXES.replace("workload.0.load", "workload.5.load");
+    let experiment = read(&text).unwrap();
+    let run = experiment.runs().next().unwrap();
+    let complaints = topology::load(&experiment.topology, &run.overrides, &mut |path| read_file(path, &text));
+    let complaints = complaints.unwrap_err().to_string();
+    assert!(
+        complaints.contains("lab/try.toml:10:") && complaints.contains("expected an index below 1"),
+        "{complaints}"
+    );
+}
+
+#[test]
+fn faults_of_an_experiment_are_told_at_once() {
+    let complaints = read(
+        r#"
+name = "Try"
+metrics = ["valu", "slr", "slr"]
+axis = 3
+
+[set]
+seed = 4
+
+[vary]
+seed = [1, 1]
+market.policy = "fifo"
+workload.0.load = []
+"#,
+    )
+    .unwrap_err();
+    for expected in [
+        "found \"Try\"",
+        "topology: missing: expected the path of a topology file",
+        "did you mean `value`?",
+        "this metric is in the list twice",
+        "axis: no such key",
+        "this key varies: it cannot be set as well",
+        "this value is in the list twice",
+        "what is the same in every run goes under [set]",
+        "workload.0.load: expected at least one value, found none",
+    ] {
+        assert!(complaints.contains(expected), "{expected} is not in\n{complaints}");
+    }
+}
+
+#[test]
+fn an_experiment_varies_something_within_bounds() {
+    let nothing = read("name = \"try\"\ntopology = \"x\"\n[vary]\n").unwrap_err();
+    assert!(nothing.contains("expected at least one key with a list of values"), "{nothing}");
+    let list = (0..400).map(|value| value.to_string()).collect::<Vec<_>>().join(",");
+    let text = format!("name = \"try\"\ntopology = \"x\"\n[vary]\nseed = [{list}]\nworkload.0.jobs = [{list}]\n");
+    let many = read(&text).unwrap_err();
+    assert!(many.contains("expected at most 100000 runs in all, found 160000"), "{many}");
+    assert!(read("name = \"try\"\ntopology = \"x\"\n").unwrap_err().contains("vary: missing"));
+}

@@ -1,0 +1,81 @@
+use crate::catalog;
+use crate::experiment::market::{Extent, FULL, LOADS, Outcome, POLICIES, SMALL, TOPOLOGY};
+use crate::experiment::{self, Row, Table};
+use crate::topology;
+
+fn read(path: &str, extent: Extent) -> Result<Vec<u8>, String> {
+    match path {
+        "experiment.toml" => Ok(extent.experiment("topology.toml").into()),
+        "topology.toml" => Ok(TOPOLOGY.into()),
+        _ => Err("there is no such file".to_owned()),
+    }
+}
+
+#[test]
+fn the_experiment_is_the_papers() {
+    for (extent, runs) in [(FULL, 800), (SMALL, 240)] {
+        let read = &mut |path: &str| read(path, extent);
+        let experiment = experiment::read("experiment.toml", read).unwrap();
+        assert_eq!(experiment.count(), runs);
+        let first = experiment.runs().next().unwrap();
+        assert_eq!(first.values, ["7919", "0.70", "random"]);
+        let last = experiment.runs().last().unwrap();
+        let loaded = topology::load(&experiment.topology, &last.overrides, read).unwrap().topology;
+        assert_eq!((loaded.market.policy.as_str(), loaded.jobs()), ("pvr", 10_000));
+    }
+}
+
+#[test]
+fn every_policy_of_the_paper_is_in_the_catalogue() {
+    let known = catalog::bid_policies();
+    assert!(POLICIES.iter().all(|(name, _)| known.iter().any(|entry| entry.name == *name)));
+}
+
+/// Two workloads in which every number is a simple function of policy and load.
+fn rows() -> (Table, Vec<Row>) {
+    let axes = ["workload.0.seed", "workload.0.load", "market.policy"].map(str::to_owned).into();
+    let metrics: Vec<&'static str> = experiment::METRICS.iter().map(|metric| metric.name).collect();
+    let mut rows = Vec::new();
+    for seed in [1, 2] {
+        for load in LOADS {
+            for (index, (policy, _)) in POLICIES.into_iter().enumerate() {
+                let number = 1.0 - f64::from(load) * 0.001 * (index + 1) as f64 + f64::from(seed) * 0.01;
+                rows.push(Row {
+                    run: rows.len() + 1,
+                    values: vec![seed.to_string(), format!("{:.2}", f64::from(load) / 100.0), policy.to_owned()],
+                    metrics: vec![Some(number); metrics.len()],
+                    digest: "0".repeat(32),
+                });
+            }
+        }
+    }
+    (Table { axes, metrics }, rows)
+}
+
+#[test]
+fn means_are_over_workloads() {
+    let (table, rows) = rows();
+    let outcome = Outcome::of(Extent { workloads: 2, jobs: 10 }, &table, &rows).unwrap();
+    let estimate = outcome.estimate("fifo", 100, "value").unwrap();
+    assert!((estimate.mean - 0.815).abs() < 1e-9 && estimate.count == 2);
+    assert!(outcome.summary_text().contains("Means over 2 workloads of 10 jobs"));
+    assert!(outcome.summary_csv().contains("\nfifo,1,value,0.81"), "{}", outcome.summary_csv());
+    assert!(outcome.verdicts().contains("17. "));
+}
+
+#[cfg(feature = "edge")]
+#[test]
+fn figures_have_a_line_for_each_policy() {
+    let (table, rows) = rows();
+    let outcome = Outcome::of(SMALL, &table, &rows).unwrap();
+    let figures = experiment::plot::market(&outcome);
+    assert_eq!(figures.len(), 5);
+    for figure in &figures {
+        for (_, label) in POLICIES {
+            assert!(figure.svg.contains(&format!("\n{label}\n")), "{label} is not in {}", figure.file);
+        }
+        assert!(!figure.svg.contains("NaN"));
+    }
+    let nothing = experiment::plot::market(&Outcome::of(SMALL, &table, &[]).unwrap());
+    assert!(nothing[0].svg.contains("There is nothing to show."));
+}

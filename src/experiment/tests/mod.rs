@@ -1,0 +1,4 @@
+mod claims;
+mod file;
+mod market;
+mod rows;

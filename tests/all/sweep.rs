@@ -1,0 +1,165 @@
+//! Sweeps: interrupted, resumed, refused, and the same whatever the number of threads.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::grid::{HANSA, Scratch, hansa, hansa_ok, json, shipped, text};
+
+fn experiment(scratch: &Scratch, jobs: u32, seeds: &str) -> String {
+    let topology = shipped("market-40.toml");
+    let experiment = format!(
+        "name = \"try\"\ntopology = {topology:?}\n[set]\nworkload.0.jobs = {jobs}\n[vary]\nseed = {seeds}\nmarket.policy = [\"fifo\", \"srtf\", \"pvr\"]\n"
+    );
+    scratch.file("try.toml", &experiment).to_string_lossy().into_owned()
+}
+
+fn sweep(experiment: &str, out: &Path, flags: &[&str]) -> std::process::Output {
+    let out = out.to_string_lossy();
+    hansa(&[&["sweep", experiment, "--out", &out], flags].concat())
+}
+
+fn runs(out: &Path) -> String {
+    std::fs::read_to_string(out.join("runs.csv")).unwrap()
+}
+
+#[test]
+fn rows_are_the_same_with_any_number_of_threads() {
+    let scratch = Scratch::new();
+    let experiment = experiment(&scratch, 40, "[1, 2, 3, 4]");
+    let (one, two) = (scratch.path("one"), scratch.path("two"));
+    assert!(sweep(&experiment, &one, &["--threads", "1"]).status.success());
+    assert!(sweep(&experiment, &two, &["--threads", "2"]).status.success());
+    assert_eq!(runs(&one), runs(&two));
+    assert_eq!(runs(&one).lines().count(), 1 + 12);
+    assert_eq!(json(&one.join("sweep.json"))["status"], "complete");
+}
+
+#[test]
+fn a_row_has_the_digest_of_its_run() {
+    let scratch = Scratch::new();
+    let experiment = experiment(&scratch, 40, "[9]");
+    let (out, run) = (scratch.path("sweep"), scratch.path("run").to_string_lossy().into_owned());
+    assert!(sweep(&experiment, &out, &[]).status.success());
+    let topology = shipped("market-40.toml").to_string_lossy().into_owned();
+    hansa_ok(&["run", "--inline", &topology, "--seed", "9", "--set", "market.policy=srtf", "--out", &run]);
+    let digest = json(&Path::new(&run).join("summary.json"))["results"]["digest"].as_str().unwrap().to_owned();
+    let runs = runs(&out);
+    let row = runs.lines().find(|line| line.starts_with("2,9,srtf,")).unwrap();
+    assert!(row.ends_with(&digest), "{row} has not the digest {digest}");
+}
+
+#[test]
+fn an_interrupted_sweep_goes_on_where_it_was() {
+    let scratch = Scratch::new();
+    let experiment = experiment(&scratch, 4_000, "[1, 2, 3, 4, 5, 6, 7, 8]");
+    let (out, whole) = (scratch.path("out"), scratch.path("whole"));
+    let mut child = start(&experiment, &out);
+    let begun = Instant::now();
+    while std::fs::read_to_string(out.join("runs.csv")).map_or(0, |rows| rows.lines().count()) < 4 {
+        assert!(begun.elapsed() < Duration::from_secs(120), "no rows came");
+        assert!(child.try_wait().unwrap().is_none(), "it was over before it could be interrupted");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+
+    let partial = runs(&out);
+    let kept: Vec<&str> = partial.lines().skip(1).collect();
+    assert!((3..24).contains(&kept.len()), "{partial}");
+    let numbers: Vec<usize> = kept.iter().map(|row| row.split(',').next().unwrap().parse().unwrap()).collect();
+    assert!(numbers.is_sorted(), "{numbers:?}");
+    let state = json(&out.join("sweep.json"));
+    assert!(state["status"].as_str().unwrap().starts_with("partial: interrupted"), "{state}");
+    assert_eq!(state["done"], kept.len());
+
+    // A row that was cut short when the machine went down is run again.
+    std::fs::write(out.join("runs.csv"), &partial[..partial.len() - 3]).unwrap();
+    assert!(sweep(&experiment, &out, &[]).status.success());
+    assert!(sweep(&experiment, &whole, &[]).status.success());
+    assert_eq!(runs(&out), runs(&whole));
+}
+
+fn start(experiment: &str, out: &Path) -> Child {
+    let mut command = Command::new(HANSA);
+    command.args(["sweep", experiment, "--threads", "1", "--out"]).arg(out);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+#[test]
+fn a_finished_sweep_is_not_run_again_and_a_changed_one_is_refused() {
+    let scratch = Scratch::new();
+    let first = experiment(&scratch, 40, "[1, 2]");
+    let out = scratch.path("out");
+    assert!(sweep(&first, &out, &[]).status.success());
+    // What is kept is not looked into again: a row that nobody would get shows that it was not run.
+    let marked = runs(&out).replacen("fifo,", "fifo,0.5", 1);
+    std::fs::write(out.join("runs.csv"), &marked).unwrap();
+    assert!(sweep(&first, &out, &[]).status.success());
+    assert_eq!(runs(&out), marked);
+
+    let second = experiment(&scratch, 40, "[1, 2, 3]");
+    let refused = sweep(&second, &out, &[]);
+    assert_eq!(refused.status.code(), Some(2));
+    let told = text(&refused.stderr);
+    assert!(
+        told.contains("6 of 6 runs of an earlier version of this experiment") && told.contains("--fresh"),
+        "{told}"
+    );
+    assert_eq!(runs(&out), marked);
+    assert!(sweep(&second, &out, &["--fresh"]).status.success());
+    assert_eq!(runs(&out).lines().count(), 1 + 9);
+}
+
+#[test]
+fn nothing_is_written_for_an_experiment_with_faults() {
+    let scratch = Scratch::new();
+    let out = scratch.path("out");
+    let faulty = experiment(&scratch, 40, "[1, -2, 3, -4]");
+    let refused = sweep(&faulty, &out, &[]);
+    assert_eq!(refused.status.code(), Some(2));
+    let told = text(&refused.stderr);
+    assert_eq!(told.matches("error: seed:").count(), 2, "each fault is told once:\n{told}");
+    assert!(!out.exists());
+}
+
+#[test]
+fn a_folder_of_something_else_is_left_alone() {
+    let scratch = Scratch::new();
+    let out = scratch.path("out");
+    std::fs::create_dir(&out).unwrap();
+    std::fs::write(out.join("thesis.txt"), "years of work").unwrap();
+    let refused = sweep(&experiment(&scratch, 40, "[1]"), &out, &["--fresh"]);
+    assert_eq!(refused.status.code(), Some(7));
+    assert!(text(&refused.stderr).contains("left as it is"));
+    assert_eq!(std::fs::read_dir(&out).unwrap().count(), 1);
+}
+
+#[test]
+fn the_market_is_reproduced_in_small() {
+    let scratch = Scratch::new();
+    let out = scratch.path("out").to_string_lossy().into_owned();
+    let said = hansa_ok(&["reproduce", "market", "--jobs", "60", "--workloads", "2", "--out", &out]);
+    assert!(text(&said.stdout).contains("17. "));
+    let files = [
+        "runs.csv",
+        "summary.txt",
+        "summary.csv",
+        "verdicts.txt",
+        "1-value.svg",
+        "2-starved.svg",
+        "3-slr-by-work.svg",
+        "4-value-to-best.svg",
+        "5-utilisation.svg",
+    ];
+    for file in files {
+        assert!(Path::new(&out).join(file).exists(), "{file} is missing");
+    }
+    // Its experiment is there as a file, and its rows are those of that file.
+    let experiment = Path::new(&out).join("experiment.toml").to_string_lossy().into_owned();
+    let again = scratch.path("again");
+    assert!(sweep(&experiment, &again, &[]).status.success());
+    assert_eq!(runs(Path::new(&out)), runs(&again));
+}
