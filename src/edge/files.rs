@@ -95,6 +95,11 @@ impl ResultFolder {
         Ok(())
     }
 
+    /// Where its files are until it is whole.
+    pub fn unfinished(&self) -> &Path {
+        &self.partial
+    }
+
     pub fn writer(&self, name: &str) -> Result<ResultFile, FileError> {
         ResultFile::create(name, self.partial.join(name))
     }

@@ -46,6 +46,8 @@ pub const LISTENING: &str = "listening on ";
 
 /// How long a process may take to leave by itself once the run is over.
 const LEAVE_WITHIN: Duration = Duration::from_secs(5);
+/// How long processes get to hear of the end of a run that has failed before they are told to leave.
+const GRACE: Duration = Duration::from_millis(300);
 /// How long an interrupted router may take to write its partial results.
 const WIND_UP_WITHIN: Duration = Duration::from_secs(60);
 /// How long the router gets to name a process that has died under it.
@@ -91,6 +93,11 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
         }
     };
     router.output.await.map_err(system)?;
+    if !status.success() {
+        // Nobody is there any more for those that have not even joined.
+        sleep(GRACE).await;
+        members.iter_mut().for_each(|member| drop(member.lifeline.take()));
+    }
     farewell(members.iter_mut().map(|member| &mut member.lifeline), &mut exited).await;
 
     if let Some(lost) = lost {

@@ -3,6 +3,7 @@
 //! leaves too; until then the launcher can tell the router what it sees.
 
 use std::io::{BufRead, stdin};
+use std::path::PathBuf;
 use std::process::exit;
 
 use tokio::sync::mpsc;
@@ -36,10 +37,11 @@ impl Word {
     }
 }
 
-/// Holds on to the launcher: leaves the process when it is gone. Only for processes that a launcher has started.
+/// Holds on to the launcher: when it is gone, removes the `doomed` folders, which nobody else can clear away any more,
+/// and leaves the process. Only for processes that a launcher has started.
 ///
 /// A thread of its own, since the process may be busy with the run and deaf to everything else.
-pub fn hold(words: mpsc::UnboundedSender<Failure>) {
+pub fn hold(words: mpsc::UnboundedSender<Failure>, doomed: Vec<PathBuf>) {
     std::thread::spawn(move || {
         for line in stdin().lock().lines() {
             let Ok(line) = line else { break };
@@ -50,6 +52,9 @@ pub fn hold(words: mpsc::UnboundedSender<Failure>) {
             };
             // A run that is over no longer listens, and needs no more words.
             let _ = words.send(failure);
+        }
+        for folder in doomed {
+            let _ = std::fs::remove_dir_all(folder);
         }
         exit(3);
     });

@@ -32,7 +32,7 @@ pub struct Membership {
 pub async fn take_part(membership: Membership) -> Result<(), Failure> {
     let (words, mut interruptions) = mpsc::unbounded_channel();
     if membership.held {
-        lifeline::hold(words.clone());
+        lifeline::hold(words.clone(), Vec::new());
     }
     let mut interrupts = Interrupts::new()?;
     tokio::select! {

@@ -50,6 +50,11 @@ impl Results<'_> {
         Ok(self.folder.give_to_owner_of(path)?)
     }
 
+    /// Where the results are until they are whole.
+    pub fn unfinished(&self) -> &Path {
+        self.folder.unfinished()
+    }
+
     /// A line that shows how far the run is.
     pub fn progress(&self) -> RunProgress {
         RunProgress { line: Progress::new(Some(self.loaded.topology.jobs())), ended: 0 }

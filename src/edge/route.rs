@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
@@ -49,7 +49,9 @@ pub async fn route(routing: Routing) -> Result<(), Failure> {
         results.give_to_owner_of(path)?;
     }
 
-    let interruptions = listen_for_the_end(routing.held)?;
+    let nest = routing.identity.parent().map(Path::to_owned);
+    let doomed = nest.into_iter().chain([results.unfinished().to_owned()]);
+    let interruptions = listen_for_the_end(routing.held.then(|| doomed.collect()))?;
     let mut listener = Listener::bind(routing.bind, &identity, &Options::default())
         .map_err(|error| Failure::System(error.to_string()))?;
     announce(listener.address())?;
@@ -88,10 +90,12 @@ pub async fn route(routing: Routing) -> Result<(), Failure> {
 }
 
 /// Gathers what may end the run from outside: a signal, or a word of the launcher.
-fn listen_for_the_end(held: bool) -> Result<mpsc::UnboundedReceiver<Failure>, Failure> {
+///
+/// Where there is a launcher, these folders go when it is gone: its keys, and the results that will never be whole.
+fn listen_for_the_end(doomed: Option<Vec<PathBuf>>) -> Result<mpsc::UnboundedReceiver<Failure>, Failure> {
     let (words, interruptions) = mpsc::unbounded_channel();
-    if held {
-        lifeline::hold(words.clone());
+    if let Some(doomed) = doomed {
+        lifeline::hold(words.clone(), doomed);
     }
     let mut interrupts = Interrupts::new()?;
     tokio::spawn(async move {

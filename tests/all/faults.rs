@@ -83,6 +83,12 @@ fn a_killed_launcher_leaves_no_orphans() {
     launcher.child.wait().unwrap();
     no_children_left(id);
     nothing_looks_whole(&out);
+    let left = |folder: &Path, start: &str| {
+        let entries = std::fs::read_dir(folder).unwrap().flatten();
+        entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(start)).count()
+    };
+    assert_eq!(left(out.parent().unwrap(), "out"), 0, "no results that will never be whole");
+    assert_eq!(left(&std::env::temp_dir(), &format!("hansa-{id}-")), 0, "no keys");
 }
 
 #[test]
