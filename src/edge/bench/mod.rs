@@ -1,7 +1,9 @@
 //! Measures this machine: every figure beside its baseline, taken in the same run.
 
+mod by_hand;
 mod engine;
 mod grid;
+mod market;
 mod turn;
 
 use std::fmt::Write as _;
@@ -19,12 +21,24 @@ pub struct Effort {
     pub tasks: u32,
     pub loads: &'static [f64],
     pub rounds: u32,
+    /// Jobs of the paper's experiment, and instants with a queue of one length.
+    pub jobs: u32,
+    pub instants: u64,
 }
 
 impl Effort {
     /// For a quick look.
     pub fn quick(tasks: u32) -> Effort {
-        Effort { events: 1_000_000, turns: 2_000, leaves: &[1, 8], tasks, loads: &[1.0], rounds: 2 }
+        Effort {
+            events: 1_000_000,
+            turns: 2_000,
+            leaves: &[1, 8],
+            tasks,
+            loads: &[1.0],
+            rounds: 2,
+            jobs: 10_000,
+            instants: 1_000,
+        }
     }
 
     /// For figures to rely on.
@@ -36,6 +50,8 @@ impl Effort {
             tasks: 100_000,
             loads: &[0.7, 1.0, 1.4],
             rounds: 3,
+            jobs: 10_000,
+            instants: 4_000,
         }
     }
 }
@@ -48,6 +64,9 @@ pub fn bench(effort: &Effort) -> Result<(), Failure> {
         let (heap, engine) = (rates.heap / 1e6, rates.engine / 1e6);
         println!("{:>31} {heap:>13.2} {engine:>13.2} {:>13.2}", rates.pending, engine / heap);
     }
+
+    println!();
+    market(effort)?;
 
     println!("\nturn over QUIC           leaves      quinn us        hub us   hub/quinn (goal: 1.3 or less)");
     let mut turn_us = Vec::new();
@@ -74,6 +93,35 @@ pub fn bench(effort: &Effort) -> Result<(), Failure> {
         );
         println!("{}", explain(&grid, &turn_us));
     }
+    Ok(())
+}
+
+/// The market, policy by policy.
+fn market(effort: &Effort) -> Result<(), Failure> {
+    let [short, middle, long] = market::QUEUES;
+    println!(
+        "market at {}     tasks   CPU s    ns/task   us an instant with {short} / {middle} / {long} waiting   \
+         long/short (goal: 3 or less; random asks everybody)",
+        market::LOAD
+    );
+    let mut fifo = f64::NAN;
+    let by_hand = market::measure(effort.jobs, effort.instants, effort.rounds, |row| {
+        let [short, middle, long] = row.instant_ns.map(|ns| ns / 1e3);
+        let ns = row.seconds * 1e9 / row.tasks as f64;
+        if row.policy == "fifo" {
+            fifo = ns;
+        }
+        println!(
+            "{:>13} {:>9} {:>7.3} {ns:>10.0} {short:>28.2} {middle:>9.2} {long:>9.2} {:>12.2}",
+            row.policy,
+            row.tasks,
+            row.seconds,
+            long / short
+        );
+    })?;
+    let ns = by_hand.seconds * 1e9 / by_hand.tasks as f64;
+    println!("{:>13} {:>9} {:>7.3} {ns:>10.0}", "fifo by hand", by_hand.tasks, by_hand.seconds);
+    println!("      fifo takes {:.2} times as long as by hand (goal: 2 or less)", fifo / ns);
     Ok(())
 }
 

@@ -121,7 +121,7 @@ impl Auctioneer {
 impl Auctioneer {
     /// A peer may tell of tasks that do not run there; that changes nothing.
     fn end(&mut self, id: TaskId, site: ActorId, now: Time, out: &mut Out) {
-        let Some(&slot) = self.slots.get(&id.job) else { return };
+        let Some(slot) = self.slot(id.job) else { return };
         let Some(live) = self.jobs[slot as usize].as_mut() else { return };
         let task = id.index as usize;
         let Some(&Phase::Running { cluster }) = live.tasks.get(task).map(|state| &state.phase) else { return };
@@ -374,6 +374,12 @@ impl Auctioneer {
         let (lane, demand) = &mut self.lanes[usize::from(kind.0)];
         demand.remove(cores);
         lane.remove(place, &mut self.jobs);
+    }
+
+    /// Jobs mostly come in by number, and then that is where they are.
+    fn slot(&self, job: JobId) -> Option<u32> {
+        let there = self.jobs.get(job.0 as usize).and_then(Option::as_ref);
+        if there.is_some_and(|live| live.job.id == job) { Some(job.0) } else { self.slots.get(&job).copied() }
     }
 
     fn live(&self, place: Place) -> &Live {

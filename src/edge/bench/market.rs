@@ -1,0 +1,197 @@
+//! The market inline, policy by policy: the paper's experiment beside the same model written by hand, and what an
+//! instant costs with a short queue and with a long one. CPU seconds of this thread.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use super::by_hand::{CLUSTERS, Model};
+use crate::edge::Failure;
+use crate::grid::{Curve, Edge, Kind, Task, Worth};
+use crate::kernel::Place;
+use crate::protocol::{Message, Record};
+use crate::random::SplitMix64;
+use crate::systems::market::bid;
+use crate::time::{Span, Stamp, Time};
+use crate::topology::{
+    self, Blocking, EdfDeadline, Market, Network, Plan, Pvdsq, Pvr, Removal, Site, SuccSum, Topology, Unplaceable,
+    User, Workload,
+};
+use crate::workload::{Platform, Source, market, table};
+
+/// The same tasks in a loop written by hand.
+pub struct ByHand {
+    pub tasks: u64,
+    pub seconds: f64,
+}
+
+/// One policy.
+pub struct Row {
+    pub policy: &'static str,
+    /// Tasks that ended in the paper's experiment, and how long that took.
+    pub tasks: u64,
+    pub seconds: f64,
+    /// Nanoseconds an instant with so many tasks waiting as [`QUEUES`] says.
+    pub instant_ns: [f64; QUEUES.len()],
+}
+
+pub const QUEUES: [u32; 3] = [1_000, 10_000, 100_000];
+pub const LOAD: f64 = 1.4;
+
+/// Measures all policies, the best of so many rounds each.
+pub fn measure(jobs: u32, instants: u64, rounds: u32, mut tell: impl FnMut(&Row)) -> Result<ByHand, Failure> {
+    let by_hand = by_hand(&paper("fifo", jobs), rounds)?;
+    for entry in bid::ALL {
+        let mut row = Row { policy: entry.name, tasks: 0, seconds: f64::INFINITY, instant_ns: [0.0; QUEUES.len()] };
+        for _ in 0..rounds {
+            let (tasks, seconds) = whole(&paper(entry.name, jobs))?;
+            (row.tasks, row.seconds) = (tasks, row.seconds.min(seconds));
+        }
+        if entry.name == "fifo" && row.tasks != by_hand.tasks {
+            let message = format!("the market ends {} tasks, the loop by hand {}", row.tasks, by_hand.tasks);
+            return Err(Failure::Internal(message));
+        }
+        for (queue, ns) in QUEUES.iter().zip(&mut row.instant_ns) {
+            *ns = an_instant(&deep(entry.name, *queue, instants + 2), instants)?;
+        }
+        tell(&row);
+    }
+    Ok(by_hand)
+}
+
+fn by_hand(topology: &Topology, rounds: u32) -> Result<ByHand, Failure> {
+    assert_eq!(topology.sites.len(), CLUSTERS, "the loop by hand knows the paper's clusters");
+    let platform = Platform { cores: vec![3000, 1000] };
+    let jobs = topology.workloads[0].source.jobs(&platform, topology.market.tick, &mut Default::default());
+    let jobs = jobs.map_err(|error| Failure::Internal(error.to_string()))?;
+    let mut best = ByHand { tasks: 0, seconds: f64::INFINITY };
+    for _ in 0..rounds {
+        let model = Model::of(topology, &jobs);
+        let begun = cpu();
+        best.tasks = model.play();
+        best.seconds = best.seconds.min((cpu() - begun).as_secs_f64());
+    }
+    Ok(best)
+}
+
+fn whole(topology: &Topology) -> Result<(u64, f64), Failure> {
+    let mut place = open(topology)?;
+    let begun = cpu();
+    let mut ended = 0;
+    while run(&mut place, Stamp::NEVER, 4096)? {
+        place.drain_log(&mut |entry| ended += u64::from(matches!(entry.record, Record::Finished { .. })));
+    }
+    place.drain_log(&mut |entry| ended += u64::from(matches!(entry.record, Record::Finished { .. })));
+    Ok((ended, (cpu() - begun).as_secs_f64()))
+}
+
+fn an_instant(topology: &Topology, instants: u64) -> Result<f64, Failure> {
+    let mut place = open(topology)?;
+    let minute = |minutes| Stamp::at(Time::ZERO + Span::from_minutes(minutes));
+    // The first look at the lane asks everybody; it is no part of the instants after it.
+    run(&mut place, minute(FILLING + 2), usize::MAX)?;
+    place.take_log();
+    let begun = cpu();
+    run(&mut place, minute(FILLING + 2 + instants), usize::MAX)?;
+    Ok((cpu() - begun).as_nanos() as f64 / instants as f64)
+}
+
+fn open(topology: &Topology) -> Result<Place<Message, Record>, Failure> {
+    let plan = Plan::of(topology);
+    let actors = topology::build(topology, &plan.all()).map_err(|error| Failure::Internal(error.to_string()))?;
+    Ok(Place::new(actors, plan.latencies))
+}
+
+fn run(place: &mut Place<Message, Record>, before: Stamp, batches: usize) -> Result<bool, Failure> {
+    place.run_before(before, batches).map_err(|_| Failure::Internal("a measured actor broke its promise".to_owned()))
+}
+
+fn cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+}
+
+/// The paper's experiment with so many jobs.
+fn paper(policy: &str, jobs: u32) -> Topology {
+    let source = market::Generator {
+        seed: 1,
+        jobs,
+        load: LOAD,
+        load_basis: market::LoadBasis::Total,
+        tasks: (5, 20),
+        total_runtime: (10, 200_000),
+        cores_max: 100,
+        kinds: [Kind(0), Kind(1)],
+        kind_share: 0.8,
+        degree: 1.0,
+    };
+    topology(policy, &[(1000, 0), (1000, 0), (1000, 0), (1000, 1)], Source::Market(source))
+}
+
+/// Minutes in which the queue fills while nothing can start, so that it holds tasks of all ages.
+const FILLING: u64 = 20_000;
+const CORES: u32 = 16;
+
+/// A site with so many tasks waiting for it all the time: in every minute one ends, one starts and one arrives. Each
+/// job goes on elsewhere with a task of its own length, so that no two look alike to any policy, and nothing is
+/// given up. What starts is alike, so that an instant is as full with a long queue as with a short one.
+fn deep(policy: &str, queue: u32, instants: u64) -> Topology {
+    let minutes = Span::from_minutes;
+    let first = Task { runtime: minutes(u64::from(CORES)), cores: 1, kind: Kind(0) };
+    let blocker = |core| table::Entry {
+        arrive: Time::ZERO,
+        tasks: vec![Task { runtime: minutes(FILLING + core), ..first }],
+        edges: Vec::new(),
+        worth: None,
+    };
+    let mut random = SplitMix64::new(1);
+    let entry = |arrive: u64| {
+        let longer = 1 << random.int(3, 14);
+        let runtime = minutes(random.int(longer, 2 * longer));
+        let last = Task { runtime, cores: random.int(1, 4) as u32, kind: Kind(1) };
+        let initial = 2.0 + 2.0 * random.unit();
+        let curve = Curve::new(initial, 1200.0 + 1200.0 * random.unit(), &[]).expect("these deadlines rise");
+        table::Entry {
+            arrive: Time::ZERO + minutes(arrive),
+            tasks: vec![first, last],
+            edges: vec![Edge { from: 0, to: 1 }],
+            worth: Some(Worth { max: 1.0 + 1e6 * random.unit(), curve }),
+        }
+    };
+    let waiting = (0..u64::from(queue)).map(|number| 1 + number * (FILLING - 1) / u64::from(queue));
+    let others = waiting.chain((0..instants).map(|minute| FILLING + minute)).map(entry);
+    let jobs = (1..=u64::from(CORES)).map(blocker).chain(others).collect();
+    topology(policy, &[(CORES, 0), (1 << 20, 1)], Source::Table(table::Table { jobs }))
+}
+
+fn topology(policy: &str, sites: &[(u32, u16)], source: Source) -> Topology {
+    let site = |(index, &(cores, kind)): (usize, &(u32, u16))| Site {
+        name: format!("site-{index}"),
+        cores,
+        kind: Kind(kind),
+        scheduler: "auction".to_owned(),
+        latency: Span::ZERO,
+    };
+    Topology {
+        name: "bench".to_owned(),
+        about: None,
+        seed: 1,
+        kinds: vec!["Kind1".to_owned(), "Kind2".to_owned()],
+        market: Market {
+            policy: policy.to_owned(),
+            tick: Span::from_minutes(1),
+            ccr_millionths: 200_000,
+            network: Network::PerCluster,
+            blocking: Blocking::PerKind,
+            removal: Removal::Deadline,
+            unplaceable: Unplaceable::Error,
+            succ_sum: SuccSum::PerPath,
+            edf: EdfDeadline::Initial,
+            pvdsq: Pvdsq::ResourceSquared,
+            pvr: Pvr::Value,
+        },
+        sites: sites.iter().enumerate().map(site).collect(),
+        users: vec![User { name: "alice".to_owned(), latency: Span::ZERO }],
+        workloads: vec![Workload { users: vec![0], source }],
+    }
+}
