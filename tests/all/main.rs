@@ -6,5 +6,6 @@ mod hostile;
 mod identity;
 mod layouts;
 mod namespaces;
+mod report;
 mod wire;
 mod world;
