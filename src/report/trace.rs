@@ -234,3 +234,100 @@ impl<P> Trace<P> {
 fn json(text: &str) -> String {
     serde_json::to_string(text).expect("a string is always JSON")
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use crate::report::tests::{golden, names, story, tally, topology};
+    use crate::report::{Status, Tally};
+    use crate::time::{Span, Stamp};
+
+    use super::*;
+
+    fn trace(tally: &Tally) -> Vec<u8> {
+        let mut trace = Vec::new();
+        let put = |bytes: &[u8]| {
+            trace.extend_from_slice(bytes);
+            Ok::<_, ()>(())
+        };
+        tally.trace(put).unwrap();
+        trace
+    }
+
+    /// What the format asks for and what viewers need: lanes without overlaps, flows in pairs that begin and end in
+    /// slices, counts that never fall below nothing. Gives the number of tasks and flows.
+    fn well_formed(trace: &[u8]) -> (usize, usize) {
+        let trace: Value = serde_json::from_slice(trace).unwrap();
+        let mut lanes: BTreeMap<(u64, u64), Vec<(u64, u64)>> = BTreeMap::new();
+        let mut flows: BTreeMap<u64, Vec<(String, u64, (u64, u64))>> = BTreeMap::new();
+        for event in trace["traceEvents"].as_array().unwrap() {
+            let number = |key: &str| event[key].as_u64().unwrap_or_else(|| panic!("{key} of {event}"));
+            let place = || (number("pid"), number("tid"));
+            match event["ph"].as_str().unwrap() {
+                "M" => assert!(number("pid") > 0 && !event["args"].is_null()),
+                "X" => lanes.entry(place()).or_default().push((number("ts"), number("dur"))),
+                "C" => assert!(event["args"].as_object().unwrap().values().all(Value::is_u64), "{event}"),
+                "s" => flows.entry(number("id")).or_default().push(("s".to_owned(), number("ts"), place())),
+                "f" => flows.entry(number("id")).or_default().push(("f".to_owned(), number("ts"), place())),
+                other => panic!("{other}"),
+            }
+        }
+        for slices in lanes.values_mut() {
+            slices.sort_unstable();
+            assert!(slices.windows(2).all(|pair| pair[0].0 + pair[0].1.max(1) <= pair[1].0), "{slices:?}");
+        }
+        for ends in flows.values() {
+            let [(s, from, a), (f, to, b)] = &ends[..] else { panic!("{ends:?}") };
+            assert!(s == "s" && f == "f" && from <= to);
+            assert!([(a, from), (b, to)].iter().all(|(lane, ts)| lanes[lane].iter().any(|slice| slice.0 == **ts)));
+        }
+        (lanes.iter().filter(|(lane, _)| lane.0 > AUCTION as u64).map(|(_, slices)| slices.len()).sum(), flows.len())
+    }
+
+    #[test]
+    fn the_story_as_a_trace() {
+        let trace = trace(&tally(&story()));
+        golden("trace.json", &trace);
+        assert_eq!(well_formed(&trace), (5, 5));
+        assert_eq!(well_formed(&super::tests::trace(&tally(&[]))), (0, 0));
+    }
+
+    proptest! {
+        /// In order of time, as logs are, but with tasks that start, overlap and end as they like.
+        #[test]
+        fn any_log_makes_a_well_formed_trace(delays in prop::collection::vec((0u64..9, any::<bool>()), 24)) {
+            let mut tally = Tally::new(&topology(), &names());
+            let mut late = 0;
+            for (mut entry, (delay, there)) in story().into_iter().zip(delays) {
+                late += delay / 4;
+                entry.stamp = Stamp::at(entry.stamp.time + Span::from_minutes(late));
+                if there {
+                    let _ = tally.add(&entry);
+                }
+            }
+            let (tasks, _) = well_formed(&trace(&tally));
+            let all = tally.summary(1, Status::Complete, String::new()).utilisation.all.tasks;
+            prop_assert_eq!(tasks as u64, all);
+        }
+
+        #[test]
+        fn lanes_are_free_when_taken_and_no_more_than_needed(
+            mut stretches in prop::collection::vec((0u64..60, 0u64..20), 0..60),
+        ) {
+            stretches.sort_unstable();
+            let mut lanes = Lanes::default();
+            let mut until: BTreeMap<u32, u64> = BTreeMap::new();
+            for (start, length) in stretches {
+                let busy = until.values().filter(|until| **until > start).count();
+                let (lane, is_new) =
+                    lanes.take(Time::from_micros(start), Time::from_micros(start + length));
+                let before = until.insert(lane, start + length.max(1));
+                prop_assert_eq!(is_new, before.is_none());
+                prop_assert!(before.is_none_or(|until| until <= start));
+                prop_assert!(!is_new || busy + 1 == until.len());
+            }
+        }
+    }
+}

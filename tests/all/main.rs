@@ -10,5 +10,6 @@ mod identity;
 mod layouts;
 mod namespaces;
 mod sweep;
+mod report;
 mod wire;
 mod world;

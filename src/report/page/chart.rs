@@ -34,7 +34,8 @@ impl Figure<'_> {
         if !self.legend.is_empty() {
             html.push_str("<ul class=\"legend\">");
             for (class, name) in &self.legend {
-                let _ = write!(html, "<li><i class=\"{class}\"></i>{name}</li>");
+                let bare = if name.is_empty() { " class=\"bare\"" } else { "" };
+                let _ = write!(html, "<li{bare}><i class=\"{class}\"></i>{name}</li>");
             }
             html.push_str("</ul>\n");
         }
@@ -137,7 +138,7 @@ impl Scale {
 
     pub fn axis(&self, label: &str, show: impl Fn(f64) -> String) -> String {
         let mut svg = String::from("<g class=\"axis\">");
-        let step = step(self.top / 4.0);
+        let step = step(self.top / 6.0);
         let mut value = 0.0;
         while value <= self.top * 1.0001 {
             let y = at(self.y(value));
@@ -326,7 +327,7 @@ pub fn mark(scale: Scale, value: f64, words: &str) -> String {
         at(y),
         WIDTH - RIGHT,
         WIDTH - RIGHT - 4.0,
-        at(if y < TOP + 20.0 { y + 14.0 } else { y - 5.0 })
+        at(y - 5.0)
     )
 }
 

@@ -31,7 +31,7 @@ struct Band {
     height: f64,
 }
 
-pub fn gantt(tally: &Tally, window: Window, tenth_of: &BTreeMap<JobId, usize>) -> String {
+pub fn gantt(tally: &Tally, window: Window, part_of: &BTreeMap<JobId, usize>) -> String {
     let held: Vec<(&JobRow, usize, &TaskRow)> = tally
         .jobs
         .values()
@@ -46,9 +46,9 @@ pub fn gantt(tally: &Tally, window: Window, tenth_of: &BTreeMap<JobId, usize>) -
     let (body, note, legend) = if one_by_one {
         (tasks(tally, &held, &bands, window), words_of_tasks(&bands, tally), Vec::new())
     } else {
-        let map = Map::new(tally, &held, &bands, window, tenth_of);
+        let map = Map::new(tally, &held, &bands, window, part_of);
         let note = map.words(held.len(), &bands, tally, window);
-        let legend = (0..10).map(|tenth| (format!("s{tenth}"), tenth_name(tenth))).collect();
+        let legend = (0..10).map(|size| (format!("s{size}"), part_name(size))).collect();
         (map.svg(&bands), note, legend)
     };
     let figure = Figure {
@@ -67,10 +67,10 @@ pub fn gantt(tally: &Tally, window: Window, tenth_of: &BTreeMap<JobId, usize>) -
     figure.html()
 }
 
-fn tenth_name(tenth: usize) -> String {
-    match tenth {
-        0 => "least work".to_owned(),
-        9 => "most work".to_owned(),
+fn part_name(part: usize) -> String {
+    match part {
+        0 => "the smallest jobs".to_owned(),
+        9 => "the largest".to_owned(),
         _ => String::new(),
     }
 }
@@ -180,7 +180,7 @@ struct Map {
     columns: usize,
     /// By band.
     rows: Vec<usize>,
-    /// By row through all bands, then column: core microseconds by tenth.
+    /// By row through all bands, then column: core microseconds by size of job.
     cells: Vec<[f32; 10]>,
     capacity: Vec<f64>,
 }
@@ -191,7 +191,7 @@ impl Map {
         held: &[(&JobRow, usize, &TaskRow)],
         bands: &[Band],
         window: Window,
-        tenth_of: &BTreeMap<JobId, usize>,
+        part_of: &BTreeMap<JobId, usize>,
     ) -> Map {
         let cores: u64 = bands.iter().map(|band| band.cores).sum();
         let share = |band: &Band| (ROWS as u64 * band.cores).div_ceil(cores.max(1));
@@ -204,7 +204,7 @@ impl Map {
         let place = |time: Time| time.since(window.from).micros() as f64 / column;
         for (job, _, task) in held {
             let (Some(start), Some(site)) = (task.start, task.site) else { continue };
-            let tenth = tenth_of.get(&job.job.id).copied().unwrap_or(0);
+            let size = part_of.get(&job.job.id).copied().unwrap_or(0);
             let times = (place(start), place(task.end.unwrap_or(tally.last)));
             let first_core = tally.sites[usize::from(site)].first_core;
             let band = band_of(bands, first_core);
@@ -215,7 +215,7 @@ impl Map {
                 let lines = (row_of(first_core + u64::from(first)), row_of(first_core + u64::from(last) + 1));
                 for (row, tall) in parts(lines, map.rows[band]) {
                     for (col, wide) in parts(times, columns) {
-                        map.cells[(above + row) * columns + col][tenth] += (tall * wide * map.capacity[band]) as f32;
+                        map.cells[(above + row) * columns + col][size] += (tall * wide * map.capacity[band]) as f32;
                     }
                 }
             }
@@ -247,8 +247,8 @@ impl Map {
                 (WIDTH - LEFT - RIGHT) / self.columns as f64,
                 band.height / *rows as f64
             );
-            for ((tenth, strength), path) in paths {
-                let _ = writeln!(svg, "<path class=\"t{tenth} o{strength}\" d=\"{path}\"/>");
+            for ((size, strength), path) in paths {
+                let _ = writeln!(svg, "<path class=\"t{size} o{strength}\" d=\"{path}\"/>");
             }
             svg.push_str("</g>\n");
             above += rows;
@@ -261,7 +261,8 @@ impl Map {
             bands.iter().zip(&self.rows).map(|(band, rows)| band.cores as f64 / *rows as f64).fold(0.0, f64::max);
         format!(
             "{} are too many to draw one by one, so this is a map: a cell stands for {} and up to {}, core 0 of a site \
-             uppermost. Its colour tells in which tenth of all jobs, by their work, the job belongs that used most of it; \
+             uppermost. Its colour tells how large the job is that used most of it: the jobs, from the smallest to the \
+             largest, are in ten groups that each bring a tenth of all work; \
              it is fainter where less than two thirds and less than one third of the cell were in use, and blank below \
              {} %. Every task is counted in, and the trace has each of them.{}",
             counted(tasks as u64, "task"),
@@ -280,14 +281,14 @@ fn parts((from, to): (f64, f64), count: usize) -> impl Iterator<Item = (usize, f
     (first..end).map(move |part| (part, (to.min((part + 1) as f64) - from.max(part as f64)).max(0.0)))
 }
 
-/// The tenth and strength of a cell that shows.
+/// The size and strength of a cell that shows.
 fn look(cell: &[f32; 10], capacity: f64) -> Option<(usize, usize)> {
     let used = f64::from(cell.iter().sum::<f32>()) / capacity;
     if used < FAINT {
         return None;
     }
-    let tenth = (0..10).max_by(|left, right| cell[*left].total_cmp(&cell[*right]))?;
-    Some((tenth, [0.34, 0.67].iter().filter(|above| used >= **above).count()))
+    let size = (0..10).max_by(|left, right| cell[*left].total_cmp(&cell[*right]))?;
+    Some((size, [0.34, 0.67].iter().filter(|above| used >= **above).count()))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ mod html;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use self::chart::{COLOURS, Figure, Levels, Scale, Window, areas, column_at, columns, mark, plain};
+use self::chart::{BOTTOM, COLOURS, Figure, Levels, Scale, Window, areas, column_at, columns, mark, plain};
 use self::html::{at, bar, count, counted, escape, micros, number, percent, short, span, table};
 use super::summary::work;
 use super::tally::{Fate, JobRow, Standing};
@@ -140,7 +140,7 @@ impl Page<'_> {
             ("value", "Value", self.value()),
             ("responsiveness", "Responsiveness", self.responsiveness()),
             ("time", "Over time", self.over_time()),
-            ("cores", "Sites and tasks", gantt::gantt(self.tally, self.window, &self.tenth_of())),
+            ("cores", "Sites and tasks", gantt::gantt(self.tally, self.window, &self.parts_of_work())),
             ("waits", "The longest waits", self.longest_waits()),
             ("facts", "How it was run", self.facts()),
         ];
@@ -191,7 +191,7 @@ impl Page<'_> {
             .map(|(number, what)| format!("{} {what}", count(*number)))
             .collect();
         let others = if others.is_empty() { "none was left over".to_owned() } else { others.join(", ") };
-        cards.push(("Jobs finished", format!("{} of {}", count(jobs.finished), count(jobs.submitted)), others));
+        cards.push(("Jobs finished", count(jobs.finished), format!("of {}; {others}", count(jobs.submitted))));
         if let Some(starved) = results.starved {
             let worthy = self.tally.jobs.values().filter(|row| row.job.worth.is_some()).count();
             let share = if worthy > 0 { percent(starved as f64 / worthy as f64) } else { "–".to_owned() };
@@ -489,17 +489,12 @@ impl Page<'_> {
                 );
             }
             if let Some(slr) = slr {
-                let above = censored.map_or(slr, |censored| censored.max(slr));
-                let near = scale.y(above);
-                let _ = writeln!(
-                    body,
-                    "<text class=\"value\" x=\"{}\" y=\"{}\">{slr:.2}</text>",
-                    at(middle),
-                    at(near - 10.0)
-                );
+                // Within its column, so that nobody takes it for the diamond's.
+                let y = (scale.y(slr) + 16.0).min(CHART - BOTTOM - 6.0);
+                let _ = writeln!(body, "<text class=\"value\" x=\"{}\" y=\"{}\">{slr:.2}</text>", at(middle), at(y));
             }
         }
-        body.push_str(&mark(scale, 1.0, "1: not a moment lost"));
+        body.push_str(&mark(scale, 1.0, ""));
         let listed: Vec<String> =
             groups.iter().map(|group| group.slr.map_or("none".to_owned(), |slr| format!("{slr:.2}"))).collect();
         Figure {
@@ -507,8 +502,7 @@ impl Page<'_> {
             title: "How long jobs took, by their size",
             desc: format!("Columns, one a tenth of the jobs by work: mean SLR of finished jobs, from the smallest to the largest: {}.", listed.join(", ")),
             note: format!(
-                "SLR is the time from submission to completion as a multiple of the critical path: 1 is as fast as the job can \
-                 be. The columns, with their numbers, are means over finished jobs; the diamonds are means over all jobs with a deadline, where a \
+                "SLR is the time from submission to completion as a multiple of the critical path: 1, the dashed line, is as fast as the job can be. The columns, with their numbers, are means over finished jobs; the diamonds are means over all jobs with a deadline, where a \
                  starved one counts with its final deadline. {}",
                 self.tenths_in_words()
             ),
@@ -587,7 +581,7 @@ impl Page<'_> {
         let series: Vec<(String, Vec<f64>)> =
             levels.iter().enumerate().map(|(group, levels)| (format!("f{group}"), levels.means())).collect();
         let cores: u64 = sites.iter().map(|site| u64::from(site.cores)).sum();
-        let scale = Scale::new(cores as f64 * 1.06, CHART);
+        let scale = Scale::new(cores as f64 * 1.12, CHART);
         let rest = sites.len() - own.len();
         let mut legend: Vec<(String, String)> = own
             .iter()
@@ -629,10 +623,16 @@ impl Page<'_> {
         format!("Each of the {PARTS} steps is the mean over {}.", micros(self.window.micros() / PARTS as u64))
     }
 
-    fn tenth_of(&self) -> BTreeMap<JobId, usize> {
-        let shift = 10 - self.tenths.len();
-        let tenths = self.tenths.iter().enumerate();
-        tenths.flat_map(|(tenth, rows)| rows.iter().map(move |row| (row.job.id, tenth + shift))).collect()
+    /// Ten groups of jobs from those with the least work to those with the most, which bring equal work.
+    fn parts_of_work(&self) -> BTreeMap<JobId, usize> {
+        let all: u128 = self.tenths.iter().flatten().map(|row| work(row)).sum();
+        let mut before = 0;
+        let jobs = self.tenths.iter().flatten().map(|row| {
+            let middle = before + work(row) / 2;
+            before += work(row);
+            (row.job.id, (middle.saturating_mul(10) / all.max(1)).min(9) as usize)
+        });
+        jobs.collect()
     }
 
     fn longest_waits(&self) -> String {
@@ -658,8 +658,8 @@ impl Page<'_> {
             (_, Standing::Finished, None) => "finished".to_owned(),
             (None, Standing::Removed, _) => "never started, given up".to_owned(),
             (Some(_), Standing::Removed, _) => "started, then given up".to_owned(),
-            (None, ..) => "had not started when the log ended".to_owned(),
-            (Some(_), ..) => "had not finished when the log ended".to_owned(),
+            (None, ..) => "not started yet".to_owned(),
+            (Some(_), ..) => "not finished yet".to_owned(),
         };
         let all = waits.len();
         let rows = waits.iter().take(LONGEST).map(|(wait, row)| {
@@ -823,3 +823,6 @@ fn listed(columns: &[Vec<(&str, f64, String)>]) -> String {
     };
     columns.iter().enumerate().map(column).collect::<Vec<_>>().join(" ")
 }
+
+#[cfg(test)]
+mod tests;

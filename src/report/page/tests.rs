@@ -1,0 +1,150 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::grid::{Job, Kind, NodeSet, Task, TaskId};
+use crate::kernel::{ActorId, Entry};
+use crate::protocol::Record;
+use crate::report::tests::{golden, manifest, story, tally, topology};
+use crate::report::{Names, RunFacts};
+use crate::time::{Span, Stamp};
+use crate::topology::{Site, User};
+
+fn shown(manifest: &Manifest, topology: &Topology, tally: &Tally) -> String {
+    let results = tally.summary(manifest.seed, manifest.status.clone(), "0123456789abcdef".to_owned());
+    let run = RunFacts {
+        layout: "processes".to_owned(),
+        hub_waits: Some(12),
+        waits: [("site york".to_owned(), 12)].into(),
+        blocked_seconds: [("site york".to_owned(), 0.25), ("user <i>".to_owned(), 0.1)].into(),
+        ..RunFacts::default()
+    };
+    let page = String::from_utf8(page(manifest, &SummaryFile { results, run }, topology, tally)).unwrap();
+    well_formed(&page);
+    page
+}
+
+/// Every tag that opens closes, in order; nothing is loaded from anywhere and nothing is run.
+fn well_formed(page: &str) {
+    let mut open = Vec::new();
+    for piece in page.split('<').skip(1) {
+        let (tag, _) = piece.split_once('>').expect("a tag ends");
+        let name: String = tag.trim_start_matches('/').chars().take_while(|letter| letter.is_alphanumeric()).collect();
+        if tag.starts_with('/') {
+            assert_eq!(open.pop(), Some(name), "at <{tag}>");
+        } else if !tag.starts_with('!') && !tag.ends_with('/') && name != "meta" {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+    for never in ["<script", "<img", "<link", "<iframe", "src=", "url(", "http:", "https:", "NaN", "inf\""] {
+        assert!(!page.contains(never), "{never}");
+    }
+}
+
+#[test]
+fn the_story_as_a_page() {
+    let mut manifest = manifest();
+    manifest.status = Status::Partial("interrupted at virtual time 01:20:00".to_owned());
+    let page = shown(&manifest, &topology(), &tally(&story()));
+    let (head, rest) = page.split_once("<style>").unwrap();
+    let body = rest.split_once("</style>").unwrap().1;
+    golden("report.html", format!("{head}<style></style>{body}").as_bytes());
+    assert!(page.contains("This run is partial:"));
+}
+
+#[test]
+fn every_beginning_of_the_story_makes_a_page() {
+    for end in 0..story().len() {
+        shown(&manifest(), &topology(), &tally(&story()[..end]));
+    }
+}
+
+#[test]
+fn whatever_users_name_is_shown_and_never_taken_for_markup() {
+    let evil = "</style><script>alert('1')</script>\"><img src=x onerror=\"y\">&\u{0}";
+    let mut topology = topology();
+    (topology.name, topology.about) = (evil.to_owned(), Some(evil.to_owned()));
+    topology.market.policy = evil.to_owned();
+    let site = &mut topology.sites[0];
+    for name in [&mut site.name, &mut site.scheduler, &mut topology.users[0].name] {
+        *name = evil.to_owned();
+    }
+    topology.kinds[1] = evil.to_owned();
+    let mut manifest = manifest();
+    manifest.status = Status::Partial(evil.to_owned());
+    manifest.command = vec![evil.to_owned()];
+    for text in [&mut manifest.layout, &mut manifest.version, &mut manifest.topology, &mut manifest.started] {
+        *text = evil.to_owned();
+    }
+    manifest.host.name = evil.to_owned();
+    let mut tally = Tally::new(&topology, &Names::of(&topology));
+    story().iter().for_each(|entry| tally.add(entry).unwrap());
+    let results = tally.summary(7, manifest.status.clone(), evil.to_owned());
+    let run = RunFacts { layout: evil.to_owned(), waits: [(evil.to_owned(), 1)].into(), ..RunFacts::default() };
+    let page = String::from_utf8(page(&manifest, &SummaryFile { results, run }, &topology, &tally)).unwrap();
+    assert_eq!(page.matches("</style>").count(), 1);
+    for never in ["<script", "<img", "\"><img", "\u{0}"] {
+        assert!(!page.contains(never), "{never}");
+    }
+    assert!(page.matches("&lt;script&gt;alert(&#39;1&#39;)").count() > 10);
+}
+
+/// Jobs of five tasks on random cores at random times.
+fn large(sites: u32, cores: u32, jobs: u32, cores_of_task: u32) -> (Topology, Tally) {
+    let mut topology = topology();
+    let site = topology.sites[0].clone();
+    topology.sites = (0..sites).map(|number| Site { name: format!("site-{number}"), cores, ..site.clone() }).collect();
+    topology.users = (0..100).map(|number| User { name: format!("user-{number}"), latency: Span::ZERO }).collect();
+    let mut tally = Tally::new(&topology, &Names::of(&topology));
+    let mut seed = 1u64;
+    let mut draw = move |below: u32| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as u32 % below
+    };
+    for id in 0..jobs {
+        let submitted = Time::from_micros(u64::from(draw(1_000_000_000)) * 1000);
+        let task = Task { runtime: Span::from_secs(u64::from(draw(50_000))), cores: cores_of_task, kind: Kind(0) };
+        let (id, tasks) = (JobId(id), vec![task; 5]);
+        let job = Job { id, arrive: submitted, first_task: id.0 * 5, tasks, edges: Vec::new(), worth: None };
+        let mut add = |time, actor, record| tally.add(&Entry { stamp: Stamp::at(time), actor, record }).unwrap();
+        add(submitted, ActorId(0), Record::Arrived { job: Arc::new(job), user: ActorId(1 + sites + draw(100)) });
+        for index in 0..5 {
+            let (task, start) = (TaskId { job: id, index }, submitted + Span::from_secs(u64::from(draw(90_000))));
+            let first = draw(cores - 2 * cores_of_task);
+            let cores: Vec<String> = (0..cores_of_task).map(|core| (first + 2 * core).to_string()).collect();
+            let site = ActorId(1 + draw(sites));
+            add(start, site, Record::Started { task, cores: NodeSet::parse(&cores.join(" ")).unwrap() });
+            add(start + Span::from_secs(40_000), site, Record::Finished { task });
+        }
+    }
+    (topology, tally)
+}
+
+#[test]
+fn a_large_run_makes_a_page_of_a_bounded_size_that_says_what_it_put_together() {
+    let three_megabytes = 3 << 20;
+    let size = |(topology, tally): &(Topology, Tally)| {
+        let mut manifest = manifest();
+        manifest.topology = "# äöü\n".repeat(1_000_000);
+        let page = shown(&manifest, topology, tally);
+        assert!(page.len() < three_megabytes, "{}", page.len());
+        page
+    };
+    let each = size(&large(4, 1000, 1_000, 3));
+    assert!(each.contains("Every block is a task") && each.contains("more users together"), "{}", each.len());
+    let map = size(&large(4, 1000, 8_000, 20));
+    assert!(map.contains("40,000 tasks are too many to draw one by one"));
+    let many = size(&large(700, 40, 8_000, 1));
+    assert!(many.contains("cores of all 700 sites") && many.contains("660 more sites together"));
+    assert!(many.contains("the other 693 share one"));
+}
+
+#[test]
+fn levels_add_up_to_what_was_put_in() {
+    let second = |seconds: u64| Time::from_micros(seconds * 1_000_000);
+    let mut levels = Levels::new(Window { from: second(10), to: second(20) }, 5);
+    levels.add(second(0), second(13), 2.0);
+    levels.add(second(13), second(19), 4.0);
+    levels.add(second(30), second(40), 9.0);
+    assert_eq!(levels.means(), [2.0, 3.0, 4.0, 4.0, 2.0]);
+}

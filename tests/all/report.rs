@@ -1,0 +1,66 @@
+//! `hansa report`: what it adds to a result folder, and what it says of one that is not whole.
+
+use crate::grid::{Scratch, hansa, hansa_ok, shipped, text};
+
+#[test]
+fn a_report_is_added_to_a_result_that_stays_the_same() {
+    let scratch = Scratch::new();
+    let out = scratch.path("out");
+    let run = |out: &std::path::Path| {
+        hansa_ok(&[
+            "run".as_ref(),
+            shipped("market-trace.toml").as_os_str(),
+            "--inline".as_ref(),
+            "--out".as_ref(),
+            out.as_os_str(),
+        ]);
+    };
+    run(&out);
+    run(&scratch.path("other"));
+    let mut pages = Vec::new();
+    for _ in 0..2 {
+        hansa_ok(&["report".as_ref(), out.as_os_str()]);
+        pages.push((std::fs::read(out.join("report.html")).unwrap(), std::fs::read(out.join("trace.json")).unwrap()));
+    }
+    assert_eq!(pages[0], pages[1]);
+    let mut names: Vec<_> =
+        std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert_eq!(names, ["events.jsonl", "jobs.csv", "manifest.json", "report.html", "summary.json", "trace.json"]);
+    let verify = hansa(&["verify".into(), out, scratch.path("other")]);
+    assert!(verify.status.success(), "{}", text(&verify.stderr));
+}
+
+#[test]
+fn what_is_no_whole_result_is_refused_with_its_place() {
+    let scratch = Scratch::new();
+    let out = scratch.path("out");
+    hansa_ok(&[
+        "run".as_ref(),
+        shipped("market-trace.toml").as_os_str(),
+        "--inline".as_ref(),
+        "--out".as_ref(),
+        out.as_os_str(),
+    ]);
+    let refused = |folder: &std::path::Path, says: &str| {
+        let report = hansa(&["report".into(), folder.to_owned()]);
+        assert_eq!(report.status.code(), Some(2), "{}", text(&report.stderr));
+        assert!(text(&report.stderr).contains(says), "{}", text(&report.stderr));
+        assert!(!folder.join("report.html").exists() && !folder.join("trace.json").exists());
+    };
+    refused(&scratch.path("nowhere"), "there is no folder");
+    std::fs::create_dir(scratch.path("empty")).unwrap();
+    refused(&scratch.path("empty"), "not a result folder");
+
+    let events = std::fs::read_to_string(out.join("events.jsonl")).unwrap();
+    let change = |text: String| std::fs::write(out.join("events.jsonl"), text).unwrap();
+    let third = events.lines().nth(2).unwrap();
+    change(events.replacen(third, "{\"t\":0,nonsense", 1));
+    refused(&out, "events.jsonl is damaged: line 3, column 8: expected");
+    change(format!("{third}\n{events}"));
+    refused(&out, "events.jsonl is damaged: line ");
+    change(events[..events.len() - 9].to_owned());
+    refused(&out, "the file is cut off");
+    change(events.lines().take(1).map(|line| format!("{line}\n")).collect());
+    refused(&out, "events.jsonl is damaged: its events have digest");
+}
