@@ -1,5 +1,7 @@
 //! Sweeps: interrupted, resumed, refused, and the same whatever the number of threads.
 
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "it waits for another process")]
+
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
