@@ -298,8 +298,8 @@ impl Book {
             status: Status::Partial("not finished yet".to_owned()),
         };
         let table = Table::of(experiment);
-        replace(&out.join(RUNS), &text(&table, &rows))?;
-        replace(&state_path, &pretty(&state))?;
+        replace(&out.join(RUNS), text(&table, &rows))?;
+        replace(&state_path, pretty(&state))?;
         let path = out.join(RUNS);
         let file = OpenOptions::new().append(true).open(&path).map_err(|error| system("open", &path, &error))?;
         Ok(Book { out: out.to_owned(), table, state, rows, file, _lock: lock })
@@ -319,8 +319,8 @@ impl Book {
             Ok(()) => Status::Complete,
             Err(failure) => Status::Partial(failure.to_string()),
         };
-        replace(&self.out.join(RUNS), &text(&self.table, &self.rows))?;
-        replace(&self.out.join(STATE), &pretty(&self.state))?;
+        replace(&self.out.join(RUNS), text(&self.table, &self.rows))?;
+        replace(&self.out.join(STATE), pretty(&self.state))?;
         Ok(self.rows.into_values().collect())
     }
 }

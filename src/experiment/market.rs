@@ -179,7 +179,8 @@ impl Outcome {
             );
         }
         for (claim, finding) in findings {
-            let _ = write!(text, "\n{:>2}. {}: {}\n", claim.number, finding.verdict.words(), claim.text);
+            let head = format!("{}: {}", finding.verdict.words(), claim.text);
+            let _ = write!(text, "\n{:>2}. {}\n", claim.number, wrapped(&head, 4));
             let evidence = finding.evidence();
             for comparison in evidence.iter().take(SHOWN) {
                 let _ = match comparison.verdict() {
@@ -208,7 +209,7 @@ impl Outcome {
                 let _ = writeln!(text, "      {} comparisons could not be made", finding.missing);
             }
             if finding.verdict != Verdict::Holds && !claim.note.is_empty() {
-                let _ = writeln!(text, "      {}", claim.note);
+                let _ = writeln!(text, "      {}", wrapped(claim.note, 6));
             }
         }
         text
@@ -218,8 +219,7 @@ impl Outcome {
 /// Failing comparisons that are shown of a claim.
 const SHOWN: usize = 6;
 
-pub(super) const SLR_FINISHED: [&str; 10] =
-    ["slr_1", "slr_2", "slr_3", "slr_4", "slr_5", "slr_6", "slr_7", "slr_8", "slr_9", "slr_10"];
+/// Censored SLR, by tenths of the jobs.
 pub(super) const SLR_CENSORED: [&str; 10] = [
     "slr_censored_1",
     "slr_censored_2",
@@ -232,6 +232,24 @@ pub(super) const SLR_CENSORED: [&str; 10] = [
     "slr_censored_9",
     "slr_censored_10",
 ];
+
+/// Lines of at most 100 letters, of which all but the first are indented.
+fn wrapped(text: &str, indent: usize) -> String {
+    let mut lines = String::new();
+    let mut length = indent;
+    for word in text.split(' ') {
+        if length > indent && length + 1 + word.len() > 100 {
+            lines.push_str(&format!("\n{:indent$}", ""));
+            length = indent;
+        } else if length > indent {
+            lines.push(' ');
+            length += 1;
+        }
+        lines.push_str(word);
+        length += word.len();
+    }
+    lines
+}
 
 fn percent(estimate: Estimate) -> String {
     let within = estimate.within.map_or(String::new(), |within| format!(" ±{:.2}", within * 100.0));

@@ -7,7 +7,7 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
-use super::market::{LOADS, Outcome, POLICIES, SLR_CENSORED, SLR_FINISHED};
+use super::market::{LOADS, Outcome, POLICIES, SLR_CENSORED};
 
 /// A file of a figure and its content.
 pub struct Figure {
@@ -83,6 +83,9 @@ pub fn market(outcome: &Outcome) -> Vec<Figure> {
 
 /// Beyond saturation, where policies differ most in whom they make wait.
 const SLR_LOAD: u32 = 120;
+
+const SLR_FINISHED: [&str; 10] =
+    ["slr_1", "slr_2", "slr_3", "slr_4", "slr_5", "slr_6", "slr_7", "slr_8", "slr_9", "slr_10"];
 
 fn lines(number: impl Fn(&str, u32) -> Option<f64>) -> Vec<Line> {
     let line = |(style, (policy, label)): (usize, (&'static str, &'static str))| {

@@ -1,5 +1,7 @@
 //! Sweeps: interrupted, resumed, refused, and the same whatever the number of threads.
 
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "it waits for another process")]
+
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -54,7 +56,7 @@ fn a_row_has_the_digest_of_its_run() {
 #[test]
 fn an_interrupted_sweep_goes_on_where_it_was() {
     let scratch = Scratch::new();
-    let experiment = experiment(&scratch, 4_000, "[1, 2, 3, 4, 5, 6, 7, 8]");
+    let experiment = experiment(&scratch, 600, "[1, 2, 3, 4, 5, 6, 7, 8]");
     let (out, whole) = (scratch.path("out"), scratch.path("whole"));
     let mut child = start(&experiment, &out);
     let begun = Instant::now();
@@ -95,7 +97,9 @@ fn a_finished_sweep_is_not_run_again_and_a_changed_one_is_refused() {
     let out = scratch.path("out");
     assert!(sweep(&first, &out, &[]).status.success());
     // What is kept is not looked into again: a row that nobody would get shows that it was not run.
-    let marked = runs(&out).replacen("fifo,", "fifo,0.5", 1);
+    let before = runs(&out);
+    let digest = before.lines().nth(1).unwrap().rsplit(',').next().unwrap();
+    let marked = before.replacen(digest, &"f".repeat(32), 1);
     std::fs::write(out.join("runs.csv"), &marked).unwrap();
     assert!(sweep(&first, &out, &[]).status.success());
     assert_eq!(runs(&out), marked);
