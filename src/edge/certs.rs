@@ -75,6 +75,9 @@ fn parse_group(plan: &Plan, group: &str) -> Result<Vec<Party>, Failure> {
             .ok_or_else(|| Failure::Input(format!("--group {group}: the topology has no site or user {name}")))
     };
     let parties = group.split(',').map(str::trim).map(find).collect::<Result<Vec<_>, _>>()?;
+    if let Some((_, twice)) = parties.iter().enumerate().find(|(at, party)| parties[..*at].contains(party)) {
+        return Err(Failure::Input(format!("--group {group}: {twice} is named twice")));
+    }
     let of_one_role =
         parties.windows(2).all(|pair| std::mem::discriminant(&pair[0]) == std::mem::discriminant(&pair[1]));
     if !of_one_role {

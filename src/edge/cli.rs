@@ -1,5 +1,6 @@
 //! The command lines. Each command parses its flags, calls the library once and turns the outcome into an exit code.
 
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -148,8 +149,8 @@ struct RunArgs {
     #[arg(long)]
     inline: bool,
     /// How many sites, or users, share one process
-    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "inline")]
-    per_process: usize,
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "inline", value_parser = clap::value_parser!(u32).range(1..))]
+    per_process: u32,
     /// Which cores the processes may use
     #[arg(long, value_enum, default_value_t = Cores::One, conflicts_with = "inline")]
     cores: Cores,
@@ -344,7 +345,7 @@ fn run(args: RunArgs) -> Result<(), Failure> {
         "--stall-after".to_owned(),
         args.stall_after.to_string(),
     ];
-    let per_process = args.per_process;
+    let per_process = args.per_process as usize;
     runtime()?.block_on(launch(Launch { topology: &loaded.topology, per_process, cores: args.cores, router_flags }))
 }
 
@@ -410,7 +411,12 @@ fn outcome(end: Result<(), Failure>) -> ExitCode {
 /// What the processes of a grid have to say goes to standard error; RUST_LOG chooses how much.
 fn log_to_stderr() {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "hansa=warn".into());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false)
+        .init();
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

@@ -1,7 +1,6 @@
 //! Drives the hub of a distributed run: runs ahead while promises last, writes to all before waiting for any, and
 //! waits only for those leaves that hold it up. Explains itself when nothing moves.
 
-use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::pin::{Pin, pin};
@@ -17,7 +16,7 @@ use super::quic::{self, Connection, FrameReceiver, FrameSender, Peer, WireError}
 use crate::kernel::{ActorId, Breach, Contact, Down, Entry, Hub, Up};
 use crate::protocol::codec::CodecError;
 use crate::protocol::{Message, Record, codec};
-use crate::time::Time;
+use crate::time::{Stamp, Time};
 
 /// One leaf's connection.
 pub struct Line {
@@ -83,8 +82,10 @@ pub struct Watch<'a> {
 /// How long leaves may take to say their last words when a run has ended early.
 const WIND_UP_WITHIN: Duration = Duration::from_secs(2);
 
-/// Batches between two looks at the outside world.
-const BATCHES_PER_LOOK: usize = 4096;
+/// Batches after which the clock is looked at, and how often the outside world is: often enough for the connections,
+/// which need this thread too.
+const BATCHES_PER_LOOK: usize = 128;
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 impl Line {
     pub fn new(peer: Peer) -> Line {
@@ -165,7 +166,7 @@ pub async fn conduct(mut hub: Hub<Message, Record>, lines: &mut [Line], watch: W
     let began = Instant::now();
     let mut conductor = Conductor {
         stall,
-        moved: Cell::new(true),
+        reached: (Stamp::ZERO, 0, usize::MAX),
         log: Vec::new(),
         leaf_logs: lines.iter().map(|_| Vec::new()).collect(),
         waits: 0,
@@ -207,8 +208,8 @@ pub async fn conduct(mut hub: Hub<Message, Record>, lines: &mut [Line], watch: W
 struct Conductor<'w, 's> {
     watch: Watch<'w>,
     stall: Pin<&'s mut Sleep>,
-    /// Whether any frame has moved since the stall clock was last wound up.
-    moved: Cell<bool>,
+    /// How far the run was when the stall clock was last wound up.
+    reached: (Stamp, u64, usize),
     log: Vec<Entry<Record>>,
     leaf_logs: Vec<Vec<Entry<Record>>>,
     waits: u64,
@@ -217,7 +218,12 @@ struct Conductor<'w, 's> {
 impl Conductor<'_, '_> {
     async fn run(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
         loop {
+            let mut looked = Instant::now();
             while hub.advance(BATCHES_PER_LOOK).map_err(|breach| self.breach(&breach, lines))? {
+                if looked.elapsed() < LOOK_EVERY {
+                    continue;
+                }
+                looked = Instant::now();
                 self.look(hub);
                 // Lets the runtime keep the connections alive, and hear what ends the run from outside.
                 tokio::task::yield_now().await;
@@ -252,9 +258,10 @@ impl Conductor<'_, '_> {
         }
         for leaf in 0..lines.len() {
             if !lines[leaf].outgoing.is_empty() {
-                self.moved.set(true);
-                if let Err(error) = lines[leaf].write().await {
-                    return Err(lost(hub, lines, leaf, error));
+                match self.guard(hub, lines[leaf].write()).await.0 {
+                    Ok(Ok(())) => {}
+                    Ok(Err(error)) => return Err(lost(hub, lines, leaf, error)),
+                    Err(end) => return Err(self.ended(end, hub, lines)),
                 }
             }
         }
@@ -268,7 +275,6 @@ impl Conductor<'_, '_> {
             Ok(up) => up,
             Err(error) => return Err(lost(hub, lines, leaf, error)),
         };
-        self.moved.set(true);
         let mut next = Some(first);
         while let Some(up) = next {
             hub.receive(leaf, up).map_err(|breach| self.breach(&breach, lines))?;
@@ -287,43 +293,57 @@ impl Conductor<'_, '_> {
         lines: &mut [Line],
         leaf: usize,
     ) -> Result<Result<Up<Message, Record>, LineError>, Failure> {
-        let mut first_look = true;
+        if let Some(up) = lines[leaf].backlog.pop_front() {
+            return Ok(Ok(up));
+        }
+        let (end, waited) = self.guard(hub, lines[leaf].read()).await;
+        if let Some(waited) = waited {
+            lines[leaf].waits += 1;
+            lines[leaf].blocked += waited;
+        }
+        end.map_err(|end| self.ended(end, hub, lines))
+    }
+
+    /// Does something that takes another's help, until it is done, or somebody ends the run, or nothing moves any
+    /// more. Tells how long it took, if it was not done at once.
+    async fn guard<T>(
+        &mut self,
+        hub: &Hub<Message, Record>,
+        doing: impl Future<Output = T>,
+    ) -> (Result<T, End>, Option<Duration>) {
+        let mut doing = pin!(doing);
         let mut since = None;
-        let read = {
-            let mut reading = pin!(lines[leaf].read());
-            loop {
-                let event = std::future::poll_fn(|context| {
-                    if let Poll::Ready(up) = reading.as_mut().poll(context) {
-                        return Poll::Ready(Event::Frame(up));
+        let end = loop {
+            let event = std::future::poll_fn(|context| {
+                if let Poll::Ready(done) = doing.as_mut().poll(context) {
+                    return Poll::Ready(Event::Done(done));
+                }
+                since.get_or_insert_with(Instant::now);
+                if let Poll::Ready(Some(failure)) = self.watch.interruptions.poll_recv(context) {
+                    return Poll::Ready(Event::Interruption(failure));
+                }
+                self.stall.as_mut().poll(context).map(|()| Event::Alarm)
+            });
+            match event.await {
+                Event::Done(done) => break Ok(done),
+                Event::Interruption(failure) => break Err(End::Interruption(failure)),
+                Event::Alarm => {
+                    // Frames that bring nothing new do not count: virtual time must move, or what is known of it.
+                    let reached = hub.progress();
+                    if std::mem::replace(&mut self.reached, reached) == reached {
+                        break Err(End::Stall);
                     }
-                    if first_look {
-                        first_look = false;
-                        since = Some(Instant::now());
-                    }
-                    if let Poll::Ready(Some(failure)) = self.watch.interruptions.poll_recv(context) {
-                        return Poll::Ready(Event::Interruption(failure));
-                    }
-                    self.stall.as_mut().poll(context).map(|()| Event::Alarm)
-                });
-                match event.await {
-                    Event::Frame(up) => break Ok(up),
-                    Event::Interruption(failure) => break Err(Some(failure)),
-                    Event::Alarm if self.moved.replace(false) => {
-                        let deadline = tokio::time::Instant::now() + self.watch.stall_after;
-                        self.stall.as_mut().reset(deadline);
-                    }
-                    Event::Alarm => break Err(None),
+                    self.stall.as_mut().reset(tokio::time::Instant::now() + self.watch.stall_after);
                 }
             }
         };
-        if let Some(since) = since {
-            lines[leaf].waits += 1;
-            lines[leaf].blocked += since.elapsed();
-        }
-        match read {
-            Ok(up) => Ok(up),
-            Err(Some(failure)) => Err(place_in_time(failure, hub, lines)),
-            Err(None) => Err(Failure::Stalled(explain_stall(hub, lines, self.watch.stall_after))),
+        (end, since.map(|since| since.elapsed()))
+    }
+
+    fn ended(&self, end: End, hub: &Hub<Message, Record>, lines: &[Line]) -> Failure {
+        match end {
+            End::Interruption(failure) => place_in_time(failure, hub, lines),
+            End::Stall => Failure::Stalled(explain_stall(hub, lines, self.watch.stall_after)),
         }
     }
 
@@ -336,7 +356,8 @@ impl Conductor<'_, '_> {
         });
         let last_words = async {
             for line in lines.iter_mut() {
-                let _ = line.write().await;
+                // One that does not listen must not keep the others from being heard.
+                let _ = tokio::time::timeout(WIND_UP_WITHIN / 8, line.write()).await;
             }
             for leaf in hub.blockers() {
                 while hub.blockers().contains(&leaf) {
@@ -370,10 +391,16 @@ impl Conductor<'_, '_> {
     }
 }
 
-enum Event {
-    Frame(Result<Up<Message, Record>, LineError>),
+enum Event<T> {
+    Done(T),
     Interruption(Failure),
     Alarm,
+}
+
+/// What can end a run from outside of its rules.
+enum End {
+    Interruption(Failure),
+    Stall,
 }
 
 /// A leaf that is gone: who, since when in virtual time, and why.

@@ -4,6 +4,7 @@
 //! all of it has reached the disk; a run that dies leaves nothing that looks like a result. A result that was there
 //! before is replaced; whatever else is there is not touched.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write};
 use std::os::unix::fs::{MetadataExt, chown};
@@ -26,10 +27,12 @@ pub enum FileError {
     #[error("cannot {verb} {}: {}", path.display(), plainly(error))]
     Io { verb: &'static str, path: PathBuf, error: io::Error },
     #[error(
-        "{} exists and is not a result of Hansa (it has no {MANIFEST}); it was left as it is: choose another --out",
+        "{} exists and is not a result of Hansa (it has no {MANIFEST} of a run); it was left as it is: choose another --out",
         .0.display()
     )]
     NotAResult(PathBuf),
+    #[error("{} holds {name}, which no run has written; it was left as it is: choose another --out", out.display())]
+    NotOurs { out: PathBuf, name: String },
     #[error("{} cannot be a folder for results", .0.display())]
     NoName(PathBuf),
 }
@@ -277,6 +280,9 @@ pub fn hash_file(path: &Path) -> io::Result<(u64, String)> {
     Ok((bytes, format!("{:032x}", sponge.0.digest128())))
 }
 
+/// What `hansa report` adds to a result folder.
+const MADE_FROM_RESULTS: [&str; 2] = ["report.html", "trace.json"];
+
 /// Whether something is there that a result may replace; an error if something is there that it may not.
 fn replaceable(out: &Path) -> Result<bool, FileError> {
     match fs::symlink_metadata(out) {
@@ -285,8 +291,24 @@ fn replaceable(out: &Path) -> Result<bool, FileError> {
         Ok(found) if !found.is_dir() => return Err(FileError::NotAResult(out.to_owned())),
         Ok(_) => {}
     }
-    let empty = fs::read_dir(out).map_err(|error| io_error("read", out, error))?.next().is_none();
-    if empty || out.join(MANIFEST).is_file() { Ok(true) } else { Err(FileError::NotAResult(out.to_owned())) }
+    let mut names = BTreeSet::new();
+    for entry in fs::read_dir(out).map_err(|error| io_error("read", out, error))? {
+        names.insert(entry.map_err(|error| io_error("read", out, error))?.file_name().to_string_lossy().into_owned());
+    }
+    if names.is_empty() {
+        return Ok(true);
+    }
+    // Only what a run has written, or was made of it, may go: a stray note in the folder saves it.
+    let manifest = fs::read(out.join(MANIFEST)).ok();
+    let Some(manifest) = manifest.and_then(|json| serde_json::from_slice::<Manifest>(&json).ok()) else {
+        return Err(FileError::NotAResult(out.to_owned()));
+    };
+    let ours = manifest.files.iter().map(|file| file.name.as_str()).chain([MANIFEST]).chain(MADE_FROM_RESULTS);
+    let ours: BTreeSet<&str> = ours.collect();
+    match names.iter().find(|name| !ours.contains(name.as_str())) {
+        None => Ok(true),
+        Some(name) => Err(FileError::NotOurs { out: out.to_owned(), name: name.clone() }),
+    }
 }
 
 fn parent(path: &Path) -> &Path {
@@ -321,7 +343,9 @@ impl From<FileError> for Failure {
     fn from(error: FileError) -> Failure {
         match error {
             FileError::Io { .. } => Failure::System(error.to_string()),
-            FileError::NotAResult(_) | FileError::NoName(_) => Failure::Input(error.to_string()),
+            FileError::NotAResult(_) | FileError::NotOurs { .. } | FileError::NoName(_) => {
+                Failure::Input(error.to_string())
+            }
         }
     }
 }
@@ -381,7 +405,7 @@ mod tests {
         let scratch = TempDir::new().unwrap();
         let out = scratch.path().join("out");
         result(&out, "old");
-        fs::write(out.join("note.txt"), "mine").unwrap();
+        fs::write(out.join("report.html"), "made of it").unwrap();
         result(&out, "new");
         assert_eq!(fs::read_to_string(out.join(JOBS)).unwrap(), "new");
         assert_eq!(names(scratch.path()), ["out"]);
@@ -397,6 +421,17 @@ mod tests {
         }
         assert_eq!(names(&thesis), ["chapter"]);
         assert_eq!(names(scratch.path()), ["out", "thesis"]);
+
+        let extension = scratch.path().join("extension");
+        fs::create_dir(&extension).unwrap();
+        fs::write(extension.join(MANIFEST), r#"{"name": "somebody else's"}"#).unwrap();
+        assert!(matches!(ResultFolder::create(&extension), Err(FileError::NotAResult(_))));
+        fs::write(out.join("note.txt"), "mine").unwrap();
+        let refused = ResultFolder::create(&out).err().unwrap().to_string();
+        assert!(refused.contains("note.txt"), "{refused}");
+        assert_eq!(fs::read_to_string(out.join("note.txt")).unwrap(), "mine");
+        fs::remove_file(out.join("note.txt")).unwrap();
+        fs::remove_dir_all(&extension).unwrap();
 
         let empty = scratch.path().join("empty");
         fs::create_dir(&empty).unwrap();

@@ -1,5 +1,6 @@
 //! Topology files, read from disk.
 
+use std::io::{ErrorKind, Read as _};
 use std::path::PathBuf;
 
 use super::Failure;
@@ -7,7 +8,7 @@ use crate::topology::{self, Loaded, Override, Topology};
 
 /// Reads and checks a topology; what is wrong with it is told all at once.
 pub fn load_topology(path: &str, overrides: &[Override]) -> Result<Loaded, Failure> {
-    let read = &mut |path: &str| std::fs::read(path).map_err(|error| plainly(&error));
+    let read = &mut |path: &str| read(path).map_err(|error| plainly(&error));
     topology::load(path, overrides, read).map_err(|complaints| Failure::Input(complaints.to_string()))
 }
 
@@ -16,12 +17,28 @@ pub fn default_out(topology: &Topology) -> PathBuf {
     PathBuf::from("out").join(&topology.name)
 }
 
+/// Reads a file, but no more of it than any topology has, and nothing that never ends.
+fn read(path: &str) -> std::io::Result<Vec<u8>> {
+    let file = std::fs::File::open(path)?;
+    if !file.metadata()?.is_file() {
+        let kind = if file.metadata()?.is_dir() { ErrorKind::IsADirectory } else { ErrorKind::InvalidInput };
+        return Err(kind.into());
+    }
+    let mut bytes = Vec::new();
+    file.take(READ_MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// A little more than the reader of topologies accepts, so that it can say so.
+const READ_MAX: u64 = (64 << 20) + 1;
+
 /// Without the number that the operating system gives it.
 pub fn plainly(error: &std::io::Error) -> String {
     match error.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        std::io::ErrorKind::IsADirectory => "this is a folder".to_owned(),
+        ErrorKind::InvalidInput => "this is no regular file".to_owned(),
+        ErrorKind::NotFound => "there is no such file".to_owned(),
+        ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        ErrorKind::IsADirectory => "this is a folder".to_owned(),
         _ => error.to_string(),
     }
 }

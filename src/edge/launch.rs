@@ -2,7 +2,7 @@
 //! loopback. Watches over them until the run is over, and leaves none behind.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::ExitStatusExt;
@@ -48,10 +48,8 @@ pub const LISTENING: &str = "listening on ";
 const LEAVE_WITHIN: Duration = Duration::from_secs(5);
 /// How long processes get to hear of the end of a run that has failed before they are told to leave.
 const GRACE: Duration = Duration::from_millis(300);
-/// How long an interrupted router may take to write its partial results.
-const WIND_UP_WITHIN: Duration = Duration::from_secs(60);
-/// How long the router gets to name a process that has died under it.
-const NAME_LOST_WITHIN: Duration = Duration::from_secs(20);
+/// How long a router may take to write partial results.
+const WIND_UP_WITHIN: Duration = Duration::from_secs(600);
 const LOG_TAIL_LINES: usize = 12;
 
 /// Runs the grid; the error, if any, has been told by the router already.
@@ -74,6 +72,7 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     drop(exits);
 
     let mut lost: Option<usize> = None;
+    let mut interrupted = false;
     let status = loop {
         tokio::select! {
             status = router.process.wait() => break status.map_err(system)?,
@@ -84,11 +83,13 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
                 }
                 lost = Some(member);
                 router.tell(&Word::Lost { label, why: how_it_went(status) }).await;
-                router.deadline(NAME_LOST_WITHIN);
+                router.deadline(WIND_UP_WITHIN);
             }
             () = interrupts.next() => {
+                // Whoever asks twice means it.
+                router.deadline(if interrupted { Duration::ZERO } else { WIND_UP_WITHIN });
+                interrupted = true;
                 router.tell(&Word::Interrupt).await;
-                router.deadline(WIND_UP_WITHIN);
             }
         }
     };
@@ -176,7 +177,7 @@ fn groups(topology: &Topology, per_process: usize) -> Vec<Vec<Party>> {
     sites.chunks(size).chain(users.chunks(size)).map(<[Party]>::to_vec).collect()
 }
 
-/// `site york`, or `sites york, durham and 6 more`.
+/// `site york`, `site york and durham`, `site york and 6 more`.
 pub fn label(parties: &[Party]) -> String {
     let name = |party: &Party| match party {
         Party::Router => "router".to_owned(),
@@ -216,8 +217,9 @@ async fn start_router(
     let output = tokio::spawn(async move {
         let mut rest = Vec::new();
         if lines.read_to_end(&mut rest).await.is_ok() {
-            // Whoever reads through `head` has seen enough.
-            let _ = io::stdout().write_all(&rest);
+            if let Err(failure) = super::print(&String::from_utf8_lossy(&rest)) {
+                eprintln!("error: {failure}");
+            }
         }
     });
     Ok((Router { process, words, output }, address))

@@ -1,6 +1,7 @@
 //! A process that plays sites or users: finds the router, joins, plays its part, leaves.
 
 use std::path::PathBuf;
+use std::pin::pin;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -28,6 +29,9 @@ pub struct Membership {
     pub held: bool,
 }
 
+/// How long the router may take to say how the run ended.
+const GOODBYE_WITHIN: Duration = Duration::from_secs(10);
+
 /// Takes part in a run from joining to its end.
 pub async fn take_part(membership: Membership) -> Result<(), Failure> {
     let (words, mut interruptions) = mpsc::unbounded_channel();
@@ -35,14 +39,18 @@ pub async fn take_part(membership: Membership) -> Result<(), Failure> {
         lifeline::hold(words.clone(), Vec::new());
     }
     let mut interrupts = Interrupts::new()?;
-    tokio::select! {
-        end = join_and_play(&membership) => end,
-        Some(failure) = interruptions.recv() => Err(failure),
-        () = interrupts.next() => Err(Failure::Interrupted(format!("{} was interrupted", label(&membership.parties)))),
-    }
+    let who = label(&membership.parties);
+    let ending = async {
+        tokio::select! {
+            Some(failure) = interruptions.recv() => failure,
+            () = interrupts.next() => Failure::Interrupted(format!("{who} was interrupted")),
+        }
+    };
+    join_and_play(&membership, ending).await
 }
 
-async fn join_and_play(membership: &Membership) -> Result<(), Failure> {
+async fn join_and_play(membership: &Membership, ending: impl Future<Output = Failure>) -> Result<(), Failure> {
+    let mut ending = pin!(ending);
     let topology = load_topology(&membership.topology, &membership.overrides)?.topology;
     let plan = Plan::of(&topology);
     let ids = membership.parties.iter().map(|party| find(&plan, party)).collect::<Result<Vec<_>, _>>()?;
@@ -51,15 +59,23 @@ async fn join_and_play(membership: &Membership) -> Result<(), Failure> {
 
     let hello = Hello::new(membership.parties.clone(), topology.hash());
     let options = Options { join_timeout: membership.join_within, ..Options::default() };
-    let mut joined = quic::connect(&membership.router, &identity, &hello, &options).await.map_err(not_joined)?;
+    let mut joined = tokio::select! {
+        joined = quic::connect(&membership.router, &identity, &hello, &options) => joined.map_err(not_joined)?,
+        failure = &mut ending => return Err(failure),
+    };
     tracing::info!(router = %joined.connection.address(), missing = joined.missing, "{} joined", label(&membership.parties));
 
     let leaf = Leaf::new(actors, plan.latencies.clone());
-    let end = play::play(leaf, &mut joined.sender, &mut joined.receiver, &plan.names).await;
+    let end = tokio::select! {
+        end = play::play(leaf, &mut joined.sender, &mut joined.receiver, &plan.names) => end,
+        failure = &mut ending => Err(failure),
+    };
     match &end {
         Ok(()) => {
             // The router closes the connection once it has everybody's last words.
-            if let Err(WireError::Closed { close: Some(Close::Stopped), reason }) = joined.receiver.next().await {
+            let _ = joined.receiver.next().await;
+            let closed = tokio::time::timeout(GOODBYE_WITHIN, joined.connection.closed()).await;
+            if let Ok(WireError::Closed { close: Some(Close::Stopped), reason }) = closed {
                 return Err(Failure::LostRouter(format!("the router stopped the run: {reason}")));
             }
             joined.connection.leave(joined.sender, Close::Finished, "").await;
@@ -71,13 +87,35 @@ async fn join_and_play(membership: &Membership) -> Result<(), Failure> {
 
 fn find(plan: &Plan, party: &Party) -> Result<ActorId, Failure> {
     plan.find(party).ok_or_else(|| {
-        let (Party::Site(name) | Party::User(name)) = party else {
-            return Failure::Internal("a router is no member".to_owned());
+        let parties = plan.parties();
+        let (name, other, peers): (_, _, Vec<&str>) = match party {
+            Party::Site(name) => (name, Party::User(name.clone()), parties.iter().filter_map(site_name).collect()),
+            Party::User(name) => (name, Party::Site(name.clone()), parties.iter().filter_map(user_name).collect()),
+            Party::Router => return Failure::Internal("a router is no member".to_owned()),
         };
-        let near = topology::nearest(name, plan.names.iter().map(String::as_str));
+        if parties.contains(&other) {
+            return Failure::Input(format!("the topology has no {party}; {name} is a {}", role(&other)));
+        }
+        let near = topology::nearest(name, peers);
         let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
         Failure::Input(format!("the topology has no {party}{hint}"))
     })
+}
+
+fn site_name(party: &Party) -> Option<&str> {
+    if let Party::Site(name) = party { Some(name) } else { None }
+}
+
+fn user_name(party: &Party) -> Option<&str> {
+    if let Party::User(name) = party { Some(name) } else { None }
+}
+
+fn role(party: &Party) -> &'static str {
+    match party {
+        Party::Router => "router",
+        Party::Site(_) => "site",
+        Party::User(_) => "user",
+    }
 }
 
 fn not_joined(error: JoinError) -> Failure {

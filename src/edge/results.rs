@@ -62,13 +62,20 @@ impl Results<'_> {
 
     /// Writes everything, prints the summary, and passes on how the run ended.
     pub fn conducted(mut self, conducted: Conducted, setting: Setting) -> Result<(), Failure> {
-        let status = match &conducted.end {
-            Ok(()) => Status::Complete,
-            Err(failure) => Status::Partial(partly(failure, conducted.reached)),
-        };
         let facts = facts(&conducted, &setting);
-        let Conducted { logs, end, .. } = conducted;
+        let Conducted { logs, mut end, reached, .. } = conducted;
         let (digest, tally) = self.write_log(merge(logs))?;
+        let ended = tally.jobs_ended();
+        if end.is_ok() && ended < self.loaded.topology.jobs() {
+            end = Err(Failure::Breach(format!(
+                "nothing is left to do, but only {ended} of {} jobs have come to an end: a site or a user keeps them back",
+                self.loaded.topology.jobs()
+            )));
+        }
+        let status = match &end {
+            Ok(()) => Status::Complete,
+            Err(failure) => Status::Partial(partly(failure, reached)),
+        };
         self.write("jobs.csv", |file| tally.jobs_csv(|row| file.put(row)))?;
 
         let results = tally.summary(self.loaded.topology.seed, status.clone(), digest);
@@ -116,13 +123,14 @@ impl Results<'_> {
             for entry in log {
                 encoded.clear();
                 if let Err(error) = codec::encode(&entry, &mut encoded) {
-                    problem = Some(error.to_string());
+                    problem = Some(Failure::Internal(format!("a record cannot be encoded: {error}")));
                     break;
                 }
                 digest.update(&encoded);
                 if let Err(inconsistent) = tally.add(&entry) {
                     // Our own actors tell no such story: a peer has made something up.
-                    problem = Some(inconsistent.to_string());
+                    let text = format!("the records of the run contradict each other: {inconsistent}");
+                    problem = Some(Failure::Breach(text));
                     break;
                 }
                 line.clear();
@@ -132,7 +140,7 @@ impl Results<'_> {
             Ok(())
         })?;
         match problem {
-            Some(problem) => Err(Failure::Breach(format!("the records of the run contradict each other: {problem}"))),
+            Some(problem) => Err(problem),
             None => Ok((digest.finish(), tally)),
         }
     }

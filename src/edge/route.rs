@@ -57,7 +57,15 @@ pub async fn route(routing: Routing) -> Result<(), Failure> {
     announce(listener.address())?;
 
     let terms = Terms { roster: plan.parties(), topology: loaded.topology.hash() };
-    let (peers, interruptions) = admit(&mut listener, terms, &routing, interruptions).await?;
+    let (peers, interruptions) = match admit(&mut listener, terms, &routing, interruptions).await {
+        Ok(admitted) => admitted,
+        Err(failure) => {
+            // Those who have come already should not wait for a run that will not be.
+            listener.close(Vec::new(), Close::Stopped, &failure.to_string()).await;
+            return Err(failure);
+        }
+    };
+    tracing::info!("everybody has joined: the run begins");
     let here = peers.iter().all(|peer| peer.connection.address().ip().is_loopback());
     let contact = if here { Contact::Blockers } else { Contact::All };
     let leaves = peers.iter().map(|peer| ids(&plan, peer)).collect::<Result<Vec<_>, _>>()?;
@@ -81,12 +89,9 @@ pub async fn route(routing: Routing) -> Result<(), Failure> {
         Err(failure) => (Close::Stopped, failure.to_string()),
     };
     let senders = lines.into_iter().map(Line::into_sender).collect();
-    // Peers may leave while the results are being written.
-    let farewell = listener.close(senders, close, reason.lines().next().unwrap_or_default());
-    let setting = Setting { layout: routing.layout.clone(), began: begun, joined };
-    let written = results.conducted(conducted, setting);
-    farewell.await;
-    written
+    // First, so that nobody has to wait for the results to be written.
+    listener.close(senders, close, reason.lines().next().unwrap_or_default()).await;
+    results.conducted(conducted, Setting { layout: routing.layout, began: begun, joined })
 }
 
 /// Gathers what may end the run from outside: a signal, or a word of the launcher.
@@ -101,6 +106,9 @@ fn listen_for_the_end(doomed: Option<Vec<PathBuf>>) -> Result<mpsc::UnboundedRec
     tokio::spawn(async move {
         interrupts.next().await;
         let _ = words.send(Failure::Interrupted("interrupted".to_owned()));
+        // Whoever asks twice means it.
+        interrupts.next().await;
+        std::process::exit(130);
     });
     Ok(interruptions)
 }

@@ -15,7 +15,7 @@
 use std::collections::VecDeque;
 
 use super::min_tree::MinTree;
-use super::place::{BoxedActor, Latencies, Place};
+use super::place::{BoxedActor, Latencies, Place, STEPS_MAX};
 use super::{ActorId, Breach, Down, Entry, Envelope, Message, Up};
 use crate::time::{Span, Stamp};
 
@@ -120,6 +120,11 @@ impl<M: Message, R> Hub<M, R> {
         self.place.events()
     }
 
+    /// Grows whenever the run gets on: what may be run, what has been run, how many leaves have said goodbye.
+    pub fn progress(&self) -> (Stamp, u64, usize) {
+        (self.safe(), self.events(), self.leaves.iter().filter(|peer| peer.finished).count())
+    }
+
     /// Everything strictly before this may be run here.
     pub fn safe(&self) -> Stamp {
         self.reach.min()
@@ -145,6 +150,16 @@ impl<M: Message, R> Hub<M, R> {
         if up.floor < promised {
             return Err(Breach::Floor { leaf, promised, floor: up.floor });
         }
+        let peer = &self.leaves[leaf];
+        if up.finished && !self.finishing {
+            return Err(Breach::Protocol { leaf, what: "it says goodbye before the run is over" });
+        }
+        if up.done < peer.done || up.done > peer.granted {
+            return Err(Breach::Protocol {
+                leaf,
+                what: "it says that it has run what it may not, or has not what it had",
+            });
+        }
         for envelope in up.mail {
             self.check(leaf, &envelope, promised)?;
             self.last_numbers[envelope.from.index()] = envelope.number;
@@ -165,13 +180,12 @@ impl<M: Message, R> Hub<M, R> {
     /// The frames to send before waiting: to leaves that have mail, or that could go on if they were told so.
     pub fn flush(&mut self, contact: Contact, send: &mut dyn FnMut(usize, Down<M>)) {
         let safe = self.safe();
-        let next = self.place.next().unwrap_or(Stamp::NEVER);
-        if safe.min(next).is_never() {
+        if safe.is_never() && self.place.next().is_none() {
             self.finishing = true;
         }
-        for (leaf, peer) in self.leaves.iter_mut().enumerate() {
-            let from_leaves = if peer.latency.is_zero() { safe } else { safe.after(peer.latency) };
-            let grant = from_leaves.min(next.after(peer.latency)).max(peer.granted);
+        for leaf in 0..self.leaves.len() {
+            let grant = self.grant(leaf);
+            let peer = &mut self.leaves[leaf];
             let ending = self.finishing && !peer.granted.is_never();
             let view = peer.view();
             let useful = !peer.mail.is_empty() || (peer.granted <= view && view < grant);
@@ -187,19 +201,30 @@ impl<M: Message, R> Hub<M, R> {
         }
     }
 
-    /// Ends the run early: the frames that let every leaf say its last word on what it may have run.
+    /// Ends the run early: the frames that let every leaf run what it still may, and say its last word.
     pub fn stop(&mut self, send: &mut dyn FnMut(usize, Down<M>)) {
-        self.finishing = true;
-        for (leaf, peer) in self.leaves.iter_mut().enumerate().filter(|(_, peer)| !peer.finished) {
-            peer.mail.clear();
-            send(leaf, peer.frame(peer.granted, true));
+        for leaf in 0..self.leaves.len() {
+            let grant = self.grant(leaf);
+            let peer = &mut self.leaves[leaf];
+            if !peer.finished {
+                send(leaf, peer.frame(grant, true));
+            }
         }
+        self.finishing = true;
     }
 
     /// The log is whole before this stamp, though it may go on after it: what a run that ended early may show.
     pub fn settled(&self) -> Stamp {
         let hub = if self.finished() && self.safe().is_never() { Stamp::NEVER } else { self.place.now() };
         self.leaves.iter().map(|peer| peer.done).fold(hub, Stamp::min)
+    }
+
+    /// Nothing that a leaf has not been sent can reach it before this.
+    fn grant(&self, leaf: usize) -> Stamp {
+        let peer = &self.leaves[leaf];
+        let from_leaves = if peer.latency.is_zero() { self.safe() } else { self.safe().after(peer.latency) };
+        let from_here = self.place.next().unwrap_or(Stamp::NEVER).after(peer.latency);
+        from_leaves.min(from_here).max(peer.granted)
     }
 
     /// Whether nothing is left to do anywhere, and every leaf has said its last word.
@@ -294,14 +319,22 @@ impl<M: Message, R> Hub<M, R> {
         if envelope.arrival.is_never() {
             return wrong("a message that arrives after the end of time");
         }
+        let latency = self.place.latency(envelope.from, envelope.to);
+        if envelope.arrival.step > if latency.is_zero() { STEPS_MAX } else { 0 } {
+            return wrong("a message that arrives in a step that its link does not have");
+        }
         Ok(())
     }
 
     fn check_log(&self, leaf: usize, log: &[Entry<R>]) -> Result<(), Breach> {
+        let granted = self.leaves[leaf].granted;
         let mut last = self.logs[leaf].last().map(|entry| (entry.stamp, entry.actor));
         for entry in log {
             if self.homes.get(entry.actor.index()) != Some(&Some(leaf)) {
                 return Err(Breach::Protocol { leaf, what: "a record of an actor that lives elsewhere" });
+            }
+            if entry.stamp >= granted {
+                return Err(Breach::Protocol { leaf, what: "a record of what it may not have run yet" });
             }
             let key = (entry.stamp, entry.actor);
             if last.is_some_and(|last| last > key) {

@@ -81,7 +81,7 @@ impl Tally {
     fn task_row(&self, text: &mut String, row: &JobRow, index: usize, ready: Option<Time>) {
         let (task, ran) = (&row.job.tasks[index], &row.tasks[index]);
         let standing = row.task_standing(index);
-        let site = ran.site.map(|site| &self.sites[usize::from(site)]);
+        let site = ran.site.map(|site| &self.sites[site as usize]);
         let mut line = Line { text };
         line.field(format_args!("{}.{index}", row.job.id)).name(&self.topology).field("rigid");
         line.field(row.job.arrive.seconds()).field(task.cores).field(task.runtime.seconds());

@@ -210,7 +210,7 @@ impl Tally {
             for (index, task) in row.tasks.iter().enumerate() {
                 if let (Some(site), Some(held)) = (task.site, self.held(row, index)) {
                     let cores = row.job.tasks[index].cores;
-                    sites[usize::from(site)].add(held, cores, arrivals, whole);
+                    sites[site as usize].add(held, cores, arrivals, whole);
                 }
             }
         }

@@ -20,7 +20,7 @@ pub struct Tally {
     pub(super) topology: String,
     pub(super) names: Names,
     pub(super) sites: Vec<SiteFacts>,
-    site_of: BTreeMap<ActorId, u16>,
+    site_of: BTreeMap<ActorId, u32>,
     tick: Span,
     ccr_millionths: u64,
     pub(super) jobs: BTreeMap<JobId, JobRow>,
@@ -59,7 +59,7 @@ pub(super) enum Fate {
 #[derive(Clone, Debug, Default)]
 pub(super) struct TaskRow {
     /// An index into the sites.
-    pub site: Option<u16>,
+    pub site: Option<u32>,
     /// When the router gave it to the site.
     pub assigned: Option<Time>,
     pub start: Option<Time>,
@@ -106,7 +106,7 @@ impl Tally {
         let mut first_core = 0;
         let mut sites = Vec::new();
         let mut site_of = BTreeMap::new();
-        for (site, index) in topology.sites.iter().zip(0u16..) {
+        for (site, index) in topology.sites.iter().zip(0u32..) {
             let actor = names.actor(&site.name).expect("every site of a topology has its actor");
             site_of.insert(actor, index);
             sites.push(SiteFacts { name: site.name.clone(), cores: site.cores, kind: site.kind, first_core });
@@ -200,7 +200,7 @@ impl Tally {
 
     fn start(&mut self, task: TaskId, actor: ActorId, cores: &NodeSet, now: Time) -> Result<(), Inconsistent> {
         let site = self.site(actor)?;
-        let facts = &self.sites[usize::from(site)];
+        let facts = &self.sites[site as usize];
         if cores.runs().last().is_some_and(|&(_, last)| last >= facts.cores) {
             return Err(Inconsistent::NoSuchCores(task, facts.name.clone()));
         }
@@ -212,7 +212,7 @@ impl Tally {
         Ok(())
     }
 
-    fn site(&self, actor: ActorId) -> Result<u16, Inconsistent> {
+    fn site(&self, actor: ActorId) -> Result<u32, Inconsistent> {
         self.site_of.get(&actor).copied().ok_or_else(|| Inconsistent::NotASite(self.names.of_actor(actor)))
     }
 

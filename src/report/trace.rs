@@ -65,7 +65,7 @@ impl Tally {
         trace.process(pid, &format!("site {}", self.sites[site].name))?;
         let mut tasks: Vec<(Time, Time, TaskOf<'_>)> = self
             .tasks()
-            .filter(|task| task.row.site == Some(site as u16))
+            .filter(|task| task.row.site == Some(site as u32))
             .filter_map(|task| Some((task.row.start?, task.row.end.unwrap_or(self.last), task)))
             .collect();
         tasks.sort_by_key(|(start, _, task)| (*start, task.number));

@@ -64,7 +64,12 @@ impl Actor<Message, Record> for Site {
             self.start(place, out);
         }
         for event in batch.drain(..) {
-            if let Cause::Message(Message::Run(run)) = event.cause {
+            // Nobody but the router gives work to a site, and no real task is empty.
+            if let Cause::Message(Message::Run(run)) = event.cause
+                && event.from == self.router
+                && run.cores > 0
+                && !run.runtime.is_zero()
+            {
                 self.take_on(now.time, run, out);
             }
         }

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use crate::grid::{HANSA, Machines, Process, Scratch, json, long_topology};
 
-/// Long enough for everybody to join, short enough for the run to be still going on.
-const UNDER_WAY: Duration = Duration::from_millis(1500);
+const BEGUN: &str = "the run begins";
+/// Long enough for something to have happened, short enough for the run to be still going on.
+const UNDER_WAY: Duration = Duration::from_millis(500);
 const SOON: Duration = Duration::from_secs(30);
 const EVERYBODY: [&str; 5] = ["york.site", "durham.site", "leeds.site", "alice.user", "bob.user"];
 
@@ -60,6 +61,7 @@ fn nothing_looks_whole(out: &Path) {
 fn a_killed_site_is_named_and_ends_the_run() {
     let scratch = Scratch::new();
     let (mut launcher, out) = launch(&scratch);
+    launcher.says(BEGUN);
     std::thread::sleep(UNDER_WAY);
     let id = launcher.child.id();
     let york = child_called(id, "york").to_string();
@@ -76,6 +78,7 @@ fn a_killed_site_is_named_and_ends_the_run() {
 fn a_killed_launcher_leaves_no_orphans() {
     let scratch = Scratch::new();
     let (mut launcher, out) = launch(&scratch);
+    launcher.says(BEGUN);
     std::thread::sleep(UNDER_WAY);
     let id = launcher.child.id();
     assert!(children(id).len() >= 6, "router, sites and users run: {:?}", children(id));
@@ -95,12 +98,14 @@ fn a_killed_launcher_leaves_no_orphans() {
 fn an_interrupted_run_keeps_partial_results_and_says_so() {
     let scratch = Scratch::new();
     let (mut launcher, out) = launch(&scratch);
+    launcher.says(BEGUN);
     std::thread::sleep(UNDER_WAY);
     let id = launcher.child.id();
     launcher.signal("INT");
     let (code, said) = launcher.end(SOON);
     assert_eq!(code, Some(130), "{said}");
     no_children_left(id);
+    assert!(said.contains("interrupted"), "{said}");
     let manifest = json(&out.join("manifest.json"));
     assert!(manifest["status"].as_str().unwrap().starts_with("partial: interrupted at virtual time"), "{manifest}");
     let summary = json(&out.join("summary.json"));
@@ -126,6 +131,7 @@ fn an_interrupted_inline_run_keeps_partial_results_and_says_so() {
 fn a_silent_site_is_explained_as_a_stall() {
     let mut machines = Machines::router(&long_topology(), &["--stall-after", "2"]);
     machines.start(&EVERYBODY);
+    machines.router.says(BEGUN);
     std::thread::sleep(UNDER_WAY);
     machines.members[1].signal("STOP");
     let (code, said) = machines.router.end(SOON);
@@ -141,6 +147,7 @@ fn a_silent_site_is_explained_as_a_stall() {
 fn a_killed_router_ends_everybody() {
     let mut machines = Machines::router(&long_topology(), &[]);
     machines.start(&EVERYBODY);
+    machines.router.says(BEGUN);
     std::thread::sleep(UNDER_WAY);
     machines.router.signal("KILL");
     machines.router.end(SOON);
@@ -159,4 +166,26 @@ fn a_grid_that_never_comes_together_says_who_is_missing() {
     let (code, said) = machines.router.end(SOON);
     assert_eq!(code, Some(6), "{said}");
     assert!(said.contains("after 2 s the router still waits for site durham"), "{said}");
+}
+
+#[test]
+fn an_interrupted_site_is_named_at_once_and_everybody_leaves() {
+    let mut machines = Machines::router(&long_topology(), &[]);
+    machines.start(&EVERYBODY);
+    machines.router.says(BEGUN);
+    std::thread::sleep(UNDER_WAY);
+    machines.members[0].signal("INT");
+    let (code, said) = machines.router.end(Duration::from_secs(8));
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("lost site york at virtual time") && said.contains("york was interrupted"), "{said}");
+    let codes: Vec<_> = machines.members.iter_mut().map(|member| member.end(SOON)).collect();
+    assert_eq!(codes[0].0, Some(130), "{}", codes[0].1);
+    for (code, said) in &codes[1..] {
+        assert_eq!(*code, Some(3), "{said}");
+        assert!(said.contains("the router stopped the run: lost site york"), "{said}");
+    }
+    let manifest = json(&machines.out().join("manifest.json"));
+    assert!(manifest["status"].as_str().unwrap().starts_with("partial"), "{manifest}");
+    let summary = json(&machines.out().join("summary.json"));
+    assert!(summary["results"]["jobs"]["finished"].as_u64().unwrap() > 0, "what was whole is kept: {summary}");
 }

@@ -1,8 +1,10 @@
 //! A grid of real processes, for tests that want one.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -77,12 +79,23 @@ pub fn long_topology() -> String {
 pub struct Process {
     pub child: Child,
     pub label: String,
+    /// What it has written to standard error so far.
+    said: Arc<Mutex<String>>,
+    reader: Option<JoinHandle<()>>,
 }
 
 impl Process {
     pub fn start(label: &str, command: &mut Command) -> Process {
-        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        Process { child, label: label.to_owned() }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.env("RUST_LOG", "hansa=info").spawn().unwrap();
+        let said = Arc::new(Mutex::new(String::new()));
+        let (stderr, page) = (child.stderr.take().unwrap(), said.clone());
+        let reader = std::thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                page.lock().unwrap().push_str(&(line + "\n"));
+            }
+        });
+        Process { child, label: label.to_owned(), said, reader: Some(reader) }
     }
 
     pub fn signal(&self, signal: &str) {
@@ -90,20 +103,25 @@ impl Process {
         assert!(Command::new("kill").args([&format!("-{signal}"), &id]).status().unwrap().success());
     }
 
+    /// Waits until it has written this to standard error.
+    pub fn says(&self, text: &str) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !self.said.lock().unwrap().contains(text) {
+            assert!(Instant::now() < deadline, "{} has not said {text:?}: {}", self.label, self.said.lock().unwrap());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     /// Waits for its end; gives the exit code and what it wrote to standard error.
     pub fn end(&mut self, within: Duration) -> (Option<i32>, String) {
         let deadline = Instant::now() + within;
-        let mut stderr = self.child.stderr.take().unwrap();
-        let reader = std::thread::spawn(move || {
-            let mut text = String::new();
-            let _ = stderr.read_to_string(&mut text);
-            text
-        });
         while self.child.try_wait().unwrap().is_none() {
             assert!(Instant::now() < deadline, "{} has not ended within {within:?}", self.label);
             std::thread::sleep(Duration::from_millis(20));
         }
-        (self.child.wait().unwrap().code(), reader.join().unwrap())
+        let code = self.child.wait().unwrap().code();
+        self.reader.take().unwrap().join().unwrap();
+        (code, self.said.lock().unwrap().clone())
     }
 }
 

@@ -9,7 +9,7 @@ mod hostile;
 mod identity;
 mod layouts;
 mod namespaces;
-mod sweep;
 mod report;
+mod sweep;
 mod wire;
 mod world;

@@ -126,7 +126,7 @@ fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[Band], win
         let end = task.end.unwrap_or(tally.last);
         let (left, right) = (window.x(start), window.x(end));
         let width = (right - left).max(0.6);
-        let first_core = tally.sites[usize::from(site)].first_core;
+        let first_core = tally.sites[site as usize].first_core;
         let band = &bands[band_of(bands, first_core)];
         let core_height = band.height / band.cores.max(1) as f64;
         let mut path = String::new();
@@ -206,7 +206,7 @@ impl Map {
             let (Some(start), Some(site)) = (task.start, task.site) else { continue };
             let size = part_of.get(&job.job.id).copied().unwrap_or(0);
             let times = (place(start), place(task.end.unwrap_or(tally.last)));
-            let first_core = tally.sites[usize::from(site)].first_core;
+            let first_core = tally.sites[site as usize].first_core;
             let band = band_of(bands, first_core);
             let above: usize = map.rows[..band].iter().sum();
             let row_of =

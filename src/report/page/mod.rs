@@ -570,11 +570,7 @@ impl Page<'_> {
         for row in self.tally.jobs.values() {
             for (task, held) in row.job.tasks.iter().zip(&row.tasks) {
                 if let (Some(site), Some(start)) = (held.site, held.start) {
-                    levels[group[usize::from(site)]].add(
-                        start,
-                        held.end.unwrap_or(self.tally.last),
-                        f64::from(task.cores),
-                    );
+                    levels[group[site as usize]].add(start, held.end.unwrap_or(self.tally.last), f64::from(task.cores));
                 }
             }
         }
