@@ -79,6 +79,9 @@ pub struct Watch<'a> {
     pub interruptions: mpsc::UnboundedReceiver<Failure>,
 }
 
+/// How long a leaf that ends its stream may take to say why.
+const REASON_WITHIN: Duration = Duration::from_secs(1);
+
 /// How long leaves may take to say their last words when a run has ended early.
 const WIND_UP_WITHIN: Duration = Duration::from_secs(2);
 
@@ -133,9 +136,17 @@ impl Line {
         if let Some(up) = self.backlog.pop_front() {
             return Ok(up);
         }
-        let frame = self.receiver.next().await?.ok_or(LineError::Closed)?;
-        self.frames_up += 1;
-        Ok(codec::decode(frame)?)
+        match self.receiver.next().await? {
+            Some(frame) => {
+                self.frames_up += 1;
+                Ok(codec::decode(frame)?)
+            }
+            None => {
+                // Whoever leaves in good order says why when it closes, which is just after.
+                let closed = tokio::time::timeout(REASON_WITHIN, self.connection.closed()).await;
+                Err(closed.map_or(LineError::Closed, LineError::Wire))
+            }
+        }
     }
 
     /// The next frame, if it is here already.

@@ -216,10 +216,10 @@ async fn start_router(
     };
     let output = tokio::spawn(async move {
         let mut rest = Vec::new();
-        if lines.read_to_end(&mut rest).await.is_ok() {
-            if let Err(failure) = super::print(&String::from_utf8_lossy(&rest)) {
-                eprintln!("error: {failure}");
-            }
+        if lines.read_to_end(&mut rest).await.is_ok()
+            && let Err(failure) = super::print(&String::from_utf8_lossy(&rest))
+        {
+            eprintln!("error: {failure}");
         }
     });
     Ok((Router { process, words, output }, address))

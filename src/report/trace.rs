@@ -256,12 +256,15 @@ mod tests {
         trace
     }
 
+    /// Of a flow: which, when, and in which process and thread.
+    type End = (&'static str, u64, (u64, u64));
+
     /// What the format asks for and what viewers need: lanes without overlaps, flows in pairs that begin and end in
     /// slices, counts that never fall below nothing. Gives the number of tasks and flows.
     fn well_formed(trace: &[u8]) -> (usize, usize) {
         let trace: Value = serde_json::from_slice(trace).unwrap();
         let mut lanes: BTreeMap<(u64, u64), Vec<(u64, u64)>> = BTreeMap::new();
-        let mut flows: BTreeMap<u64, Vec<(String, u64, (u64, u64))>> = BTreeMap::new();
+        let mut flows: BTreeMap<u64, Vec<End>> = BTreeMap::new();
         for event in trace["traceEvents"].as_array().unwrap() {
             let number = |key: &str| event[key].as_u64().unwrap_or_else(|| panic!("{key} of {event}"));
             let place = || (number("pid"), number("tid"));
@@ -269,8 +272,8 @@ mod tests {
                 "M" => assert!(number("pid") > 0 && !event["args"].is_null()),
                 "X" => lanes.entry(place()).or_default().push((number("ts"), number("dur"))),
                 "C" => assert!(event["args"].as_object().unwrap().values().all(Value::is_u64), "{event}"),
-                "s" => flows.entry(number("id")).or_default().push(("s".to_owned(), number("ts"), place())),
-                "f" => flows.entry(number("id")).or_default().push(("f".to_owned(), number("ts"), place())),
+                "s" => flows.entry(number("id")).or_default().push(("s", number("ts"), place())),
+                "f" => flows.entry(number("id")).or_default().push(("f", number("ts"), place())),
                 other => panic!("{other}"),
             }
         }
@@ -280,7 +283,7 @@ mod tests {
         }
         for ends in flows.values() {
             let [(s, from, a), (f, to, b)] = &ends[..] else { panic!("{ends:?}") };
-            assert!(s == "s" && f == "f" && from <= to);
+            assert!(*s == "s" && *f == "f" && from <= to);
             assert!([(a, from), (b, to)].iter().all(|(lane, ts)| lanes[lane].iter().any(|slice| slice.0 == **ts)));
         }
         (lanes.iter().filter(|(lane, _)| lane.0 > AUCTION as u64).map(|(_, slices)| slices.len()).sum(), flows.len())

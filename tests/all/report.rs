@@ -56,7 +56,7 @@ fn what_is_no_whole_result_is_refused_with_its_place() {
     let change = |text: String| std::fs::write(out.join("events.jsonl"), text).unwrap();
     let third = events.lines().nth(2).unwrap();
     change(events.replacen(third, "{\"t\":0,nonsense", 1));
-    refused(&out, "events.jsonl is damaged: line 3, column 8: expected");
+    refused(&out, "events.jsonl is damaged: line 3, column 7: expected");
     change(format!("{third}\n{events}"));
     refused(&out, "events.jsonl is damaged: line ");
     change(events[..events.len() - 9].to_owned());

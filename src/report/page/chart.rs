@@ -153,7 +153,7 @@ impl Scale {
         }
         let middle = at((TOP + self.height - BOTTOM) / 2.0);
         let _ =
-            write!(svg, "<text class=\"name\" transform=\"translate(14 {middle}) rotate(-90)\">{label}</text></g>\n");
+            writeln!(svg, "<text class=\"name\" transform=\"translate(14 {middle}) rotate(-90)\">{label}</text></g>");
         svg
     }
 }
@@ -220,9 +220,9 @@ pub fn time_axis(window: Window, bottom: f64) -> String {
         tick += step;
     }
     let middle = at((LEFT + WIDTH - RIGHT) / 2.0);
-    let _ = write!(
+    let _ = writeln!(
         svg,
-        "<path class=\"base\" d=\"M{LEFT} {0}H{1}\"/><text class=\"name\" x=\"{middle}\" y=\"{2}\">virtual time, {name}</text></g>\n",
+        "<path class=\"base\" d=\"M{LEFT} {0}H{1}\"/><text class=\"name\" x=\"{middle}\" y=\"{2}\">virtual time, {name}</text></g>",
         at(bottom),
         WIDTH - RIGHT,
         at(bottom + 38.0)
@@ -315,7 +315,7 @@ fn column_axis(columns: usize, bottom: f64, label: &str) -> String {
         );
     }
     let middle = at((LEFT + WIDTH - RIGHT) / 2.0);
-    let _ = write!(svg, "<text class=\"name\" x=\"{middle}\" y=\"{}\">{label}</text></g>\n", at(bottom + 38.0));
+    let _ = writeln!(svg, "<text class=\"name\" x=\"{middle}\" y=\"{}\">{label}</text></g>", at(bottom + 38.0));
     svg
 }
 
