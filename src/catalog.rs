@@ -2,7 +2,7 @@
 
 use crate::roles::scheduler;
 use crate::systems::market::bid;
-use crate::topology::{Blocking, EdfDeadline, Network, Pvdsq, Pvr, Removal, SuccSum, Unplaceable};
+use crate::systems::market::{Blocking, EdfDeadline, Network, Pvdsq, Pvr, Removal, SuccSum, Unplaceable};
 use crate::workload::market::LoadBasis;
 
 /// Something with a name.

@@ -28,6 +28,8 @@ use crate::grid::Kind;
 use crate::time::Span;
 use crate::workload::Source;
 
+pub use crate::systems::market::{Blocking, EdfDeadline, Market, Network, Pvdsq, Pvr, Removal, SuccSum, Unplaceable};
+
 /// A checked topology, with every default filled in. What is here is not doubted again.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Topology {
@@ -70,99 +72,6 @@ pub fn load(path: &str, overrides: &[Override], read: &mut Read<'_>) -> Result<L
 /// The meaning of a topology for a person to read.
 pub fn describe(topology: &Topology) -> String {
     topology.to_toml()
-}
-
-/// The auction at the router.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Market {
-    /// Name of a bid policy in the catalogue.
-    pub policy: String,
-    /// The unit in which run times and ages are counted.
-    pub tick: Span,
-    /// Communication to computation ratio, in millionths: the delay of a task's output is this share of its run time.
-    pub ccr_millionths: u64,
-    pub network: Network,
-    pub blocking: Blocking,
-    pub removal: Removal,
-    pub unplaceable: Unplaceable,
-    // Options of single policies, as in the market's specification.
-    pub succ_sum: SuccSum,
-    pub edf: EdfDeadline,
-    pub pvdsq: Pvdsq,
-    pub pvr: Pvr,
-}
-
-/// Declares the enums that a topology names by their words: the words are written once.
-macro_rules! words {
-    ($(#[doc = $doc:literal] $name:ident { $(#[doc = $about:literal] $variant:ident = $word:literal),+ $(,)? })+) => {$(
-        #[doc = $doc]
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-        pub enum $name { $(#[doc = $about] #[serde(rename = $word)] $variant),+ }
-
-        impl $name {
-            /// Each variant with the word that a topology uses for it and a line about it.
-            pub const ALL: &[(&'static str, $name, &'static str)] = &[$(($word, $name::$variant, $about)),+];
-        }
-    )+};
-}
-
-words! {
-    /// Where the output of a finished task is, and when.
-    Network {
-        /// At once where the task ran, after the delay everywhere else.
-        PerCluster = "per_cluster",
-        /// Delayed only for successors of another kind.
-        KindChangeOnly = "kind_change_only",
-    }
-    /// Whom the best bidder stops when it fits nowhere.
-    Blocking {
-        /// Only bidders of its own kind.
-        PerKind = "per_kind",
-        /// Everybody.
-        Global = "global",
-    }
-    /// When a job is given up.
-    Removal {
-        /// When a queued task of it is past the final deadline.
-        Deadline = "deadline",
-        /// Also when a queued task can no longer meet the final deadline.
-        Projected = "projected",
-    }
-    /// What becomes of a job with a task that fits no site.
-    Unplaceable {
-        /// The run does not start.
-        Error = "error",
-        /// The job is refused on arrival and counts as starved.
-        Refuse = "refuse",
-    }
-    /// How the work behind a task is added up where branches join.
-    SuccSum {
-        /// Once for every path.
-        PerPath = "per_path",
-        /// Each descendant once.
-        Unique = "unique",
-    }
-    /// Which deadline EDF means.
-    EdfDeadline {
-        /// The initial one.
-        Initial = "initial",
-        /// The final one.
-        Final = "final",
-    }
-    /// What PVDSQ squares.
-    Pvdsq {
-        /// The resources.
-        ResourceSquared = "resource_squared",
-        /// The whole density.
-        Literal = "literal",
-    }
-    /// The units of PVR.
-    Pvr {
-        /// Value times SLR.
-        Value = "value",
-        /// SLR alone.
-        Factor = "factor",
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -27,11 +27,11 @@ use super::clusters::{Cluster, Clusters};
 use super::figures::Figures;
 use super::live::{Live, Phase};
 use super::queue::{self, Bids, Demand, Jobs, Lane, Place};
+use super::rules::{Blocking, Market, Removal};
 use crate::grid::{Graph, Job, JobId, Kind, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::protocol::{Message, Outcome, Record, Run, Verdict};
 use crate::time::{Span, Stamp, Time};
-use crate::topology::{Blocking, Market, Removal};
 
 pub struct Auctioneer {
     market: Market,

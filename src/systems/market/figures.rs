@@ -1,8 +1,8 @@
 //! What the market works out about a job once, when it comes in.
 
+use super::rules::{Market, SuccSum};
 use crate::grid::{Graph, Job};
 use crate::time::Span;
-use crate::topology::{Market, SuccSum};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figures {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::bid::Bidder;
 use super::figures::{Figures, ticks};
+use super::rules::{Market, Network, Removal};
 use crate::grid::{Graph, Job};
 use crate::kernel::ActorId;
 use crate::time::{Span, Time};
-use crate::topology::{Market, Network, Removal};
 
 pub(super) struct Live {
     pub job: Arc<Job>,

@@ -10,9 +10,11 @@ mod clusters;
 mod figures;
 mod live;
 mod queue;
+mod rules;
 #[cfg(test)]
 mod tests;
 
 pub use auctioneer::Auctioneer;
 pub use clusters::Cluster;
 pub use figures::{Figures, Immeasurable};
+pub use rules::{Blocking, EdfDeadline, Market, Network, Pvdsq, Pvr, Removal, SuccSum, Unplaceable};

@@ -1,10 +1,10 @@
 //! EDF: earliest deadline first. The paper leaves open which deadline; it is that of the value curve, and an option
 //! says which end of it.
 
+use super::super::rules::EdfDeadline;
 use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
 use crate::systems::market::figures::ticks;
 use crate::time::Time;
-use crate::topology::EdfDeadline;
 
 pub const ENTRY: Entry = Entry {
     name: "edf",

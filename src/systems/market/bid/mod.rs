@@ -11,9 +11,9 @@ mod pvr;
 mod random;
 mod srtf;
 
+use super::rules::Market;
 use crate::grid::Job;
 use crate::time::{Span, Time};
-use crate::topology::Market;
 
 /// A bidding policy.
 pub trait BidPolicy: Send {

@@ -4,8 +4,8 @@
 //! for it. Squaring only the work that is left gives what the paper describes, and is what is meant unless an option
 //! says otherwise.
 
+use super::super::rules::Pvdsq as Squared;
 use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
-use crate::topology::Pvdsq as Squared;
 
 pub const ENTRY: Entry = Entry {
     name: "pvdsq",

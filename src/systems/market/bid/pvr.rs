@@ -1,8 +1,8 @@
 //! PVR: the smallest projected value that remains to be had, the area under the rest of the value curve. A task that
 //! can no longer earn anything goes first; removal is what keeps that harmless.
 
+use super::super::rules::Pvr as Units;
 use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
-use crate::topology::Pvr as Units;
 
 pub const ENTRY: Entry = Entry {
     name: "pvr",
