@@ -120,15 +120,16 @@ fn spread(what: &str, wait: Spread) -> String {
 }
 
 fn facts(run: &RunFacts) -> String {
-    let mut words = format!("{}, {:.2} s, {} events", run.layout, run.wall_seconds, run.events);
+    let mut words =
+        format!("{}, {:.2} s of {:.2} s, {} events", run.layout, run.run_seconds, run.wall_seconds, run.events);
+    if run.hub_waits.is_some() {
+        words.push_str(" at the router");
+    }
     if let Some(rate) = run.events_per_second {
         words.push_str(&format!(", {}/s", number(rate)));
     }
     if let Some(waits) = run.hub_waits {
         words.push_str(&format!(", {waits} waits"));
-    }
-    if let Some(messages) = run.messages_per_packet {
-        words.push_str(&format!(", {messages:.1} messages a packet"));
     }
     words
 }
