@@ -120,11 +120,10 @@ fn spread(what: &str, wait: Spread) -> String {
 }
 
 fn facts(run: &RunFacts) -> String {
-    let mut words =
-        format!("{}, {:.2} s of {:.2} s, {} events", run.layout, run.run_seconds, run.wall_seconds, run.events);
-    if run.hub_waits.is_some() {
-        words.push_str(" at the router");
-    }
+    // At the router alone, where there are others.
+    let events = if run.hub_waits.is_some() { "router events" } else { "events" };
+    let (run_seconds, wall_seconds) = (run.run_seconds, run.wall_seconds);
+    let mut words = format!("{}, {run_seconds:.2} s of {wall_seconds:.2} s, {} {events}", run.layout, run.events);
     if let Some(rate) = run.events_per_second {
         words.push_str(&format!(", {}/s", number(rate)));
     }
