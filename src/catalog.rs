@@ -1,8 +1,12 @@
 //! Everything that has a name which a topology may use, with a line about it.
 
 use crate::roles::scheduler;
+use crate::systems::heft;
 use crate::systems::market::bid;
-use crate::systems::market::{Blocking, EdfDeadline, Network, Pvdsq, Pvr, Removal, SuccSum, Unplaceable};
+use crate::systems::market::{
+    Admission, AskWhen, BestBid, Blocking, EXTERNAL, EdfDeadline, Network, Pvdsq, Pvr, Removal, SuccSum, Unplaceable,
+};
+use crate::systems::reservation::{Choose, RectEnd, fit};
 use crate::workload::market::LoadBasis;
 
 /// Something with a name.
@@ -22,7 +26,16 @@ pub struct Section {
 }
 
 pub fn bid_policies() -> Vec<Entry> {
-    bid::ALL.iter().map(|policy| entry((policy.name, policy.about))).collect()
+    let outside = entry((EXTERNAL, "whatever a program of your own bids, as [market.bidder] describes it"));
+    bid::ALL.iter().map(|policy| entry((policy.name, policy.about))).chain([outside]).collect()
+}
+
+pub fn fit_policies() -> Vec<Entry> {
+    fit::ALL.iter().map(|fit| entry((fit.name, fit.about))).collect()
+}
+
+pub fn plan_policies() -> Vec<Entry> {
+    words(heft::Policy::ALL)
 }
 
 pub fn schedulers() -> Vec<Entry> {
@@ -33,6 +46,9 @@ pub fn sources() -> Vec<Entry> {
     let all = [
         ("market", "the market paper's generator: random jobs at a given load"),
         ("table", "jobs that are written out one by one"),
+        ("reservations", "the reservation paper's generator: requests with ready times and deadlines"),
+        ("requests", "requests for reservations that are written out one by one"),
+        ("workflow", "a workflow from a file: WfFormat, DAX or DOT"),
     ];
     all.map(entry).into()
 }
@@ -55,6 +71,19 @@ pub fn sections() -> Vec<Section> {
         section("market.edf", "which deadline edf means", words(EdfDeadline::ALL)),
         section("market.pvdsq", "what pvdsq squares", words(Pvdsq::ALL)),
         section("market.pvr", "the units of pvr", words(Pvr::ALL)),
+        section("market.bidder.ask", "when a program outside is asked for a bid", words(AskWhen::ALL)),
+        section("market.bidder.winner", "which of its bids is the best", words(BestBid::ALL)),
+        section("market.admission", "whether jobs are turned away that would come too late", words(Admission::ALL)),
+        section("reservation.policy", "which of the possible starts a reservation gets", fit_policies()),
+        section("reservation.rect_end", "how long a free rectangle without end counts", words(RectEnd::ALL)),
+        section("reservation.choose", "which of several sites gets a request", words(Choose::ALL)),
+        section("workflow.policy", "who decides where and when a task runs", plan_policies()),
+        section("workflow.stop", "when network-heft has planned enough", words(heft::StopRule::ALL)),
+        section(
+            "workflow.update",
+            "what a transfer costs that the last plan did not need",
+            words(heft::UpdateRule::ALL),
+        ),
         section("site.scheduler", "how a site runs what it is given", schedulers()),
         section("workload.source", "where jobs come from", sources()),
         section("workload.load_basis", "what a load is measured against", words(LOAD_BASES)),

@@ -4,11 +4,13 @@
 //! touches the world: sockets, files, processes, the terminal and the wall clock.
 
 pub mod math;
+pub mod near;
 pub mod random;
 pub mod time;
 
 pub mod grid;
 pub mod kernel;
+pub mod network;
 pub mod protocol;
 
 pub mod roles;

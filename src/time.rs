@@ -76,6 +76,14 @@ impl Time {
         Span(self.0.saturating_sub(earlier.0))
     }
 
+    /// The first whole multiple of `period` that is not before this; this very time, if the period is zero.
+    pub fn round_up(self, period: Span) -> Time {
+        match period.0 {
+            0 => self,
+            period => Time(self.0.checked_next_multiple_of(period).unwrap_or(u64::MAX)),
+        }
+    }
+
     /// Seconds since the start as data files want them: exact, with only the decimals that are needed.
     pub fn seconds(self) -> Seconds {
         Seconds(self.0)

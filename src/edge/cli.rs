@@ -15,9 +15,11 @@ use super::launch::{Cores, Launch, launch};
 use super::member::{Membership, take_part};
 use super::route::{Routing, route};
 use super::sweep::Sweeping;
-use super::{EXIT_CODES, Failure, bench, certs, compose, files, print, report, reproduce, runtime, sweep};
+use super::{
+    EXIT_CODES, Failure, bench, certs, compose, convert, files, plan, print, report, reproduce, runtime, sweep,
+};
 use crate::catalog;
-use crate::experiment::market;
+use crate::experiment::{heft, market, reservation};
 use crate::protocol::handshake::Party;
 use crate::topology::{Override, describe};
 
@@ -55,6 +57,31 @@ enum Command {
     Report {
         /// A result folder
         out: PathBuf,
+    },
+    /// Plan a workflow on the grid of a topology, and print the schedule
+    Plan {
+        #[command(flatten)]
+        topology: TopologyArgs,
+        /// The workflow: WfFormat (JSON), DAX (XML), DOT, or a table of costs (JSON); it may be packed with gzip
+        #[arg(long, value_name = "FILE")]
+        workflow: String,
+        /// heft, or network-heft [default: that of the topology, or network-heft]
+        #[arg(long, value_name = "NAME", value_parser = plan::policy)]
+        policy: Option<crate::systems::heft::Policy>,
+        /// Print JSON instead of a table
+        #[arg(long)]
+        json: bool,
+        /// Draw cores, and transfers on links, over time
+        #[arg(long, value_name = "FILE.svg", value_parser = plan::picture)]
+        svg: Option<PathBuf>,
+    },
+    /// Turn a file of another program into one of ours: a SimGrid platform becomes a topology
+    Convert {
+        /// What to convert; it may be packed with gzip
+        file: String,
+        /// Where to write it [default: standard output]
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
     },
     /// Check a topology and list all that is wrong with it
     Validate(TopologyArgs),
@@ -175,6 +202,33 @@ enum Paper {
         #[command(flatten)]
         sweep: SweepArgs,
     },
+    /// Network-aware HEFT scheduling for grid: random graphs planned, stretched and improved, beside the paper's tables
+    Heft {
+        /// As much as the paper: 20 draws of costs for each of 1,296 graphs [default: one of them]
+        #[arg(long)]
+        full: bool,
+        /// Where the tables go
+        #[arg(long, value_name = "DIR", default_value = "out/reproduce-heft")]
+        out: PathBuf,
+        /// How many runs at a time [default: one a core]
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+        threads: Option<u16>,
+    },
+    /// Resource availability-aware advance reservation: seven fit policies as sizes, arrivals and flexibility vary
+    Reservation {
+        /// How many requests a workload has
+        #[arg(long, value_name = "N", default_value_t = reservation::FULL.requests, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        requests: u32,
+        /// How many workloads to take the mean of
+        #[arg(long, value_name = "N", default_value_t = reservation::FULL.workloads, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+        workloads: u32,
+        /// Where the tables and figures go
+        #[arg(long, value_name = "DIR", default_value = "out/reproduce-reservation")]
+        out: PathBuf,
+        /// How many runs at a time [default: one a core]
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+        threads: Option<u16>,
+    },
 }
 
 #[derive(Args)]
@@ -291,9 +345,22 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Reproduce { paper: Paper::Market { full, jobs, workloads, sweep } } => {
             let usual = if full { market::FULL } else { market::SMALL };
             let jobs = jobs.unwrap_or(usual.jobs);
-            let extent = market::Extent { jobs, workloads: workloads.unwrap_or(usual.workloads) };
+            let extent = market::Extent { jobs, workloads: workloads.unwrap_or(usual.workloads), ..usual };
             reproduce::market(extent, &sweep.sweeping())
         }
+        Command::Reproduce { paper: Paper::Heft { full, out, threads } } => {
+            let extent = if full { heft::FULL } else { heft::SMALL };
+            reproduce::heft(extent, &out, threads.map(usize::from))
+        }
+        Command::Reproduce { paper: Paper::Reservation { requests, workloads, out, threads } } => {
+            let extent = reservation::Extent { workloads, requests };
+            reproduce::reservation(extent, &out, threads.map(usize::from))
+        }
+        Command::Plan { topology, workflow, policy, json, svg } => {
+            let overrides = topology.overrides.parse()?;
+            plan::plan(&plan::Wish { topology: topology.topology, overrides, workflow, policy, json, svg })
+        }
+        Command::Convert { file, out } => convert::convert(&file, out.as_deref()),
         Command::Verify { a, b } => files::verify(&a, &b),
         Command::Report { out } => report::report(&out),
         Command::Validate(args) => {
@@ -363,7 +430,7 @@ fn be_router(args: RouterArgs) -> Result<(), Failure> {
         join_within: Duration::from_secs_f64(args.join_within),
         held: args.held,
     };
-    runtime()?.block_on(route(routing))
+    route(routing)
 }
 
 fn be_member(args: MemberArgs, role: fn(String) -> Party) -> Result<(), Failure> {

@@ -19,6 +19,8 @@ pub enum Failure {
     Breach(String),
     /// The router did not let us in, or we could not reach it, or not everybody came.
     NotJoined(String),
+    /// A bidder from outside failed.
+    Bidder(String),
     /// A file, folder or socket of this machine would not do.
     System(String),
     /// Ended from outside, by Ctrl-C for example.
@@ -40,6 +42,7 @@ Exit codes:
   5    a peer broke its promise or the protocol
   6    a peer could not join, or was refused
   7    a file, folder or socket would not do (disk full, no permission, ...)
+  8    the bidder from outside failed: it ended, kept silent or talked nonsense
   70   a mistake in hansa itself; please report it
   130  interrupted; partial results are marked as partial";
 
@@ -53,6 +56,7 @@ impl Failure {
             Failure::Breach(_) => 5,
             Failure::NotJoined(_) => 6,
             Failure::System(_) => 7,
+            Failure::Bidder(_) => 8,
             Failure::Internal(_) => 70,
             Failure::Interrupted(_) => 130,
             Failure::Told(code) => *code,
@@ -69,6 +73,7 @@ impl fmt::Display for Failure {
         | Failure::Stalled(text)
         | Failure::Breach(text)
         | Failure::NotJoined(text)
+        | Failure::Bidder(text)
         | Failure::System(text)
         | Failure::Interrupted(text)
         | Failure::Internal(text)) = self

@@ -6,22 +6,33 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::Failure;
+use super::bidder::{self, Stop};
 use super::conduct::Conducted;
 use super::results::{Results, Setting};
 use super::signals::Interrupts;
-use crate::kernel::{ActorId, Place};
+use crate::kernel::{ActorId, Digest, Place};
+use crate::protocol::codec;
+use crate::report::{Names, Status, Summary, Tally};
 use crate::time::Stamp;
-use crate::topology::{self, Loaded, Plan};
+use crate::topology::{self, Loaded, Plan, Topology};
 
 /// Batches between two looks at the outside world.
 const BATCHES_PER_LOOK: usize = 4096;
+
+/// A bidder from outside may take its time for each.
+fn batches_per_look(topology: &Topology) -> usize {
+    if bidder::wanted(topology).is_some() { 1 } else { BATCHES_PER_LOOK }
+}
 
 /// Runs a topology here and now.
 pub fn run(loaded: &Loaded, out: Option<PathBuf>) -> Result<(), Failure> {
     let began = Instant::now();
     let interrupted = watch_for_interrupts()?;
     let plan = Plan::of(&loaded.topology);
-    let actors = topology::build(&loaded.topology, &plan.all()).map_err(|error| Failure::Input(error.to_string()))?;
+    let (outsider, fault) = bidder::start(&loaded.topology, &interrupted)?;
+    let batches = batches_per_look(&loaded.topology);
+    let actors = topology::build_with(&loaded.topology, &plan.all(), outsider)
+        .map_err(|error| Failure::Input(error.to_string()))?;
     let mut place = Place::new(actors, plan.latencies.clone());
     let results = Results::create(out.as_deref(), loaded)?;
     let mut progress = results.progress();
@@ -29,7 +40,7 @@ pub fn run(loaded: &Loaded, out: Option<PathBuf>) -> Result<(), Failure> {
     let joined = began.elapsed();
     let mut log = Vec::new();
     let end = loop {
-        match place.run_before(Stamp::NEVER, BATCHES_PER_LOOK) {
+        match place.run_before(Stamp::NEVER, batches) {
             Ok(true) => {}
             Ok(false) => break Ok(()),
             Err(breach) => {
@@ -40,10 +51,14 @@ pub fn run(loaded: &Loaded, out: Option<PathBuf>) -> Result<(), Failure> {
         let records = place.take_log();
         progress.update(place.now().time, place.events(), &records);
         log.extend(records);
+        if let Some(failure) = fault.take() {
+            break Err(failure);
+        }
         if interrupted.load(Ordering::Relaxed) {
             break Err(Failure::Interrupted("interrupted".to_owned()));
         }
     };
+    let end = fault.or(end);
     log.extend(place.take_log());
     progress.clear();
 
@@ -59,8 +74,46 @@ pub fn run(loaded: &Loaded, out: Option<PathBuf>) -> Result<(), Failure> {
     results.conducted(conducted, Setting { layout: "inline".to_owned(), began, joined })
 }
 
+/// The summary of a run in one place, without a network and without files; `None` if it was stopped.
+pub fn summary(topology: &Topology, stop: &Stop) -> Result<Option<Summary>, Failure> {
+    let plan = Plan::of(topology);
+    let (outsider, fault) = bidder::start(topology, stop)?;
+    let batches = batches_per_look(topology);
+    let actors =
+        topology::build_with(topology, &plan.all(), outsider).map_err(|error| Failure::Input(error.to_string()))?;
+    let mut place = Place::new(actors, plan.latencies.clone());
+    let (mut digest, mut tally) = (Digest::new(), Tally::new(topology, &Names::of(topology)));
+    let (mut encoded, mut problem) = (Vec::new(), None);
+    loop {
+        let more = place.run_before(Stamp::NEVER, batches).map_err(|breach| {
+            let actor = |id: ActorId| plan.names.get(id.index()).cloned().unwrap_or_else(|| id.to_string());
+            Failure::Breach(breach.describe(&actor, &|_| String::new()))
+        })?;
+        place.drain_log(&mut |entry| {
+            encoded.clear();
+            let written = codec::encode(&entry, &mut encoded).map_err(|error| error.to_string());
+            digest.update(&encoded);
+            if let Err(error) = written.and_then(|()| tally.add(&entry).map_err(|error| error.to_string())) {
+                problem.get_or_insert(error);
+            }
+        });
+        if let Some(problem) = problem {
+            return Err(Failure::Internal(format!("the log makes no sense: {problem}")));
+        }
+        if let Some(failure) = fault.take() {
+            return Err(failure);
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        if !more {
+            return Ok(Some(tally.summary(topology.seed, Status::Complete, digest.finish())));
+        }
+    }
+}
+
 /// A flag that goes up on Ctrl-C; set by a thread of its own, since this one computes.
-pub fn watch_for_interrupts() -> Result<Arc<AtomicBool>, Failure> {
+pub fn watch_for_interrupts() -> Result<Stop, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     let raised = flag.clone();
     let runtime = super::runtime()?;

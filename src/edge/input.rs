@@ -3,13 +3,17 @@
 use std::io::{ErrorKind, Read as _};
 use std::path::PathBuf;
 
-use super::Failure;
+use super::gzip::inflate;
+use super::{Failure, bidder};
 use crate::topology::{self, Loaded, Override, Topology};
 
 /// Reads and checks a topology; what is wrong with it is told all at once.
 pub fn load_topology(path: &str, overrides: &[Override]) -> Result<Loaded, Failure> {
     let read = &mut |path: &str| read(path).map_err(|error| plainly(&error));
-    topology::load(path, overrides, read).map_err(|complaints| Failure::Input(complaints.to_string()))
+    let mut loaded =
+        topology::load(path, overrides, read).map_err(|complaints| Failure::Input(complaints.to_string()))?;
+    loaded.inputs.extend(bidder::files(&loaded.topology));
+    Ok(loaded)
 }
 
 /// Where the results of a topology go if nobody says otherwise.
@@ -17,8 +21,8 @@ pub fn default_out(topology: &Topology) -> PathBuf {
     PathBuf::from("out").join(&topology.name)
 }
 
-/// Reads a file, but no more of it than any topology has, and nothing that never ends.
-fn read(path: &str) -> std::io::Result<Vec<u8>> {
+/// Reads a file, packed or not, but no more of it than any topology has, and nothing that never ends.
+pub fn read(path: &str) -> std::io::Result<Vec<u8>> {
     let file = std::fs::File::open(path)?;
     if !file.metadata()?.is_file() {
         let kind = if file.metadata()?.is_dir() { ErrorKind::IsADirectory } else { ErrorKind::InvalidInput };
@@ -26,7 +30,7 @@ fn read(path: &str) -> std::io::Result<Vec<u8>> {
     }
     let mut bytes = Vec::new();
     file.take(READ_MAX).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    inflate(bytes, READ_MAX)
 }
 
 /// A little more than the reader of topologies accepts, so that it can say so.

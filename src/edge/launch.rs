@@ -101,7 +101,12 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     }
     farewell(members.iter_mut().map(|member| &mut member.lifeline), &mut exited).await;
 
-    if let Some(lost) = lost {
+    // Whoever left because the run was ended has nothing to add.
+    let to_blame =
+        [Failure::LostRouter(String::new()), Failure::Breach(String::new())].map(|failure| failure.exit_code());
+    if let Some(lost) = lost
+        && status.code().is_none_or(|code| to_blame.iter().any(|blamed| i32::from(*blamed) == code))
+    {
         show_log_tail(&members[lost]);
     }
     match status.code() {

@@ -5,10 +5,12 @@
 use std::io::{BufRead, stdin};
 use std::path::PathBuf;
 use std::process::exit;
+use std::sync::atomic::Ordering;
 
 use tokio::sync::mpsc;
 
 use super::Failure;
+use super::bidder::Stop;
 
 /// What a launcher tells its router.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +43,7 @@ impl Word {
 /// and leaves the process. Only for processes that a launcher has started.
 ///
 /// A thread of its own, since the process may be busy with the run and deaf to everything else.
-pub fn hold(words: mpsc::UnboundedSender<Failure>, doomed: Vec<PathBuf>) {
+pub fn hold(words: mpsc::UnboundedSender<Failure>, doomed: Vec<PathBuf>, stop: Stop) {
     std::thread::spawn(move || {
         for line in stdin().lock().lines() {
             let Ok(line) = line else { break };
@@ -50,6 +52,7 @@ pub fn hold(words: mpsc::UnboundedSender<Failure>, doomed: Vec<PathBuf>) {
                 Some(Word::Lost { label, why }) => Failure::LostPeer { label, text: why },
                 None => continue,
             };
+            stop.store(true, Ordering::Relaxed);
             // A run that is over no longer listens, and needs no more words.
             let _ = words.send(failure);
         }

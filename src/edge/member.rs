@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
+use super::bidder::Stop;
 use super::identity::Identity;
 use super::input::load_topology;
 use super::launch::label;
@@ -36,7 +37,7 @@ const GOODBYE_WITHIN: Duration = Duration::from_secs(10);
 pub async fn take_part(membership: Membership) -> Result<(), Failure> {
     let (words, mut interruptions) = mpsc::unbounded_channel();
     if membership.held {
-        lifeline::hold(words.clone(), Vec::new());
+        lifeline::hold(words.clone(), Vec::new(), Stop::default());
     }
     let mut interrupts = Interrupts::new()?;
     let who = label(&membership.parties);

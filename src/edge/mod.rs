@@ -4,12 +4,15 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the edge is where the world is")]
 
 pub mod bench;
+mod bidder;
 mod certs;
 pub mod cli;
 mod compose;
 mod conduct;
+mod convert;
 mod failure;
 pub mod files;
+pub mod gzip;
 mod host;
 pub mod identity;
 mod inline;
@@ -18,7 +21,9 @@ mod launch;
 mod lifeline;
 mod member;
 mod pin;
+mod plan;
 mod play;
+mod pool;
 pub mod quic;
 mod report;
 mod reproduce;
@@ -33,6 +38,15 @@ pub use failure::{EXIT_CODES, Failure};
 /// A runtime of one thread: lock-step traffic is fastest where nothing has to change cores.
 pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::System(format!("cannot start the runtime: {error}")))
+}
+
+/// One whose tasks go on while this thread is busy.
+fn runtime_beside_this_thread() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
         .enable_all()
         .build()
         .map_err(|error| Failure::System(format!("cannot start the runtime: {error}")))

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use super::files::{self, EVENTS, MANIFEST};
-use super::{Failure, print};
-use crate::report::{Names, Unreplayable, page, replay};
+use super::inline::{self, watch_for_interrupts};
+use super::{Failure, bidder, print};
+use crate::report::{Names, Status, Summary, Unreplayable, page, replay};
 use crate::topology::{self, Topology};
 
 pub const PAGE: &str = "report.html";
@@ -24,10 +25,22 @@ pub fn report(folder: &Path) -> Result<(), Failure> {
         return Err(damaged(format!("its events have digest {digest}, but the summary claims {claimed}")));
     }
 
-    let bytes = page(&side.manifest, &side.summary, &topology, &tally);
+    let fresh = fresh_view(&side.summary.results, &topology)?;
+    let bytes = page(&side.manifest, &side.summary, &topology, &tally, fresh.as_ref());
     files::replace(&folder.join(PAGE), |file| file.put(&bytes))?;
     files::replace(&folder.join(TRACE), |file| tally.trace(|event| file.put(event)))?;
     print(&format!("page  {}\ntrace {} (for ui.perfetto.dev)\n", shown(folder, PAGE), shown(folder, TRACE)))
+}
+
+/// The run as it would have been had the router known everything at once, if this one knew things late.
+fn fresh_view(results: &Summary, topology: &Topology) -> Result<Option<Summary>, Failure> {
+    let complete = results.status == Status::Complete;
+    // A program from outside may have changed since, and is not started just to be read about.
+    if bidder::wanted(topology).is_some() || !complete || !results.view.is_some_and(|view| view.is_old()) {
+        return Ok(None);
+    }
+    let fresh = inline::summary(&topology.with_a_fresh_view(), &watch_for_interrupts()?)?;
+    fresh.map(Some).ok_or_else(|| Failure::Interrupted("interrupted: the report was left as it was".to_owned()))
 }
 
 /// The topology as the manifest has it: resolved, so that nothing else needs to be read.

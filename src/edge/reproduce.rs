@@ -1,9 +1,16 @@
 //! Papers' experiments from one command: runs, figures, a summary and a verdict for each claim.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use super::inline::watch_for_interrupts;
+use super::pool::in_parallel;
 use super::sweep::{Files, Sweeping, replace, run_experiment};
+use super::terminal::RunCount;
 use super::{Failure, print};
 use crate::experiment::market::{Extent, Outcome, TOPOLOGY};
-use crate::experiment::plot;
+use crate::experiment::{heft, plot, reservation};
 
 /// Beside the results, for `hansa sweep`.
 const EXPERIMENT_FILE: &str = "experiment.toml";
@@ -30,4 +37,69 @@ pub fn market(extent: Extent, sweeping: &Sweeping) -> Result<(), Failure> {
         write(figure.file, &figure.svg)?;
     }
     print(&format!("{summary}\n{verdicts}\nruns, tables and figures in {}\n", swept.out.display()))
+}
+
+/// Runs the HEFT paper's experiment. Its runs are plans, not grids: each takes milliseconds, so an interrupted
+/// reproduction begins anew.
+pub fn heft(extent: heft::Extent, out: &Path, threads: Option<usize>) -> Result<(), Failure> {
+    std::fs::create_dir_all(out).map_err(|error| Failure::System(format!("cannot make {}: {error}", out.display())))?;
+    let interrupted = watch_for_interrupts()?;
+    let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let (graphs, mut runs) = (extent.graphs(), Vec::new());
+    let laws = 2;
+    let mut progress = RunCount::new(extent.count(), 0);
+    let stopped = || interrupted.load(Ordering::Relaxed);
+    in_parallel(&graphs, threads, &stopped, &|graph| extent.runs(graph), &mut |done| {
+        runs.extend(done.into_iter().flatten());
+        progress.update(runs.len() / laws);
+    });
+    progress.clear();
+    if runs.len() < extent.count() * laws {
+        return Err(Failure::Interrupted("interrupted: nothing was written".to_owned()));
+    }
+    let outcome = heft::Outcome::of(extent, runs);
+    write_heft(&outcome, out)?;
+    let (tables, verdicts) = (outcome.tables_text(), outcome.verdicts());
+    print(&format!("{tables}\n{verdicts}\nruns, tables and figures in {}\n", out.display()))
+}
+
+fn write_heft(outcome: &heft::Outcome, out: &Path) -> Result<(), Failure> {
+    let write = |name: &str, text: &str| replace(&out.join(name), text);
+    write("runs.csv", &outcome.runs_csv())?;
+    write("tables.csv", &outcome.tables_csv())?;
+    write("tables.txt", &outcome.tables_text())?;
+    write("verdicts.txt", &outcome.verdicts())?;
+    plot::heft(outcome).iter().try_for_each(|figure| write(figure.file, &figure.svg))
+}
+
+/// Runs the reservation paper's experiment, which takes seconds: an interrupted reproduction begins anew.
+pub fn reservation(extent: reservation::Extent, out: &Path, threads: Option<usize>) -> Result<(), Failure> {
+    std::fs::create_dir_all(out).map_err(|error| Failure::System(format!("cannot make {}: {error}", out.display())))?;
+    let interrupted = watch_for_interrupts()?;
+    let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let pieces: Vec<_> = extent.pieces().into_iter().enumerate().collect();
+    let mut runs = BTreeMap::new();
+    let mut progress = RunCount::new(pieces.len(), 0);
+    let stopped = || interrupted.load(Ordering::Relaxed);
+    let work = |&(number, piece): &(usize, _)| (number, extent.run(piece));
+    in_parallel(&pieces, threads, &stopped, &work, &mut |done| {
+        runs.extend(done);
+        progress.update(runs.len());
+    });
+    progress.clear();
+    if runs.len() < pieces.len() {
+        return Err(Failure::Interrupted("interrupted: nothing was written".to_owned()));
+    }
+    let rows: Vec<_> = runs.into_values().flatten().collect();
+    let outcome = reservation::Outcome::of(extent, &rows);
+    let (summary, verdicts) = (outcome.summary_text(), outcome.verdicts());
+    let write = |name: &str, text: &str| replace(&out.join(name), text);
+    write("runs.csv", &reservation::runs_csv(&rows))?;
+    write("summary.csv", &outcome.summary_csv())?;
+    write("summary.txt", &summary)?;
+    write("verdicts.txt", &verdicts)?;
+    for figure in reservation::figures::figures(&outcome) {
+        write(figure.file, &figure.svg)?;
+    }
+    print(&format!("{summary}\n{verdicts}\nruns, tables and figures in {}\n", out.display()))
 }

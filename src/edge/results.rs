@@ -11,7 +11,7 @@ use super::host::{host, utc_now};
 use super::input::default_out;
 use super::terminal::Progress;
 use crate::kernel::{Digest, Entry, merge};
-use crate::protocol::{Record, codec};
+use crate::protocol::{Answer, Record, codec};
 use crate::report::{self, EventWriter, Manifest, Names, RunFacts, Status, SummaryFile, Tally, summary_table};
 use crate::time::Time;
 use crate::topology::{self, Loaded};
@@ -77,6 +77,10 @@ impl Results<'_> {
             Err(failure) => Status::Partial(partly(failure, reached)),
         };
         self.write("jobs.csv", |file| tally.jobs_csv(|row| file.put(row)))?;
+
+        if tally.is_reserving() {
+            self.write("reservations.csv", |file| tally.reservations_csv(|row| file.put(row)))?;
+        }
 
         let results = tally.summary(self.loaded.topology.seed, status.clone(), digest);
         let table = summary_table(&results, Some(&facts));
@@ -155,7 +159,15 @@ pub struct RunProgress {
 impl RunProgress {
     pub fn update(&mut self, now: Time, events: u64, records: &[Entry<Record>]) {
         let ends = |entry: &&Entry<Record>| {
-            matches!(entry.record, Record::Completed { .. } | Record::Removed { .. } | Record::Refused { .. })
+            matches!(
+                entry.record,
+                Record::Completed { .. }
+                    | Record::Removed { .. }
+                    | Record::Refused { .. }
+                    | Record::NotAdmitted { .. }
+                    | Record::Cancelled { .. }
+                    | Record::Answered { answer: Answer::Declined | Answer::Invalid(_), .. }
+            )
         };
         self.ended += records.iter().filter(ends).count() as u64;
         self.line.update(now, self.ended, events);

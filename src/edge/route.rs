@@ -3,10 +3,12 @@
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
+use super::bidder::{self, Stop};
 use super::conduct::{self, Line, Watch};
 use super::identity::Identity;
 use super::input::load_topology;
@@ -14,9 +16,9 @@ use super::launch::{LISTENING, label};
 use super::quic::{Close, Listener, Options, Peer, Terms};
 use super::results::{Results, Setting};
 use super::signals::Interrupts;
-use super::{Failure, lifeline};
+use super::{Failure, lifeline, runtime, runtime_beside_this_thread};
 use crate::kernel::{ActorId, Contact, Hub};
-use crate::topology::{self, Override, Plan};
+use crate::topology::{self, Loaded, Override, Plan};
 
 /// How to be the router of a run.
 #[derive(Debug)]
@@ -37,24 +39,40 @@ pub struct Routing {
 }
 
 /// Runs the router from the first peer to the last result.
-pub async fn route(routing: Routing) -> Result<(), Failure> {
+pub fn route(routing: Routing) -> Result<(), Failure> {
     let begun = Instant::now();
     let loaded = load_topology(&routing.topology, &routing.overrides)?;
+    let runtime = match bidder::wanted(&loaded.topology) {
+        None => runtime()?,
+        // Whoever waits for a bidder is deaf to everything else; the connections have to be kept up all the same.
+        Some(_) => runtime_beside_this_thread()?,
+    };
+    runtime.block_on(route_run(routing, &loaded, begun))
+}
+
+async fn route_run(routing: Routing, loaded: &Loaded, begun: Instant) -> Result<(), Failure> {
     let plan = Plan::of(&loaded.topology);
-    let actors =
-        topology::build(&loaded.topology, &plan.at_hub()).map_err(|error| Failure::Input(error.to_string()))?;
+    let build = |bidder| {
+        topology::build_with(&loaded.topology, &plan.at_hub(), bidder)
+            .map_err(|error| Failure::Input(error.to_string()))
+    };
+    // A bidder is not waited for before somebody listens to whoever wants to end that.
+    let early = if bidder::wanted(&loaded.topology).is_none() { Some(build(None)?) } else { None };
     let identity = Identity::load(&routing.identity).map_err(|error| Failure::Input(error.to_string()))?;
-    let mut results = Results::create(routing.out.as_deref(), &loaded)?;
+    let mut results = Results::create(routing.out.as_deref(), loaded)?;
     if let Some(path) = &routing.owner_of {
         results.give_to_owner_of(path)?;
     }
 
+    let stop = Stop::default();
     let nest = routing.identity.parent().map(Path::to_owned);
     let doomed = nest.into_iter().chain([results.unfinished().to_owned()]);
-    let interruptions = listen_for_the_end(routing.held.then(|| doomed.collect()))?;
+    let interruptions = listen_for_the_end(routing.held.then(|| doomed.collect()), &stop)?;
     let mut listener = Listener::bind(routing.bind, &identity, &Options::default())
         .map_err(|error| Failure::System(error.to_string()))?;
     announce(listener.address())?;
+    let (outsider, fault) = bidder::start(&loaded.topology, &stop)?;
+    let actors = early.map_or_else(|| build(outsider), Ok)?;
 
     let terms = Terms { roster: plan.parties(), topology: loaded.topology.hash() };
     let (peers, interruptions) = match admit(&mut listener, terms, &routing, interruptions).await {
@@ -81,7 +99,8 @@ pub async fn route(routing: Routing) -> Result<(), Failure> {
         names: &plan.names,
         interruptions,
     };
-    let conducted = conduct::conduct(hub, &mut lines, watch).await;
+    let mut conducted = conduct::conduct(hub, &mut lines, watch).await;
+    conducted.end = fault.or(conducted.end);
     progress.clear();
 
     let (close, reason) = match &conducted.end {
@@ -97,14 +116,16 @@ pub async fn route(routing: Routing) -> Result<(), Failure> {
 /// Gathers what may end the run from outside: a signal, or a word of the launcher.
 ///
 /// Where there is a launcher, these folders go when it is gone: its keys, and the results that will never be whole.
-fn listen_for_the_end(doomed: Option<Vec<PathBuf>>) -> Result<mpsc::UnboundedReceiver<Failure>, Failure> {
+fn listen_for_the_end(doomed: Option<Vec<PathBuf>>, stop: &Stop) -> Result<mpsc::UnboundedReceiver<Failure>, Failure> {
     let (words, interruptions) = mpsc::unbounded_channel();
     if let Some(doomed) = doomed {
-        lifeline::hold(words.clone(), doomed);
+        lifeline::hold(words.clone(), doomed, stop.clone());
     }
     let mut interrupts = Interrupts::new()?;
+    let stop = stop.clone();
     tokio::spawn(async move {
         interrupts.next().await;
+        stop.store(true, Ordering::Relaxed);
         let _ = words.send(Failure::Interrupted("interrupted".to_owned()));
         // Whoever asks twice means it.
         interrupts.next().await;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::scope;
 use std::time::Duration;
@@ -17,15 +17,13 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::Failure;
-use super::inline::watch_for_interrupts;
+use super::bidder::{self, Stop};
+use super::inline::{self, watch_for_interrupts};
 use super::input::plainly;
 use super::terminal::RunCount;
 use crate::experiment::{self, Experiment, Row, Run, Table};
-use crate::kernel::{ActorId, Digest, Place};
-use crate::protocol::codec;
-use crate::report::{Names, Status, Summary, Tally, pretty};
-use crate::time::Stamp;
-use crate::topology::{self, Complaints, Plan, Topology};
+use crate::report::{Status, pretty};
+use crate::topology::{self, Complaints};
 
 pub const RUNS: &str = "runs.csv";
 pub const STATE: &str = "sweep.json";
@@ -107,7 +105,11 @@ fn check_all(experiment: &Experiment, files: &mut Files) -> Result<String, Failu
     let mut wrong: Vec<String> = Vec::new();
     for run in experiment.runs() {
         match topology::load(&experiment.topology, &run.overrides, &mut |path| files.read(path)) {
-            Ok(loaded) => all.push_str(&format!("{} {}\n", run.values.join(","), loaded.topology.hash())),
+            Ok(loaded) => {
+                all.push_str(&format!("{} {}\n", run.values.join(","), loaded.topology.hash()));
+                let programs = bidder::files(&loaded.topology);
+                programs.iter().for_each(|file| all.push_str(&format!("{} {}\n", file.path, file.hash)));
+            }
             Err(complaints) => {
                 // Many runs share a fault: each is told once.
                 for complaint in complaints.to_string().split("\n\n").map(|text| text.trim_end().to_owned()) {
@@ -139,11 +141,10 @@ fn run_missing(
     files: &Files,
     book: &mut Book,
     threads: usize,
-    interrupted: &AtomicBool,
+    stop: &Stop,
 ) -> Result<(), Failure> {
     let missing: Vec<Run> = experiment.runs().filter(|run| !book.rows.contains_key(&run.number)).collect();
-    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let stopped = || stop.load(Ordering::Relaxed) || interrupted.load(Ordering::Relaxed);
+    let next = AtomicUsize::new(0);
     let mut progress = RunCount::new(experiment.count(), book.rows.len());
     let (sender, receiver) = channel();
 
@@ -151,11 +152,13 @@ fn run_missing(
     scope(|scope| {
         for _ in 0..threads.clamp(1, missing.len().max(1)) {
             let sender = sender.clone();
-            let (missing, next, stopped) = (&missing, &next, &stopped);
+            let (missing, next) = (&missing, &next);
             scope.spawn(move || {
-                while let Some(run) = missing.get(next.fetch_add(1, Ordering::Relaxed)).filter(|_| !stopped()) {
+                while let Some(run) =
+                    missing.get(next.fetch_add(1, Ordering::Relaxed)).filter(|_| !stop.load(Ordering::Relaxed))
+                {
                     // Nobody listens any more once the sweep has failed.
-                    let _ = sender.send(row(experiment, run, files, stopped).transpose());
+                    let _ = sender.send(row(experiment, run, files, stop).transpose());
                 }
             });
         }
@@ -187,13 +190,12 @@ fn run_missing(
 }
 
 const REDRAW: Duration = Duration::from_millis(200);
-/// Batches between two looks at the outside world.
-const BATCHES_PER_LOOK: usize = 4096;
 
 /// Runs one run; `None` if it was stopped.
-fn row(experiment: &Experiment, run: &Run, files: &Files, stopped: &dyn Fn() -> bool) -> Result<Option<Row>, Failure> {
+fn row(experiment: &Experiment, run: &Run, files: &Files, stop: &Stop) -> Result<Option<Row>, Failure> {
     let loaded = topology::load(&experiment.topology, &run.overrides, &mut |path| files.again(path)).map_err(input)?;
-    let Some(summary) = summary(&loaded.topology, stopped).map_err(|failure| in_run(run, experiment, failure))? else {
+    let Some(summary) = inline::summary(&loaded.topology, stop).map_err(|failure| in_run(run, experiment, failure))?
+    else {
         return Ok(None);
     };
     Ok(Some(Row {
@@ -204,38 +206,6 @@ fn row(experiment: &Experiment, run: &Run, files: &Files, stopped: &dyn Fn() -> 
     }))
 }
 
-/// The summary of a run in one place, without a network and without files.
-fn summary(topology: &Topology, stopped: &dyn Fn() -> bool) -> Result<Option<Summary>, Failure> {
-    let plan = Plan::of(topology);
-    let actors = topology::build(topology, &plan.all()).map_err(|error| Failure::Input(error.to_string()))?;
-    let mut place = Place::new(actors, plan.latencies.clone());
-    let (mut digest, mut tally) = (Digest::new(), Tally::new(topology, &Names::of(topology)));
-    let (mut encoded, mut problem) = (Vec::new(), None);
-    loop {
-        let more = place.run_before(Stamp::NEVER, BATCHES_PER_LOOK).map_err(|breach| {
-            let actor = |id: ActorId| plan.names.get(id.index()).cloned().unwrap_or_else(|| id.to_string());
-            Failure::Breach(breach.describe(&actor, &|_| String::new()))
-        })?;
-        place.drain_log(&mut |entry| {
-            encoded.clear();
-            let written = codec::encode(&entry, &mut encoded).map_err(|error| error.to_string());
-            digest.update(&encoded);
-            if let Err(error) = written.and_then(|()| tally.add(&entry).map_err(|error| error.to_string())) {
-                problem.get_or_insert(error);
-            }
-        });
-        if let Some(problem) = problem {
-            return Err(Failure::Internal(format!("the log makes no sense: {problem}")));
-        }
-        if !more {
-            return Ok(Some(tally.summary(topology.seed, Status::Complete, digest.finish())));
-        }
-        if stopped() {
-            return Ok(None);
-        }
-    }
-}
-
 /// Says which run it was.
 fn in_run(run: &Run, experiment: &Experiment, failure: Failure) -> Failure {
     let settings = experiment.axes.iter().zip(&run.values).map(|(axis, value)| format!("{}={value}", axis.key));
@@ -243,6 +213,7 @@ fn in_run(run: &Run, experiment: &Experiment, failure: Failure) -> Failure {
     match failure {
         Failure::Input(_) => Failure::Input(text),
         Failure::Breach(_) => Failure::Breach(text),
+        Failure::Bidder(_) => Failure::Bidder(text),
         _ => Failure::Internal(text),
     }
 }

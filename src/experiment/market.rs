@@ -1,12 +1,12 @@
 //! The experiment of "Bidding policies for market-based HPC workflow scheduling" (A. Burkimsher, L. S. Indrusiak): ten
-//! policies at eight loads, and what the paper concludes from it.
+//! policies at eight loads, or at fifteen, and what the paper concludes from it.
 //!
 //! The paper gives the workloads' distributions, not their seeds; those are ours.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::claims::{CLAIMS, Cell, Load, Results, Verdict};
+use super::claims::{CLAIMS, Cell, Findings, Load, Results};
 use super::rows::{self, Row, Table};
 use super::statistics::Estimate;
 
@@ -26,6 +26,8 @@ pub const POLICIES: [(&str, &str); 10] = [
 
 /// In hundredths of what all cores can do.
 pub const LOADS: [Load; 8] = [70, 80, 90, 100, 110, 120, 130, 140];
+/// With those half-way between.
+const FINE_LOADS: [Load; 15] = [70, 75, 80, 85, 90, 95, 100, 105, 110, 115, 120, 125, 130, 135, 140];
 
 /// The platform and the workload.
 pub const TOPOLOGY: &str = include_str!("../../topologies/market-paper.toml");
@@ -36,12 +38,13 @@ pub struct Extent {
     pub workloads: u32,
     /// In each workload.
     pub jobs: u32,
+    pub loads: &'static [Load],
 }
 
 /// As in the paper.
-pub const FULL: Extent = Extent { workloads: 10, jobs: 10_000 };
+pub const FULL: Extent = Extent { workloads: 10, jobs: 10_000, loads: &FINE_LOADS };
 /// As few as the claims can be judged by.
-pub const SMALL: Extent = Extent { workloads: 3, jobs: 10_000 };
+pub const SMALL: Extent = Extent { workloads: 3, jobs: 10_000, loads: &LOADS };
 
 const SEED: &str = "workload.0.seed";
 const LOAD: &str = "workload.0.load";
@@ -52,7 +55,7 @@ impl Extent {
     pub fn experiment(&self, topology: &str) -> String {
         let list = |items: &mut dyn Iterator<Item = String>| items.collect::<Vec<_>>().join(", ");
         let seeds = list(&mut self.seeds().map(|seed| seed.to_string()));
-        let loads = list(&mut LOADS.iter().map(|load| format!("{}.{:02}", load / 100, load % 100)));
+        let loads = list(&mut self.loads.iter().map(|load| format!("{}.{:02}", load / 100, load % 100)));
         let policies = list(&mut POLICIES.iter().map(|(name, _)| format!("{name:?}")));
         format!(
             "# The market paper's experiment, as `hansa reproduce market` runs it.\n\n\
@@ -109,7 +112,7 @@ impl Outcome {
     pub fn results(&self) -> Results {
         let mut results = Results::default();
         for (policy, _) in POLICIES {
-            for load in LOADS {
+            for &load in self.extent.loads {
                 let mean = |metric| self.mean(policy, load, metric);
                 if let (Some(value), Some(starved)) = (mean("value"), mean("starved")) {
                     let slr_censored = SLR_CENSORED.map(mean);
@@ -160,17 +163,13 @@ impl Outcome {
 
     /// `verdicts.txt`: what became of each claim.
     pub fn verdicts(&self) -> String {
-        let results = self.results();
-        let findings: Vec<_> = CLAIMS.iter().map(|claim| (claim, claim.judge(&results))).collect();
-        let count = |verdict| findings.iter().filter(|(_, finding)| finding.verdict == verdict).count();
+        let findings = Findings::of(CLAIMS, &self.results());
         let mut text = format!(
-            "The paper's claims, judged by {}: {} hold, {} within tolerance, {} not.\n\
+            "The paper's claims, judged by {}: {}.\n\
              p is the value obtained as a share of all there was, z the share of jobs that starved, SLRn the mean SLR\n\
              of the n-th tenth of the jobs by work, where starved ones count with their final deadline.\n",
             self.extent.words(),
-            count(Verdict::Holds),
-            count(Verdict::WithinTolerance),
-            count(Verdict::DoesNotHold),
+            findings.counts(),
         );
         if self.extent.jobs < SMALL.jobs || self.extent.workloads < SMALL.workloads {
             text.push_str(
@@ -178,46 +177,10 @@ impl Outcome {
                  read these verdicts as a trial.\n",
             );
         }
-        for (claim, finding) in findings {
-            let head = format!("{}: {}", finding.verdict.words(), claim.text);
-            let _ = write!(text, "\n{:>2}. {}\n", claim.number, wrapped(&head, 4));
-            let evidence = finding.evidence();
-            for comparison in evidence.iter().take(SHOWN) {
-                let _ = match comparison.verdict() {
-                    Verdict::Holds => writeln!(text, "      closest: {}", comparison.text),
-                    Verdict::WithinTolerance => {
-                        writeln!(
-                            text,
-                            "      {} fails by {:.4}; {} are allowed",
-                            comparison.text, -comparison.margin, comparison.tolerance
-                        )
-                    }
-                    _ => writeln!(text, "      {} fails by {:.4}", comparison.text, -comparison.margin),
-                };
-            }
-            if evidence.len() > SHOWN {
-                let _ = writeln!(text, "      and {} more", evidence.len() - SHOWN);
-            }
-            let failed = finding.comparisons.iter().filter(|comparison| comparison.verdict() != Verdict::Holds).count();
-            let _ = writeln!(
-                text,
-                "      {} of {} comparisons hold as they stand",
-                finding.comparisons.len() - failed,
-                finding.comparisons.len()
-            );
-            if finding.missing > 0 {
-                let _ = writeln!(text, "      {} comparisons could not be made", finding.missing);
-            }
-            if finding.verdict != Verdict::Holds && !claim.note.is_empty() {
-                let _ = writeln!(text, "      {}", wrapped(claim.note, 6));
-            }
-        }
+        findings.write(&mut text);
         text
     }
 }
-
-/// Failing comparisons that are shown of a claim.
-const SHOWN: usize = 6;
 
 /// Censored SLR, by tenths of the jobs.
 pub(super) const SLR_CENSORED: [&str; 10] = [
@@ -232,24 +195,6 @@ pub(super) const SLR_CENSORED: [&str; 10] = [
     "slr_censored_9",
     "slr_censored_10",
 ];
-
-/// Lines of at most 100 letters, of which all but the first are indented.
-fn wrapped(text: &str, indent: usize) -> String {
-    let mut lines = String::new();
-    let mut length = indent;
-    for word in text.split(' ') {
-        if length > indent && length + 1 + word.len() > 100 {
-            lines.push_str(&format!("\n{:indent$}", ""));
-            length = indent;
-        } else if length > indent {
-            lines.push(' ');
-            length += 1;
-        }
-        lines.push_str(word);
-        length += word.len();
-    }
-    lines
-}
 
 fn percent(estimate: Estimate) -> String {
     let within = estimate.within.map_or(String::new(), |within| format!(" ±{:.2}", within * 100.0));

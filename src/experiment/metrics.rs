@@ -64,7 +64,15 @@ pub const METRICS: &[Metric] = &[
     run("job_wait", "mean wait of jobs for their first start", |s| Some(s.job_wait?.mean)),
     run("job_wait_p95", "the wait that 95 % of the jobs do not exceed", |s| Some(s.job_wait?.p95)),
     run("task_wait", "mean wait of tasks that were ready", |s| Some(s.task_wait?.mean)),
+    run("lag", "mean time until the router knew that a task had ended", |s| Some(s.view.map_or(0.0, |v| v.lag_mean))),
+    run("unseen", "core seconds that stood free while the router took them for used", |s| {
+        Some(s.view.map_or(0.0, |view| view.unseen))
+    }),
     run("makespan", "from the first arrival to the end", |s| s.makespan),
+    run("acceptance", "share of the requests for reservations that make sense that were accepted", |s| {
+        s.reservations?.acceptance
+    }),
+    run("slowdown", "mean slowdown of accepted requests", |s| s.reservations?.slowdown),
     finished("slr_1", 0),
     finished("slr_2", 1),
     finished("slr_3", 2),

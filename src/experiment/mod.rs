@@ -4,10 +4,12 @@
 
 mod claims;
 mod file;
+pub mod heft;
 pub mod market;
 mod metrics;
 #[cfg(feature = "edge")]
 pub mod plot;
+pub mod reservation;
 mod rows;
 mod statistics;
 #[cfg(test)]

@@ -7,7 +7,9 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
-use super::market::{LOADS, Outcome, POLICIES, SLR_CENSORED};
+use super::claims::Load;
+use super::heft;
+use super::market::{Outcome, POLICIES, SLR_CENSORED};
 
 /// A file of a figure and its content.
 pub struct Figure {
@@ -17,10 +19,10 @@ pub struct Figure {
 
 /// The paper's five figures.
 pub fn market(outcome: &Outcome) -> Vec<Figure> {
-    let by_load = |metric: &'static str| lines(|policy, load| outcome.mean(policy, load, metric));
+    let by_load = |metric: &'static str| lines(outcome.extent.loads, |policy, load| outcome.mean(policy, load, metric));
     let below = format!("Mean over {} on 4 x 1000 cores", outcome.extent.words());
     let best = |load| POLICIES.iter().filter_map(|(policy, _)| outcome.mean(policy, load, "value")).fold(0.0, f64::max);
-    let to_best = lines(|policy, load| Some(outcome.mean(policy, load, "value")? / best(load)));
+    let to_best = lines(outcome.extent.loads, |policy, load| Some(outcome.mean(policy, load, "value")? / best(load)));
     let tenths = |metrics: [&'static str; 10]| {
         let line = |(style, (policy, label)): (usize, (&'static str, &'static str))| Line {
             style,
@@ -29,6 +31,7 @@ pub fn market(outcome: &Outcome) -> Vec<Figure> {
                 .zip(metrics)
                 .filter_map(|(tenth, metric)| Some((f64::from(tenth), outcome.mean(policy, SLR_LOAD, metric)?)))
                 .collect(),
+            within: Vec::new(),
         };
         POLICIES.into_iter().enumerate().map(line).collect::<Vec<_>>()
     };
@@ -81,41 +84,85 @@ pub fn market(outcome: &Outcome) -> Vec<Figure> {
     ]
 }
 
+/// Increase and decrease by group, beside what the paper prints.
+pub fn heft(outcome: &heft::Outcome) -> Vec<Figure> {
+    let below = format!("Mean over {}", outcome.extent.words());
+    let panels = |label: &'static str, ours: fn(&heft::Means) -> f64, paper: fn(&heft::Published) -> &'static [f64]| {
+        let groups = [("n", "Tasks"), ("fat", "Fat"), ("jump", "Jump")];
+        groups.map(|(name, words)| {
+            let published = || heft::PUBLISHED.iter().filter(move |line| line.group.0 == name);
+            let at = |line: &heft::Published| line.group.1.parse::<f64>().ok();
+            let mean = |numbers: &[f64]| numbers.iter().sum::<f64>() / numbers.len() as f64;
+            let printed = published().filter_map(|line| Some((at(line)?, mean(paper(line)) / 100.0)));
+            let mut lines = vec![Line { style: 0, label: "paper", points: printed.collect(), within: Vec::new() }];
+            for (style, law) in [(1, "ideal"), (2, "tcp")] {
+                let points = published().filter_map(|line| Some((at(line)?, ours(&outcome.means(law, line.group)?))));
+                lines.push(Line { style, label: law, points: points.collect(), within: Vec::new() });
+            }
+            let axis = |label, scale| Axis { label, scale };
+            Panel { title: "", x: axis(words, 1.0), y: axis(label, 100.0), lines, lowest: None }
+        })
+    };
+    let figure = |file, title: &str, panels: [Panel; 3]| Figure { file, svg: draw(title, &below, &panels) };
+    vec![
+        figure(
+            "1-increase.svg",
+            "How much longer plans take than planned",
+            panels("Increase (%)", heft::Means::increase, |line| line.increase),
+        ),
+        figure(
+            "2-decrease.svg",
+            "How much time the best of 50 rounds saves",
+            panels("Decrease (%)", heft::Means::decrease, |line| line.decrease),
+        ),
+    ]
+}
+
 /// Beyond saturation, where policies differ most in whom they make wait.
 const SLR_LOAD: u32 = 120;
 
 const SLR_FINISHED: [&str; 10] =
     ["slr_1", "slr_2", "slr_3", "slr_4", "slr_5", "slr_6", "slr_7", "slr_8", "slr_9", "slr_10"];
 
-fn lines(number: impl Fn(&str, u32) -> Option<f64>) -> Vec<Line> {
+fn lines(loads: &[Load], number: impl Fn(&str, u32) -> Option<f64>) -> Vec<Line> {
     let line = |(style, (policy, label)): (usize, (&'static str, &'static str))| {
-        let points = LOADS.iter().filter_map(|load| Some((f64::from(*load) / 100.0, number(policy, *load)?)));
-        Line { style, label, points: points.collect() }
+        let points = loads.iter().filter_map(|load| Some((f64::from(*load) / 100.0, number(policy, *load)?)));
+        Line { style, label, points: points.collect(), within: Vec::new() }
     };
     POLICIES.into_iter().enumerate().map(line).collect()
 }
 
-struct Panel {
-    title: &'static str,
-    x: Axis,
-    y: Axis,
-    lines: Vec<Line>,
+pub(super) struct Panel {
+    pub title: &'static str,
+    pub x: Axis,
+    pub y: Axis,
+    pub lines: Vec<Line>,
     /// What is lower than this is cut off.
-    lowest: Option<f64>,
+    pub lowest: Option<f64>,
 }
 
 #[derive(Clone, Copy)]
-struct Axis {
-    label: &'static str,
+pub(super) struct Axis {
+    pub label: &'static str,
     /// What numbers are multiplied with to be shown.
-    scale: f64,
+    pub scale: f64,
 }
 
-struct Line {
+#[derive(Default)]
+pub(super) struct Line {
     /// A number for colour, dashes and mark.
-    style: usize,
-    label: &'static str,
-    points: Vec<(f64, f64)>,
+    pub style: usize,
+    pub label: &'static str,
+    pub points: Vec<(f64, f64)>,
+    /// How far the truth may be from each point, up and down; as many as points, or none.
+    pub within: Vec<f64>,
+}
+
+impl Line {
+    /// At which place from where to where, for each point that has an interval.
+    fn intervals(&self) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
+        self.points.iter().zip(&self.within).map(|(&(x, y), within)| (x, y - within, y + within))
+    }
 }
 
 const PANEL: (u32, u32) = (560, 440);
@@ -128,7 +175,7 @@ const GRID: RGBColor = RGBColor(225, 225, 225);
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-fn draw(title: &str, below: &str, panels: &[Panel]) -> String {
+pub(super) fn draw(title: &str, below: &str, panels: &[Panel]) -> String {
     let mut svg = String::new();
     let size = (PANEL.0 * panels.len() as u32 + LEGEND, HEAD + PANEL.1);
     {
@@ -157,8 +204,9 @@ fn draw_all(
 
 fn draw_panel(root: &Area<'_>, area: &Area<'_>, panel: &Panel) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
     let all = || panel.lines.iter().flat_map(|line| &line.points);
+    let ends = panel.lines.iter().flat_map(Line::intervals).flat_map(|(_, low, high)| [low, high]);
     let xs = ticks(all().map(|point| point.0), panel.x.scale, None);
-    let ys = ticks(all().map(|point| point.1), panel.y.scale, panel.lowest);
+    let ys = ticks(all().map(|point| point.1).chain(ends), panel.y.scale, panel.lowest);
     let Some((x, y)) = xs.zip(ys) else {
         return write(area, "There is nothing to show.", (80, 80), 14.0, &PALE);
     };
@@ -189,6 +237,9 @@ fn draw_panel(root: &Area<'_>, area: &Area<'_>, panel: &Panel) -> Result<(), Dra
         .draw()?;
 
     for line in &panel.lines {
+        for (x, low, high) in line.intervals().filter(|(_, low, _)| *low >= lowest) {
+            bar(root, line.style, chart.backend_coord(&(x, low)), chart.backend_coord(&(x, high)))?;
+        }
         for piece in above(&line.points, lowest) {
             let path: Vec<(i32, i32)> = piece.iter().map(|point| chart.backend_coord(point)).collect();
             stroke(root, line.style, path)?;
@@ -247,6 +298,21 @@ fn stroke(root: &Area<'_>, style: usize, path: Vec<(i32, i32)>) -> Result<(), Dr
         Some((dash, gap)) => root.draw(&DashedPathElement::new(path, dash, gap, line)),
         None => root.draw(&PathElement::new(path, line)),
     }
+}
+
+/// An interval around a point.
+fn bar(
+    root: &Area<'_>,
+    style: usize,
+    low: (i32, i32),
+    high: (i32, i32),
+) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
+    let thin = COLOURS[style % COLOURS.len()].stroke_width(1);
+    root.draw(&PathElement::new(vec![low, high], thin))?;
+    for end in [low, high] {
+        root.draw(&PathElement::new(vec![(end.0 - 3, end.1), (end.0 + 3, end.1)], thin))?;
+    }
+    Ok(())
 }
 
 /// Corners of the marks; one without corners is a circle.

@@ -81,8 +81,8 @@ mod tests {
     use crate::time::Time;
 
     fn job(edges: &[(u32, u32)]) -> Job {
-        let task = Task { runtime: Span::from_secs(1), cores: 1, kind: Kind(0) };
-        let edges = edges.iter().map(|&(from, to)| Edge { from, to }).collect();
+        let task = Task::new(Span::from_secs(1), 1, Kind(0));
+        let edges = edges.iter().map(|&(from, to)| Edge::new(from, to)).collect();
         Job { id: JobId(0), arrive: Time::ZERO, first_task: 0, tasks: vec![task; 3], edges, worth: None }
     }
 

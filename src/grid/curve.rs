@@ -81,6 +81,14 @@ impl Curve {
         }
     }
 
+    /// The last age at which a result is still worth this share of its full value.
+    pub fn last_at(&self, share: f64) -> f64 {
+        let ahead = self.vertices.partition_point(|vertex| vertex.value >= share);
+        let Some(high) = self.vertices.get(ahead) else { return self.final_() };
+        let Some(low) = ahead.checked_sub(1).map(|low| &self.vertices[low]) else { return self.initial() };
+        low.slr + (low.value - share) / (low.value - high.value) * (high.slr - low.slr)
+    }
+
     /// The area under the curve from here on.
     pub fn remaining(&self, slr: f64) -> f64 {
         if slr >= self.final_() {

@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn ranks_follow_the_longest_way() {
-        let edges = [(0, 1), (0, 2), (1, 3), (2, 3)].map(|(from, to)| Edge { from, to });
+        let edges = [(0, 1), (0, 2), (1, 3), (2, 3)].map(|(from, to)| Edge::new(from, to));
         let graph = Graph::new(5, &edges);
         assert_eq!((graph.successors(0), graph.successors(1), graph.successors(3)), (&[1, 2][..], &[3][..], &[][..]));
         assert_eq!(

@@ -44,6 +44,15 @@ pub struct Task {
     pub runtime: Span,
     pub cores: u32,
     pub kind: Kind,
+    /// The time that its user asks for, where anybody counts on that; its runtime where nobody was asked.
+    pub walltime: Span,
+}
+
+impl Task {
+    /// A task whose run time is known.
+    pub fn new(runtime: Span, cores: u32, kind: Kind) -> Task {
+        Task { runtime, cores, kind, walltime: runtime }
+    }
 }
 
 /// Task `to` needs what task `from` has produced.
@@ -51,6 +60,15 @@ pub struct Task {
 pub struct Edge {
     pub from: u32,
     pub to: u32,
+    /// Bytes.
+    pub data: u64,
+}
+
+impl Edge {
+    /// An edge along which nobody counts the bytes.
+    pub fn new(from: u32, to: u32) -> Edge {
+        Edge { from, to, data: 0 }
+    }
 }
 
 /// The value of a job's result as it ages.

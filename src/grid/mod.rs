@@ -1,13 +1,19 @@
 //! Nouns that several papers share.
 
+mod calendar;
 mod check;
 mod curve;
 mod graph;
 mod job;
 mod nodes;
+mod request;
+mod workflow;
 
+pub use calendar::{Bounds, Calendar, Clash, Rectangle, Wish};
 pub use check::{JobError, LONGEST};
 pub use curve::{Curve, CurveError, Place};
 pub use graph::Graph;
 pub use job::{Edge, Job, JobId, Kind, Task, TaskId, Worth};
 pub use nodes::NodeSet;
+pub use request::{Invalid, Request};
+pub use workflow::{DATA_MAX, Step, Workflow, WorkflowError};

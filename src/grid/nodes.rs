@@ -102,6 +102,159 @@ impl NodeSet {
     }
 }
 
+/// Sets that may overlap.
+impl NodeSet {
+    /// The nodes `first..=last`.
+    pub fn run(first: u32, last: u32) -> NodeSet {
+        assert!(first <= last, "a run goes from its first node to its last");
+        NodeSet { runs: SmallVec::from_slice(&[(first, last)]) }
+    }
+
+    /// Appends a run that comes after all others, with a gap or next to the last one.
+    pub fn push(&mut self, first: u32, last: u32) {
+        match self.runs.last_mut() {
+            Some(before) if before.1 + 1 == first => before.1 = last,
+            before => {
+                assert!(first <= last && before.is_none_or(|before| before.1 < first), "runs are pushed in order");
+                self.runs.push((first, last));
+            }
+        }
+    }
+
+    /// The lowest `count` nodes; `None` if there are fewer.
+    pub fn lowest(&self, count: u32) -> Option<NodeSet> {
+        let mut lowest = NodeSet::default();
+        let mut missing = count;
+        for &(first, last) in &self.runs {
+            if missing == 0 {
+                break;
+            }
+            let here = (last - first + 1).min(missing);
+            lowest.runs.push((first, first + here - 1));
+            missing -= here;
+        }
+        (missing == 0).then_some(lowest)
+    }
+
+    /// The nodes of `0..count` that are not here.
+    pub fn complement(&self, count: u32) -> NodeSet {
+        let mut rest = NodeSet::default();
+        let mut next = 0;
+        for &(first, last) in &self.runs {
+            if next < first {
+                rest.runs.push((next, first - 1));
+            }
+            next = last + 1;
+        }
+        if next < count {
+            rest.runs.push((next, count - 1));
+        }
+        rest
+    }
+
+    pub fn meets(&self, other: &NodeSet) -> bool {
+        let (few, many) = if self.runs.len() <= other.runs.len() { (self, other) } else { (other, self) };
+        let mut rest = &many.runs[..];
+        few.runs.iter().any(|&(first, last)| {
+            rest = &rest[before(rest, first)..];
+            rest.first().is_some_and(|run| run.0 <= last)
+        })
+    }
+
+    pub fn contains(&self, other: &NodeSet) -> bool {
+        let mut rest = &self.runs[..];
+        other.runs.iter().all(|&(first, last)| {
+            rest = &rest[before(rest, first)..];
+            rest.first().is_some_and(|run| run.0 <= first && last <= run.1)
+        })
+    }
+
+    pub fn intersection(&self, other: &NodeSet) -> NodeSet {
+        let (few, many) = if self.runs.len() <= other.runs.len() { (self, other) } else { (other, self) };
+        let mut common = NodeSet::default();
+        let mut rest = &many.runs[..];
+        for &(first, last) in &few.runs {
+            rest = &rest[before(rest, first)..];
+            let within = rest.iter().take_while(|run| run.0 <= last);
+            common.runs.extend(within.map(|run| (run.0.max(first), run.1.min(last))));
+        }
+        common
+    }
+
+    /// Adds the nodes of `other` that are not here.
+    pub fn unite(&mut self, other: &NodeSet) {
+        if self.runs.is_empty() {
+            self.runs.clone_from(&other.runs);
+        } else if other.runs.len() * FEW < self.runs.len() {
+            other.runs.iter().for_each(|&(first, last)| self.unite_run(first, last));
+        } else if !other.runs.is_empty() {
+            self.merge(other);
+        }
+    }
+
+    fn unite_run(&mut self, first: u32, last: u32) {
+        let from = self.runs.partition_point(|run| run.1 + 1 < first);
+        let to = from + self.runs[from..].partition_point(|run| run.0 <= last + 1);
+        if from == to {
+            self.runs.insert(from, (first, last));
+        } else {
+            self.runs[from] = (first.min(self.runs[from].0), last.max(self.runs[to - 1].1));
+            self.runs.drain(from + 1..to);
+        }
+    }
+
+    fn merge(&mut self, other: &NodeSet) {
+        let (mut a, mut b) = (self.runs.as_slice(), other.runs.as_slice());
+        let mut merged: SmallVec<[(u32, u32); 2]> = SmallVec::with_capacity(a.len() + b.len());
+        loop {
+            let mine = b.first().is_none_or(|b| a.first().is_some_and(|a| a.0 <= b.0));
+            let next = if mine { a.split_off_first() } else { b.split_off_first() };
+            let Some(&run) = next else { break };
+            match merged.last_mut() {
+                Some(before) if run.0 <= before.1 + 1 => before.1 = before.1.max(run.1),
+                _ => merged.push(run),
+            }
+        }
+        self.runs = merged;
+    }
+
+    /// Removes the nodes of `other` that are here.
+    pub fn subtract(&mut self, other: &NodeSet) {
+        for &(first, last) in &other.runs {
+            let from = before(&self.runs, first);
+            let to = from + self.runs[from..].partition_point(|run| run.0 <= last);
+            if from == to {
+                continue;
+            }
+            let (low, high) = (self.runs[from].0, self.runs[to - 1].1);
+            let left = (low < first).then(|| (low, first - 1));
+            let right = (last < high).then(|| (last + 1, high));
+            match (left, right) {
+                (Some(left), Some(right)) if to - from == 1 => {
+                    self.runs[from] = left;
+                    self.runs.insert(from + 1, right);
+                }
+                _ => {
+                    let mut at = from;
+                    for run in left.into_iter().chain(right) {
+                        self.runs[at] = run;
+                        at += 1;
+                    }
+                    self.runs.drain(at..to);
+                }
+            }
+        }
+    }
+}
+
+/// With so many runs to each of another set, that set's runs are looked up one by one instead of walking along both.
+const FEW: usize = 8;
+
+/// How many runs lie before a node.
+fn before(runs: &[(u32, u32)], node: u32) -> usize {
+    runs.partition_point(|run| run.1 < node)
+}
+
 impl Serialize for NodeSet {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.runs.as_slice().serialize(serializer)
@@ -173,6 +326,41 @@ mod tests {
                 prop_assert_eq!(free.len() as usize, judge.len());
                 prop_assert!(free.runs.windows(2).all(|pair| pair[0].1 + 1 < pair[1].0));
             }
+        }
+    }
+
+    fn set_of(members: &BTreeSet<u32>) -> NodeSet {
+        let mut set = NodeSet::default();
+        members.iter().for_each(|&node| set.push(node, node));
+        set
+    }
+
+    proptest! {
+        /// Against plain sets of numbers, with sets of few runs and of many.
+        #[test]
+        fn combines_like_sets_of_numbers(
+            many in prop::collection::btree_set(0u32..90, 0..60),
+            other in prop::collection::btree_set(0u32..90, 0..60),
+            few in (0u32..90, 0u32..20),
+            lowest in 0u32..70,
+        ) {
+            let a = set_of(&many);
+            prop_assert_eq!(members(&a), many.clone());
+            let few: BTreeSet<u32> = (few.0..few.0 + few.1).collect();
+            for other in [other, few, many.iter().copied().step_by(3).collect()] {
+                let b = set_of(&other);
+                prop_assert_eq!(a.meets(&b), !many.is_disjoint(&other));
+                prop_assert_eq!(a.contains(&b), many.is_superset(&other));
+                prop_assert_eq!(members(&a.intersection(&b)), &many & &other);
+                let (mut union, mut rest) = (a.clone(), a.clone());
+                union.unite(&b);
+                rest.subtract(&b);
+                prop_assert_eq!(&union, &set_of(&(&many | &other)));
+                prop_assert_eq!(&rest, &set_of(&(&many - &other)));
+            }
+            prop_assert_eq!(a.complement(90), set_of(&(0..90).filter(|node| !many.contains(node)).collect()));
+            let expected = many.iter().copied().take(lowest as usize).collect();
+            prop_assert_eq!(a.lowest(lowest), (many.len() >= lowest as usize).then(|| set_of(&expected)));
         }
     }
 

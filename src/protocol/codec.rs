@@ -55,9 +55,10 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::grid::{Curve, Edge, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
+    use crate::grid::{Curve, Edge, Invalid, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
     use crate::kernel::{ActorId, Down, Up};
-    use crate::protocol::{Ended, Message, Outcome, Record, Run, Submit, Verdict};
+    use crate::protocol::{Answer, Answered, Cancel, Ended, Hold, Message, Outcome};
+    use crate::protocol::{Record, Reserve, Run, Submit, Verdict, Withdraw};
     use crate::time::{Span, Time};
 
     /// What the fuzzers have found, each once a crash; now an error.
@@ -82,26 +83,36 @@ mod tests {
     #[test]
     fn every_message_and_record_survives_two_encodings() {
         let worth = Worth { max: 130.0, curve: Curve::new(2.0, 6.0, &[(3.0, 0.8), (5.0, 0.4)]).unwrap() };
-        let task = Task { runtime: Span::from_minutes(6), cores: 3, kind: Kind(1) };
-        let edges = vec![Edge { from: 0, to: 1 }];
+        let task = Task::new(Span::from_minutes(6), 3, Kind(1));
+        let edges = vec![Edge::new(0, 1)];
         let (id, arrive) = (JobId(7), Time::from_micros(u64::MAX / 3));
         let job = Arc::new(Job { id, arrive, first_task: 9, tasks: vec![task; 2], edges, worth: Some(worth) });
         let (user, site, task) = (ActorId(4), ActorId(1), TaskId { job: id, index: 1 });
         let cores = NodeSet::try_from(vec![(0, 3), (7, 7), (9, u32::MAX)]).unwrap();
+        let accepted = Answer::Accepted { site, start: arrive, nodes: cores.clone() };
         let messages = [
             Message::Submit(Submit { job: job.clone() }),
             Message::Outcome(Outcome { job: id, verdict: Verdict::Removed }),
             Message::Run(Run { task, cores: 3, runtime: Span::MAX }),
             Message::Ended(Ended { task, started: Time::ZERO }),
+            Message::Reserve(Reserve { job: job.clone(), ready: arrive, deadline: Time::NEVER }),
+            Message::Cancel(Cancel { job: id }),
+            Message::Answered(Answered { job: id, answer: Answer::Invalid(Invalid::Duplicate) }),
+            Message::Hold(Hold { task, start: arrive, nodes: cores.clone(), runtime: Span::MAX }),
+            Message::Withdraw(Withdraw { task }),
         ];
         let records = [
             Record::Arrived { job: job.clone(), user },
-            Record::Refused { job, user, task: 1 },
+            Record::Refused { job: job.clone(), user, task: 1 },
+            Record::NotAdmitted { job, user },
             Record::Assigned { task, site },
             Record::Started { task, cores },
             Record::Finished { task },
             Record::Completed { job: id, value: Some(0.1 + 0.2) },
             Record::Removed { job: id },
+            Record::Answered { job: id, ready: arrive, deadline: Time::NEVER, answer: accepted },
+            Record::Answered { job: id, ready: arrive, deadline: arrive, answer: Answer::Declined },
+            Record::Cancelled { job: id },
         ];
         messages.iter().for_each(twice);
         records.iter().for_each(twice);

@@ -4,6 +4,7 @@ pub mod codec;
 mod execution;
 pub mod handshake;
 mod record;
+mod reservation;
 mod submission;
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,7 @@ use crate::kernel::{self, Reaction};
 
 pub use execution::{Ended, Run};
 pub use record::Record;
+pub use reservation::{Answer, Answered, Cancel, Hold, Reserve, Withdraw};
 pub use submission::{Outcome, Submit, Verdict};
 
 /// Everything that one actor may say to another.
@@ -21,6 +23,11 @@ pub enum Message {
     Outcome(Outcome),
     Run(Run),
     Ended(Ended),
+    Reserve(Reserve),
+    Cancel(Cancel),
+    Answered(Answered),
+    Hold(Hold),
+    Withdraw(Withdraw),
 }
 
 impl kernel::Message for Message {
@@ -30,6 +37,11 @@ impl kernel::Message for Message {
             Message::Outcome(m) => m.reaction(),
             Message::Run(m) => m.reaction(),
             Message::Ended(m) => m.reaction(),
+            Message::Reserve(m) => m.reaction(),
+            Message::Cancel(m) => m.reaction(),
+            Message::Answered(m) => m.reaction(),
+            Message::Hold(m) => m.reaction(),
+            Message::Withdraw(m) => m.reaction(),
         }
     }
 
@@ -39,6 +51,11 @@ impl kernel::Message for Message {
             Message::Outcome(_) => "Outcome",
             Message::Run(_) => "Run",
             Message::Ended(_) => "Ended",
+            Message::Reserve(_) => "Reserve",
+            Message::Cancel(_) => "Cancel",
+            Message::Answered(_) => "Answered",
+            Message::Hold(_) => "Hold",
+            Message::Withdraw(_) => "Withdraw",
         }
     }
 }

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::Answer;
 use crate::grid::{Job, JobId, NodeSet, TaskId};
 use crate::kernel::ActorId;
+use crate::time::Time;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -24,4 +26,10 @@ pub enum Record {
     Completed { job: JobId, value: Option<f64> },
     /// The router gave a job up after its final deadline.
     Removed { job: JobId },
+    /// The router turned a job away: with what it has promised already, the job would come too late.
+    NotAdmitted { job: Arc<Job>, user: ActorId },
+    /// The router answered a request for nodes between two times.
+    Answered { job: JobId, ready: Time, deadline: Time, answer: Answer },
+    /// A user took a request back in time.
+    Cancelled { job: JobId },
 }

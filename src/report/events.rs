@@ -16,9 +16,9 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use super::Names;
-use crate::grid::{Edge, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
+use crate::grid::{Edge, Invalid, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
 use crate::kernel::{ActorId, Entry};
-use crate::protocol::Record;
+use crate::protocol::{Answer, Record};
 use crate::time::{Span, Stamp, Time};
 
 /// Writes entries as lines.
@@ -79,6 +79,10 @@ impl EventWriter {
                 put_number(line, (*task).into());
                 self.put_job(line, job, *user);
             }
+            Record::NotAdmitted { job, user } => {
+                begin("not_admitted");
+                self.put_job(line, job, *user);
+            }
             Record::Assigned { task, site } => {
                 begin("assigned");
                 put_task(line, *task);
@@ -106,6 +110,33 @@ impl EventWriter {
                 begin("removed");
                 put_job_id(line, *job);
             }
+            Record::Answered { job, ready, deadline, answer } => {
+                begin("answered");
+                put_job_id(line, *job);
+                line.extend_from_slice(b",\"ready\":");
+                put_seconds(line, ready.micros());
+                line.extend_from_slice(b",\"deadline\":");
+                put_seconds(line, deadline.micros());
+                match answer {
+                    Answer::Accepted { site, start, nodes } => {
+                        line.extend_from_slice(b",\"accepted\":");
+                        put_name(line, &self.actors, site.0);
+                        line.extend_from_slice(b",\"start\":");
+                        put_seconds(line, start.micros());
+                        put_cores(line, nodes);
+                    }
+                    Answer::Declined => line.extend_from_slice(b",\"declined\":true"),
+                    Answer::Invalid(invalid) => {
+                        line.extend_from_slice(b",\"invalid\":\"");
+                        line.extend_from_slice(invalid.name().as_bytes());
+                        line.push(b'"');
+                    }
+                }
+            }
+            Record::Cancelled { job } => {
+                begin("cancelled");
+                put_job_id(line, *job);
+            }
         }
     }
 
@@ -125,6 +156,10 @@ impl EventWriter {
             put_number(line, task.cores.into());
             line.extend_from_slice(b",\"kind\":");
             put_name(line, &self.kinds, task.kind.0.into());
+            if task.walltime != task.runtime {
+                line.extend_from_slice(b",\"walltime\":");
+                put_seconds(line, task.walltime.micros());
+            }
             line.push(b'}');
         });
         line.extend_from_slice(b",\"edges\":");
@@ -133,6 +168,10 @@ impl EventWriter {
             put_number(line, edge.from.into());
             line.push(b',');
             put_number(line, edge.to.into());
+            if edge.data > 0 {
+                line.push(b',');
+                put_number(line, edge.data);
+            }
             line.push(b']');
         });
         if let Some(worth) = &job.worth {
@@ -185,6 +224,10 @@ impl EventReader {
                 let (job, user) = self.job(at)?;
                 Ok(Record::Refused { job, user, task })
             }
+            "\"not_admitted\"" => {
+                let (job, user) = self.job(at)?;
+                Ok(Record::NotAdmitted { job, user })
+            }
             "\"assigned\"" => {
                 let task = at.task()?;
                 at.expect(",\"site\":")?;
@@ -198,11 +241,40 @@ impl EventReader {
                 Ok(Record::Completed { job, value })
             }
             "\"removed\"" => Ok(Record::Removed { job: at.job_id()? }),
+            "\"answered\"" => {
+                let job = at.job_id()?;
+                at.expect(",\"ready\":")?;
+                let ready = Time::from_micros(at.seconds()?);
+                at.expect(",\"deadline\":")?;
+                let deadline = Time::from_micros(at.seconds()?);
+                Ok(Record::Answered { job, ready, deadline, answer: self.answer(at)? })
+            }
+            "\"cancelled\"" => Ok(Record::Cancelled { job: at.job_id()? }),
             _ => {
                 at.at = before;
                 Err(at.wrong("the name of an event"))
             }
         }
+    }
+
+    fn answer(&self, at: &mut Cursor<'_>) -> Result<Answer, Unreadable> {
+        if at.accept(",\"declined\":true") {
+            return Ok(Answer::Declined);
+        }
+        if at.accept(",\"accepted\":") {
+            let site = self.actor(at)?;
+            at.expect(",\"start\":")?;
+            let start = Time::from_micros(at.seconds()?);
+            return Ok(Answer::Accepted { site, start, nodes: at.cores()? });
+        }
+        at.expect(",\"invalid\":")?;
+        let before = at.at;
+        let word = at.string()?;
+        let known = Invalid::ALL.into_iter().find(|invalid| word.trim_matches('"') == invalid.name());
+        known.map(Answer::Invalid).ok_or_else(|| {
+            at.at = before;
+            at.wrong("what is wrong with a request")
+        })
     }
 
     fn job(&self, at: &mut Cursor<'_>) -> Result<(Arc<Job>, ActorId), Unreadable> {
@@ -221,13 +293,19 @@ impl EventReader {
             let cores = at.number()?;
             at.expect(",\"kind\":")?;
             let kind = at.name(&self.kinds, Kind, "a kind of core")?;
+            let walltime = if at.accept(",\"walltime\":") { Span::from_micros(at.seconds()?) } else { runtime };
             at.expect("}")?;
-            Ok(Task { runtime, cores, kind })
+            Ok(Task { runtime, cores, kind, walltime })
         })?;
         at.expect(",\"edges\":")?;
         let edges = at.list(|at| {
-            let (from, to) = at.pair()?;
-            Ok(Edge { from, to })
+            at.expect("[")?;
+            let from = at.number()?;
+            at.expect(",")?;
+            let to = at.number()?;
+            let data = if at.accept(",") { at.number()? } else { 0 };
+            at.expect("]")?;
+            Ok(Edge { from, to, data })
         })?;
         let worth = if at.accept(",\"worth\":") { Some(worth(at)?) } else { None };
         Ok((Arc::new(Job { id, arrive, first_task, tasks, edges, worth }), user))
@@ -431,15 +509,6 @@ impl<'a> Cursor<'a> {
         self.expect(",\"cores\":")?;
         let wrong = self.wrong("cores as \"0-3 7\"");
         NodeSet::parse(self.unquoted()?).ok_or(wrong)
-    }
-
-    fn pair<T: FromStr>(&mut self) -> Result<(T, T), Unreadable> {
-        self.expect("[")?;
-        let first = self.number()?;
-        self.expect(",")?;
-        let second = self.number()?;
-        self.expect("]")?;
-        Ok((first, second))
     }
 
     /// Whatever knows how to read itself from JSON.

@@ -11,7 +11,7 @@
 //! | `workload_name` | the topology | the topology |
 //! | `profile` | `dag` | `rigid` |
 //! | `submission_time` | when its user submitted it | the same |
-//! | `requested_number_of_resources`, `requested_time` | | cores and run time |
+//! | `requested_number_of_resources`, `requested_time` | | cores and the time asked for |
 //! | `success` | 1 if all tasks ended | 1 if it ended |
 //! | `final_state` | see below | see below |
 //! | `starting_time` | of its first task | of the task |
@@ -62,8 +62,8 @@ impl Tally {
     fn job_row(&self, text: &mut String, row: &JobRow) {
         let standing = row.standing();
         let finish = match row.fate {
-            Fate::Completed { at, .. } | Fate::Removed { at } => Some(at),
-            Fate::Open | Fate::Refused => None,
+            Fate::Completed { at, .. } | Fate::Removed { at } | Fate::Cancelled { at } => Some(at),
+            Fate::Open | Fate::Refused | Fate::NotAdmitted | Fate::TurnedAway => None,
         };
         let mut line = Line { text };
         line.field(row.job.id).name(&self.topology).field("dag").field(row.job.arrive.seconds());
@@ -84,7 +84,7 @@ impl Tally {
         let site = ran.site.map(|site| &self.sites[site as usize]);
         let mut line = Line { text };
         line.field(format_args!("{}.{index}", row.job.id)).name(&self.topology).field("rigid");
-        line.field(row.job.arrive.seconds()).field(task.cores).field(task.runtime.seconds());
+        line.field(row.job.arrive.seconds()).field(task.cores).field(task.walltime.seconds());
         line.field(u8::from(standing == Standing::Finished)).field(state(standing, ran.start.is_some()));
         line.times(row.job.arrive, ran.start, ran.end);
         line.maybe(site.map(|site| Allocated { site, cores: &ran.cores })).empty().empty();

@@ -6,22 +6,27 @@ mod jobs;
 pub mod manifest;
 mod names;
 mod page;
+pub mod plan;
 mod replay;
+mod reservations;
 mod summary;
 mod table;
 mod tally;
 mod trace;
 mod verify;
+mod view;
 
 pub use events::{EventReader, EventWriter, Unreadable};
 pub use manifest::{Host, Input, Manifest, Output, Status, pretty};
 pub use names::Names;
 pub use page::page;
 pub use replay::{Unreplayable, replay};
+pub use reservations::Reservations;
 pub use summary::{Counts, RunFacts, SizeGroup, Spread, Summary, SummaryFile, Use, Utilisation, Value};
 pub use table::summary_table;
 pub use tally::{Inconsistent, Tally};
 pub use verify::{Comparison, Difference, Found, Side, compare};
+pub use view::View;
 
 #[cfg(test)]
 pub(crate) mod tests;

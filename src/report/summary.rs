@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::reservations::Reservations;
 use super::tally::{JobRow, Standing};
+use super::view::{View, view};
 use super::{Status, Tally};
 use crate::time::Time;
 
@@ -46,6 +48,11 @@ pub struct Summary {
     pub utilisation: Utilisation,
     /// The share of all work done that went into jobs whose users got something for them.
     pub useful: Option<f64>,
+    /// What the router did not see in time; nothing, if it saw everything at once.
+    pub view: Option<View>,
+    /// What became of requests for reservations, where a topology is about these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservations: Option<Reservations>,
 }
 
 /// How many there were, and what became of them; `submitted` is the sum of the others.
@@ -182,6 +189,8 @@ impl Tally {
             makespan: whole.map(|(first, end)| end.since(first).micros() as f64 / 1e6),
             utilisation: self.utilisation(arrivals, whole),
             useful: self.useful(),
+            view: view(self),
+            reservations: self.reservations(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The summary as a table for a terminal of 100 columns.
 
-use super::{Counts, RunFacts, Spread, Status, Summary, Use};
+use super::{Counts, Reservations, RunFacts, Spread, Status, Summary, Use, View};
 
 const BAR: usize = 30;
 const NAME_MAX: usize = 24;
@@ -27,7 +27,16 @@ pub fn summary_table(summary: &Summary, run: Option<&RunFacts>) -> String {
             format!("{} of {}{share}", number(value.obtained), number(value.max))
         }),
     );
+    table.maybe("accepted", summary.reservations.map(|all| accepted(&all)));
+    table.maybe("slowdown", summary.reservations.and_then(|all| all.slowdown).map(|mean| format!("mean {mean:.3}")));
     table.maybe("useful work", summary.useful.map(percent));
+    table.maybe(
+        "old view",
+        summary.view.filter(View::is_old).map(|view| {
+            let (mean, max, unseen) = (span(view.lag_mean), span(view.lag_max), number(view.unseen / 3600.0));
+            format!("ends are known {mean} late, {max} at most; {unseen} core h stood free unseen")
+        }),
+    );
     if let Some(run) = run {
         table.line("run", &facts(run));
     }
@@ -60,6 +69,14 @@ impl Table {
     fn blank(&mut self) {
         self.text.push('\n');
     }
+}
+
+fn accepted(all: &Reservations) -> String {
+    let share = all.acceptance.map_or(String::new(), |share| format!(" = {}", percent(share)));
+    let others = [(all.invalid, "invalid"), (all.cancelled, "taken back"), (all.unanswered, "unanswered")];
+    let others: String =
+        others.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("; {count} {what}")).collect();
+    format!("{} of {} requests{share}{others}", all.accepted, all.accepted + all.declined)
 }
 
 fn uses(table: &mut Table, summary: &Summary) {

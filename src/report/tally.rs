@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::grid::{Graph, Job, JobId, Kind, NodeSet, TaskId};
 use crate::kernel::{ActorId, Entry};
-use crate::protocol::Record;
+use crate::protocol::{Answer, Record};
 use crate::time::{Span, Time};
-use crate::topology::Topology;
+use crate::topology::{System, Topology};
 
 use super::Names;
 
@@ -23,6 +23,8 @@ pub struct Tally {
     site_of: BTreeMap<ActorId, u32>,
     tick: Span,
     ccr_millionths: u64,
+    /// Whether this topology is about reservations.
+    pub(super) reserving: bool,
     pub(super) jobs: BTreeMap<JobId, JobRow>,
     pub(super) entries: u64,
     /// The time of the last entry.
@@ -36,6 +38,8 @@ pub(super) struct SiteFacts {
     pub kind: Kind,
     /// The number of its core 0 when the cores of all sites are numbered through.
     pub first_core: u64,
+    pub latency: Span,
+    pub report_every: Span,
 }
 
 #[derive(Clone, Debug)]
@@ -45,15 +49,37 @@ pub(super) struct JobRow {
     pub fate: Fate,
     pub critical_path: Span,
     pub tasks: Vec<TaskRow>,
+    /// What was answered, where it asked for a reservation.
+    pub answered: Option<AnsweredRow>,
+}
+
+/// A request for nodes between two times, and its answer.
+#[derive(Clone, Debug)]
+pub(super) struct AnsweredRow {
+    pub ready: Time,
+    pub deadline: Time,
+    pub answer: Answer,
 }
 
 /// What the router made of a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fate {
     Open,
-    Completed { at: Time, value: Option<f64> },
-    Removed { at: Time },
+    Completed {
+        at: Time,
+        value: Option<f64>,
+    },
+    Removed {
+        at: Time,
+    },
     Refused,
+    NotAdmitted,
+    /// Its request was declined, or made no sense.
+    TurnedAway,
+    /// Its user took it back.
+    Cancelled {
+        at: Time,
+    },
 }
 
 #[derive(Clone, Debug, Default)]
@@ -91,6 +117,8 @@ pub enum Inconsistent {
     NotASite(String),
     #[error("task {0} has {1} already")]
     Again(TaskId, &'static str),
+    #[error("job {0} has been answered already")]
+    Answered(JobId),
     #[error("job {0} has ended already")]
     Ended(JobId),
     #[error("job {0} is complete, but not all of its tasks are")]
@@ -109,7 +137,14 @@ impl Tally {
         for (site, index) in topology.sites.iter().zip(0u32..) {
             let actor = names.actor(&site.name).expect("every site of a topology has its actor");
             site_of.insert(actor, index);
-            sites.push(SiteFacts { name: site.name.clone(), cores: site.cores, kind: site.kind, first_core });
+            sites.push(SiteFacts {
+                name: site.name.clone(),
+                cores: site.cores,
+                kind: site.kind,
+                first_core,
+                latency: site.latency,
+                report_every: site.report_every,
+            });
             first_core += u64::from(site.cores);
         }
         Tally {
@@ -117,8 +152,9 @@ impl Tally {
             names: names.clone(),
             sites,
             site_of,
-            tick: topology.market.tick,
-            ccr_millionths: topology.market.ccr_millionths,
+            tick: topology.system.tick(),
+            ccr_millionths: topology.system.ccr_millionths(),
+            reserving: matches!(topology.system, System::Reservation(_)),
             jobs: BTreeMap::new(),
             entries: 0,
             last: Time::ZERO,
@@ -133,6 +169,7 @@ impl Tally {
         match &entry.record {
             Record::Arrived { job, user } => self.admit(job, *user, Fate::Open),
             Record::Refused { job, user, .. } => self.admit(job, *user, Fate::Refused),
+            Record::NotAdmitted { job, user } => self.admit(job, *user, Fate::NotAdmitted),
             Record::Assigned { task, site } => {
                 let site = self.site(*site)?;
                 let row = self.task(*task)?;
@@ -161,7 +198,31 @@ impl Tally {
                 self.open(*job)?.fate = Fate::Removed { at: now };
                 Ok(())
             }
+            Record::Answered { job, ready, deadline, answer } => {
+                let row = self.open(*job)?;
+                if row.answered.is_some() {
+                    return Err(Inconsistent::Answered(*job));
+                }
+                row.answered = Some(AnsweredRow { ready: *ready, deadline: *deadline, answer: answer.clone() });
+                if !matches!(answer, Answer::Accepted { .. }) {
+                    row.fate = Fate::TurnedAway;
+                }
+                Ok(())
+            }
+            Record::Cancelled { job } => {
+                self.open(*job)?.fate = Fate::Cancelled { at: now };
+                Ok(())
+            }
         }
+    }
+
+    /// Whether there is a table of reservations to write.
+    pub fn is_reserving(&self) -> bool {
+        self.reserving
+    }
+
+    pub(super) fn site_index(&self, actor: ActorId) -> Option<usize> {
+        self.site_of.get(&actor).map(|site| *site as usize)
     }
 
     /// How many jobs have come to their end, one way or another.
@@ -172,10 +233,10 @@ impl Tally {
     /// Every stretch of time for which a task was ready, its job submitted and its predecessors finished, but had not
     /// started: with its kind, and cut where the job was given up or the log ends.
     pub(super) fn waiting(&self) -> impl Iterator<Item = (Kind, Time, Time)> {
-        let rows = self.jobs.values().filter(|row| row.fate != Fate::Refused);
+        let rows = self.jobs.values().filter(|row| row.standing() != Standing::Refused);
         rows.flat_map(move |row| {
             let given_up = match row.fate {
-                Fate::Removed { at } => at,
+                Fate::Removed { at } | Fate::Cancelled { at } => at,
                 _ => self.last,
             };
             let until = move |task: &TaskRow| task.start.unwrap_or(given_up);
@@ -191,7 +252,8 @@ impl Tally {
             return Err(Inconsistent::Edge(job.id));
         }
         let critical_path = critical_path(job, self.tick, self.ccr_millionths);
-        let row = JobRow { job: job.clone(), user, fate, critical_path, tasks: vec![TaskRow::default(); tasks] };
+        let tasks = vec![TaskRow::default(); tasks];
+        let row = JobRow { job: job.clone(), user, fate, critical_path, tasks, answered: None };
         match self.jobs.insert(job.id, row) {
             None => Ok(()),
             Some(_) => Err(Inconsistent::Twice(job.id)),
@@ -228,12 +290,16 @@ impl Tally {
 }
 
 impl JobRow {
+    pub fn cancelled(&self) -> bool {
+        matches!(self.fate, Fate::Cancelled { .. })
+    }
+
     pub fn standing(&self) -> Standing {
         match self.fate {
             Fate::Open => Standing::Unfinished,
             Fate::Completed { .. } => Standing::Finished,
-            Fate::Removed { .. } => Standing::Removed,
-            Fate::Refused => Standing::Refused,
+            Fate::Removed { .. } | Fate::Cancelled { .. } => Standing::Removed,
+            Fate::Refused | Fate::NotAdmitted | Fate::TurnedAway => Standing::Refused,
         }
     }
 
@@ -242,8 +308,8 @@ impl JobRow {
         let task = &self.tasks[index];
         match (task.end, task.start, self.fate) {
             (Some(_), ..) => Standing::Finished,
-            (None, None, Fate::Removed { .. }) => Standing::Removed,
-            (None, None, Fate::Refused) => Standing::Refused,
+            (None, None, Fate::Removed { .. } | Fate::Cancelled { .. }) => Standing::Removed,
+            (None, None, Fate::Refused | Fate::NotAdmitted | Fate::TurnedAway) => Standing::Refused,
             _ => Standing::Unfinished,
         }
     }
@@ -275,9 +341,12 @@ impl JobRow {
     }
 
     /// Whether its user got nothing: it never finished, or not before its final deadline. `None` for a job that has
-    /// no deadline.
+    /// no deadline. Whoever was told at once that it would come too late did not starve.
     pub fn starved(&self) -> Option<bool> {
         let worth = self.job.worth.as_ref()?;
+        if self.fate == Fate::NotAdmitted {
+            return Some(false);
+        }
         Some(self.slr().is_none_or(|slr| slr >= worth.curve.final_()))
     }
 

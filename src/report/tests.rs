@@ -6,13 +6,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::{Counts, EventWriter, Host, Manifest, Names, RunFacts, Status, SummaryFile, Tally, summary_table};
-use crate::grid::{Curve, Edge, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
+use crate::grid::{Curve, Edge, Invalid, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
 use crate::kernel::{ActorId, Digest, Entry};
-use crate::protocol::{Record, codec};
+use crate::protocol::{Answer, Record, codec};
 use crate::time::{Span, Stamp, Time};
-use crate::topology::{
-    Blocking, EdfDeadline, Market, Network, Pvdsq, Pvr, Removal, Site, SuccSum, Topology, Unplaceable, User,
-};
+use crate::topology::{Market, Site, System, Topology, Unplaceable, User};
 
 pub(super) const ROUTER: ActorId = ActorId(0);
 pub(super) const YORK: ActorId = ActorId(1);
@@ -25,8 +23,10 @@ pub(crate) fn topology() -> Topology {
         name: name.to_owned(),
         cores,
         kind: Kind(kind),
+        speed_millionths: 1_000_000,
         scheduler: "auction".to_owned(),
         latency: Span::ZERO,
+        report_every: Span::ZERO,
     };
     let user = |name: &str| User { name: name.to_owned(), latency: Span::ZERO };
     Topology {
@@ -34,26 +34,14 @@ pub(crate) fn topology() -> Topology {
         about: None,
         seed: 7,
         kinds: vec!["cpu".to_owned(), "big, \"fast\"".to_owned()],
-        market: Market {
-            policy: "fifo".to_owned(),
-            tick: Span::from_minutes(1),
-            ccr_millionths: 200_000,
-            network: Network::PerCluster,
-            blocking: Blocking::PerKind,
-            removal: Removal::Deadline,
-            unplaceable: Unplaceable::Refuse,
-            succ_sum: SuccSum::PerPath,
-            edf: EdfDeadline::Initial,
-            pvdsq: Pvdsq::ResourceSquared,
-            pvr: Pvr::Value,
-        },
+        system: System::Market(Market { unplaceable: Unplaceable::Refuse, ..Market::default() }),
         sites: vec![site("york", 4, 0), site("bath", 8, 1)],
         users: vec![user("ann"), user("bob")],
         workloads: Vec::new(),
     }
 }
 
-pub(super) fn names() -> Names {
+pub(crate) fn names() -> Names {
     Names::of(&topology())
 }
 
@@ -105,7 +93,7 @@ fn minute(minutes: u64) -> Time {
 fn job(id: u32, arrive: u64, tasks: &[(u64, u32, u16)], edges: &[(u32, u32)], worth: bool) -> Job {
     let task = |&(minutes, cores, kind): &(u64, u32, u16)| {
         let runtime = Span::from_minutes(minutes);
-        Task { runtime, cores, kind: Kind(kind) }
+        Task::new(runtime, cores, Kind(kind))
     };
     let worth = worth.then(|| Worth { max: 840.0, curve: Curve::new(2.0, 6.0, &[(3.0, 0.8), (5.0, 0.4)]).unwrap() });
     Job {
@@ -113,7 +101,7 @@ fn job(id: u32, arrive: u64, tasks: &[(u64, u32, u16)], edges: &[(u32, u32)], wo
         arrive: minute(arrive),
         first_task: id * 2,
         tasks: tasks.iter().map(task).collect(),
-        edges: edges.iter().map(|&(from, to)| Edge { from, to }).collect(),
+        edges: edges.iter().map(|&(from, to)| Edge::new(from, to)).collect(),
         worth,
     }
 }
@@ -228,8 +216,9 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn any_task()(micros in any::<u64>(), cores in any::<u32>(), kind in prop_oneof![0u16..3, any::<u16>()]) -> Task {
-        Task { runtime: Span::from_micros(micros), cores, kind: Kind(kind) }
+    fn any_task()(micros in any::<u64>(), walltime in prop::option::of(any::<u64>()), cores in any::<u32>(), kind in prop_oneof![0u16..3, any::<u16>()]) -> Task {
+        let task = Task::new(Span::from_micros(micros), cores, Kind(kind));
+        Task { walltime: walltime.map_or(task.walltime, Span::from_micros), ..task }
     }
 }
 
@@ -247,12 +236,25 @@ prop_compose! {
     fn any_job()(
         numbers in any::<(u32, u64, u32)>(),
         tasks in prop::collection::vec(any_task(), 0..5),
-        edges in prop::collection::vec(any::<(u32, u32)>(), 0..4),
+        edges in prop::collection::vec(any::<(u32, u32, u64)>(), 0..4),
         worth in prop::option::of(any_worth()),
     ) -> Job {
-        let edges = edges.into_iter().map(|(from, to)| Edge { from, to }).collect();
+        let edges = edges.into_iter().map(|(from, to, data)| Edge { from, to, data }).collect();
         Job { id: JobId(numbers.0), arrive: Time::from_micros(numbers.1), first_task: numbers.2, tasks, edges, worth }
     }
+}
+
+fn any_answer() -> impl Strategy<Value = Answer> {
+    let accepted = |(site, start, width): (u32, u64, u32)| Answer::Accepted {
+        site: ActorId(site),
+        start: Time::from_micros(start),
+        nodes: NodeSet::all(width),
+    };
+    prop_oneof![
+        (0u32..6, any::<u64>(), 1u32..9).prop_map(accepted),
+        Just(Answer::Declined),
+        (0..Invalid::ALL.len()).prop_map(|which| Answer::Invalid(Invalid::ALL[which])),
+    ]
 }
 
 fn any_record() -> impl Strategy<Value = Record> {
@@ -265,6 +267,7 @@ fn any_record() -> impl Strategy<Value = Record> {
     let value = any::<f64>().prop_filter("a value is finite", |value| value.is_finite());
     prop_oneof![
         (any_job(), actor()).prop_map(|(job, user)| Record::Arrived { job: Arc::new(job), user }),
+        (any_job(), actor()).prop_map(|(job, user)| Record::NotAdmitted { job: Arc::new(job), user }),
         (any_job(), actor(), any::<u32>()).prop_map(|(job, user, task)| Record::Refused {
             job: Arc::new(job),
             user,
@@ -275,6 +278,11 @@ fn any_record() -> impl Strategy<Value = Record> {
         task().prop_map(|task| Record::Finished { task }),
         (any::<u32>(), prop::option::of(value)).prop_map(|(job, value)| Record::Completed { job: JobId(job), value }),
         any::<u32>().prop_map(|job| Record::Removed { job: JobId(job) }),
+        (any::<u32>(), any::<(u32, u32)>(), any_answer()).prop_map(|(job, (ready, slack), answer)| {
+            let (ready, deadline) = (Time::from_micros(ready.into()), Time::from_micros(slack.into()));
+            Record::Answered { job: JobId(job), ready, deadline, answer }
+        }),
+        any::<u32>().prop_map(|job| Record::Cancelled { job: JobId(job) }),
     ]
 }
 

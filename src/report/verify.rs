@@ -8,7 +8,7 @@ use std::io::{self, BufRead, Read};
 
 use super::{EventReader, Manifest, Names, Status, SummaryFile, Unreadable};
 use crate::kernel::{Digest, Entry};
-use crate::protocol::{Record, codec};
+use crate::protocol::{Answer, Record, codec};
 
 /// A line longer than any that a frame's worth of job makes.
 pub(super) const LINE_MAX: u64 = 256 << 20;
@@ -186,6 +186,7 @@ fn what_differs((a, a_names): (&Entry<Record>, &Names), (b, b_names): (&Entry<Re
         }
         (Record::Arrived { job: left, .. }, Record::Arrived { job: right, .. })
         | (Record::Refused { job: left, .. }, Record::Refused { job: right, .. })
+        | (Record::NotAdmitted { job: left, .. }, Record::NotAdmitted { job: right, .. })
             if left != right =>
         {
             what.push(if left.id == right.id { "what the job is".to_owned() } else { "which job it is".to_owned() });
@@ -221,6 +222,17 @@ fn happened(record: &Record, names: &Names) -> String {
         Record::Completed { job, value: Some(value) } => format!("sees job {job} end, worth {value}"),
         Record::Completed { job, value: None } => format!("sees job {job} end"),
         Record::Removed { job } => format!("gives up job {job}"),
+        Record::Answered { job, answer, .. } => match answer {
+            Answer::Accepted { site, start, nodes } => {
+                format!("accepts request {job}: nodes {nodes} of {} from {start}", names.of_actor(*site))
+            }
+            Answer::Declined => format!("declines request {job}"),
+            Answer::Invalid(invalid) => format!("sees no sense in request {job}: {invalid}"),
+        },
+        Record::Cancelled { job } => format!("frees what was reserved for job {job}, which its user takes back"),
+        Record::NotAdmitted { job, user } => {
+            format!("does not admit job {} of {}: it would come too late", job.id, names.of_actor(*user))
+        }
     }
 }
 

@@ -4,20 +4,26 @@ use super::scheduler::{Booking, Bookings, Scheduler};
 use crate::grid::NodeSet;
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::protocol::{Ended, Message, Record, Run};
-use crate::time::{Stamp, Time};
+use crate::time::{Span, Stamp, Time};
 
 pub struct Site {
     router: ActorId,
     free: NodeSet,
     booked: Bookings,
     scheduler: Box<dyn Scheduler>,
+    report_every: Span,
 }
 
 type Out = Outbox<Message, Record>;
 
 impl Site {
     pub fn new(cores: u32, scheduler: Box<dyn Scheduler>, router: ActorId) -> Site {
-        Site { router, free: NodeSet::all(cores), booked: Bookings::new(cores), scheduler }
+        Site { router, free: NodeSet::all(cores), booked: Bookings::new(cores), scheduler, report_every: Span::ZERO }
+    }
+
+    /// Tells what has ended only at whole multiples of a time, as monitoring does; the router knows no better until then.
+    pub fn telling_every(self, report_every: Span) -> Site {
+        Site { report_every, ..self }
     }
 
     /// Promises the router the end at once, as nothing can change it any more; the timers only keep the books.
@@ -25,7 +31,11 @@ impl Site {
         // The router knows how large a site is, so a task that can never run is nothing to answer to.
         let Some(start) = self.scheduler.start(now, run.cores, &self.booked) else { return };
         let end = start + run.runtime;
-        out.send_at(end, self.router, Message::Ended(Ended { task: run.task, started: start }));
+        out.send_at(
+            end.round_up(self.report_every),
+            self.router,
+            Message::Ended(Ended { task: run.task, started: start }),
+        );
         let place = self.booked.add(Booking { task: run.task, width: run.cores, start, end, cores: None });
         if start == now { self.start(place, out) } else { out.wake_quietly_at(start, place as u64) }
     }
@@ -111,6 +121,10 @@ mod tests {
     }
 
     fn play(cores: u32, runs: &[(u64, u32, u64)]) -> Vec<Entry<Record>> {
+        play_telling_every(Span::ZERO, cores, runs)
+    }
+
+    fn play_telling_every(period: Span, cores: u32, runs: &[(u64, u32, u64)]) -> Vec<Entry<Record>> {
         let run = |(number, &(at, cores, runtime)): (usize, &(u64, u32, u64))| {
             let task = TaskId { job: JobId(number as u32), index: 0 };
             (at, Run { task, cores, runtime: Span::from_micros(runtime) })
@@ -118,7 +132,7 @@ mod tests {
         let runs = runs.iter().enumerate().map(run).collect();
         let scheduler = (scheduler::find("auction").unwrap().build)();
         judge::run(
-            vec![Box::new(Router { runs }), Box::new(Site::new(cores, scheduler, ROUTER))],
+            vec![Box::new(Router { runs }), Box::new(Site::new(cores, scheduler, ROUTER).telling_every(period))],
             &[Span::ZERO, Span::ZERO],
         )
     }
@@ -157,6 +171,28 @@ mod tests {
                 "11: 4 ends",
                 "11: router hears of 3",
                 "11: router hears of 4",
+            ]
+        );
+    }
+
+    #[test]
+    fn ends_are_told_with_the_next_report() {
+        let log = play_telling_every(Span::from_micros(10), 4, &[(0, 1, 10), (0, 1, 11), (3, 2, 1), (20, 4, 7)]);
+        assert_eq!(
+            story(&log),
+            [
+                "0: 0 on 0",
+                "0: 1 on 1",
+                "3: 2 on 2-3",
+                "4: 2 ends",
+                "10: 0 ends",
+                "10: router hears of 0",
+                "10: router hears of 2",
+                "11: 1 ends",
+                "20: router hears of 1",
+                "20: 3 on 0-3",
+                "27: 3 ends",
+                "30: router hears of 3",
             ]
         );
     }

@@ -14,27 +14,34 @@ const CHUNK: usize = 64;
 
 pub struct User {
     router: ActorId,
-    jobs: VecDeque<Arc<Job>>,
+    /// What to say, and when; in order of time.
+    says: VecDeque<(Time, Message)>,
 }
 
 impl User {
-    pub fn new(mut jobs: Vec<Arc<Job>>, router: ActorId) -> User {
-        jobs.sort_by_key(|job| job.arrive);
-        User { router, jobs: jobs.into() }
+    /// Submits each job when it arrives.
+    pub fn new(jobs: Vec<Arc<Job>>, router: ActorId) -> User {
+        User::saying(jobs.into_iter().map(|job| (job.arrive, Message::Submit(Submit { job }))).collect(), router)
+    }
+
+    /// Says each thing at its time.
+    pub fn saying(mut says: Vec<(Time, Message)>, router: ActorId) -> User {
+        says.sort_by_key(|(time, _)| *time);
+        User { router, says: says.into() }
     }
 
     /// Sends a chunk ahead, and comes back for the next one when half its time is over.
     fn send_ahead(&mut self, now: Time, out: &mut Outbox<Message, Record>) {
-        let Some(first) = self.jobs.front().map(|job| job.arrive) else { return };
+        let Some(first) = self.says.front().map(|(time, _)| *time) else { return };
         let mut last = first;
         let mut sent = 0;
         // Jobs of one time stay together: the next chunk must come before its time, not within it.
-        while let Some(job) = self.jobs.pop_front_if(|job| sent < CHUNK || job.arrive == last) {
-            last = job.arrive;
+        while let Some((time, message)) = self.says.pop_front_if(|(time, _)| sent < CHUNK || *time == last) {
+            last = time;
             sent += 1;
-            out.send_at(job.arrive, self.router, Message::Submit(Submit { job }));
+            out.send_at(time, self.router, message);
         }
-        if !self.jobs.is_empty() {
+        if !self.says.is_empty() {
             let half = Time::from_micros(first.micros().midpoint(last.micros()));
             out.wake_at(half.max(now), 0);
         }
@@ -72,7 +79,7 @@ mod tests {
 
     #[test]
     fn every_job_comes_at_its_time_and_in_the_first_step_of_it() {
-        let task = Task { runtime: Span::from_secs(1), cores: 1, kind: Kind(0) };
+        let task = Task::new(Span::from_secs(1), 1, Kind(0));
         let arrivals = (0..100).map(|_| 0).chain((0..300).map(|number| number / 7)).chain([9, 9, 9, 1000]);
         let jobs: Vec<Arc<Job>> = arrivals
             .enumerate()

@@ -1,3 +1,5 @@
 //! What the papers describe, one folder a paper.
 
+pub mod heft;
 pub mod market;
+pub mod reservation;

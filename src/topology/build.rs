@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
-use super::suggest::nearest;
-use super::{Topology, Unplaceable};
-use crate::grid::{Graph, Job, JobId};
+use super::planning::{paths, resources};
+use super::{Market, Reservation, System, Topology, Unplaceable};
+use crate::grid::{Graph, Job, JobId, Request};
 use crate::kernel::{ActorId, BoxedActor, Latencies};
+use crate::near::nearest;
 use crate::protocol::handshake::Party;
-use crate::protocol::{Message, Record};
+use crate::protocol::{Cancel, Message, Record, Reserve};
 use crate::roles::{self, scheduler};
+use crate::systems::heft::Planner;
+use crate::systems::market::bid::BidPolicy;
 use crate::systems::market::{Auctioneer, Cluster, Figures, Immeasurable, bid};
-use crate::time::Span;
+use crate::systems::reservation::{self, Book, Holder, MetaScheduler, fit};
+use crate::time::{Span, Time};
 use crate::workload::{Numbering, Platform, WorkloadError};
 
 /// Everybody who takes part in a run, by [`ActorId`]: the auctioneer, the sites, the users.
@@ -24,8 +28,8 @@ pub struct Plan {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Lives at the hub.
-    Auctioneer,
+    /// The system's own actor, which lives at the hub.
+    Hub,
     /// An index into the topology's sites.
     Site(usize),
     /// An index into the topology's users.
@@ -48,11 +52,14 @@ pub enum BuildError {
     Unplaceable { job: JobId, task: usize, cores: u32, kind: String },
     #[error("job {job}: {error}")]
     Immeasurable { job: JobId, error: Immeasurable },
+    #[error("a bidder from outside takes part in runs only")]
+    NoBidder,
     #[error("there is no {what} called {name}")]
     Unknown { what: &'static str, name: String },
 }
 
-pub const AUCTIONEER: ActorId = ActorId(0);
+/// Whoever runs the system.
+pub const HUB: ActorId = ActorId(0);
 
 impl Plan {
     pub fn of(topology: &Topology) -> Plan {
@@ -63,7 +70,7 @@ impl Plan {
             plan.roles.push(role);
             latencies.push(latency);
         };
-        add("auctioneer", Role::Auctioneer, Span::ZERO);
+        add(topology.system.hub_name(), Role::Hub, Span::ZERO);
         for (index, site) in topology.sites.iter().enumerate() {
             add(&site.name, Role::Site(index), site.latency);
         }
@@ -81,7 +88,7 @@ impl Plan {
     /// The actors that live with the router.
     pub fn at_hub(&self) -> Vec<ActorId> {
         let ids = self.all().into_iter();
-        ids.filter(|id| self.roles[id.index()] == Role::Auctioneer).collect()
+        ids.filter(|id| self.roles[id.index()] == Role::Hub).collect()
     }
 
     /// Everybody who joins the router, in order.
@@ -105,7 +112,7 @@ impl Plan {
     fn party(&self, id: ActorId) -> Option<Party> {
         let name = self.names[id.index()].clone();
         match self.roles[id.index()] {
-            Role::Auctioneer => None,
+            Role::Hub => None,
             Role::Site(_) => Some(Party::Site(name)),
             Role::User(_) => Some(Party::User(name)),
         }
@@ -114,56 +121,125 @@ impl Plan {
 
 /// The actors of these numbers, in that order. Workloads are generated only where somebody needs them.
 pub fn build(topology: &Topology, ids: &[ActorId]) -> Result<Cast, BuildError> {
+    build_with(topology, ids, None)
+}
+
+/// As [`build`], with the bidder from outside that the topology asks for.
+pub fn build_with(
+    topology: &Topology,
+    ids: &[ActorId],
+    mut bidder: Option<Box<dyn BidPolicy>>,
+) -> Result<Cast, BuildError> {
     let plan = Plan::of(topology);
     let role = |id: &ActorId| plan.roles[id.index()];
     let needs_jobs = |id: &ActorId| match role(id) {
-        Role::Auctioneer => topology.market.unplaceable == Unplaceable::Error,
+        Role::Hub => topology.system.unplaceable() == Unplaceable::Error,
         Role::Site(_) => false,
         Role::User(_) => true,
     };
-    let mut jobs = if ids.iter().any(needs_jobs) { deal(topology)? } else { Vec::new() };
+    let needed = ids.iter().any(needs_jobs);
+    let reserving = matches!(topology.system, System::Reservation(_));
+    let mut jobs = if needed && !reserving { deal(topology)? } else { Vec::new() };
+    let mut asks = if needed && reserving { deal_asks(topology)? } else { Vec::new() };
 
     let actor = |id: &ActorId| {
         let actor: BoxedActor<Message, Record> = match role(id) {
-            Role::Auctioneer => Box::new(auctioneer(topology)?),
-            Role::Site(index) => Box::new(site(topology, index)?),
-            Role::User(index) => Box::new(roles::User::new(std::mem::take(&mut jobs[index]), AUCTIONEER)),
+            Role::Hub => match &topology.system {
+                System::Market(market) => Box::new(auctioneer(market, topology, bidder.take())?),
+                System::Reservation(reservation) => Box::new(meta_scheduler(reservation, topology)?),
+                System::Workflow(planning) => {
+                    let sites = resources(topology).into_iter().zip(1..).map(|(site, id)| (ActorId(id), site));
+                    Box::new(Planner::new(planning.clone(), sites.collect(), paths(topology)))
+                }
+            },
+            Role::Site(index) => match &topology.system {
+                System::Market(_) | System::Workflow(_) => Box::new(site(topology, index)?),
+                System::Reservation(_) => {
+                    let site = &topology.sites[index];
+                    Box::new(Holder::new(site.cores, HUB).telling_every(site.report_every))
+                }
+            },
+            Role::User(index) => match &topology.system {
+                System::Market(_) | System::Workflow(_) => {
+                    Box::new(roles::User::new(std::mem::take(&mut jobs[index]), HUB))
+                }
+                System::Reservation(_) => Box::new(roles::User::saying(std::mem::take(&mut asks[index]), HUB)),
+            },
         };
         Ok((*id, actor))
     };
     ids.iter().map(actor).collect()
 }
 
-fn auctioneer(topology: &Topology) -> Result<Auctioneer, BuildError> {
-    let name = &topology.market.policy;
+fn auctioneer(
+    market: &Market,
+    topology: &Topology,
+    bidder: Option<Box<dyn BidPolicy>>,
+) -> Result<Auctioneer, BuildError> {
+    let name = &market.policy;
     let unknown = || BuildError::Unknown { what: "bid policy", name: name.clone() };
-    let policy = (bid::find(name).ok_or_else(unknown)?.build)(&topology.market, topology.seed);
+    let policy = match &market.bidder {
+        Some(_) => bidder.ok_or(BuildError::NoBidder)?,
+        None => (bid::find(name).ok_or_else(unknown)?.build)(market, topology.seed),
+    };
     let clusters = topology.sites.iter().zip(1..);
     let clusters = clusters.map(|(site, id)| Cluster { site: ActorId(id), kind: site.kind, cores: site.cores });
-    Ok(Auctioneer::new(topology.market.clone(), policy, clusters.collect()))
+    Ok(Auctioneer::new(market.clone(), policy, clusters.collect()))
+}
+
+fn meta_scheduler(reservation: &Reservation, topology: &Topology) -> Result<MetaScheduler, BuildError> {
+    let name = &reservation.policy;
+    let unknown = || BuildError::Unknown { what: "fit policy", name: name.clone() };
+    let fit = fit::find(name).ok_or_else(unknown)?;
+    let clusters = topology.sites.iter().zip(1..).map(|(site, id)| reservation::Cluster {
+        site: ActorId(id),
+        latency: site.latency,
+        book: Book::new(site.cores, fit, reservation.rect_end),
+    });
+    Ok(MetaScheduler::new(clusters.collect(), reservation.choose))
+}
+
+/// What each user says: requests, and what is taken back.
+fn deal_asks(topology: &Topology) -> Result<Vec<Vec<(Time, Message)>>, BuildError> {
+    let mut hands = vec![Vec::new(); topology.users.len()];
+    let mut next = Numbering::default();
+    for (index, workload) in topology.workloads.iter().enumerate() {
+        let failed = |error| BuildError::Workload { workload: index + 1, error };
+        let asks = workload.source.asks(&mut next).map_err(failed)?;
+        for ((job, ask), &user) in asks.into_iter().zip(workload.users.iter().cycle()) {
+            let (id, Request { ready, deadline, .. }) = (job.id, ask.request);
+            let reserve = Reserve { job: Arc::new(job), ready, deadline };
+            hands[user].push((ask.request.arrive, Message::Reserve(reserve)));
+            if let Some(cancel) = ask.cancel {
+                hands[user].push((cancel, Message::Cancel(Cancel { job: id })));
+            }
+        }
+    }
+    Ok(hands)
 }
 
 fn site(topology: &Topology, index: usize) -> Result<roles::Site, BuildError> {
     let site = &topology.sites[index];
     let unknown = || BuildError::Unknown { what: "site scheduler", name: site.scheduler.clone() };
     let scheduler = (scheduler::find(&site.scheduler).ok_or_else(unknown)?.build)();
-    Ok(roles::Site::new(site.cores, scheduler, AUCTIONEER))
+    Ok(roles::Site::new(site.cores, scheduler, HUB).telling_every(site.report_every))
 }
 
 /// The jobs of each user.
 fn deal(topology: &Topology) -> Result<Vec<Vec<Arc<Job>>>, BuildError> {
     let platform = platform(topology);
-    let weigh = bid::find(&topology.market.policy)
-        .is_some_and(|entry| (entry.build)(&topology.market, topology.seed).weighs_successors());
+    let weighing = topology.system.market().filter(|market| {
+        bid::find(&market.policy).is_some_and(|entry| (entry.build)(market, topology.seed).weighs_successors())
+    });
     let mut hands = vec![Vec::new(); topology.users.len()];
     let mut next = Numbering::default();
     for (index, workload) in topology.workloads.iter().enumerate() {
         let jobs = workload
             .source
-            .jobs(&platform, topology.market.tick, &mut next)
+            .jobs(&platform, topology.system.tick(), &mut next)
             .map_err(|error| BuildError::Workload { workload: index + 1, error })?;
         for (job, &user) in jobs.into_iter().zip(workload.users.iter().cycle()) {
-            check(&job, topology, weigh)?;
+            check(&job, topology, weighing)?;
             hands[user].push(Arc::new(job));
         }
     }
@@ -178,8 +254,8 @@ fn platform(topology: &Topology) -> Platform {
     Platform { cores }
 }
 
-fn check(job: &Job, topology: &Topology, weigh: bool) -> Result<(), BuildError> {
-    if topology.market.unplaceable == Unplaceable::Error {
+fn check(job: &Job, topology: &Topology, weighing: Option<&Market>) -> Result<(), BuildError> {
+    if topology.system.unplaceable() == Unplaceable::Error {
         for (task, wish) in job.tasks.iter().enumerate() {
             if !topology.sites.iter().any(|site| site.kind == wish.kind && site.cores >= wish.cores) {
                 let kind = topology.kinds.get(usize::from(wish.kind.0)).cloned().unwrap_or_default();
@@ -187,8 +263,8 @@ fn check(job: &Job, topology: &Topology, weigh: bool) -> Result<(), BuildError> 
             }
         }
     }
-    if weigh {
-        Figures::of(job, &Graph::new(job.tasks.len(), &job.edges), &topology.market, true)
+    if let Some(market) = weighing {
+        Figures::of(job, &Graph::new(job.tasks.len(), &job.edges), market, true)
             .map_err(|error| BuildError::Immeasurable { job: job.id, error })?;
     }
     Ok(())

@@ -6,9 +6,9 @@ use std::ops::RangeInclusive;
 
 use super::complaint::{Complaint, Findings, Place};
 use super::file::{Entry, Node, Path, Table, Value};
-use super::suggest::nearest;
 use super::units::{self, Inexact, SpanError};
 use crate::catalog;
+use crate::near::nearest;
 use crate::time::Span;
 
 /// A table whose settings are being asked for.

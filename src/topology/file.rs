@@ -20,6 +20,12 @@ pub struct Input {
     pub hash: String,
 }
 
+impl Input {
+    pub fn of(path: &str, bytes: &[u8]) -> Input {
+        Input { path: path.to_owned(), hash: format!("{:032x}", xxh3_128(bytes)) }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub place: Place,
@@ -104,7 +110,7 @@ impl<'r, 'x> Library<'r, 'x> {
                 return None;
             }
         };
-        self.inputs.push(Input { path: path.to_owned(), hash: format!("{:032x}", xxh3_128(&bytes)) });
+        self.inputs.push(Input::of(path, &bytes));
         if bytes.len() > BYTES_MAX {
             let source = self.findings.add_source(Some(path.to_owned()), String::new());
             let message = format!("expected a file of at most 64 MiB, found {} bytes", bytes.len());
@@ -233,6 +239,27 @@ fn included(mut table: Table, mut chain: Vec<String>, key: &str, library: &mut L
 }
 
 const INCLUDES_MAX: usize = 16;
+
+/// The files that workloads name as theirs, by where they name them.
+pub(crate) type Attached = BTreeMap<Place, (String, Result<Vec<u8>, String>)>;
+
+/// Reads the files that workloads name under `file`. What is in them is not looked at here.
+pub(crate) fn attach(root: &Table, path: &str, library: &mut Library<'_, '_>) -> Attached {
+    let mut attached = Attached::new();
+    let Some(Node { value: Value::List(workloads), .. }) = root.get("workload") else { return attached };
+    for workload in workloads {
+        let Value::Table(table) = &workload.value else { continue };
+        let Some(Node { place, value: Value::Text(name) }) = table.get("file") else { continue };
+        let base = library.findings.source(place.source()).path.clone();
+        let path = beside(base.as_deref().unwrap_or(path), name);
+        let content = (library.read)(&path);
+        if let Ok(bytes) = &content {
+            library.inputs.push(Input { path: path.clone(), hash: format!("{:032x}", xxh3_128(bytes)) });
+        }
+        attached.insert(*place, (path, content));
+    }
+    attached
+}
 
 /// The path of `name` as seen from the file `base`.
 pub(crate) fn beside(base: &str, name: &str) -> String {

@@ -6,7 +6,8 @@ mod complaint;
 mod fields;
 mod file;
 mod overrides;
-mod suggest;
+mod planning;
+pub mod simgrid;
 #[cfg(test)]
 mod tests;
 mod units;
@@ -14,7 +15,8 @@ mod write;
 
 use serde::Serialize;
 
-pub use build::{BuildError, Cast, Plan, Role, build};
+pub use crate::near::nearest;
+pub use build::{BuildError, Cast, Plan, Role, build, build_with};
 pub use complaint::Complaints;
 pub(crate) use complaint::{Complaint, Place};
 pub(crate) use fields::{Field, Fields, is_name};
@@ -22,13 +24,18 @@ pub use file::{Input, Read};
 pub(crate) use file::{Library, Node, Table, Value, beside};
 pub(crate) use overrides::Origin;
 pub use overrides::{NoOverride, Override};
-pub use suggest::nearest;
+pub use planning::{link_names, paths, resources};
 
 use crate::grid::Kind;
 use crate::time::Span;
 use crate::workload::Source;
 
-pub use crate::systems::market::{Blocking, EdfDeadline, Market, Network, Pvdsq, Pvr, Removal, SuccSum, Unplaceable};
+pub use crate::systems::heft::{Planning, Policy as PlanPolicy, StopRule, UpdateRule};
+pub use crate::systems::market::{
+    Admission, AskWhen, BestBid, Blocking, EdfDeadline, Foreign, Market, Network, Pvdsq, Pvr, Removal, SuccSum,
+    Unplaceable,
+};
+pub use crate::systems::reservation::Reservation;
 
 /// A checked topology, with every default filled in. What is here is not doubted again.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -38,10 +45,77 @@ pub struct Topology {
     pub seed: u64,
     /// Every kind of core that a site offers, in order of first mention; [`Kind`] is an index into it.
     pub kinds: Vec<String>,
-    pub market: Market,
+    pub system: System,
     pub sites: Vec<Site>,
     pub users: Vec<User>,
     pub workloads: Vec<Workload>,
+}
+
+/// Which of the systems runs: what sits at the hub, and the rules that jobs live by.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum System {
+    Market(Market),
+    Reservation(Reservation),
+    Workflow(Planning),
+}
+
+impl System {
+    /// The unit of run times and ages.
+    pub fn tick(&self) -> Span {
+        match self {
+            System::Market(market) => market.tick,
+            System::Reservation(_) => Span::from_secs(1),
+            System::Workflow(_) => Span::from_minutes(1),
+        }
+    }
+
+    /// The share of a task's run time that moving its output takes, where no links say so; in millionths.
+    pub fn ccr_millionths(&self) -> u64 {
+        match self {
+            System::Market(market) => market.ccr_millionths,
+            System::Reservation(_) => 0,
+            System::Workflow(_) => 0,
+        }
+    }
+
+    /// What becomes of a job that fits no site.
+    pub fn unplaceable(&self) -> Unplaceable {
+        match self {
+            System::Market(market) => market.unplaceable,
+            // What is too large is answered, not an error.
+            System::Reservation(_) => Unplaceable::Refuse,
+            System::Workflow(_) => Unplaceable::Error,
+        }
+    }
+
+    /// What the system's own actor is called.
+    pub fn hub_name(&self) -> &'static str {
+        match self {
+            System::Market(_) => "auctioneer",
+            System::Reservation(_) => "meta-scheduler",
+            System::Workflow(_) => "planner",
+        }
+    }
+
+    pub fn market(&self) -> Option<&Market> {
+        match self {
+            System::Market(market) => Some(market),
+            System::Reservation(_) => None,
+            System::Workflow(_) => None,
+        }
+    }
+}
+
+impl Topology {
+    /// The same grid and work for a router that sees its sites at once.
+    pub fn with_a_fresh_view(&self) -> Topology {
+        let mut fresh = self.clone();
+        for site in &mut fresh.sites {
+            (site.latency, site.report_every) = (Span::ZERO, Span::ZERO);
+        }
+        fresh
+    }
 }
 
 /// A topology and where it comes from.
@@ -64,7 +138,8 @@ pub fn load(path: &str, overrides: &[Override], read: &mut Read<'_>) -> Result<L
     file::expand(&mut root, &library.findings);
     overrides::apply_to_complete(&mut root, settings, &library.findings);
 
-    let topology = check::check(&root, &library.findings);
+    let attached = file::attach(&root, path, &mut library);
+    let topology = check::check(&root, &attached, &library.findings);
     let inputs = library.inputs;
     library.findings.verdict(Some(Loaded { topology, inputs }))
 }
@@ -79,10 +154,14 @@ pub struct Site {
     pub name: String,
     pub cores: u32,
     pub kind: Kind,
+    /// In millionths; under a planner, tasks take their run time divided by this.
+    pub speed_millionths: u64,
     /// Name of a site scheduler in the catalogue.
     pub scheduler: String,
     /// Latency of the link to the router, one way.
     pub latency: Span,
+    /// The site tells what has ended at whole multiples of this; at once, if it is zero.
+    pub report_every: Span,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::complaint::{Complaint, Findings, Place};
 use super::file::{self, Entry, Node, Table, Value};
-use super::suggest::nearest;
+use crate::near::nearest;
 
 /// A setting that is stronger than the file's, such as `market.policy=srtf`: a path of keys, where an index or a
 /// name picks one of many, and a value.

@@ -6,13 +6,16 @@ use std::fmt::{self, Write};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{
-    Blocking, EdfDeadline, Market, Network, Pvdsq, Pvr, Removal, Site, SuccSum, Topology, Unplaceable, User, Workload,
+    Admission, AskWhen, BestBid, Blocking, EdfDeadline, Foreign, Market, Network, PlanPolicy, Planning, Pvdsq, Pvr,
+    Removal, Reservation, Site, StopRule, SuccSum, System, Topology, Unplaceable, UpdateRule, User, Workload,
 };
 use crate::catalog;
 use crate::grid::{Edge, Kind, Task, Worth};
 use crate::protocol::handshake::TopologyHash;
+use crate::systems::reservation::{Choose, RectEnd};
 use crate::time::{Span, Time};
 use crate::workload::market::Generator;
+use crate::workload::reservations::{self, Demand};
 use crate::workload::{Source, table};
 
 impl Topology {
@@ -44,6 +47,8 @@ impl Topology {
         let jobs = self.workloads.iter().map(|workload| match &workload.source {
             Source::Market(generator) => u64::from(generator.jobs),
             Source::Table(table) => table.jobs.len() as u64,
+            Source::Reservations(demand) => u64::from(demand.requests),
+            Source::Requests(table) => table.asks.len() as u64,
         });
         jobs.sum()
     }
@@ -66,7 +71,7 @@ struct Page {
 
 impl Page {
     fn topology(&mut self, topology: &Topology) -> fmt::Result {
-        let Topology { name, about, seed, kinds, market, sites, users, workloads } = topology;
+        let Topology { name, about, seed, system, sites, users, workloads, .. } = topology;
         self.remark(
             "A resolved topology: every default is written out, and what was included or counted stands here itself.",
         )?;
@@ -76,8 +81,12 @@ impl Page {
             self.line("about", quoted(about), "")?;
         }
         self.line("seed", seed, "of all that is random")?;
-        self.market(market)?;
-        sites.iter().try_for_each(|site| self.site(site, kinds))?;
+        match system {
+            System::Market(market) => self.market(market)?,
+            System::Reservation(reservation) => self.reservation(reservation)?,
+            System::Workflow(planning) => self.planning(planning)?,
+        }
+        sites.iter().try_for_each(|site| self.site(site, topology))?;
         users.iter().try_for_each(|user| self.user(user))?;
         workloads.iter().try_for_each(|workload| self.workload(workload, topology))
     }
@@ -94,16 +103,49 @@ impl Page {
         self.word("market.succ_sum", market.succ_sum, SuccSum::ALL)?;
         self.word("market.edf", market.edf, EdfDeadline::ALL)?;
         self.word("market.pvdsq", market.pvdsq, Pvdsq::ALL)?;
-        self.word("market.pvr", market.pvr, Pvr::ALL)
+        self.word("market.pvr", market.pvr, Pvr::ALL)?;
+        self.word("market.admission", market.admission, Admission::ALL)?;
+        let theta = Millionths(market.admission_theta_millionths);
+        self.line("admission_theta", theta, "a job is due when it is worth this share of its value")?;
+        let eta = Millionths(market.admission_eta_millionths);
+        self.line("admission_eta", eta, "the share of the cores' time that admission gives out")?;
+        if let Some(Foreign { command, ask, winner, timeout }) = &market.bidder {
+            self.text.push_str("\n[market.bidder]\n");
+            self.line("command", list(command.iter().map(|word| quoted(word))), "the program that bids")?;
+            self.word("market.bidder.ask", *ask, AskWhen::ALL)?;
+            self.word("market.bidder.winner", *winner, BestBid::ALL)?;
+            self.span("timeout", *timeout, "how long it may take to answer, on the clock of the wall")?;
+        }
+        Ok(())
     }
 
-    fn site(&mut self, site: &Site, kinds: &[String]) -> fmt::Result {
+    fn reservation(&mut self, reservation: &Reservation) -> fmt::Result {
+        self.text.push_str("\n[reservation]\n");
+        self.entry("reservation.policy", &reservation.policy)?;
+        self.word("reservation.rect_end", reservation.rect_end, RectEnd::ALL)?;
+        self.word("reservation.choose", reservation.choose, Choose::ALL)
+    }
+
+    fn planning(&mut self, planning: &Planning) -> fmt::Result {
+        self.text.push_str("\n[workflow]\n");
+        self.word("workflow.policy", planning.policy, PlanPolicy::ALL)?;
+        self.line("iterations", planning.iterations, "plans of network-heft after the first")?;
+        self.word("workflow.stop", planning.stop, StopRule::ALL)?;
+        self.word("workflow.update", planning.update, UpdateRule::ALL)
+    }
+
+    fn site(&mut self, site: &Site, topology: &Topology) -> fmt::Result {
         self.text.push_str("\n[[site]]\n");
         self.line("name", quoted(&site.name), "")?;
         self.line("cores", site.cores, "")?;
-        self.line("kind", kind_name(kinds, site.kind), "")?;
+        self.line("kind", kind_name(&topology.kinds, site.kind), "")?;
+        if matches!(topology.system, System::Workflow(_)) {
+            let speed = Millionths(site.speed_millionths);
+            self.line("speed", speed, "tasks take their run time divided by this")?;
+        }
         self.entry("site.scheduler", &site.scheduler)?;
-        self.span("latency", site.latency, "to the router, one way")
+        self.span("latency", site.latency, "to the router, one way")?;
+        self.span("report_every", site.report_every, "ends are told at multiples of this; 0 s is at once")
     }
 
     fn user(&mut self, user: &User) -> fmt::Result {
@@ -118,6 +160,8 @@ impl Page {
         let name = match source {
             Source::Market(_) => "market",
             Source::Table(_) => "table",
+            Source::Reservations(_) => "reservations",
+            Source::Requests(_) => "requests",
         };
         self.entry("workload.source", name)?;
         // A list of all users, of whom there may be thousands, says nothing; it is the default.
@@ -130,13 +174,15 @@ impl Page {
         match source {
             Source::Market(generator) => self.generator(generator, topology),
             Source::Table(table) => table.jobs.iter().try_for_each(|job| self.job(job, &topology.kinds)),
+            Source::Reservations(demand) => self.demand(demand),
+            Source::Requests(table) => table.asks.iter().try_for_each(|ask| self.ask(ask)),
         }
     }
 
     fn generator(&mut self, generator: &Generator, topology: &Topology) -> fmt::Result {
         let kinds = generator.kinds.map(|kind| kind_name(&topology.kinds, kind));
         let (shortest, longest) = generator.total_runtime;
-        let ticks = |ticks| quoted(&Span::from_micros(topology.market.tick.micros() * ticks).to_string());
+        let ticks = |ticks| quoted(&Span::from_micros(topology.system.tick().micros() * ticks).to_string());
         self.line("seed", generator.seed, "")?;
         self.line("jobs", generator.jobs, "")?;
         self.line("load", format_args!("{:?}", generator.load), "work offered, as a share of what the cores can do")?;
@@ -154,13 +200,17 @@ impl Page {
         self.text.push_str("\n[[workload.job]]\n");
         self.span("arrive", arrive.since(Time::ZERO), "")?;
         self.text.push_str("tasks = [\n");
-        for Task { runtime, cores, kind } in tasks {
+        for Task { runtime, cores, kind, .. } in tasks {
             let (runtime, kind) = (quoted(&runtime.to_string()), kind_name(kinds, *kind));
             writeln!(self.text, "    {{ runtime = {runtime}, cores = {cores}, kind = {kind} }},")?;
         }
         self.text.push_str("]\n");
         if !edges.is_empty() {
-            self.line("edges", list(edges.iter().map(|Edge { from, to }| format!("[{from}, {to}]"))), "")?;
+            let edge = |Edge { from, to, data }: &Edge| match data {
+                0 => format!("[{from}, {to}]"),
+                data => format!("[{from}, {to}, {data}]"),
+            };
+            self.line("edges", list(edges.iter().map(edge)), "")?;
         }
         if let Some(Worth { max, curve }) = worth {
             // As the curve itself says it is to be written down.
@@ -168,6 +218,35 @@ impl Page {
             let [initial, last, points] = ["initial", "final", "points"].map(|key| &curve[key]);
             let worth = format_args!("{{ max = {max:?}, initial = {initial}, final = {last}, points = {points} }}");
             self.line("worth", worth, "")?;
+        }
+        Ok(())
+    }
+
+    fn demand(&mut self, demand: &Demand) -> fmt::Result {
+        self.line("seed", demand.seed, "")?;
+        self.line("requests", demand.requests, "")?;
+        self.line("nodes", demand.nodes, "no request is larger")?;
+        self.line("size", format_args!("{:?}", demand.size), "the middle size, as a power of two")?;
+        self.line("size_max", format_args!("{:?}", demand.size_max), "the largest size, as a power of two")?;
+        self.line("arrival_factor", Millionths(demand.rate_millionths), "how much faster than usual requests come")?;
+        self.line("ahead", Millionths(demand.ahead_millionths), "ready up to so many durations after arrival")?;
+        self.line("slack", Millionths(demand.slack_millionths), "up to so many durations between end and deadline")?;
+        self.line("used", Millionths(demand.used_millionths), "the least share of its time that a job really runs")
+    }
+
+    fn ask(&mut self, ask: &reservations::Ask) -> fmt::Result {
+        let reservations::Ask { request, runtime, cancel } = ask;
+        self.text.push_str("\n[[workload.request]]\n");
+        self.span("arrive", request.arrive.since(Time::ZERO), "")?;
+        self.span("ready", request.ready.since(Time::ZERO), "the earliest start")?;
+        self.span("duration", request.duration, "")?;
+        self.span("deadline", request.deadline.since(Time::ZERO), "the latest end")?;
+        self.line("nodes", request.nodes, "")?;
+        if !runtime.is_zero() {
+            self.span("runtime", *runtime, "how long the job really runs")?;
+        }
+        if let Some(cancel) = cancel {
+            self.span("cancel", cancel.since(Time::ZERO), "when its user takes it back")?;
         }
         Ok(())
     }

@@ -93,7 +93,7 @@ impl Generator {
                     parents.push(parent);
                 }
             }
-            edges.extend(parents.into_iter().map(|from| Edge { from, to }));
+            edges.extend(parents.into_iter().map(|from| Edge::new(from, to)));
         }
         edges.sort_unstable();
         edges
@@ -143,7 +143,7 @@ impl Drawn {
         let max = self.tasks.iter().map(DrawnTask::work).sum();
         let task = |task: &DrawnTask| {
             let runtime = Span::from_micros(micros(task.runtime)?);
-            Some(Task { runtime, cores: task.cores, kind: task.kind })
+            Some(Task::new(runtime, task.cores, task.kind))
         };
         Some(Job {
             id: JobId(0),

@@ -1,12 +1,21 @@
 //! Where jobs come from, one reader or generator a file.
 
+pub mod batsim;
+mod lines;
+pub mod lublin;
 pub mod market;
+pub mod reservations;
+mod rigid;
+pub mod swf;
 pub mod table;
+pub mod workflow;
 
 use serde::Serialize;
 
-use crate::grid::{Job, JobError, JobId, Kind};
+use crate::grid::{Job, JobError, JobId, Kind, Task};
 use crate::time::Span;
+
+pub use rigid::{Fault, Faults, Rigid, Trace, Unrunnable};
 
 /// A workload as a topology describes it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -14,6 +23,8 @@ use crate::time::Span;
 pub enum Source {
     Market(market::Generator),
     Table(table::Table),
+    Reservations(reservations::Demand),
+    Requests(reservations::Asks),
 }
 
 /// What a generator must know of the grid to aim at a load: how many cores there are of each kind.
@@ -48,12 +59,36 @@ impl Source {
         let mut jobs = match self {
             Source::Market(generator) => generator.generate(platform, tick)?,
             Source::Table(table) => table.jobs(),
+            Source::Reservations(_) | Source::Requests(_) => {
+                return Ok(self.asks(next)?.into_iter().map(|(job, _)| job).collect());
+            }
         };
         for job in &mut jobs {
             (job.id, job.first_task) = next.give(job.tasks.len()).ok_or(WorkloadError::TooMany)?;
             job.check().map_err(|error| WorkloadError::Job { job: job.id, error })?;
         }
         Ok(jobs)
+    }
+}
+
+impl Source {
+    /// All requests for reservations of this workload in order of arrival, each as a job of one task, numbered on from
+    /// `next`. Whether they make sense is for the scheduler to tell.
+    pub fn asks(&self, next: &mut Numbering) -> Result<Vec<(Job, reservations::Ask)>, WorkloadError> {
+        let asks = match self {
+            Source::Reservations(demand) => demand.asks(),
+            Source::Requests(table) => table.asks.clone(),
+            Source::Market(_) | Source::Table(_) => Vec::new(),
+        };
+        let job = |ask: reservations::Ask| {
+            let (id, first_task) = next.give(1).ok_or(WorkloadError::TooMany)?;
+            let request = ask.request;
+            let walltime = request.duration;
+            let task = Task { runtime: ask.runtime, cores: request.nodes, kind: Kind(0), walltime };
+            let (tasks, edges) = (vec![task], Vec::new());
+            Ok((Job { id, arrive: request.arrive, first_task, tasks, edges, worth: None }, ask))
+        };
+        asks.into_iter().map(job).collect()
     }
 }
 

@@ -52,10 +52,11 @@ impl Model {
     pub fn of(topology: &Topology, all: &[Job]) -> Model {
         let clusters = topology.sites.iter().map(|site| (site.kind.0, site.cores)).collect();
         let mut model = Model { jobs: Vec::new(), tasks: Vec::new(), successors: Vec::new(), clusters };
-        let tick = topology.market.tick.micros();
+        let market = topology.system.market().expect("the bench runs a market");
+        let tick = market.tick.micros();
         for (number, job) in all.iter().enumerate() {
             let graph = Graph::new(job.tasks.len(), &job.edges);
-            let figures = Figures::of(job, &graph, &topology.market, false).expect("nothing is weighed");
+            let figures = Figures::of(job, &graph, market, false).expect("nothing is weighed");
             let final_ = job.worth.as_ref().map_or(f64::INFINITY, |worth| worth.curve.final_());
             let patience = (final_ * (figures.critical_path.micros() / tick) as f64).ceil() as u64;
             let first = model.tasks.len() as u32;

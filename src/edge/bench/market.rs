@@ -13,10 +13,7 @@ use crate::protocol::{Message, Record};
 use crate::random::SplitMix64;
 use crate::systems::market::bid;
 use crate::time::{Span, Stamp, Time};
-use crate::topology::{
-    self, Blocking, EdfDeadline, Market, Network, Plan, Pvdsq, Pvr, Removal, Site, SuccSum, Topology, Unplaceable,
-    User, Workload,
-};
+use crate::topology::{self, Market, Plan, Site, System, Topology, User, Workload};
 use crate::workload::{Platform, Source, market, table};
 
 /// The same tasks in a loop written by hand.
@@ -62,7 +59,7 @@ pub fn measure(jobs: u32, instants: u64, rounds: u32, mut tell: impl FnMut(&Row)
 fn by_hand(topology: &Topology, rounds: u32) -> Result<ByHand, Failure> {
     assert_eq!(topology.sites.len(), CLUSTERS, "the loop by hand knows the paper's clusters");
     let platform = Platform { cores: vec![3000, 1000] };
-    let jobs = topology.workloads[0].source.jobs(&platform, topology.market.tick, &mut Default::default());
+    let jobs = topology.workloads[0].source.jobs(&platform, topology.system.tick(), &mut Default::default());
     let jobs = jobs.map_err(|error| Failure::Internal(error.to_string()))?;
     let mut best = ByHand { tasks: 0, seconds: f64::INFINITY };
     for _ in 0..rounds {
@@ -137,7 +134,7 @@ const CORES: u32 = 16;
 /// given up. What starts is alike, so that an instant is as full with a long queue as with a short one.
 fn deep(policy: &str, queue: u32, instants: u64) -> Topology {
     let minutes = Span::from_minutes;
-    let first = Task { runtime: minutes(u64::from(CORES)), cores: 1, kind: Kind(0) };
+    let first = Task::new(minutes(u64::from(CORES)), 1, Kind(0));
     let blocker = |core| table::Entry {
         arrive: Time::ZERO,
         tasks: vec![Task { runtime: minutes(FILLING + core), ..first }],
@@ -148,13 +145,13 @@ fn deep(policy: &str, queue: u32, instants: u64) -> Topology {
     let entry = |arrive: u64| {
         let longer = 1 << random.int(3, 14);
         let runtime = minutes(random.int(longer, 2 * longer));
-        let last = Task { runtime, cores: random.int(1, 4) as u32, kind: Kind(1) };
+        let last = Task::new(runtime, random.int(1, 4) as u32, Kind(1));
         let initial = 2.0 + 2.0 * random.unit();
         let curve = Curve::new(initial, 1200.0 + 1200.0 * random.unit(), &[]).expect("these deadlines rise");
         table::Entry {
             arrive: Time::ZERO + minutes(arrive),
             tasks: vec![first, last],
-            edges: vec![Edge { from: 0, to: 1 }],
+            edges: vec![Edge::new(0, 1)],
             worth: Some(Worth { max: 1.0 + 1e6 * random.unit(), curve }),
         }
     };
@@ -169,27 +166,17 @@ fn topology(policy: &str, sites: &[(u32, u16)], source: Source) -> Topology {
         name: format!("site-{index}"),
         cores,
         kind: Kind(kind),
+        speed_millionths: 1_000_000,
         scheduler: "auction".to_owned(),
         latency: Span::ZERO,
+        report_every: Span::ZERO,
     };
     Topology {
         name: "bench".to_owned(),
         about: None,
         seed: 1,
         kinds: vec!["Kind1".to_owned(), "Kind2".to_owned()],
-        market: Market {
-            policy: policy.to_owned(),
-            tick: Span::from_minutes(1),
-            ccr_millionths: 200_000,
-            network: Network::PerCluster,
-            blocking: Blocking::PerKind,
-            removal: Removal::Deadline,
-            unplaceable: Unplaceable::Error,
-            succ_sum: SuccSum::PerPath,
-            edf: EdfDeadline::Initial,
-            pvdsq: Pvdsq::ResourceSquared,
-            pvr: Pvr::Value,
-        },
+        system: System::Market(Market { policy: policy.to_owned(), ..Market::default() }),
         sites: sites.iter().enumerate().map(site).collect(),
         users: vec![User { name: "alice".to_owned(), latency: Span::ZERO }],
         workloads: vec![Workload { users: vec![0], source }],

@@ -1,6 +1,7 @@
 //! Measures this machine: every figure beside its baseline, taken in the same run.
 
 mod by_hand;
+mod calendar;
 mod engine;
 mod grid;
 mod market;
@@ -24,6 +25,8 @@ pub struct Effort {
     /// Jobs of the paper's experiment, and instants with a queue of one length.
     pub jobs: u32,
     pub instants: u64,
+    /// Reservations that stand while others are found, added and deleted.
+    pub standing: &'static [usize],
 }
 
 impl Effort {
@@ -38,6 +41,7 @@ impl Effort {
             rounds: 2,
             jobs: 10_000,
             instants: 1_000,
+            standing: &[1_000, 10_000],
         }
     }
 
@@ -52,6 +56,7 @@ impl Effort {
             rounds: 3,
             jobs: 10_000,
             instants: 4_000,
+            standing: &[1_000, 10_000, 100_000],
         }
     }
 }
@@ -67,6 +72,9 @@ pub fn bench(effort: &Effort) -> Result<(), Failure> {
 
     println!();
     market(effort)?;
+
+    println!();
+    reservations(effort);
 
     println!("\nturn over QUIC           leaves      quinn us        hub us   hub/quinn (goal: 1.3 or less)");
     let mut turn_us = Vec::new();
@@ -94,6 +102,28 @@ pub fn bench(effort: &Effort) -> Result<(), Failure> {
         println!("{}", explain(&grid, &turn_us));
     }
     Ok(())
+}
+
+/// Standing reservations: the calendar beside the paper's list.
+fn reservations(effort: &Effort) {
+    println!(
+        "reservations on {} nodes     records   us: find ff     pe_w   pedu_w      add   delete   \
+         the paper's list: find ff      add   delete   (goal: ff, add and delete under 20)",
+        calendar::NODES
+    );
+    for (lie, words) in [(calendar::Lie::Ahead, "further ahead"), (calendar::Lie::Dense, "closer together")] {
+        for &standing in effort.standing {
+            let row = calendar::measure(lie, standing, 2_000);
+            let [ff, by_nodes, by_area] = row.find;
+            let list = row.list.map_or([const { String::new() }; 3], |list| list.map(|us| format!("{us:.0}")));
+            let [find, add, delete] = list;
+            println!(
+                "{:>9} {words:<22} {:>9} {ff:>13.1} {by_nodes:>8.1} {by_area:>8.1} {:>8.1} {:>8.1} {find:>26} \
+                 {add:>8} {delete:>8}",
+                row.standing, row.records, row.add, row.delete,
+            );
+        }
+    }
 }
 
 /// The market, policy by policy.

@@ -13,7 +13,7 @@ fn read(path: &str, extent: Extent) -> Result<Vec<u8>, String> {
 
 #[test]
 fn the_experiment_is_the_papers() {
-    for (extent, runs) in [(FULL, 800), (SMALL, 240)] {
+    for (extent, runs) in [(FULL, 1500), (SMALL, 240)] {
         let read = &mut |path: &str| read(path, extent);
         let experiment = experiment::read("experiment.toml", read).unwrap();
         assert_eq!(experiment.count(), runs);
@@ -21,7 +21,7 @@ fn the_experiment_is_the_papers() {
         assert_eq!(first.values, ["7919", "0.70", "random"]);
         let last = experiment.runs().last().unwrap();
         let loaded = topology::load(&experiment.topology, &last.overrides, read).unwrap().topology;
-        assert_eq!((loaded.market.policy.as_str(), loaded.jobs()), ("pvr", 10_000));
+        assert_eq!((loaded.system.market().unwrap().policy.as_str(), loaded.jobs()), ("pvr", 10_000));
     }
 }
 
@@ -55,7 +55,7 @@ fn rows() -> (Table, Vec<Row>) {
 #[test]
 fn means_are_over_workloads() {
     let (table, rows) = rows();
-    let outcome = Outcome::of(Extent { workloads: 2, jobs: 10 }, &table, &rows).unwrap();
+    let outcome = Outcome::of(Extent { workloads: 2, jobs: 10, ..SMALL }, &table, &rows).unwrap();
     let estimate = outcome.estimate("fifo", 100, "value").unwrap();
     assert!((estimate.mean - 0.815).abs() < 1e-9 && estimate.count == 2);
     assert!(outcome.summary_text().contains("Means over 2 workloads of 10 jobs"));

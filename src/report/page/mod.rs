@@ -3,9 +3,11 @@
 //! All is drawn here, as HTML with inline SVG and no script. Whatever a user may have named is escaped. Where a run is
 //! too large to show each thing, things are put together, and the page says so beside them.
 
+mod calendar;
 mod chart;
 mod gantt;
-mod html;
+pub(super) mod html;
+mod old_view;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -18,7 +20,7 @@ use super::{Manifest, Status, Summary, SummaryFile, Tally};
 use crate::catalog;
 use crate::grid::JobId;
 use crate::time::Time;
-use crate::topology::{Topology, Workload};
+use crate::topology::{System, Topology, Workload};
 use crate::workload::Source;
 
 const STYLE: &str = include_str!("style.css");
@@ -32,8 +34,17 @@ const TOPOLOGY_MAX: usize = 40_000;
 const CHART: f64 = 300.0;
 
 /// The page of a run: its manifest and summary, the topology that the manifest holds, and the log's tally.
-pub fn page(manifest: &Manifest, summary: &SummaryFile, topology: &Topology, tally: &Tally) -> Vec<u8> {
+///
+/// `fresh` is what the same run gives with a router that knows everything at once, where this one did not.
+pub fn page(
+    manifest: &Manifest,
+    summary: &SummaryFile,
+    topology: &Topology,
+    tally: &Tally,
+    fresh: Option<&Summary>,
+) -> Vec<u8> {
     let page = Page {
+        fresh,
         manifest,
         results: &summary.results,
         summary,
@@ -51,6 +62,7 @@ struct Page<'a> {
     summary: &'a SummaryFile,
     topology: &'a Topology,
     tally: &'a Tally,
+    fresh: Option<&'a Summary>,
     window: Window,
     tenths: Vec<Vec<&'a JobRow>>,
 }
@@ -87,7 +99,7 @@ impl Outcome {
         (Outcome::Late, "f4", "late, worth less"),
         (Outcome::TooLate, "f5", "too late, worth nothing"),
         (Outcome::GivenUp, "f1", "given up after the final deadline"),
-        (Outcome::Refused, "f3", "refused, as it fits no site"),
+        (Outcome::Refused, "f3", "refused on arrival"),
         (Outcome::Unfinished, "f7", "unfinished when the log ended"),
     ];
 
@@ -138,12 +150,15 @@ impl Page<'_> {
             ("numbers", "In numbers", self.numbers()),
             ("what", "What ran", self.what_ran()),
             ("value", "Value", self.value()),
+            ("reservations", "Reservations", calendar::calendars(self.tally)),
+            ("view", "The price of old news", self.old_view()),
             ("responsiveness", "Responsiveness", self.responsiveness()),
             ("time", "Over time", self.over_time()),
             ("cores", "Sites and tasks", gantt::gantt(self.tally, self.window, &self.parts_of_work())),
             ("waits", "The longest waits", self.longest_waits()),
             ("facts", "How it was run", self.facts()),
         ];
+        let sections: Vec<_> = sections.into_iter().filter(|(_, _, body)| !body.is_empty()).collect();
         html.push_str("<nav aria-label=\"Sections\">");
         for (id, title, _) in &sections {
             let _ = write!(html, "<a href=\"#{id}\">{title}</a>");
@@ -201,7 +216,15 @@ impl Page<'_> {
                 format!("{share} of those with a deadline got nothing for it"),
             ));
         }
-        if let Some(slr) = results.slr {
+        if let Some(all) = &results.reservations {
+            let share = all.acceptance.map_or("–".to_owned(), percent);
+            let (accepted, valid) = (count(all.accepted), count(all.accepted + all.declined));
+            cards.push(("Requests accepted", share, format!("{accepted} of {valid} that make sense")));
+            let mean = all.slowdown.map_or("–".to_owned(), |mean| format!("{mean:.3}"));
+            let small = format!("mean; {} node hours were given back early", number(all.released / 3600.0));
+            cards.push(("Slowdown", mean, small));
+        }
+        if let Some(slr) = results.slr.filter(|_| results.reservations.is_none()) {
             cards.push(("Mean SLR", format!("{slr:.2}"), "times its critical path a finished job took".to_owned()));
         }
         if let Some(wait) = &results.job_wait {
@@ -230,11 +253,15 @@ impl Page<'_> {
     }
 
     fn what_ran(&self) -> String {
-        let policy = &self.topology.market.policy;
-        let about = catalog::bid_policies().into_iter().find(|entry| entry.name == policy);
+        let (what, policy, known) = match &self.topology.system {
+            System::Market(market) => ("Bid policy", market.policy.as_str(), catalog::bid_policies()),
+            System::Reservation(reservation) => ("Fit policy", reservation.policy.as_str(), catalog::fit_policies()),
+            System::Workflow(planning) => ("Planner", planning.name(), catalog::plan_policies()),
+        };
+        let about = known.into_iter().find(|entry| entry.name == policy);
         let about = about.map_or(String::new(), |entry| format!(": {}", escape(&entry.about)));
         let facts = [
-            ("Bid policy", format!("<code>{}</code>{about}", escape(policy))),
+            (what, format!("<code>{}</code>{about}", escape(policy))),
             ("Load", self.load()),
             ("Layout", escape(&self.manifest.layout)),
             ("Seed", self.manifest.seed.to_string()),
@@ -636,7 +663,7 @@ impl Page<'_> {
             .tally
             .jobs
             .values()
-            .filter(|row| row.fate != Fate::Refused)
+            .filter(|row| row.standing() != Standing::Refused)
             .map(|row| {
                 let until = row.start().unwrap_or(match row.fate {
                     Fate::Removed { at } => at,
@@ -774,6 +801,10 @@ fn workload(workload: &Workload) -> String {
             )
         }
         Source::Table(table) => format!("{} written out in the topology", counted(table.jobs.len() as u64, "job")),
+        Source::Reservations(demand) => format!("{} generated", counted(demand.requests.into(), "request")),
+        Source::Requests(table) => {
+            format!("{} written out in the topology", counted(table.asks.len() as u64, "request"))
+        }
     }
 }
 
@@ -804,7 +835,8 @@ fn value_column(tenth: &[&JobRow]) -> Vec<(&'static str, f64, String)> {
 fn starved_column(tenth: &[&JobRow]) -> Vec<(&'static str, f64, String)> {
     let jobs = tenth.iter().filter(|row| row.job.worth.is_some()).count().max(1) as f64;
     let share = |&(outcome, class, words): &(Outcome, &'static str, &str)| {
-        let those = tenth.iter().filter(|row| Outcome::of(row) == Some(outcome)).count();
+        let starved = |row: &&&JobRow| row.starved() == Some(true) && Outcome::of(row) == Some(outcome);
+        let those = tenth.iter().filter(starved).count();
         let share = those as f64 / jobs * 100.0;
         (class, share, format!("{words}: {share:.1} % ({})", counted(those as u64, "job")))
     };

@@ -18,7 +18,7 @@ fn shown(manifest: &Manifest, topology: &Topology, tally: &Tally) -> String {
         blocked_seconds: [("site york".to_owned(), 0.25), ("user <i>".to_owned(), 0.1)].into(),
         ..RunFacts::default()
     };
-    let page = String::from_utf8(page(manifest, &SummaryFile { results, run }, topology, tally)).unwrap();
+    let page = String::from_utf8(page(manifest, &SummaryFile { results, run }, topology, tally, None)).unwrap();
     well_formed(&page);
     page
 }
@@ -64,7 +64,8 @@ fn whatever_users_name_is_shown_and_never_taken_for_markup() {
     let evil = "</style><script>alert('1')</script>\"><img src=x onerror=\"y\">&\u{0}";
     let mut topology = topology();
     (topology.name, topology.about) = (evil.to_owned(), Some(evil.to_owned()));
-    topology.market.policy = evil.to_owned();
+    let System::Market(market) = &mut topology.system else { panic!("the test's grid is a market") };
+    market.policy = evil.to_owned();
     let site = &mut topology.sites[0];
     for name in [&mut site.name, &mut site.scheduler, &mut topology.users[0].name] {
         *name = evil.to_owned();
@@ -81,7 +82,7 @@ fn whatever_users_name_is_shown_and_never_taken_for_markup() {
     story().iter().for_each(|entry| tally.add(entry).unwrap());
     let results = tally.summary(7, manifest.status.clone(), evil.to_owned());
     let run = RunFacts { layout: evil.to_owned(), waits: [(evil.to_owned(), 1)].into(), ..RunFacts::default() };
-    let page = String::from_utf8(page(&manifest, &SummaryFile { results, run }, &topology, &tally)).unwrap();
+    let page = String::from_utf8(page(&manifest, &SummaryFile { results, run }, &topology, &tally, None)).unwrap();
     assert_eq!(page.matches("</style>").count(), 1);
     for never in ["<script", "<img", "\"><img", "\u{0}"] {
         assert!(!page.contains(never), "{never}");
@@ -103,7 +104,7 @@ fn large(sites: u32, cores: u32, jobs: u32, cores_of_task: u32) -> (Topology, Ta
     };
     for id in 0..jobs {
         let submitted = Time::from_micros(u64::from(draw(1_000_000_000)) * 1000);
-        let task = Task { runtime: Span::from_secs(u64::from(draw(50_000))), cores: cores_of_task, kind: Kind(0) };
+        let task = Task::new(Span::from_secs(u64::from(draw(50_000))), cores_of_task, Kind(0));
         let (id, tasks) = (JobId(id), vec![task; 5]);
         let job = Job { id, arrive: submitted, first_task: id.0 * 5, tasks, edges: Vec::new(), worth: None };
         let mut add = |time, actor, record| tally.add(&Entry { stamp: Stamp::at(time), actor, record }).unwrap();

@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::admission::Gate;
 use super::bid::{BidPolicy, Course, Instant};
 use super::clusters::{Cluster, Clusters};
 use super::figures::Figures;
@@ -37,6 +38,7 @@ pub struct Auctioneer {
     market: Market,
     policy: Box<dyn BidPolicy>,
     clusters: Clusters,
+    gate: Gate,
     jobs: Jobs,
     slots: BTreeMap<JobId, u32>,
     /// The queue, by kind, and what its tasks ask for.
@@ -79,6 +81,7 @@ impl Auctioneer {
         let clusters = Clusters::new(clusters);
         let keeps_paths = policy.course() != Course::Fixed;
         Auctioneer {
+            gate: Gate::new(&market, clusters.cores()),
             market,
             jobs: Vec::new(),
             slots: BTreeMap::new(),
@@ -133,6 +136,7 @@ impl Auctioneer {
         live.tasks[task].phase = Phase::Done { cluster, at: now };
         live.running -= 1;
         live.unfinished -= 1;
+        self.gate.keep(live, task);
         if live.unfinished == 0 {
             out.log(Record::Completed { job: id.job, value: live.value(now) });
             out.send(live.user, Message::Outcome(Outcome { job: id.job, verdict: Verdict::Completed }));
@@ -201,10 +205,18 @@ impl Auctioneer {
             return out.log(Record::Refused { job, user, task: task as u32 });
         }
 
-        out.log(Record::Arrived { job: job.clone(), user });
         let slot = self.jobs.len() as u32;
         self.slots.insert(job.id, slot);
-        let live = Live::new(job, user, graph, figures, self.market.tick);
+        let due = self.gate.due(&job, figures.critical_path);
+        if !self.gate.admits(&job, due, now) {
+            out.send(user, Message::Outcome(Outcome { job: job.id, verdict: Verdict::Refused }));
+            self.jobs.push(None);
+            return out.log(Record::NotAdmitted { job, user });
+        }
+
+        out.log(Record::Arrived { job: job.clone(), user });
+        let live = Live::new(job, user, graph, figures, self.market.tick, due);
+        self.gate.promise(&live);
         if self.market.removal == Removal::Deadline {
             self.removals.push(Reverse((live.deadline, Place { job: slot, task: 0 })));
         }
@@ -252,6 +264,7 @@ impl Auctioneer {
         let live = self.jobs[slot as usize].as_mut().expect("a job with a queued task is not over");
         let (job, user) = (live.job.id, live.user);
         live.removed = true;
+        self.gate.forget(live);
         out.log(Record::Removed { job });
         out.send(user, Message::Outcome(Outcome { job, verdict: Verdict::Removed }));
         for task in 0..live.tasks.len() as u32 {
@@ -278,7 +291,9 @@ impl Auctioneer {
         let looked_at = open.clone();
         let at = self.at(now);
         self.for_each_lane(&looked_at, &at, |lane, bids| lane.open(bids));
-        while let Some((lane, best)) = self.best(&open, &at) {
+        while let Some((lane, best)) = self.best(&open, &at)
+            && !self.policy.has_failed()
+        {
             match (self.cluster_for(best, now), self.market.blocking) {
                 (Some(cluster), _) => self.assign(best, cluster, out),
                 (None, Blocking::PerKind) => open[lane] = false,
@@ -393,6 +408,10 @@ impl Auctioneer {
 
 impl Actor<Message, Record> for Auctioneer {
     fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+        if self.policy.has_failed() {
+            // The run is about to be ended; nothing that is not an auction's outcome should be told until then.
+            return batch.clear();
+        }
         let mut idle = true;
         for event in batch.drain(..) {
             match event.cause {
@@ -401,7 +420,7 @@ impl Actor<Message, Record> for Auctioneer {
                 Cause::Message(Message::Submit(submit)) => self.gathered.submitted.push((submit.job, event.from)),
                 Cause::Message(Message::Ended(ended)) => self.gathered.ended.push((ended.task, event.from)),
                 // Not for a router's ears.
-                Cause::Message(Message::Run(_) | Message::Outcome(_)) => continue,
+                Cause::Message(_) => continue,
             }
             idle = false;
         }

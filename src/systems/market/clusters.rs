@@ -40,6 +40,12 @@ impl Clusters {
         self.all[cluster].site
     }
 
+    /// All cores, by kind.
+    pub fn cores(&self) -> Vec<u64> {
+        let sum = |of_kind: &Vec<usize>| of_kind.iter().map(|&cluster| u64::from(self.all[cluster].cores)).sum();
+        self.of_kind.iter().map(sum).collect()
+    }
+
     /// Whether some cluster could run this if it were empty.
     pub fn could_run(&self, kind: Kind, cores: u32) -> bool {
         self.of_kind(kind).iter().any(|&cluster| self.all[cluster].cores >= cores)

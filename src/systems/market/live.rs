@@ -21,6 +21,8 @@ pub(super) struct Live {
     pub removed: bool,
     /// From when on the job is worthless, and removed if anything of it is queued.
     pub deadline: Time,
+    /// Until when admission counts on it.
+    pub due: Time,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +51,7 @@ pub(super) enum Phase {
 }
 
 impl Live {
-    pub fn new(job: Arc<Job>, user: ActorId, graph: Graph, figures: Figures, tick: Span) -> Live {
+    pub fn new(job: Arc<Job>, user: ActorId, graph: Graph, figures: Figures, tick: Span, due: Time) -> Live {
         let state = |task| {
             let phase = Phase::Held(graph.predecessors(task).len() as u32);
             TaskState { phase, everywhere: Time::ZERO, mark: 0 }
@@ -57,7 +59,7 @@ impl Live {
         let tasks: Vec<TaskState> = (0..job.tasks.len()).map(state).collect();
         let unfinished = tasks.len() as u32;
         let deadline = deadline(&job, figures.critical_path, tick);
-        Live { job, user, graph, figures, tasks, queued: 0, running: 0, unfinished, removed: false, deadline }
+        Live { job, user, graph, figures, tasks, queued: 0, running: 0, unfinished, removed: false, deadline, due }
     }
 
     pub fn critical_path(&self) -> Span {

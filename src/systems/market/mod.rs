@@ -4,6 +4,7 @@
 //!
 //! Where the paper is silent the choice is an option of the topology's market, or is noted where it is made.
 
+mod admission;
 mod auctioneer;
 pub mod bid;
 mod clusters;
@@ -17,4 +18,7 @@ mod tests;
 pub use auctioneer::Auctioneer;
 pub use clusters::Cluster;
 pub use figures::{Figures, Immeasurable};
-pub use rules::{Blocking, EdfDeadline, Market, Network, Pvdsq, Pvr, Removal, SuccSum, Unplaceable};
+pub use rules::{
+    Admission, AskWhen, BestBid, Blocking, EXTERNAL, EdfDeadline, Foreign, Market, Network, Pvdsq, Pvr, Removal,
+    SuccSum, Unplaceable,
+};

@@ -9,6 +9,8 @@ use crate::time::Span;
 pub struct Market {
     /// Name of a bid policy in the catalogue.
     pub policy: String,
+    /// The program that bids, if the policy is [`EXTERNAL`].
+    pub bidder: Option<Foreign>,
     /// The unit in which run times and ages are counted.
     pub tick: Span,
     /// Communication to computation ratio, in millionths: the delay of a task's output is this share of its run time.
@@ -22,6 +24,25 @@ pub struct Market {
     pub edf: EdfDeadline,
     pub pvdsq: Pvdsq,
     pub pvr: Pvr,
+    pub admission: Admission,
+    /// A job is due when its result is worth this share of its value.
+    pub admission_theta_millionths: u64,
+    /// The share of the cores' time that is given out.
+    pub admission_eta_millionths: u64,
+}
+
+/// The policy that stands for a program outside.
+pub const EXTERNAL: &str = "external";
+
+/// A program that bids in the place of a policy.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Foreign {
+    /// The program and its arguments, as one would start it where the router runs.
+    pub command: Vec<String>,
+    pub ask: AskWhen,
+    pub winner: BestBid,
+    /// On the clock of the wall: how long it may take to answer.
+    pub timeout: Span,
 }
 
 /// Declares the enums that a topology names by their words: the words are written once.
@@ -34,6 +55,10 @@ macro_rules! words {
         impl $name {
             /// Each variant with the word that a topology uses for it and a line about it.
             pub const ALL: &[(&'static str, $name, &'static str)] = &[$(($word, $name::$variant, $about)),+];
+
+            pub fn word(self) -> &'static str {
+                match self { $($name::$variant => $word),+ }
+            }
         }
     )+};
 }
@@ -87,6 +112,29 @@ words! {
         ResourceSquared = "resource_squared",
         /// The whole density.
         Literal = "literal",
+    }
+    /// Whether jobs are turned away that would come too late.
+    Admission {
+        /// Everybody is taken in.
+        Off = "off",
+        /// A job is turned away if the work that is due before it leaves too little room.
+        On = "on",
+        /// Also if it takes the room of jobs that are due later; work that is past due counts as well.
+        Strict = "strict",
+    }
+    /// When a program outside is asked for a task's bid.
+    AskWhen {
+        /// When the task joins the queue; the bid stays.
+        Once = "once",
+        /// At every auction in which somebody could start.
+        Always = "always",
+    }
+    /// Which of an outside program's bids is the best.
+    BestBid {
+        /// The smallest.
+        Smallest = "smallest",
+        /// The largest.
+        Largest = "largest",
     }
     /// The units of PVR.
     Pvr {

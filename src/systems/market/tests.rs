@@ -2,6 +2,7 @@
 //! actors.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use proptest::prelude::*;
 
@@ -40,6 +41,7 @@ fn plain_market(policy: &str) -> Market {
         edf: EdfDeadline::Initial,
         pvdsq: Pvdsq::ResourceSquared,
         pvr: Pvr::Value,
+        ..Market::default()
     }
 }
 
@@ -49,15 +51,17 @@ fn grid(market: Market, sites: &[(u32, u16)], users: usize, source: Source) -> T
         name: format!("site{index}"),
         cores,
         kind: Kind(kind),
+        speed_millionths: 1_000_000,
         scheduler: "auction".to_owned(),
         latency: Span::ZERO,
+        report_every: Span::ZERO,
     };
     Topology {
         name: "test".to_owned(),
         about: None,
         seed: 0,
         kinds: vec!["one".to_owned(), "two".to_owned()],
-        market,
+        system: System::Market(market),
         sites: sites.iter().enumerate().map(site).collect(),
         users: (0..users).map(|user| topology::User { name: format!("user{user}"), latency: Span::ZERO }).collect(),
         workloads: vec![Workload { users: (0..users).collect(), source }],
@@ -71,11 +75,11 @@ fn play(topology: &Topology) -> Vec<Entry<Record>> {
 }
 
 fn task(runtime: u64, cores: u32, kind: u16) -> Task {
-    Task { runtime: Span::from_minutes(runtime), cores, kind: Kind(kind) }
+    Task::new(Span::from_minutes(runtime), cores, Kind(kind))
 }
 
 fn edges(pairs: &[(u32, u32)]) -> Vec<Edge> {
-    pairs.iter().map(|&(from, to)| Edge { from, to }).collect()
+    pairs.iter().map(|&(from, to)| Edge::new(from, to)).collect()
 }
 
 fn job_a() -> Job {
@@ -339,10 +343,10 @@ enum Happening {
 
 impl Plain<'_> {
     fn play(topology: &Topology) -> Vec<(u64, Happening)> {
-        let market = &topology.market;
+        let market = &topology.system.market().unwrap();
         let jobs = match &topology.workloads[0].source {
             Source::Table(table) => Source::Table(table.clone()),
-            Source::Market(_) => panic!("small explicit jobs are enough here"),
+            _ => panic!("small explicit jobs are enough here"),
         };
         let jobs = jobs.jobs(&Default::default(), market.tick, &mut Default::default()).unwrap();
         let known = |job: Job| {
@@ -392,7 +396,7 @@ impl Plain<'_> {
     }
 
     fn auction(&mut self, now: u64, number: u64, instants: &mut BTreeSet<u64>) {
-        let market = &self.topology.market;
+        let market = &self.topology.system.market().unwrap();
         let policy = (bid::find(&market.policy).unwrap().build)(market, self.topology.seed);
         let queue = self.queue(now);
         let paths = queue.iter().map(|&(job, _)| self.jobs[job].2.critical_path);
@@ -459,7 +463,7 @@ impl Plain<'_> {
         let (age, final_) = (minutes(now) - about.arrive, worth.curve.final_());
         let projected = (figures.ranks[task] + age).micros() as f64 / figures.critical_path.micros() as f64;
         ticks(age, MINUTE) >= final_ * ticks(figures.critical_path, MINUTE)
-            || (self.topology.market.removal == Removal::Projected && projected >= final_)
+            || (self.topology.system.market().unwrap().removal == Removal::Projected && projected >= final_)
     }
 
     fn done(&self, job: usize, task: usize, now: u64) -> bool {
@@ -479,7 +483,7 @@ impl Plain<'_> {
         let arrival = |&before: &u32| {
             let before = before as usize;
             let (ran, end) = self.runs[&(job, before)];
-            let far = match self.topology.market.network {
+            let far = match self.topology.system.market().unwrap().network {
                 Network::PerCluster => ran != cluster,
                 Network::KindChangeOnly => about.tasks[before].kind != about.tasks[task].kind,
             };
@@ -645,9 +649,13 @@ fn play_asking_everybody(topology: &Topology) -> Vec<Entry<Record>> {
         kind: site.kind,
         cores: site.cores,
     });
-    let policy = (bid::find(&topology.market.policy).unwrap().build)(&topology.market, topology.seed);
+    let policy = (bid::find(&topology.system.market().unwrap().policy).unwrap().build)(
+        topology.system.market().unwrap(),
+        topology.seed,
+    );
     let lane = |_: &dyn bid::BidPolicy| -> Box<dyn super::queue::Lane> { Box::new(plain::Plain::default()) };
-    actors[0].1 = Box::new(Auctioneer::with_lanes(topology.market.clone(), policy, clusters.collect(), lane));
+    actors[0].1 =
+        Box::new(Auctioneer::with_lanes(topology.system.market().unwrap().clone(), policy, clusters.collect(), lane));
     let mut place = Place::new(actors, plan.latencies.clone());
     assert_eq!(place.run_before(Stamp::NEVER, usize::MAX), Ok(false));
     place.take_log()
@@ -798,6 +806,77 @@ fn strangers_are_answered_and_change_nothing() {
     assert_eq!(log.iter().filter(|entry| in_log(entry)).count(), 3, "jobs that are none leave no trace");
 }
 
+/// Who is admitted, worked out anew at every arrival from what the log has told until then.
+#[test]
+fn admission_keeps_to_its_bound() {
+    for (admission, loads) in [(Admission::On, [2.5, 5.0]), (Admission::Strict, [2.5, 5.0])] {
+        for load in loads {
+            let rules = Market { admission, ..plain_market("pvr") };
+            let Source::Market(generator) = small_workload(load) else { unreachable!("it is generated") };
+            let source = Source::Market(market::Generator { jobs: 200, ..generator });
+            let topology = grid(rules, &[(20, 0), (20, 0), (20, 1)], 1, source);
+            let (mut live, mut turned_away) = (Vec::<(Arc<Job>, Time, Vec<bool>)>::new(), 0);
+            for entry in play(&topology) {
+                let now = entry.stamp.time;
+                match entry.record {
+                    Record::Arrived { job, .. } => {
+                        let due = due(&job, &topology);
+                        assert!(fits(&job, due, now, &live, admission), "job {} is admitted", job.id);
+                        let tasks = vec![true; job.tasks.len()];
+                        live.push((job, due, tasks));
+                    }
+                    Record::NotAdmitted { job, .. } => {
+                        assert!(!fits(&job, due(&job, &topology), now, &live, admission), "job {} is not", job.id);
+                        turned_away += 1;
+                    }
+                    Record::Finished { task } => {
+                        for (job, _, tasks) in live.iter_mut().filter(|(job, ..)| job.id == task.job) {
+                            assert!(std::mem::take(&mut tasks[task.index as usize]), "job {}", job.id);
+                        }
+                    }
+                    Record::Removed { job } => live.retain(|(other, ..)| other.id != job),
+                    _ => {}
+                }
+            }
+            assert!(turned_away > 0, "{admission:?} at {load} has something to decide");
+        }
+    }
+}
+
+/// When a result is worth three quarters of its value, found by trying every microsecond's neighbourhood in halves.
+fn due(job: &Job, topology: &Topology) -> Time {
+    let market = topology.system.market().unwrap();
+    let path = Figures::of(job, &Graph::new(job.tasks.len(), &job.edges), market, false).unwrap().critical_path;
+    let worth = job.worth.as_ref().unwrap();
+    let good = |age: u64| worth.curve.factor(age as f64 / path.micros() as f64) >= 0.75;
+    let (mut low, mut high) = (0, 1 << 52);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if good(middle) { low = middle } else { high = middle }
+    }
+    job.arrive + Span::from_micros(low)
+}
+
+fn fits(job: &Job, due: Time, now: Time, live: &[(Arc<Job>, Time, Vec<bool>)], admission: Admission) -> bool {
+    let work = |job: &Job, left: &dyn Fn(usize) -> bool, kind: u16| -> f64 {
+        let tasks = job.tasks.iter().enumerate().filter(|(task, wish)| wish.kind == Kind(kind) && left(*task));
+        tasks.map(|(_, wish)| f64::from(wish.cores) * wish.runtime.micros() as f64).sum()
+    };
+    [(0u16, 40.0), (1, 20.0)].into_iter().all(|(kind, cores)| {
+        let own = work(job, &|_| true, kind);
+        let demand = |until: Time| -> f64 {
+            let counts = |other: &Time| *other <= until && (admission == Admission::Strict || *other > now);
+            let others = live.iter().filter(|(_, other, _)| counts(other));
+            own + others.map(|(other, _, tasks)| work(other, &|task| tasks[task], kind)).sum::<f64>()
+        };
+        let keeps = |until: Time| demand(until) <= 0.85 * cores * until.since(now).micros() as f64;
+        let later = live.iter().filter(|(other, until, tasks)| {
+            admission == Admission::Strict && *until > due && work(other, &|task| tasks[task], kind) > 0.0
+        });
+        own == 0.0 || (keeps(due) && later.into_iter().all(|(_, until, _)| keeps(*until)))
+    })
+}
+
 #[test]
 fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
     let table = |tasks: Vec<Task>| {
@@ -814,7 +893,7 @@ fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
     assert_eq!(complaint(&wide, 1), None);
     assert_eq!(complaint(&wide, 3).as_deref(), Some(expected));
     let lenient = Market { unplaceable: Unplaceable::Refuse, ..plain_market("pvd") };
-    let wide = Topology { market: lenient, ..wide };
+    let wide = Topology { system: System::Market(lenient), ..wide };
     assert_eq!(complaint(&wide, 3), None);
     let refused = play(&wide);
     assert!(matches!(refused[..], [Entry { record: Record::Refused { task: 1, .. }, .. }]));

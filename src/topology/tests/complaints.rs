@@ -140,7 +140,7 @@ source = "table"
         "tasks = [{ runtime = \"200000 d\", cores = 1, kind = \"b\" }]".to_owned(),
         with("edges = [[0, 3]]"),
         with("edges = [[0, 1], [0, 1]]"),
-        with("edges = [[0, 1, 2]]"),
+        with("edges = [[0, 1, 2, 3]]"),
         with("edges = [[1, 1]]"),
         with("edges = [[0, 1], [1, 2], [2, 0]]"),
         with("edges = [[0, 1], [2, 1]]"),

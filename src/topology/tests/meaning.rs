@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::catalog;
 use crate::grid::{Curve, Edge, Kind, Task, Worth};
+use crate::systems::market::{EXTERNAL, bid};
 use crate::time::{Span, Time};
 use crate::topology::*;
 use crate::workload::market::{Generator, LoadBasis};
@@ -27,13 +28,15 @@ fn defaults_are_those_of_the_market_paper() {
         about: None,
         seed: 1,
         kinds: vec!["any".into()],
-        market: Market::default(),
+        system: System::Market(Market::default()),
         sites: vec![Site {
             name: "york".into(),
             cores: 8,
             kind: Kind(0),
+            speed_millionths: 1_000_000,
             scheduler: "auction".into(),
             latency: Span::ZERO,
+            report_every: Span::ZERO,
         }],
         users: vec![User { name: "alice".into(), latency: Span::ZERO }],
         workloads: vec![Workload {
@@ -68,7 +71,7 @@ fn the_trace_is_the_one_of_the_specification() {
     let expected =
         [(6, 3, 0), (4, 2, 1), (4, 2, 0), (5, 2, 0), (10, 4, 0), (3, 3, 1), (20, 4, 0), (21, 1, 0), (25, 1, 1)];
     assert_eq!(tasks, expected);
-    assert_eq!(topology.market.ccr_millionths, 200_000);
+    assert_eq!(topology.system.market().unwrap().ccr_millionths, 200_000);
     assert_eq!(jobs.iter().map(|job| job.edges.len()).collect::<Vec<_>>(), [1, 1, 0, 0, 0, 0, 0]);
 }
 
@@ -119,7 +122,10 @@ fn overrides_are_stronger_than_files() {
         "about=\"a = b\"",
     ];
     let topology = load_text(text, &settings).unwrap();
-    assert_eq!((topology.seed, topology.market.policy.as_str(), topology.sites[0].cores), (7, "pvr", 500));
+    assert_eq!(
+        (topology.seed, topology.system.market().unwrap().policy.as_str(), topology.sites[0].cores),
+        (7, "pvr", 500)
+    );
     assert_eq!((topology.sites[1].latency, topology.users[0].latency), (Span::from_millis(7), Span::from_millis(10)));
     assert_eq!(topology.about.as_deref(), Some("a = b"));
     let Source::Market(generator) = &topology.workloads[0].source else { panic!("it is generated") };
@@ -176,7 +182,7 @@ fn the_hash_is_that_of_the_meaning() {
     assert_eq!(original.hash(), untold.hash());
     assert_ne!(original.hash(), load_text(text, &[]).unwrap().hash());
     // The same on every machine and in every build, or processes of one run would refuse each other.
-    assert_eq!(load_text(FINE, &[]).unwrap().hash().to_string(), "d1cfcd32f16cfcb4943e99267504e014");
+    assert_eq!(load_text(FINE, &[]).unwrap().hash().to_string(), "9d3bd4d2042d9865647ee78ef76b8db4");
 }
 
 #[test]
@@ -242,8 +248,10 @@ fn topologies() -> impl Strategy<Value = Topology> {
                         name: name.clone(),
                         cores,
                         kind: Kind(kind as u16),
+                        speed_millionths: 1_000_000,
                         scheduler: "auction".into(),
                         latency,
+                        report_every: Span::from_micros(latency.micros() / 2),
                     })
                     .collect();
                 let users: Vec<User> = users
@@ -256,7 +264,7 @@ fn topologies() -> impl Strategy<Value = Topology> {
                     about: about.clone(),
                     seed,
                     kinds: kinds.clone(),
-                    market: market.clone(),
+                    system: System::Market(market.clone()),
                     sites,
                     users,
                     workloads: Vec::new(),
@@ -274,7 +282,7 @@ fn spans() -> impl Strategy<Value = Span> {
 }
 
 fn markets() -> impl Strategy<Value = Market> {
-    let policies: Vec<&str> = catalog::bid_policies().iter().map(|entry| entry.name).collect();
+    let policies: Vec<&str> = bid::ALL.iter().map(|entry| entry.name).chain([EXTERNAL]).collect();
     let tick = (1u64..90).prop_map(Span::from_secs);
     fn word<T: Copy + std::fmt::Debug + 'static>(
         all: &'static [(&'static str, T, &'static str)],
@@ -282,10 +290,19 @@ fn markets() -> impl Strategy<Value = Market> {
         prop::sample::select(all).prop_map(|(_, variant, _)| variant)
     }
     let first = (word(Network::ALL), word(Blocking::ALL), word(Removal::ALL), word(Unplaceable::ALL));
-    let second = (word(SuccSum::ALL), word(EdfDeadline::ALL), word(Pvdsq::ALL), word(Pvr::ALL));
+    let second = (word(SuccSum::ALL), word(EdfDeadline::ALL), word(Pvdsq::ALL), word(Pvr::ALL), word(Admission::ALL));
     (prop::sample::select(policies), tick, 0u64..=1_000_000_000, first, second).prop_map(
-        |(policy, tick, ccr_millionths, (network, blocking, removal, unplaceable), (succ_sum, edf, pvdsq, pvr))| {
+        |(
+            policy,
+            tick,
+            ccr_millionths,
+            (network, blocking, removal, unplaceable),
+            (succ_sum, edf, pvdsq, pvr, admission),
+        )| {
+            let command = vec!["python3".to_owned(), "a \"bidder\".py".to_owned()];
+            let foreign = Foreign { command, ask: AskWhen::Always, winner: BestBid::Smallest, timeout: tick };
             Market {
+                bidder: (policy == EXTERNAL).then_some(foreign),
                 policy: policy.into(),
                 tick,
                 ccr_millionths,
@@ -297,6 +314,9 @@ fn markets() -> impl Strategy<Value = Market> {
                 edf,
                 pvdsq,
                 pvr,
+                admission,
+                admission_theta_millionths: ccr_millionths % 1_000_001,
+                admission_eta_millionths: ccr_millionths / 1_000,
             }
         },
     )
@@ -337,10 +357,8 @@ fn generators(kinds: usize) -> impl Strategy<Value = Generator> {
 }
 
 fn jobs(kinds: usize, tick: Span) -> impl Strategy<Value = table::Entry> {
-    let task = (1u64..1_000_000, 1u32..=20, 0..kinds).prop_map(move |(runtime, cores, kind)| Task {
-        runtime: Span::from_micros(runtime * tick.micros()),
-        cores,
-        kind: Kind(kind as u16),
+    let task = (1u64..1_000_000, 1u32..=20, 0..kinds).prop_map(move |(runtime, cores, kind)| {
+        Task::new(Span::from_micros(runtime * tick.micros()), cores, Kind(kind as u16))
     });
     let worth =
         (0.0f64..1e12, 0.001f64..50.0, 0.001f64..50.0, prop::collection::vec((0.0f64..=1.0, 0.0f64..=1.0), 0..5))
@@ -358,7 +376,7 @@ fn jobs(kinds: usize, tick: Span) -> impl Strategy<Value = table::Entry> {
         |(arrive, tasks, shape, worth)| {
             let last = tasks.len() as u32 - 1;
             let edges = shape.into_iter().filter(|(from, to)| from < to && *to <= last);
-            let edges = edges.map(|(from, to)| Edge { from, to }).collect();
+            let edges = edges.map(|(from, to)| Edge::new(from, to)).collect();
             table::Entry { arrive: Time::ZERO + arrive, tasks, edges, worth }
         },
     )
@@ -372,15 +390,75 @@ fn every_name_of_the_catalogue_is_usable() {
             "site" | "user" | "workload" => format!("{table}.0.{key}"),
             table => format!("{table}.{key}"),
         };
+        // A bidder and the policy that it bids for need each other.
+        let bidder = ["market.bidder.command=[\"bid\"]", "market.policy=external"];
+        let read = |name: &str| {
+            let setting = format!("{path}={name}");
+            let with_bidder = section.key.starts_with("market.bidder") || name == EXTERNAL;
+            load_text(
+                base(table),
+                &if with_bidder { vec![bidder[0], bidder[1], &setting] } else { vec![setting.as_str()] },
+            )
+        };
         for entry in &section.entries {
             assert!(catalog::listing().contains(&entry.about), "{}", entry.name);
-            let outcome = load_text(FINE, &[&format!("{path}={}", entry.name)]);
+            let outcome = read(entry.name);
             // Another source wants other keys beside it.
             if section.key != "workload.source" {
                 outcome.unwrap();
             }
         }
-        let complaints = load_text(FINE, &[&format!("{path}=x-y-z")]).unwrap_err().to_string();
+        let complaints = read("x-y-z").unwrap_err().to_string();
         assert!(section.entries.iter().all(|entry| complaints.contains(entry.name)), "{complaints}");
     }
+}
+
+/// A topology in which a table makes sense.
+fn base(table: &str) -> &'static str {
+    if table == "reservation" { RESERVING } else { FINE }
+}
+
+const RESERVING: &str = r#"name = "reserving"
+[reservation]
+[[site]]
+name = "york"
+cores = 8
+[[user]]
+name = "alice"
+[[workload]]
+source = "requests"
+[[workload.request]]
+arrive = "1 min"
+duration = "5 min"
+nodes = 3
+[[workload.request]]
+arrive = "2 min"
+ready = "1 min"
+deadline = "3 min"
+duration = "5 min"
+nodes = 0
+runtime = "4 min"
+cancel = "2 min"
+"#;
+
+#[test]
+fn requests_are_taken_as_they_are_and_only_nonsense_about_them_is_complained_about() {
+    let topology = load_text(RESERVING, &[]).unwrap();
+    assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
+    assert_eq!(topology.jobs(), 2);
+    for (setting, expected) in [
+        ("workload.0.request.1.arrive=\"30 s\"", "requests in order of arrival"),
+        ("workload.0.request.1.runtime=\"6 min\"", "a time within the duration"),
+        ("workload.0.request.1.cancel=\"1 min\"", "a time that is not before the arrival"),
+        ("workload.0.request.1.duration=\"-5 min\"", "expected"),
+        ("workload.0.request.0.nodes=-1", "a whole number from 0"),
+        ("workload.0.request.0.deadline=\"9999999999 d\"", "expected"),
+        ("reservation.rect_end=\"clips\"", "clip"),
+        ("workload.0.source=\"market\"", "since this topology has a [reservation] table"),
+    ] {
+        let complaints = load_text(RESERVING, &[setting]).unwrap_err().to_string();
+        assert!(complaints.contains(expected), "{setting}: {complaints}");
+    }
+    let complaints = load_text(FINE, &["workload.0.source=\"reservations\""]).unwrap_err().to_string();
+    assert!(complaints.contains("need a [reservation] table"), "{complaints}");
 }

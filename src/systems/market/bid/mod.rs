@@ -31,6 +31,19 @@ pub trait BidPolicy: Send {
         false
     }
 
+    /// Whether [`BidPolicy::ask_together`] is to be called before bids are asked for one by one.
+    fn is_asked_together(&self) -> bool {
+        false
+    }
+
+    /// Is told of all whose bids are about to be asked for: for policies to whom a question is dear.
+    fn ask_together(&self, _bidders: &[Bidder<'_>], _at: &Instant) {}
+
+    /// Whether the policy cannot bid any more; then nobody is placed.
+    fn has_failed(&self) -> bool {
+        false
+    }
+
     /// Whether bids ask for [`Bidder::successor_work`], which not every job has.
     fn weighs_successors(&self) -> bool {
         false

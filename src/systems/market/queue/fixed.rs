@@ -18,8 +18,9 @@ impl Lane for Fixed {
     }
 
     fn open(&mut self, bids: &mut Bids<'_>) {
-        let queued = self.fresh.drain(..).filter(|&place| bids.is_queued(place));
-        self.order.extend(queued.map(|place| Reverse(bids.rank(place))));
+        self.fresh.retain(|&place| bids.is_queued(place));
+        bids.ask_together(&self.fresh);
+        self.order.extend(self.fresh.drain(..).map(|place| Reverse(bids.rank(place))));
     }
 
     fn best(&mut self, bids: &mut Bids<'_>) -> Option<Rank> {

@@ -80,6 +80,14 @@ impl Bids<'_> {
         self.rank_at(place, self.at.now)
     }
 
+    /// Tells the policy who is about to be asked, if it wants to know.
+    fn ask_together(&self, places: &[Place]) {
+        if self.policy.is_asked_together() {
+            let bidders: Vec<_> = places.iter().map(|place| self.live(*place).bidder(place.task as usize)).collect();
+            self.policy.ask_together(&bidders, &self.at);
+        }
+    }
+
     /// The rank that a task will have at a later time, if nothing but the time changes.
     pub fn rank_at(&self, place: Place, now: Time) -> Rank {
         let live = self.live(place);

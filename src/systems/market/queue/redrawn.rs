@@ -36,6 +36,7 @@ impl Redrawn {
                 Winner::Largest => self.draws.extend(self.drawn.iter().map(|&bid| better_first(bid, Winner::Largest))),
             }
         } else {
+            bids.ask_together(&self.places);
             self.draws.extend(self.places.iter().map(|&place| bids.rank(place).bid));
         }
         self.blocks.clear();

@@ -1,0 +1,50 @@
+//! Turns files of other programs into ours.
+
+use std::path::Path;
+
+use super::input::{plainly, read};
+use super::sweep::replace;
+use super::{Failure, print};
+use crate::topology::simgrid;
+
+/// A format that can be converted: how its content begins or is called, and what makes it ours.
+struct Format {
+    name: &'static str,
+    fits: fn(&str, &str) -> bool,
+    convert: fn(&str, &str) -> Result<Converted, String>,
+}
+
+/// The text of a file of ours, and what it leaves out.
+struct Converted {
+    text: String,
+    warnings: Vec<String>,
+}
+
+const FORMATS: &[Format] = &[Format {
+    name: "a SimGrid platform (XML)",
+    fits: |_, text| text.trim_start().starts_with('<') && text.contains("<platform"),
+    convert: |path, text| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let name = name.split('.').next().unwrap_or(name);
+        let converted = simgrid::convert(name, text).map_err(|error| error.to_string())?;
+        Ok(Converted { text: converted.toml, warnings: converted.warnings })
+    },
+}];
+
+/// Writes the conversion of a file to another one, or to standard output.
+pub fn convert(path: &str, out: Option<&Path>) -> Result<(), Failure> {
+    let bytes = read(path).map_err(|error| Failure::Input(format!("cannot read {path}: {}", plainly(&error))))?;
+    let text = String::from_utf8(bytes).map_err(|_| Failure::Input(format!("{path}: expected text in UTF-8")))?;
+    let format = FORMATS.iter().find(|format| (format.fits)(path, &text)).ok_or_else(|| {
+        let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+        Failure::Input(format!("{path}: expected {}", names.join(" or ")))
+    })?;
+    let converted = (format.convert)(path, &text).map_err(|error| Failure::Input(format!("{path}:{error}")))?;
+    for warning in &converted.warnings {
+        eprintln!("warning: {path}: {warning}");
+    }
+    match out {
+        Some(out) => replace(out, &converted.text),
+        None => print(&converted.text),
+    }
+}

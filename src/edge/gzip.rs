@@ -1,0 +1,115 @@
+//! Files that may be compressed: who reads them sees what is in them, and never more of it than there should be.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::path::Path;
+
+use flate2::bufread::MultiGzDecoder;
+
+/// More than any log has, and less than fills a machine: a small file can pretend to be of any size.
+pub const INFLATED_MAX: u64 = 1 << 30;
+
+const MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// A file as a stream, decompressed where it starts like gzip.
+pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        return Err(ErrorKind::IsADirectory.into());
+    }
+    plain(BufReader::with_capacity(1 << 16, file))
+}
+
+/// What is in a stream, compressed or not.
+pub fn plain<'a>(mut input: impl BufRead + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
+    if !input.fill_buf()?.starts_with(&MAGIC) {
+        return Ok(Box::new(input));
+    }
+    Ok(Box::new(BufReader::with_capacity(1 << 16, Limited::new(input, INFLATED_MAX))))
+}
+
+/// Bytes that have been read already, decompressed where they start like gzip.
+pub fn inflate(bytes: Vec<u8>, max: u64) -> io::Result<Vec<u8>> {
+    if !bytes.starts_with(&MAGIC) {
+        return Ok(bytes);
+    }
+    let mut inflated = Vec::new();
+    Limited::new(&bytes[..], max).read_to_end(&mut inflated)?;
+    Ok(inflated)
+}
+
+/// Ends in an error where there is more than there should be, or where a compressed file is cut off.
+struct Limited<R> {
+    inner: MultiGzDecoder<R>,
+    max: u64,
+    left: u64,
+}
+
+impl<R: BufRead> Limited<R> {
+    fn new(input: R, max: u64) -> Limited<R> {
+        Limited { inner: MultiGzDecoder::new(input), max, left: max }
+    }
+}
+
+impl<R: BufRead> Read for Limited<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let invalid = |what: String| io::Error::new(ErrorKind::InvalidData, what);
+        let read = self.inner.read(buffer).map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => invalid("the compressed file is cut off".to_owned()),
+            ErrorKind::InvalidInput | ErrorKind::InvalidData => invalid("the compressed file is damaged".to_owned()),
+            _ => error,
+        })?;
+        let more = || io::Error::other(format!("there is more than {} MiB in it", self.max >> 20));
+        self.left = self.left.checked_sub(read as u64).ok_or_else(more)?;
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    fn packed(bytes: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        bytes.for_each(|piece| encoder.write_all(&piece).unwrap());
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn compressed_or_not_is_the_same() {
+        let text = b"1 2 3\n".repeat(1_000);
+        let once = packed([text.clone()].into_iter());
+        let twice = [once.clone(), once.clone()].concat();
+        assert_eq!(inflate(text.clone(), INFLATED_MAX).unwrap(), text);
+        assert_eq!(inflate(once, INFLATED_MAX).unwrap(), text);
+        assert_eq!(inflate(twice, INFLATED_MAX).unwrap(), [text.clone(), text].concat());
+    }
+
+    #[test]
+    fn a_file_that_is_cut_off_or_damaged_says_so() {
+        let whole = packed([b"1 2 3\n".repeat(1_000)].into_iter());
+        for end in [5, whole.len() / 2, whole.len() - 3] {
+            assert_eq!(
+                inflate(whole[..end].to_vec(), INFLATED_MAX).unwrap_err().to_string(),
+                "the compressed file is cut off"
+            );
+        }
+        let mut damaged = whole.clone();
+        let last = damaged.len() - 6;
+        damaged[last] ^= 0xff;
+        assert_eq!(inflate(damaged, INFLATED_MAX).unwrap_err().to_string(), "the compressed file is damaged");
+    }
+
+    #[test]
+    fn a_small_file_cannot_pretend_to_be_huge() {
+        let bomb = packed((0..9).map(|_| vec![b'1'; 1 << 20]));
+        assert!(bomb.len() < 1 << 17);
+        let error = io::copy(&mut Limited::new(&bomb[..], 8 << 20), &mut io::sink()).unwrap_err();
+        assert_eq!(error.to_string(), "there is more than 8 MiB in it");
+    }
+}

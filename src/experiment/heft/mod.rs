@@ -1,0 +1,214 @@
+//! The experiment of "Network-Aware HEFT Scheduling for Grid" (M. M. Yousaf, M. Welzl): random layered graphs over a grid
+//! of shapes, each with several draws of costs, planned, stretched and improved in 50 rounds.
+//!
+//! The paper does not print the ranges of its costs or its seeds; those are ours. Its groups of sizes and widths are of
+//! unequal size, as its own means of groups show, so no full grid can match all of its tables at once.
+
+mod claims;
+mod published;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::random::{SplitMix64, mix};
+use crate::systems::heft::daggen::Shape;
+use crate::systems::heft::paper::{Law, Wiring, paths};
+use crate::systems::heft::{Cycle, Improvement, Problem, improve};
+
+pub use claims::CLAIMS;
+#[cfg(feature = "edge")]
+pub(super) use published::{PUBLISHED, Published};
+
+/// How much of the experiment to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Graphs of each shape.
+    pub graphs: u32,
+    /// Draws of costs for each graph.
+    pub draws: u32,
+}
+
+/// As in the paper: 1,296 graphs with 20 draws each.
+pub const FULL: Extent = Extent { graphs: 12, draws: 20 };
+/// As few runs as the claims can be judged by: every graph once.
+pub const SMALL: Extent = Extent { graphs: 12, draws: 1 };
+
+const TASKS: [u32; 3] = [10, 20, 50];
+const FAT: [f64; 3] = [0.1, 0.2, 0.8];
+const DENSITY: [f64; 2] = [0.2, 0.8];
+const REGULARITY: [f64; 2] = [0.2, 0.8];
+const JUMP: [u32; 3] = [1, 2, 4];
+
+/// Whole numbers, for run times and edges alike.
+const COSTS: (u64, u64) = (10, 40);
+const PROCESSORS: usize = 3;
+
+/// A graph of the experiment: its shape, and the seed of the one stream that it and its costs are drawn from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Graph {
+    pub number: u32,
+    pub seed: u64,
+    pub shape: Shape,
+}
+
+/// One set of costs under one law.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Run {
+    pub graph: Graph,
+    pub draw: u32,
+    pub law: Law,
+    /// The makespan of HEFT's plan.
+    pub original: f64,
+    /// What comes of that plan.
+    pub stretched: f64,
+    /// The best that comes of any plan.
+    pub best: f64,
+    /// Which plan that was.
+    pub iteration: u32,
+    pub cycle: Option<Cycle>,
+}
+
+impl Extent {
+    /// All graphs in order.
+    pub fn graphs(&self) -> Vec<Graph> {
+        let mut graphs = Vec::new();
+        for (tasks, fat) in TASKS.into_iter().flat_map(|tasks| FAT.map(|fat| (tasks, fat))) {
+            for (density, regularity) in DENSITY.into_iter().flat_map(|density| REGULARITY.map(|r| (density, r))) {
+                for (jump, _) in JUMP.into_iter().flat_map(|jump| (0..self.graphs).map(move |graph| (jump, graph))) {
+                    let number = graphs.len() as u32;
+                    let shape = Shape { tasks, fat, density, regularity, jump };
+                    graphs.push(Graph { number, seed: mix(u64::from(number)), shape });
+                }
+            }
+        }
+        graphs
+    }
+
+    /// How many sets of costs there are.
+    pub fn count(&self) -> usize {
+        let shapes = TASKS.len() * FAT.len() * DENSITY.len() * REGULARITY.len() * JUMP.len();
+        shapes * self.graphs as usize * self.draws as usize
+    }
+
+    /// All runs of one graph: every draw under both laws.
+    pub fn runs(&self, graph: &Graph) -> Vec<Run> {
+        let mut stream = SplitMix64::new(graph.seed);
+        let layered = graph.shape.draw(&mut stream);
+        let mut runs = Vec::new();
+        for draw in 0..self.draws {
+            let table = layered.costs(PROCESSORS, COSTS.0, COSTS.1, &mut stream);
+            for (_, law) in Law::ALL {
+                let problem =
+                    Problem::table(&table, paths(law, Wiring::FullDuplex)).expect("what is drawn here is sound");
+                let improved = improve(&problem, Improvement::default());
+                runs.push(Run {
+                    graph: *graph,
+                    draw,
+                    law,
+                    original: improved.rounds[0].planned,
+                    stretched: improved.rounds[0].realistic,
+                    best: improved.replay.makespan,
+                    iteration: improved.best as u32,
+                    cycle: improved.cycle,
+                });
+            }
+        }
+        runs
+    }
+
+    /// The extent in a few words.
+    pub fn words(&self) -> String {
+        let draws = if self.draws == 1 { "draw" } else { "draws" };
+        format!("{} runs a law ({} graphs a shape, {} {draws} of costs)", self.count(), self.graphs, self.draws)
+    }
+}
+
+/// Runs that have something in common: `("fat", "0.8")`, or `("all", "")`.
+pub type Group = (&'static str, &'static str);
+
+/// Means over a group.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Means {
+    pub original: f64,
+    pub stretched: f64,
+    pub best: f64,
+    pub iteration: f64,
+    pub runs: usize,
+}
+
+impl Means {
+    /// How much longer plans take than planned, as a share.
+    pub fn increase(&self) -> f64 {
+        self.stretched / self.original - 1.0
+    }
+
+    /// How much of that the improvement takes back, as a share of what the first plan takes.
+    pub fn decrease(&self) -> f64 {
+        1.0 - self.best / self.stretched
+    }
+}
+
+/// Means by law and group.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Results {
+    pub means: BTreeMap<(&'static str, Group), Means>,
+}
+
+/// All runs, in order, and what they say together.
+pub struct Outcome {
+    pub extent: Extent,
+    pub runs: Vec<Run>,
+    pub results: Results,
+}
+
+impl Outcome {
+    /// The runs may come in any order.
+    pub fn of(extent: Extent, mut runs: Vec<Run>) -> Outcome {
+        runs.sort_by_key(|run| (run.graph.number, run.draw, run.law as u8));
+        let mut results = Results::default();
+        for run in &runs {
+            for group in groups(&run.graph.shape) {
+                let means = results.means.entry((law_name(run.law), group)).or_default();
+                means.original += run.original;
+                means.stretched += run.stretched;
+                means.best += run.best;
+                means.iteration += f64::from(run.iteration);
+                means.runs += 1;
+            }
+        }
+        for means in results.means.values_mut() {
+            let count = means.runs as f64;
+            for sum in [&mut means.original, &mut means.stretched, &mut means.best, &mut means.iteration] {
+                *sum /= count;
+            }
+        }
+        Outcome { extent, runs, results }
+    }
+
+    pub fn means(&self, law: &'static str, group: Group) -> Option<Means> {
+        self.results.means.get(&(law, group)).copied()
+    }
+}
+
+fn law_name(law: Law) -> &'static str {
+    Law::ALL[law as usize].0
+}
+
+/// The groups that a shape belongs to.
+fn groups(shape: &Shape) -> Vec<Group> {
+    let pick = |name: &'static str, range: Range<usize>, fits: &dyn Fn(usize) -> bool, words: &[&'static str]| {
+        let at = range.clone().find(|at| fits(*at)).expect("the shape is one of the grid");
+        (name, words[at])
+    };
+    vec![
+        ("all", ""),
+        pick("n", 0..3, &|at| TASKS[at] == shape.tasks, &["10", "20", "50"]),
+        pick("fat", 0..3, &|at| FAT[at] == shape.fat, &["0.1", "0.2", "0.8"]),
+        pick("regularity", 0..2, &|at| REGULARITY[at] == shape.regularity, &["0.2", "0.8"]),
+        pick("density", 0..2, &|at| DENSITY[at] == shape.density, &["0.2", "0.8"]),
+        pick("jump", 0..3, &|at| JUMP[at] == shape.jump, &["1", "2", "4"]),
+    ]
+}

@@ -1,0 +1,76 @@
+use super::*;
+use crate::experiment::Verdict;
+
+#[test]
+fn the_grid_is_the_papers() {
+    let graphs = FULL.graphs();
+    assert_eq!((graphs.len(), FULL.count(), SMALL.count()), (1296, 25_920, 1_296));
+    let mut seeds: Vec<u64> = graphs.iter().map(|graph| graph.seed).collect();
+    seeds.sort_unstable();
+    seeds.dedup();
+    assert_eq!(seeds.len(), 1296);
+    for (name, count) in [("n", 3), ("fat", 3), ("regularity", 2), ("density", 2), ("jump", 3)] {
+        let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
+        for graph in &graphs {
+            let (_, which) = groups(&graph.shape).into_iter().find(|group| group.0 == name).unwrap();
+            *sizes.entry(which).or_default() += 1;
+        }
+        assert!(sizes.len() == count && sizes.values().all(|size| *size == 1296 / count), "{name}: {sizes:?}");
+    }
+}
+
+/// More draws only add runs: those that were there before stay what they were.
+#[test]
+fn runs_do_not_depend_on_each_other() {
+    let extent = Extent { graphs: 1, draws: 2 };
+    let graphs = extent.graphs();
+    let graph = &graphs[70];
+    let two = extent.runs(graph);
+    assert_eq!(two.len(), 4);
+    assert_eq!(two[..2], Extent { draws: 1, ..extent }.runs(graph)[..]);
+    for run in &two {
+        assert!(run.original <= run.stretched + 1e-6 && run.best <= run.stretched + 1e-6, "{run:?}");
+    }
+}
+
+#[test]
+fn means_and_verdicts_follow_from_the_runs() {
+    let graph = FULL.graphs()[0];
+    let run = |law, original, stretched, best, iteration| Run {
+        graph,
+        draw: 0,
+        law,
+        original,
+        stretched,
+        best,
+        iteration,
+        cycle: Some(Cycle { first: 0, period: 3 }),
+    };
+    let runs = vec![
+        run(Law::Ideal, 100.0, 130.0, 117.0, 4),
+        run(Law::Ideal, 300.0, 390.0, 351.0, 6),
+        run(Law::Tcp, 100.0, 110.0, 110.0, 0),
+    ];
+    let outcome = Outcome::of(Extent { graphs: 1, draws: 1 }, runs);
+    let means = outcome.means("ideal", ("fat", "0.1")).unwrap();
+    assert_eq!((means.original, means.stretched, means.iteration, means.runs), (200.0, 260.0, 5.0, 2));
+    assert!((means.increase() - 0.3).abs() < 1e-12 && (means.decrease() - 0.1).abs() < 1e-12);
+    assert_eq!(outcome.means("ideal", ("fat", "0.8")), None);
+
+    let verdicts: Vec<Verdict> = CLAIMS.iter().map(|claim| claim.judge(&outcome.results).verdict).collect();
+    assert_eq!(verdicts[0], Verdict::DoesNotHold, "tcp is stretched by a tenth only");
+    assert_eq!(verdicts[2], Verdict::Open, "there is one jump only");
+    assert_eq!(verdicts[8], Verdict::DoesNotHold);
+    let text = outcome.tables_text();
+    assert!(
+        text.contains("increase %                                           29.65       30.00       10.00"),
+        "{text}"
+    );
+    assert!(outcome.tables_csv().contains("\n5,fat 0.1: decrease %,ideal,"), "{}", outcome.tables_csv());
+    assert!(
+        outcome.runs_csv().lines().nth(1).unwrap().ends_with(",0,ideal,100,130,117,4,0,3"),
+        "{}",
+        outcome.runs_csv()
+    );
+    assert!(outcome.verdicts().contains("read these verdicts as a trial"));
+}

@@ -1,0 +1,189 @@
+//! What the paper says of its seven policies, as comparisons of numbers.
+
+use super::{Axis, Metric, Outcome, Setting, USUAL};
+use crate::experiment::claims::{Claim, Judge, Number, just};
+use crate::systems::reservation::fit;
+
+type Reservations<'r> = Judge<'r, Outcome>;
+
+impl Reservations<'_> {
+    fn a(&self, policy: &'static str, setting: Setting) -> Number {
+        self.number("a", policy, setting, Metric::Acceptance)
+    }
+
+    fn s(&self, policy: &'static str, setting: Setting) -> Number {
+        self.number("s", policy, setting, Metric::Slowdown)
+    }
+
+    fn number(&self, letter: &str, policy: &'static str, setting: Setting, metric: Metric) -> Number {
+        let value = self.results.estimate(policy, setting, metric).map(|estimate| estimate.mean);
+        Number { name: format!("{letter}({policy}{})", place(setting)), value }
+    }
+
+    /// A number that falls by the steps of an axis, or rises.
+    fn falls(&mut self, axis: Axis, number: impl Fn(&Self, Setting) -> Number) {
+        for pair in axis.settings().windows(2) {
+            self.below(&number(self, pair[1]), &number(self, pair[0]));
+        }
+    }
+
+    fn rises(&mut self, axis: Axis, number: impl Fn(&Self, Setting) -> Number) {
+        for pair in axis.settings().windows(2) {
+            self.below(&number(self, pair[0]), &number(self, pair[1]));
+        }
+    }
+}
+
+/// Where a setting is, if not at the usual place.
+fn place(setting: Setting) -> String {
+    let Setting { umed, arrival, flexibility } = setting;
+    let mut place = String::new();
+    if arrival != USUAL.arrival {
+        place.push_str(&format!(", A{}", f64::from(arrival) / 100.0));
+    }
+    if flexibility != USUAL.flexibility {
+        place.push_str(&format!(", F{flexibility}"));
+    }
+    if place.is_empty() {
+        place = format!(", U{umed}");
+    }
+    place
+}
+
+fn policies() -> impl Iterator<Item = &'static str> {
+    fit::ALL.iter().map(|fit| fit.label)
+}
+
+fn others(but: &'static str) -> impl Iterator<Item = &'static str> {
+    policies().filter(move |policy| *policy != but)
+}
+
+pub(super) const CLAIMS: &[Claim<Outcome>] = &[
+    Claim {
+        number: 1,
+        text: "acceptance of every policy falls as requests grow (UMed 5 to 9) and as they come faster (arrival factor \
+               0.5 to 1.5)",
+        note: "",
+        compare: |judge| {
+            for policy in policies() {
+                judge.falls(Axis::Umed, |judge, setting| judge.a(policy, setting));
+                judge.falls(Axis::Arrival, |judge, setting| judge.a(policy, setting));
+            }
+        },
+    },
+    Claim {
+        number: 2,
+        text: "by acceptance there are three groups at every UMed: PE_W and Du_B (within 0.01), PE_B and Du_W (0.01), \
+               PEDu_B and PEDu_W (0.03)",
+        note: "",
+        compare: |judge| {
+            for setting in Axis::Umed.settings() {
+                for (a, b, apart) in [("PE_W", "Du_B", 0.01), ("PE_B", "Du_W", 0.01), ("PEDu_B", "PEDu_W", 0.03)] {
+                    let distance = judge.a(a, setting).distance(&judge.a(b, setting));
+                    judge.at_most(&distance, &just(apart), 0.0);
+                }
+            }
+        },
+    },
+    Claim {
+        number: 3,
+        text: "at every UMed PE_W and Du_B accept more than PEDu_B and PEDu_W (by 0.005), these more than FF, and PE_B \
+               and Du_W hardly more than FF (0.005 and 0.01)",
+        note: "",
+        compare: |judge| {
+            for setting in Axis::Umed.settings() {
+                for middle in ["PEDu_B", "PEDu_W"] {
+                    for best in ["PE_W", "Du_B"] {
+                        judge.at_most(&judge.a(middle, setting), &judge.a(best, setting).plus(-0.005), 0.0);
+                    }
+                    judge.below(&judge.a("FF", setting), &judge.a(middle, setting));
+                }
+                judge.at_most(&judge.a("PE_B", setting), &judge.a("FF", setting).plus(0.005), 0.0);
+                judge.at_most(&judge.a("Du_W", setting), &judge.a("FF", setting).plus(0.01), 0.0);
+            }
+        },
+    },
+    Claim {
+        number: 4,
+        text: "PE_W accepts most at every UMed, arrival factor and flexibility; Du_B may tie within the interval of \
+               their difference",
+        note: "",
+        compare: |judge| {
+            for setting in super::settings() {
+                for other in others("PE_W") {
+                    let paired = judge.results.paired("PE_W", other, setting, Metric::Acceptance);
+                    let tie = paired.and_then(|paired| paired.within).filter(|_| other == "Du_B").unwrap_or(0.0);
+                    judge.at_most(&judge.a(other, setting), &judge.a("PE_W", setting), tie);
+                }
+            }
+        },
+    },
+    Claim {
+        number: 5,
+        text: "the slowdown of FF is the lowest everywhere, and that of every policy rises with UMed, arrival factor \
+               and flexibility",
+        note: "",
+        compare: |judge| {
+            for setting in super::settings() {
+                for other in others("FF") {
+                    judge.below(&judge.s("FF", setting), &judge.s(other, setting));
+                }
+            }
+            for policy in policies() {
+                for axis in Axis::ALL {
+                    judge.rises(axis, |judge, setting| judge.s(policy, setting));
+                }
+            }
+        },
+    },
+    Claim {
+        number: 6,
+        text: "at every UMed the slowdown of PE_W is close to that of Du_B (0.05), that of PE_B to that of Du_W (0.03), \
+               but those of PEDu_B and PEDu_W are apart (0.02)",
+        note: "",
+        compare: |judge| {
+            for setting in Axis::Umed.settings() {
+                for (a, b, apart) in [("PE_W", "Du_B", 0.05), ("PE_B", "Du_W", 0.03)] {
+                    let distance = judge.s(a, setting).distance(&judge.s(b, setting));
+                    judge.at_most(&distance, &just(apart), 0.0);
+                }
+                let distance = judge.s("PEDu_B", setting).distance(&judge.s("PEDu_W", setting));
+                judge.at_most(&just(0.02), &distance, 0.0);
+            }
+        },
+    },
+    Claim {
+        number: 7,
+        text: "with more flexibility PE_W accepts more throughout, Du_B and PEDu_B more in all (0.02 from 1 to 5); FF, \
+               PE_B and Du_W do not gain at every step; PE_W gains on Du_B",
+        note: "",
+        compare: |judge| {
+            let settings = Axis::Flexibility.settings();
+            judge.rises(Axis::Flexibility, |judge, setting| judge.a("PE_W", setting));
+            for policy in ["Du_B", "PEDu_B"] {
+                judge.at_most(&judge.a(policy, settings[0]).plus(0.02), &judge.a(policy, settings[4]), 0.0);
+            }
+            for policy in ["FF", "PE_B", "Du_W"] {
+                let steps = settings.windows(2).map(|pair| judge.a(policy, pair[1]).minus(&judge.a(policy, pair[0])));
+                let least = |step: &Number| step.value.unwrap_or(f64::INFINITY);
+                if let Some(step) = steps.min_by(|a, b| least(a).total_cmp(&least(b))) {
+                    judge.at_most(&step, &just(0.0), 0.0);
+                }
+            }
+            let lead = |judge: &Reservations<'_>, setting| judge.a("PE_W", setting).minus(&judge.a("Du_B", setting));
+            judge.rises(Axis::Flexibility, lead);
+        },
+    },
+    Claim {
+        number: 8,
+        text: "neither nodes nor duration, neither best nor worst fit is better as such: PE_W accepts more than PE_B, \
+               but Du_B more than Du_W",
+        note: "",
+        compare: |judge| {
+            for setting in Axis::Umed.settings() {
+                judge.below(&judge.a("PE_B", setting), &judge.a("PE_W", setting));
+                judge.below(&judge.a("Du_W", setting), &judge.a("Du_B", setting));
+            }
+        },
+    },
+];

@@ -1,0 +1,220 @@
+//! The calendar of a site's nodes: which of them are busy when, by identity.
+//!
+//! One structure serves planners of queues (backfilling), reservations and slots. It is a list of records `(time, busy
+//! nodes)`, each lasting until the next one and the last one for ever, in canonical form: neighbours differ, the last is
+//! empty. A tree over the records keeps what is busy in whole stretches of them (`tree.rs`), so that booking, freeing and
+//! asking cost O(log records) steps. A step costs a few words for up to 1024 nodes, and the runs of a set beyond that.
+//!
+//! The calendar knows nothing of jobs and policies: whoever books, frees what was booked.
+
+mod rectangles;
+mod set;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use std::fmt;
+
+pub use self::rectangles::{Bounds, Rectangle, Wish};
+use self::set::{Bits, Set};
+use self::tree::Tree;
+use super::NodeSet;
+use crate::time::{Span, Time};
+
+/// Which nodes of a site are busy when.
+pub struct Calendar {
+    nodes: u32,
+    kept: Kept,
+}
+
+/// A booking or release that does not fit what is in the calendar; nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Clash {
+    #[error("some of these nodes are busy in that time")]
+    DoubleBooking,
+    #[error("some of these nodes are free in that time")]
+    NotBooked,
+    #[error("a booking needs at least one node, all nodes on the site, and an end after its start")]
+    Empty,
+}
+
+/// The same tree over the kinds of sets.
+enum Kept {
+    Few(Tree<Bits<4>>),
+    Some(Tree<Bits<16>>),
+    Many(Tree<NodeSet>),
+}
+
+macro_rules! with {
+    ($kept:expr, $tree:ident => $body:expr) => {
+        match $kept {
+            Kept::Few($tree) => $body,
+            Kept::Some($tree) => $body,
+            Kept::Many($tree) => $body,
+        }
+    };
+}
+
+impl Calendar {
+    /// A site's nodes `0..nodes`, all free.
+    pub fn new(nodes: u32) -> Calendar {
+        let kept = match nodes {
+            0..=256 => Kept::Few(Tree::new()),
+            257..=1024 => Kept::Some(Tree::new()),
+            _ => Kept::Many(Tree::new()),
+        };
+        Calendar { nodes, kept }
+    }
+
+    pub fn nodes(&self) -> u32 {
+        self.nodes
+    }
+
+    /// Books nodes for `[start, end)`.
+    pub fn insert(&mut self, start: Time, end: Time, nodes: &NodeSet) -> Result<(), Clash> {
+        self.check(start, end, nodes)?;
+        with!(&mut self.kept, tree => {
+            let (start, set) = (start.max(tree.first_start()), Set::of(nodes));
+            if start >= end {
+                return Ok(());
+            }
+            if tree.meets(start, end, &set) {
+                return Err(Clash::DoubleBooking);
+            }
+            tree.add(start, end, &set);
+        });
+        Ok(())
+    }
+
+    /// Frees nodes that are busy throughout `[start, end)`: a whole booking, or any part of one.
+    pub fn remove(&mut self, start: Time, end: Time, nodes: &NodeSet) -> Result<(), Clash> {
+        self.check(start, end, nodes)?;
+        with!(&mut self.kept, tree => {
+            let (start, set) = (start.max(tree.first_start()), Set::of(nodes));
+            if start >= end {
+                return Ok(());
+            }
+            if !tree.covers(start, end, &set) {
+                return Err(Clash::NotBooked);
+            }
+            tree.take(start, end, &set);
+        });
+        Ok(())
+    }
+
+    /// Forgets everything before a time, at which a record begins from then on if anything is busy.
+    pub fn advance(&mut self, now: Time) {
+        with!(&mut self.kept, tree => tree.forget(now));
+    }
+
+    /// The nodes that are busy at some time of `[start, end)`.
+    pub fn busy_over(&self, start: Time, end: Time) -> NodeSet {
+        with!(&self.kept, tree => gathered(tree, start, end).nodes())
+    }
+
+    /// The nodes that are free throughout `[start, end)`.
+    pub fn free_over(&self, start: Time, end: Time) -> NodeSet {
+        self.busy_over(start, end).complement(self.nodes)
+    }
+
+    /// The earliest start from `from` up to and with `latest` at which `width` nodes are free for `span`, and the
+    /// lowest of them.
+    pub fn earliest(&self, from: Time, span: Span, width: u32, latest: Time) -> Option<(Time, NodeSet)> {
+        let limit = self.nodes.checked_sub(width)?;
+        let (start, busy) = with!(&self.kept, tree => {
+            let (start, busy) = earliest(tree, from, span, limit, latest)?;
+            (start, busy.nodes())
+        });
+        Some((start, busy.complement(self.nodes).lowest(width).expect("the free nodes have been counted")))
+    }
+
+    /// The first time after `after` at which what is busy changes.
+    pub fn next_change(&self, after: Time) -> Option<Time> {
+        with!(&self.kept, tree => tree.next_start(after))
+    }
+
+    /// The times from `from` up to and with `to` at which what is busy changes, ascending.
+    pub fn changes(&self, from: Time, to: Time) -> Vec<Time> {
+        let mut changes = Vec::new();
+        with!(&self.kept, tree => {
+            tree.starts(from, to, &mut |start| changes.push(start));
+            // Before the first record nothing is busy, and it may go on so.
+            if changes.first() == Some(&tree.first_start()) && self.is_free_at(tree.first_start()) {
+                changes.remove(0);
+            }
+        });
+        changes
+    }
+
+    /// When nodes that are free throughout `[start, end)` have become free, not before `floor`, and when they cease to
+    /// be, which may be never: the ends of the largest rectangle around that span.
+    pub fn stretch(&self, start: Time, end: Time, nodes: &NodeSet, floor: Time) -> (Time, Time) {
+        with!(&self.kept, tree => {
+            let set = Set::of(nodes);
+            let begin = if floor < start { tree.last_meeting(floor, start, &set).unwrap_or(floor) } else { start };
+            (begin.max(floor).min(start), tree.first_meeting(end, Time::NEVER, &set).unwrap_or(Time::NEVER))
+        })
+    }
+
+    /// The records: from when on which nodes are busy.
+    pub fn records(&self) -> Vec<(Time, NodeSet)> {
+        let mut records = Vec::new();
+        with!(&self.kept, tree => tree.records(&mut |start, busy| records.push((start, busy.nodes()))));
+        if records[0].1.is_empty() {
+            records.remove(0);
+        }
+        records
+    }
+
+    fn is_free_at(&self, at: Time) -> bool {
+        self.busy_over(at, at + Span::from_micros(1)).is_empty()
+    }
+
+    fn check(&self, start: Time, end: Time, nodes: &NodeSet) -> Result<(), Clash> {
+        let last = nodes.runs().last().map(|run| run.1);
+        let fits = last.is_some_and(|last| last < self.nodes) && start < end && end < Time::NEVER;
+        if fits { Ok(()) } else { Err(Clash::Empty) }
+    }
+}
+
+fn gathered<S: Set>(tree: &Tree<S>, start: Time, end: Time) -> S {
+    let mut busy = S::default();
+    if start < end {
+        tree.gather(start, end, &mut busy);
+    }
+    busy
+}
+
+/// The earliest start at which at most `limit` nodes are busy in the whole span, and those that are.
+///
+/// Whatever blocks one start blocks all later ones up to its end, so each failure jumps to the end of the last obstacle
+/// in the window. Counts come first: they cost least, and rule most starts out.
+fn earliest<S: Set>(tree: &Tree<S>, from: Time, span: Span, limit: u32, latest: Time) -> Option<(Time, S)> {
+    let mut start = from;
+    let mut counted_to = from;
+    loop {
+        if start > latest || start == Time::NEVER {
+            return None;
+        }
+        let end = start + span;
+        let uncounted = counted_to.max(start);
+        counted_to = end;
+        if uncounted < end
+            && let Some(crowd_end) = tree.last_crowd(uncounted, end, limit)
+        {
+            start = crowd_end;
+            continue;
+        }
+        let mut busy = S::default();
+        match tree.last_shortage(start, end, limit, &mut busy) {
+            None => return Some((start, busy)),
+            Some(shortage_end) => start = shortage_end,
+        }
+    }
+}
+
+impl fmt::Debug for Calendar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.records().iter().map(|(time, busy)| (time.micros(), busy.to_string()))).finish()
+    }
+}

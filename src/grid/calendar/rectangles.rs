@@ -1,0 +1,97 @@
+//! The largest free rectangles in which a booking could begin.
+
+use super::set::Set;
+use super::tree::Tree;
+use super::{Calendar, Kept};
+use crate::time::{Span, Time};
+
+/// What a booking asks of a calendar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wish {
+    pub from: Time,
+    /// The latest start.
+    pub latest: Time,
+    pub span: Span,
+    pub width: u32,
+}
+
+/// How far rectangles are followed to both sides of the booking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    pub floor: Time,
+    pub ceiling: Time,
+}
+
+/// All nodes that are free for the span from a start, and how long all of them are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rectangle {
+    pub start: Time,
+    pub width: u32,
+    pub begin: Time,
+    /// Not after the ceiling, which may be [`Time::NEVER`].
+    pub end: Time,
+}
+
+impl Calendar {
+    /// Calls with the rectangle of every start worth a look, in order of time: the first and the last that are wished,
+    /// and those at which something before the booking ends or something after it begins. If any start will do, so
+    /// does one of these, and the earliest of all is among them. Without bounds a rectangle is as long as the booking.
+    pub fn rectangles(&self, wish: &Wish, bounds: Option<Bounds>, each: &mut impl FnMut(Rectangle)) {
+        let Some(limit) = self.nodes.checked_sub(wish.width) else { return };
+        match &self.kept {
+            Kept::Few(tree) => rectangles(tree, self.nodes, limit, wish, bounds, each),
+            Kept::Some(tree) => rectangles(tree, self.nodes, limit, wish, bounds, each),
+            Kept::Many(tree) => rectangles(tree, self.nodes, limit, wish, bounds, each),
+        }
+    }
+}
+
+fn rectangles<S: Set>(
+    tree: &Tree<S>,
+    nodes: u32,
+    limit: u32,
+    wish: &Wish,
+    bounds: Option<Bounds>,
+    each: &mut impl FnMut(Rectangle),
+) {
+    let all = S::of(&super::NodeSet::all(nodes));
+    // The last start that an obstacle rules out, which rules out all starts before it too.
+    let mut blocked_before = wish.from;
+    let mut last: Option<(S, Rectangle)> = None;
+    for start in starts(tree, wish) {
+        if start < blocked_before {
+            continue;
+        }
+        let end = start + wish.span;
+        let mut busy = S::default();
+        let blocked = tree.last_crowd(start, end, limit);
+        if let Some(until) = blocked.or_else(|| tree.last_shortage(start, end, limit, &mut busy)) {
+            blocked_before = until;
+            continue;
+        }
+        let rectangle = match (&last, bounds) {
+            (_, None) => Rectangle { start, width: nodes - busy.len(), begin: start, end },
+            // The same nodes within the rectangle that was just measured.
+            (Some((same, rectangle)), _) if *same == busy && end <= rectangle.end => Rectangle { start, ..*rectangle },
+            (_, Some(Bounds { floor, ceiling })) => {
+                let mut free = all.clone();
+                free.take(&busy);
+                let begin = if floor < start { tree.last_meeting(floor, start, &free).unwrap_or(floor) } else { start };
+                let until = if end < ceiling { tree.first_meeting(end, ceiling, &free) } else { None };
+                Rectangle { start, width: free.len(), begin, end: until.unwrap_or(ceiling) }
+            }
+        };
+        each(rectangle);
+        last = Some((busy, rectangle));
+    }
+}
+
+fn starts<S: Set>(tree: &Tree<S>, wish: &Wish) -> Vec<Time> {
+    let mut starts = vec![wish.from, wish.latest];
+    tree.starts(wish.from, wish.latest, &mut |start| starts.push(start));
+    let back = |end: Time| Time::from_micros(end.micros() - wish.span.micros());
+    tree.starts(wish.from + wish.span, wish.latest + wish.span, &mut |start| starts.push(back(start)));
+    starts.sort_unstable();
+    starts.dedup();
+    starts
+}

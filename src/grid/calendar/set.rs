@@ -1,0 +1,124 @@
+//! Sets of node numbers as the tree wants them: bits where there are few nodes, runs where there are many.
+
+use super::super::NodeSet;
+
+pub(super) trait Set: Clone + Default + PartialEq {
+    fn of(nodes: &NodeSet) -> Self;
+    fn nodes(&self) -> NodeSet;
+    fn len(&self) -> u32;
+    fn is_empty(&self) -> bool;
+    fn add(&mut self, other: &Self);
+    fn take(&mut self, other: &Self);
+    fn common(&self, other: &Self) -> Self;
+    fn meets(&self, other: &Self) -> bool;
+    fn contains(&self, other: &Self) -> bool;
+}
+
+impl Set for NodeSet {
+    fn of(nodes: &NodeSet) -> NodeSet {
+        nodes.clone()
+    }
+
+    fn nodes(&self) -> NodeSet {
+        self.clone()
+    }
+
+    fn len(&self) -> u32 {
+        self.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+
+    fn add(&mut self, other: &NodeSet) {
+        self.unite(other);
+    }
+
+    fn take(&mut self, other: &NodeSet) {
+        self.subtract(other);
+    }
+
+    fn common(&self, other: &NodeSet) -> NodeSet {
+        self.intersection(other)
+    }
+
+    fn meets(&self, other: &NodeSet) -> bool {
+        self.meets(other)
+    }
+
+    fn contains(&self, other: &NodeSet) -> bool {
+        self.contains(other)
+    }
+}
+
+/// Up to `64 * W` nodes, a bit each.
+#[derive(Clone, PartialEq)]
+pub(super) struct Bits<const W: usize> {
+    words: [u64; W],
+}
+
+impl<const W: usize> Default for Bits<W> {
+    fn default() -> Self {
+        Bits { words: [0; W] }
+    }
+}
+
+impl<const W: usize> Set for Bits<W> {
+    fn of(nodes: &NodeSet) -> Self {
+        let mut bits = Self::default();
+        for &(first, last) in nodes.runs() {
+            let (low, high) = (first as usize / 64, last as usize / 64);
+            for (word, bits) in bits.words.iter_mut().enumerate().take(high + 1).skip(low) {
+                let from = if word == low { u64::MAX << (first % 64) } else { u64::MAX };
+                let to = if word == high { u64::MAX >> (63 - last % 64) } else { u64::MAX };
+                *bits |= from & to;
+            }
+        }
+        bits
+    }
+
+    fn nodes(&self) -> NodeSet {
+        let mut nodes = NodeSet::default();
+        for (word, &bits) in self.words.iter().enumerate() {
+            let (mut rest, base) = (bits, word as u32 * 64);
+            while rest != 0 {
+                let first = rest.trailing_zeros();
+                let length = (rest >> first).trailing_ones();
+                nodes.push(base + first, base + first + length - 1);
+                rest &= u64::MAX.checked_shl(first + length).unwrap_or(0);
+            }
+        }
+        nodes
+    }
+
+    fn len(&self) -> u32 {
+        self.words.iter().map(|word| word.count_ones()).sum()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.words.iter().all(|&word| word == 0)
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.words.iter_mut().zip(&other.words).for_each(|(mine, other)| *mine |= other);
+    }
+
+    fn take(&mut self, other: &Self) {
+        self.words.iter_mut().zip(&other.words).for_each(|(mine, other)| *mine &= !other);
+    }
+
+    fn common(&self, other: &Self) -> Self {
+        let mut common = self.clone();
+        common.words.iter_mut().zip(&other.words).for_each(|(mine, other)| *mine &= other);
+        common
+    }
+
+    fn meets(&self, other: &Self) -> bool {
+        self.words.iter().zip(&other.words).any(|(mine, other)| mine & other != 0)
+    }
+
+    fn contains(&self, other: &Self) -> bool {
+        self.words.iter().zip(&other.words).all(|(mine, other)| other & !mine == 0)
+    }
+}

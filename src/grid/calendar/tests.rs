@@ -1,0 +1,189 @@
+//! The calendar against a table with a cell a node and second.
+
+use super::*;
+use crate::random::SplitMix64;
+
+const SECONDS: u64 = 240;
+
+/// What is busy in each second, as bits.
+struct Judge {
+    nodes: u32,
+    busy: Vec<Vec<u64>>,
+    now: u64,
+}
+
+impl Judge {
+    fn new(nodes: u32) -> Judge {
+        Judge { nodes, busy: vec![vec![0; nodes.div_ceil(64) as usize]; SECONDS as usize * 2], now: 0 }
+    }
+
+    fn over(&self, start: u64, end: u64) -> Vec<u64> {
+        let mut busy = vec![0; self.nodes.div_ceil(64) as usize];
+        for second in start..end.min(self.busy.len() as u64) {
+            busy.iter_mut().zip(&self.busy[second as usize]).for_each(|(all, word)| *all |= word);
+        }
+        busy
+    }
+
+    fn set(&self, words: &[u64]) -> NodeSet {
+        let mut set = NodeSet::default();
+        (0..self.nodes).filter(|node| bit(words, *node)).for_each(|node| set.push(node, node));
+        set
+    }
+
+    fn earliest(&self, from: u64, span: u64, width: u32, latest: u64) -> Option<(u64, NodeSet)> {
+        (from..=latest).find_map(|start| {
+            let free = self.set(&self.over(start, start + span)).complement(self.nodes);
+            free.lowest(width).map(|set| (start, set))
+        })
+    }
+
+    fn mark(&mut self, start: u64, end: u64, set: &NodeSet, busy: bool) -> bool {
+        let nodes = || set.runs().iter().flat_map(|&(first, last)| first..=last);
+        let fits = (start..end).all(|second| nodes().all(|node| bit(&self.busy[second as usize], node) != busy));
+        if fits {
+            for second in start..end {
+                nodes().for_each(|node| self.busy[second as usize][node as usize / 64] ^= 1 << (node % 64));
+            }
+        }
+        fits
+    }
+
+    fn records(&self) -> Vec<(Time, NodeSet)> {
+        let mut records = Vec::new();
+        let mut before = vec![0; self.nodes.div_ceil(64) as usize];
+        for second in self.now..self.busy.len() as u64 {
+            let busy = &self.busy[second as usize];
+            if *busy != before {
+                records.push((at(second), self.set(busy)));
+            }
+            before.clone_from(busy);
+        }
+        records
+    }
+
+    fn stretch(&self, start: u64, end: u64, set: &NodeSet, floor: u64) -> (u64, Option<u64>) {
+        let free = |second: u64| !self.set(&self.busy[second as usize]).meets(set);
+        let mut begin = start;
+        while begin > floor && free(begin - 1) {
+            begin -= 1;
+        }
+        (begin, (end..self.busy.len() as u64).find(|&second| !free(second)))
+    }
+}
+
+fn bit(words: &[u64], node: u32) -> bool {
+    words[node as usize / 64] >> (node % 64) & 1 == 1
+}
+
+fn at(second: u64) -> Time {
+    Time::from_micros(second)
+}
+
+/// A random history of bookings, releases and questions; every answer and every state is compared.
+fn check(nodes: u32, steps: u32, seed: u64) {
+    let mut random = SplitMix64::new(seed);
+    let mut calendar = Calendar::new(nodes);
+    let mut judge = Judge::new(nodes);
+    let mut booked: Vec<(u64, u64, NodeSet)> = Vec::new();
+    for step in 0..steps {
+        let from = judge.now + random.int(0, SECONDS - judge.now - 1);
+        let (longest, widest) = (random.int(1, 41), random.int(1, u64::from(nodes)));
+        let (span, width) = (random.int(1, longest), random.int(1, widest) as u32);
+        match random.int(0, 9) {
+            0..5 => {
+                let latest = from + random.int(0, SECONDS - from - 1);
+                let found = calendar.earliest(at(from), Span::from_micros(span), width, at(latest));
+                let expected = judge.earliest(from, span, width, latest);
+                assert_eq!(found, expected.clone().map(|(start, set)| (at(start), set)), "step {step}");
+                if let Some((start, set)) = expected {
+                    assert_eq!(calendar.insert(at(start), at(start + span), &set), Ok(()));
+                    assert!(judge.mark(start, start + span, &set, true));
+                    booked.push((start, start + span, set));
+                }
+            }
+            5..7 if !booked.is_empty() => {
+                // All of it, what is left of it, or a corner of it.
+                let (start, end, set) = booked.swap_remove(random.int(0, booked.len() as u64 - 1) as usize);
+                let cut = if random.int(0, 1) == 0 { start } else { random.int(start, end - 1) };
+                let part = if random.int(0, 2) == 0 { set.lowest(set.len().div_ceil(2)).unwrap() } else { set };
+                let expected = judge.mark(cut, end, &part, false);
+                let removed = calendar.remove(at(cut), at(end), &part);
+                assert_eq!(removed.is_ok(), expected || end <= judge.now, "step {step}: {removed:?}");
+            }
+            7 => {
+                let set = NodeSet::run(nodes - width, nodes - 1);
+                let end = from + span;
+                let outcome = match random.int(0, 1) {
+                    0 => (calendar.insert(at(from), at(end), &set), judge.mark(from, end, &set, true)),
+                    _ => (calendar.remove(at(from), at(end), &set), judge.mark(from, end, &set, false)),
+                };
+                assert_eq!(outcome.0.is_ok(), outcome.1, "step {step}");
+                if outcome.1 {
+                    booked.push((from, end, set));
+                }
+            }
+            8 => {
+                let free = calendar.free_over(at(from), at(from + span));
+                assert_eq!(free, judge.set(&judge.over(from, from + span)).complement(nodes));
+                if !free.is_empty() {
+                    let (begin, end) = calendar.stretch(at(from), at(from + span), &free, at(judge.now));
+                    let expected = judge.stretch(from, from + span, &free, judge.now);
+                    assert_eq!((begin, end), (at(expected.0), expected.1.map_or(Time::NEVER, at)), "step {step}");
+                }
+            }
+            _ if judge.now + 20 < SECONDS && step % 50 == 0 => {
+                judge.now += random.int(0, 3);
+                let now = judge.now;
+                judge.busy[..now as usize].iter_mut().for_each(|busy| busy.fill(0));
+                calendar.advance(at(now));
+                booked.retain_mut(|(start, end, _)| {
+                    *start = now.max(*start);
+                    *start < *end
+                });
+            }
+            _ => {
+                let times: Vec<Time> = judge.records().iter().map(|record| record.0).collect();
+                let within = times.iter().copied().filter(|time| (at(from)..=at(from + span)).contains(time));
+                assert_eq!(calendar.changes(at(from), at(from + span)), within.collect::<Vec<_>>());
+                let next = times.iter().copied().find(|&time| time > at(from));
+                assert_eq!(calendar.next_change(at(from)), next);
+            }
+        }
+        if step % 7 == 0 {
+            assert_eq!(calendar.records(), judge.records(), "step {step}");
+        }
+    }
+}
+
+#[test]
+fn a_few_nodes_agree_with_the_table() {
+    check(10, 10_000, 1);
+    check(3, 2_000, 2);
+    check(200, 1_000, 3);
+}
+
+#[test]
+fn some_nodes_agree_with_the_table() {
+    check(300, 700, 4);
+}
+
+#[test]
+fn many_nodes_agree_with_the_table() {
+    check(1100, 500, 5);
+}
+
+#[test]
+fn what_does_not_fit_changes_nothing() {
+    let mut calendar = Calendar::new(10);
+    let low = NodeSet::run(0, 3);
+    calendar.insert(at(5), at(9), &low).unwrap();
+    let before = calendar.records();
+    assert_eq!(calendar.insert(at(8), at(12), &NodeSet::run(3, 4)), Err(Clash::DoubleBooking));
+    assert_eq!(calendar.remove(at(5), at(10), &low), Err(Clash::NotBooked));
+    assert_eq!(calendar.insert(at(7), at(7), &low), Err(Clash::Empty));
+    assert_eq!(calendar.insert(at(7), at(8), &NodeSet::run(9, 10)), Err(Clash::Empty));
+    assert_eq!(calendar.insert(at(7), Time::NEVER, &low), Err(Clash::Empty));
+    assert_eq!(calendar.insert(at(7), at(8), &NodeSet::default()), Err(Clash::Empty));
+    assert_eq!(calendar.records(), before);
+}

@@ -1,0 +1,667 @@
+//! The tree behind the calendar: records in time order, grouped so that long spans are handled as a whole.
+//!
+//! A record lasts from its start to that of the next one. A branch stands for all records below it. It keeps as `own`
+//! what is busy during its whole span and noted here alone, as `any` what is busy at some time in its span, and as
+//! `most` how many nodes are busy at once at the worst. Bookings that overlap in time share no node, so `own` and what is
+//! noted below never overlap, and a booking can be subtracted again exactly.
+//!
+//! A booking touches whole branches where it can and splits at most two a level. A question about a span reads `any` of
+//! whole branches. Both take O(log records) steps, each as long as a set has runs (or words).
+
+use super::set::Set;
+use crate::time::Time;
+
+/// Children of a node at most. Wide nodes suit the processor's caches; a booking rewrites up to two of them a level.
+/// Tests make do with narrow ones, to have deep trees.
+const FULL: usize = if cfg!(test) { 8 } else { 16 };
+/// Nodes of fewer children are merged with a neighbour, if both fit well into one.
+const SPARSE: usize = FULL / 4;
+
+pub(super) struct Tree<S> {
+    root: Node<S>,
+}
+
+enum Node<S> {
+    Leaf(Vec<Record<S>>),
+    Inner(Vec<Branch<S>>),
+}
+
+struct Record<S> {
+    start: Time,
+    /// Without what the branches above note.
+    busy: S,
+    count: u32,
+}
+
+struct Branch<S> {
+    start: Time,
+    own: S,
+    own_count: u32,
+    any: S,
+    most: u32,
+    below: Node<S>,
+}
+
+impl<S: Set> Tree<S> {
+    pub fn new() -> Tree<S> {
+        Tree { root: Node::Leaf(vec![Record { start: Time::ZERO, busy: S::default(), count: 0 }]) }
+    }
+
+    /// Whether any of the nodes is busy at some time of the span.
+    pub fn meets(&self, from: Time, to: Time, set: &S) -> bool {
+        self.root.meets(from, to, Time::NEVER, set)
+    }
+
+    /// Whether all of the nodes are busy throughout the span.
+    pub fn covers(&self, from: Time, to: Time, set: &S) -> bool {
+        self.root.covers(from, to, Time::NEVER, set)
+    }
+
+    /// Adds to `busy` what is busy at some time of the span.
+    pub fn gather(&self, from: Time, to: Time, busy: &mut S) {
+        self.root.gather(from, to, Time::NEVER, busy);
+    }
+
+    /// Marks nodes busy that are free throughout the span.
+    pub fn add(&mut self, from: Time, to: Time, set: &S) {
+        self.cut(from);
+        self.cut(to);
+        self.root.add(from, to, Time::NEVER, set, set.len());
+        self.clean(to);
+        self.clean(from);
+    }
+
+    /// Marks nodes free that are busy throughout the span.
+    pub fn take(&mut self, from: Time, to: Time, set: &S) {
+        self.cut(from);
+        self.cut(to);
+        self.root.take(from, to, Time::NEVER, set);
+        self.clean(to);
+        self.clean(from);
+    }
+
+    /// Forgets what was before a time.
+    pub fn forget(&mut self, before: Time) {
+        if self.root.start() < before {
+            self.cut(before);
+            self.root.forget(before, Time::NEVER);
+            self.lower();
+        }
+    }
+
+    /// The end of the last record in the span during which more than `limit` nodes are busy.
+    pub fn last_crowd(&self, from: Time, to: Time, limit: u32) -> Option<Time> {
+        self.root.last_crowd(from, to, Time::NEVER, limit)
+    }
+
+    /// The end of the last record in the span from which on, to the end of the span, more than `limit` nodes are busy
+    /// at some time; if there is none, `busy` holds all that are.
+    pub fn last_shortage(&self, from: Time, to: Time, limit: u32, busy: &mut S) -> Option<Time> {
+        self.root.last_shortage(from, to, Time::NEVER, limit, busy)
+    }
+
+    /// The first time of the span at which any of the nodes is busy.
+    pub fn first_meeting(&self, from: Time, to: Time, set: &S) -> Option<Time> {
+        self.root.first_meeting(from, to, set).map(|start| start.max(from))
+    }
+
+    /// The end of the last record in the span during which any of the nodes is busy.
+    pub fn last_meeting(&self, from: Time, to: Time, set: &S) -> Option<Time> {
+        self.root.last_meeting(from, to, Time::NEVER, set)
+    }
+
+    /// Calls with the start of each record from `from` up to and with `to`; the first record of all is one too.
+    pub fn starts(&self, from: Time, to: Time, each: &mut impl FnMut(Time)) {
+        self.root.starts(from, to, Time::NEVER, each);
+    }
+
+    pub fn next_start(&self, after: Time) -> Option<Time> {
+        self.root.next_start(after)
+    }
+
+    /// Calls with the start and the busy nodes of each record.
+    pub fn records(&self, each: &mut impl FnMut(Time, &S)) {
+        self.root.records(&S::default(), each);
+    }
+
+    pub fn first_start(&self) -> Time {
+        self.root.start()
+    }
+
+    /// Makes a time the start of a record.
+    fn cut(&mut self, at: Time) {
+        if at == Time::NEVER || at < self.root.start() {
+            return;
+        }
+        if let Some(right) = self.root.cut(at) {
+            let left = std::mem::replace(&mut self.root, Node::Inner(Vec::with_capacity(FULL + 1)));
+            if let Node::Inner(branches) = &mut self.root {
+                branches.extend([Branch::over(left, S::default()), Branch::over(right, S::default())]);
+            }
+        }
+    }
+
+    /// Drops the record that starts at a time, if nothing changes there. The first record of all stays.
+    fn clean(&mut self, at: Time) {
+        if at > self.root.start() && at < Time::NEVER && self.root.continues(at) {
+            self.root.drop_record(at);
+            self.lower();
+        }
+    }
+
+    /// A root with one branch gives way to what is below.
+    fn lower(&mut self) {
+        while let Node::Inner(branches) = &mut self.root {
+            if branches.len() > 1 {
+                return;
+            }
+            let branch = branches.pop().expect("a tree is never empty");
+            self.root = branch.pushed_down();
+        }
+    }
+}
+
+impl<S: Set> Branch<S> {
+    fn over(below: Node<S>, own: S) -> Branch<S> {
+        let own_count = own.len();
+        let mut branch = Branch { start: below.start(), own, own_count, any: S::default(), most: 0, below };
+        branch.refresh();
+        branch
+    }
+
+    /// Computes anew what is derived from below.
+    fn refresh(&mut self) {
+        self.start = self.below.start();
+        self.any = self.own.clone();
+        match &self.below {
+            Node::Leaf(records) => records.iter().for_each(|record| self.any.add(&record.busy)),
+            Node::Inner(branches) => branches.iter().for_each(|branch| self.any.add(&branch.any)),
+        }
+        self.most = self.own_count + self.below.most();
+    }
+
+    fn add_whole(&mut self, set: &S, count: u32) {
+        self.own.add(set);
+        self.own_count += count;
+        self.any.add(set);
+        self.most += count;
+    }
+
+    /// What is below, told what was noted here.
+    fn pushed_down(mut self) -> Node<S> {
+        if self.own_count > 0 {
+            self.below.add_whole(&self.own, self.own_count);
+        }
+        self.below
+    }
+}
+
+impl<S: Set> Node<S> {
+    fn start(&self) -> Time {
+        match self {
+            Node::Leaf(records) => records[0].start,
+            Node::Inner(branches) => branches[0].start,
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Node::Leaf(records) => records.len(),
+            Node::Inner(branches) => branches.len(),
+        }
+    }
+
+    fn most(&self) -> u32 {
+        let most = match self {
+            Node::Leaf(records) => records.iter().map(|record| record.count).max(),
+            Node::Inner(branches) => branches.iter().map(|branch| branch.most).max(),
+        };
+        most.unwrap_or(0)
+    }
+
+    fn add_whole(&mut self, set: &S, count: u32) {
+        match self {
+            Node::Leaf(records) => {
+                for record in records {
+                    record.busy.add(set);
+                    record.count += count;
+                }
+            }
+            Node::Inner(branches) => branches.iter_mut().for_each(|branch| branch.add_whole(set, count)),
+        }
+    }
+
+    /// Returns the right half, if there was no room for another record.
+    fn cut(&mut self, at: Time) -> Option<Node<S>> {
+        match self {
+            Node::Leaf(records) => {
+                let place = holding(records, at);
+                let record = &records[place];
+                if record.start < at {
+                    let next = Record { start: at, busy: record.busy.clone(), count: record.count };
+                    records.insert(place + 1, next);
+                }
+            }
+            Node::Inner(branches) => {
+                let place = holding(branches, at);
+                if let Some(right) = branches[place].below.cut(at) {
+                    let own = branches[place].own.clone();
+                    branches[place].refresh();
+                    branches.insert(place + 1, Branch::over(right, own));
+                }
+            }
+        }
+        match self {
+            Node::Leaf(records) if records.len() > FULL => Some(Node::Leaf(halve(records))),
+            Node::Inner(branches) if branches.len() > FULL => Some(Node::Inner(halve(branches))),
+            _ => None,
+        }
+    }
+
+    fn add(&mut self, from: Time, to: Time, end: Time, set: &S, count: u32) {
+        match self {
+            Node::Leaf(records) => {
+                let span = touched(records, from, to);
+                for record in &mut records[span] {
+                    record.busy.add(set);
+                    record.count += count;
+                }
+            }
+            Node::Inner(branches) => {
+                for place in touched(branches, from, to) {
+                    let until = end_of(branches, place, end);
+                    let branch = &mut branches[place];
+                    if from <= branch.start && until <= to {
+                        branch.add_whole(set, count);
+                    } else {
+                        branch.below.add(from, to, until, set, count);
+                        branch.any.add(set);
+                        branch.most = branch.own_count + branch.below.most();
+                    }
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, from: Time, to: Time, end: Time, set: &S) {
+        match self {
+            Node::Leaf(records) => {
+                let span = touched(records, from, to);
+                let count = set.len();
+                for record in &mut records[span] {
+                    record.busy.take(set);
+                    record.count -= count;
+                }
+            }
+            Node::Inner(branches) => {
+                for place in touched(branches, from, to) {
+                    let until = end_of(branches, place, end);
+                    let branch = &mut branches[place];
+                    let here = branch.own.common(set);
+                    let count = here.len();
+                    branch.own.take(&here);
+                    branch.own_count -= count;
+                    if from <= branch.start && until <= to {
+                        let mut rest = set.clone();
+                        rest.take(&here);
+                        if !rest.is_empty() {
+                            branch.below.take(from, to, until, &rest);
+                        }
+                    } else {
+                        if count > 0 {
+                            branch.below.add_whole(&here, count);
+                        }
+                        branch.below.take(from, to, until, set);
+                    }
+                    branch.any.take(set);
+                    branch.below.gather_common(set, &mut branch.any);
+                    branch.most = branch.own_count + branch.below.most();
+                }
+            }
+        }
+    }
+
+    /// Adds to `busy` those of some nodes that are busy at some time.
+    fn gather_common(&self, set: &S, busy: &mut S) {
+        let mut add = |any: &S| {
+            if any.meets(set) {
+                busy.add(&any.common(set));
+            }
+        };
+        match self {
+            Node::Leaf(records) => records.iter().for_each(|record| add(&record.busy)),
+            Node::Inner(branches) => branches.iter().for_each(|branch| add(&branch.any)),
+        }
+    }
+
+    fn meets(&self, from: Time, to: Time, end: Time, set: &S) -> bool {
+        match self {
+            Node::Leaf(records) => records[touched(records, from, to)].iter().any(|record| record.busy.meets(set)),
+            Node::Inner(branches) => touched(branches, from, to).any(|place| {
+                let branch = &branches[place];
+                let until = end_of(branches, place, end);
+                let whole = from <= branch.start && until <= to;
+                branch.any.meets(set) && (whole || branch.own.meets(set) || branch.below.meets(from, to, until, set))
+            }),
+        }
+    }
+
+    fn covers(&self, from: Time, to: Time, end: Time, set: &S) -> bool {
+        match self {
+            Node::Leaf(records) => records[touched(records, from, to)].iter().all(|record| record.busy.contains(set)),
+            Node::Inner(branches) => touched(branches, from, to).all(|place| {
+                let branch = &branches[place];
+                if branch.own.contains(set) {
+                    return true;
+                }
+                let mut rest = set.clone();
+                rest.take(&branch.own);
+                branch.any.contains(set) && branch.below.covers(from, to, end_of(branches, place, end), &rest)
+            }),
+        }
+    }
+
+    fn gather(&self, from: Time, to: Time, end: Time, busy: &mut S) {
+        match self {
+            Node::Leaf(records) => {
+                records[touched(records, from, to)].iter().for_each(|record| busy.add(&record.busy));
+            }
+            Node::Inner(branches) => {
+                for place in touched(branches, from, to) {
+                    let branch = &branches[place];
+                    let until = end_of(branches, place, end);
+                    if from <= branch.start && until <= to {
+                        busy.add(&branch.any);
+                    } else {
+                        busy.add(&branch.own);
+                        branch.below.gather(from, to, until, busy);
+                    }
+                }
+            }
+        }
+    }
+
+    fn last_crowd(&self, from: Time, to: Time, end: Time, limit: u32) -> Option<Time> {
+        match self {
+            Node::Leaf(records) => touched(records, from, to)
+                .rev()
+                .find(|&place| records[place].count > limit)
+                .map(|place| end_of(records, place, end)),
+            Node::Inner(branches) => touched(branches, from, to).rev().find_map(|place| {
+                let branch = &branches[place];
+                if branch.most <= limit {
+                    return None;
+                }
+                let until = end_of(branches, place, end);
+                match limit.checked_sub(branch.own_count) {
+                    Some(limit) => branch.below.last_crowd(from, to, until, limit),
+                    None => branch.below.last_end(to, until),
+                }
+            }),
+        }
+    }
+
+    /// The end of the last record that starts before a time.
+    fn last_end(&self, before: Time, end: Time) -> Option<Time> {
+        match self {
+            Node::Leaf(records) => {
+                let place = records.partition_point(|record| record.start < before).checked_sub(1)?;
+                Some(end_of(records, place, end))
+            }
+            Node::Inner(branches) => {
+                let place = branches.partition_point(|branch| branch.start < before).checked_sub(1)?;
+                branches[place].below.last_end(before, end_of(branches, place, end))
+            }
+        }
+    }
+
+    fn last_shortage(&self, from: Time, to: Time, end: Time, limit: u32, busy: &mut S) -> Option<Time> {
+        match self {
+            Node::Leaf(records) => touched(records, from, to).rev().find_map(|place| {
+                busy.add(&records[place].busy);
+                (busy.len() > limit).then(|| end_of(records, place, end))
+            }),
+            Node::Inner(branches) => touched(branches, from, to).rev().find_map(|place| {
+                let branch = &branches[place];
+                let until = end_of(branches, place, end);
+                if from <= branch.start && until <= to {
+                    let mut all = busy.clone();
+                    all.add(&branch.any);
+                    if all.len() <= limit {
+                        *busy = all;
+                        return None;
+                    }
+                }
+                busy.add(&branch.own);
+                if busy.len() > limit {
+                    return branch.below.last_end(to, until);
+                }
+                branch.below.last_shortage(from, to, until, limit, busy)
+            }),
+        }
+    }
+
+    fn first_meeting(&self, from: Time, to: Time, set: &S) -> Option<Time> {
+        match self {
+            Node::Leaf(records) => touched(records, from, to)
+                .find(|&place| records[place].busy.meets(set))
+                .map(|place| records[place].start),
+            Node::Inner(branches) => touched(branches, from, to).find_map(|place| {
+                let branch = &branches[place];
+                if !branch.any.meets(set) {
+                    None
+                } else if branch.own.meets(set) {
+                    Some(branch.start)
+                } else {
+                    branch.below.first_meeting(from, to, set)
+                }
+            }),
+        }
+    }
+
+    fn last_meeting(&self, from: Time, to: Time, end: Time, set: &S) -> Option<Time> {
+        match self {
+            Node::Leaf(records) => touched(records, from, to)
+                .rev()
+                .find(|&place| records[place].busy.meets(set))
+                .map(|place| end_of(records, place, end)),
+            Node::Inner(branches) => touched(branches, from, to).rev().find_map(|place| {
+                let branch = &branches[place];
+                let until = end_of(branches, place, end);
+                if !branch.any.meets(set) {
+                    None
+                } else if branch.own.meets(set) {
+                    branch.below.last_end(to, until)
+                } else {
+                    branch.below.last_meeting(from, to, until, set)
+                }
+            }),
+        }
+    }
+
+    fn starts(&self, from: Time, to: Time, end: Time, each: &mut impl FnMut(Time)) {
+        match self {
+            Node::Leaf(records) => {
+                let first = records.partition_point(|record| record.start < from);
+                records[first..].iter().map(|record| record.start).take_while(|&start| start <= to).for_each(each);
+            }
+            Node::Inner(branches) => {
+                for (place, branch) in branches.iter().enumerate() {
+                    if branch.start <= to && from < end_of(branches, place, end) {
+                        branch.below.starts(from, to, end_of(branches, place, end), each);
+                    }
+                }
+            }
+        }
+    }
+
+    fn next_start(&self, after: Time) -> Option<Time> {
+        match self {
+            Node::Leaf(records) => {
+                records.get(records.partition_point(|record| record.start <= after)).map(|record| record.start)
+            }
+            Node::Inner(branches) => {
+                let next = branches.partition_point(|branch| branch.start <= after);
+                let within = next.checked_sub(1).and_then(|place| branches[place].below.next_start(after));
+                within.or_else(|| branches.get(next).map(|branch| branch.start))
+            }
+        }
+    }
+
+    fn records(&self, above: &S, each: &mut impl FnMut(Time, &S)) {
+        let with = |own: &S| {
+            let mut all = above.clone();
+            all.add(own);
+            all
+        };
+        match self {
+            Node::Leaf(records) => records.iter().for_each(|record| each(record.start, &with(&record.busy))),
+            Node::Inner(branches) => {
+                branches.iter().for_each(|branch| branch.below.records(&with(&branch.own), each));
+            }
+        }
+    }
+
+    /// Whether the record that starts at a time, not the first of this node, has the same busy nodes as the one before.
+    fn continues(&self, at: Time) -> bool {
+        match self {
+            Node::Leaf(records) => {
+                let place = holding(records, at);
+                let (before, record) = (&records[place - 1], &records[place]);
+                record.start == at && before.count == record.count && before.busy == record.busy
+            }
+            Node::Inner(branches) => {
+                let place = holding(branches, at);
+                let branch = &branches[place];
+                if branch.start < at {
+                    return branch.below.continues(at);
+                }
+                let (mut before, mut after) = (branches[place - 1].own.clone(), branch.own.clone());
+                branches[place - 1].below.gather_edge(true, &mut before);
+                branch.below.gather_edge(false, &mut after);
+                before == after
+            }
+        }
+    }
+
+    /// Adds what is busy during the last (or the first) record.
+    fn gather_edge(&self, last: bool, busy: &mut S) {
+        match self {
+            Node::Leaf(records) => {
+                let record = if last { records.last() } else { records.first() };
+                busy.add(&record.expect("no node is empty").busy);
+            }
+            Node::Inner(branches) => {
+                let branch = if last { branches.last() } else { branches.first() };
+                let branch = branch.expect("no node is empty");
+                busy.add(&branch.own);
+                branch.below.gather_edge(last, busy);
+            }
+        }
+    }
+
+    /// Drops the record that starts at a time, which is known to be there, and whose span the one before takes over.
+    fn drop_record(&mut self, at: Time) {
+        match self {
+            Node::Leaf(records) => {
+                records.remove(holding(records, at));
+            }
+            Node::Inner(branches) => {
+                let place = holding(branches, at);
+                let first = branches[place].start == at;
+                branches[place].below.drop_record(at);
+                if branches[place].below.len() == 0 {
+                    branches.remove(place);
+                } else {
+                    if first {
+                        // What was busy at its start may be busy nowhere else in it. Elsewhere a like record remains.
+                        branches[place].refresh();
+                    }
+                    tidy(branches, place);
+                }
+            }
+        }
+    }
+
+    /// Drops all records that start before a time, at which a record starts or after which none does.
+    fn forget(&mut self, before: Time, end: Time) {
+        match self {
+            Node::Leaf(records) => {
+                records.drain(..holding(records, before));
+            }
+            Node::Inner(branches) => {
+                branches.drain(..holding(branches, before));
+                let until = end_of(branches, 0, end);
+                if branches[0].start < before {
+                    branches[0].below.forget(before, until);
+                    branches[0].refresh();
+                }
+            }
+        }
+    }
+}
+
+/// Merges a child that has become sparse with a neighbour.
+fn tidy<S: Set>(branches: &mut Vec<Branch<S>>, place: usize) {
+    let size = |place: usize| branches.get(place).map_or(FULL, |branch| branch.below.len());
+    if size(place) >= SPARSE {
+        return;
+    }
+    let left = match place {
+        0 => 0,
+        _ if size(place - 1) <= size(place + 1) => place - 1,
+        _ => place,
+    };
+    if left + 1 >= branches.len() || size(left) + size(left + 1) > FULL / 2 {
+        return;
+    }
+    let right = branches.remove(left + 1).pushed_down();
+    let branch = &mut branches[left];
+    let own = std::mem::take(&mut branch.own);
+    let count = std::mem::take(&mut branch.own_count);
+    branch.below.add_whole(&own, count);
+    match (&mut branch.below, right) {
+        (Node::Leaf(records), Node::Leaf(more)) => records.extend(more),
+        (Node::Inner(branches), Node::Inner(more)) => branches.extend(more),
+        _ => unreachable!("all leaves are at one depth"),
+    }
+    branch.refresh();
+}
+
+trait Starts {
+    fn start(&self) -> Time;
+}
+
+impl<S> Starts for Record<S> {
+    fn start(&self) -> Time {
+        self.start
+    }
+}
+
+impl<S> Starts for Branch<S> {
+    fn start(&self) -> Time {
+        self.start
+    }
+}
+
+/// The child whose span holds a time; the first one for times before all.
+fn holding(children: &[impl Starts], at: Time) -> usize {
+    children.partition_point(|child| child.start() <= at).saturating_sub(1)
+}
+
+/// The children that a span, which is not empty, overlaps.
+fn touched(children: &[impl Starts], from: Time, to: Time) -> std::ops::Range<usize> {
+    let first = holding(children, from);
+    first..first + children[first..].partition_point(|child| child.start() < to)
+}
+
+/// When a child's span ends, in a node that ends at `end`.
+fn end_of(children: &[impl Starts], place: usize, end: Time) -> Time {
+    children.get(place + 1).map_or(end, Starts::start)
+}
+
+fn halve<T>(children: &mut Vec<T>) -> Vec<T> {
+    let mut right = Vec::with_capacity(FULL + 1);
+    right.extend(children.drain(children.len() / 2..));
+    right
+}

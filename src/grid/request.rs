@@ -1,0 +1,100 @@
+//! What is asked for, and whether it makes sense.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Job, LONGEST};
+use crate::time::{Span, Time};
+
+/// A rigid job that wants to run once, uninterrupted, between its ready time and its deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Request {
+    pub arrive: Time,
+    /// The earliest start.
+    pub ready: Time,
+    pub duration: Span,
+    /// The latest end.
+    pub deadline: Time,
+    pub nodes: u32,
+}
+
+/// Why a request makes no sense. It changes nothing and counts in no rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum Invalid {
+    #[error("it is not one task")]
+    NotOneTask,
+    #[error("it asks for no node")]
+    NoNodes,
+    #[error("it asks for more nodes than any site has")]
+    TooManyNodes,
+    #[error("it lasts no time at all")]
+    NoDuration,
+    #[error("it is ready before it arrives")]
+    ReadyBeforeArrival,
+    #[error("its deadline comes before it can be over")]
+    DeadlineTooEarly,
+    #[error("its times are beyond what a run can hold")]
+    TooLate,
+    #[error("it has been asked for already")]
+    Duplicate,
+}
+
+impl Invalid {
+    pub const ALL: [Invalid; 8] = [
+        Invalid::NotOneTask,
+        Invalid::NoNodes,
+        Invalid::TooManyNodes,
+        Invalid::NoDuration,
+        Invalid::ReadyBeforeArrival,
+        Invalid::DeadlineTooEarly,
+        Invalid::TooLate,
+        Invalid::Duplicate,
+    ];
+
+    /// A short name for tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Invalid::NotOneTask => "not_one_task",
+            Invalid::NoNodes => "no_nodes",
+            Invalid::TooManyNodes => "too_many_nodes",
+            Invalid::NoDuration => "no_duration",
+            Invalid::ReadyBeforeArrival => "ready_before_arrival",
+            Invalid::DeadlineTooEarly => "deadline_too_early",
+            Invalid::TooLate => "too_late",
+            Invalid::Duplicate => "duplicate",
+        }
+    }
+}
+
+impl Request {
+    /// What a job of one task asks for: nodes for its walltime.
+    pub fn of(job: &Job, ready: Time, deadline: Time) -> Result<Request, Invalid> {
+        let [task] = job.tasks.as_slice() else { return Err(Invalid::NotOneTask) };
+        Ok(Request { arrive: job.arrive, ready, duration: task.walltime, deadline, nodes: task.cores })
+    }
+
+    /// What a site with so many nodes has to say, before it looks into its calendar.
+    pub fn check(&self, nodes: u32) -> Result<(), Invalid> {
+        let over = self.ready.micros().checked_add(self.duration.micros());
+        match over {
+            _ if self.nodes == 0 => Err(Invalid::NoNodes),
+            _ if self.nodes > nodes => Err(Invalid::TooManyNodes),
+            _ if self.duration.is_zero() => Err(Invalid::NoDuration),
+            _ if self.ready < self.arrive => Err(Invalid::ReadyBeforeArrival),
+            None => Err(Invalid::TooLate),
+            Some(over) if self.deadline.micros() < over => Err(Invalid::DeadlineTooEarly),
+            _ if self.deadline.since(Time::ZERO) > LONGEST => Err(Invalid::TooLate),
+            _ => Ok(()),
+        }
+    }
+
+    /// The latest start; `None` if nothing can begin at `now` and end in time any more.
+    pub fn latest_start(&self, now: Time) -> Option<Time> {
+        let latest = Time::from_micros(self.deadline.micros().checked_sub(self.duration.micros())?);
+        (self.ready.max(now) <= latest).then_some(latest)
+    }
+
+    /// How much longer than its duration a job takes that starts then, counted from its ready time.
+    pub fn slowdown(&self, start: Time) -> f64 {
+        (start.since(self.ready) + self.duration).micros() as f64 / self.duration.micros() as f64
+    }
+}

@@ -1,0 +1,614 @@
+//! The engine: which flows are under way, how fast each is, and when the next one ends.
+//!
+//! # How it stays cheap
+//!
+//! Flows over the same links have the same rate at all times, so they travel as a **bundle** with one clock: the data
+//! that each of its flows has had since the bundle was last empty. A flow ends when the clock shows what it showed when
+//! the flow became active, plus its volume. However many flows share one link, a start or an end is one operation on
+//! a heap.
+//!
+//! When flows start or end, only those bundles are looked at again that share a link with them, directly or through
+//! others, and of these only the ones that are fast enough to notice. Progressive filling sets rates from the lowest
+//! up, and
+//!
+//! - a flow that leaves changes no rate below its own: up to there, its links were not the ones to fill next, and with
+//!   it gone they are less so (with the TCP term too, where `C(N)/N = 3c/(3N + 1)`: a link loses less than a fair share
+//!   when it loses a flow);
+//! - a flow that comes is such a flow seen backwards, and its own rate is at least the least `C(N)/N` of its links.
+//!
+//! So bundles below the least of these rates are left alone, and what they use is taken off their links.
+//!
+//! Cost of a start or an end: O(log n) for its bundle of `n` flows, and O(b + k log k) for the `b` bundles' places on
+//! the `k` links that it reaches. All starts and ends of one moment are settled together.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use super::calendar::Calendar;
+use super::link::{Link, LinkId, Mode};
+
+/// A flow under way. Its number is given again once it has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FlowId(u32);
+
+impl FlowId {
+    /// Small, for whoever keeps something by flow.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Links that data crosses one after the other; the same links in the same order have the same number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RouteId(u32);
+
+/// A flow whose data has all arrived.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ended {
+    pub flow: FlowId,
+    /// Exactly when, as the model has it.
+    pub at: f64,
+}
+
+/// All flows of a network.
+#[derive(Clone, Debug)]
+pub struct Flows {
+    now: f64,
+    links: Vec<SharedLink>,
+    /// As the caller described them, for routes and latencies.
+    described: Vec<Link>,
+    bundles: Vec<Bundle>,
+    /// The rate of each bundle's flows; beside the bundles because filling reads little else.
+    rates: Vec<f64>,
+    routes: BTreeMap<Box<[LinkId]>, RouteId>,
+    flows: Vec<Flow>,
+    free: Vec<u32>,
+    started: u64,
+    /// Flows whose latency has not elapsed yet, by when it has.
+    waiting: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    /// Flows that move nothing or need no time to, and end as soon as they are asked for.
+    instant: Vec<(u64, u32)>,
+    ends: Calendar,
+    changed: Changed,
+    /// Counts the times that rates were set; what has been looked at in one carries its number.
+    round: u64,
+    scratch: Scratch,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    bundle: u32,
+    /// The order in which flows were started.
+    number: u64,
+    volume: f64,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    Waiting,
+    /// Ends when its bundle's clock shows this.
+    Active(f64),
+    Over,
+}
+
+/// A link on which flows compete.
+#[derive(Clone, Debug, Default)]
+struct SharedLink {
+    flows: u32,
+    /// Bundles with a flow over it, and which of their links it is.
+    bundles: Vec<(u32, u32)>,
+    visited: u64,
+    left: f64,
+    unfrozen: u32,
+    least: f64,
+}
+
+/// All flows of one route.
+#[derive(Clone, Debug)]
+struct Bundle {
+    /// The shared links of the route, and this bundle's place in the list of each.
+    links: Box<[(u32, u32)]>,
+    /// The least that its other links allow.
+    limit: f64,
+    latency: f64,
+    flows: u32,
+    /// What each of its flows has had since it was last empty, as of `since`.
+    clock: f64,
+    since: f64,
+    /// By what the clock shows at their end, then in order of their start.
+    ending: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    visited: u64,
+    frozen: bool,
+    changed: bool,
+}
+
+/// What has happened since rates were last set.
+#[derive(Clone, Debug)]
+struct Changed {
+    bundles: Vec<u32>,
+    /// No rate below this one is different now.
+    floor: f64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Scratch {
+    links: Vec<u32>,
+    bundles: Vec<u32>,
+    levels: BinaryHeap<Reverse<(u64, u32)>>,
+    limits: Vec<(u64, u32)>,
+}
+
+/// A flow has ended when no more than this share of it is left.
+const CRUMB: f64 = 1e-9;
+
+impl Flows {
+    /// No flows yet, at time zero.
+    ///
+    /// # Panics
+    ///
+    /// If a link is not sound: whoever reads links from a person checks them first.
+    pub fn new(links: Vec<Link>) -> Flows {
+        assert!(links.iter().all(Link::is_sound), "a link has a capacity above zero and a latency");
+        Flows {
+            now: 0.0,
+            links: vec![SharedLink::default(); links.len()],
+            described: links,
+            bundles: Vec::new(),
+            rates: Vec::new(),
+            routes: BTreeMap::new(),
+            flows: Vec::new(),
+            free: Vec::new(),
+            started: 0,
+            waiting: BinaryHeap::new(),
+            instant: Vec::new(),
+            ends: Calendar::default(),
+            changed: Changed { bundles: Vec::new(), floor: f64::INFINITY },
+            round: 0,
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// A route over these distinct links; over none, data needs no time.
+    pub fn route(&mut self, links: &[LinkId]) -> RouteId {
+        if let Some(&route) = self.routes.get(links) {
+            return route;
+        }
+        let distinct = links.iter().enumerate().all(|(place, link)| !links[..place].contains(link));
+        assert!(distinct, "a route crosses no link twice");
+        let route = RouteId(self.bundles.len() as u32);
+        let described = || links.iter().map(|link| &self.described[link.index()]);
+        let alone = described().filter(|link| link.mode == Mode::PerFlow).map(|link| link.effective(1));
+        let shared = links.iter().filter(|link| self.described[link.index()].mode == Mode::Shared);
+        self.bundles.push(Bundle {
+            links: shared.map(|link| (link.0, 0)).collect(),
+            limit: alone.fold(f64::INFINITY, f64::min),
+            latency: described().map(|link| link.latency).sum(),
+            flows: 0,
+            clock: 0.0,
+            since: 0.0,
+            ending: BinaryHeap::new(),
+            visited: 0,
+            frozen: false,
+            changed: false,
+        });
+        self.rates.push(f64::INFINITY);
+        self.ends.reserve(self.bundles.len());
+        self.routes.insert(links.into(), route);
+        route
+    }
+
+    /// The sum of the latencies of a route's links.
+    pub fn latency(&self, route: RouteId) -> f64 {
+        self.bundles[route.0 as usize].latency
+    }
+
+    /// The moment to which all flows have advanced.
+    pub fn now(&self) -> f64 {
+        self.now
+    }
+
+    /// Releases a flow, now or later. It uses the links once their latencies have elapsed.
+    pub fn start(&mut self, release: f64, route: RouteId, volume: f64) -> FlowId {
+        assert!(release.is_finite() && volume >= 0.0 && volume.is_finite(), "{volume} at {release} is no flow");
+        let number = self.started;
+        self.started += 1;
+        let flow = Flow { bundle: route.0, number, volume, state: State::Waiting };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.flows[slot as usize] = flow;
+                slot
+            }
+            None => {
+                self.flows.push(flow);
+                (self.flows.len() - 1) as u32
+            }
+        };
+        let active = release.max(0.0) + self.bundles[route.0 as usize].latency;
+        if active <= self.now {
+            self.activate(slot)
+        } else {
+            self.waiting.push(Reverse((bits(active), number, slot)))
+        }
+        FlowId(slot)
+    }
+
+    /// When a flow next becomes active or ends, if nothing is started before. Never before [`Flows::now`].
+    pub fn next_change(&mut self) -> Option<f64> {
+        if !self.instant.is_empty() {
+            return Some(self.now);
+        }
+        self.settle();
+        let wait = self.waiting.peek().map(|Reverse((at, _, _))| f64::from_bits(*at));
+        let next = [wait, self.ends.least()].into_iter().flatten().reduce(f64::min)?;
+        Some(next.max(self.now))
+    }
+
+    /// Moves on to a time, through all changes up to it, and adds the flows that end on the way to `ended`, in order
+    /// of their end, then of their start.
+    pub fn advance(&mut self, to: f64, ended: &mut Vec<Ended>) {
+        while let Some(next) = self.next_change()
+            && next <= to
+        {
+            self.now = next;
+            self.step(ended);
+        }
+        self.now = self.now.max(to);
+    }
+
+    /// Takes a flow away before its end, and says how much of it was left.
+    pub fn stop(&mut self, flow: FlowId) -> f64 {
+        let slot = flow.0 as usize;
+        let left = self.left(flow);
+        match self.flows[slot].state {
+            State::Waiting => {
+                self.waiting.retain(|Reverse((_, _, waiting))| *waiting != flow.0);
+                self.instant.retain(|(_, waiting)| *waiting != flow.0);
+            }
+            State::Active(_) => {
+                let bundle = self.flows[slot].bundle;
+                self.bundles[bundle as usize].ending.retain(|Reverse((_, _, active))| *active != flow.0);
+                self.leave(bundle);
+            }
+            State::Over => panic!("a flow that has ended cannot be stopped"),
+        }
+        self.forget(flow.0);
+        left
+    }
+
+    /// How fast a flow is now; zero while its latency has not elapsed.
+    pub fn rate(&mut self, flow: FlowId) -> f64 {
+        self.settle();
+        let Flow { bundle, state, .. } = self.flows[flow.0 as usize];
+        if matches!(state, State::Active(_)) { self.rates[bundle as usize] } else { 0.0 }
+    }
+
+    /// How much of a flow has not arrived yet.
+    pub fn left(&self, flow: FlowId) -> f64 {
+        let Flow { bundle, volume, state, .. } = self.flows[flow.0 as usize];
+        match state {
+            State::Waiting => volume,
+            State::Active(end) => (end - self.clock(bundle as usize)).clamp(0.0, volume),
+            State::Over => 0.0,
+        }
+    }
+
+    /// How many flows use a link now; a link that they need not share counts none.
+    pub fn on(&self, link: LinkId) -> u32 {
+        self.links[link.index()].flows
+    }
+}
+
+/// One moment.
+impl Flows {
+    fn step(&mut self, ended: &mut Vec<Ended>) {
+        let first = ended.len();
+        let mut over: Vec<(u64, u32)> = std::mem::take(&mut self.instant);
+        while let Some(bundle) = self.ends.first()
+            && self.take_ended(bundle, &mut over)
+        {}
+        while let Some(&Reverse((at, _, slot))) = self.waiting.peek()
+            && f64::from_bits(at) <= self.now
+        {
+            self.waiting.pop();
+            self.activate(slot);
+        }
+        over.append(&mut self.instant);
+        over.sort_unstable();
+        for &(_, slot) in &over {
+            ended.push(Ended { flow: FlowId(slot), at: self.now });
+            self.forget(slot);
+        }
+        debug_assert!(ended[first..].iter().all(|ended| ended.at == self.now));
+        over.clear();
+        self.instant = over;
+    }
+
+    /// Takes the flows of a bundle that have ended by now; whether there was one.
+    fn take_ended(&mut self, which: usize, over: &mut Vec<(u64, u32)>) -> bool {
+        let clock = self.clock(which);
+        // The calendar's own time counts, whatever rounding has made of the clock.
+        let mut due = self.ends.least().is_some_and(|least| least <= self.now);
+        let mut any = false;
+        while let Some(&Reverse((end, number, slot))) = self.bundles[which].ending.peek() {
+            let left = f64::from_bits(end) - clock;
+            if !due && left > CRUMB * self.flows[slot as usize].volume {
+                break;
+            }
+            self.bundles[which].ending.pop();
+            over.push((number, slot));
+            self.leave(which as u32);
+            (due, any) = (false, true);
+        }
+        if any {
+            self.expect_end(which);
+        }
+        any
+    }
+
+    fn activate(&mut self, slot: u32) {
+        let Flow { bundle: which, number, volume, .. } = self.flows[slot as usize];
+        let bundle = &self.bundles[which as usize];
+        if volume == 0.0 || (bundle.links.is_empty() && bundle.limit.is_infinite()) {
+            return self.instant.push((number, slot));
+        }
+        let clock = if bundle.flows == 0 { 0.0 } else { self.clock(which as usize) };
+        let end = clock + volume;
+        let bundle = &mut self.bundles[which as usize];
+        bundle.ending.push(Reverse((bits(end), number, slot)));
+        self.flows[slot as usize].state = State::Active(end);
+        self.join(which);
+    }
+
+    fn join(&mut self, which: u32) {
+        let bundle = &mut self.bundles[which as usize];
+        bundle.flows += 1;
+        let begins = bundle.flows == 1;
+        if begins {
+            (bundle.clock, bundle.since) = (0.0, self.now);
+            // Fast enough to be looked at, and it has used nothing yet.
+            self.rates[which as usize] = f64::INFINITY;
+        }
+        for (number, (link, place)) in bundle.links.iter_mut().enumerate() {
+            let link = &mut self.links[*link as usize];
+            link.flows += 1;
+            if begins {
+                *place = link.bundles.len() as u32;
+                link.bundles.push((which, number as u32));
+            }
+        }
+        self.note(which);
+    }
+
+    fn leave(&mut self, which: u32) {
+        let bundle = &mut self.bundles[which as usize];
+        bundle.flows -= 1;
+        let empty = bundle.flows == 0;
+        self.changed.floor = self.changed.floor.min(self.rates[which as usize]);
+        for at in 0..self.bundles[which as usize].links.len() {
+            let (link, place) = self.bundles[which as usize].links[at];
+            let link = &mut self.links[link as usize];
+            link.flows -= 1;
+            if empty {
+                link.bundles.swap_remove(place as usize);
+                if let Some(&(moved, number)) = link.bundles.get(place as usize) {
+                    self.bundles[moved as usize].links[number as usize].1 = place;
+                }
+            }
+        }
+        self.note(which);
+    }
+
+    fn note(&mut self, which: u32) {
+        let bundle = &mut self.bundles[which as usize];
+        if !bundle.changed {
+            bundle.changed = true;
+            self.changed.bundles.push(which);
+        }
+    }
+
+    fn forget(&mut self, slot: u32) {
+        self.flows[slot as usize].state = State::Over;
+        self.free.push(slot);
+    }
+
+    /// What a bundle's clock shows now.
+    fn clock(&self, which: usize) -> f64 {
+        let bundle = &self.bundles[which];
+        let passed = self.now - bundle.since;
+        // An infinite rate has no time to add anything.
+        if passed > 0.0 { bundle.clock + passed * self.rates[which] } else { bundle.clock }
+    }
+
+    fn expect_end(&mut self, which: usize) {
+        let bundle = &self.bundles[which];
+        let end = match bundle.ending.peek() {
+            Some(Reverse((end, _, _))) => bundle.since + (f64::from_bits(*end) - bundle.clock) / self.rates[which],
+            None => f64::INFINITY,
+        };
+        self.ends.set(which, end.max(bundle.since));
+    }
+
+    fn set_rate(&mut self, which: usize, rate: f64) {
+        if rate != self.rates[which] {
+            self.bundles[which].clock = self.clock(which);
+            self.bundles[which].since = self.now;
+            self.rates[which] = rate;
+        } else if !self.bundles[which].changed {
+            return;
+        }
+        self.expect_end(which);
+    }
+}
+
+/// Progressive filling of what has changed.
+impl Flows {
+    fn settle(&mut self) {
+        if self.changed.bundles.is_empty() {
+            return;
+        }
+        self.lower_the_floor();
+        self.visit();
+        self.fill();
+        let mut changed = std::mem::take(&mut self.changed.bundles);
+        for which in changed.drain(..) {
+            let bundle = &mut self.bundles[which as usize];
+            bundle.changed = false;
+            if bundle.flows == 0 {
+                self.expect_end(which as usize);
+            }
+        }
+        self.changed = Changed { bundles: changed, floor: f64::INFINITY };
+    }
+
+    /// A flow that came has at least an equal part of one of its links.
+    fn lower_the_floor(&mut self) {
+        let mut floor = self.changed.floor;
+        for &which in &self.changed.bundles {
+            let bundle = &self.bundles[which as usize];
+            if bundle.flows == 0 {
+                continue;
+            }
+            floor = floor.min(bundle.limit);
+            for &(link, _) in &bundle.links {
+                floor = floor.min(self.equal_part(link));
+            }
+        }
+        // Bundles of the floor's own level belong to those that are looked at, whatever rounding says.
+        self.changed.floor = floor * (1.0 - 1e-9);
+    }
+
+    fn equal_part(&self, link: u32) -> f64 {
+        let flows = self.links[link as usize].flows;
+        self.described[link as usize].effective(flows) / f64::from(flows)
+    }
+
+    /// Collects the bundles that may have another rate now, and the links that they cross, with what is left of each.
+    fn visit(&mut self) {
+        self.round += 1;
+        let round = self.round;
+        let Scratch { links, bundles, limits, levels } = &mut self.scratch;
+        links.clear();
+        bundles.clear();
+        limits.clear();
+        levels.clear();
+        for &which in &self.changed.bundles {
+            let bundle = &mut self.bundles[which as usize];
+            if bundle.flows > 0 {
+                bundle.visited = round;
+                bundle.frozen = false;
+                bundles.push(which);
+            }
+            for &(link, _) in &bundle.links {
+                if std::mem::replace(&mut self.links[link as usize].visited, round) != round {
+                    links.push(link);
+                }
+            }
+        }
+
+        let mut next = 0;
+        while let Some(&link_id) = links.get(next) {
+            next += 1;
+            let link = &mut self.links[link_id as usize];
+            if link.flows == 0 {
+                continue;
+            }
+            let all = self.described[link_id as usize].effective(link.flows);
+            link.left = all;
+            link.least = all / f64::from(link.flows);
+            link.unfrozen = 0;
+            for at in 0..self.links[link_id as usize].bundles.len() {
+                let (which, _) = self.links[link_id as usize].bundles[at];
+                let bundle = &mut self.bundles[which as usize];
+                let rate = self.rates[which as usize];
+                if bundle.visited != round {
+                    if rate < self.changed.floor {
+                        self.links[link_id as usize].left -= rate * f64::from(bundle.flows);
+                        continue;
+                    }
+                    bundle.visited = round;
+                    bundle.frozen = false;
+                    bundles.push(which);
+                    for &(other, _) in &bundle.links {
+                        if std::mem::replace(&mut self.links[other as usize].visited, round) != round {
+                            links.push(other);
+                        }
+                    }
+                }
+                self.links[link_id as usize].unfrozen += bundle.flows;
+            }
+        }
+        let limited = bundles.iter().map(|&which| (bits(self.bundles[which as usize].limit), which));
+        limits.extend(limited.filter(|(limit, _)| *limit != bits(f64::INFINITY)));
+        limits.sort_unstable();
+        let levels_of = links.iter().map(|&link| (link, &self.links[link as usize]));
+        levels.extend(levels_of.filter(|(_, l)| l.unfrozen > 0).map(|(id, l)| Reverse((bits(l.level()), id))));
+    }
+
+    /// Freezes the bundles that were collected, at the lowest level first.
+    fn fill(&mut self) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let mut limits = scratch.limits.iter().peekable();
+        let mut unfrozen = scratch.bundles.len();
+        while let Some(Reverse((level, id))) = scratch.levels.pop() {
+            let (level, link) = (f64::from_bits(level), &self.links[id as usize]);
+            if link.unfrozen == 0 {
+                continue;
+            }
+            while let Some(&&(limit, which)) = limits.peek()
+                && f64::from_bits(limit) <= level
+            {
+                limits.next();
+                unfrozen -= usize::from(self.freeze(which, f64::from_bits(limit)));
+            }
+            // Levels only rise, so one that has is still in front of nothing that is lower.
+            let link = &self.links[id as usize];
+            if link.unfrozen == 0 {
+                continue;
+            }
+            if link.level() > level {
+                scratch.levels.push(Reverse((bits(link.level()), id)));
+                continue;
+            }
+            for at in 0..self.links[id as usize].bundles.len() {
+                let (which, _) = self.links[id as usize].bundles[at];
+                unfrozen -= usize::from(self.freeze(which, level));
+            }
+        }
+        for &(limit, which) in limits {
+            unfrozen -= usize::from(self.freeze(which, f64::from_bits(limit)));
+        }
+        debug_assert_eq!(unfrozen, 0, "every bundle has a link or a limit");
+        self.scratch = scratch;
+    }
+
+    /// Gives the flows of a bundle their rate, if it was looked at and they have none yet; whether that was so.
+    fn freeze(&mut self, which: u32, rate: f64) -> bool {
+        let bundle = &mut self.bundles[which as usize];
+        if bundle.visited != self.round || bundle.frozen {
+            return false;
+        }
+        bundle.frozen = true;
+        let flows = bundle.flows;
+        for &(link, _) in &bundle.links {
+            let link = &mut self.links[link as usize];
+            link.unfrozen -= flows;
+            link.left -= rate * f64::from(flows);
+        }
+        self.set_rate(which as usize, rate);
+        true
+    }
+}
+
+impl SharedLink {
+    /// What each flow would get if the rest of the link were shared out now. Never less than an equal part of the whole
+    /// link, as flows that are frozen had no more than that.
+    fn level(&self) -> f64 {
+        (self.left / f64::from(self.unfrozen)).max(self.least)
+    }
+}
+
+/// Orders numbers that are not negative.
+fn bits(number: f64) -> u64 {
+    (number + 0.0).to_bits()
+}

@@ -1,0 +1,237 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::time::Time;
+
+fn link(capacity: f64, efficiency: Efficiency) -> Link {
+    Link { capacity, latency: 0.0, efficiency, mode: Mode::Shared }
+}
+
+fn ids(links: &[usize]) -> Vec<LinkId> {
+    links.iter().map(|link| LinkId(*link as u32)).collect()
+}
+
+fn close(a: f64, b: f64) -> bool {
+    a == b || (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
+}
+
+#[test]
+fn the_check_of_the_specification() {
+    let links = vec![link(100.0, Efficiency::Tcp), link(60.0, Efficiency::None), link(200.0, Efficiency::Tcp)];
+    let mut flows = Flows::new(links);
+    let started = [&[0, 2][..], &[0, 1], &[1], &[2]].map(|links| {
+        let route = flows.route(&ids(links));
+        flows.start(0.0, route, 1e6)
+    });
+    let rates = started.map(|flow| flows.rate(flow));
+    for (rate, expected) in rates.into_iter().zip([390.0 / 7.0, 30.0, 30.0, 810.0 / 7.0]) {
+        assert!(close(rate, expected), "{rates:?}");
+    }
+}
+
+#[test]
+fn one_shared_link_gives_the_formula() {
+    for count in 1..40 {
+        let mut flows = Flows::new(vec![link(7.0, Efficiency::Tcp)]);
+        let route = flows.route(&[LinkId(0)]);
+        let started: Vec<FlowId> = (0..count).map(|_| flows.start(0.0, route, 1.0)).collect();
+        let expected = 7.0 * (1.0 - 1.0 / (1.0 + 3.0 * f64::from(count))) / f64::from(count);
+        assert!(started.into_iter().all(|flow| close(flows.rate(flow), expected)));
+        assert_eq!(flows.on(LinkId(0)), count);
+    }
+}
+
+#[test]
+fn a_flow_waits_for_its_latency_and_needs_a_volume_to_need_time() {
+    let slow = Link { latency: 2.0, ..link(10.0, Efficiency::None) };
+    let mut flows = Flows::new(vec![slow, slow]);
+    let route = flows.route(&ids(&[0, 1]));
+    let nowhere = flows.route(&[]);
+    let empty = flows.start(1.0, route, 0.0);
+    let full = flows.start(1.0, route, 10.0);
+    let here = flows.start(0.0, nowhere, 1e9);
+    assert_eq!(flows.rate(full), 0.0);
+
+    let mut ended = Vec::new();
+    flows.advance(5.5, &mut ended);
+    assert_eq!(ended, [Ended { flow: here, at: 0.0 }, Ended { flow: empty, at: 5.0 }]);
+    assert_eq!((flows.rate(full), flows.left(full), flows.now()), (10.0, 5.0, 5.5));
+    flows.advance(100.0, &mut ended);
+    assert_eq!(ended[2], Ended { flow: full, at: 6.0 });
+    assert_eq!(flows.next_change(), None);
+}
+
+#[test]
+fn a_flow_that_is_stopped_leaves_its_share_to_the_others() {
+    let mut flows = Flows::new(vec![link(10.0, Efficiency::None)]);
+    let route = flows.route(&[LinkId(0)]);
+    let (stays, goes) = (flows.start(0.0, route, 30.0), flows.start(0.0, route, 30.0));
+    let mut ended = Vec::new();
+    flows.advance(2.0, &mut ended);
+    assert_eq!(flows.stop(goes), 20.0);
+    assert_eq!(flows.rate(stays), 10.0);
+    assert_eq!(flows.stop(stays), 20.0);
+    assert_eq!(flows.next_change(), None);
+}
+
+#[test]
+fn per_flow_links_limit_each_but_none_takes_from_another() {
+    let own = Link { mode: Mode::PerFlow, ..link(4.0, Efficiency::Tcp) };
+    let mut flows = Flows::new(vec![own, link(10.0, Efficiency::None)]);
+    let (alone, both, other) = (flows.route(&ids(&[0])), flows.route(&ids(&[0, 1])), flows.route(&ids(&[1])));
+    let started = [alone, alone, both, other].map(|route| flows.start(0.0, route, 1.0));
+    assert_eq!(started.map(|flow| flows.rate(flow)), [3.0, 3.0, 3.0, 7.0]);
+}
+
+#[test]
+fn an_infinite_link_needs_no_time() {
+    let mut flows = Flows::new(vec![link(f64::INFINITY, Efficiency::Tcp), link(2.0, Efficiency::None)]);
+    let (fast, slow) = (flows.route(&ids(&[0])), flows.route(&ids(&[0, 1])));
+    let (first, second) = (flows.start(3.0, fast, 1e9), flows.start(3.0, slow, 4.0));
+    let mut ended = Vec::new();
+    flows.advance(9.0, &mut ended);
+    assert_eq!(ended, [Ended { flow: first, at: 3.0 }, Ended { flow: second, at: 5.0 }]);
+}
+
+#[test]
+fn whole_microseconds_round_each_end_up_and_nothing_else() {
+    // Two thirds of a byte a microsecond for each of three, then one for each of two: the exact ends are 1.5, 2.5, 3.
+    let mut transfers = Transfers::new(vec![link(2.0, Efficiency::None)]);
+    let route = transfers.flows().route(&[LinkId(0)]);
+    let started = [1, 2, 3].map(|bytes| transfers.start(Time::ZERO, route, bytes));
+    let late = transfers.start(Time::from_micros(1_000_000), route, 1);
+    let mut seen = Vec::new();
+    while let Some(next) = transfers.next_change() {
+        let mut ended = Vec::new();
+        transfers.advance(next, &mut ended);
+        seen.extend(ended.into_iter().map(|flow| (next.micros(), flow)));
+    }
+    assert_eq!(seen, [(2, started[0]), (3, started[1]), (3, started[2]), (1_000_001, late)]);
+}
+
+fn networks() -> impl Strategy<Value = Vec<Link>> {
+    let link = (1u32..40, 0u32..3, any::<bool>(), 0u8..5).prop_map(|(capacity, latency, tcp, mode)| Link {
+        capacity: f64::from(capacity) / 3.0,
+        latency: f64::from(latency) / 7.0,
+        efficiency: if tcp { Efficiency::Tcp } else { Efficiency::None },
+        mode: if mode == 0 { Mode::PerFlow } else { Mode::Shared },
+    });
+    prop::collection::vec(link, 1..9)
+}
+
+/// Release, links and volume of each flow; many have the same route.
+type Story = Vec<(f64, Vec<usize>, f64)>;
+
+fn traffic(links: usize) -> impl Strategy<Value = Story> {
+    let route = prop::sample::subsequence((0..links).collect::<Vec<_>>(), 0..=links.min(4)).prop_shuffle();
+    let routes = prop::collection::vec(route, 1..7);
+    let flow = (0u32..12, any::<prop::sample::Index>(), 0u32..30);
+    (routes, prop::collection::vec(flow, 1..25)).prop_map(|(routes, flows)| {
+        let flow = |(at, route, volume): (u32, prop::sample::Index, u32)| {
+            (f64::from(at) / 2.0, route.get(&routes).clone(), f64::from(volume))
+        };
+        flows.into_iter().map(flow).collect()
+    })
+}
+
+fn stories() -> impl Strategy<Value = (Vec<Link>, Story)> {
+    networks().prop_flat_map(|links| {
+        let count = links.len();
+        (Just(links), traffic(count))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    /// At every change, the rates are those of filling everything anew, and they are max-min fair.
+    #[test]
+    fn rates_are_those_of_the_judge((links, story) in stories()) {
+        let mut flows = Flows::new(links.clone());
+        let mut started = Vec::new();
+        for (release, route, volume) in &story {
+            let route_id = flows.route(&ids(route));
+            let active = release + route.iter().map(|link| links[*link].latency).sum::<f64>();
+            started.push((flows.start(*release, route_id, *volume), route.clone(), active, *volume));
+        }
+        let mut ended = Vec::new();
+        let mut over = Vec::new();
+        while let Some(next) = flows.next_change() {
+            prop_assert!(next >= flows.now());
+            flows.advance(next, &mut ended);
+            over.extend(ended.drain(..).map(|ended| ended.flow));
+            let under_way = |flow: &&(FlowId, Vec<usize>, f64, f64)| {
+                !over.contains(&flow.0) && flow.2 <= next && flow.3 > 0.0 && !flow.1.is_empty()
+            };
+            let active: Vec<_> = started.iter().filter(under_way).collect();
+            let routes: Vec<&[usize]> = active.iter().map(|flow| &flow.1[..]).collect();
+            let rates: Vec<f64> = active.iter().map(|flow| flows.rate(flow.0)).collect();
+            for (rate, judged) in rates.iter().zip(judge::rates(&links, &routes)) {
+                prop_assert!(close(*rate, judged), "{rate} is not {judged} at {next}");
+            }
+            check_fairness(&links, &routes, &rates)?;
+        }
+        prop_assert_eq!(over.len(), story.len());
+    }
+
+    #[test]
+    fn ends_are_those_of_the_judge((links, story) in stories()) {
+        let mut flows = Flows::new(links.clone());
+        let mut started = Vec::new();
+        for (release, route, volume) in &story {
+            let route = flows.route(&ids(route));
+            started.push(flows.start(*release, route, *volume));
+        }
+        let mut ended = Vec::new();
+        flows.advance(1e9, &mut ended);
+        prop_assert!(ended.is_sorted_by(|a, b| a.at <= b.at));
+        for (flow, judged) in started.into_iter().zip(judge::ends(&links, &story)) {
+            let end = ended.iter().find(|ended| ended.flow == flow).expect("every flow ends").at;
+            prop_assert!(close(end, judged), "{end} is not {judged}");
+        }
+    }
+
+    /// Twice the capacity is half the time, and a unit of time is as good as another.
+    #[test]
+    fn the_model_has_no_scale_of_its_own((links, story) in stories()) {
+        let ends = |links: Vec<Link>, time: f64, data: f64| {
+            let mut flows = Flows::new(links);
+            for (release, route, volume) in &story {
+                let route = flows.route(&ids(route));
+                flows.start(release * time, route, volume * data);
+            }
+            let mut ended = Vec::new();
+            flows.advance(1e9, &mut ended);
+            ended.into_iter().map(|ended| ended.at).collect::<Vec<_>>()
+        };
+        let plain = ends(links.clone(), 1.0, 1.0);
+        let faster = |link: &Link| Link { capacity: 2.0 * link.capacity, latency: link.latency / 2.0, ..*link };
+        let halved = ends(links.iter().map(faster).collect(), 0.5, 1.0);
+        let longer = |link: &Link| Link { latency: link.latency * 4.0, ..*link };
+        let scaled = ends(links.iter().map(longer).collect(), 4.0, 4.0);
+        for ((plain, halved), scaled) in plain.into_iter().zip(halved).zip(scaled) {
+            prop_assert!(close(plain / 2.0, halved) && close(plain * 4.0, scaled));
+        }
+    }
+}
+
+/// No link carries more than it can, and each flow has a link that is full and on which nobody is faster.
+fn check_fairness(links: &[Link], routes: &[&[usize]], rates: &[f64]) -> Result<(), TestCaseError> {
+    let on = |link: usize| (0..routes.len()).filter(move |flow| routes[*flow].contains(&link));
+    let room = |link: usize| links[link].effective(on(link).count() as u32);
+    let shared: Vec<usize> = (0..links.len()).filter(|link| links[*link].mode == Mode::Shared).collect();
+    for &link in &shared {
+        prop_assert!(on(link).map(|flow| rates[flow]).sum::<f64>() <= room(link) * (1.0 + 1e-9));
+    }
+    for (flow, rate) in rates.iter().enumerate() {
+        let held = routes[flow].iter().any(|&link| match links[link].mode {
+            Mode::PerFlow => close(*rate, links[link].effective(1)),
+            Mode::Shared => {
+                let full = on(link).map(|flow| rates[flow]).sum::<f64>() >= room(link) * (1.0 - 1e-9);
+                full && on(link).all(|other| rates[other] <= rate * (1.0 + 1e-9))
+            }
+        });
+        prop_assert!(held, "nothing holds back flow {flow} at {rate}");
+    }
+    Ok(())
+}

@@ -1,0 +1,57 @@
+//! Flows in virtual time: whole microseconds outside, the exact model inside.
+
+use super::flows::{Ended, FlowId, Flows, RouteId};
+use super::link::Link;
+use crate::time::Time;
+
+/// Flows of whole bytes that are released at whole microseconds, over links whose capacity is in bytes a microsecond
+/// and whose latency is in microseconds.
+///
+/// Inside, flows share the links in exact time. A flow has ended for its user at the first whole microsecond that is
+/// not before its exact end, so roundings never add up. A thousandth of a microsecond is forgiven, so that what would
+/// end at a whole microsecond but for the last bits of a floating-point number does.
+#[derive(Clone, Debug)]
+pub struct Transfers {
+    flows: Flows,
+    ended: Vec<Ended>,
+}
+
+impl Transfers {
+    pub fn new(links: Vec<Link>) -> Transfers {
+        Transfers { flows: Flows::new(links), ended: Vec::new() }
+    }
+
+    /// The flows inside, for their routes and what they look like now.
+    pub fn flows(&mut self) -> &mut Flows {
+        &mut self.flows
+    }
+
+    /// Releases a flow; the transfers have been advanced to no later than `release`.
+    pub fn start(&mut self, release: Time, route: RouteId, bytes: u64) -> FlowId {
+        self.flows.start(release.micros() as f64, route, bytes as f64)
+    }
+
+    /// When to look next: something may have ended by then, and nothing has before.
+    pub fn next_change(&mut self) -> Option<Time> {
+        self.flows.next_change().map(whole)
+    }
+
+    /// Moves on to a time, and adds the flows that have ended by then to `ended`: in order of their exact end, then of
+    /// their start.
+    pub fn advance(&mut self, to: Time, ended: &mut Vec<FlowId>) {
+        while let Some(next) = self.flows.next_change()
+            && whole(next) <= to
+        {
+            self.flows.advance(next, &mut self.ended);
+        }
+        self.flows.advance(to.micros() as f64, &mut self.ended);
+        ended.extend(self.ended.drain(..).map(|ended| ended.flow));
+    }
+}
+
+/// The first whole microsecond that is not before an exact time, give or take what rounding does to it.
+fn whole(time: f64) -> Time {
+    // Far from the start, neighbouring numbers lie further apart than a thousandth.
+    let forgiven = 1e-3 + time * 1e-15;
+    Time::from_micros((time - forgiven).ceil().max(0.0) as u64)
+}

@@ -1,0 +1,214 @@
+//! How much of each site is reserved when: a sheet of equal times a site, as calendars have them.
+
+use std::fmt::Write;
+
+use super::chart::{Figure, LEFT, RIGHT, TOP, WIDTH, Window};
+use super::html::{at, counted, escape, percent};
+use crate::protocol::Answer;
+use crate::report::Tally;
+use crate::report::reservations::request;
+use crate::time::{Span, Time};
+
+/// Rows of a sheet, before the rest is left out.
+const ROWS_MAX: u64 = 62;
+/// Sheets, likewise.
+const SHEETS_MAX: usize = 12;
+const CELL: f64 = 24.0;
+const HEAD: f64 = 22.0;
+/// From this shade on letters stand out in the other colour.
+const DARK: usize = 5;
+/// Less than this share given back is not worth a strip.
+const FAINT: f64 = 0.005;
+const STRIP: f64 = 3.5;
+
+/// A row of a sheet, and the cells in it.
+#[derive(Clone, Copy)]
+struct Ruling {
+    row: Span,
+    cells: u64,
+    row_name: fn(u64) -> String,
+    cell_name: fn(u64) -> String,
+    words: &'static str,
+}
+
+const HOURS: Ruling = Ruling {
+    row: Span::from_minutes(60),
+    cells: 12,
+    row_name: |row| format!("{:02}:00", row % 24),
+    cell_name: |cell| format!(":{:02}", cell * 5),
+    words: "a row an hour and a cell five minutes",
+};
+
+const DAYS: Ruling = Ruling {
+    row: Span::from_minutes(1_440),
+    cells: 24,
+    row_name: |row| format!("day {}", row + 1),
+    cell_name: |cell| format!("{cell:02}h"),
+    words: "a row a day and a cell an hour",
+};
+
+const WEEKS: Ruling = Ruling {
+    row: Span::from_minutes(10_080),
+    cells: 28,
+    row_name: |row| format!("week {}", row + 1),
+    cell_name: |cell| match cell % 4 {
+        0 => format!("d{}", cell / 4 + 1),
+        part => format!("{:02}h", part * 6),
+    },
+    words: "a row a week and a cell six hours",
+};
+
+/// Empty if nothing was reserved.
+pub fn calendars(tally: &Tally) -> String {
+    let booked = bookings(tally);
+    let (Some(from), Some(to)) = (booked.iter().map(|it| it.start).min(), booked.iter().map(|it| it.end).max()) else {
+        return String::new();
+    };
+    let length = to.since(from);
+    let ruling = [HOURS, DAYS].into_iter().find(|ruling| length.micros() <= ruling.row.micros() * 24);
+    let ruling = ruling.unwrap_or(if length.micros() <= DAYS.row.micros() * ROWS_MAX { DAYS } else { WEEKS });
+    let mut html = String::new();
+    for site in 0..tally.sites.len().min(SHEETS_MAX) {
+        html.push_str(&sheet(tally, site, &booked, (from, to), ruling));
+    }
+    if tally.sites.len() > SHEETS_MAX {
+        let more = counted((tally.sites.len() - SHEETS_MAX) as u64, "more site");
+        let _ = writeln!(html, "<p>{more}: reservations.csv has them.</p>");
+    }
+    html
+}
+
+struct Booking {
+    site: usize,
+    start: Time,
+    end: Time,
+    nodes: u32,
+    /// When it was freed, if before its end.
+    freed: Time,
+}
+
+fn bookings(tally: &Tally) -> Vec<Booking> {
+    let rows = tally.jobs.values().filter_map(|row| Some((row, row.answered.as_ref()?)));
+    let bookings = rows.filter_map(|(row, answered)| {
+        let Answer::Accepted { site, start, nodes } = &answered.answer else { return None };
+        let site = tally.site_index(*site)?;
+        let end = *start + request(row, answered)?.duration;
+        let freed = match (row.cancelled(), row.tasks.first().and_then(|task| task.end)) {
+            (true, _) => *start,
+            (false, Some(real)) => real.min(end),
+            (false, None) => end,
+        };
+        Some(Booking { site, start: *start, end, nodes: nodes.len(), freed })
+    });
+    bookings.collect()
+}
+
+fn sheet(tally: &Tally, site: usize, booked: &[Booking], (from, to): (Time, Time), ruling: Ruling) -> String {
+    let first = from.micros() / ruling.row.micros();
+    let last = (to.micros().max(1) - 1) / ruling.row.micros();
+    let rows = (last + 1 - first).min(ROWS_MAX);
+    let window = Window {
+        from: Time::from_micros(first * ruling.row.micros()),
+        to: Time::from_micros((first + rows) * ruling.row.micros()),
+    };
+    let facts = &tally.sites[site];
+    let parts = (rows * ruling.cells) as usize;
+    let (mut reserved, mut kept) = (super::Levels::new(window, parts), super::Levels::new(window, parts));
+    for booking in booked.iter().filter(|booking| booking.site == site) {
+        reserved.add(booking.start, booking.end, f64::from(booking.nodes));
+        kept.add(booking.start, booking.freed, f64::from(booking.nodes));
+    }
+    let share = |levels: Vec<f64>| -> Vec<f64> {
+        levels.into_iter().map(|level| (level / f64::from(facts.cores)).clamp(0.0, 1.0)).collect()
+    };
+    let (reserved, kept) = (share(reserved.means()), share(kept.means()));
+
+    let width = (WIDTH - LEFT - RIGHT) / ruling.cells as f64;
+    let mut body = String::from("<g class=\"axis\">");
+    for cell in 0..ruling.cells {
+        let x = at(LEFT + (cell as f64 + 0.5) * width);
+        let _ = write!(
+            body,
+            "<text class=\"middle\" x=\"{x}\" y=\"{}\">{}</text>",
+            at(TOP + 8.0),
+            (ruling.cell_name)(cell)
+        );
+    }
+    for row in 0..rows {
+        let y = at(TOP + HEAD + (row as f64 + 0.5) * CELL);
+        let name = (ruling.row_name)(first + row);
+        let _ = write!(body, "<text class=\"end\" x=\"{}\" y=\"{y}\" dy=\".32em\">{name}</text>", LEFT - 8.0);
+    }
+    body.push_str("</g>\n<g class=\"sheet\">");
+    for (part, (all, kept)) in reserved.iter().zip(&kept).enumerate() {
+        let (row, cell) = (part as u64 / ruling.cells, part as u64 % ruling.cells);
+        let (x, y) = (LEFT + cell as f64 * width, TOP + HEAD + row as f64 * CELL);
+        let (w, h) = (width - 2.0, CELL - 2.0);
+        let tip = format!("{} reserved, {} kept until its end", percent(*all), percent(*kept));
+        let _ = write!(
+            body,
+            "<g><rect class=\"band\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
+            at(x),
+            at(y),
+            at(w),
+            at(h)
+        );
+        if *all > 0.0 {
+            let shade = ((kept * 10.0) as usize).min(9);
+            let _ = write!(
+                body,
+                "<rect class=\"h{shade}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\
+                 <text class=\"{}\" x=\"{}\" y=\"{}\" dy=\".34em\">{:.0}</text>",
+                at(x),
+                at(y),
+                at(w),
+                at(h),
+                if shade < DARK { "beside" } else { "over" },
+                at(x + w / 2.0),
+                at(y + h / 2.0),
+                kept * 100.0
+            );
+        }
+        if all - kept > FAINT {
+            let _ = write!(
+                body,
+                "<rect class=\"f1\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{STRIP}\"/>",
+                at(x),
+                at(y + h - STRIP),
+                at(w * (all - kept)),
+            );
+        }
+        let _ = writeln!(body, "<title>{tip}</title></g>");
+    }
+    body.push_str("</g>\n");
+    let mine = || booked.iter().filter(|booking| booking.site == site);
+    let left_out = if last + 1 - first > rows { " Later times are left out." } else { "" };
+    let figure = Figure {
+        id: &format!("calendar-{site}"),
+        title: &format!("Reserved at {}", escape(&facts.name)),
+        desc: format!("A calendar with {}; each cell tells which share of the nodes is reserved.", ruling.words),
+        note: format!(
+            "{} on {}, {}. Numbers are the percent of the nodes that were reserved and stayed so; the strip below is as \
+             wide as the share that was given back, since jobs ended early or were taken back.{left_out}",
+            counted(mine().count() as u64, "reservation"),
+            counted(facts.cores.into(), "node"),
+            ruling.words,
+        ),
+        legend: legend(),
+        height: TOP + HEAD + rows as f64 * CELL + 6.0,
+        body,
+    };
+    figure.html()
+}
+
+fn legend() -> Vec<(String, String)> {
+    let shades = (0..10).map(|shade| {
+        let name = match shade {
+            0 => "nearly free",
+            9 => "full",
+            _ => "",
+        };
+        (format!("s{shade}"), name.to_owned())
+    });
+    shades.chain([("f1".to_owned(), "given back".to_owned())]).collect()
+}

@@ -1,0 +1,60 @@
+//! What it cost that the router knew things late: this run beside the same one with a router that knows at once.
+
+use super::Page;
+use super::html::{number, percent, span, table};
+use crate::report::{Summary, View};
+
+/// A row of the comparison: what it is, what both runs have of it, and how to say a number of it.
+type Row = (&'static str, fn(&Summary) -> Option<f64>, fn(f64) -> String);
+
+const ROWS: &[Row] = &[
+    ("Value obtained", |summary| summary.value.map(|value| value.obtained), number),
+    ("Share of all value", |summary| summary.value?.proportion, percent),
+    ("Jobs starved", |summary| summary.starved.map(|starved| starved as f64), number),
+    ("Mean wait of a job", |summary| summary.job_wait.map(|wait| wait.mean), span),
+    ("Mean wait of a task", |summary| summary.task_wait.map(|wait| wait.mean), span),
+    ("Mean SLR", |summary| summary.slr, number),
+    ("Used while jobs arrived", |summary| summary.utilisation.all.arrivals, percent),
+    ("Makespan", |summary| summary.makespan, span),
+];
+
+impl Page<'_> {
+    /// Nothing, if the router's view was not old, or nobody has made the other run.
+    pub(super) fn old_view(&self) -> String {
+        let Some((view, fresh)) = self.results.view.filter(View::is_old).zip(self.fresh) else { return String::new() };
+        let mut html = format!(
+            "<p>The router heard that a task had ended {} late on average and {} at most: links take time, and sites \
+             report in periods. Meanwhile {} core hours stood free that it took for used. The same jobs on the same \
+             sites, with a router that hears of everything at once:</p>\n",
+            span(view.lag_mean),
+            span(view.lag_max),
+            number(view.unseen / 3600.0)
+        );
+        let rows = ROWS.iter().filter_map(|(what, of, words)| {
+            let (here, there) = of(self.results).zip(of(fresh))?;
+            Some(vec![(*what).to_owned(), words(here), words(there), change(here, there)])
+        });
+        html.push_str(&table(&["", "#This run", "#With a fresh view", "#Price of old news"], rows));
+        if let Some((here, there)) = self.results.value.zip(fresh.value)
+            && there.obtained > 0.0
+        {
+            let lost = there.obtained - here.obtained;
+            let words = if lost < 0.0 { "gained" } else { "lost" };
+            html.push_str(&format!(
+                "<p>Old news {words} {} of value, {} of what a fresh view obtains.</p>\n",
+                number(lost.abs()),
+                percent(lost.abs() / there.obtained)
+            ));
+        }
+        html
+    }
+}
+
+/// How much more than there, in percent.
+fn change(here: f64, there: f64) -> String {
+    if there == 0.0 {
+        return String::new();
+    }
+    let share = here / there - 1.0;
+    format!("{}{}", if share < 0.0 { "−" } else { "+" }, percent(share.abs()))
+}

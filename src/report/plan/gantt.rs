@@ -1,0 +1,245 @@
+//! A plan as a picture: what each core runs, and below it what each link carries.
+
+use std::fmt::Write;
+
+use super::{PlanReport, number};
+use crate::report::page::html::escape;
+
+const WIDTH: f64 = 1100.0;
+const LEFT: f64 = 150.0;
+const RIGHT: f64 = 24.0;
+const TOP: f64 = 64.0;
+const CORE: f64 = 20.0;
+const FLOW: f64 = 11.0;
+const GAP: f64 = 8.0;
+/// More rows than these are not drawn: nobody could look at them.
+const ROWS_MAX: usize = 2_000;
+
+/// A bar: from and until in seconds, its row, and what it is.
+struct Bar {
+    start: f64,
+    end: f64,
+    row: usize,
+    class: String,
+    label: String,
+    tip: String,
+}
+
+/// Rows of one height with a name in front.
+struct Lane {
+    name: String,
+    rows: usize,
+    height: f64,
+    bars: Vec<Bar>,
+}
+
+/// As SVG.
+pub fn gantt(plan: &PlanReport) -> String {
+    let mut lanes = site_lanes(plan);
+    lanes.extend(link_lanes(plan));
+    let all = lanes.len();
+    let mut rows = 0;
+    lanes.retain(|lane| {
+        rows += lane.rows;
+        rows <= ROWS_MAX
+    });
+    let left_out = all - lanes.len();
+
+    let end = plan.realistic.max(plan.planned).max(f64::MIN_POSITIVE);
+    let x = |time: f64| LEFT + time / end * (WIDTH - LEFT - RIGHT);
+    let height: f64 = lanes.iter().map(|lane| lane.rows as f64 * lane.height + GAP).sum::<f64>() + TOP + 40.0;
+    let mut svg = head(plan, height, left_out);
+    axis(&mut svg, end, height, &x);
+    let mut top = TOP;
+    for lane in &lanes {
+        draw(&mut svg, lane, top, &x);
+        top += lane.rows as f64 * lane.height + GAP;
+    }
+    let planned = x(plan.planned);
+    let _ = writeln!(
+        svg,
+        "<line class=\"planned\" x1=\"{planned:.2}\" x2=\"{planned:.2}\" y1=\"{:.1}\" y2=\"{top:.1}\"/>\n</svg>",
+        TOP - 6.0
+    );
+    svg
+}
+
+fn head(plan: &PlanReport, height: f64, left_out: usize) -> String {
+    let title = format!("{}, planned by {}", plan.workflow, plan.policy);
+    let mut below = format!(
+        "{} s on the shared network (filled), {} s as planned (outlined; dashed line)",
+        number(plan.realistic),
+        number(plan.planned)
+    );
+    if left_out > 0 {
+        let _ = write!(below, "; {left_out} more lanes are left out");
+    }
+    let (title, below) = (escape(&title), escape(&below));
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height:.0}\" \
+         viewBox=\"0 0 {WIDTH} {height:.0}\" font-family=\"sans-serif\" font-size=\"11\">\n<title>{title}</title>\n\
+         <style>{STYLE}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
+         <text x=\"12\" y=\"22\" font-size=\"16\" fill=\"#222\">{title}</text>\n\
+         <text x=\"12\" y=\"40\" fill=\"#555\">{below}</text>\n"
+    )
+}
+
+const STYLE: &str = ".t{stroke:#fff;stroke-width:.6}.p{fill:none;stroke:#333;stroke-width:.8;stroke-dasharray:2 1.5}\
+    .f{fill:#8a9099;stroke:#fff;stroke-width:.6}.l{fill:#fff;pointer-events:none}.n{fill:#333}\
+    .g{stroke:#e3e3e3;stroke-width:1}.b{fill:#f6f7f8}.planned{stroke:#c33;stroke-width:1;stroke-dasharray:5 4}\
+    .c0{fill:#3b6fb6}.c1{fill:#c46a1b}.c2{fill:#3d8b53}.c3{fill:#9a4aa8}.c4{fill:#b03a48}.c5{fill:#2f8c96}\
+    .c6{fill:#7d7022}.c7{fill:#6a5acd}";
+
+const COLOURS: usize = 8;
+
+fn site_lanes(plan: &PlanReport) -> Vec<Lane> {
+    let mut lanes = Vec::new();
+    for (site, row) in plan.sites.iter().enumerate() {
+        let mut bars = Vec::new();
+        let mut used: Vec<u32> =
+            plan.tasks.iter().filter(|task| task.site == site).flat_map(|t| t.cores.clone()).collect();
+        used.sort_unstable();
+        used.dedup();
+        for (number, task) in plan.tasks.iter().enumerate().filter(|(_, task)| task.site == site) {
+            for core in &task.cores {
+                let row = used.partition_point(|other| other < core);
+                bars.push(bar_of_task(plan, number, row));
+                bars.push(Bar {
+                    start: task.planned_start,
+                    end: task.planned_end,
+                    row,
+                    class: "p".to_owned(),
+                    label: String::new(),
+                    tip: String::new(),
+                });
+            }
+        }
+        let idle = match row.cores as usize - used.len() {
+            0 => String::new(),
+            idle => format!(" (+{idle} idle)"),
+        };
+        lanes.push(Lane { name: format!("{}{idle}", row.name), rows: used.len().max(1), height: CORE, bars });
+    }
+    lanes
+}
+
+fn bar_of_task(plan: &PlanReport, task: usize, row: usize) -> Bar {
+    let which = &plan.tasks[task];
+    Bar {
+        start: which.start,
+        end: which.end,
+        row,
+        class: format!("t c{}", task % COLOURS),
+        label: which.name.clone(),
+        tip: format!(
+            "{}: {} to {} s on {}; planned {} to {} s",
+            which.name,
+            number(which.start),
+            number(which.end),
+            plan.sites[which.site].name,
+            number(which.planned_start),
+            number(which.planned_end)
+        ),
+    }
+}
+
+/// The transfers on each link, above one another where they share it.
+fn link_lanes(plan: &PlanReport) -> Vec<Lane> {
+    let mut lanes = Vec::new();
+    for (link, name) in plan.links.iter().enumerate() {
+        let on = plan.transfers.iter().filter(|transfer| transfer.links.contains(&(link as u32)));
+        let mut on: Vec<_> = on.filter(|transfer| transfer.end > transfer.release).collect();
+        if on.is_empty() {
+            continue;
+        }
+        on.sort_by(|a, b| a.release.total_cmp(&b.release).then((a.from, a.to).cmp(&(b.from, b.to))));
+        let mut until: Vec<f64> = Vec::new();
+        let mut bars = Vec::new();
+        for transfer in on {
+            let row = until.iter().position(|until| *until <= transfer.release).unwrap_or(until.len());
+            if row == until.len() {
+                until.push(0.0);
+            }
+            until[row] = transfer.end;
+            let [from, to] = [transfer.from, transfer.to].map(|task| plan.tasks[task].name.as_str());
+            bars.push(Bar {
+                start: transfer.release,
+                end: transfer.end,
+                row,
+                class: "f".to_owned(),
+                label: format!("{from} → {to}"),
+                tip: format!("{from} to {to}: {} to {} s", number(transfer.release), number(transfer.end)),
+            });
+        }
+        lanes.push(Lane { name: name.clone(), rows: until.len(), height: FLOW, bars });
+    }
+    lanes
+}
+
+fn axis(svg: &mut String, end: f64, height: f64, x: &dyn Fn(f64) -> f64) {
+    let step = step(end / 10.0);
+    let mut tick = 0;
+    while f64::from(tick) * step <= end {
+        let time = f64::from(tick) * step;
+        let at = x(time);
+        let _ = writeln!(
+            svg,
+            "<line class=\"g\" x1=\"{at:.2}\" x2=\"{at:.2}\" y1=\"{:.1}\" y2=\"{:.1}\"/>\
+             <text class=\"n\" x=\"{at:.2}\" y=\"{:.1}\" text-anchor=\"middle\">{} s</text>",
+            TOP - 6.0,
+            height - 34.0,
+            height - 18.0,
+            number(time)
+        );
+        tick += 1;
+    }
+}
+
+/// 1, 2 or 5 times a power of ten, and not less than asked for.
+fn step(least: f64) -> f64 {
+    let mut power = 1e-6;
+    loop {
+        for factor in [1.0, 2.0, 5.0] {
+            if power * factor >= least {
+                return power * factor;
+            }
+        }
+        power *= 10.0;
+    }
+}
+
+fn draw(svg: &mut String, lane: &Lane, top: f64, x: &dyn Fn(f64) -> f64) {
+    let height = lane.rows as f64 * lane.height;
+    let name: String = lane.name.chars().take(22).collect();
+    let _ = writeln!(
+        svg,
+        "<rect class=\"b\" x=\"{LEFT}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{height:.1}\"/>\
+         <text class=\"n\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+        WIDTH - LEFT - RIGHT,
+        LEFT - 8.0,
+        top + height / 2.0 + 4.0,
+        escape(&name)
+    );
+    for bar in &lane.bars {
+        let (from, to) = (x(bar.start), x(bar.end));
+        let (y, width) = (top + bar.row as f64 * lane.height, (to - from).max(0.5));
+        let (class, tip) = (&bar.class, escape(&bar.tip));
+        let _ = write!(
+            svg,
+            "<rect class=\"{class}\" x=\"{from:.2}\" y=\"{:.1}\" width=\"{width:.2}\" height=\"{:.1}\"",
+            y + 1.0,
+            lane.height - 2.0
+        );
+        let _ = if tip.is_empty() { writeln!(svg, "/>") } else { writeln!(svg, "><title>{tip}</title></rect>") };
+        let size = (lane.height - 3.0).min(11.0);
+        if !bar.label.is_empty() && bar.label.chars().count() as f64 * size * 0.58 < width - 4.0 {
+            let _ = writeln!(
+                svg,
+                "<text class=\"l\" font-size=\"{size:.0}\" x=\"{:.2}\" y=\"{:.1}\">{}</text>",
+                from + 3.0,
+                y + lane.height / 2.0 + size * 0.36,
+                escape(&bar.label)
+            );
+        }
+    }
+}

@@ -1,0 +1,54 @@
+use super::*;
+use crate::systems::heft::paper::{Law, Wiring, paths, ten};
+use crate::systems::heft::{Improvement, improve};
+
+fn report() -> PlanReport {
+    let table = ten();
+    let problem = Problem::table(&table, paths(Law::Ideal, Wiring::FullDuplex)).unwrap();
+    let improved = improve(&problem, Improvement::default());
+    let known = Known {
+        workflow: "ten <tasks>",
+        policy: "network-heft",
+        tasks: table.names.iter().map(String::as_str).collect(),
+        sites: vec!["p1", "p2", "p3"],
+        links: ["into-p2", "out-of-p2", "p1-p3", "p3-p1"].map(str::to_owned).to_vec(),
+        unit: 1.0,
+        volume: 1.0,
+    };
+    PlanReport::new(&problem, &improved, known)
+}
+
+#[test]
+fn the_table_tells_tasks_and_transfers() {
+    let table = report().table();
+    let head = "ten <tasks> on 3 sites, planned by network-heft: 100 s planned, 91 s on the shared network\n\
+                plan 2 of 4, the first of which takes 102 s; from 0 on, 4 plans come again and again\n\n\
+                task  site  cores  planned       starts  ends\n\
+                1     p3    0            0    9       0     9\n";
+    assert!(table.starts_with(head), "{table}");
+    assert!(table.ends_with("8     10  into-p2        11        67     84\n"), "{table}");
+    assert_eq!(table.lines().count(), 4 + 10 + 2 + report().transfers.len(), "{table}");
+}
+
+#[test]
+fn json_and_picture_hold_everything() {
+    let report = report();
+    let json: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
+    assert_eq!(json["realistic"], 91.0);
+    assert_eq!(json["tasks"].as_array().unwrap().len(), 10);
+    assert_eq!(json["cycle"]["period"], 4);
+
+    let svg = gantt(&report);
+    let document = roxmltree::Document::parse(&svg).unwrap();
+    let of = |class: &str| {
+        document
+            .descendants()
+            .filter(|node| node.attribute("class").is_some_and(|other| other.starts_with(class)))
+            .count()
+    };
+    assert_eq!(of("t "), 10);
+    assert_eq!(of("p"), 10 + 1, "ten outlines and the dashed line");
+    let crossings: usize = report.transfers.iter().map(|transfer| transfer.links.len()).sum();
+    assert_eq!(of("f"), crossings);
+    assert!(svg.contains("ten &lt;tasks&gt;"));
+}

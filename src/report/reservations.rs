@@ -1,0 +1,239 @@
+//! What became of requests for reservations: a part of the summary, and `reservations.csv` with a row a request.
+//!
+//! | column | what |
+//! | --- | --- |
+//! | `request`, `user` | its number, and who asked |
+//! | `arrival`, `ready`, `duration`, `deadline`, `nodes` | what was asked for; times in seconds |
+//! | `answer` | `accepted`, `declined` or `invalid` |
+//! | `reason` | why it made no sense |
+//! | `site`, `start`, `end`, `allocated` | what was booked |
+//! | `slowdown` | (wait from the ready time + duration) / duration |
+//! | `real_start`, `real_end` | when the job ran |
+//! | `state` | `finished`, `cancelled`, `unfinished`; empty if nothing was booked |
+
+use serde::{Deserialize, Serialize};
+
+use super::Tally;
+use super::tally::{AnsweredRow, Fate, JobRow};
+use crate::grid::Request;
+use crate::protocol::Answer;
+use crate::time::Time;
+
+/// How many requests there were, and what became of them. `submitted` is the sum of `invalid`, `declined`, `accepted` and
+/// `unanswered`; `accepted` that of `finished`, `cancelled` and `unfinished`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reservations {
+    pub submitted: u64,
+    pub invalid: u64,
+    pub declined: u64,
+    pub accepted: u64,
+    pub unanswered: u64,
+    pub finished: u64,
+    pub cancelled: u64,
+    pub unfinished: u64,
+    /// Of the requests that make sense.
+    pub acceptance: Option<f64>,
+    /// Mean over accepted requests.
+    pub slowdown: Option<f64>,
+    /// Node seconds that were booked and not used, since jobs ended early; of finished jobs.
+    pub released: f64,
+}
+
+impl Reservations {
+    pub fn add_up(&self) -> bool {
+        self.submitted == self.invalid + self.declined + self.accepted + self.unanswered
+            && self.accepted == self.finished + self.cancelled + self.unfinished
+    }
+}
+
+const HEADER: &str = "request,user,arrival,ready,duration,deadline,nodes,answer,reason,site,start,end,allocated,\
+    slowdown,real_start,real_end,state\n";
+
+impl Tally {
+    /// `None` if nobody asked for any.
+    pub(super) fn reservations(&self) -> Option<Reservations> {
+        if !self.reserving {
+            return None;
+        }
+        let mut sum = Reservations::default();
+        let mut slowdowns = 0.0;
+        for row in self.jobs.values() {
+            sum.submitted += 1;
+            let Some(answered) = &row.answered else {
+                sum.unanswered += 1;
+                continue;
+            };
+            match &answered.answer {
+                Answer::Invalid(_) => sum.invalid += 1,
+                Answer::Declined => sum.declined += 1,
+                Answer::Accepted { start, .. } => {
+                    sum.accepted += 1;
+                    slowdowns += request(row, answered).map_or(0.0, |request| request.slowdown(*start));
+                    match row.fate {
+                        Fate::Completed { .. } => {
+                            sum.finished += 1;
+                            sum.released += released(row);
+                        }
+                        Fate::Cancelled { .. } => sum.cancelled += 1,
+                        _ => sum.unfinished += 1,
+                    }
+                }
+            }
+        }
+        assert!(sum.add_up(), "every request is counted once");
+        let valid = sum.accepted + sum.declined;
+        sum.acceptance = (valid > 0).then(|| sum.accepted as f64 / valid as f64);
+        sum.slowdown = (sum.accepted > 0).then(|| slowdowns / sum.accepted as f64);
+        Some(sum)
+    }
+
+    /// Writes the table in pieces of some kilobytes.
+    pub fn reservations_csv<E>(&self, mut put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        let mut text = HEADER.to_owned();
+        for row in self.jobs.values() {
+            if let Some(answered) = &row.answered {
+                text.push_str(&self.reservation_row(row, answered));
+            }
+            if text.len() > 1 << 14 {
+                put(text.as_bytes())?;
+                text.clear();
+            }
+        }
+        put(text.as_bytes())
+    }
+
+    fn reservation_row(&self, row: &JobRow, answered: &AnsweredRow) -> String {
+        let AnsweredRow { ready, deadline, answer } = answered;
+        let (user, request) = (self.names.of_actor(row.user), request(row, answered));
+        let (duration, nodes) =
+            request.map_or_else(Default::default, |r| (r.duration.seconds().to_string(), r.nodes.to_string()));
+        let asked = format!(
+            "{},{user},{},{},{duration},{},{nodes}",
+            row.job.id,
+            row.job.arrive.seconds(),
+            ready.seconds(),
+            deadline.seconds()
+        );
+        match answer {
+            Answer::Declined => format!("{asked},declined,,,,,,,,,\n"),
+            Answer::Invalid(invalid) => format!("{asked},invalid,{},,,,,,,,\n", invalid.name()),
+            Answer::Accepted { site, start, nodes } => {
+                let end = request.map_or(*start, |request| *start + request.duration);
+                let slowdown = request.map_or(0.0, |request| request.slowdown(*start));
+                let ran = row.tasks.first();
+                let time = |time: Option<Time>| time.map_or(String::new(), |time| time.seconds().to_string());
+                let state = match row.fate {
+                    Fate::Completed { .. } => "finished",
+                    Fate::Cancelled { .. } => "cancelled",
+                    _ => "unfinished",
+                };
+                format!(
+                    "{asked},accepted,,{},{},{},{nodes},{slowdown},{},{},{state}\n",
+                    self.names.of_actor(*site),
+                    start.seconds(),
+                    end.seconds(),
+                    time(ran.and_then(|ran| ran.start)),
+                    time(ran.and_then(|ran| ran.end)),
+                )
+            }
+        }
+    }
+}
+
+pub(super) fn request(row: &JobRow, answered: &AnsweredRow) -> Option<Request> {
+    Request::of(&row.job, answered.ready, answered.deadline).ok()
+}
+
+fn released(row: &JobRow) -> f64 {
+    let [task] = row.job.tasks.as_slice() else { return 0.0 };
+    let ran = row.tasks[0].end.zip(row.tasks[0].start).map_or(task.walltime, |(end, start)| end.since(start));
+    f64::from(task.cores) * (task.walltime.micros().saturating_sub(ran.micros())) as f64 / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::grid::{Invalid, Job, JobId, Kind, NodeSet, Task, TaskId};
+    use crate::kernel::{ActorId, Entry};
+    use crate::protocol::Record;
+    use crate::report::tests::{BOB, ROUTER, YORK, names, topology};
+    use crate::report::{Status, summary_table};
+    use crate::systems::reservation::Reservation;
+    use crate::time::{Span, Stamp};
+    use crate::topology::{System, Topology};
+
+    fn minute(minutes: u64) -> Time {
+        Time::ZERO + Span::from_minutes(minutes)
+    }
+
+    /// Five requests: one runs and ends early, one waits, one is taken back, one is declined, one makes no sense.
+    fn tally() -> Tally {
+        let topology = Topology { system: System::Reservation(Reservation::default()), ..topology() };
+        let mut tally = Tally::new(&topology, &names());
+        let mut add = |at: u64, actor: ActorId, record: Record| {
+            tally.add(&Entry { stamp: Stamp::at(minute(at)), actor, record }).unwrap();
+        };
+        let nodes = || NodeSet::all(2);
+        let mut ask = |id: u32, answer: Answer| {
+            let task = Task { walltime: Span::from_minutes(10), ..Task::new(Span::from_minutes(4), 2, Kind(0)) };
+            let (job, arrive) = (JobId(id), minute(u64::from(id)));
+            let asked = Job { id: job, arrive, first_task: id, tasks: vec![task], edges: Vec::new(), worth: None };
+            add(u64::from(id), ROUTER, Record::Arrived { job: Arc::new(asked), user: BOB });
+            let (ready, deadline) = (minute(10), minute(60));
+            add(u64::from(id), ROUTER, Record::Answered { job, ready, deadline, answer });
+        };
+        let accepted = |start: u64| Answer::Accepted { site: YORK, start: minute(start), nodes: nodes() };
+        ask(0, accepted(10));
+        ask(1, accepted(20));
+        ask(2, accepted(30));
+        ask(3, Answer::Declined);
+        ask(4, Answer::Invalid(Invalid::NoNodes));
+        let task = TaskId { job: JobId(0), index: 0 };
+        add(10, YORK, Record::Started { task, cores: nodes() });
+        add(11, ROUTER, Record::Cancelled { job: JobId(2) });
+        add(14, YORK, Record::Finished { task });
+        add(14, ROUTER, Record::Completed { job: JobId(0), value: None });
+        tally
+    }
+
+    #[test]
+    fn every_request_is_counted_once() {
+        let tally = tally();
+        let summary = tally.summary(1, Status::Complete, String::new());
+        let all = summary.reservations.unwrap();
+        assert!(all.add_up());
+        assert_eq!((all.submitted, all.accepted, all.declined, all.invalid), (5, 3, 1, 1));
+        assert_eq!((all.finished, all.cancelled, all.unfinished), (1, 1, 1));
+        // Two nodes for six minutes; starts at the ready time, 10 and 20 minutes after it.
+        assert_eq!((all.released, all.acceptance, all.slowdown), (720.0, Some(0.75), Some(2.0)));
+        assert_eq!((summary.jobs.refused, summary.jobs.removed, summary.jobs.unfinished), (2, 1, 1));
+        let table = summary_table(&summary, None);
+        assert!(table.contains("3 of 4 requests = 75.0 %; 1 invalid; 1 taken back"), "{table}");
+    }
+
+    #[test]
+    fn the_table_has_a_row_a_request() {
+        let mut text = String::new();
+        tally()
+            .reservations_csv(|part| {
+                text.push_str(std::str::from_utf8(part).unwrap());
+                Ok::<(), std::convert::Infallible>(())
+            })
+            .unwrap();
+        assert_eq!(
+            text,
+            format!(
+                "{HEADER}\
+                 0,bob,0,600,600,3600,2,accepted,,york,600,1200,0-1,1,600,840,finished\n\
+                 1,bob,60,600,600,3600,2,accepted,,york,1200,1800,0-1,2,,,unfinished\n\
+                 2,bob,120,600,600,3600,2,accepted,,york,1800,2400,0-1,3,,,cancelled\n\
+                 3,bob,180,600,600,3600,2,declined,,,,,,,,,\n\
+                 4,bob,240,600,600,3600,2,invalid,no_nodes,,,,,,,,\n"
+            )
+        );
+        let columns = |line: &str| line.split(',').count();
+        assert!(text.lines().all(|line| columns(line) == columns(HEADER)));
+    }
+}

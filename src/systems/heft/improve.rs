@@ -1,0 +1,119 @@
+//! The improvement loop: plan, replay, plan again with the times that transfers took.
+
+use std::collections::BTreeMap;
+
+use super::{Costs, Problem, Replay, Replaying, Schedule, Timetable, plan_into, replay};
+
+/// How long the loop goes on, and what it remembers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Improvement {
+    pub stop: Stop,
+    pub update: Update,
+    pub replaying: Replaying,
+}
+
+impl Default for Improvement {
+    fn default() -> Improvement {
+        Improvement { stop: Stop::Fixed(50), update: Update::Reset, replaying: Replaying::default() }
+    }
+}
+
+/// In either case the loop ends when it goes in a circle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// At the first plan that comes out better than the first one of all, or after so many plans more.
+    FirstBetter(u32),
+    /// After so many plans more than the first.
+    Fixed(u32),
+}
+
+/// What an edge costs that no transfer went over, since both its tasks were at one site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// What it cost at first.
+    Reset,
+    /// What it cost in the last plan.
+    Keep,
+}
+
+/// One plan and what came of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Round {
+    pub planned: f64,
+    pub realistic: f64,
+}
+
+/// The plans from `first` on come again and again, each after `period` plans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cycle {
+    pub first: usize,
+    pub period: usize,
+}
+
+/// What the loop found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Improved {
+    pub rounds: Vec<Round>,
+    /// The first of the rounds with the shortest realistic makespan.
+    pub best: usize,
+    pub cycle: Option<Cycle>,
+    /// Of the best round.
+    pub schedule: Schedule,
+    pub replay: Replay,
+}
+
+/// On empty sites.
+pub fn improve(problem: &Problem, how: Improvement) -> Improved {
+    improve_around(problem, how, &Timetable::new(&problem.cores))
+}
+
+/// Plans go around what is in the timetable; what happens is told as if nothing else used the sites and the network.
+///
+/// Replays always move the original volumes, so a transfer that was slow in one round is quick in the next if nobody
+/// shares with it there.
+pub fn improve_around(problem: &Problem, how: Improvement, timetable: &Timetable) -> Improved {
+    let original = Costs::of(problem);
+    let mut costs = original.clone();
+    let (most, first_better) = match how.stop {
+        Stop::FirstBetter(most) => (most, true),
+        Stop::Fixed(most) => (most, false),
+    };
+    let mut seen = BTreeMap::new();
+    let (mut rounds, mut best, mut cycle): (Vec<Round>, Option<(usize, Schedule, Replay)>, _) =
+        (Vec::new(), None, None);
+    for round in 0..=most as usize {
+        let schedule = plan_into(problem, &costs, &mut timetable.clone());
+        // What comes next depends on nothing else, so a plan that was there before begins a circle.
+        let key = (schedule.sequences.clone(), remembered(problem, &costs, how.update));
+        if let Some(first) = seen.insert(key, round) {
+            cycle = Some(Cycle { first, period: round - first });
+            break;
+        }
+        let replay = replay(problem, &schedule, how.replaying);
+        rounds.push(Round { planned: schedule.makespan, realistic: replay.makespan });
+        for (edge, moved) in replay.moved.iter().enumerate() {
+            match (moved, how.update) {
+                (Some(moved), _) => costs.known[edge] = Some(moved.duration()),
+                (None, Update::Reset) => costs.known[edge] = original.known[edge],
+                (None, Update::Keep) => {}
+            }
+        }
+        let better = best.as_ref().is_none_or(|(_, _, best)| replay.makespan < best.makespan - problem.tolerance());
+        if better {
+            best = Some((round, schedule, replay));
+            if first_better && round > 0 {
+                break;
+            }
+        }
+    }
+    let (best, schedule, replay) = best.expect("there is a first round");
+    Improved { rounds, best, cycle, schedule, replay }
+}
+
+/// What the next plan depends on besides this one: costs that are kept.
+fn remembered(problem: &Problem, costs: &Costs, update: Update) -> Vec<Option<u64>> {
+    match update {
+        Update::Reset => Vec::new(),
+        Update::Keep => costs.known.iter().map(|cost| cost.map(|cost| (cost / problem.grain).round() as u64)).collect(),
+    }
+}

@@ -1,0 +1,107 @@
+//! The paper's worked examples and its network: three sites, of which two reach the second one over a link that they share.
+//!
+//! The paper names the pairs P1-P2 and P3-P2 as those that share; its drawing is not available. P1 and P3 are taken to
+//! lie on one side of the bottleneck, so that between them every transfer has a path to itself.
+
+use super::Paths;
+use crate::network::{Efficiency, Link, LinkId, Mode};
+use crate::workload::workflow::CostTable;
+
+/// How the flows on the bottleneck share it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Law {
+    /// In equal parts of all of it.
+    Ideal,
+    /// In equal parts of what so many TCP flows obtain.
+    Tcp,
+}
+
+/// How the sites are wired.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wiring {
+    #[default]
+    FullDuplex,
+    /// One link for both directions.
+    HalfDuplex,
+    /// Transfers between P1 and P3 share a path in each direction.
+    SidesShared,
+}
+
+impl Law {
+    pub const ALL: [(&'static str, Law); 2] = [("ideal", Law::Ideal), ("tcp", Law::Tcp)];
+
+    fn efficiency(self) -> Efficiency {
+        match self {
+            Law::Ideal => Efficiency::None,
+            Law::Tcp => Efficiency::Tcp,
+        }
+    }
+}
+
+/// The paper's three sites; capacities are 1, so that a unit of cost is a unit of data.
+pub fn paths(law: Law, wiring: Wiring) -> Paths {
+    let shared = Link { capacity: 1.0, latency: 0.0, efficiency: law.efficiency(), mode: Mode::Shared };
+    let aside = match wiring {
+        Wiring::SidesShared => shared,
+        _ => Link { efficiency: Efficiency::None, mode: Mode::PerFlow, ..shared },
+    };
+    let [into_p2, out_of_p2, p1_p3, p3_p1] = [0, 1, 2, 3].map(LinkId);
+    let out_of_p2 = if wiring == Wiring::HalfDuplex { into_p2 } else { out_of_p2 };
+    let routes = vec![
+        vec![vec![], vec![into_p2], vec![p1_p3]],
+        vec![vec![out_of_p2], vec![], vec![out_of_p2]],
+        vec![vec![p3_p1], vec![into_p2], vec![]],
+    ];
+    Paths::new(vec![shared, shared, aside, aside], routes)
+}
+
+/// The six tasks of the paper's first example; the placement of three edge labels follows its figure.
+pub fn six() -> CostTable {
+    table(
+        &[[3, 5, 7], [4, 8, 3], [3, 4, 11], [5, 8, 2], [10, 3, 5], [5, 8, 8]],
+        &[(1, 2, 3), (1, 3, 4), (2, 4, 2), (2, 5, 5), (3, 5, 7), (4, 6, 3), (5, 6, 6)],
+    )
+}
+
+/// The ten tasks of Topcuoglu's paper, which are the second example.
+pub fn ten() -> CostTable {
+    table(
+        &[
+            [14, 16, 9],
+            [13, 19, 18],
+            [11, 13, 19],
+            [13, 8, 17],
+            [12, 13, 10],
+            [13, 16, 9],
+            [7, 15, 11],
+            [5, 11, 14],
+            [18, 12, 20],
+            [21, 7, 16],
+        ],
+        &[
+            (1, 2, 18),
+            (1, 3, 12),
+            (1, 4, 9),
+            (1, 5, 11),
+            (1, 6, 14),
+            (2, 8, 19),
+            (2, 9, 16),
+            (3, 7, 23),
+            (4, 8, 27),
+            (4, 9, 23),
+            (5, 9, 13),
+            (6, 8, 15),
+            (7, 10, 17),
+            (8, 10, 11),
+            (9, 10, 13),
+        ],
+    )
+}
+
+fn table(run: &[[u32; 3]], edges: &[(u32, u32, u32)]) -> CostTable {
+    CostTable {
+        names: (1..=run.len()).map(|task| task.to_string()).collect(),
+        run: run.iter().map(|times| times.map(f64::from).to_vec()).collect(),
+        edges: edges.iter().map(|&(from, to, cost)| (from - 1, to - 1, f64::from(cost))).collect(),
+    }
+}

@@ -1,0 +1,85 @@
+//! The rules of workflow planning: what a topology may choose.
+
+use serde::Serialize;
+
+use super::{Improvement, Replaying, Stop, Update};
+
+/// What plans workflows at the router, and how.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Planning {
+    pub policy: Policy,
+    /// Plans that network-aware HEFT makes of a workflow, after the first.
+    pub iterations: u32,
+    pub stop: StopRule,
+    pub update: UpdateRule,
+}
+
+/// Declares the enums that a topology names by their words: the words are written once.
+macro_rules! words {
+    ($(#[doc = $doc:literal] $name:ident { $(#[doc = $about:literal] $variant:ident = $word:literal),+ $(,)? })+) => {$(
+        #[doc = $doc]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+        pub enum $name { $(#[doc = $about] #[serde(rename = $word)] $variant),+ }
+
+        impl $name {
+            /// Each variant with the word that a topology uses for it and a line about it.
+            pub const ALL: &[(&'static str, $name, &'static str)] = &[$(($word, $name::$variant, $about)),+];
+        }
+    )+};
+}
+
+words! {
+    /// Who decides where and when a task runs.
+    Policy {
+        /// Each task goes where it would end first as soon as it can run, and fetches its data then.
+        BestEffort = "best-effort",
+        /// HEFT with insertion: a plan for the whole workflow as if no transfers shared a link.
+        Heft = "heft",
+        /// HEFT again and again, with the times that transfers took on the shared network; the best plan counts.
+        NetworkHeft = "network-heft",
+    }
+    /// When network-aware HEFT has planned enough.
+    StopRule {
+        /// After all iterations.
+        Fixed = "fixed",
+        /// At the first plan that turns out better than the first one.
+        FirstBetter = "first_better",
+    }
+    /// What a transfer costs that the last plan did not need.
+    UpdateRule {
+        /// What it cost at first.
+        Reset = "reset",
+        /// What it cost in the last plan.
+        Keep = "keep",
+    }
+}
+
+impl Default for Planning {
+    fn default() -> Planning {
+        Planning { policy: Policy::NetworkHeft, iterations: 50, stop: StopRule::Fixed, update: UpdateRule::Reset }
+    }
+}
+
+impl Planning {
+    /// What a topology calls the policy.
+    pub fn name(&self) -> &'static str {
+        let found = Policy::ALL.iter().find(|(_, policy, _)| *policy == self.policy);
+        found.map(|(name, ..)| *name).expect("every policy has a name")
+    }
+
+    /// HEFT is a loop of one round.
+    pub fn improvement(&self, replaying: Replaying) -> Improvement {
+        let iterations = if self.policy == Policy::NetworkHeft { self.iterations } else { 0 };
+        Improvement {
+            stop: match self.stop {
+                StopRule::Fixed => Stop::Fixed(iterations),
+                StopRule::FirstBetter => Stop::FirstBetter(iterations),
+            },
+            update: match self.update {
+                UpdateRule::Reset => Update::Reset,
+                UpdateRule::Keep => Update::Keep,
+            },
+            replaying,
+        }
+    }
+}

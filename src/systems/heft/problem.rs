@@ -1,0 +1,327 @@
+//! What is to be planned, checked once.
+
+use super::Paths;
+use crate::grid::{Edge, Kind, Task};
+use crate::time::Span;
+use crate::workload::workflow::CostTable;
+
+/// A site, as planning sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resource {
+    pub cores: u32,
+    pub kind: Kind,
+    /// In millionths; a task takes its run time divided by this.
+    pub speed_millionths: u64,
+    /// Of orders to the site, and of what it has to tell.
+    pub latency: Span,
+}
+
+impl Resource {
+    pub fn fits(&self, task: &Task) -> bool {
+        self.kind == task.kind && self.cores >= task.cores
+    }
+
+    /// How long a task runs here: to the nearest microsecond, and at least one.
+    pub fn time(&self, runtime: Span) -> Span {
+        let work = u128::from(runtime.micros()) * 1_000_000;
+        let speed = u128::from(self.speed_millionths.max(1));
+        let micros = (work + speed / 2) / speed;
+        Span::from_micros(u64::try_from(micros).unwrap_or(u64::MAX).max(1))
+    }
+}
+
+/// What a plan expects a transfer to get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awareness {
+    /// The whole capacity, as in HEFT.
+    Capacity,
+    /// What a lone flow obtains of it.
+    Network,
+}
+
+/// Tasks, what they take at each site, and what lies between the sites. Sound by construction.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    pub(super) cores: Vec<u32>,
+    /// By task, then site; infinite where the task does not fit.
+    pub(super) run: Vec<f64>,
+    /// By site: how long an order, or news, is under way.
+    pub(super) delay: Vec<f64>,
+    /// Cores by task.
+    pub(super) needs: Vec<u32>,
+    /// Before this time no task without predecessors starts.
+    pub(super) release: f64,
+    /// Ascending by (from, to).
+    pub(super) edges: Vec<Dependency>,
+    /// The edges out of task `t` are `edges[out_of[t]..out_of[t + 1]]`.
+    pub(super) out_of: Vec<u32>,
+    /// The edges into task `t` are those numbered `into[into_starts[t]..into_starts[t + 1]]`.
+    pub(super) into: Vec<u32>,
+    pub(super) into_starts: Vec<u32>,
+    pub(super) paths: Paths,
+    /// What an edge costs without regard to sites, where that is written out.
+    pub(super) costs: Option<Vec<f64>>,
+    /// By pair of sites: the planned latency, and the time a unit of data takes.
+    pub(super) latency: Vec<f64>,
+    pub(super) per_unit: Vec<f64>,
+    pub(super) latency_mean: f64,
+    pub(super) per_unit_mean: f64,
+    /// A millionth of a second in the problem's unit of time: finer differences of ranks do not count.
+    pub(super) grain: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Dependency {
+    pub from: u32,
+    pub to: u32,
+    pub volume: f64,
+}
+
+/// Each core has a calendar of its own.
+pub const CORES_MAX: u64 = 1 << 18;
+
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ProblemError {
+    #[error("there are no tasks")]
+    Empty,
+    #[error("there are no sites")]
+    NoSites,
+    #[error("task {task} has {found} run times for {sites} sites")]
+    WrongCount { task: usize, found: usize, sites: usize },
+    #[error("task {task} cannot take {time} at site {site}: expected a time above zero")]
+    BadRuntime { task: usize, site: usize, time: f64 },
+    #[error("task {task} needs {needs} cores of one kind, and no site has so many")]
+    TooWide { task: usize, needs: u32 },
+    #[error("a plan is made for at most {CORES_MAX} cores, and there are {0}")]
+    TooManyCores(u64),
+    #[error("edge {from}-{to} does not lead from a task to a later one: tasks would wait for each other in a circle")]
+    Cyclic { from: u32, to: u32 },
+    #[error("edge {from}-{to} is there twice")]
+    SameEdge { from: u32, to: u32 },
+    #[error("edge {from}-{to} cannot carry {volume}: expected a finite amount that is not negative")]
+    BadVolume { from: u32, to: u32, volume: f64 },
+    #[error("link {0}: expected a capacity above zero and a finite latency that is not negative")]
+    BadLink(usize),
+    #[error("a route over link {0} crosses it twice, or there is no such link")]
+    BadRoute(u32),
+    #[error("there are routes between {routes} sites, and {sites} sites")]
+    MissingRoute { routes: usize, sites: usize },
+}
+
+impl Problem {
+    /// A problem whose edges cost the same between any two sites, at their full capacity; a unit of cost is a unit of
+    /// data. Each site has one core.
+    pub fn table(table: &CostTable, paths: Paths) -> Result<Problem, ProblemError> {
+        let sites = table.run.first().ok_or(ProblemError::Empty)?.len();
+        let mut run = Vec::with_capacity(table.run.len() * sites);
+        for (task, times) in table.run.iter().enumerate() {
+            if times.len() != sites {
+                return Err(ProblemError::WrongCount { task, found: times.len(), sites });
+            }
+            run.extend_from_slice(times);
+        }
+        let needs = vec![1; table.run.len()];
+        let mut problem = Problem::new(vec![1; sites], run, needs, &table.edges, paths, Awareness::Capacity, 1e-6)?;
+        problem.costs = Some(problem.edges.iter().map(|edge| edge.volume).collect());
+        Ok(problem)
+    }
+
+    /// A job on sites, in whole microseconds and bytes: capacities are bytes a microsecond. A core is taken from the
+    /// order to start a task until its end is known.
+    pub fn of(
+        tasks: &[Task],
+        edges: &[Edge],
+        sites: &[Resource],
+        paths: Paths,
+        awareness: Awareness,
+    ) -> Result<Problem, ProblemError> {
+        let mut run = Vec::with_capacity(tasks.len() * sites.len());
+        for task in tasks {
+            run.extend(sites.iter().map(|site| match site.fits(task) {
+                true => (site.time(task.runtime) + site.latency + site.latency).micros() as f64,
+                false => f64::INFINITY,
+            }));
+        }
+        let needs = tasks.iter().map(|task| task.cores).collect();
+        let edges: Vec<_> = edges.iter().map(|Edge { from, to, data }| (*from, *to, *data as f64)).collect();
+        let cores = sites.iter().map(|site| site.cores).collect();
+        let mut problem = Problem::new(cores, run, needs, &edges, paths, awareness, 1.0)?;
+        problem.delay = sites.iter().map(|site| site.latency.micros() as f64).collect();
+        Ok(problem)
+    }
+
+    fn new(
+        cores: Vec<u32>,
+        run: Vec<f64>,
+        needs: Vec<u32>,
+        edges: &[(u32, u32, f64)],
+        paths: Paths,
+        awareness: Awareness,
+        grain: f64,
+    ) -> Result<Problem, ProblemError> {
+        let (tasks, sites) = (needs.len(), cores.len());
+        check_sizes(tasks, sites, &run, &needs)?;
+        let all = cores.iter().map(|&cores| u64::from(cores)).sum::<u64>();
+        if all > CORES_MAX {
+            return Err(ProblemError::TooManyCores(all));
+        }
+        check_paths(&paths, sites)?;
+        let edges = sorted(edges, tasks)?;
+        let (out_of, into_starts, into) = index(tasks, &edges);
+        let alone = |link: &crate::network::Link| match awareness {
+            Awareness::Capacity => link.capacity,
+            Awareness::Network => link.effective(1),
+        };
+        let pairs = || (0..sites * sites).map(|pair| (pair / sites, pair % sites));
+        let latency = pairs().map(|(from, to)| if from == to { 0.0 } else { paths.latency(from, to) }).collect();
+        let bandwidths: Vec<f64> = pairs()
+            .map(|(from, to)| if from == to { f64::INFINITY } else { paths.bandwidth(from, to, alone) })
+            .collect();
+        let mean = |numbers: &mut dyn Iterator<Item = f64>| {
+            let (count, sum) = numbers.fold((0.0, 0.0), |(count, sum), number| (count + 1.0, sum + number));
+            if count > 0.0 { sum / count } else { 0.0 }
+        };
+        let apart = || pairs().filter(|(from, to)| from != to);
+        // Means over capacities; pairs between which data takes no time have none.
+        let bandwidth_mean = mean(&mut bandwidths.iter().copied().filter(|bandwidth| bandwidth.is_finite()));
+        let latency_mean = mean(&mut apart().map(|(from, to)| paths.latency(from, to)));
+        Ok(Problem {
+            per_unit_mean: if bandwidth_mean > 0.0 { 1.0 / bandwidth_mean } else { 0.0 },
+            per_unit: bandwidths.iter().map(|bandwidth| 1.0 / bandwidth).collect(),
+            latency,
+            latency_mean,
+            delay: vec![0.0; sites],
+            cores,
+            run,
+            needs,
+            release: 0.0,
+            edges,
+            out_of,
+            into,
+            into_starts,
+            paths,
+            costs: None,
+            grain,
+        })
+    }
+
+    /// The same problem, but nothing starts before this time.
+    pub fn released_at(mut self, release: f64) -> Problem {
+        self.release = release;
+        self
+    }
+
+    pub fn tasks(&self) -> usize {
+        self.needs.len()
+    }
+
+    pub fn sites(&self) -> usize {
+        self.cores.len()
+    }
+
+    /// The cores of each site.
+    pub fn cores(&self) -> &[u32] {
+        &self.cores
+    }
+
+    pub fn paths(&self) -> &Paths {
+        &self.paths
+    }
+
+    /// From, to and volume of each edge, ascending by (from, to).
+    pub fn edges(&self) -> impl ExactSizeIterator<Item = (u32, u32, f64)> + '_ {
+        self.edges.iter().map(|edge| (edge.from, edge.to, edge.volume))
+    }
+
+    pub(super) fn run(&self, task: usize, site: usize) -> f64 {
+        self.run[task * self.sites() + site]
+    }
+
+    pub(super) fn edges_out_of(&self, task: usize) -> std::ops::Range<usize> {
+        self.out_of[task] as usize..self.out_of[task + 1] as usize
+    }
+
+    pub(super) fn edges_into(&self, task: usize) -> &[u32] {
+        &self.into[self.into_starts[task] as usize..self.into_starts[task + 1] as usize]
+    }
+
+    /// Times that differ by no more are the same.
+    pub(super) fn tolerance(&self) -> f64 {
+        self.grain * 1e-3
+    }
+}
+
+fn check_sizes(tasks: usize, sites: usize, run: &[f64], needs: &[u32]) -> Result<(), ProblemError> {
+    if tasks == 0 {
+        return Err(ProblemError::Empty);
+    }
+    if sites == 0 {
+        return Err(ProblemError::NoSites);
+    }
+    for (task, times) in run.chunks(sites).enumerate() {
+        if let Some((site, &time)) = times.iter().enumerate().find(|(_, time)| time.is_nan() || **time <= 0.0) {
+            return Err(ProblemError::BadRuntime { task, site, time });
+        }
+        if times.iter().all(|time| time.is_infinite()) {
+            return Err(ProblemError::TooWide { task, needs: needs[task] });
+        }
+    }
+    Ok(())
+}
+
+fn check_paths(paths: &Paths, sites: usize) -> Result<(), ProblemError> {
+    if let Some(link) = paths.links.iter().position(|link| !link.is_sound()) {
+        return Err(ProblemError::BadLink(link));
+    }
+    if paths.sites() != sites {
+        return Err(ProblemError::MissingRoute { routes: paths.sites(), sites });
+    }
+    for pair in 0..sites * sites {
+        let route = paths.route(pair / sites, pair % sites);
+        for (place, link) in route.iter().enumerate() {
+            if link.index() >= paths.links.len() || route[..place].contains(link) {
+                return Err(ProblemError::BadRoute(link.0));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn sorted(edges: &[(u32, u32, f64)], tasks: usize) -> Result<Vec<Dependency>, ProblemError> {
+    let mut sorted = Vec::with_capacity(edges.len());
+    for &(from, to, volume) in edges {
+        if from >= to || to as usize >= tasks {
+            return Err(ProblemError::Cyclic { from, to });
+        }
+        if !(volume >= 0.0 && volume.is_finite()) {
+            return Err(ProblemError::BadVolume { from, to, volume });
+        }
+        sorted.push(Dependency { from, to, volume });
+    }
+    sorted.sort_by_key(|edge| (edge.from, edge.to));
+    match sorted.windows(2).find(|pair| (pair[0].from, pair[0].to) == (pair[1].from, pair[1].to)) {
+        Some(pair) => Err(ProblemError::SameEdge { from: pair[0].from, to: pair[0].to }),
+        None => Ok(sorted),
+    }
+}
+
+/// Where the edges out of each task start, and the edges into each.
+fn index(tasks: usize, edges: &[Dependency]) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
+    let (mut out_of, mut into_starts) = (vec![0u32; tasks + 1], vec![0u32; tasks + 1]);
+    for edge in edges {
+        out_of[edge.from as usize + 1] += 1;
+        into_starts[edge.to as usize + 1] += 1;
+    }
+    for task in 0..tasks {
+        out_of[task + 1] += out_of[task];
+        into_starts[task + 1] += into_starts[task];
+    }
+    let mut next = into_starts.clone();
+    let mut into = vec![0u32; edges.len()];
+    for (number, edge) in edges.iter().enumerate() {
+        let place = &mut next[edge.to as usize];
+        into[*place as usize] = number as u32;
+        *place += 1;
+    }
+    (out_of, into_starts, into)
+}

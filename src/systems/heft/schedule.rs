@@ -1,0 +1,254 @@
+//! HEFT with insertion.
+
+use smallvec::SmallVec;
+
+use super::Problem;
+
+/// Where and when each task is to run. A start is when the order to start goes out, an end when it is known; where orders
+/// and news need no time, that is when the task runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schedule {
+    /// The tasks, the most urgent first.
+    pub list: Vec<u32>,
+    /// By task.
+    pub placed: Vec<Placed>,
+    /// The tasks of each core in the order of their start; the cores of all sites, site by site.
+    pub sequences: Vec<Vec<u32>>,
+    pub makespan: f64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Placed {
+    pub site: u32,
+    /// Among the cores of all sites.
+    pub cores: SmallVec<[u32; 2]>,
+    pub start: f64,
+    pub end: f64,
+}
+
+/// What is known of the times of transfers, by edge.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Costs {
+    /// A time for any two sites; `None` for what the problem says of the pair.
+    pub known: Vec<Option<f64>>,
+}
+
+impl Costs {
+    /// What the problem says.
+    pub fn of(problem: &Problem) -> Costs {
+        let known = match &problem.costs {
+            Some(costs) => costs.iter().copied().map(Some).collect(),
+            None => vec![None; problem.edges.len()],
+        };
+        Costs { known }
+    }
+
+    /// Of an edge, before it is known which sites it leads between.
+    fn average(&self, problem: &Problem, edge: usize) -> f64 {
+        self.known[edge].unwrap_or_else(|| problem.latency_mean + problem.edges[edge].volume * problem.per_unit_mean)
+    }
+}
+
+/// When the cores of all sites are free.
+#[derive(Clone, Debug)]
+pub struct Timetable {
+    cores: Vec<Core>,
+    /// The first core of each site, and the number of all.
+    first: Vec<u32>,
+}
+
+/// The gaps of a core, in order; the last one has no end.
+#[derive(Clone, Debug)]
+struct Core {
+    gaps: Vec<(f64, f64)>,
+}
+
+/// Plans on empty sites.
+pub fn plan(problem: &Problem, costs: &Costs) -> Schedule {
+    plan_into(problem, costs, &mut Timetable::new(&problem.cores))
+}
+
+/// Plans around what is in the timetable already, and enters the plan there.
+pub fn plan_into(problem: &Problem, costs: &Costs, timetable: &mut Timetable) -> Schedule {
+    let list = list(problem, costs);
+    let tolerance = problem.tolerance();
+    let mut placed = vec![Placed::default(); problem.tasks()];
+    let mut ready = vec![0.0; problem.sites()];
+    let (mut cores, mut best_cores) = (SmallVec::new(), SmallVec::new());
+    for &task in &list {
+        let task = task as usize;
+        arrivals(problem, costs, &placed, task, &mut ready);
+        let (mut best, mut end) = (None, f64::INFINITY);
+        for (site, &ready) in ready.iter().enumerate() {
+            let time = problem.run(task, site);
+            if ready + time >= end - tolerance {
+                continue;
+            }
+            let start = timetable.earliest(site, ready, time, problem.needs[task], tolerance, &mut cores);
+            if start + time < end - tolerance {
+                (best, end) = (Some((site, start)), start + time);
+                std::mem::swap(&mut cores, &mut best_cores);
+            }
+        }
+        let (site, start) = best.expect("a task fits at least one site");
+        for &core in &best_cores {
+            timetable.cores[core as usize].take(start, end);
+        }
+        placed[task] = Placed { site: site as u32, cores: best_cores.clone(), start, end };
+    }
+    let sequences = sequences(timetable.cores.len(), &list, &placed);
+    let makespan = placed.iter().map(|placed| placed.end - problem.delay[placed.site as usize]).fold(0.0, f64::max);
+    Schedule { list, placed, sequences, makespan }
+}
+
+/// The rank of each task: the longest way from its start to the end of all, by mean times.
+pub fn ranks(problem: &Problem, costs: &Costs) -> Vec<f64> {
+    let mut ranks = vec![0.0; problem.tasks()];
+    for task in (0..problem.tasks()).rev() {
+        let times = problem.run[task * problem.sites()..(task + 1) * problem.sites()].iter();
+        let (count, sum) = times.filter(|time| time.is_finite()).fold((0.0, 0.0), |(c, s), time| (c + 1.0, s + time));
+        let edges = problem.edges_out_of(task);
+        let after = edges.map(|edge| costs.average(problem, edge) + ranks[problem.edges[edge].to as usize]);
+        ranks[task] = sum / count + after.fold(0.0, f64::max);
+    }
+    ranks
+}
+
+/// The highest rank first; of equal ones, the lowest task. Ranks are compared as multiples of the grain, or the last
+/// bits of sums would decide.
+fn list(problem: &Problem, costs: &Costs) -> Vec<u32> {
+    let ranks: Vec<f64> = ranks(problem, costs).into_iter().map(|rank| (rank / problem.grain).round()).collect();
+    let mut list: Vec<u32> = (0..problem.tasks() as u32).collect();
+    list.sort_by(|&a, &b| ranks[b as usize].total_cmp(&ranks[a as usize]).then(a.cmp(&b)));
+    list
+}
+
+/// When all that a task needs could be at each site.
+fn arrivals(problem: &Problem, costs: &Costs, placed: &[Placed], task: usize, ready: &mut [f64]) {
+    ready.fill(problem.release);
+    let sites = ready.len();
+    for &edge in problem.edges_into(task) {
+        let dependency = problem.edges[edge as usize];
+        let Placed { site: from, end, .. } = placed[dependency.from as usize];
+        let from = from as usize;
+        let local = ready[from].max(end);
+        match costs.known[edge as usize] {
+            Some(cost) => ready.iter_mut().for_each(|ready| *ready = ready.max(end + cost)),
+            None => {
+                let latency = &problem.latency[from * sites..(from + 1) * sites];
+                let per_unit = &problem.per_unit[from * sites..(from + 1) * sites];
+                for ((ready, latency), per_unit) in ready.iter_mut().zip(latency).zip(per_unit) {
+                    *ready = ready.max(end + (latency + dependency.volume * per_unit));
+                }
+            }
+        }
+        ready[from] = local;
+    }
+}
+
+fn sequences(cores: usize, list: &[u32], placed: &[Placed]) -> Vec<Vec<u32>> {
+    let mut sequences = vec![Vec::new(); cores];
+    for &task in list {
+        for &core in &placed[task as usize].cores {
+            sequences[core as usize].push(task);
+        }
+    }
+    for sequence in &mut sequences {
+        sequence.sort_by(|&a, &b| placed[a as usize].start.total_cmp(&placed[b as usize].start));
+    }
+    sequences
+}
+
+impl Timetable {
+    /// All cores are free from time zero on.
+    pub fn new(cores: &[u32]) -> Timetable {
+        let mut first = vec![0];
+        for cores in cores {
+            first.push(first.last().expect("there is a first") + cores);
+        }
+        let all = *first.last().expect("there is a first") as usize;
+        Timetable { cores: vec![Core { gaps: vec![(0.0, f64::INFINITY)] }; all], first }
+    }
+
+    /// Enters a plan that was made around what is in here.
+    pub fn enter(&mut self, schedule: &Schedule) {
+        for placed in &schedule.placed {
+            for &core in &placed.cores {
+                self.cores[core as usize].take(placed.start, placed.end);
+            }
+        }
+    }
+
+    /// The earliest start of a task at a site, and the lowest cores that are free for it then.
+    fn earliest(
+        &self,
+        site: usize,
+        mut ready: f64,
+        time: f64,
+        needs: u32,
+        tolerance: f64,
+        cores: &mut SmallVec<[u32; 2]>,
+    ) -> f64 {
+        cores.clear();
+        let range = self.first[site]..self.first[site + 1];
+        if needs == 1 {
+            let mut least = f64::INFINITY;
+            for core in range {
+                let start = self.cores[core as usize].earliest(ready, time, tolerance);
+                if start < least {
+                    least = start;
+                    cores.clear();
+                    cores.push(core);
+                }
+                if start <= ready {
+                    break;
+                }
+            }
+            return least;
+        }
+        // No start before the one that enough cores reach at all can do, so look again from there until it does.
+        let mut starts: Vec<f64> = Vec::with_capacity(range.len());
+        loop {
+            starts.clear();
+            starts.extend(range.clone().map(|core| self.cores[core as usize].earliest(ready, time, tolerance)));
+            let free = starts.iter().filter(|start| **start <= ready).count();
+            if free >= needs as usize {
+                let free = range.zip(&starts).filter(|(_, start)| **start <= ready).map(|(core, _)| core);
+                cores.extend(free.take(needs as usize));
+                return ready;
+            }
+            let (_, next, _) = starts.select_nth_unstable_by(needs as usize - 1, f64::total_cmp);
+            ready = *next;
+        }
+    }
+}
+
+impl Core {
+    fn earliest(&self, ready: f64, time: f64, tolerance: f64) -> f64 {
+        let (last, _) = *self.gaps.last().expect("the last gap has no end");
+        if last <= ready {
+            return ready;
+        }
+        let first = self.gaps.partition_point(|(_, end)| end + tolerance < ready + time);
+        let fitting = self.gaps[first..].iter().find_map(|&(start, end)| {
+            let start = start.max(ready);
+            (start + time <= end + tolerance).then_some(start)
+        });
+        fitting.expect("the last gap has no end")
+    }
+
+    fn take(&mut self, start: f64, end: f64) {
+        let at = self.gaps.partition_point(|gap| gap.1 <= start);
+        let (from, to) = self.gaps[at];
+        let (before, after) = (start > from, to > end);
+        match (before, after) {
+            (true, true) => {
+                self.gaps[at].1 = start;
+                self.gaps.insert(at + 1, (end, to));
+            }
+            (true, false) => self.gaps[at].1 = start,
+            (false, true) => self.gaps[at].0 = end,
+            (false, false) => drop(self.gaps.remove(at)),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What the planner does on sites that answer is what the replay said.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::super::daggen::Shape;
+use super::*;
+use crate::grid::{Edge, Job, JobId, Kind, Task};
+use crate::kernel::{ActorId, BoxedActor, Entry, judge};
+use crate::network::{Efficiency, Link, LinkId, Mode};
+use crate::protocol::{Message, Record};
+use crate::random::SplitMix64;
+use crate::roles::{Site, User, scheduler};
+use crate::time::{Span, Time};
+
+const HUB: ActorId = ActorId(0);
+
+/// Runs jobs of one user on a small grid.
+fn run(policy: Policy, sites: &[Resource], paths: &Paths, jobs: Vec<Arc<Job>>) -> Vec<Entry<Record>> {
+    let rules = Planning { policy, iterations: 5, ..Planning::default() };
+    let ids = (1..).map(ActorId).zip(sites.iter().copied());
+    let mut actors: Vec<BoxedActor<Message, Record>> =
+        vec![Box::new(Planner::new(rules, ids.collect(), paths.clone()))];
+    let mut latencies = vec![Span::ZERO];
+    for site in sites {
+        let scheduler = (scheduler::find("auction").unwrap().build)();
+        actors.push(Box::new(Site::new(site.cores, scheduler, HUB)));
+        latencies.push(site.latency);
+    }
+    actors.push(Box::new(User::new(jobs, HUB)));
+    latencies.push(Span::ZERO);
+    judge::run(actors, &latencies)
+}
+
+/// When each task ran, by job and task.
+fn times(log: &[Entry<Record>], jobs: &[Arc<Job>]) -> Vec<Vec<(f64, f64)>> {
+    let mut times: Vec<_> = jobs.iter().map(|job| vec![(f64::NAN, f64::NAN); job.tasks.len()]).collect();
+    for entry in log {
+        let at = entry.stamp.time.micros() as f64;
+        match &entry.record {
+            Record::Started { task, .. } => times[task.job.0 as usize][task.index as usize].0 = at,
+            Record::Finished { task } => times[task.job.0 as usize][task.index as usize].1 = at,
+            _ => {}
+        }
+    }
+    times
+}
+
+fn job(id: u32, arrive: u64, shape: Shape, widest: u64, stream: &mut SplitMix64) -> Arc<Job> {
+    let layered = shape.draw(stream);
+    let tasks = (0..layered.tasks())
+        .map(|_| Task::new(Span::from_micros(stream.int(1, 3_000_000)), stream.int(1, widest) as u32, Kind(0)));
+    let tasks: Vec<Task> = tasks.collect();
+    let edges =
+        layered.edges.iter().map(|&(from, to)| Edge { from, to, data: stream.int(0, 4) * stream.int(0, 9_999_999) });
+    let edges = edges.collect();
+    let arrive = Time::from_micros(arrive);
+    Arc::new(Job { id: JobId(id), arrive, first_task: 0, tasks, edges, worth: None })
+}
+
+/// Sites on a ring of cables: data goes over two of them, which others use too.
+fn grid(cores: &[u32], latency: u64, stream: &mut SplitMix64) -> (Vec<Resource>, Paths) {
+    let site = |&cores: &u32| Resource {
+        cores,
+        kind: Kind(0),
+        speed_millionths: stream.int(500_000, 2_000_000),
+        latency: Span::from_micros(latency),
+    };
+    let sites: Vec<Resource> = cores.iter().map(site).collect();
+    let cable = |efficiency| Link { capacity: 7.3, latency: 250.0, efficiency, mode: Mode::Shared };
+    let links = vec![cable(Efficiency::Tcp), cable(Efficiency::None), cable(Efficiency::Tcp), cable(Efficiency::None)];
+    let route = |from: usize, to: usize| match from == to {
+        true => vec![],
+        false => vec![LinkId(from as u32), LinkId(3 - (to % 2) as u32)],
+    };
+    let route = |from: usize, to: usize| {
+        let mut route = route(from, to);
+        route.dedup();
+        route
+    };
+    let routes = (0..sites.len()).map(|from| (0..sites.len()).map(|to| route(from, to)).collect()).collect();
+    (sites, Paths::new(links, routes))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn plans_are_carried_out_to_the_microsecond(
+        tasks in 2u32..30,
+        (fat, density) in (0.1..0.9f64, 0.1..0.9f64),
+        cores in prop::collection::vec(1u32..4, 1..4),
+        latency in prop::sample::select(vec![0u64, 0, 700]),
+        aware in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
+        let mut stream = SplitMix64::new(seed);
+        let shape = Shape { tasks, fat, density, regularity: 0.5, jump: 2 };
+        let (sites, paths) = grid(&cores, latency, &mut stream);
+        let widest = u64::from(*cores.iter().max().unwrap());
+        let job = job(0, 1234, shape, widest, &mut stream);
+        let (policy, awareness) = match aware {
+            true => (Policy::NetworkHeft, Awareness::Network),
+            false => (Policy::Heft, Awareness::Capacity),
+        };
+        let log = run(policy, &sites, &paths, vec![job.clone()]);
+
+        let problem = Problem::of(&job.tasks, &job.edges, &sites, paths, awareness).unwrap().released_at(1234.0);
+        let rules = Planning { policy, iterations: 5, ..Planning::default() };
+        let replaying = Replaying { clock: Clock::Micros, ..Replaying::default() };
+        let improved = improve(&problem, rules.improvement(replaying));
+        prop_assert_eq!(&times(&log, &[job])[0], &improved.replay.tasks);
+    }
+
+    /// Several workflows one after the other, under every policy: each is completed, and no task is too early.
+    #[test]
+    fn every_workflow_is_completed(
+        arrivals in prop::collection::vec(0u64..8_000_000, 1..5),
+        cores in prop::collection::vec(1u32..4, 1..4),
+        latency in prop::sample::select(vec![0u64, 500]),
+        seed in any::<u64>(),
+    ) {
+        let mut stream = SplitMix64::new(seed);
+        let (sites, paths) = grid(&cores, latency, &mut stream);
+        let widest = u64::from(*cores.iter().max().unwrap());
+        let shape = Shape { tasks: 12, fat: 0.5, density: 0.4, regularity: 0.3, jump: 2 };
+        let jobs: Vec<Arc<Job>> =
+            (0..).zip(&arrivals).map(|(id, &arrive)| job(id, arrive, shape, widest, &mut stream)).collect();
+        for (_, policy, _) in Policy::ALL {
+            let log = run(*policy, &sites, &paths, jobs.clone());
+            let completed = log.iter().filter(|entry| matches!(entry.record, Record::Completed { .. })).count();
+            prop_assert_eq!(completed, jobs.len());
+            let times = times(&log, &jobs);
+            for (job, times) in jobs.iter().zip(&times) {
+                prop_assert!(times.iter().all(|time| time.0 >= job.arrive.micros() as f64));
+                for edge in &job.edges {
+                    prop_assert!(times[edge.from as usize].1 <= times[edge.to as usize].0);
+                }
+            }
+            busy_at_most(&log, &jobs, &cores);
+        }
+    }
+}
+
+/// A site never runs more tasks than it has cores for.
+fn busy_at_most(log: &[Entry<Record>], jobs: &[Arc<Job>], cores: &[u32]) {
+    let mut busy = vec![0; cores.len()];
+    for entry in log {
+        let width = |task: &crate::grid::TaskId| jobs[task.job.0 as usize].tasks[task.index as usize].cores;
+        match &entry.record {
+            Record::Started { task, .. } => busy[entry.actor.index() - 1] += width(task),
+            Record::Finished { task } => busy[entry.actor.index() - 1] -= width(task),
+            _ => {}
+        }
+        assert!(busy.iter().zip(cores).all(|(busy, cores)| busy <= cores));
+    }
+}
+
+#[test]
+fn what_fits_nowhere_is_refused_and_nonsense_is_ignored() {
+    let mut stream = SplitMix64::new(5);
+    let (sites, paths) = grid(&[2, 1], 0, &mut stream);
+    let task = |cores| Task::new(Span::from_secs(1), cores, Kind(0));
+    let job = |id, tasks, edges| {
+        Arc::new(Job { id: JobId(id), arrive: Time::ZERO, first_task: 0, tasks, edges, worth: None })
+    };
+    let backward = vec![Edge::new(1, 0)];
+    let jobs =
+        vec![job(0, vec![task(3)], vec![]), job(1, vec![task(1), task(1)], backward), job(2, vec![task(2)], vec![])];
+    for (_, policy, _) in Policy::ALL {
+        let log = run(*policy, &sites, &paths, jobs.clone());
+        let refused = log.iter().filter(|entry| matches!(entry.record, Record::Refused { task: 0, .. })).count();
+        let completed =
+            log.iter().filter(|entry| matches!(entry.record, Record::Completed { job: JobId(2), .. })).count();
+        assert_eq!((refused, completed), (1, 1));
+    }
+}

@@ -1,0 +1,123 @@
+//! Admission control: a job is taken in only if it can still be worth something without taking that from others.
+//!
+//! A job is *due* when it would be worth no more than a given share of its value. A kind of core can do so much until
+//! then, of which admission gives out a given share: the unfinished work of admitted jobs that are due no later, and
+//! the newcomer's. This is a fluid bound: it knows nothing of how tasks fit together.
+//!
+//! An arrival costs O(admitted jobs that are due before it), which admission itself keeps from growing without bound.
+
+use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Included, Unbounded};
+
+use super::live::Live;
+use super::rules::{Admission, Market};
+use crate::grid::{Job, JobId};
+use crate::time::{Span, Time};
+
+const MILLION: u128 = 1_000_000;
+
+/// Core microseconds by when their jobs are due.
+type Promised = BTreeMap<(Time, JobId), u128>;
+
+pub(super) struct Gate {
+    rule: Admission,
+    /// The share of its value, and the share of the cores' time.
+    theta: f64,
+    eta_millionths: u64,
+    /// Per kind: its cores, and the core microseconds that admitted jobs still need, by when they are due.
+    kinds: Vec<(u64, Promised)>,
+}
+
+impl Gate {
+    pub fn new(market: &Market, cores: Vec<u64>) -> Gate {
+        Gate {
+            rule: market.admission,
+            theta: market.admission_theta_millionths as f64 / MILLION as f64,
+            eta_millionths: market.admission_eta_millionths,
+            kinds: cores.into_iter().map(|cores| (cores, BTreeMap::new())).collect(),
+        }
+    }
+
+    /// When a job is due; never, if nobody has put a value on it.
+    pub fn due(&self, job: &Job, critical_path: Span) -> Time {
+        let Some(worth) = &job.worth else { return Time::NEVER };
+        let age = worth.curve.last_at(self.theta) * critical_path.micros() as f64;
+        if age >= (1u64 << 53) as f64 { Time::NEVER } else { job.arrive + Span::from_micros(age as u64) }
+    }
+
+    pub fn admits(&self, job: &Job, due: Time, now: Time) -> bool {
+        if self.rule == Admission::Off || due == Time::NEVER {
+            return true;
+        }
+        self.kinds.iter().enumerate().all(|(kind, (cores, promised))| {
+            let own = work(job, kind);
+            own == 0 || self.fits(own, *cores, promised, due, now)
+        })
+    }
+
+    fn fits(&self, own: u128, cores: u64, promised: &Promised, due: Time, now: Time) -> bool {
+        let room = |until: Time| {
+            u128::from(cores) * u128::from(until.since(now).micros()) * u128::from(self.eta_millionths) / MILLION
+        };
+        let until_due = Included((due, JobId(u32::MAX)));
+        if self.rule == Admission::On {
+            let from_now = Excluded((now, JobId(u32::MAX)));
+            if due <= now {
+                return false;
+            }
+            return own + promised.range((from_now, until_due)).map(|(_, work)| work).sum::<u128>() <= room(due);
+        }
+        // What is past due takes cores all the same, and nobody who is due later may be pushed beyond the bound.
+        let mut demand = own + promised.range((Unbounded, until_due)).map(|(_, work)| work).sum::<u128>();
+        let later = promised.range((Excluded((due, JobId(u32::MAX))), Unbounded));
+        demand <= room(due)
+            && later.into_iter().all(|(&(until, _), work)| {
+                demand += work;
+                demand <= room(until)
+            })
+    }
+
+    /// Notes the work of a job that was taken in.
+    pub fn promise(&mut self, live: &Live) {
+        if self.keeps_books(live) {
+            for (kind, (_, promised)) in self.kinds.iter_mut().enumerate() {
+                match work(&live.job, kind) {
+                    0 => {}
+                    work => _ = promised.insert((live.due, live.job.id), work),
+                }
+            }
+        }
+    }
+
+    /// A task has ended.
+    pub fn keep(&mut self, live: &Live, task: usize) {
+        if self.keeps_books(live) {
+            let wish = &live.job.tasks[task];
+            let (_, promised) = &mut self.kinds[usize::from(wish.kind.0)];
+            if let Some(left) = promised.get_mut(&(live.due, live.job.id)) {
+                *left -= u128::from(wish.cores) * u128::from(wish.runtime.micros());
+                if *left == 0 {
+                    promised.remove(&(live.due, live.job.id));
+                }
+            }
+        }
+    }
+
+    /// A job was given up.
+    pub fn forget(&mut self, live: &Live) {
+        for (_, promised) in &mut self.kinds {
+            promised.remove(&(live.due, live.job.id));
+        }
+    }
+
+    fn keeps_books(&self, live: &Live) -> bool {
+        self.rule != Admission::Off && live.due != Time::NEVER
+    }
+}
+
+/// Core microseconds of a job on a kind of core.
+fn work(job: &Job, kind: usize) -> u128 {
+    let tasks = job.tasks.iter();
+    let those = tasks.filter(|wish| usize::from(wish.kind.0) == kind);
+    those.map(|wish| u128::from(wish.cores) * u128::from(wish.runtime.micros())).sum()
+}

@@ -1,0 +1,87 @@
+//! A cluster's reservations: admission, cancellation, early release.
+
+use super::fit::{Fit, Measure};
+use super::rules::RectEnd;
+use crate::grid::{Bounds, Calendar, Clash, NodeSet, Request, Wish};
+use crate::time::Time;
+
+/// The booked nodes of one cluster, and the rules by which more are booked.
+#[derive(Debug)]
+pub struct Book {
+    calendar: Calendar,
+    fit: &'static Fit,
+    rect_end: RectEnd,
+}
+
+/// A start for a request, and the nodes it would get.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Offer {
+    pub start: Time,
+    pub nodes: NodeSet,
+    /// By the policy; of two offers the one with the smaller rank is to be taken.
+    pub rank: i128,
+}
+
+impl Book {
+    pub fn new(nodes: u32, fit: &'static Fit, rect_end: RectEnd) -> Book {
+        Book { calendar: Calendar::new(nodes), fit, rect_end }
+    }
+
+    pub fn nodes(&self) -> u32 {
+        self.calendar.nodes()
+    }
+
+    pub fn fit(&self) -> &'static Fit {
+        self.fit
+    }
+
+    /// From now on another policy chooses.
+    pub fn go_by(&mut self, fit: &'static Fit) {
+        self.fit = fit;
+    }
+
+    pub fn calendar(&self) -> &Calendar {
+        &self.calendar
+    }
+
+    /// The start that the policy prefers for a valid request, and the lowest nodes that are free from then on.
+    pub fn find(&mut self, now: Time, request: &Request) -> Option<Offer> {
+        self.calendar.advance(now);
+        let latest = request.latest_start(now)?;
+        let from = request.ready.max(now);
+        let wish = Wish { from, latest, span: request.duration, width: request.nodes };
+        if self.fit.measure == Measure::Start {
+            let (start, nodes) = self.calendar.earliest(from, wish.span, wish.width, latest)?;
+            return Some(Offer { start, nodes, rank: 0 });
+        }
+        let (start, rank) = self.preferred(now, &wish, request.deadline)?;
+        let free = self.calendar.free_over(start, start + wish.span);
+        let nodes = free.lowest(wish.width).expect("a rectangle is wide enough");
+        Some(Offer { start, nodes, rank })
+    }
+
+    fn preferred(&self, now: Time, wish: &Wish, deadline: Time) -> Option<(Time, i128)> {
+        let ceiling = if self.rect_end == RectEnd::Clip { deadline } else { Time::NEVER };
+        let bounds = (self.fit.measure != Measure::Nodes).then_some(Bounds { floor: now, ceiling });
+        let mut best: Option<(Time, i128)> = None;
+        self.calendar.rectangles(wish, bounds, &mut |mut rectangle| {
+            if self.rect_end == RectEnd::Inf2tdl && rectangle.end == Time::NEVER {
+                rectangle.end = deadline;
+            }
+            let rank = self.fit.rank(&rectangle);
+            if best.is_none_or(|(_, least)| rank < least) {
+                best = Some((rectangle.start, rank));
+            }
+        });
+        best
+    }
+
+    pub fn add(&mut self, start: Time, end: Time, nodes: &NodeSet) -> Result<(), Clash> {
+        self.calendar.insert(start, end, nodes)
+    }
+
+    /// Frees what is left of a booking from a time on.
+    pub fn delete(&mut self, start: Time, end: Time, nodes: &NodeSet) -> Result<(), Clash> {
+        self.calendar.remove(start, end, nodes)
+    }
+}

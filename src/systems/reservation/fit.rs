@@ -1,0 +1,71 @@
+//! The seven fit policies: which of the possible starts a reservation gets.
+
+use crate::grid::Rectangle;
+use crate::time::{Span, Time};
+
+/// A policy that a topology may name: what it measures of the largest free rectangle around a start, and whether it
+/// wants least or most of it. Every tie goes to the earliest start.
+#[derive(Debug)]
+pub struct Fit {
+    pub name: &'static str,
+    /// As the paper writes it.
+    pub label: &'static str,
+    pub about: &'static str,
+    pub measure: Measure,
+    pub seek: Seek,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// Nothing but the start itself.
+    Start,
+    /// How many nodes are free throughout the booking.
+    Nodes,
+    Duration,
+    Area,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seek {
+    Least,
+    Most,
+}
+
+/// In the paper's order.
+pub const ALL: &[Fit] = &[
+    fit("ff", "FF", "the earliest start that will do", Measure::Start, Seek::Least),
+    fit("pe_b", "PE_B", "the fewest free nodes (best fit)", Measure::Nodes, Seek::Least),
+    fit("du_b", "Du_B", "the shortest free rectangle (best fit)", Measure::Duration, Seek::Least),
+    fit("pedu_b", "PEDu_B", "the smallest free rectangle (best fit)", Measure::Area, Seek::Least),
+    fit("pe_w", "PE_W", "the most free nodes (worst fit)", Measure::Nodes, Seek::Most),
+    fit("du_w", "Du_W", "the longest free rectangle (worst fit)", Measure::Duration, Seek::Most),
+    fit("pedu_w", "PEDu_W", "the largest free rectangle (worst fit)", Measure::Area, Seek::Most),
+];
+
+const fn fit(name: &'static str, label: &'static str, about: &'static str, measure: Measure, seek: Seek) -> Fit {
+    Fit { name, label, about, measure, seek }
+}
+
+pub fn find(name: &str) -> Option<&'static Fit> {
+    ALL.iter().find(|fit| fit.name == name)
+}
+
+impl Fit {
+    /// How bad a start is by this policy; the smallest rank wins.
+    pub fn rank(&self, rectangle: &Rectangle) -> i128 {
+        // An end that never comes makes all such rectangles alike.
+        let endless = rectangle.end == Time::NEVER;
+        let duration = if endless { Span::MAX } else { rectangle.end - rectangle.begin };
+        let measure = match self.measure {
+            Measure::Start => 0,
+            Measure::Nodes => i128::from(rectangle.width),
+            Measure::Duration => i128::from(duration.micros()),
+            Measure::Area if endless => i128::MAX,
+            Measure::Area => i128::from(rectangle.width) * i128::from(duration.micros()),
+        };
+        match self.seek {
+            Seek::Least => measure,
+            Seek::Most => -measure,
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Advance reservation of parallel jobs with deadlines: an availability list a cluster and seven fit policies.
+//!
+//! Follows B. Li, Y. Pei, B. Shen, H. Wu, M. He, J. Yang, "Resource availability-aware advance reservation for parallel
+//! jobs with deadlines". Ours: the exact set of candidate starts, where rectangles without end count as ending, what
+//! becomes of malformed and late requests, and the calendar in place of a linked list (`crate::grid::Calendar`).
+
+mod book;
+pub mod fit;
+mod meta;
+pub mod reference;
+mod rules;
+mod site;
+#[cfg(test)]
+mod tests;
+mod trial;
+
+pub use book::{Book, Offer};
+pub use meta::{Cluster, MetaScheduler};
+pub use rules::{Choose, RectEnd, Reservation};
+pub use site::Holder;
+pub use trial::Trial;

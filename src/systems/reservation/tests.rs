@@ -1,0 +1,478 @@
+//! The paper's Figure 1, the calendar against the paper's own list under random histories, and whole runs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::fit::{self, ALL};
+use super::reference::AvailRectList;
+use super::*;
+use crate::grid::{Calendar, Clash, Invalid, Job, JobId, Kind, NodeSet, Request, Task};
+use crate::kernel::{ActorId, Entry, judge};
+use crate::protocol::{Answer, Cancel, Message, Record, Reserve};
+use crate::random::SplitMix64;
+use crate::roles::User;
+use crate::time::{Span, Time};
+use crate::workload::reservations::Demand;
+
+fn at(second: u64) -> Time {
+    Time::from_micros(second * 1_000_000)
+}
+
+fn set(text: &str) -> NodeSet {
+    NodeSet::parse(text).unwrap()
+}
+
+/// Jobs 1 to 3 of Figure 1 on ten nodes.
+const FIGURE: [(u64, u64, &str); 3] = [(0, 6, "0-3"), (0, 2, "4-6"), (18, 24, "4-9")];
+
+fn figure_request() -> Request {
+    Request { arrive: at(0), ready: at(4), duration: Span::from_secs(5), deadline: at(20), nodes: 4 }
+}
+
+fn figure_list() -> AvailRectList {
+    let mut list = AvailRectList::new(10);
+    for (start, end, nodes) in FIGURE {
+        list.add_allocation(at(start), at(end), &set(nodes)).unwrap();
+    }
+    list
+}
+
+fn figure_book(fit: &str, rect_end: RectEnd) -> Book {
+    let mut book = Book::new(10, fit::find(fit).unwrap(), rect_end);
+    for (start, end, nodes) in FIGURE {
+        book.add(at(start), at(end), &set(nodes)).unwrap();
+    }
+    book
+}
+
+fn shown(records: &[(Time, NodeSet)]) -> String {
+    let shown = |(time, busy): &(Time, NodeSet)| match busy.is_empty() {
+        true => format!("{{{}: none}}", time.seconds()),
+        false => format!("{{{}: {busy}}}", time.seconds()),
+    };
+    records.iter().map(shown).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn figure_1_has_these_candidates_and_rectangles() {
+    let (list, request) = (figure_list(), figure_request());
+    assert_eq!(shown(list.records()), "{0: 0-6} {2: 0-3} {6: none} {18: 4-9} {24: none}");
+    let starts = list.candidates(request.ready, at(15), request.duration, request.deadline);
+    assert_eq!(starts, [4, 6, 13, 15].map(at));
+
+    let book = figure_book("ff", RectEnd::Clip);
+    let rows: Vec<_> = starts
+        .into_iter()
+        .map(|start| {
+            let end = start + request.duration;
+            let free = book.calendar().free_over(start, end);
+            let judged = list.rectangle(start, end, &free, at(0), request.deadline, RectEnd::Clip);
+            let (begin, until) = book.calendar().stretch(start, end, &free, at(0));
+            assert_eq!((judged.begin, judged.end, judged.width), (begin, until.min(request.deadline), free.len()));
+            let duration = (judged.end - judged.begin).micros() / 1_000_000;
+            let seconds = |time: Time| time.micros() / 1_000_000;
+            let area = u64::from(judged.width) * duration;
+            (seconds(start), seconds(judged.begin), seconds(judged.end), judged.width, duration, area)
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [(4, 2, 18, 6, 16, 96), (6, 6, 18, 10, 12, 120), (13, 6, 18, 10, 12, 120), (15, 6, 20, 4, 14, 56)]
+    );
+}
+
+#[test]
+fn every_policy_chooses_in_figure_1_as_the_paper_says() {
+    let expected = [
+        ("ff", 4, "4-7"),
+        ("pe_b", 15, "0-3"),
+        ("du_b", 6, "0-3"),
+        ("pedu_b", 15, "0-3"),
+        ("pe_w", 6, "0-3"),
+        ("du_w", 4, "4-7"),
+        ("pedu_w", 6, "0-3"),
+    ];
+    assert_eq!(expected.map(|(name, ..)| name), *ALL.iter().map(|fit| fit.name).collect::<Vec<_>>());
+    for (name, start, nodes) in expected {
+        let offer = figure_book(name, RectEnd::Clip).find(at(0), &figure_request()).unwrap();
+        assert_eq!((offer.start, offer.nodes.to_string()), (at(start), nodes.to_owned()), "{name}");
+        let judged = figure_list().find_allocation(at(0), &figure_request(), fit::find(name).unwrap(), RectEnd::Clip);
+        assert_eq!(judged, Some(offer), "{name}");
+    }
+}
+
+#[test]
+fn figure_1_goes_on_with_a_booking_and_a_release() {
+    let mut list = figure_list();
+    let mut book = figure_book("pe_w", RectEnd::Clip);
+    let both = |list: &AvailRectList, book: &Book, expected: &str| {
+        assert_eq!(shown(list.records()), expected);
+        assert_eq!(shown(&book.calendar().records()), expected);
+    };
+    list.add_allocation(at(6), at(11), &set("0-3")).unwrap();
+    book.add(at(6), at(11), &set("0-3")).unwrap();
+    both(&list, &book, "{0: 0-6} {2: 0-3} {11: none} {18: 4-9} {24: none}");
+
+    list.delete_allocation(at(0), at(2), &set("4-6")).unwrap();
+    book.delete(at(0), at(2), &set("4-6")).unwrap();
+    both(&list, &book, "{0: 0-3} {11: none} {18: 4-9} {24: none}");
+
+    list.advance(at(2));
+    let mut calendar = Calendar::new(10);
+    for (start, nodes) in [(0, "0-3"), (18, "4-9")] {
+        calendar.insert(at(start), at(start + if start == 0 { 11 } else { 6 }), &set(nodes)).unwrap();
+    }
+    calendar.advance(at(2));
+    assert_eq!(shown(list.records()), "{2: 0-3} {11: none} {18: 4-9} {24: none}");
+    assert_eq!(calendar.records(), list.records());
+
+    assert_eq!(list.add_allocation(at(3), at(4), &set("3-4")), Err(Clash::DoubleBooking));
+    assert_eq!(list.delete_allocation(at(3), at(12), &set("0-1")), Err(Clash::NotBooked));
+    assert_eq!(shown(list.records()), "{2: 0-3} {11: none} {18: 4-9} {24: none}");
+}
+
+#[test]
+fn an_empty_list_starts_at_the_ready_time_on_the_lowest_nodes() {
+    for fit in ALL {
+        for (word, rect_end, _) in RectEnd::ALL {
+            let mut book = Book::new(10, fit, *rect_end);
+            let offer = book.find(at(0), &figure_request()).unwrap();
+            assert_eq!((offer.start, offer.nodes), (at(4), set("0-3")), "{} {word}", fit.name);
+        }
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_told_from_what_does_not_fit() {
+    let good = figure_request();
+    assert_eq!(good.check(10), Ok(()));
+    let check = |change: fn(&mut Request), expected| {
+        let mut request = figure_request();
+        change(&mut request);
+        assert_eq!(request.check(10), Err(expected));
+    };
+    check(|r| r.nodes = 0, Invalid::NoNodes);
+    check(|r| r.nodes = 11, Invalid::TooManyNodes);
+    check(|r| r.duration = Span::ZERO, Invalid::NoDuration);
+    check(|r| r.arrive = at(5), Invalid::ReadyBeforeArrival);
+    check(|r| r.deadline = at(8), Invalid::DeadlineTooEarly);
+    check(|r| r.duration = Span::MAX, Invalid::TooLate);
+    check(|r| r.deadline = Time::NEVER, Invalid::TooLate);
+
+    // It may start at once where it must, but not in the past.
+    assert_eq!(Request { deadline: at(9), ..good }.check(10), Ok(()));
+    let mut book = figure_book("ff", RectEnd::Clip);
+    assert_eq!(book.find(at(15), &good).map(|offer| offer.start), Some(at(15)));
+    assert_eq!(book.find(at(16), &good), None);
+}
+
+#[test]
+fn slowdown_counts_from_the_ready_time() {
+    assert_eq!(figure_request().slowdown(at(4)), 1.0);
+    assert_eq!(figure_request().slowdown(at(9)), 2.0);
+}
+
+/// Random requests, bookings, early releases and cancellations over 10^4 operations, under every policy in turn.
+fn histories(nodes: u32, operations: u32, rect_end: RectEnd, seed: u64) {
+    let mut random = SplitMix64::new(seed);
+    let mut list = AvailRectList::new(nodes);
+    let mut books: Vec<Book> = ALL.iter().map(|fit| Book::new(nodes, fit, rect_end)).collect();
+    let mut booked: Vec<(Time, Time, NodeSet)> = Vec::new();
+    let mut now = 0;
+    for operation in 0..operations {
+        if random.int(0, 3) == 0 {
+            now += random.int(0, 3);
+        }
+        list.advance(at(now));
+        booked.retain(|(_, end, _)| *end > at(now));
+        if random.int(0, 3) == 0 && !booked.is_empty() {
+            let (start, end, nodes) = booked.swap_remove(random.int(0, booked.len() as u64 - 1) as usize);
+            let from = start.max(at(now));
+            list.delete_allocation(from, end, &nodes).unwrap();
+            for book in &mut books {
+                book.delete(from, end, &nodes).unwrap();
+            }
+            continue;
+        }
+        let ready = now + random.int(0, 40);
+        let duration = random.int(1, 12);
+        let request = Request {
+            arrive: at(now),
+            ready: at(ready),
+            duration: Span::from_secs(duration),
+            deadline: at(ready + duration + random.int(0, 40)),
+            nodes: random.int(1, u64::from(nodes).div_ceil(2)) as u32,
+        };
+        let mut chosen = None;
+        for book in &mut books {
+            let offer = book.find(at(now), &request);
+            let expected = list.find_allocation(at(now), &request, book.fit(), rect_end);
+            assert_eq!(offer, expected, "operation {operation}, {}", book.fit().name);
+            if ALL[operation as usize % ALL.len()].name == book.fit().name {
+                chosen = offer;
+            }
+        }
+        if let Some(Offer { start, nodes, .. }) = chosen {
+            let end = start + request.duration;
+            list.add_allocation(start, end, &nodes).unwrap();
+            for book in &mut books {
+                book.add(start, end, &nodes).unwrap();
+            }
+            booked.push((start, end, nodes));
+        }
+        if operation % 10 == 0 {
+            for book in &books {
+                assert_eq!(book.calendar().records(), list.records(), "operation {operation}");
+            }
+        }
+    }
+}
+
+#[test]
+fn all_policies_choose_as_the_papers_list_does() {
+    histories(16, 10_000, RectEnd::Clip, 1);
+    histories(16, 2_000, RectEnd::Inf2tdl, 2);
+    histories(16, 2_000, RectEnd::Open, 3);
+}
+
+#[test]
+fn larger_clusters_choose_alike_too() {
+    histories(700, 2_000, RectEnd::Clip, 4);
+    histories(5_000, 2_000, RectEnd::Clip, 5);
+}
+
+fn demand(size: f64) -> Demand {
+    Demand {
+        seed: 1,
+        requests: 10_000,
+        nodes: 1024,
+        size,
+        size_max: 10.0,
+        rate_millionths: 1_000_000,
+        ahead_millionths: 3_000_000,
+        slack_millionths: 3_000_000,
+        used_millionths: 1_000_000,
+    }
+}
+
+/// Offered load by the middle size; what one run of another program gave, which chance may shift as far as our own runs
+/// differ from each other.
+#[test]
+fn the_papers_workload_offers_the_known_load() {
+    for (size, load) in [(5.0, 0.45), (6.0, 0.57), (7.0, 0.85), (8.0, 1.30), (9.0, 2.18)] {
+        let loads = (1..=5).map(|seed| {
+            let requests = Demand { seed, ..demand(size) }.requests();
+            assert!(requests.is_sorted_by_key(|request| request.arrive));
+            assert!(requests.iter().all(|r| r.check(1024).is_ok() && r.nodes.is_power_of_two() && r.nodes >= 32));
+            let work: f64 = requests.iter().map(|r| r.duration.micros() as f64 * f64::from(r.nodes)).sum();
+            work / 1024.0 / requests.last().unwrap().arrive.micros() as f64
+        });
+        let loads: Vec<f64> = loads.collect();
+        assert!(
+            loads.iter().any(|it| *it < load * 1.05) && loads.iter().any(|it| *it > load * 0.95),
+            "{size}: {loads:?}"
+        );
+    }
+}
+
+/// Arrival, ready time after it, duration, slack, real run time, nodes, and when it is taken back after its arrival.
+type Asked = (u64, u64, u64, u64, u64, u32, Option<u64>);
+
+const USER: ActorId = ActorId(3);
+
+/// One user, a site of 4 nodes and one of 6, with these latencies of user and sites in seconds.
+fn play(asked: &[Asked], choose: Choose, latencies: [u64; 3]) -> Vec<Entry<Record>> {
+    let [user, york, leeds] = latencies.map(Span::from_secs);
+    let mut says = Vec::new();
+    for (number, &(arrive, ahead, duration, slack, runtime, nodes, cancel)) in asked.iter().enumerate() {
+        let (id, ready) = (JobId(number as u32), arrive + ahead);
+        let (walltime, runtime) = (Span::from_secs(duration), Span::from_secs(runtime.min(duration)));
+        let tasks = vec![Task { walltime, ..Task::new(runtime, nodes, Kind(0)) }];
+        let job = Job { id, arrive: at(arrive), first_task: id.0, tasks, edges: Vec::new(), worth: None };
+        // A slack of 0 makes the deadline come a second too early.
+        let deadline = at((ready + duration + slack).saturating_sub(1));
+        says.push((at(arrive), Message::Reserve(Reserve { job: Arc::new(job), ready: at(ready), deadline })));
+        says.extend(cancel.map(|after| (at(arrive + after), Message::Cancel(Cancel { job: id }))));
+    }
+    let cluster = |number: u32, nodes: u32, latency: Span| {
+        let book = Book::new(nodes, fit::find("pe_w").unwrap(), RectEnd::Clip);
+        Cluster { site: ActorId(number), latency, book }
+    };
+    let hub = MetaScheduler::new(vec![cluster(1, 4, york), cluster(2, 6, leeds)], choose);
+    judge::run(
+        vec![
+            Box::new(hub),
+            Box::new(Holder::new(4, ActorId(0))),
+            Box::new(Holder::new(6, ActorId(0))),
+            Box::new(User::saying(says, ActorId(0))),
+        ],
+        &[Span::ZERO, york, leeds, user],
+    )
+}
+
+fn told(log: &[Entry<Record>]) -> Vec<String> {
+    let line = |entry: &Entry<Record>| {
+        let now = entry.stamp.time.seconds();
+        Some(match &entry.record {
+            Record::Answered { job, answer: Answer::Accepted { site, start, nodes }, .. } => {
+                format!("{now}: {job} gets {nodes} of {} at {}", site.0, start.seconds())
+            }
+            Record::Answered { job, answer, .. } => format!("{now}: {job} {answer:?}"),
+            Record::Started { task, cores } => format!("{now}: {} starts on {cores}", task.job),
+            Record::Finished { task } => format!("{now}: {} ends", task.job),
+            Record::Completed { job, .. } => format!("{now}: {job} is complete"),
+            Record::Cancelled { job } => format!("{now}: {job} is taken back"),
+            _ => return None,
+        })
+    };
+    log.iter().filter_map(line).collect()
+}
+
+#[test]
+fn what_is_accepted_runs_as_booked_and_what_is_left_of_it_is_given_away() {
+    let log = play(
+        &[
+            (0, 10, 20, 1, 5, 4, None),
+            // Fits only the larger site.
+            (1, 9, 20, 1, 20, 6, None),
+            // York is booked until 30, unless job 0 ends early; by then this one has been declined.
+            (2, 14, 10, 1, 10, 3, None),
+            (16, 0, 10, 1, 10, 3, None),
+            (17, 10, 3, 1, 3, 1, Some(2)),
+            // Too late to be taken back.
+            (18, 10, 3, 1, 3, 1, Some(10)),
+            (19, 0, 3, 0, 3, 1, None),
+            (20, 0, 3, 1, 3, 7, None),
+        ],
+        Choose::First,
+        [0, 0, 0],
+    );
+    assert_eq!(
+        told(&log),
+        [
+            "0: 0 gets 0-3 of 1 at 10",
+            "1: 1 gets 0-5 of 2 at 10",
+            "2: 2 Declined",
+            "10: 0 starts on 0-3",
+            "10: 1 starts on 0-5",
+            "15: 0 ends",
+            "15: 0 is complete",
+            "16: 3 gets 0-2 of 1 at 16",
+            "16: 3 starts on 0-2",
+            "17: 4 gets 0 of 1 at 27",
+            "18: 5 gets 1 of 1 at 28",
+            "19: 4 is taken back",
+            "19: 6 Invalid(DeadlineTooEarly)",
+            "20: 7 Invalid(TooManyNodes)",
+            "26: 3 ends",
+            "26: 3 is complete",
+            "28: 5 starts on 1",
+            "30: 1 ends",
+            "30: 1 is complete",
+            "31: 5 ends",
+            "31: 5 is complete",
+        ]
+    );
+}
+
+#[test]
+fn a_site_far_away_starts_nothing_before_it_can_know() {
+    let log = play(&[(0, 0, 5, 20, 5, 4, None), (0, 0, 5, 20, 5, 6, None)], Choose::First, [3, 2, 7]);
+    assert_eq!(
+        told(&log),
+        [
+            "3: 0 gets 0-3 of 1 at 5",
+            "3: 1 gets 0-5 of 2 at 10",
+            "5: 0 starts on 0-3",
+            "10: 0 ends",
+            "10: 1 starts on 0-5",
+            "12: 0 is complete",
+            "15: 1 ends",
+            "22: 1 is complete",
+        ]
+    );
+}
+
+#[test]
+fn global_takes_the_site_whose_start_the_policy_prefers() {
+    let site = |choose| match told(&play(&[(0, 0, 5, 1, 5, 2, None)], choose, [0; 3]))[0].as_str() {
+        "0: 0 gets 0-1 of 1 at 0" => 1,
+        "0: 0 gets 0-1 of 2 at 0" => 2,
+        other => panic!("{other}"),
+    };
+    // Worst fit: more nodes are free at the second site.
+    assert_eq!((site(Choose::First), site(Choose::Global)), (1, 2));
+}
+
+proptest! {
+    /// Whatever is asked and taken back: no node is sold twice, all that is accepted starts as it was promised, and
+    /// every request comes to exactly one end.
+    #[test]
+    fn promises_are_kept(
+        asked in prop::collection::vec(
+            (0u64..60, 0u64..20, 0u64..15, 0u64..20, 1u64..15, 0u32..8, prop::option::of(0u64..30)),
+            1..40,
+        ),
+        global in any::<bool>(),
+        latencies in prop::array::uniform3(0u64..4),
+    ) {
+        let choose = if global { Choose::Global } else { Choose::First };
+        let log = play(&asked, choose, latencies);
+        let (mut promised, mut used, mut ends) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        for entry in &log {
+            match &entry.record {
+                Record::Answered { job, answer: Answer::Accepted { site, start, nodes }, ready, deadline } => {
+                    let task = &asked[job.0 as usize];
+                    prop_assert!(start >= ready && *start + Span::from_secs(task.2) <= *deadline);
+                    prop_assert_eq!(nodes.len(), task.5);
+                    promised.insert(*job, (*site, *start, nodes.clone()));
+                }
+                Record::Answered { job, .. } | Record::Cancelled { job } | Record::Completed { job, .. } => {
+                    prop_assert_eq!(ends.insert(*job, ()), None);
+                }
+                Record::Started { task, cores } => {
+                    let promise = &promised[&task.job];
+                    prop_assert_eq!(promise, &(entry.actor, entry.stamp.time, cores.clone()));
+                    for node in cores.runs().iter().flat_map(|&(first, last)| first..=last) {
+                        prop_assert_eq!(used.insert((entry.actor, node), task.job), None);
+                    }
+                }
+                Record::Finished { task } => {
+                    let real = asked[task.job.0 as usize];
+                    let (_, start, _) = promised[&task.job];
+                    prop_assert_eq!(entry.stamp.time - start, Span::from_secs(real.4.min(real.2)));
+                    used.retain(|_, job| *job != task.job);
+                }
+                _ => {}
+            }
+        }
+        prop_assert!(used.is_empty());
+        prop_assert_eq!(ends.len(), asked.len());
+    }
+}
+
+#[test]
+fn a_request_that_is_repeated_is_answered_but_not_taken_in_twice() {
+    let request = (0, 5, 5, 1, 5, 2, None);
+    let mut log = play(&[request], Choose::First, [0; 3]);
+    let once = log.len();
+    let Some(Record::Arrived { job, user }) = log.drain(..).map(|entry| entry.record).next() else { panic!() };
+    assert_eq!(user, USER);
+    let reserve = |at_second: u64| {
+        let (ready, deadline) = (at(5), at(10));
+        (at(at_second), Message::Reserve(Reserve { job: job.clone(), ready, deadline }))
+    };
+    let book = Book::new(4, fit::find("ff").unwrap(), RectEnd::Clip);
+    let cluster = Cluster { site: ActorId(1), latency: Span::ZERO, book };
+    let log = judge::run(
+        vec![
+            Box::new(MetaScheduler::new(vec![cluster], Choose::First)),
+            Box::new(Holder::new(4, ActorId(0))),
+            Box::new(User::saying(vec![reserve(0), reserve(1)], ActorId(0))),
+        ],
+        &[Span::ZERO; 3],
+    );
+    assert_eq!(log.len(), once);
+}

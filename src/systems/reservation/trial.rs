@@ -1,0 +1,41 @@
+//! One policy on one workload and one cluster, as the paper measures it: requests come one at a time, and what is
+//! accepted runs exactly as long as it asked for.
+
+use super::book::Book;
+use super::fit::Fit;
+use super::rules::RectEnd;
+use crate::grid::Request;
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Trial {
+    /// Requests that make sense.
+    pub valid: u32,
+    pub accepted: u32,
+    /// The mean over those that were accepted; `None` of none.
+    pub slowdown: Option<f64>,
+}
+
+impl Trial {
+    /// The requests must be in order of arrival.
+    pub fn run(requests: &[Request], nodes: u32, fit: &'static Fit, rect_end: RectEnd) -> Trial {
+        let mut book = Book::new(nodes, fit, rect_end);
+        let mut trial = Trial::default();
+        let mut slowdowns = 0.0;
+        for request in requests.iter().filter(|request| request.check(nodes).is_ok()) {
+            trial.valid += 1;
+            if let Some(offer) = book.find(request.arrive, request) {
+                let end = offer.start + request.duration;
+                book.add(offer.start, end, &offer.nodes).expect("what is offered is free");
+                trial.accepted += 1;
+                slowdowns += request.slowdown(offer.start);
+            }
+        }
+        trial.slowdown = (trial.accepted > 0).then(|| slowdowns / f64::from(trial.accepted));
+        trial
+    }
+
+    pub fn acceptance(&self) -> Option<f64> {
+        (self.valid > 0).then(|| f64::from(self.accepted) / f64::from(self.valid))
+    }
+}

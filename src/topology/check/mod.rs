@@ -1,0 +1,118 @@
+//! From what is written to what is meant. Every fault is complained about; what is faulty is then taken for
+//! something harmless, so that the check can go on to the next one.
+
+mod generator;
+mod market;
+mod members;
+mod planning;
+mod reservation;
+mod system;
+mod table;
+mod workflow;
+mod workload;
+
+use std::collections::BTreeMap;
+
+use super::complaint::Findings;
+use super::fields::{Field, Fields, is_name};
+use super::file::{Attached, Path, Table};
+use super::{Site, System, Topology, User};
+use crate::grid::Kind;
+
+const CORES_MAX: u32 = 1 << 31;
+// A job travels in one frame, so it cannot be of any size.
+const TASKS_MAX: u32 = 10_000;
+
+/// Only good if there are no complaints in the end.
+pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings) -> Topology {
+    let fields = Fields::root(root, findings);
+    let name = fields.need("name", "a name for the topology").and_then(|field| name(&field));
+    let about = fields.get("about").and_then(|field| field.text("a text"));
+    let seed = fields.get("seed").and_then(|field| field.whole(0..=u64::MAX)).unwrap_or(1);
+
+    let system = system::check(&fields);
+    let defaults = fields.get("defaults").and_then(|field| field.table("a table of defaults"));
+    let mut names = members::Names::new(findings);
+    let (sites, kinds) = members::check_sites(&fields, defaults.as_ref(), &mut names, &system);
+    let users = members::check_users(&fields, defaults.as_ref(), &mut names);
+    if let Some(defaults) = defaults {
+        defaults.finish();
+    }
+
+    let grid = Grid::new(&kinds, &sites);
+    let context = Context { seed, system: &system, grid, users: by_name(&users), attached };
+    let workloads = workload::check_workloads(&fields, &context);
+    fields.finish();
+
+    let about = about.map(str::to_owned);
+    Topology { name: name.unwrap_or_default(), about, seed, system, sites, users, workloads, kinds }
+}
+
+const NAME: &str = "a name of at most 63 small letters, digits and hyphens";
+
+fn name(field: &Field<'_>) -> Option<String> {
+    let text = field.text(NAME)?;
+    if is_name(text) { Some(text.to_owned()) } else { field.wrong(NAME) }
+}
+
+/// The tables of a section that sites or users are in.
+fn members<'a>(field: Option<&'a Field<'a>>, section: &'a Path<'a>) -> Vec<Fields<'a>> {
+    tables(field, section).iter().flatten().filter_map(|field| field.member(section)).collect()
+}
+
+fn tables<'a>(field: Option<&'a Field<'a>>, section: &Path<'_>) -> Option<Vec<Field<'a>>> {
+    let field = field?;
+    let list = field.list(format_args!("[[{section}]] tables, with two brackets"))?;
+    if list.is_empty() {
+        field.complain(format!("expected at least one [[{section}]], found none"));
+    }
+    Some(list)
+}
+
+/// What workloads may refer to.
+struct Context<'a> {
+    seed: u64,
+    system: &'a System,
+    grid: Grid<'a>,
+    users: BTreeMap<&'a str, usize>,
+    attached: &'a Attached,
+}
+
+/// The kinds of core that there are.
+struct Grid<'a> {
+    names: &'a [String],
+    kinds: BTreeMap<&'a str, Kind>,
+    /// The cores of the largest site of each kind.
+    largest: Vec<u32>,
+}
+
+impl<'a> Grid<'a> {
+    fn new(names: &'a [String], sites: &[Site]) -> Grid<'a> {
+        let mut largest = vec![0; names.len()];
+        for site in sites {
+            let largest = &mut largest[usize::from(site.kind.0)];
+            *largest = site.cores.max(*largest);
+        }
+        let kinds = names.iter().zip(0..).map(|(name, number)| (name.as_str(), Kind(number))).collect();
+        Grid { names, kinds, largest }
+    }
+
+    fn kind(&self, field: &Field<'_>) -> Option<Kind> {
+        let names = self.names.iter().map(String::as_str);
+        field.choice("a kind of core that a site offers", names, |name| self.kinds.get(name).copied())
+    }
+
+    /// The name of a kind and the cores of its largest site; `None` once there are complaints about all sites.
+    fn largest(&self, kind: Kind) -> Option<(&str, u32)> {
+        let index = usize::from(kind.0);
+        Some((self.names.get(index)?, *self.largest.get(index)?))
+    }
+}
+
+fn by_name(users: &[User]) -> BTreeMap<&str, usize> {
+    users.iter().enumerate().map(|(index, user)| (user.name.as_str(), index)).collect()
+}
+
+const REFUSE: &str = "with `market.unplaceable = \"refuse\"` jobs that fit nowhere are refused, and the run goes on";
+
+const TOO_LONG_A_JOB: &str = "tasks that take less than 285 years together";

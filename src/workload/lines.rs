@@ -1,0 +1,87 @@
+//! Lines of a stream, none of which takes more memory than it should.
+
+use std::io::{self, BufRead};
+
+/// The longest line that is read. A longer one is skipped, whatever its length, and told.
+pub const LINE_MAX: usize = 1 << 14;
+
+pub struct Lines<R> {
+    input: R,
+    buffer: Vec<u8>,
+    number: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line<'a> {
+    /// Without its end.
+    Text(&'a [u8]),
+    TooLong,
+}
+
+impl<R: BufRead> Lines<R> {
+    pub fn new(input: R) -> Lines<R> {
+        Lines { input, buffer: Vec::new(), number: 0 }
+    }
+
+    /// The next line with its number, which counts from 1; `None` at the end.
+    pub fn next(&mut self) -> io::Result<Option<(u64, Line<'_>)>> {
+        self.buffer.clear();
+        let mut limited = io::Read::take(&mut self.input, LINE_MAX as u64 + 1);
+        if limited.read_until(b'\n', &mut self.buffer)? == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        let line = match self.buffer.strip_suffix(b"\n") {
+            None if self.buffer.len() > LINE_MAX => {
+                skip_line(&mut self.input)?;
+                Line::TooLong
+            }
+            text => {
+                let text = text.unwrap_or(&self.buffer);
+                Line::Text(text.strip_suffix(b"\r").unwrap_or(text))
+            }
+        };
+        Ok(Some((self.number, line)))
+    }
+}
+
+fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let bytes = input.fill_buf()?;
+        let (used, over) = match bytes.iter().position(|&byte| byte == b'\n') {
+            Some(at) => (at + 1, true),
+            None => (bytes.len(), bytes.is_empty()),
+        };
+        input.consume(used);
+        if over {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufReader, Read};
+
+    use super::*;
+
+    #[test]
+    fn a_line_that_never_ends_takes_no_memory() {
+        let endless = io::repeat(b'7').take(50 << 20).chain(&b"\nshort\r\nlast"[..]);
+        let mut lines = Lines::new(BufReader::new(endless));
+        assert_eq!(lines.next().unwrap(), Some((1, Line::TooLong)));
+        assert_eq!(lines.next().unwrap(), Some((2, Line::Text(b"short"))));
+        assert_eq!(lines.next().unwrap(), Some((3, Line::Text(b"last"))));
+        assert_eq!(lines.next().unwrap(), None);
+        assert!(lines.buffer.capacity() < 4 * LINE_MAX);
+    }
+
+    #[test]
+    fn the_longest_line_is_still_read() {
+        let text = [vec![b'1'; LINE_MAX], b"\n".to_vec(), vec![b'2'; LINE_MAX + 1], b"\n3".to_vec()].concat();
+        let mut lines = Lines::new(&text[..]);
+        assert_eq!(lines.next().unwrap(), Some((1, Line::Text(&text[..LINE_MAX]))));
+        assert_eq!(lines.next().unwrap(), Some((2, Line::TooLong)));
+        assert_eq!(lines.next().unwrap(), Some((3, Line::Text(b"3"))));
+    }
+}

@@ -1,0 +1,403 @@
+//! The workload model of Lublin and Feitelson ("The workload on parallel supercomputers: modeling the characteristics
+//! of rigid jobs", JPDC 63(11), 2003): sizes, run times that go with the sizes, and arrivals with a daily cycle.
+//!
+//! The order of the draws is that of the authors' program, so with its generator of random numbers the jobs are the
+//! same, number for number. The usual stream is our own.
+
+use serde::Serialize;
+
+use super::rigid::Rigid;
+use crate::math;
+use crate::random::SplitMix64;
+use crate::time::{Span, Time};
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Lublin {
+    pub seed: u64,
+    pub jobs: u32,
+    /// Nodes of the machine for which jobs are made: no job is larger.
+    pub nodes: u32,
+    pub types: Types,
+    pub stream: Stream,
+    pub sizes: Sizes,
+    /// Divides the times between arrivals, in millionths.
+    pub rate_millionths: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Types {
+    /// Batch and interactive jobs.
+    Two,
+    /// All jobs alike.
+    One,
+}
+
+impl Types {
+    pub const ALL: &[(&'static str, Types, &'static str)] = &[
+        ("two", Types::Two, "batch and interactive jobs, each with their own habits"),
+        ("one", Types::One, "all jobs alike"),
+    ];
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stream {
+    /// The stream that all of Hansa draws from.
+    Own,
+    /// The 48-bit generator of POSIX, as in the authors' program.
+    Posix48,
+}
+
+impl Stream {
+    pub const ALL: &[(&'static str, Stream, &'static str)] = &[
+        ("own", Stream::Own, "Hansa's own stream of random numbers"),
+        ("posix48", Stream::Posix48, "the 48-bit generator of the authors' program, for the same jobs"),
+    ];
+}
+
+/// What a workload may say about sizes instead of the model's own parameters.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Sizes {
+    /// The share of jobs with one node.
+    pub serial: Option<f64>,
+    /// The share of jobs, of all, whose size is a power of two above one.
+    pub pow2: Option<f64>,
+    /// The least, the middle and the largest size, as powers of two.
+    pub low: Option<f64>,
+    pub med: Option<f64>,
+    pub high: Option<f64>,
+    /// The share of sizes between the least and the middle one.
+    pub prob: Option<f64>,
+    /// How many nodes count as one when a run time is drawn that goes with the size.
+    pub unit: Option<u32>,
+}
+
+/// One kind of job, with the names of the paper.
+#[derive(Clone, Copy, Debug)]
+struct Habits {
+    serial: f64,
+    pow2: f64,
+    low: f64,
+    med: f64,
+    high: f64,
+    prob: f64,
+    /// Gamma distributions: shape and scale.
+    short: (f64, f64),
+    long: (f64, f64),
+    /// The chance of the short one is `pa * size + pb`.
+    pa: f64,
+    pb: f64,
+    gap: (f64, f64),
+    day: (f64, f64),
+}
+
+const BATCH: Habits = Habits {
+    serial: 0.2927,
+    pow2: 0.6686,
+    low: 1.2,
+    med: 5.0,
+    high: 7.0,
+    prob: 0.875,
+    short: (6.57, 0.823),
+    long: (639.1, 0.0156),
+    pa: -0.003,
+    pb: 0.6986,
+    gap: (6.0415 * 1.0519, 0.8531),
+    day: (6.1271, 5.2740),
+};
+
+const INTERACTIVE: Habits = Habits {
+    serial: 0.1541,
+    pow2: 0.625,
+    low: 1.0,
+    med: 3.0,
+    high: 5.5,
+    prob: 0.705,
+    short: (3.8351, 0.6605),
+    long: (7.073, 0.6856),
+    pa: -0.0118,
+    pb: 0.9156,
+    gap: (6.5510 * 0.9797, 0.6621),
+    day: (8.9186, 3.6680),
+};
+
+const ALIKE: Habits = Habits {
+    serial: 0.244,
+    pow2: 0.576,
+    low: 0.8,
+    med: 4.5,
+    high: 7.0,
+    prob: 0.86,
+    short: (4.2, 0.94),
+    long: (312.0, 0.03),
+    pa: -0.0054,
+    pb: 0.78,
+    gap: (10.2303 * 1.0225, 0.4871),
+    day: (8.1737, 3.9631),
+};
+
+/// The machine that the parameters stand for has 2^7 nodes.
+const NODES_LOG2: f64 = 7.0;
+
+/// Longer run times, as logarithms, are drawn anew.
+const RUNTIME_MAX: f64 = 12.0;
+/// Longer gaps, likewise.
+const GAP_MAX: f64 = 13.0;
+
+const BUCKETS: usize = 48;
+const BUCKET_SECONDS: f64 = 1_800.0;
+/// The day is cut where it is quietest, at half past five.
+const FIRST_BUCKET: usize = 10;
+
+impl Lublin {
+    /// Draws all jobs, in order of submission. Interactive jobs are of queue 0, batch jobs of queue 1.
+    pub fn generate(&self) -> Vec<Rigid> {
+        let mut uniform = match self.stream {
+            Stream::Own => Uniform::Own(SplitMix64::new(self.seed)),
+            Stream::Posix48 => Uniform::posix48(self.seed),
+        };
+        let (batch, other) = match self.types {
+            Types::Two => (BATCH, INTERACTIVE),
+            Types::One => (ALIKE, ALIKE),
+        };
+        // A first batch job is drawn even where there are none.
+        let (batch_habits, other_habits) = (self.fit(batch), self.fit(other));
+        let mut batch = Arrivals::new(&batch, &mut uniform);
+        let mut others = Arrivals::new(&other, &mut uniform);
+
+        let mut jobs = Vec::with_capacity(self.jobs as usize);
+        for number in 0..self.jobs {
+            let is_batch = self.types == Types::Two && batch.clock < others.clock;
+            let (arrivals, habits) = if is_batch { (&mut batch, &batch_habits) } else { (&mut others, &other_habits) };
+            let submit = arrivals.clock;
+            arrivals.step(&mut uniform);
+            let size = self.size(habits, &mut uniform);
+            let runtime = runtime(habits, size, self.sizes.unit.unwrap_or(1), &mut uniform);
+            jobs.push(Rigid {
+                number: u64::from(number) + 1,
+                submit: self.at(submit),
+                runtime: Some(Span::from_secs(runtime)),
+                requested: Some(size),
+                queue: (self.types == Types::Two).then_some(u32::from(is_batch)),
+                ..Rigid::default()
+            });
+        }
+        jobs
+    }
+
+    fn at(&self, seconds: f64) -> Time {
+        let micros = seconds as u128 * 1_000_000 * 1_000_000 / u128::from(self.rate_millionths.max(1));
+        Time::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
+    }
+
+    /// Sizes for this machine, unless the workload says otherwise.
+    fn fit(&self, habits: Habits) -> Habits {
+        let shift = math::log2(f64::from(self.nodes)) - NODES_LOG2;
+        let sizes = &self.sizes;
+        let low = sizes.low.unwrap_or(habits.low);
+        let med = sizes.med.unwrap_or((habits.med + shift).max(low));
+        Habits {
+            serial: sizes.serial.unwrap_or(habits.serial),
+            pow2: sizes.pow2.unwrap_or(habits.pow2),
+            low,
+            med,
+            high: sizes.high.unwrap_or((habits.high + shift).max(med)),
+            prob: sizes.prob.unwrap_or(habits.prob),
+            ..habits
+        }
+    }
+
+    fn size(&self, habits: &Habits, uniform: &mut Uniform) -> u32 {
+        let u = uniform.draw();
+        if u <= habits.serial {
+            return 1;
+        }
+        let (least, most) =
+            if uniform.draw() <= habits.prob { (habits.low, habits.med) } else { (habits.med, habits.high) };
+        let exponent = uniform.draw() * (most - least) + least;
+        let power_of_two = u <= habits.serial + habits.pow2;
+        let exponent = if power_of_two { (exponent + 0.5).floor() } else { exponent };
+        let size = (math::pow(2.0, exponent) + 0.5) as u32;
+        size.clamp(1, self.nodes)
+    }
+}
+
+fn runtime(habits: &Habits, size: u32, unit: u32, uniform: &mut Uniform) -> u64 {
+    let short = habits.pa * f64::from(size) / f64::from(unit) + habits.pb;
+    loop {
+        let (shape, scale) = if uniform.draw() <= short { habits.short } else { habits.long };
+        let drawn = uniform.gamma(shape, scale);
+        if drawn <= RUNTIME_MAX {
+            return math::exp(drawn) as u64;
+        }
+    }
+}
+
+/// When the jobs of one kind come.
+struct Arrivals {
+    gap: (f64, f64),
+    weights: [f64; BUCKETS],
+    bucket: usize,
+    points: f64,
+    remainder: f64,
+    /// Whole seconds.
+    clock: f64,
+}
+
+impl Arrivals {
+    fn new(habits: &Habits, uniform: &mut Uniform) -> Arrivals {
+        let weights = weights(habits.day);
+        let mut arrivals = Arrivals { gap: habits.gap, weights, bucket: 0, points: 0.0, remainder: 0.0, clock: 0.0 };
+        arrivals.step(uniform);
+        arrivals
+    }
+
+    /// Draws the next arrival: busy half hours let more pass than quiet ones.
+    fn step(&mut self, uniform: &mut Uniform) {
+        let gap = loop {
+            let gap = uniform.gamma(self.gap.0, self.gap.1);
+            if gap <= GAP_MAX {
+                break gap;
+            }
+        };
+        self.points += math::exp(gap) / BUCKET_SECONDS;
+        let mut seconds = 0.0;
+        while self.points > self.weights[self.bucket] {
+            self.points -= self.weights[self.bucket];
+            self.bucket = (self.bucket + 1) % BUCKETS;
+            seconds += BUCKET_SECONDS;
+        }
+        let remainder = self.points / self.weights[self.bucket];
+        seconds += BUCKET_SECONDS * (remainder - self.remainder);
+        self.remainder = remainder;
+        self.clock = (self.clock + seconds).floor();
+    }
+}
+
+/// How busy each half hour of the day is; 1 on average.
+fn weights((shape, scale): (f64, f64)) -> [f64; BUCKETS] {
+    let mut weights = [0.0; BUCKETS];
+    for step in 0..BUCKETS {
+        let middle = (FIRST_BUCKET + 1 + step) as f64;
+        let cdf = |x: f64| math::gamma_cdf(shape, x / scale);
+        weights[(FIRST_BUCKET + step) % BUCKETS] = cdf(middle + 0.5) - cdf(middle - 0.5);
+    }
+    let mean = weights.iter().sum::<f64>() / BUCKETS as f64;
+    weights.map(|weight| weight / mean)
+}
+
+enum Uniform {
+    Own(SplitMix64),
+    Posix48(u64),
+}
+
+impl Uniform {
+    fn posix48(seed: u64) -> Uniform {
+        Uniform::Posix48(((seed & 0xFFFF_FFFF) << 16) | 0x330E)
+    }
+
+    fn draw(&mut self) -> f64 {
+        match self {
+            // Never 0, whose logarithm nobody wants.
+            Uniform::Own(stream) => 1.0 - stream.unit(),
+            Uniform::Posix48(state) => {
+                *state = state.wrapping_mul(0x5_DEEC_E66D).wrapping_add(0xB) & ((1 << 48) - 1);
+                *state as f64 / (1u64 << 48) as f64
+            }
+        }
+    }
+
+    /// A sum of exponentials for the whole part of the shape, and a share of one for the rest.
+    fn gamma(&mut self, shape: f64, scale: f64) -> f64 {
+        let whole = shape.floor();
+        let rest = shape - whole;
+        let mut sum = 0.0;
+        for _ in 0..whole as u32 {
+            sum -= math::ln(self.draw());
+        }
+        let mut drawn = sum * scale;
+        if rest > 0.0 {
+            let share = self.beta(rest);
+            drawn += scale * share * -math::ln(self.draw());
+        }
+        drawn
+    }
+
+    /// Beta(a, 1 - a).
+    fn beta(&mut self, a: f64) -> f64 {
+        loop {
+            let first = math::pow(self.draw(), 1.0 / a);
+            let second = math::pow(self.draw(), 1.0 / (1.0 - a));
+            if first + second <= 1.0 {
+                return first / (first + second);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(types: Types, stream: Stream, jobs: u32) -> Lublin {
+        Lublin { seed: 1, jobs, nodes: 128, types, stream, sizes: Sizes::default(), rate_millionths: 1_000_000 }
+    }
+
+    fn short(job: &Rigid) -> (u64, u64, u32, Option<u32>) {
+        let seconds = |micros: u64| micros / 1_000_000;
+        (seconds(job.submit.micros()), seconds(job.runtime.unwrap().micros()), job.requested.unwrap(), job.queue)
+    }
+
+    /// As the authors' program gives them with seed 1.
+    #[test]
+    fn the_first_jobs_are_those_of_the_original() {
+        let jobs = model(Types::One, Stream::Posix48, 6).generate();
+        let expected =
+            [(5362, 6, 4), (6406, 18, 8), (6556, 10804, 32), (6826, 30605, 32), (26725, 1087, 2), (26853, 8946, 16)];
+        assert_eq!(
+            jobs.iter().map(short).collect::<Vec<_>>(),
+            expected.map(|(submit, run, nodes)| (submit, run, nodes, None))
+        );
+
+        let jobs = model(Types::Two, Stream::Posix48, 6).generate();
+        let expected = [(273, 8, 8), (1579, 5, 8), (1601, 7, 4), (1729, 2, 6), (1785, 61, 8), (1809, 13, 4)];
+        assert_eq!(
+            jobs.iter().map(short).collect::<Vec<_>>(),
+            expected.map(|(submit, run, nodes)| (submit, run, nodes, Some(0)))
+        );
+    }
+
+    /// Means over 30 runs of the original are 915 s, 12.22 nodes and 24.3 % serial jobs for one type, and 528 s, 8.99
+    /// nodes and 17.6 % for two.
+    #[test]
+    fn our_own_stream_has_the_same_moments() {
+        let means = |types| {
+            let (mut gap, mut size, mut serial) = (0.0, 0.0, 0.0);
+            for seed in 1..=10 {
+                let jobs = Lublin { seed, ..model(types, Stream::Own, 10_000) }.generate();
+                gap += jobs.last().unwrap().submit.micros() as f64 / 1e10 / 10.0;
+                size += jobs.iter().map(|job| f64::from(job.requested.unwrap())).sum::<f64>() / 1e5;
+                serial += jobs.iter().filter(|job| job.requested == Some(1)).count() as f64 / 1e5;
+            }
+            (gap, size, serial)
+        };
+        let (gap, size, serial) = means(Types::One);
+        assert!((850.0..980.0).contains(&gap) && (11.9..12.6).contains(&size) && (0.235..0.25).contains(&serial));
+        let (gap, size, serial) = means(Types::Two);
+        assert!((500.0..560.0).contains(&gap) && (8.7..9.3).contains(&size) && (0.168..0.184).contains(&serial));
+    }
+
+    #[test]
+    fn jobs_fit_the_machine_and_come_in_order() {
+        for nodes in [1, 3, 16, 1000] {
+            let jobs = Lublin { nodes, ..model(Types::Two, Stream::Own, 2_000) }.generate();
+            assert!(jobs.iter().all(|job| job.check().is_ok() && job.requested <= Some(nodes)));
+            assert!(jobs.is_sorted_by_key(|job| job.submit));
+            assert!(nodes < 16 || jobs.iter().any(|job| job.requested > Some(nodes / 2)));
+        }
+        let usual = model(Types::One, Stream::Own, 50).generate();
+        let busier = Lublin { rate_millionths: 2_000_000, ..model(Types::One, Stream::Own, 50) }.generate();
+        assert!(usual.iter().zip(&busier).all(|(a, b)| a.submit.micros() == 2 * b.submit.micros()));
+    }
+}

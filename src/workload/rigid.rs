@@ -1,0 +1,192 @@
+//! Rigid jobs as logs of parallel machines know them, and what is wrong with some of them.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::grid::LONGEST;
+use crate::time::{Span, Time};
+
+/// A job of a log: all that the Standard Workload Format says about it. `None` is unknown.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Rigid {
+    pub number: u64,
+    pub submit: Time,
+    pub wait: Option<Span>,
+    pub runtime: Option<Span>,
+    pub allocated: Option<u32>,
+    /// Per processor.
+    pub cpu_time: Option<Span>,
+    /// Kilobytes a processor.
+    pub memory_used: Option<u64>,
+    pub requested: Option<u32>,
+    pub requested_time: Option<Span>,
+    /// Kilobytes a processor.
+    pub memory_requested: Option<u64>,
+    /// 1 if it was completed, 0 if it failed, 5 if it was cancelled.
+    pub status: Option<u32>,
+    pub user: Option<u32>,
+    pub group: Option<u32>,
+    pub executable: Option<u32>,
+    pub queue: Option<u32>,
+    pub partition: Option<u32>,
+    /// It is only submitted once this one has ended, and its user has thought for a while.
+    pub preceding: Option<u64>,
+    pub think: Option<Span>,
+}
+
+/// Jobs of a file, in order of submission, and what the file says besides.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Trace {
+    /// Comments, without the semicolon.
+    pub header: Vec<String>,
+    pub jobs: Vec<Rigid>,
+    pub faults: Faults,
+}
+
+/// What is wrong with a file: all counted, the first few kept.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Faults {
+    /// Entries that could not be read, or that repeat a number.
+    pub left_out: u64,
+    /// Entries that came later than their time; they have been put in order.
+    pub disordered: u64,
+    pub first: Vec<Fault>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Fault {
+    /// Where it is: `line 12`.
+    pub place: String,
+    pub what: String,
+}
+
+/// Why a job cannot be run, though nothing is wrong with how it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unrunnable {
+    #[error("its run time is unknown")]
+    NoRuntime,
+    #[error("its number of processors is unknown")]
+    NoProcessors,
+}
+
+/// Faults that are kept to be shown.
+const LISTED: usize = 10;
+
+/// The shortest run time: what a log with whole seconds calls 0 ran for less than one.
+const SHORTEST: Span = Span::from_secs(1);
+
+impl Rigid {
+    /// How many nodes it takes: what it asked for, or else what it got.
+    pub fn nodes(&self) -> Result<u32, Unrunnable> {
+        let known = |nodes: Option<u32>| nodes.filter(|&nodes| nodes > 0);
+        known(self.requested).or(known(self.allocated)).ok_or(Unrunnable::NoProcessors)
+    }
+
+    /// How long it runs if nobody stops it.
+    pub fn runs_for(&self) -> Result<Span, Unrunnable> {
+        let runtime = self.runtime.ok_or(Unrunnable::NoRuntime)?;
+        Ok(if runtime.is_zero() { SHORTEST } else { runtime })
+    }
+
+    /// The time that it asked for, if it asked for any.
+    pub fn walltime(&self) -> Option<Span> {
+        self.requested_time.filter(|time| !time.is_zero())
+    }
+
+    pub fn check(&self) -> Result<(), Unrunnable> {
+        self.nodes().and(self.runs_for()).map(|_| ())
+    }
+}
+
+impl Faults {
+    pub fn is_empty(&self) -> bool {
+        self.left_out == 0 && self.disordered == 0
+    }
+
+    pub fn leave_out(&mut self, place: impl fmt::Display, what: String) {
+        self.left_out += 1;
+        self.list(place, what);
+    }
+
+    fn list(&mut self, place: impl fmt::Display, what: String) {
+        if self.first.len() < LISTED {
+            self.first.push(Fault { place: place.to_string(), what });
+        }
+    }
+}
+
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} left out, {} put in order", self.left_out, self.disordered)?;
+        for Fault { place, what } in &self.first {
+            write!(f, "\n  {place}: {what}")?;
+        }
+        let listed = self.first.len() as u64;
+        match self.left_out + self.disordered {
+            all if all > listed => write!(f, "\n  and {} more", all - listed),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Takes jobs as they come, and makes a trace of them.
+#[derive(Default)]
+pub(super) struct Collector {
+    trace: Trace,
+    numbers: Numbers,
+    latest: Time,
+}
+
+impl Collector {
+    pub fn comment(&mut self, text: String) {
+        self.trace.header.push(text);
+    }
+
+    pub fn leave_out(&mut self, place: impl fmt::Display, what: String) {
+        self.trace.faults.leave_out(place, what);
+    }
+
+    pub fn job(&mut self, place: impl fmt::Display, job: Rigid) {
+        if !self.numbers.add(job.number) {
+            return self.leave_out(place, format!("there is a job {} already", job.number));
+        }
+        if job.submit < self.latest {
+            let what = format!("job {} was submitted before the one ahead of it", job.number);
+            self.trace.faults.disordered += 1;
+            self.trace.faults.list(place, what);
+        }
+        self.latest = self.latest.max(job.submit);
+        self.trace.jobs.push(job);
+    }
+
+    pub fn finish(self) -> Trace {
+        let mut trace = self.trace;
+        if trace.faults.disordered > 0 {
+            trace.jobs.sort_by_key(|job| job.submit);
+        }
+        trace
+    }
+}
+
+/// The numbers seen so far, which mostly ascend.
+#[derive(Default)]
+struct Numbers {
+    ascending: Vec<u64>,
+    others: std::collections::BTreeSet<u64>,
+}
+
+impl Numbers {
+    fn add(&mut self, number: u64) -> bool {
+        if self.ascending.last().is_none_or(|&last| last < number) {
+            self.ascending.push(number);
+            return !self.others.contains(&number);
+        }
+        self.ascending.binary_search(&number).is_err() && self.others.insert(number)
+    }
+}
+
+/// A time that some simulation could be asked to count to.
+pub(super) fn bearable(micros: u64) -> bool {
+    micros <= LONGEST.micros()
+}

@@ -1,0 +1,328 @@
+//! The Standard Workload Format, version 2.2: a job a line, eighteen numbers a job, comments after semicolons, and -1
+//! for what nobody knows.
+//!
+//! Times are seconds. Most logs have whole ones; what decimals there are, are kept to the microsecond. A line that
+//! cannot be read is left out and counted, one that comes late is put in order and counted.
+
+use std::fmt::{self, Write};
+use std::io::{self, BufRead};
+
+use super::lines::{Line, Lines};
+use super::rigid::{Collector, Rigid, Trace, bearable};
+use crate::time::{Span, Time};
+
+const FIELDS: usize = 18;
+
+/// Names for complaints, by the standard.
+const NAMES: [&str; FIELDS] = [
+    "job number",
+    "submit time",
+    "wait time",
+    "run time",
+    "allocated processors",
+    "CPU time",
+    "used memory",
+    "requested processors",
+    "requested time",
+    "requested memory",
+    "status",
+    "user",
+    "group",
+    "executable",
+    "queue",
+    "partition",
+    "preceding job",
+    "think time",
+];
+
+/// Comment lines that are kept.
+const HEADER_MAX: usize = 1_000;
+
+/// Reads a whole log; memory goes to the jobs and nothing else.
+pub fn read(input: impl BufRead) -> io::Result<Trace> {
+    let mut lines = Lines::new(input);
+    let mut collector = Collector::default();
+    let mut comments = 0;
+    while let Some((number, line)) = lines.next()? {
+        let place = format_args!("line {number}");
+        let text = match line {
+            Line::TooLong => {
+                collector.leave_out(place, "longer than any line of a log".to_owned());
+                continue;
+            }
+            Line::Text(text) => text.trim_ascii(),
+        };
+        match text.first() {
+            None => {}
+            Some(b';') => {
+                comments += 1;
+                if comments <= HEADER_MAX {
+                    let comment = String::from_utf8_lossy(&text[1..]);
+                    collector.comment(comment.strip_prefix(' ').unwrap_or(&comment).to_owned());
+                }
+            }
+            Some(_) => match read_job(text) {
+                Ok(job) => collector.job(place, job),
+                Err(what) => collector.leave_out(place, what),
+            },
+        }
+    }
+    Ok(collector.finish())
+}
+
+fn read_job(text: &[u8]) -> Result<Rigid, String> {
+    let mut fields = [None; FIELDS];
+    let mut words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    for (index, field) in fields.iter_mut().enumerate() {
+        let Some(word) = words.next() else {
+            return Err(format!("expected {FIELDS} numbers, found {index}"));
+        };
+        *field = read_number(word).map_err(|wrong| {
+            let word = String::from_utf8_lossy(&word[..word.len().min(40)]).into_owned();
+            format!("the {} is {word}, which is {wrong}", NAMES[index])
+        })?;
+    }
+    let more = words.count();
+    if more > 0 {
+        return Err(format!("expected {FIELDS} numbers, found {}", FIELDS + more));
+    }
+
+    let whole = |index: usize| match fields[index] {
+        Some(micros) if micros % 1_000_000 != 0 => Err(format!("the {} is not a whole number", NAMES[index])),
+        known => Ok(known.map(|micros| micros / 1_000_000)),
+    };
+    let small = |index: usize| match whole(index)?.map(u32::try_from) {
+        Some(Err(_)) => Err(format!("the {} is larger than any", NAMES[index])),
+        Some(Ok(number)) => Ok(Some(number)),
+        None => Ok(None),
+    };
+    let time = |index: usize| match fields[index] {
+        Some(micros) if !bearable(micros) => Err(format!("the {} is longer than time can be counted", NAMES[index])),
+        known => Ok(known.map(Span::from_micros)),
+    };
+    let need = |index: usize| format!("the {} is missing", NAMES[index]);
+    Ok(Rigid {
+        number: whole(0)?.ok_or_else(|| need(0))?,
+        submit: Time::ZERO + time(1)?.ok_or_else(|| need(1))?,
+        wait: time(2)?,
+        runtime: time(3)?,
+        allocated: small(4)?,
+        cpu_time: time(5)?,
+        // Some logs have means with decimals here.
+        memory_used: fields[6].map(|micros| micros / 1_000_000),
+        requested: small(7)?,
+        requested_time: time(8)?,
+        memory_requested: fields[9].map(|micros| micros / 1_000_000),
+        status: small(10)?,
+        user: small(11)?,
+        group: small(12)?,
+        executable: small(13)?,
+        queue: small(14)?,
+        partition: small(15)?,
+        preceding: whole(16)?,
+        think: time(17)?,
+    })
+}
+
+/// A number in millionths; `None` for -1. What is finer than a millionth is cut off.
+fn read_number(word: &[u8]) -> Result<Option<u64>, &'static str> {
+    if let Some(rest) = word.strip_prefix(b"-") {
+        let (ones, zeros) = rest.split_first().map_or((0, &[][..]), |(first, rest)| (*first, rest));
+        let nothing = zeros.is_empty() || (zeros[0] == b'.' && zeros[1..].iter().all(|&digit| digit == b'0'));
+        return match (ones, nothing) {
+            (b'1', true) => Ok(None),
+            (b'0'..=b'9', _) => Err("negative"),
+            _ => Err("not a number"),
+        };
+    }
+    let (whole, fraction) = match word.iter().position(|&byte| byte == b'.') {
+        Some(point) => (&word[..point], &word[point + 1..]),
+        None => (word, &[][..]),
+    };
+    if (whole.is_empty() && fraction.is_empty()) || !word.iter().all(|&byte| byte.is_ascii_digit() || byte == b'.') {
+        return Err("not a number");
+    }
+    let mut number = 0u64;
+    for &digit in whole {
+        let next = number.checked_mul(10).and_then(|number| number.checked_add(u64::from(digit - b'0')));
+        number = next.ok_or("absurdly large")?;
+    }
+    let mut number = number.checked_mul(1_000_000).ok_or("absurdly large")?;
+    let mut unit = 100_000;
+    for &digit in fraction {
+        if digit == b'.' {
+            return Err("not a number");
+        }
+        number = number.checked_add(unit * u64::from(digit - b'0')).ok_or("absurdly large")?;
+        unit /= 10;
+    }
+    Ok(Some(number))
+}
+
+/// Writes a log, in pieces of some kilobytes.
+pub fn write<E>(header: &[String], jobs: &[Rigid], mut put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    let mut text = String::new();
+    for line in header {
+        writeln!(text, "; {}", line.replace(['\n', '\r'], " ").trim_end()).expect("memory takes all");
+    }
+    for job in jobs {
+        write_job(&mut text, job).expect("memory takes all");
+        if text.len() > 1 << 16 {
+            put(text.as_bytes())?;
+            text.clear();
+        }
+    }
+    put(text.as_bytes())
+}
+
+/// The header of a log that Hansa writes.
+pub fn header(about: &str, jobs: usize, nodes: u32) -> Vec<String> {
+    vec![
+        "Version: 2.2".to_owned(),
+        format!("Computer: {about}"),
+        format!("Conversion: hansa {}", env!("CARGO_PKG_VERSION")),
+        format!("MaxJobs: {jobs}"),
+        format!("MaxRecords: {jobs}"),
+        format!("MaxNodes: {nodes}"),
+        format!("MaxProcs: {nodes}"),
+    ]
+}
+
+fn write_job(text: &mut String, job: &Rigid) -> fmt::Result {
+    fn known(text: &mut String, field: Option<impl fmt::Display>) -> fmt::Result {
+        match field {
+            Some(field) => write!(text, " {field}"),
+            None => text.write_str(" -1"),
+        }
+    }
+    write!(text, "{} {}", job.number, job.submit.seconds())?;
+    known(text, job.wait.map(Span::seconds))?;
+    known(text, job.runtime.map(Span::seconds))?;
+    known(text, job.allocated)?;
+    known(text, job.cpu_time.map(Span::seconds))?;
+    known(text, job.memory_used)?;
+    known(text, job.requested)?;
+    known(text, job.requested_time.map(Span::seconds))?;
+    known(text, job.memory_requested)?;
+    for number in [job.status, job.user, job.group, job.executable, job.queue, job.partition] {
+        known(text, number)?;
+    }
+    known(text, job.preceding)?;
+    known(text, job.think.map(Span::seconds))?;
+    text.write_char('\n')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LOG: &str = "\
+; Version: 2.2
+;MaxProcs: 240
+   1  342072 32 43306 32 43307 -1 32 43200 -1 1 4 1 -1 -1 1 -1 -1
+2 342343 5 553 40 552.21 1024.5 -1 -1 -1 1 4 1 -1 2 1 1 60
+";
+
+    fn rewritten(trace: &Trace) -> String {
+        let mut bytes = Vec::new();
+        write(&trace.header, &trace.jobs, |piece| {
+            bytes.extend_from_slice(piece);
+            Ok::<(), ()>(())
+        })
+        .unwrap();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn a_log_is_read_and_written_back() {
+        let trace = read(LOG.as_bytes()).unwrap();
+        assert!(trace.faults.is_empty());
+        assert_eq!(trace.header, ["Version: 2.2", "MaxProcs: 240"]);
+        let [first, second] = &trace.jobs[..] else { panic!("two jobs") };
+        assert_eq!((first.nodes(), first.walltime()), (Ok(32), Some(Span::from_secs(43_200))));
+        assert_eq!((second.nodes(), second.walltime()), (Ok(40), None));
+        assert_eq!(second.cpu_time, Some(Span::from_millis(552_210)));
+        assert_eq!((second.preceding, second.think), (Some(1), Some(Span::from_minutes(1))));
+        assert_eq!(
+            rewritten(&trace),
+            "; Version: 2.2\n; MaxProcs: 240\n\
+             1 342072 32 43306 32 43307 -1 32 43200 -1 1 4 1 -1 -1 1 -1 -1\n\
+             2 342343 5 553 40 552.21 1024 -1 -1 -1 1 4 1 -1 2 1 1 60\n"
+        );
+    }
+
+    #[test]
+    fn bad_lines_are_counted_and_listed() {
+        let log = "\
+1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 -1 -1 -1 -1 -1
+2 5 -1 10 1 -1 -1 1 10 -1 1 1 1 -1 -1 -1 -1
+3 5 -1 10 1 -1 -1 1 10 -1 1 1 1 -1 -1 -1 -1 -1 7
+4 5 -1 ten 1 -1 -1 1 10 -1 1 1 1 -1 -1 -1 -1 -1
+1 6 -1 10 1 -1 -1 1 10 -1 1 1 1 -1 -1 -1 -1 -1
+6 -5 -1 10 1 -1 -1 1 10 -1 1 1 1 -1 -1 -1 -1 -1
+7 99999999999999999999 -1 10 1 -1 -1 1 10 -1 1 1 1 -1 -1 -1 -1 -1
+8 7 -1 9999999999999 1 -1 -1 1 10 -1 1 1 1 -1 -1 -1 -1 -1
+9 8 -1 10 1 -1 -1 1.5 10 -1 1 1 1 -1 -1 -1 -1 -1
+10 -1 -1 10 1 -1 -1 1 10 -1 1 1 1 -1 -1 -1 -1 -1
+11 3 -1 10 1 -1 -1 1 10 -1 1 1 1 -1 -1 -1 -1 -1
+12 2 -1 10 1 -1 -1 1 10 -1 1 1 1 -1 -1 -1 -1 -1
+";
+        let trace = read(log.as_bytes()).unwrap();
+        assert_eq!(trace.jobs.iter().map(|job| job.number).collect::<Vec<_>>(), [1, 12, 11]);
+        let told: Vec<String> =
+            trace.faults.first.iter().map(|fault| format!("{}: {}", fault.place, fault.what)).collect();
+        assert_eq!(
+            told,
+            [
+                "line 2: expected 18 numbers, found 17",
+                "line 3: expected 18 numbers, found 19",
+                "line 4: the run time is ten, which is not a number",
+                "line 5: there is a job 1 already",
+                "line 6: the submit time is -5, which is negative",
+                "line 7: the submit time is 99999999999999999999, which is absurdly large",
+                "line 8: the run time is longer than time can be counted",
+                "line 9: the requested processors is not a whole number",
+                "line 10: the submit time is missing",
+                "line 12: job 12 was submitted before the one ahead of it",
+            ]
+        );
+        assert_eq!((trace.faults.left_out, trace.faults.disordered), (9, 1));
+        assert!(trace.faults.to_string().starts_with("9 left out, 1 put in order\n  line 2: "));
+    }
+
+    #[test]
+    fn jobs_that_cannot_be_run_say_why() {
+        let job = |fields: &str| {
+            let line = format!("1 0 -1 {fields} 10 -1 1 1 1 -1 -1 -1 -1 -1");
+            read(line.as_bytes()).unwrap().jobs[0].check().map_err(|why| why.to_string())
+        };
+        assert_eq!(job("-1 4 -1 -1 4"), Err("its run time is unknown".to_owned()));
+        assert_eq!(job("10 0 -1 -1 -1"), Err("its number of processors is unknown".to_owned()));
+        assert_eq!(job("0 4 -1 -1 -1"), Ok(()));
+    }
+
+    proptest! {
+        /// Whatever is in a file, reading it ends, and what was read is read again from what is written.
+        #[test]
+        fn reading_survives_anything(text in "[-0-9. \n;a\t]{0,200}") {
+            let trace = read(text.as_bytes()).unwrap();
+            let again = read(rewritten(&trace).as_bytes()).unwrap();
+            prop_assert_eq!(&again.jobs, &trace.jobs);
+            prop_assert!(again.faults.is_empty());
+        }
+
+        #[test]
+        fn jobs_survive_the_file(numbers in prop::collection::vec((0u64..50, 0u64..9_000_000_000, 0u32..300), 0..30)) {
+            let mut jobs: Vec<Rigid> = Vec::new();
+            for (number, &(submit, micros, nodes)) in numbers.iter().enumerate() {
+                let submit = jobs.last().map_or(Time::ZERO, |job| job.submit) + Span::from_secs(submit);
+                let (runtime, requested) = (Some(Span::from_micros(micros)), (nodes > 0).then_some(nodes));
+                jobs.push(Rigid { number: number as u64 + 1, submit, runtime, requested, ..Rigid::default() });
+            }
+            let trace = Trace { jobs, ..Trace::default() };
+            prop_assert_eq!(read(rewritten(&trace).as_bytes()).unwrap(), trace);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! DAX, the workflows of Pegasus (schema 2 and 3): run times in seconds, sizes of files in bytes.
+
+use std::collections::BTreeMap;
+
+use roxmltree::{Document, Node, ParsingOptions};
+
+use super::files::Files;
+use super::{Unreadable, bytes, span, stem};
+use crate::grid::{Step, Workflow};
+use crate::near::nearest;
+
+/// More elements and attributes than this are no workflow.
+const NODES_MAX: u32 = 4_000_000;
+
+pub fn read(path: &str, text: &str) -> Result<Workflow, Unreadable> {
+    let options = ParsingOptions { allow_dtd: true, nodes_limit: NODES_MAX, ..ParsingOptions::default() };
+    let document = Document::parse_with_options(text, options).map_err(|error| {
+        let at = error.pos();
+        Unreadable::on(at.row as usize, at.col as usize, plain(&error.to_string()))
+    })?;
+    let dax = Dax { document: &document };
+    let root = document.root_element();
+    if root.tag_name().name() != "adag" {
+        return Err(dax.wrong(root, format!("expected <adag>, found <{}>", root.tag_name().name())));
+    }
+
+    let (mut steps, mut files, mut reads) = (Vec::new(), Files::default(), Vec::new());
+    let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
+    for job in root.children().filter(|node| node.has_tag_name_of(&["job", "dax", "dag"])) {
+        let id = dax.attribute(job, "id")?;
+        let number = steps.len() as u32;
+        if numbers.insert(id, number).is_some() {
+            return Err(dax.wrong(job, format!("two jobs have the id `{id}`")));
+        }
+        let name = job.attribute("name").map_or(id.to_owned(), |name| format!("{name}_{id}"));
+        steps.push(Step { name, work: dax.runtime(job)?, cores: dax.cores(job)? });
+        reads.push(dax.uses(job, number, &mut files)?);
+    }
+
+    let mut waits = Vec::new();
+    let find = |node: Node<'_, '_>| {
+        let id = dax.attribute(node, "ref")?;
+        numbers.get(id).copied().ok_or_else(|| {
+            let near = nearest(id, numbers.keys().copied());
+            let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            dax.wrong(node, format!("no job has the id `{id}`{near}"))
+        })
+    };
+    for child in root.children().filter(|node| node.has_tag_name_of(&["child"])) {
+        let to = find(child)?;
+        for parent in child.children().filter(|node| node.has_tag_name_of(&["parent"])) {
+            waits.push((find(parent)?, to));
+        }
+    }
+    let edges = files.edges(&reads, waits);
+    let name = root.attribute("name").filter(|name| *name != "test").map_or_else(|| stem(path), str::to_owned);
+    Workflow::new(name, steps, edges).map_err(|error| dax.wrong(root, error.to_string()))
+}
+
+struct Dax<'d, 't> {
+    document: &'d Document<'t>,
+}
+
+impl<'d> Dax<'d, '_> {
+    fn wrong(&self, node: Node<'_, '_>, message: impl Into<String>) -> Unreadable {
+        let at = self.document.text_pos_at(node.range().start);
+        Unreadable::on(at.row as usize, at.col as usize, message)
+    }
+
+    fn attribute(&self, node: Node<'d, '_>, name: &str) -> Result<&'d str, Unreadable> {
+        let tag = node.tag_name().name();
+        node.attribute(name).ok_or_else(|| self.wrong(node, format!("expected an attribute `{name}` of <{tag}>")))
+    }
+
+    fn number(&self, node: Node<'_, '_>, name: &str, text: &str) -> Result<f64, Unreadable> {
+        text.trim().parse().map_err(|_| self.wrong(node, format!("{name}: expected a number, found `{}`", cut(text))))
+    }
+
+    /// An attribute of the job, or what a profile says; newer versions leave it to profiles.
+    fn runtime(&self, job: Node<'d, '_>) -> Result<crate::time::Span, Unreadable> {
+        let text = job.attribute("runtime").or_else(|| profile(job, "runtime"));
+        let text = text.ok_or_else(|| self.wrong(job, "expected an attribute `runtime` of <job>, in seconds"))?;
+        let seconds = self.number(job, "runtime", text)?;
+        span(seconds).map_err(|message| self.wrong(job, format!("runtime: {message}")))
+    }
+
+    fn cores(&self, job: Node<'d, '_>) -> Result<u32, Unreadable> {
+        let count = profile(job, "cores").map(|text| self.number(job, "cores", text)).transpose()?;
+        super::cores(count).map_err(|message| self.wrong(job, message))
+    }
+
+    /// The files that a job reads; those that it writes are noted.
+    fn uses(&self, job: Node<'d, '_>, number: u32, files: &mut Files<'d>) -> Result<Vec<usize>, Unreadable> {
+        let mut read = Vec::new();
+        for used in job.children().filter(|node| node.has_tag_name_of(&["uses"])) {
+            let name = match used.attribute("file").or_else(|| used.attribute("name")) {
+                Some(name) => name,
+                None => return Err(self.wrong(used, "expected an attribute `file` (or `name`) of <uses>")),
+            };
+            let size = self.number(used, "size", self.attribute(used, "size")?)?;
+            let size = bytes(size).map_err(|message| self.wrong(used, format!("size: {message}")))?;
+            let known = files.number(name, size);
+            let link = self.attribute(used, "link")?;
+            if !["input", "output", "inout", "none"].contains(&link) {
+                return Err(self.wrong(used, format!("expected link `input`, `output` or `inout`, found `{link}`")));
+            }
+            if link == "input" || link == "inout" {
+                read.push(known);
+            }
+            if link == "output" || link == "inout" {
+                files.write(known, number, Some(size)).map_err(|error| self.wrong(used, error.to_string()))?;
+            }
+        }
+        Ok(read)
+    }
+}
+
+fn profile<'d>(job: Node<'d, '_>, key: &str) -> Option<&'d str> {
+    let mut profiles = job.children().filter(|node| node.has_tag_name_of(&["profile"]));
+    profiles.find(|node| node.attribute("key") == Some(key)).and_then(|node| node.text())
+}
+
+trait Named {
+    fn has_tag_name_of(&self, names: &[&str]) -> bool;
+}
+
+impl Named for Node<'_, '_> {
+    /// Whatever the namespace: versions differ in it.
+    fn has_tag_name_of(&self, names: &[&str]) -> bool {
+        self.is_element() && names.contains(&self.tag_name().name())
+    }
+}
+
+/// Without the place, which is told apart.
+fn plain(message: &str) -> String {
+    message.rsplit_once(" at ").map_or(message, |(plain, _)| plain).to_owned()
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(40).collect()
+}

@@ -1,0 +1,126 @@
+//! Workflows from files, one format a file; which one it is shows in its first letter.
+
+mod dax;
+mod dot;
+mod files;
+mod table;
+#[cfg(test)]
+mod tests;
+mod wfformat;
+
+use std::fmt;
+
+use crate::grid::{LONGEST, Workflow};
+use crate::time::Span;
+
+pub use table::CostTable;
+
+/// What a file holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Written {
+    Workflow(Workflow),
+    Table(CostTable),
+}
+
+/// What is wrong with a workflow file, and where in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Line and column, if the trouble is at one place of the text.
+    line: Option<(usize, usize)>,
+    /// The way to it, such as `workflow.tasks[3].runtime`; may be empty.
+    key: String,
+    message: String,
+}
+
+/// A longer text is no workflow.
+pub const LONGEST_TEXT: usize = 64 << 20;
+
+/// Operations that a core of speed 1 does in a second, for files that count work in operations.
+pub const FLOPS: f64 = 1e9;
+
+/// Reads a workflow. `path` names it where the file itself does not.
+pub fn read(path: &str, bytes: &[u8]) -> Result<Written, Unreadable> {
+    if bytes.len() > LONGEST_TEXT {
+        return Err(Unreadable::at("", format!("a workflow file has at most {} MB", LONGEST_TEXT >> 20)));
+    }
+    let text = str::from_utf8(bytes).map_err(|error| {
+        let before = &bytes[..error.valid_up_to()];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        Unreadable { line: Some((line, 1)), key: String::new(), message: "expected text in UTF-8".to_owned() }
+    })?;
+    let text = text.trim_start_matches('\u{feff}');
+    match text.trim_start().chars().next() {
+        Some('{') if table::is_one(text) => table::read(text).map(Written::Table),
+        Some('{') => wfformat::read(path, text).map(Written::Workflow),
+        Some('<') => dax::read(path, text).map(Written::Workflow),
+        Some(_) => dot::read(path, text).map(Written::Workflow),
+        None => Err(Unreadable::at("", "the file is empty; expected WfFormat (JSON), DAX (XML) or DOT")),
+    }
+}
+
+impl Unreadable {
+    fn at(key: impl Into<String>, message: impl Into<String>) -> Unreadable {
+        Unreadable { line: None, key: key.into(), message: message.into() }
+    }
+
+    fn on(line: usize, column: usize, message: impl Into<String>) -> Unreadable {
+        Unreadable { line: Some((line, column)), key: String::new(), message: message.into() }
+    }
+
+    /// The fault with its file in front.
+    pub fn of(&self, path: &str) -> String {
+        match self.line {
+            Some((line, column)) => format!("{path}:{line}:{column}: {self}"),
+            None => format!("{path}: {self}"),
+        }
+    }
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.key.is_empty() {
+            true => f.write_str(&self.message),
+            false => write!(f, "{}: {}", self.key, self.message),
+        }
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+/// The name of a workflow that is called after its file.
+fn stem(path: &str) -> String {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    let file = file.strip_suffix(".gz").unwrap_or(file);
+    file.rsplit_once('.').map_or(file, |(stem, _)| stem).to_owned()
+}
+
+/// Seconds as a file has them, to the nearest microsecond.
+fn span(seconds: f64) -> Result<Span, &'static str> {
+    let micros = (seconds * 1e6).round();
+    if !seconds.is_finite() || seconds < 0.0 {
+        Err("expected a time that is finite and not negative")
+    } else if micros > LONGEST.micros() as f64 {
+        Err("expected a time of at most 2^53 microseconds, some 285 years")
+    } else {
+        Ok(Span::from_micros(micros as u64))
+    }
+}
+
+/// Bytes as a file has them, to the nearest whole one.
+fn bytes(size: f64) -> Result<u64, &'static str> {
+    if !size.is_finite() || size < 0.0 {
+        Err("expected a size that is finite and not negative")
+    } else if size > crate::grid::DATA_MAX as f64 {
+        Err("expected a size of at most 2^53 bytes, some 9 PB")
+    } else {
+        Ok(size.round() as u64)
+    }
+}
+
+/// Cores as a file has them; a part of one takes a whole one.
+fn cores(count: Option<f64>) -> Result<u32, &'static str> {
+    match count.unwrap_or(1.0).ceil() {
+        count if (1.0..=f64::from(u32::MAX)).contains(&count) => Ok(count as u32),
+        _ => Err("expected a number of cores from 1 to 2^32 - 1"),
+    }
+}

@@ -1,0 +1,285 @@
+//! Workflow files: what they mean, and what is said about those that mean nothing.
+
+use super::*;
+use crate::grid::Edge;
+
+fn workflow(text: &str) -> Workflow {
+    match read("flows/small.json.gz", text.as_bytes()) {
+        Ok(Written::Workflow(workflow)) => workflow,
+        Ok(Written::Table(_)) => panic!("this is a table"),
+        Err(error) => panic!("{}", error.of("small")),
+    }
+}
+
+fn complaint(text: &str) -> String {
+    read("dir/bad", text.as_bytes()).unwrap_err().of("bad")
+}
+
+fn edges(workflow: &Workflow) -> Vec<(&str, &str, u64)> {
+    let name = |task: u32| workflow.tasks[task as usize].name.as_str();
+    workflow.edges.iter().map(|Edge { from, to, data }| (name(*from), name(*to), *data)).collect()
+}
+
+fn tasks(workflow: &Workflow) -> Vec<(&str, u64, u32)> {
+    workflow.tasks.iter().map(|task| (task.name.as_str(), task.work.micros(), task.cores)).collect()
+}
+
+const V13: &str = r#"{
+    "name": "split-and-join", "schemaVersion": "1.3",
+    "workflow": { "makespan": 30, "executedAt": "x", "machines": [{"nodeName": "n", "memory": 64}],
+        "tasks": [
+            {"name": "split_ID1", "id": "ID1", "type": "compute", "runtime": 1.5, "parents": [], "memory": 7,
+             "files": [{"name": "raw", "size": 900, "link": "input"}, {"name": "part", "size": 304, "link": "output"}]},
+            {"name": "join", "id": "ID2", "type": "compute", "runtime": 2, "cores": 4, "parents": ["split_ID1"],
+             "files": [{"name": "part", "size": 305, "link": "input"}]},
+            {"name": "log", "type": "auxiliary", "runtime": 0, "parents": ["ID1"], "files": []}
+        ]}}"#;
+
+#[test]
+fn wfformat_1_3_counts_seconds_and_bytes() {
+    let read = workflow(V13);
+    assert_eq!(read.name, "split-and-join");
+    assert_eq!(tasks(&read), [("split_ID1", 1_500_000, 1), ("join_ID2", 2_000_000, 4), ("log", 0, 1)]);
+    assert_eq!(edges(&read), [("split_ID1", "join_ID2", 304), ("split_ID1", "log", 0)]);
+}
+
+#[test]
+fn wfformat_1_4_has_its_units_in_its_keys() {
+    let text = V13.replace("1.3", "1.4").replace("\"runtime\"", "\"runtimeInSeconds\"");
+    let text = text.replace("\"size\"", "\"sizeInBytes\"");
+    assert_eq!(workflow(&text), workflow(V13));
+}
+
+const V15: &str = r#"{
+    "name": "chain", "schemaVersion": "1.5", "workflow": {
+        "specification": {
+            "tasks": [
+                {"name": "c", "id": "c", "parents": ["a"], "children": [], "inputFiles": ["x", "y"], "outputFiles": []},
+                {"name": "a", "id": "a", "parents": [], "children": ["b"], "inputFiles": [], "outputFiles": ["x"]},
+                {"name": "b", "id": "b", "parents": ["a"], "children": [], "inputFiles": ["x"], "outputFiles": ["y"]}
+            ],
+            "files": [{"id": "x", "sizeInBytes": 10}, {"id": "y", "sizeInBytes": 1e3}]
+        },
+        "execution": {"makespanInSeconds": 9, "executedAt": "x", "tasks": [
+            {"id": "b", "runtimeInSeconds": 2.0000004}, {"id": "a", "runtimeInSeconds": 1, "coreCount": 2.0},
+            {"id": "c", "runtimeInSeconds": 3}]}
+    }}"#;
+
+/// The edge from b to c follows from the file y alone.
+#[test]
+fn wfformat_1_5_tells_the_workflow_apart_from_its_execution() {
+    let read = workflow(V15);
+    assert_eq!(tasks(&read), [("a", 1_000_000, 2), ("b", 2_000_000, 1), ("c", 3_000_000, 1)]);
+    assert_eq!(edges(&read), [("a", "b", 10), ("a", "c", 10), ("b", "c", 1000)]);
+    assert_eq!(workflow(&V15.replace("1.5", "1.6")), read);
+}
+
+#[test]
+fn what_is_wrong_with_wfformat_is_told_with_its_place() {
+    let told = |from: &str, to: &str| complaint(&V15.replacen(from, to, 1));
+    assert_eq!(told("1.5", "2.0"), "bad: schemaVersion: expected 1.3, 1.4, 1.5 or 1.6, found `2.0`");
+    assert_eq!(told("{", "{ {"), "bad:1:3: key must be a string");
+    assert_eq!(
+        told("\"parents\": [\"a\"]", "\"parents\": 7"),
+        "bad:5:53: invalid type: integer `7`, expected a sequence"
+    );
+    assert_eq!(
+        told("\"parents\": [\"a\"]", "\"parents\": [\"A\"]"),
+        "bad: workflow.specification.tasks[0].parents[0]: no task is called `A`; did you mean `a`?"
+    );
+    assert_eq!(
+        told("\"id\": \"y\", \"sizeInBytes\": 1e3", "\"id\": \"y\""),
+        "bad: workflow.specification.files[1].sizeInBytes: expected the file's size in bytes"
+    );
+    assert_eq!(
+        told("{\"id\": \"y\", \"sizeInBytes\": 1e3}", "{\"id\": \"z\", \"sizeInBytes\": 1e3}"),
+        "bad: workflow.specification.tasks[0].inputFiles[1]: workflow.specification.files does not list the file `y`"
+    );
+    assert_eq!(
+        told("\"id\": \"y\"", "\"id\": \"x\""),
+        "bad: workflow.specification.files[1].id: the file `x` is listed twice"
+    );
+    assert_eq!(
+        told("1e3", "1e300"),
+        "bad: workflow.specification.files[1].sizeInBytes: expected a size of at most 2^53 bytes, some 9 PB"
+    );
+    assert_eq!(told("1e3", "1e3000"), "bad:9:87: number out of range");
+    assert_eq!(
+        told("\"sizeInBytes\": 10", "\"sizeInBytes\": -1"),
+        "bad: workflow.specification.files[0].sizeInBytes: expected a size that is finite and not negative"
+    );
+    assert_eq!(
+        told("\"runtimeInSeconds\": 3", "\"runtimeInSeconds\": 1e15"),
+        "bad: workflow.execution.tasks[2].runtimeInSeconds: expected a time of at most 2^53 microseconds, some 285 years"
+    );
+    assert_eq!(
+        told("{\"id\": \"c\", \"runtimeInSeconds\": 3}", "{\"id\": \"b\", \"runtimeInSeconds\": 3}"),
+        "bad: workflow.execution.tasks[2].id: the task `b` is listed twice"
+    );
+    assert_eq!(
+        told(",\n            {\"id\": \"c\", \"runtimeInSeconds\": 3}", ""),
+        "bad: workflow.specification.tasks[0]: `c` has no run time: workflow.execution.tasks does not name it"
+    );
+    assert_eq!(
+        told("\"name\": \"b\", \"id\": \"b\"", "\"name\": \"b\", \"id\": \"a\""),
+        "bad: workflow.specification.tasks[2]: two tasks have the id `a`"
+    );
+    assert_eq!(
+        told("\"id\": \"a\", \"parents\": []", "\"id\": \"a\", \"parents\": [\"c\"]"),
+        "bad: workflow.specification: tasks wait for each other in a circle: a -> c -> a"
+    );
+    assert_eq!(
+        told("2.0}", "0}"),
+        "bad: workflow.execution.tasks[1].coreCount: expected a number of cores from 1 to 2^32 - 1"
+    );
+
+    let told = |from: &str, to: &str| complaint(&V13.replacen(from, to, 1));
+    assert_eq!(told("\"size\": 305, ", ""), "bad: workflow.tasks[1].files[0].size: expected the file's size in bytes");
+    assert_eq!(told("\"runtime\": 2, ", ""), "bad: workflow.tasks[1].runtime: expected the task's run time in seconds");
+    assert_eq!(
+        told("\"link\": \"input\"", "\"link\": \"both\""),
+        "bad: workflow.tasks[0].files[0].link: expected `input` or `output`, found `both`"
+    );
+}
+
+#[test]
+fn depth_is_an_error_and_no_crash() {
+    for open in ["[", "{\"a\":"] {
+        let text = format!("{{\"schemaVersion\": \"1.5\", \"workflow\": {}", open.repeat(1_000_000));
+        assert!(complaint(&text).starts_with("bad:1:"), "{}", complaint(&text));
+    }
+    let text = format!("{}x", "<a>".repeat(100_000));
+    assert!(complaint(&text).starts_with("bad:1:"), "{}", complaint(&text));
+}
+
+const DAX: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE adag>
+<adag xmlns="http://pegasus.isi.edu/schema/DAX" version="2.1" name="test">
+  <job id="A" name="first" runtime="13.39">
+    <uses file="in" link="input" size="304"/>
+    <uses file="mid" link="output" size="1000"/>
+  </job>
+  <job id="B" runtime="0.5">
+    <profile namespace="pegasus" key="cores">2</profile>
+    <uses file="mid" link="input" size="1007"/>
+  </job>
+  <job id="C" name="last"><profile namespace="pegasus" key="runtime">2</profile></job>
+  <child ref="B"><parent ref="A"/></child>
+  <child ref="C"><parent ref="A"/><parent ref="B"/></child>
+</adag>
+"#;
+
+/// Tasks do not agree on the size of `mid`: who writes it knows.
+#[test]
+fn dax_tells_dependencies_by_file_and_by_name() {
+    let read = workflow(DAX);
+    assert_eq!(read.name, "small");
+    assert_eq!(tasks(&read), [("first_A", 13_390_000, 1), ("B", 500_000, 2), ("last_C", 2_000_000, 1)]);
+    assert_eq!(edges(&read), [("first_A", "B", 1000), ("first_A", "last_C", 0), ("B", "last_C", 0)]);
+}
+
+#[test]
+fn what_is_wrong_with_dax_is_told_with_its_line() {
+    let told = |from: &str, to: &str| complaint(&DAX.replacen(from, to, 1));
+    assert_eq!(told("id=\"B\"", "id=\"A\""), "bad:8:3: two jobs have the id `A`");
+    assert_eq!(told(" runtime=\"0.5\"", ""), "bad:8:3: expected an attribute `runtime` of <job>, in seconds");
+    assert_eq!(told("0.5", "soon"), "bad:8:3: runtime: expected a number, found `soon`");
+    assert_eq!(told("0.5", "-1"), "bad:8:3: runtime: expected a time that is finite and not negative");
+    assert_eq!(told("0.5", "nan"), "bad:8:3: runtime: expected a time that is finite and not negative");
+    assert_eq!(told(" size=\"1007\"", ""), "bad:10:5: expected an attribute `size` of <uses>");
+    assert_eq!(told("1007", "1e99"), "bad:10:5: size: expected a size of at most 2^53 bytes, some 9 PB");
+    assert_eq!(told("<child ref=\"B\">", "<child ref=\"D\">"), "bad:13:3: no job has the id `D`");
+    assert_eq!(
+        told("<parent ref=\"B\"/>", "<parent ref=\"C\"/>"),
+        "bad:3:1: tasks wait for each other in a circle: last_C -> last_C"
+    );
+    assert_eq!(told("</adag>", ""), "bad:1:1: the root node was opened but never closed");
+    assert_eq!(complaint("<platform/>"), "bad:1:1: expected <adag>, found <platform>");
+}
+
+/// A billion laughs, and an entity that holds itself.
+#[test]
+fn entity_bombs_are_errors() {
+    let mut bomb = "<?xml version=\"1.0\"?>\n<!DOCTYPE adag [\n<!ENTITY e0 \"ha\">\n".to_owned();
+    for level in 1..12 {
+        let again = format!("&e{};", level - 1).repeat(10);
+        bomb.push_str(&format!("<!ENTITY e{level} \"{again}\">\n"));
+    }
+    bomb.push_str("]>\n<adag>&e11;</adag>");
+    assert!(complaint(&bomb).contains("entity"), "{}", complaint(&bomb));
+    let own = "<!DOCTYPE adag [ <!ENTITY e \"&e;\"> ]><adag>&e;</adag>";
+    assert!(complaint(own).contains("entity"), "{}", complaint(own));
+}
+
+#[test]
+fn dot_counts_operations_and_bytes() {
+    let text = "// daggen n=3\ndigraph G {\n  1 [size=\"1413309989\", alpha=\"0.07\"]\n  1 -> 2 [size =\"33554432\"]\n  \
+                2 [size=\"2.5e+09\"];\n 1 -> end [size=\"1.000000e-12\"]\n /* no\nwork */ end [size=\"0\"]\n}\n";
+    let read = workflow(text);
+    assert_eq!(read.name, "small");
+    assert_eq!(tasks(&read), [("1", 1_413_310, 1), ("2", 2_500_000, 1), ("end", 0, 1)]);
+    assert_eq!(edges(&read), [("1", "2", 33_554_432), ("1", "end", 0)]);
+    let twice = workflow("digraph { a [size=1] b [size=1] a -> b [size=7] a -> b [size=7] }");
+    assert_eq!(edges(&twice), [("a", "b", 7)]);
+    let chain = workflow(
+        "strict digraph { rankdir=LR; node [shape=box]; a [size=1e9] b [size=2e9]\nc [size=3] a -> b -> c [size=7] }",
+    );
+    assert_eq!(edges(&chain), [("a", "b", 7), ("b", "c", 7)]);
+}
+
+#[test]
+fn what_is_wrong_with_dot_is_told_with_its_line() {
+    let told = |text: &str| complaint(text);
+    assert_eq!(told(""), "bad: the file is empty; expected WfFormat (JSON), DAX (XML) or DOT");
+    assert_eq!(told("hello"), "bad:1:1: expected `digraph`, found `hello`");
+    assert_eq!(told("graph {}"), "bad:1:1: expected `digraph`, found `graph`");
+    assert_eq!(told("digraph {}"), "bad: the workflow has no tasks");
+    assert_eq!(told("digraph {\n a [size=1]\n"), "bad:3:1: expected a node, an edge or `}`, found the end of the file");
+    assert_eq!(
+        told("digraph {\n a [size=1]\n a -> b [size=2]\n}"),
+        "bad:3:7: node `b` has no size, its number of operations"
+    );
+    assert_eq!(told("digraph { a [size=1]\n b [size=1]\n a -> b\n}"), "bad:3:2: this edge has no size, in bytes");
+    assert_eq!(told("digraph {\n a [size=x]\n}"), "bad:2:10: expected a number, found `x`");
+    assert_eq!(told("digraph {\n a [size=\"1]\n}"), "bad:2:10: this quote is never closed");
+    assert_eq!(told("digraph {\n a [size=1] a [size=2]\n}"), "bad:2:13: node `a` has two sizes");
+    assert_eq!(
+        told("digraph {\n a [size=1] b [size=1] a -> b [size=1]\n a -> b [size=2]\n}"),
+        "bad:3:2: this edge is drawn twice, with different sizes"
+    );
+    assert_eq!(
+        told("digraph { a [size=1] b [size=1] a -> b [size=1] b -> a [size=1] }"),
+        "bad: tasks wait for each other in a circle: a -> b -> a"
+    );
+    assert_eq!(
+        told("digraph { a [size=1e99] }"),
+        "bad:1:11: node `a`: expected a finite size that is not negative, below 9e24 operations"
+    );
+    assert_eq!(
+        told("digraph { a [size=1] } b"),
+        "bad:1:24: expected nothing after the `}` that ends the graph, found `b`"
+    );
+    assert_eq!(told("digraph { a:b [size=1] }"), "bad:1:12: expected a node, an edge or `}`");
+}
+
+#[test]
+fn cost_tables_keep_the_order_of_the_file() {
+    let text = r#"{"source": "x", "compute": {"10": [1, 2], "2": [3, 4], "1": [5, 6]}, "edges": [[10, 2, 7.5], ["1", 10, 8]]}"#;
+    let Ok(Written::Table(table)) = read("t", text.as_bytes()) else { panic!("expected a table") };
+    assert_eq!(table.names, ["1", "10", "2"]);
+    assert_eq!(table.run, [[5.0, 6.0], [1.0, 2.0], [3.0, 4.0]]);
+    assert_eq!(table.edges, [(0, 1, 8.0), (1, 2, 7.5)]);
+    let told = |from: &str, to: &str| complaint(&text.replacen(from, to, 1));
+    assert_eq!(told("[3, 4]", "[3]"), "bad: compute.2: expected 2 times, one a processor, found 1");
+    assert_eq!(told("[3, 4]", "[3, 0]"), "bad: compute.2: expected times above 0 and up to 1000000000");
+    assert_eq!(told("7.5", "-1"), "bad: edges[0]: expected a time from 0 to 1000000000");
+    assert_eq!(told("[10, 2, 7.5]", "[10, 3, 7.5]"), "bad: edges[0]: no task is called `3`");
+}
+
+#[test]
+fn a_file_that_everybody_writes_is_refused() {
+    let writers: String = (0..20)
+        .map(|task| format!("<job id=\"w{task}\" runtime=\"1\"><uses file=\"f\" link=\"output\" size=\"1\"/></job>"))
+        .collect();
+    assert!(complaint(&format!("<adag>{writers}</adag>")).ends_with("more than 16 tasks write the file `f`"));
+}

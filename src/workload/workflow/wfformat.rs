@@ -1,0 +1,316 @@
+//! WfFormat of the WfCommons project, versions 1.3 to 1.6.
+//!
+//! Up to 1.4 a task lists its files itself; from 1.5 on the workflow is told apart from its execution. All versions count
+//! run times in seconds. Sizes of files are bytes: 1.3 leaves the unit out of the key, and the project's own migration
+//! to 1.4 takes them over unchanged. (What differs by a factor of 1000 is memory, which is not read here.)
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::files::Files;
+use super::{Unreadable, bytes, cores, span, stem};
+use crate::grid::{Step, Workflow};
+use crate::near::nearest;
+use crate::time::Span;
+
+#[derive(Deserialize)]
+struct Head {
+    #[serde(rename = "schemaVersion")]
+    version: String,
+}
+
+pub fn read(path: &str, text: &str) -> Result<Workflow, Unreadable> {
+    let head: Head = parse(text)?;
+    match head.version.as_str() {
+        "1.3" => flat(path, text, Keys { runtime: "runtime", size: "size" }),
+        "1.4" => flat(path, text, Keys { runtime: "runtimeInSeconds", size: "sizeInBytes" }),
+        "1.5" | "1.6" => split(path, text),
+        other => Err(Unreadable::at("schemaVersion", format!("expected 1.3, 1.4, 1.5 or 1.6, found `{other}`"))),
+    }
+}
+
+pub fn parse<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, Unreadable> {
+    serde_json::from_str(text).map_err(|error| {
+        let message = error.to_string();
+        let plain = message.rsplit_once(" at line ").map_or(message.as_str(), |(plain, _)| plain);
+        Unreadable::on(error.line(), error.column(), plain)
+    })
+}
+
+/// Versions 1.3 and 1.4.
+#[derive(Deserialize)]
+struct Flat {
+    name: Option<String>,
+    workflow: FlatBody,
+}
+
+#[derive(Deserialize)]
+struct FlatBody {
+    tasks: Vec<FlatTask>,
+}
+
+#[derive(Deserialize)]
+struct FlatTask {
+    name: String,
+    id: Option<String>,
+    #[serde(default)]
+    parents: Vec<String>,
+    #[serde(default)]
+    children: Vec<String>,
+    #[serde(default)]
+    files: Vec<FlatFile>,
+    #[serde(alias = "runtimeInSeconds")]
+    runtime: Option<f64>,
+    cores: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct FlatFile {
+    name: String,
+    #[serde(alias = "sizeInBytes")]
+    size: Option<f64>,
+    link: String,
+}
+
+/// What a version calls its numbers.
+struct Keys {
+    runtime: &'static str,
+    size: &'static str,
+}
+
+fn flat(path: &str, text: &str, keys: Keys) -> Result<Workflow, Unreadable> {
+    let flat: Flat = parse(text)?;
+    let tasks = &flat.workflow.tasks;
+    let key = |task: usize| format!("workflow.tasks[{task}]");
+
+    let labels: Vec<String> = tasks.iter().map(FlatTask::label).collect();
+    let mut names = Names::default();
+    for (number, task) in tasks.iter().enumerate() {
+        names.add(&labels[number], number, &key(number))?;
+        names.also(&task.name, number);
+        task.id.iter().for_each(|id| names.also(id, number));
+    }
+
+    let (mut steps, mut files, mut waits) = (Vec::new(), Files::default(), Vec::new());
+    let mut reads = vec![Vec::new(); tasks.len()];
+    for (number, task) in tasks.iter().enumerate() {
+        let key = key(number);
+        let at = |part: &str, message: &str| Unreadable::at(format!("{key}.{part}"), message);
+        let runtime = task.runtime.ok_or_else(|| at(keys.runtime, "expected the task's run time in seconds"))?;
+        steps.push(Step {
+            name: labels[number].clone(),
+            work: span(runtime).map_err(|message| at(keys.runtime, message))?,
+            cores: cores(task.cores).map_err(|message| at("cores", message))?,
+        });
+        names.waits(&mut waits, number, &task.parents, &task.children, &key)?;
+        for (place, file) in task.files.iter().enumerate() {
+            let at = |part: &str, message: &str| Unreadable::at(format!("{key}.files[{place}].{part}"), message);
+            let size = file.size.ok_or_else(|| at(keys.size, "expected the file's size in bytes"))?;
+            let size = bytes(size).map_err(|message| at(keys.size, message))?;
+            let known = files.number(&file.name, size);
+            match file.link.as_str() {
+                "input" => reads[number].push(known),
+                "output" => files.write(known, number as u32, Some(size))?,
+                other => return Err(at("link", &format!("expected `input` or `output`, found `{other}`"))),
+            }
+        }
+    }
+    let edges = files.edges(&reads, waits);
+    let name = flat.name.clone().unwrap_or_else(|| stem(path));
+    Workflow::new(name, steps, edges).map_err(|error| Unreadable::at("workflow", error.to_string()))
+}
+
+impl FlatTask {
+    /// What the task is called from 1.5 on: its name, with its id where the name does not hold it.
+    fn label(&self) -> String {
+        match &self.id {
+            Some(id) if !self.name.contains(id.as_str()) => format!("{}_{id}", self.name),
+            _ => self.name.clone(),
+        }
+    }
+}
+
+/// Versions 1.5 and 1.6.
+#[derive(Deserialize)]
+struct Split {
+    name: Option<String>,
+    workflow: SplitBody,
+}
+
+#[derive(Deserialize)]
+struct SplitBody {
+    specification: Specification,
+    execution: Option<Execution>,
+}
+
+#[derive(Deserialize)]
+struct Specification {
+    tasks: Vec<SplitTask>,
+    #[serde(default)]
+    files: Vec<SplitFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SplitTask {
+    id: String,
+    #[serde(default)]
+    parents: Vec<String>,
+    #[serde(default)]
+    children: Vec<String>,
+    #[serde(default)]
+    input_files: Vec<String>,
+    #[serde(default)]
+    output_files: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SplitFile {
+    id: String,
+    size_in_bytes: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct Execution {
+    #[serde(default)]
+    tasks: Vec<Executed>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Executed {
+    id: String,
+    runtime_in_seconds: Option<f64>,
+    core_count: Option<f64>,
+}
+
+fn split(path: &str, text: &str) -> Result<Workflow, Unreadable> {
+    let split: Split = parse(text)?;
+    let Specification { tasks, files: listed } = &split.workflow.specification;
+    let key = |task: usize| format!("workflow.specification.tasks[{task}]");
+
+    let mut files = Files::default();
+    for (number, file) in listed.iter().enumerate() {
+        let at = |part: &str, message: &str| {
+            Unreadable::at(format!("workflow.specification.files[{number}].{part}"), message)
+        };
+        let size = file.size_in_bytes.ok_or_else(|| at("sizeInBytes", "expected the file's size in bytes"))?;
+        let size = bytes(size).map_err(|message| at("sizeInBytes", message))?;
+        if !files.add(&file.id, size) {
+            return Err(at("id", &format!("the file `{}` is listed twice", file.id)));
+        }
+    }
+    let mut names = Names::default();
+    for (number, task) in tasks.iter().enumerate() {
+        names.add(&task.id, number, &key(number))?;
+    }
+    let ran = ran(&split.workflow, &names)?;
+
+    let (mut steps, mut waits) = (Vec::new(), Vec::new());
+    let mut reads = vec![Vec::new(); tasks.len()];
+    for (number, task) in tasks.iter().enumerate() {
+        let key = key(number);
+        let (work, cores) = ran[number].ok_or_else(|| {
+            let message = format!("`{}` has no run time: workflow.execution.tasks does not name it", task.id);
+            Unreadable::at(key.clone(), message)
+        })?;
+        steps.push(Step { name: task.id.clone(), work, cores });
+        names.waits(&mut waits, number, &task.parents, &task.children, &key)?;
+        for (list, used) in [("inputFiles", &task.input_files), ("outputFiles", &task.output_files)] {
+            for (place, name) in used.iter().enumerate() {
+                let file = files.find(name).ok_or_else(|| {
+                    let near = nearest(name, listed.iter().map(|file| file.id.as_str()));
+                    let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+                    let message = format!("workflow.specification.files does not list the file `{name}`{near}");
+                    Unreadable::at(format!("{key}.{list}[{place}]"), message)
+                })?;
+                match list {
+                    "inputFiles" => reads[number].push(file),
+                    _ => files.write(file, number as u32, None)?,
+                }
+            }
+        }
+    }
+    let edges = files.edges(&reads, waits);
+    let name = split.name.clone().unwrap_or_else(|| stem(path));
+    Workflow::new(name, steps, edges).map_err(|error| Unreadable::at("workflow.specification", error.to_string()))
+}
+
+/// The run time and the cores of each task, where the execution tells them.
+fn ran(body: &SplitBody, names: &Names<'_>) -> Result<Vec<Option<(Span, u32)>>, Unreadable> {
+    let mut ran = vec![None; body.specification.tasks.len()];
+    for (number, task) in body.execution.iter().flat_map(|execution| &execution.tasks).enumerate() {
+        let at =
+            |part: &str, message: &str| Unreadable::at(format!("workflow.execution.tasks[{number}].{part}"), message);
+        let of = names.find(&task.id).map_err(|message| at("id", &message))?;
+        let seconds = task.runtime_in_seconds;
+        let seconds = seconds.ok_or_else(|| at("runtimeInSeconds", "expected the task's run time in seconds"))?;
+        let work = span(seconds).map_err(|message| at("runtimeInSeconds", message))?;
+        let cores = cores(task.core_count).map_err(|message| at("coreCount", message))?;
+        if ran[of].replace((work, cores)).is_some() {
+            return Err(at("id", &format!("the task `{}` is listed twice", task.id)));
+        }
+    }
+    Ok(ran)
+}
+
+/// Tasks by whatever they are called.
+#[derive(Default)]
+struct Names<'t>(BTreeMap<&'t str, Called>);
+
+#[derive(Clone, Copy, PartialEq)]
+enum Called {
+    This(usize),
+    /// A name of several tasks, which is no good to tell one of them.
+    Several,
+}
+
+impl<'t> Names<'t> {
+    /// The name that tells a task from all others.
+    fn add(&mut self, name: &'t str, task: usize, key: &str) -> Result<(), Unreadable> {
+        match self.0.insert(name, Called::This(task)) {
+            None => Ok(()),
+            Some(_) => Err(Unreadable::at(key, format!("two tasks have the id `{name}`"))),
+        }
+    }
+
+    /// Another name of a task.
+    fn also(&mut self, name: &'t str, task: usize) {
+        let called = self.0.entry(name).or_insert(Called::This(task));
+        if *called != Called::This(task) {
+            *called = Called::Several;
+        }
+    }
+
+    fn find(&self, name: &str) -> Result<usize, String> {
+        match self.0.get(name) {
+            Some(Called::This(task)) => Ok(*task),
+            Some(Called::Several) => Err(format!("several tasks are called `{name}`")),
+            None => {
+                let near = nearest(name, self.0.keys().copied());
+                let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+                Err(format!("no task is called `{name}`{near}"))
+            }
+        }
+    }
+
+    fn waits(
+        &self,
+        waits: &mut Vec<(u32, u32)>,
+        task: usize,
+        parents: &[String],
+        children: &[String],
+        key: &str,
+    ) -> Result<(), Unreadable> {
+        for (list, others) in [("parents", parents), ("children", children)] {
+            for (place, other) in others.iter().enumerate() {
+                let other =
+                    self.find(other).map_err(|message| Unreadable::at(format!("{key}.{list}[{place}]"), message))?;
+                waits.push(if list == "parents" { (other as u32, task as u32) } else { (task as u32, other as u32) });
+            }
+        }
+        Ok(())
+    }
+}
