@@ -195,5 +195,5 @@ fn data_that_would_take_for_ever_is_refused() {
     };
     assert_eq!(told(&[]), None);
     let slow = told(&["link.b.capacity=\"1 kbps\""]).unwrap();
-    assert_eq!(slow, "job 1: all data up to here needs more than a thousand years over the slowest link");
+    assert_eq!(slow, "job 0: all data up to here needs more than a thousand years over the slowest link");
 }
