@@ -82,6 +82,10 @@ impl Results<'_> {
             self.write("reservations.csv", |file| tally.reservations_csv(|row| file.put(row)))?;
         }
 
+        if self.loaded.topology.cables.is_some() {
+            self.write("transfers.csv", |file| tally.transfers_csv(|row| file.put(row)))?;
+        }
+
         let results = tally.summary(self.loaded.topology.seed, status.clone(), digest);
         let table = summary_table(&results, Some(&facts));
         let summary = SummaryFile { results, run: facts };

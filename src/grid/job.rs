@@ -18,6 +18,14 @@ pub struct TaskId {
     pub index: u32,
 }
 
+/// The way of one task's output to another task of the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct EdgeId {
+    pub job: JobId,
+    pub from: u32,
+    pub to: u32,
+}
+
 /// A kind of core: an index into the topology's list of kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Kind(pub u16);
@@ -86,6 +94,12 @@ impl fmt::Display for JobId {
 }
 
 /// `12.3`: task 3 of job 12.
+impl fmt::Display for EdgeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}-{}", self.job, self.from, self.to)
+    }
+}
+
 impl fmt::Display for TaskId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.job.0, self.index)

@@ -13,7 +13,7 @@ pub use calendar::{Bits, Bounds, Calendar, Clash, Rectangle, Set, Wish};
 pub use check::{JobError, LONGEST};
 pub use curve::{Curve, CurveError, Place};
 pub use graph::Graph;
-pub use job::{Edge, Job, JobId, Kind, Task, TaskId, Worth};
+pub use job::{Edge, EdgeId, Job, JobId, Kind, Task, TaskId, Worth};
 pub use nodes::NodeSet;
 pub use request::{Invalid, Request};
 pub use workflow::{DATA_MAX, Step, Workflow, WorkflowError};

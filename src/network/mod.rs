@@ -28,6 +28,7 @@
 //! has ended, starts what that releases, and so on. [`Transfers`] is the same in whole microseconds of virtual time.
 
 mod calendar;
+mod carrier;
 mod flows;
 mod link;
 mod model;
@@ -39,6 +40,7 @@ mod judge;
 #[cfg(test)]
 mod tests;
 
+pub use carrier::Carrier;
 pub use flows::{Ended, FlowId, Flows, RouteId};
 pub use link::{Efficiency, Link, LinkId, Mode};
 pub use model::{Duplex, EFFICIENCIES, MODES, Model};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Answer;
-use crate::grid::{Job, JobId, NodeSet, TaskId};
+use crate::grid::{EdgeId, Job, JobId, NodeSet, TaskId};
 use crate::kernel::ActorId;
 use crate::time::Time;
 
@@ -32,4 +32,8 @@ pub enum Record {
     Answered { job: JobId, ready: Time, deadline: Time, answer: Answer },
     /// A user took a request back in time.
     Cancelled { job: JobId },
+    /// The router let data go from one site to another; it uses its links from `active` on.
+    Sent { edge: EdgeId, from: ActorId, to: ActorId, bytes: u64, active: Time },
+    /// All of that data has arrived.
+    Delivered { edge: EdgeId },
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use super::Names;
-use crate::grid::{Edge, Invalid, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
+use crate::grid::{Edge, EdgeId, Invalid, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::{Answer, Record};
 use crate::time::{Span, Stamp, Time};
@@ -137,6 +137,22 @@ impl EventWriter {
                 begin("cancelled");
                 put_job_id(line, *job);
             }
+            Record::Sent { edge, from, to, bytes, active } => {
+                begin("sent");
+                put_edge(line, *edge);
+                line.extend_from_slice(b",\"from\":");
+                put_name(line, &self.actors, from.0);
+                line.extend_from_slice(b",\"to\":");
+                put_name(line, &self.actors, to.0);
+                line.extend_from_slice(b",\"bytes\":");
+                put_number(line, *bytes);
+                line.extend_from_slice(b",\"active\":");
+                put_seconds(line, active.micros());
+            }
+            Record::Delivered { edge } => {
+                begin("delivered");
+                put_edge(line, *edge);
+            }
         }
     }
 
@@ -250,6 +266,18 @@ impl EventReader {
                 Ok(Record::Answered { job, ready, deadline, answer: self.answer(at)? })
             }
             "\"cancelled\"" => Ok(Record::Cancelled { job: at.job_id()? }),
+            "\"sent\"" => {
+                let edge = at.edge()?;
+                at.expect(",\"from\":")?;
+                let from = self.actor(at)?;
+                at.expect(",\"to\":")?;
+                let to = self.actor(at)?;
+                at.expect(",\"bytes\":")?;
+                let bytes = at.number()?;
+                at.expect(",\"active\":")?;
+                Ok(Record::Sent { edge, from, to, bytes, active: Time::from_micros(at.seconds()?) })
+            }
+            "\"delivered\"" => Ok(Record::Delivered { edge: at.edge()? }),
             _ => {
                 at.at = before;
                 Err(at.wrong("the name of an event"))
@@ -354,6 +382,16 @@ fn put_task(line: &mut Vec<u8>, task: TaskId) {
     put_number(line, task.job.0.into());
     line.push(b'.');
     put_number(line, task.index.into());
+    line.push(b'"');
+}
+
+fn put_edge(line: &mut Vec<u8>, edge: EdgeId) {
+    line.extend_from_slice(b",\"edge\":\"");
+    put_number(line, edge.job.0.into());
+    line.push(b'.');
+    put_number(line, edge.from.into());
+    line.push(b'-');
+    put_number(line, edge.to.into());
     line.push(b'"');
 }
 
@@ -503,6 +541,17 @@ impl<'a> Cursor<'a> {
             .split_once('.')
             .and_then(|(job, index)| Some(TaskId { job: JobId(job.parse().ok()?), index: index.parse().ok()? }));
         task.ok_or(wrong)
+    }
+
+    fn edge(&mut self) -> Result<EdgeId, Unreadable> {
+        self.expect(",\"edge\":")?;
+        let wrong = self.wrong("an edge as \"job.task-task\"");
+        let read = |text: &str| {
+            let (job, tasks) = text.split_once('.')?;
+            let (from, to) = tasks.split_once('-')?;
+            Some(EdgeId { job: JobId(job.parse().ok()?), from: from.parse().ok()?, to: to.parse().ok()? })
+        };
+        read(self.unquoted()?).ok_or(wrong)
     }
 
     fn cores(&mut self) -> Result<NodeSet, Unreadable> {

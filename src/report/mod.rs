@@ -13,6 +13,7 @@ mod summary;
 mod table;
 mod tally;
 mod trace;
+mod transfers;
 mod verify;
 mod view;
 
@@ -25,6 +26,7 @@ pub use reservations::Reservations;
 pub use summary::{Counts, RunFacts, SizeGroup, Spread, Summary, SummaryFile, Use, Utilisation, Value};
 pub use table::summary_table;
 pub use tally::{Inconsistent, Tally};
+pub use transfers::Carried;
 pub use verify::{Comparison, Difference, Found, Side, compare};
 pub use view::View;
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::reservations::Reservations;
 use super::tally::{JobRow, Standing};
+use super::transfers::Carried;
 use super::view::{View, view};
 use super::{Status, Tally};
 use crate::time::Time;
@@ -53,6 +54,9 @@ pub struct Summary {
     /// What became of requests for reservations, where a topology is about these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservations: Option<Reservations>,
+    /// What crossed the links, where a topology has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfers: Option<Carried>,
 }
 
 /// How many there were, and what became of them; `submitted` is the sum of the others.
@@ -191,6 +195,7 @@ impl Tally {
             useful: self.useful(),
             view: view(self),
             reservations: self.reservations(),
+            transfers: self.transfers.carried(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The summary as a table for a terminal of 100 columns.
 
-use super::{Counts, Reservations, RunFacts, Spread, Status, Summary, Use, View};
+use super::{Carried, Counts, Reservations, RunFacts, Spread, Status, Summary, Use, View};
 
 const BAR: usize = 30;
 const NAME_MAX: usize = 24;
@@ -29,6 +29,7 @@ pub fn summary_table(summary: &Summary, run: Option<&RunFacts>) -> String {
     );
     table.maybe("accepted", summary.reservations.map(|all| accepted(&all)));
     table.maybe("slowdown", summary.reservations.and_then(|all| all.slowdown).map(|mean| format!("mean {mean:.3}")));
+    table.maybe("transfers", summary.transfers.map(|all| carried(&all)));
     table.maybe("useful work", summary.useful.map(percent));
     table.maybe(
         "old view",
@@ -43,6 +44,13 @@ pub fn summary_table(summary: &Summary, run: Option<&RunFacts>) -> String {
     table.blank();
     uses(&mut table, summary);
     table.text
+}
+
+fn carried(all: &Carried) -> String {
+    let rate = all.rate.map_or(String::new(), |rate| format!(" at {} MB/s on average", number(rate / 1e6)));
+    let stretch = all.stretch.map_or(String::new(), |stretch| format!(", {stretch:.3} times as long as alone"));
+    let flows = if all.flows == 1 { "1 flow".to_owned() } else { format!("{} flows", all.flows) };
+    format!("{flows} of {} MB together{rate}{stretch}", number(all.bytes as f64 / 1e6))
 }
 
 #[derive(Default)]

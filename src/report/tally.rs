@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::grid::{Graph, Job, JobId, Kind, NodeSet, TaskId};
+use crate::grid::{EdgeId, Graph, Job, JobId, Kind, NodeSet, TaskId};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::{Answer, Record};
 use crate::time::{Span, Time};
 use crate::topology::{System, Topology};
 
 use super::Names;
+use super::transfers::Transfers;
 
 /// Takes a run's log, entry by entry, and remembers what became of every job and task.
 ///
@@ -26,6 +27,7 @@ pub struct Tally {
     /// Whether this topology is about reservations.
     pub(super) reserving: bool,
     pub(super) jobs: BTreeMap<JobId, JobRow>,
+    pub(super) transfers: Transfers,
     pub(super) entries: u64,
     /// The time of the last entry.
     pub(super) last: Time,
@@ -125,6 +127,10 @@ pub enum Inconsistent {
     Incomplete(JobId),
     #[error("task {0} ends without having started")]
     NeverStarted(TaskId),
+    #[error("the data of {0} is sent twice")]
+    SentTwice(EdgeId),
+    #[error("the data of {0} arrives without being on its way")]
+    NotOnItsWay(EdgeId),
     #[error("task {0} starts on cores that {1} does not have")]
     NoSuchCores(TaskId, String),
 }
@@ -156,6 +162,7 @@ impl Tally {
             ccr_millionths: topology.system.ccr_millionths(),
             reserving: matches!(topology.system, System::Reservation(_)),
             jobs: BTreeMap::new(),
+            transfers: Transfers::of(topology),
             entries: 0,
             last: Time::ZERO,
         }
@@ -213,6 +220,14 @@ impl Tally {
                 self.open(*job)?.fate = Fate::Cancelled { at: now };
                 Ok(())
             }
+            Record::Sent { edge, from, to, bytes, active } => {
+                let ends = (self.site(*from)?, self.site(*to)?);
+                if !self.jobs.contains_key(&edge.job) {
+                    return Err(Inconsistent::UnknownJob(edge.job));
+                }
+                self.transfers.sent(*edge, ends, *bytes, (now, *active))
+            }
+            Record::Delivered { edge } => self.transfers.delivered(*edge, now),
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::{Counts, EventWriter, Host, Manifest, Names, RunFacts, Status, SummaryFile, Tally, summary_table};
-use crate::grid::{Curve, Edge, Invalid, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
+use crate::grid::{Curve, Edge, EdgeId, Invalid, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
 use crate::kernel::{ActorId, Digest, Entry};
 use crate::protocol::{Answer, Record, codec};
 use crate::time::{Span, Stamp, Time};
@@ -284,7 +284,18 @@ fn any_record() -> impl Strategy<Value = Record> {
             Record::Answered { job: JobId(job), ready, deadline, answer }
         }),
         any::<u32>().prop_map(|job| Record::Cancelled { job: JobId(job) }),
+        (any_edge(), 0u32..6, 0u32..6, any::<u64>(), any::<u32>()).prop_map(|(edge, from, to, bytes, active)| {
+            let active = Time::from_micros(active.into());
+            Record::Sent { edge, from: ActorId(from), to: ActorId(to), bytes, active }
+        }),
+        any_edge().prop_map(|edge| Record::Delivered { edge }),
     ]
+}
+
+prop_compose! {
+    fn any_edge()(job in any::<u32>(), from in any::<u32>(), to in any::<u32>()) -> EdgeId {
+        EdgeId { job: JobId(job), from, to }
+    }
 }
 
 prop_compose! {

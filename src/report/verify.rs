@@ -230,6 +230,11 @@ fn happened(record: &Record, names: &Names) -> String {
             Answer::Invalid(invalid) => format!("sees no sense in request {job}: {invalid}"),
         },
         Record::Cancelled { job } => format!("frees what was reserved for job {job}, which its user takes back"),
+        Record::Sent { edge, from, to, bytes, .. } => {
+            let (from, to) = (names.of_actor(*from), names.of_actor(*to));
+            format!("lets {bytes} bytes of {edge} go from {from} to {to}")
+        }
+        Record::Delivered { edge } => format!("sees the data of {edge} arrive"),
         Record::NotAdmitted { job, user } => {
             format!("does not admit job {} of {}: it would come too late", job.id, names.of_actor(*user))
         }

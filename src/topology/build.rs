@@ -186,7 +186,8 @@ fn auctioneer(
     };
     let clusters = topology.sites.iter().zip(1..);
     let clusters = clusters.map(|(site, id)| Cluster { site: ActorId(id), kind: site.kind, cores: site.cores });
-    Ok(Auctioneer::new(market.clone(), policy, clusters.collect()))
+    let auctioneer = Auctioneer::new(market.clone(), policy, clusters.collect());
+    Ok(if topology.cables.is_some() { auctioneer.over(paths(topology)) } else { auctioneer })
 }
 
 fn meta_scheduler(reservation: &Reservation, topology: &Topology) -> Result<MetaScheduler, BuildError> {

@@ -85,7 +85,7 @@ impl Page {
         }
         self.line("seed", seed, "of all that is random")?;
         match system {
-            System::Market(market) => self.market(market)?,
+            System::Market(market) => self.market(market, cables.is_some())?,
             System::Reservation(reservation) => self.reservation(reservation)?,
             System::Workflow(planning) => self.planning(planning)?,
         }
@@ -97,12 +97,14 @@ impl Page {
         workloads.iter().try_for_each(|workload| self.workload(workload, topology))
     }
 
-    fn market(&mut self, market: &Market) -> fmt::Result {
+    fn market(&mut self, market: &Market, linked: bool) -> fmt::Result {
         self.text.push_str("\n[market]\n");
         self.entry("market.policy", &market.policy)?;
         self.span("tick", market.tick, "the unit of run times and ages")?;
-        self.line("ccr", Millionths(market.ccr_millionths), "communication to computation ratio")?;
-        self.word("market.network", market.network, Network::ALL)?;
+        if !linked {
+            self.line("ccr", Millionths(market.ccr_millionths), "communication to computation ratio")?;
+            self.word("market.network", market.network, Network::ALL)?;
+        }
         self.word("market.blocking", market.blocking, Blocking::ALL)?;
         self.word("market.removal", market.removal, Removal::ALL)?;
         self.word("market.unplaceable", market.unplaceable, Unplaceable::ALL)?;

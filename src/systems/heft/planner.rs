@@ -13,20 +13,17 @@ use smallvec::SmallVec;
 use super::planning::Policy;
 use super::schedule::Costs;
 use super::{Awareness, Clock, Paths, Planning, Problem, Replaying, Resource, Timetable, improve_around, plan_into};
-use crate::grid::{Edge, Graph, Job, JobId, TaskId};
+use crate::grid::{Edge, EdgeId, Graph, Job, JobId, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
-use crate::network::{FlowId, RouteId, Transfers};
+use crate::network::Carrier;
 use crate::protocol::{Ended, Message, Outcome, Record, Run, Verdict};
 use crate::time::{Stamp, Time};
 
 pub struct Planner {
     rules: Planning,
     sites: Vec<(ActorId, Resource)>,
-    paths: Paths,
-    transfers: Transfers,
-    routes: BTreeMap<(u32, u32), RouteId>,
-    /// The job and the edge of each flow.
-    edge_of: Vec<(u32, u32)>,
+    /// Loads are known by their job and their edge of it.
+    carrier: Carrier<(u32, u32)>,
     jobs: Vec<Live>,
     numbers: BTreeMap<JobId, u32>,
     timetable: Timetable,
@@ -36,8 +33,6 @@ pub struct Planner {
     free: Vec<u32>,
     /// Tasks that could run somewhere, in order. Only without plans.
     ready: BTreeSet<(Time, u32, u32)>,
-    /// The earliest of the timers that are set for a change of the transfers.
-    alarm: Option<Time>,
 }
 
 /// A core and the tasks that it is to run.
@@ -89,19 +84,15 @@ impl Planner {
         let planned = rules.policy != Policy::BestEffort;
         let count = if planned { cores.iter().map(|&cores| cores as usize).sum() } else { 0 };
         Planner {
-            transfers: Transfers::new(paths.links.clone()),
             timetable: Timetable::new(if planned { &cores } else { &[] }),
             cores: std::iter::repeat_with(Core::default).take(count).collect(),
             free: cores,
             rules,
             sites,
-            paths,
-            routes: BTreeMap::new(),
-            edge_of: Vec::new(),
+            carrier: Carrier::new(paths),
             jobs: Vec::new(),
             numbers: BTreeMap::new(),
             ready: BTreeSet::new(),
-            alarm: None,
         }
     }
 
@@ -181,7 +172,7 @@ impl Planner {
             let live = &self.jobs[number as usize];
             let to = live.job.edges[edge as usize].to;
             let target = live.tasks[to as usize].site;
-            if target == site { self.provide(number, to, out) } else { self.send(number, edge, site, target, now) }
+            if target == site { self.provide(number, to, out) } else { self.send(number, edge, site, target, now, out) }
         }
         for core in cores {
             self.cores[core as usize].busy = false;
@@ -189,22 +180,27 @@ impl Planner {
         }
     }
 
-    fn send(&mut self, job: u32, edge: u32, from: u32, to: u32, now: Time) {
-        let Edge { data, .. } = self.jobs[job as usize].job.edges[edge as usize];
-        let (paths, transfers) = (&self.paths, &mut self.transfers);
-        let route = self.routes.entry((from, to));
-        let route = *route.or_insert_with(|| transfers.flows().route(paths.route(from as usize, to as usize)));
-        let flow = transfers.start(now, route, data);
-        if self.edge_of.len() <= flow.index() {
-            self.edge_of.resize(flow.index() + 1, (0, 0));
+    fn send(&mut self, job: u32, edge: u32, from: u32, to: u32, now: Time, out: &mut Out) {
+        let bytes = self.jobs[job as usize].job.edges[edge as usize].data;
+        let active = self.carrier.send(now, (from, to), bytes, (job, edge));
+        if self.carrier.has_limits() {
+            let [from, to] = [from, to].map(|site| self.sites[site as usize].0);
+            out.log(Record::Sent { edge: self.edge(job, edge), from, to, bytes, active });
         }
-        self.edge_of[flow.index()] = (job, edge);
     }
 
-    fn arrive(&mut self, flow: FlowId, out: &mut Out) {
-        let (job, edge) = self.edge_of[flow.index()];
+    fn arrive(&mut self, job: u32, edge: u32, out: &mut Out) {
+        if self.carrier.has_limits() {
+            out.log(Record::Delivered { edge: self.edge(job, edge) });
+        }
         let to = self.jobs[job as usize].job.edges[edge as usize].to;
         self.provide(job, to, out);
+    }
+
+    fn edge(&self, job: u32, edge: u32) -> EdgeId {
+        let job = &self.jobs[job as usize].job;
+        let Edge { from, to, .. } = job.edges[edge as usize];
+        EdgeId { job: job.id, from, to }
     }
 
     /// A task has one of its inputs.
@@ -237,7 +233,7 @@ impl Planner {
     fn plan(&mut self, number: u32, now: Time, awareness: Awareness, out: &mut Out) {
         let job = self.jobs[number as usize].job.clone();
         let resources: Vec<Resource> = self.sites.iter().map(|(_, resource)| *resource).collect();
-        let problem = Problem::of(&job.tasks, &job.edges, &resources, self.paths.clone(), awareness);
+        let problem = Problem::of(&job.tasks, &job.edges, &resources, self.carrier.paths().clone(), awareness);
         let problem = problem.expect("the job was checked, and each task fits").released_at(now.micros() as f64);
         let schedule = match self.rules.policy {
             Policy::NetworkHeft => {
@@ -320,7 +316,8 @@ impl Planner {
                 true => 0.0,
                 false => {
                     let from = from as usize;
-                    self.paths.latency(from, site) + data as f64 / self.paths.bandwidth(from, site, alone)
+                    let paths = self.carrier.paths();
+                    paths.latency(from, site) + data as f64 / paths.bandwidth(from, site, alone)
                 }
             });
             let end = fetched.fold(0.0, f64::max) + resource.time(wish.runtime).micros() as f64;
@@ -342,7 +339,7 @@ impl Planner {
             return self.run(job, task, out);
         }
         for (edge, from) in remote {
-            self.send(job, edge, from, site, now);
+            self.send(job, edge, from, site, now, out);
         }
     }
 }
@@ -364,10 +361,8 @@ impl Actor<Message, Record> for Planner {
     /// Data arrives, tasks end, workflows come: in this order, so that what starts finds all that is there.
     fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         let time = now.time;
-        let mut arrived = Vec::new();
-        self.transfers.advance(time, &mut arrived);
-        for flow in arrived {
-            self.arrive(flow, out);
+        for (job, edge) in self.carrier.arrived(time) {
+            self.arrive(job, edge, out);
         }
         let mut submitted = Vec::new();
         for event in batch.drain(..) {
@@ -383,15 +378,6 @@ impl Actor<Message, Record> for Planner {
         if self.rules.policy == Policy::BestEffort {
             self.dispatch(time, out);
         }
-
-        if self.alarm.is_some_and(|alarm| alarm <= time) {
-            self.alarm = None;
-        }
-        if let Some(next) = self.transfers.next_change()
-            && self.alarm.is_none_or(|alarm| next < alarm || next == time)
-        {
-            out.wake_at(next, 0);
-            self.alarm = Some(next);
-        }
+        self.carrier.wake(time, out);
     }
 }

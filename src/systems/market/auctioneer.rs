@@ -15,6 +15,13 @@
 //! A task has ended when the router hears of it. From then on its cores can be given away, its output is where it ran,
 //! and the way of the output to other clusters begins. With latency on the links this is later than the end at the
 //! site, and never earlier, so a site always has the cores free that are given away.
+//!
+//! # With links
+//!
+//! Where a topology has links, no delays are reckoned with: a task joins the queue when all its predecessors have ended.
+//! Once it is given to a cluster, that cluster's cores are its own, and the data on each of its edges that comes from
+//! another cluster goes there over the network, all at once. When everything has arrived, the cluster is told to start.
+//! A task whose job is removed meanwhile goes on to its end, as one does that runs.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -29,8 +36,9 @@ use super::figures::Figures;
 use super::live::{Live, Phase};
 use super::queue::{self, Bids, Demand, Jobs, Lane, Place};
 use super::rules::{Blocking, Market, Removal};
-use crate::grid::{Graph, Job, JobId, Kind, Task, TaskId};
+use crate::grid::{Edge, EdgeId, Graph, Job, JobId, Kind, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
+use crate::network::{Carrier, Paths};
 use crate::protocol::{Message, Outcome, Record, Run, Verdict};
 use crate::time::{Span, Stamp, Time};
 
@@ -38,6 +46,8 @@ pub struct Auctioneer {
     market: Market,
     policy: Box<dyn BidPolicy>,
     clusters: Clusters,
+    /// Where there are links.
+    carrier: Option<Carrier<Load>>,
     gate: Gate,
     jobs: Jobs,
     slots: BTreeMap<JobId, u32>,
@@ -58,6 +68,12 @@ pub struct Auctioneer {
     instant: (Option<Time>, u64),
 }
 
+/// Data on its way: for which task, and by which edge of its job.
+struct Load {
+    place: Place,
+    edge: u32,
+}
+
 /// What has come in at one time.
 #[derive(Default)]
 struct Gathered {
@@ -70,6 +86,11 @@ type Out = Outbox<Message, Record>;
 impl Auctioneer {
     pub fn new(market: Market, policy: Box<dyn BidPolicy>, clusters: Vec<Cluster>) -> Auctioneer {
         Auctioneer::with_lanes(market, policy, clusters, queue::lane)
+    }
+
+    /// The same, where data goes over a network between the clusters.
+    pub fn over(self, paths: Paths) -> Auctioneer {
+        Auctioneer { carrier: Some(Carrier::new(paths)), ..self }
     }
 
     pub(super) fn with_lanes(
@@ -88,6 +109,7 @@ impl Auctioneer {
             lanes: (0..clusters.kinds()).map(|_| (lane(policy.as_ref()), Demand::default())).collect(),
             policy,
             clusters,
+            carrier: None,
             awaiting: BinaryHeap::new(),
             removals: BinaryHeap::new(),
             doomed: Vec::new(),
@@ -108,6 +130,7 @@ impl Auctioneer {
             self.end(task, site, now, out);
         }
         self.gathered.ended = ended;
+        self.take_delivered(now, out);
         self.queue_what_is_ready(now);
         let mut submitted = std::mem::take(&mut self.gathered.submitted);
         submitted.sort_by_key(|(job, user)| (job.id, *user));
@@ -117,6 +140,9 @@ impl Auctioneer {
         self.gathered.submitted = submitted;
         self.remove_what_is_due(now, out);
         self.auction(now, out);
+        if let Some(carrier) = &mut self.carrier {
+            carrier.wake(now, out);
+        }
     }
 }
 
@@ -295,7 +321,7 @@ impl Auctioneer {
             && !self.policy.has_failed()
         {
             match (self.cluster_for(best, now), self.market.blocking) {
-                (Some(cluster), _) => self.assign(best, cluster, out),
+                (Some(cluster), _) => self.assign(best, cluster, now, out),
                 (None, Blocking::PerKind) => open[lane] = false,
                 (None, Blocking::Global) => break,
             }
@@ -337,7 +363,7 @@ impl Auctioneer {
         self.clusters.choose(wish.kind, wish.cores, ready)
     }
 
-    fn assign(&mut self, place: Place, cluster: usize, out: &mut Out) {
+    fn assign(&mut self, place: Place, cluster: usize, now: Time, out: &mut Out) {
         self.dequeue(place, Phase::Running { cluster });
         let live = self.jobs[place.job as usize].as_mut().expect("a queued task belongs to a live job");
         live.running += 1;
@@ -346,7 +372,62 @@ impl Auctioneer {
         let site = self.clusters.site(cluster);
         self.clusters.take(cluster, task.cores);
         out.log(Record::Assigned { task: id, site });
-        out.send(site, Message::Run(Run { task: id, cores: task.cores, runtime: task.runtime }));
+        match self.fetch(place, cluster, now, out) {
+            0 => self.run(place, cluster, out),
+            missing => self.live_mut(place).tasks[place.task as usize].phase = Phase::Fetching { cluster, missing },
+        }
+    }
+
+    /// Lets the inputs of a task go to its cluster; says how many have to come from elsewhere.
+    fn fetch(&mut self, place: Place, cluster: usize, now: Time, out: &mut Out) -> u32 {
+        let Some(carrier) = &mut self.carrier else { return 0 };
+        let live = self.jobs[place.job as usize].as_ref().expect("a task that is given away belongs to a live job");
+        let mut missing = 0;
+        for &from in live.graph.predecessors(place.task as usize) {
+            let Phase::Done { cluster: made, .. } = live.tasks[from as usize].phase else {
+                panic!("a task is queued once all before it have ended")
+            };
+            if made == cluster {
+                continue;
+            }
+            let edges = &live.job.edges;
+            let at = edges.partition_point(|edge| (edge.from, edge.to) < (from, place.task));
+            let Edge { from, to, data: bytes } = edges[at];
+            let active = carrier.send(now, (made as u32, cluster as u32), bytes, Load { place, edge: at as u32 });
+            let edge = EdgeId { job: live.job.id, from, to };
+            let [from, to] = [made, cluster].map(|cluster| self.clusters.site(cluster));
+            out.log(Record::Sent { edge, from, to, bytes, active });
+            missing += 1;
+        }
+        missing
+    }
+
+    /// Starts the tasks whose last input has arrived.
+    fn take_delivered(&mut self, now: Time, out: &mut Out) {
+        let loads = self.carrier.as_mut().map(|carrier| carrier.arrived(now)).unwrap_or_default();
+        for Load { place, edge } in loads {
+            let live = self.live_mut(place);
+            let Edge { from, to, .. } = live.job.edges[edge as usize];
+            out.log(Record::Delivered { edge: EdgeId { job: live.job.id, from, to } });
+            let state = &mut live.tasks[place.task as usize];
+            match &mut state.phase {
+                Phase::Fetching { cluster, missing: 1 } => {
+                    let cluster = *cluster;
+                    state.phase = Phase::Running { cluster };
+                    self.run(place, cluster, out);
+                }
+                Phase::Fetching { missing, .. } => *missing -= 1,
+                _ => panic!("data arrives for a task that waits for it"),
+            }
+        }
+    }
+
+    fn run(&mut self, place: Place, cluster: usize, out: &mut Out) {
+        let live = self.live(place);
+        let task = &live.job.tasks[place.task as usize];
+        let id = TaskId { job: live.job.id, index: place.task };
+        let run = Run { task: id, cores: task.cores, runtime: task.runtime };
+        out.send(self.clusters.site(cluster), Message::Run(run));
     }
 }
 

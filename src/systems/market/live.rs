@@ -41,6 +41,11 @@ pub(super) enum Phase {
     /// All have, but their data is on no cluster yet that could run it.
     Awaiting,
     Queued,
+    /// Given to a cluster, while so many of its inputs are on their way there.
+    Fetching {
+        cluster: usize,
+        missing: u32,
+    },
     Running {
         cluster: usize,
     },

@@ -10,7 +10,7 @@ use super::super::{Site, System};
 use super::{NAME, members, tables};
 use crate::network::{Duplex, EFFICIENCIES, MODES, Mode, Model};
 
-pub(super) fn check_cables(fields: &Fields<'_>, sites: &[Site], system: &System) -> Option<Cables> {
+pub(super) fn check_cables(fields: &Fields<'_>, sites: &[Site], system: &mut System) -> Option<Cables> {
     let network = fields.get("network").and_then(|field| field.table("a [network] table"));
     let section = Path::root("link");
     let links_field = fields.get("link");
@@ -25,7 +25,7 @@ pub(super) fn check_cables(fields: &Fields<'_>, sites: &[Site], system: &System)
         return None;
     }
     let field = links_field.as_ref()?;
-    check_system(field, system);
+    check_system(fields, field, system);
     if sites.len() > SITES_MAX {
         field.complain(format!("expected at most {SITES_MAX} sites where there are links, found {}", sites.len()));
         return None;
@@ -63,9 +63,21 @@ pub(super) fn check_cables(fields: &Fields<'_>, sites: &[Site], system: &System)
     Some(cables)
 }
 
-fn check_system(field: &Field<'_>, system: &System) {
-    if !matches!(system, System::Workflow(_)) {
-        field.complain("no data moves between the sites of this topology: links need a [workflow]");
+/// With links nobody reckons with what transfers would take without.
+fn check_system(fields: &Fields<'_>, links: &Field<'_>, system: &mut System) {
+    match system {
+        System::Workflow(_) => {}
+        System::Market(market) => {
+            market.ccr_millionths = 0;
+            let Some(field) = fields.get("market") else { return };
+            let Some(table) = field.table("a [market] table") else { return };
+            for key in ["ccr", "network"] {
+                if let Some(field) = table.get(key) {
+                    field.complain("transfers take what the links of this topology allow: leave this out");
+                }
+            }
+        }
+        _ => links.complain("no data moves between the sites of this topology: links need a [market] or a [workflow]"),
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings) -> T
     let about = fields.get("about").and_then(|field| field.text("a text"));
     let seed = fields.get("seed").and_then(|field| field.whole(0..=u64::MAX)).unwrap_or(1);
 
-    let system = system::check(&fields);
+    let mut system = system::check(&fields);
     let defaults = fields.get("defaults").and_then(|field| field.table("a table of defaults"));
     let mut names = members::Names::new(findings);
     let (sites, kinds) = members::check_sites(&fields, defaults.as_ref(), &mut names, &system);
@@ -39,7 +39,7 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings) -> T
     if let Some(defaults) = defaults {
         defaults.finish();
     }
-    let cables = cables::check_cables(&fields, &sites, &system);
+    let cables = cables::check_cables(&fields, &sites, &mut system);
 
     let grid = Grid::new(&kinds, &sites);
     let context = Context { seed, system: &system, grid, users: by_name(&users), attached };

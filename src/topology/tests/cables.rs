@@ -1,7 +1,11 @@
 //! Links and routes: what they mean, what is wrong with them, and that they can be written down.
 
 use super::*;
+use crate::kernel::{Entry, Place};
 use crate::network::{Duplex, Efficiency, LinkId, Mode};
+use crate::protocol::Record;
+use crate::report::{Names, Tally};
+use crate::time::Stamp;
 use crate::topology::simgrid;
 use crate::topology::{link_names, paths};
 
@@ -196,4 +200,99 @@ fn data_that_would_take_for_ever_is_refused() {
     assert_eq!(told(&[]), None);
     let slow = told(&["link.b.capacity=\"1 kbps\""]).unwrap();
     assert_eq!(slow, "job 0: all data up to here needs more than a thousand years over the slowest link");
+}
+
+/// A market of two sites with a cable between them, and a job whose last task needs data from both.
+const LINKED: &str = r#"name = "linked"
+[market]
+[[site]]
+name = "york"
+cores = 1
+[[site]]
+name = "bath"
+cores = 1
+[[link]]
+name = "cable"
+capacity = "1 MB/s"
+latency = "250 ms"
+between = ["york", "bath"]
+[[user]]
+name = "alice"
+[[workload]]
+source = "table"
+[[workload.job]]
+tasks = [
+    { runtime = "10 s", cores = 1 },
+    { runtime = "10 s", cores = 1 },
+    { runtime = "10 s", cores = 1 },
+]
+edges = [[0, 2, 10000000], [1, 2, 3000000]]
+"#;
+
+/// What a run of a topology tells, with seconds, and its table of transfers.
+fn told(topology: &Topology) -> (Vec<String>, String) {
+    let plan = crate::topology::Plan::of(topology);
+    let actors = crate::topology::build(topology, &plan.all()).unwrap();
+    let mut place = Place::new(actors, plan.latencies.clone());
+    place.run_before(Stamp::NEVER, usize::MAX).unwrap();
+    let log = place.take_log();
+    let mut tally = Tally::new(topology, &Names::of(topology));
+    log.iter().for_each(|entry| tally.add(entry).unwrap());
+    let mut table = String::new();
+    let put = |bytes: &[u8]| {
+        table.push_str(std::str::from_utf8(bytes).unwrap());
+        Ok::<(), ()>(())
+    };
+    tally.transfers_csv(put).unwrap();
+    let tell = |entry: &Entry<Record>| {
+        let what = match &entry.record {
+            Record::Sent { edge, bytes, active, .. } => format!("{bytes} B of {edge}, active at {active}"),
+            Record::Delivered { edge } => format!("{edge} is there"),
+            Record::Started { task, .. } => format!("{task} starts"),
+            Record::Finished { task } => format!("{task} ends"),
+            _ => return None,
+        };
+        Some(format!("{} {what}", entry.stamp.time))
+    };
+    (log.iter().filter_map(tell).collect(), table)
+}
+
+#[test]
+fn in_a_market_with_links_a_task_waits_for_its_data_on_the_cores_that_it_got() {
+    let topology = load_text(LINKED, &[]).unwrap();
+    let (story, table) = told(&topology);
+    assert_eq!(
+        story,
+        [
+            "0 s 0.0 starts",
+            "0 s 0.1 starts",
+            "10 s 0.0 ends",
+            "10 s 0.1 ends",
+            "10 s 3000000 B of 0.1-2, active at 10.25 s",
+            "13.25 s 0.1-2 is there",
+            "13.25 s 0.2 starts",
+            "23.25 s 0.2 ends",
+        ]
+    );
+    let row = "0,1-2,bath,york,3000000,10,10.25,13.25,923076.923,923076.923,1.000";
+    assert_eq!(table.lines().nth(1), Some(row));
+    let parallel = load_text(LINKED, &["network.model=tcp-parallel"]).unwrap();
+    assert!(told(&parallel).0.contains(&"14.25 s 0.1-2 is there".to_owned()));
+    assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
+}
+
+#[test]
+fn delays_and_links_do_not_go_together() {
+    for setting in ["market.ccr=0.1", "market.network=per_cluster"] {
+        let complaints = load_text(LINKED, &[setting]).unwrap_err().to_string();
+        assert!(complaints.contains("transfers take what the links of this topology allow"), "{complaints}");
+    }
+}
+
+#[test]
+fn a_workflow_tells_of_its_transfers_too() {
+    let text = LINKED.replace("[market]", "[workflow]\npolicy = \"best-effort\"");
+    let slow = text.replace("name = \"bath\"\ncores = 1", "name = \"bath\"\ncores = 1\nspeed = 0.5");
+    let (story, _) = told(&load_text(&slow, &[]).unwrap());
+    assert_eq!(story[5..], ["23.25 s 0.1-2 is there", "23.25 s 0.2 starts", "33.25 s 0.2 ends"]);
 }
