@@ -181,6 +181,9 @@ struct RunArgs {
     /// Which cores the processes may use
     #[arg(long, value_enum, default_value_t = Cores::One, conflicts_with = "inline")]
     cores: Cores,
+    /// Tie virtual time to the wall's clock times this, and move real bytes over links that are held to their capacity
+    #[arg(long, value_name = "SPEED", conflicts_with = "inline", value_parser = speed)]
+    live: Option<f64>,
     /// Take the run for stalled when no frame has moved for this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
     stall_after: f64,
@@ -271,6 +274,9 @@ struct RouterArgs {
     /// Give up when not everybody has joined after this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 120.0, value_parser = seconds)]
     join_within: f64,
+    /// Tie virtual time to the wall's clock times this, and move real bytes over links that are held to their capacity
+    #[arg(long, value_name = "SPEED", value_parser = speed)]
+    live: Option<f64>,
     #[command(flatten)]
     overrides: OverrideArgs,
     /// If this is root: give the results to the owner of this file; for containers
@@ -406,14 +412,20 @@ fn run(args: RunArgs) -> Result<(), Failure> {
         return inline::run(&loaded, args.out);
     }
     let out = args.out.unwrap_or_else(|| default_out(&loaded.topology));
-    let router_flags = vec![
+    let mut router_flags = vec![
         "--out".to_owned(),
         out.to_string_lossy().into_owned(),
         "--stall-after".to_owned(),
         args.stall_after.to_string(),
     ];
+    let mut cores = args.cores;
+    if let Some(speed) = args.live {
+        router_flags.extend(["--live".to_owned(), speed.to_string()]);
+        // Whoever measures must not make processes wait for each other's turn on one core.
+        cores = Cores::All;
+    }
     let per_process = args.per_process as usize;
-    runtime()?.block_on(launch(Launch { topology: &loaded.topology, per_process, cores: args.cores, router_flags }))
+    runtime()?.block_on(launch(Launch { topology: &loaded.topology, per_process, cores, router_flags }))
 }
 
 fn be_router(args: RouterArgs) -> Result<(), Failure> {
@@ -427,6 +439,7 @@ fn be_router(args: RouterArgs) -> Result<(), Failure> {
         owner_of: args.owner_of,
         layout: args.layout,
         stall_after: Duration::from_secs_f64(args.stall_after),
+        live: args.live,
         join_within: Duration::from_secs_f64(args.join_within),
         held: args.held,
     };
@@ -484,6 +497,13 @@ fn log_to_stderr() {
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
         .init();
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(speed) if (1e-3..=1e6).contains(&speed) => Ok(speed),
+        _ => Err("expected a number of virtual seconds in a second, from 0.001 to 1000000".to_owned()),
+    }
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

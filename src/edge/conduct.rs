@@ -73,6 +73,8 @@ pub struct Watch<'a> {
     /// Called every now and then with (virtual time, events so far, the records that have come up at the hub).
     pub progress: &'a mut Progress<'a>,
     pub contact: Contact,
+    /// Virtual seconds in a second of the wall's clock, where the run is tied to that.
+    pub speed: Option<f64>,
     /// The names of all actors, by their numbers.
     pub names: &'a [String],
     /// Something from outside that ends the run.
@@ -178,6 +180,7 @@ pub async fn conduct(mut hub: Hub<Message, Record>, lines: &mut [Line], watch: W
     let mut conductor = Conductor {
         stall,
         reached: (Stamp::ZERO, 0, usize::MAX),
+        began,
         log: Vec::new(),
         leaf_logs: lines.iter().map(|_| Vec::new()).collect(),
         waits: 0,
@@ -221,6 +224,7 @@ struct Conductor<'w, 's> {
     stall: Pin<&'s mut Sleep>,
     /// How far the run was when the stall clock was last wound up.
     reached: (Stamp, u64, usize),
+    began: Instant,
     log: Vec<Entry<Record>>,
     leaf_logs: Vec<Vec<Entry<Record>>>,
     waits: u64,
@@ -229,6 +233,7 @@ struct Conductor<'w, 's> {
 impl Conductor<'_, '_> {
     async fn run(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
         loop {
+            self.keep_pace(hub, lines).await?;
             let mut looked = Instant::now();
             while hub.advance(BATCHES_PER_LOOK).map_err(|breach| self.breach(&breach, lines))? {
                 if looked.elapsed() < LOOK_EVERY {
@@ -253,6 +258,26 @@ impl Conductor<'_, '_> {
             }
             self.waits += u64::from(waited);
         }
+    }
+
+    /// In a live run: lets nothing happen before its time on the wall's clock.
+    async fn keep_pace(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
+        let Some(speed) = self.watch.speed else { return Ok(()) };
+        while let Some(due) = hub.due() {
+            let wall = Duration::from_secs_f64(due.time.micros() as f64 / 1e6 / speed);
+            if wall > self.began.elapsed() {
+                let until = tokio::time::Instant::from_std(self.began + wall);
+                tokio::select! {
+                    () = tokio::time::sleep_until(until) => {}
+                    Some(failure) = self.watch.interruptions.recv() => return Err(place_in_time(failure, hub, lines)),
+                }
+                // Waiting for the clock is no stall.
+                self.stall.as_mut().reset(tokio::time::Instant::now() + self.watch.stall_after);
+            }
+            hub.advance(1).map_err(|breach| self.breach(&breach, lines))?;
+            self.look(hub);
+        }
+        Ok(())
     }
 
     /// Writes to all leaves that should hear something, before waiting for any.

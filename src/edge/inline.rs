@@ -71,7 +71,7 @@ pub fn run(loaded: &Loaded, out: Option<PathBuf>) -> Result<(), Failure> {
         end,
         wall: began.elapsed().saturating_sub(joined),
     };
-    results.conducted(conducted, Setting { layout: "inline".to_owned(), began, joined })
+    results.conducted(conducted, Setting { layout: "inline".to_owned(), began, joined, moved: None, live: None })
 }
 
 /// The summary of a run in one place, without a network and without files; `None` if it was stopped.

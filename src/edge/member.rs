@@ -12,7 +12,7 @@ use super::input::load_topology;
 use super::launch::label;
 use super::quic::{self, Close, JoinError, Options, WireError};
 use super::signals::Interrupts;
-use super::{Failure, lifeline, play};
+use super::{Failure, freight, lifeline, play};
 use crate::kernel::{ActorId, Leaf};
 use crate::protocol::handshake::{Hello, Party};
 use crate::topology::{self, Override, Plan};
@@ -66,6 +66,7 @@ async fn join_and_play(membership: &Membership, ending: impl Future<Output = Fai
     };
     tracing::info!(router = %joined.connection.address(), missing = joined.missing, "{} joined", label(&membership.parties));
 
+    let loads = tokio::spawn(freight::serve(joined.connection.clone()));
     let leaf = Leaf::new(actors, plan.latencies.clone());
     let end = tokio::select! {
         end = play::play(leaf, &mut joined.sender, &mut joined.receiver, &plan.names) => end,
@@ -83,6 +84,7 @@ async fn join_and_play(membership: &Membership, ending: impl Future<Output = Fai
         }
         Err(failure) => joined.connection.leave(joined.sender, Close::Broken, &failure.to_string()).await,
     }
+    loads.abort();
     end
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::files::{self, EVENTS, MANIFEST};
+use super::results::LIVE_PLOT;
 use super::inline::{self, watch_for_interrupts};
 use super::{Failure, bidder, print};
 use crate::report::{Names, Status, Summary, Unreplayable, page, replay};
@@ -21,12 +22,16 @@ pub fn report(folder: &Path) -> Result<(), Failure> {
         wrong => damaged(wrong.to_string()),
     })?;
     let claimed = &side.summary.results.digest;
-    if digest != *claimed {
+    let live = side.summary.run.live.is_some();
+    if digest != *claimed && !live {
         return Err(damaged(format!("its events have digest {digest}, but the summary claims {claimed}")));
     }
 
     let fresh = fresh_view(&side.summary.results, &topology)?;
-    let bytes = page(&side.manifest, &side.summary, &topology, &tally, fresh.as_ref());
+    let plot = folder.join(LIVE_PLOT);
+    let plot = live.then(|| std::fs::read_to_string(&plot)).transpose();
+    let plot = plot.map_err(|error| Failure::Input(format!("cannot read {}: {error}", shown(folder, LIVE_PLOT))))?;
+    let bytes = page(&side.manifest, &side.summary, &topology, &tally, fresh.as_ref(), plot.as_deref());
     files::replace(&folder.join(PAGE), |file| file.put(&bytes))?;
     files::replace(&folder.join(TRACE), |file| tally.trace(|event| file.put(event)))?;
     print(&format!("page  {}\ntrace {} (for ui.perfetto.dev)\n", shown(folder, PAGE), shown(folder, TRACE)))

@@ -6,15 +6,19 @@ use std::time::{Duration, Instant};
 
 use super::Failure;
 use super::conduct::{Conducted, LeafFacts};
+use super::freight::Moved;
 use super::files::{FileError, ResultFile, ResultFolder};
 use super::host::{host, utc_now};
 use super::input::default_out;
 use super::terminal::Progress;
 use crate::kernel::{Digest, Entry, merge};
 use crate::protocol::{Answer, Record, codec};
-use crate::report::{self, EventWriter, Manifest, Names, RunFacts, Status, SummaryFile, Tally, summary_table};
+use crate::report::{self, EventWriter, Live, MovedFacts, Manifest, Names, RunFacts, Status, SummaryFile, Tally, summary_table};
 use crate::time::Time;
 use crate::topology::{self, Loaded};
+
+/// Measured times beside those of the model, drawn.
+pub const LIVE_PLOT: &str = "live.svg";
 
 /// The results of one run, being made.
 pub struct Results<'a> {
@@ -31,6 +35,10 @@ pub struct Setting {
     pub began: Instant,
     /// How long it took from there until everybody had joined.
     pub joined: Duration,
+    /// What was really moved from site to site.
+    pub moved: Option<Moved>,
+    /// The speed of a live run.
+    pub live: Option<f64>,
 }
 
 impl Results<'_> {
@@ -62,7 +70,7 @@ impl Results<'_> {
 
     /// Writes everything, prints the summary, and passes on how the run ended.
     pub fn conducted(mut self, conducted: Conducted, setting: Setting) -> Result<(), Failure> {
-        let facts = facts(&conducted, &setting);
+        let mut facts = facts(&conducted, &setting);
         let Conducted { logs, mut end, reached, .. } = conducted;
         let (digest, tally) = self.write_log(merge(logs))?;
         let ended = tally.jobs_ended();
@@ -86,6 +94,18 @@ impl Results<'_> {
             self.write("transfers.csv", |file| tally.transfers_csv(|row| file.put(row)))?;
         }
 
+        facts.moved = setting.moved.as_ref().map(|moved| MovedFacts { flows: moved.flows, bytes: moved.bytes });
+        let mut digest = digest;
+        if let Some(speed) = setting.live {
+            let times = setting.moved.iter().flat_map(|moved| &moved.times);
+            let times: Vec<_> = times.map(|(edge, time)| (*edge, time.as_secs_f64())).collect();
+            let live = Live::of(&tally, speed, &times);
+            self.folder.write("live.csv", live.csv().as_bytes())?;
+            self.folder.write(LIVE_PLOT, live.svg().as_bytes())?;
+            facts.live = Some(live.facts());
+            // Another run would measure something else.
+            digest.clear();
+        }
         let results = tally.summary(self.loaded.topology.seed, status.clone(), digest);
         let table = summary_table(&results, Some(&facts));
         let summary = SummaryFile { results, run: facts };
@@ -208,6 +228,8 @@ fn facts(conducted: &Conducted, setting: &Setting) -> RunFacts {
         frames: distributed.then(|| sum(|leaf| leaf.frames_down + leaf.frames_up)),
         waits: by_leaf(leaves, |leaf| leaf.waits),
         blocked_seconds: by_leaf(leaves, |leaf| leaf.blocked.as_secs_f64()),
+        moved: None,
+        live: None,
     }
 }
 

@@ -3,12 +3,15 @@
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
 use super::bidder::{self, Stop};
+use super::freight::shape::Shaper;
+use super::freight::{Freight, Live};
 use super::conduct::{self, Line, Watch};
 use super::identity::Identity;
 use super::input::load_topology;
@@ -18,7 +21,7 @@ use super::results::{Results, Setting};
 use super::signals::Interrupts;
 use super::{Failure, lifeline, runtime, runtime_beside_this_thread};
 use crate::kernel::{ActorId, Contact, Hub};
-use crate::topology::{self, Loaded, Override, Plan};
+use crate::topology::{self, Loaded, Override, Plan, Role, Topology};
 
 /// How to be the router of a run.
 #[derive(Debug)]
@@ -33,6 +36,8 @@ pub struct Routing {
     /// What the manifest says about where the processes ran.
     pub layout: String,
     pub stall_after: Duration,
+    /// Virtual seconds in a second of the wall's clock, for a live run.
+    pub live: Option<f64>,
     pub join_within: Duration,
     /// Started by a launcher: leave when it is gone.
     pub held: bool,
@@ -42,6 +47,12 @@ pub struct Routing {
 pub fn route(routing: Routing) -> Result<(), Failure> {
     let begun = Instant::now();
     let loaded = load_topology(&routing.topology, &routing.overrides)?;
+    if routing.live.is_some() && loaded.topology.cables.is_none() {
+        return Err(Failure::Input(format!(
+            "{}: a live run is about links, and this topology has none: expected at least one [[link]]",
+            routing.topology
+        )));
+    }
     let runtime = match bidder::wanted(&loaded.topology) {
         None => runtime()?,
         // Whoever waits for a bidder is deaf to everything else; the connections have to be kept up all the same.
@@ -87,6 +98,7 @@ async fn route_run(routing: Routing, loaded: &Loaded, begun: Instant) -> Result<
     let here = peers.iter().all(|peer| peer.connection.address().ip().is_loopback());
     let contact = if here { Contact::Blockers } else { Contact::All };
     let leaves = peers.iter().map(|peer| ids(&plan, peer)).collect::<Result<Vec<_>, _>>()?;
+    let mut freight = freight(&loaded.topology, &plan, &peers, &leaves, routing.live);
     let hub = Hub::new(actors, &leaves, plan.latencies.clone());
     let mut lines: Vec<Line> = peers.into_iter().map(Line::new).collect();
 
@@ -94,13 +106,26 @@ async fn route_run(routing: Routing, loaded: &Loaded, begun: Instant) -> Result<
     let mut progress = results.progress();
     let watch = Watch {
         stall_after: routing.stall_after,
-        progress: &mut |now, events, records| progress.update(now, events, records),
+        progress: &mut |now, events, records| {
+            if let Some(freight) = &mut freight {
+                freight.see(records);
+            }
+            progress.update(now, events, records);
+        },
         contact,
+        speed: routing.live,
         names: &plan.names,
         interruptions,
     };
     let mut conducted = conduct::conduct(hub, &mut lines, watch).await;
     conducted.end = fault.or(conducted.end);
+    let mut moved = None;
+    if let (Some(freight), Ok(())) = (freight, &conducted.end) {
+        match freight.finish().await {
+            Ok(all) => moved = Some(all),
+            Err(failure) => conducted.end = Err(failure),
+        }
+    }
     progress.clear();
 
     let (close, reason) = match &conducted.end {
@@ -110,7 +135,44 @@ async fn route_run(routing: Routing, loaded: &Loaded, begun: Instant) -> Result<
     let senders = lines.into_iter().map(Line::into_sender).collect();
     // First, so that nobody has to wait for the results to be written.
     listener.close(senders, close, reason.lines().next().unwrap_or_default()).await;
-    results.conducted(conducted, Setting { layout: routing.layout, began: begun, joined })
+    results.conducted(conducted, Setting { layout: routing.layout, began: begun, joined, moved, live: routing.live })
+}
+
+/// Whatever moves the bytes of this topology's transfers, if any are to be moved.
+fn freight(
+    topology: &Topology,
+    plan: &Plan,
+    peers: &[Peer],
+    leaves: &[Vec<ActorId>],
+    live: Option<f64>,
+) -> Option<Freight> {
+    let payload = topology.cables.as_ref()?.payload;
+    if live.is_none() && payload.is_none() {
+        return None;
+    }
+    let mut homes = vec![None; plan.names.len()];
+    for (peer, ids) in peers.iter().zip(leaves) {
+        for id in ids.iter().filter(|id| matches!(plan.roles[id.index()], Role::Site(_))) {
+            homes[id.index()] = Some(peer.connection.clone());
+        }
+    }
+    let amount = move |bytes| match payload {
+        Some(payload) if live.is_none() => payload.amount(bytes),
+        _ => bytes,
+    };
+    let live = live.map(|speed| {
+        let (paths, roles) = (topology::paths(topology), plan.roles.clone());
+        let shaper = Arc::new(Shaper::new(paths.links.clone(), speed));
+        let site = move |actor: ActorId| match roles[actor.index()] {
+            Role::Site(site) => Some(site),
+            _ => None,
+        };
+        let route = move |from, to| {
+            site(from).zip(site(to)).map(|(from, to)| paths.route(from, to).to_vec()).unwrap_or_default()
+        };
+        Live { shaper, route: Box::new(route) }
+    });
+    Some(Freight::new(homes, plan.names.clone(), topology.seed, amount, live))
 }
 
 /// Gathers what may end the run from outside: a signal, or a word of the launcher.

@@ -130,6 +130,11 @@ impl<M: Message, R> Hub<M, R> {
         self.reach.min()
     }
 
+    /// When the next thing happens here that no leaf can interfere with any more, if there is one.
+    pub fn due(&self) -> Option<Stamp> {
+        self.place.next().filter(|next| *next < self.safe())
+    }
+
     /// Runs up to `batches` batches that no leaf can interfere with any more; says whether there were that many.
     pub fn advance(&mut self, batches: usize) -> Result<bool, Breach> {
         for _ in 0..batches {

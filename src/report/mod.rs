@@ -3,6 +3,7 @@
 
 mod events;
 mod jobs;
+mod live;
 pub mod manifest;
 mod names;
 mod page;
@@ -18,12 +19,13 @@ mod verify;
 mod view;
 
 pub use events::{EventReader, EventWriter, Unreadable};
+pub use live::{Live, LiveFacts};
 pub use manifest::{Host, Input, Manifest, Output, Status, pretty};
 pub use names::Names;
 pub use page::page;
 pub use replay::{Unreplayable, replay};
 pub use reservations::Reservations;
-pub use summary::{Counts, RunFacts, SizeGroup, Spread, Summary, SummaryFile, Use, Utilisation, Value};
+pub use summary::{Counts, MovedFacts, RunFacts, SizeGroup, Spread, Summary, SummaryFile, Use, Utilisation, Value};
 pub use table::summary_table;
 pub use tally::{Inconsistent, Tally};
 pub use transfers::Carried;

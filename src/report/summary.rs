@@ -8,7 +8,7 @@ use super::reservations::Reservations;
 use super::tally::{JobRow, Standing};
 use super::transfers::Carried;
 use super::view::{View, view};
-use super::{Status, Tally};
+use super::{LiveFacts, Status, Tally};
 use crate::time::Time;
 
 /// The whole file: what every run of the topology and seed gives, and what this one took.
@@ -118,6 +118,13 @@ pub struct Use {
     pub makespan: Option<f64>,
 }
 
+/// What was really moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MovedFacts {
+    pub flows: u64,
+    pub bytes: u64,
+}
+
 /// What a run took, which differs from machine to machine. What a layout does not have stays empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunFacts {
@@ -141,6 +148,11 @@ pub struct RunFacts {
     pub waits: BTreeMap<String, u64>,
     /// Seconds that the hub spent waiting, by the leaf it waited for.
     pub blocked_seconds: BTreeMap<String, f64>,
+    /// Bytes that went from site to site for the flows of the network, each load checked at its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved: Option<MovedFacts>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveFacts>,
 }
 
 impl Counts {

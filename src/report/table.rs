@@ -1,6 +1,6 @@
 //! The summary as a table for a terminal of 100 columns.
 
-use super::{Carried, Counts, Reservations, RunFacts, Spread, Status, Summary, Use, View};
+use super::{Carried, Counts, LiveFacts, Reservations, RunFacts, Spread, Status, Summary, Use, View};
 
 const BAR: usize = 30;
 const NAME_MAX: usize = 24;
@@ -13,7 +13,10 @@ pub fn summary_table(summary: &Summary, run: Option<&RunFacts>) -> String {
     if let Status::Partial(why) = &summary.status {
         table.line("PARTIAL", why);
     }
-    table.line("digest", &summary.digest);
+    match run.and_then(|run| run.live) {
+        Some(live) => table.line("live", &lively(&live)),
+        None => table.line("digest", &summary.digest),
+    }
     table.line("jobs", &counts(&summary.jobs, summary.starved));
     table.line("tasks", &counts(&summary.tasks, None));
     table.maybe("makespan", summary.makespan.map(span));
@@ -38,12 +41,25 @@ pub fn summary_table(summary: &Summary, run: Option<&RunFacts>) -> String {
             format!("ends are known {mean} late, {max} at most; {unseen} core h stood free unseen")
         }),
     );
+    table.maybe(
+        "moved",
+        run.and_then(|run| run.moved).map(|moved| {
+            format!("{} bytes of {} flows really moved, and were checked", moved.bytes, moved.flows)
+        }),
+    );
     if let Some(run) = run {
         table.line("run", &facts(run));
     }
     table.blank();
     uses(&mut table, summary);
     table.text
+}
+
+fn lively(live: &LiveFacts) -> String {
+    let errors = live.median_error.zip(live.p95_error).map_or(String::new(), |(median, p95)| {
+        format!("; measured beside model: median error {}, 95 % within {}", percent(median), percent(p95))
+    });
+    format!("speed {}: not reproducible, so there is no digest{errors}", live.speed)
 }
 
 fn carried(all: &Carried) -> String {

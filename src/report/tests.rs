@@ -181,6 +181,8 @@ fn the_story_as_tables() {
         frames: Some(30),
         waits: [("site york".to_owned(), 12)].into(),
         blocked_seconds: [("site york".to_owned(), 0.25)].into(),
+        moved: None,
+        live: None,
     };
     golden("summary.txt", summary_table(&results, Some(&run)).as_bytes());
     let file = SummaryFile { results, run };

@@ -121,9 +121,35 @@ impl TransferRow {
     }
 }
 
+/// A flow that has ended.
+pub(super) struct Timed<'a> {
+    pub edge: EdgeId,
+    pub from: &'a str,
+    pub to: &'a str,
+    pub bytes: u64,
+    /// Virtual seconds.
+    pub released: f64,
+    pub seconds: f64,
+}
+
 const HEADER: &str = "job,edge,from,to,bytes,released,active,ended,rate,lone_rate,stretch\n";
 
 impl Tally {
+    /// What the model says of all flows that have ended, in order of release.
+    pub(super) fn timed(&self) -> impl Iterator<Item = Timed<'_>> {
+        let name = |site: u32| self.sites[site as usize].name.as_str();
+        self.transfers.rows.iter().filter_map(move |row| {
+            Some(Timed {
+                edge: row.edge,
+                from: name(row.from),
+                to: name(row.to),
+                bytes: row.bytes,
+                released: row.released.micros() as f64 / 1e6,
+                seconds: row.seconds()?,
+            })
+        })
+    }
+
     /// Writes the table in pieces of some kilobytes.
     pub fn transfers_csv<E>(&self, mut put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let mut text = HEADER.to_owned();

@@ -15,10 +15,27 @@ use crate::time::Span;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cables {
     pub model: Model,
+    /// How much of what flows move is really moved; nothing, if nothing is said.
+    pub payload: Option<Payload>,
     /// Where links meet that is no site.
     pub switches: Vec<String>,
     pub links: Vec<Cable>,
     pub routes: Vec<Way>,
+}
+
+/// So many real bytes stand for so many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Payload {
+    pub real: u64,
+    pub of: u64,
+}
+
+impl Payload {
+    /// Rounded up: what moves at all is seen to move.
+    pub fn amount(self, bytes: u64) -> u64 {
+        let real = (u128::from(bytes) * u128::from(self.real)).div_ceil(u128::from(self.of));
+        u64::try_from(real).unwrap_or(u64::MAX)
+    }
 }
 
 /// A link as a topology has it.

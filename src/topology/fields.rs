@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
+use super::cables::Payload;
 use super::complaint::{Complaint, Findings, Place};
 use super::file::{Entry, Node, Path, Table, Value};
 use super::units::{self, CapacityError, Inexact, SpanError};
@@ -219,6 +220,31 @@ impl<'a> Field<'a> {
                 });
                 None
             }
+        }
+    }
+
+    /// So many real bytes for so many; none for nothing.
+    pub fn payload(&self) -> Option<Option<Payload>> {
+        const EXPECTED: &str = "a scale such as \"1 kB per GB\", or \"0\" for none";
+        let text = match &self.node.value {
+            Value::Integer(0) => "0",
+            Value::Text(text) => text.trim(),
+            _ => return self.wrong(EXPECTED),
+        };
+        if text == "0" {
+            return Some(None);
+        }
+        // What is left out before the second unit is a one.
+        let read = text.split_once("per").and_then(|(real, of)| {
+            let (real, of) = (real.trim(), of.trim());
+            let of = if of.starts_with(|letter: char| letter.is_ascii_digit()) { of.to_owned() } else { format!("1 {of}") };
+            Some(Payload { real: units::bytes(real)?, of: units::bytes(&of)?.max(1) })
+        });
+        match read {
+            Some(Payload { real: 0, .. }) => Some(None),
+            Some(payload) if payload.real <= payload.of => Some(Some(payload)),
+            Some(_) => self.wrong("no more real bytes than there are"),
+            None => self.wrong(EXPECTED),
         }
     }
 

@@ -18,7 +18,7 @@ use serde::Serialize;
 
 pub use crate::near::nearest;
 pub use build::{BuildError, Cast, Plan, Role, build, build_with};
-pub use cables::{Cable, Cables, End, Way, link_names, paths};
+pub use cables::{Cable, Cables, End, Payload, Way, link_names, paths};
 pub use complaint::Complaints;
 pub(crate) use complaint::{Complaint, Place};
 pub(crate) use fields::{Field, Fields, is_name};

@@ -146,6 +146,23 @@ pub fn capacity_text(bits: u64) -> String {
     format!("{} {unit}", bits / size)
 }
 
+const BYTES: [(&str, u64); 5] =
+    [("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000), ("B", 1)];
+
+/// Reads `1.5 kB` as a whole number of bytes.
+pub fn bytes(text: &str) -> Option<u64> {
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = (&text[..split], text[split..].trim_start());
+    let (_, size) = BYTES.iter().find(|(name, _)| *name == unit)?;
+    exact(number, *size).ok()
+}
+
+/// Bytes in the largest unit of which they are a whole number.
+pub fn bytes_text(bytes: u64) -> String {
+    let (unit, size) = BYTES.iter().find(|(_, size)| bytes.is_multiple_of(*size)).expect("a byte is the least");
+    format!("{} {unit}", bytes / size)
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inexact {
     Malformed,

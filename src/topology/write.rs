@@ -5,9 +5,9 @@ use std::fmt::{self, Write};
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::units::capacity_text;
+use super::units::{bytes_text, capacity_text};
 use super::{
-    Admission, AskWhen, BestBid, Blocking, Cable, Cables, EdfDeadline, End, Foreign, Market, Network, PlanPolicy,
+    Admission, AskWhen, BestBid, Blocking, Cable, Cables, EdfDeadline, End, Foreign, Market, Network, Payload, PlanPolicy,
     Planning, Pvdsq, Pvr, Removal, Reservation, Site, StopRule, SuccSum, System, Topology, Unplaceable, UpdateRule,
     User, Way, Workload,
 };
@@ -157,13 +157,17 @@ impl Page {
     }
 
     fn cables(&mut self, cables: &Cables, topology: &Topology) -> fmt::Result {
-        let Cables { model, switches, links, routes } = cables;
+        let Cables { model, payload, switches, links, routes } = cables;
         let end = |end: &End| match end {
             End::Site(site) => quoted(&topology.sites[*site].name),
             End::Switch(switch) => quoted(&switches[*switch]),
         };
         self.text.push_str("\n[network]\n");
         self.word("network.model", *model, Model::ALL)?;
+        if let Some(Payload { real, of }) = payload {
+            let text = quoted(&format!("{} per {}", bytes_text(*real), bytes_text(*of)));
+            self.line("payload", text, "what processes really move")?;
+        }
         if !switches.is_empty() {
             self.line("switches", list(switches.iter().map(|name| quoted(name))), "where links meet that is no site")?;
         }

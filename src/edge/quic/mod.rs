@@ -29,6 +29,9 @@ const HELLO_MAX: usize = 256 << 10;
 /// On loopback a packet may be this long; a frame then seldom needs two.
 const LOOPBACK_MTU: u16 = 6000;
 
+/// Streams that carry loads beside the one that carries frames.
+const LOADS_MAX: u32 = 1024;
+
 /// How long the last bytes may take to arrive when a connection is closed in good order.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -91,6 +94,16 @@ impl Connection {
     pub fn packets(&self) -> (u64, u64) {
         let stats = self.quic.stats();
         (stats.udp_tx.datagrams, stats.udp_rx.datagrams)
+    }
+
+    /// Opens a stream to the other side, once it takes another one.
+    pub async fn open_uni(&self) -> std::io::Result<quinn::SendStream> {
+        Ok(self.quic.open_uni().await?)
+    }
+
+    /// The next stream that the other side opens.
+    pub async fn accept_uni(&self) -> std::io::Result<quinn::RecvStream> {
+        Ok(self.quic.accept_uni().await?)
     }
 
     /// Waits until the connection has ended, and says why.
@@ -260,7 +273,7 @@ fn transport(options: &Options, remote: IpAddr) -> Arc<TransportConfig> {
     config
         .max_idle_timeout(Some(options.idle_timeout.try_into().unwrap_or(VarInt::MAX.into())))
         .keep_alive_interval(Some(options.keep_alive))
-        .max_concurrent_uni_streams(0u32.into())
+        .max_concurrent_uni_streams(LOADS_MAX.into())
         .max_concurrent_bidi_streams(1u32.into())
         // Two sides that write a frame each to one another, and only then read, must not wait for ever.
         .stream_receive_window((2 * FRAME_MAX as u32).into())

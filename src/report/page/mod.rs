@@ -7,6 +7,7 @@ mod calendar;
 mod chart;
 mod gantt;
 pub(super) mod html;
+mod live;
 mod old_view;
 
 use std::collections::BTreeMap;
@@ -35,16 +36,19 @@ const CHART: f64 = 300.0;
 
 /// The page of a run: its manifest and summary, the topology that the manifest holds, and the log's tally.
 ///
-/// `fresh` is what the same run gives with a router that knows everything at once, where this one did not.
+/// `fresh` is what the same run gives with a router that knows everything at once, where this one did not; `plot` is the
+/// SVG of what a live run measured.
 pub fn page(
     manifest: &Manifest,
     summary: &SummaryFile,
     topology: &Topology,
     tally: &Tally,
     fresh: Option<&Summary>,
+    plot: Option<&str>,
 ) -> Vec<u8> {
     let page = Page {
         fresh,
+        plot,
         manifest,
         results: &summary.results,
         summary,
@@ -63,6 +67,8 @@ struct Page<'a> {
     topology: &'a Topology,
     tally: &'a Tally,
     fresh: Option<&'a Summary>,
+    /// Of a live run: what it measured, drawn.
+    plot: Option<&'a str>,
     window: Window,
     tenths: Vec<Vec<&'a JobRow>>,
 }
@@ -152,6 +158,7 @@ impl Page<'_> {
             ("value", "Value", self.value()),
             ("reservations", "Reservations", calendar::calendars(self.tally)),
             ("view", "The price of old news", self.old_view()),
+            ("live", "Real bytes beside the model", self.live()),
             ("responsiveness", "Responsiveness", self.responsiveness()),
             ("time", "Over time", self.over_time()),
             ("cores", "Sites and tasks", gantt::gantt(self.tally, self.window, &self.parts_of_work())),

@@ -18,7 +18,7 @@ fn shown(manifest: &Manifest, topology: &Topology, tally: &Tally) -> String {
         blocked_seconds: [("site york".to_owned(), 0.25), ("user <i>".to_owned(), 0.1)].into(),
         ..RunFacts::default()
     };
-    let page = String::from_utf8(page(manifest, &SummaryFile { results, run }, topology, tally, None)).unwrap();
+    let page = String::from_utf8(page(manifest, &SummaryFile { results, run }, topology, tally, None, None)).unwrap();
     well_formed(&page);
     page
 }
@@ -82,7 +82,7 @@ fn whatever_users_name_is_shown_and_never_taken_for_markup() {
     story().iter().for_each(|entry| tally.add(entry).unwrap());
     let results = tally.summary(7, manifest.status.clone(), evil.to_owned());
     let run = RunFacts { layout: evil.to_owned(), waits: [(evil.to_owned(), 1)].into(), ..RunFacts::default() };
-    let page = String::from_utf8(page(&manifest, &SummaryFile { results, run }, &topology, &tally, None)).unwrap();
+    let page = String::from_utf8(page(&manifest, &SummaryFile { results, run }, &topology, &tally, None, None)).unwrap();
     assert_eq!(page.matches("</style>").count(), 1);
     for never in ["<script", "<img", "\"><img", "\u{0}"] {
         assert!(!page.contains(never), "{never}");

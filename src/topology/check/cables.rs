@@ -32,6 +32,7 @@ pub(super) fn check_cables(fields: &Fields<'_>, sites: &[Site], system: &mut Sys
     }
 
     let model = network.as_ref().and_then(|network| network.get("model")?.word(Model::ALL)).unwrap_or(Model::Ideal);
+    let payload = network.as_ref().and_then(|network| network.get("payload")?.payload()).flatten();
     let mut ends = Ends::of(sites);
     let switches = network.as_ref().map(|network| check_switches(network, &mut ends)).unwrap_or_default();
     if let Some(network) = network {
@@ -45,7 +46,7 @@ pub(super) fn check_cables(fields: &Fields<'_>, sites: &[Site], system: &mut Sys
     }
     let mut names = BTreeMap::new();
     let links: Vec<Cable> = list.iter().map(|fields| check_link(fields, model, &ends, &mut names)).collect();
-    let mut cables = Cables { model, switches, links, routes: Vec::new() };
+    let mut cables = Cables { model, payload, switches, links, routes: Vec::new() };
     let known = Known { sites, cables: &cables, names: &names };
     cables.routes = check_routes(routes_field.as_ref(), &known);
     // Whoever cannot be reached because of another fault is not worth a complaint of his own.

@@ -7,7 +7,7 @@ use crate::protocol::Record;
 use crate::report::{Names, Tally};
 use crate::time::Stamp;
 use crate::topology::simgrid;
-use crate::topology::{link_names, paths};
+use crate::topology::{Payload, link_names, paths};
 
 /// Three sites around a switch.
 pub(super) const STAR: &str = r#"name = "star"
@@ -279,6 +279,27 @@ fn in_a_market_with_links_a_task_waits_for_its_data_on_the_cores_that_it_got() {
     let parallel = load_text(LINKED, &["network.model=tcp-parallel"]).unwrap();
     assert!(told(&parallel).0.contains(&"14.25 s 0.1-2 is there".to_owned()));
     assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
+}
+
+#[test]
+fn payloads_are_scales() {
+    let payload = |text: &str| {
+        let topology = load_text(STAR, &[&format!("network.payload={text}")]);
+        topology.map(|topology| {
+            assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
+            topology.cables.unwrap().payload
+        })
+    };
+    let scale = |real, of| Some(Payload { real, of });
+    assert_eq!(payload("1 kB per GB").unwrap(), scale(1_000, 1_000_000_000));
+    assert_eq!(payload("\"1.5 kB per 3 MB\"").unwrap(), scale(1_500, 3_000_000));
+    assert_eq!(payload("0").unwrap(), None);
+    assert_eq!(Payload { real: 1_000, of: 1_000_000_000 }.amount(1), 1);
+    assert_eq!(Payload { real: 1_000, of: 1_000_000_000 }.amount(2_500_000_000), 2_500);
+    for wrong in ["much", "1 kB", "2 kB per kB", "1 per GB", "true", "1 XB per GB"] {
+        let complaints = payload(wrong).unwrap_err().to_string();
+        assert!(complaints.contains("network.payload: expected"), "{complaints}");
+    }
 }
 
 #[test]

@@ -1,0 +1,39 @@
+//! What a load is made of: bytes that sender and receiver both know without telling each other.
+
+/// The content of one load, in order.
+#[derive(Clone, Debug)]
+pub struct Content {
+    seed: u64,
+    at: u64,
+    bytes: u64,
+}
+
+/// No load has another's content.
+pub fn seed(run: u64, flow: u64) -> u64 {
+    mix(run ^ mix(flow.wrapping_add(0x9e37_79b9_7f4a_7c15)))
+}
+
+impl Content {
+    pub fn new(seed: u64, bytes: u64) -> Content {
+        Content { seed, at: 0, bytes }
+    }
+
+    /// Fills a block with what comes next, in words of eight bytes; says how much that is. Blocks hold whole words.
+    pub fn next(&mut self, block: &mut [u8]) -> usize {
+        debug_assert!(block.len().is_multiple_of(8), "a block holds whole words");
+        let count = block.len().min(usize::try_from(self.bytes - self.at).unwrap_or(usize::MAX));
+        for (word, place) in (self.at / 8..).zip(block[..count.next_multiple_of(8)].chunks_exact_mut(8)) {
+            place.copy_from_slice(&mix(self.seed.wrapping_add(word)).to_le_bytes());
+        }
+        self.at += count as u64;
+        count
+    }
+}
+
+/// SplitMix64's last step.
+fn mix(word: u64) -> u64 {
+    let word = word.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}

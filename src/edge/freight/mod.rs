@@ -1,0 +1,249 @@
+//! Bytes that really move: for every flow of the network a load goes from the process of one site over the router to
+//! that of another, as a stream of its own, and is checked there.
+//!
+//! In virtual time nothing depends on it: how long a flow takes is the model's business. So a load begins when the
+//! router lets its flow go, and is done when the receiver has said that it was right; a run is not over before all are.
+//! The router is in the middle because it is the only one that everybody knows, and because in a live run it is where
+//! links are shared out ([`shape`]).
+
+mod content;
+pub mod shape;
+mod site;
+mod words;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use quinn::{RecvStream, SendStream};
+use tokio::io::AsyncReadExt;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::Failure;
+use super::quic::Connection;
+use crate::grid::EdgeId;
+use crate::kernel::{ActorId, Entry};
+use crate::network::LinkId;
+use crate::protocol::Record;
+use shape::Shaper;
+pub use site::serve;
+use words::{BLOCK, Label, Verdict, Word};
+
+/// Loads under way at a time, where nothing says that all must be.
+const AT_ONCE: usize = 64;
+
+/// How much of a load may be between its sender and the router.
+const CREDIT: u32 = 256 << 10;
+
+/// How long loads may take after the run's last event without one of them arriving.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The router's side.
+pub struct Freight {
+    /// By actor: the process of each site.
+    homes: Vec<Option<Home>>,
+    names: Vec<String>,
+    amount: Box<dyn Fn(u64) -> u64 + Send>,
+    seed: u64,
+    live: Option<Live>,
+    turns: Arc<Semaphore>,
+    done: (mpsc::UnboundedSender<Ended>, mpsc::UnboundedReceiver<Ended>),
+    sent: u64,
+    under_way: BTreeMap<u64, String>,
+}
+
+/// What a live run adds: links that share out what they have, and the clock.
+pub struct Live {
+    pub shaper: Arc<Shaper>,
+    /// The links from site to site, by actors.
+    pub route: Box<dyn Fn(ActorId, ActorId) -> Vec<LinkId> + Send>,
+}
+
+/// Where a site lives, and who waits for a stream of its process.
+#[derive(Clone)]
+struct Home {
+    connection: Connection,
+    mailbox: Arc<Mutex<Mailbox>>,
+}
+
+#[derive(Default)]
+struct Mailbox {
+    data: BTreeMap<u64, oneshot::Sender<RecvStream>>,
+    verdicts: BTreeMap<u64, oneshot::Sender<Verdict>>,
+}
+
+/// A load whose fate is known.
+struct Ended {
+    flow: u64,
+    edge: EdgeId,
+    bytes: u64,
+    began: Instant,
+    ended: Instant,
+    outcome: Result<(), String>,
+}
+
+/// What was moved in all.
+#[derive(Clone, Debug, Default)]
+pub struct Moved {
+    pub flows: u64,
+    pub bytes: u64,
+    /// How long each load took on the wall's clock, in order of arrival.
+    pub times: Vec<(EdgeId, Duration)>,
+}
+
+impl Freight {
+    /// `homes` are the connections to the processes of sites, by actor; `amount` says how many bytes stand for a volume.
+    pub fn new(
+        homes: Vec<Option<Connection>>,
+        names: Vec<String>,
+        seed: u64,
+        amount: impl Fn(u64) -> u64 + Send + 'static,
+        live: Option<Live>,
+    ) -> Freight {
+        let home = |connection: Option<Connection>| {
+            let connection = connection?;
+            let mailbox = Arc::<Mutex<Mailbox>>::default();
+            tokio::spawn(sort_mail(connection.clone(), mailbox.clone()));
+            Some(Home { connection, mailbox })
+        };
+        // A live run shares links between as many loads as there are flows.
+        let at_once = if live.is_some() { Semaphore::MAX_PERMITS } else { AT_ONCE };
+        Freight {
+            homes: homes.into_iter().map(home).collect(),
+            names,
+            amount: Box::new(amount),
+            seed,
+            live,
+            turns: Arc::new(Semaphore::new(at_once)),
+            done: mpsc::unbounded_channel(),
+            sent: 0,
+            under_way: BTreeMap::new(),
+        }
+    }
+
+    /// Lets loads go for all flows that are released in these records of the router's.
+    pub fn see(&mut self, records: &[Entry<Record>]) {
+        for entry in records {
+            if let Record::Sent { edge, from, to, bytes, .. } = &entry.record {
+                self.load(*edge, *from, *to, *bytes);
+            }
+        }
+    }
+
+    fn load(&mut self, edge: EdgeId, from: ActorId, to: ActorId, volume: u64) {
+        let (flow, began) = (self.sent, Instant::now());
+        self.sent += 1;
+        let label = Label { flow, seed: content::seed(self.seed, flow), bytes: (self.amount)(volume) };
+        let name = |actor: ActorId| self.names[actor.index()].as_str();
+        self.under_way.insert(flow, format!("the data of {edge} from {} to {}", name(from), name(to)));
+        let homes = [from, to].map(|actor| self.homes[actor.index()].clone());
+        let way = self.live.as_ref().map(|live| (live.shaper.clone(), (live.route)(from, to)));
+        let (turns, done) = (self.turns.clone(), self.done.0.clone());
+        tokio::spawn(async move {
+            let outcome = match homes {
+                [Some(from), Some(to)] => {
+                    let _turn = turns.acquire().await;
+                    carry(label, &from, &to, way).await
+                }
+                _ => Err("one of the sites has no process".to_owned()),
+            };
+            let ended = Instant::now();
+            // Nobody listens any more once the run has failed.
+            let _ = done.send(Ended { flow, edge, bytes: label.bytes, began, ended, outcome });
+        });
+    }
+
+    /// Waits until every load has arrived, and complains about the first that has not, or not whole.
+    pub async fn finish(mut self) -> Result<Moved, Failure> {
+        let mut moved = Moved::default();
+        while let Some((_, first)) = self.under_way.first_key_value() {
+            let ended = match tokio::time::timeout(PATIENCE, self.done.1.recv()).await {
+                Ok(Some(ended)) => ended,
+                _ => {
+                    let text = format!("{first} has not arrived: nothing has for {} s", PATIENCE.as_secs());
+                    return Err(Failure::Breach(text));
+                }
+            };
+            let what = self.under_way.remove(&ended.flow).unwrap_or_default();
+            ended.outcome.map_err(|why| Failure::Breach(format!("{what}: {why}")))?;
+            moved.flows += 1;
+            moved.bytes += ended.bytes;
+            moved.times.push((ended.edge, ended.ended - ended.began));
+        }
+        Ok(moved)
+    }
+}
+
+/// Hands the streams of a process to whoever waits for them.
+async fn sort_mail(connection: Connection, mailbox: Arc<Mutex<Mailbox>>) {
+    while let Ok(mut stream) = connection.accept_uni().await {
+        let mailbox = mailbox.clone();
+        tokio::spawn(async move {
+            let Ok(word) = Word::read(&mut stream).await else { return };
+            let mut mailbox = mailbox.lock().expect("nobody panics over mail");
+            // What nobody waits for is dropped, and with it the stream.
+            match word {
+                Word::Data(label) => _ = mailbox.data.remove(&label.flow).map(|waiting| waiting.send(stream)),
+                Word::Verdict(verdict) => {
+                    _ = mailbox.verdicts.remove(&verdict.flow).map(|waiting| waiting.send(verdict));
+                }
+                Word::Send(_) => {}
+            }
+        });
+    }
+}
+
+type Way = Option<(Arc<Shaper>, Vec<LinkId>)>;
+
+/// Takes one load from its sender to its receiver.
+async fn carry(label: Label, from: &Home, to: &Home, way: Way) -> Result<(), String> {
+    let lost = |error: std::io::Error| format!("it was lost: {error}");
+    let gone = |_| "the site does not answer any more".to_owned();
+    let (data, verdict) = {
+        let ((data, waits), (said, verdict)) = (oneshot::channel(), oneshot::channel());
+        from.mailbox.lock().expect("nobody panics over mail").data.insert(label.flow, data);
+        to.mailbox.lock().expect("nobody panics over mail").verdicts.insert(label.flow, said);
+        (waits, verdict)
+    };
+    let mut asking = from.connection.open_uni().await.map_err(lost)?;
+    asking.write_all(&Word::Send(label).to_bytes()).await.map_err(|error| lost(error.into()))?;
+    asking.write_all(&CREDIT.to_le_bytes()).await.map_err(|error| lost(error.into()))?;
+    let mut out = to.connection.open_uni().await.map_err(lost)?;
+    out.write_all(&Word::Data(label).to_bytes()).await.map_err(|error| lost(error.into()))?;
+
+    let stream = data.await.map_err(gone)?;
+    let checksum = match way {
+        None => relay(stream, &mut out, &mut asking).await,
+        Some((shaper, route)) => shape::relay(&shaper, &route, stream, &mut out, &mut asking).await,
+    };
+    let checksum = checksum.map_err(lost)?;
+    out.finish().map_err(|error| lost(error.into()))?;
+    let verdict = verdict.await.map_err(gone)?;
+    if verdict.arrived != label.bytes {
+        return Err(format!("{} of {} bytes have arrived", verdict.arrived, label.bytes));
+    }
+    if !verdict.right || verdict.checksum != checksum {
+        return Err("what has arrived is not what was sent".to_owned());
+    }
+    Ok(())
+}
+
+/// Passes a load on, and gives its sender new credit for what is through.
+async fn relay(mut from: RecvStream, to: &mut SendStream, asking: &mut SendStream) -> std::io::Result<u64> {
+    let (mut hasher, mut block) = (Xxh3::new(), vec![0; BLOCK]);
+    loop {
+        let count = AsyncReadExt::read(&mut from, &mut block).await?;
+        if count == 0 {
+            return Ok(hasher.digest());
+        }
+        hasher.update(&block[..count]);
+        to.write_all(&block[..count]).await?;
+        give_credit(asking, count).await;
+    }
+}
+
+async fn give_credit(asking: &mut SendStream, bytes: usize) {
+    // A sender that has sent everything asks for no more, and may have closed its end.
+    let _ = asking.write_all(&(bytes as u32).to_le_bytes()).await;
+}

@@ -1,0 +1,51 @@
+//! A site's side: makes loads when the router asks for them, and checks those that come.
+
+use quinn::RecvStream;
+use tokio::io::AsyncReadExt;
+
+use super::content::Content;
+use super::words::{BLOCK, Label, Word, check};
+use crate::edge::quic::Connection;
+
+/// Serves the router until the connection ends. What goes wrong with a load is the router's to notice: it misses it.
+pub async fn serve(connection: Connection) {
+    while let Ok(stream) = connection.accept_uni().await {
+        let connection = connection.clone();
+        tokio::spawn(async move {
+            if let Err(error) = answer(&connection, stream).await {
+                tracing::warn!(%error, "a load is lost");
+            }
+        });
+    }
+}
+
+async fn answer(connection: &Connection, mut stream: RecvStream) -> std::io::Result<()> {
+    match Word::read(&mut stream).await? {
+        Word::Send(label) => send(connection, label, stream).await,
+        Word::Data(label) => {
+            let verdict = check(label, &mut stream).await?;
+            let mut out = connection.open_uni().await?;
+            out.write_all(&Word::Verdict(verdict).to_bytes()).await?;
+            Ok(out.finish()?)
+        }
+        Word::Verdict(_) => Err(std::io::Error::other("a router gives no verdicts")),
+    }
+}
+
+/// Sends a load as fast as the router gives credit.
+async fn send(connection: &Connection, label: Label, mut credits: RecvStream) -> std::io::Result<()> {
+    let mut out = connection.open_uni().await?;
+    out.write_all(&Word::Data(label).to_bytes()).await?;
+    let mut content = Content::new(label.seed, label.bytes);
+    let (mut left, mut credit) = (label.bytes, 0);
+    let mut block = vec![0; BLOCK];
+    while left > 0 {
+        while credit < left.min(BLOCK as u64) {
+            credit += u64::from(credits.read_u32_le().await?);
+        }
+        let count = content.next(&mut block) as u64;
+        out.write_all(&block[..count as usize]).await?;
+        (left, credit) = (left - count, credit - count);
+    }
+    Ok(out.finish()?)
+}

@@ -1,0 +1,156 @@
+//! What is said on a stream before, and after, its load.
+//!
+//! ```text
+//! router to sender:    S flow seed bytes, then credit: how many more bytes may come, four bytes each
+//! sender to router:    D flow seed bytes, then the load; the same from router to receiver
+//! receiver to router:  V flow arrived checksum, and 1 if the content is right
+//! ```
+//!
+//! Numbers are little end first, eight bytes each if nothing else is said.
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::content::Content;
+
+/// What a load is called, and what is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Label {
+    pub flow: u64,
+    pub seed: u64,
+    pub bytes: u64,
+}
+
+/// What a receiver says of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    pub flow: u64,
+    /// How many bytes have come.
+    pub arrived: u64,
+    pub checksum: u64,
+    /// Whether each was the one that it should be, and none was missing.
+    pub right: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    Send(Label),
+    Data(Label),
+    Verdict(Verdict),
+}
+
+/// What sender and receiver handle at a time.
+pub const BLOCK: usize = 16 << 10;
+
+impl Word {
+    pub fn to_bytes(self) -> Vec<u8> {
+        let label = |tag: u8, Label { flow, seed, bytes }: Label| {
+            let mut out = vec![tag];
+            [flow, seed, bytes].iter().for_each(|number| out.extend(number.to_le_bytes()));
+            out
+        };
+        match self {
+            Word::Send(load) => label(b'S', load),
+            Word::Data(load) => label(b'D', load),
+            Word::Verdict(Verdict { flow, arrived, checksum, right }) => {
+                let mut out = label(b'V', Label { flow, seed: arrived, bytes: checksum });
+                out.push(u8::from(right));
+                out
+            }
+        }
+    }
+
+    /// Reads what a stream begins with.
+    pub async fn read(stream: &mut (impl AsyncRead + Unpin)) -> std::io::Result<Word> {
+        let tag = stream.read_u8().await?;
+        let [flow, seed, bytes] =
+            [stream.read_u64_le().await?, stream.read_u64_le().await?, stream.read_u64_le().await?];
+        match tag {
+            b'S' => Ok(Word::Send(Label { flow, seed, bytes })),
+            b'D' => Ok(Word::Data(Label { flow, seed, bytes })),
+            b'V' => {
+                let right = stream.read_u8().await? == 1;
+                Ok(Word::Verdict(Verdict { flow, arrived: seed, checksum: bytes, right }))
+            }
+            _ => Err(std::io::Error::other(format!("a stream begins with the byte {tag}, which means nothing"))),
+        }
+    }
+}
+
+/// Reads a load to its end and holds it against what it should be.
+pub async fn check(label: Label, stream: &mut (impl AsyncRead + Unpin)) -> std::io::Result<Verdict> {
+    let mut content = Content::new(label.seed, label.bytes);
+    let (mut hasher, mut arrived, mut right) = (Xxh3::new(), 0u64, true);
+    let (mut found, mut wanted) = (vec![0; BLOCK], vec![0; BLOCK]);
+    loop {
+        let mut filled = 0;
+        while filled < BLOCK {
+            match stream.read(&mut found[filled..]).await? {
+                0 => break,
+                count => filled += count,
+            }
+        }
+        let expected = content.next(&mut wanted);
+        hasher.update(&found[..filled]);
+        arrived += filled as u64;
+        right &= found[..filled] == wanted[..expected];
+        if filled < BLOCK {
+            let right = right && arrived == label.bytes;
+            return Ok(Verdict { flow: label.flow, arrived, checksum: hasher.digest(), right });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(label: Label) -> Vec<u8> {
+        let mut content = Content::new(label.seed, label.bytes);
+        let (mut all, mut block) = (Vec::new(), [0; 64]);
+        loop {
+            match content.next(&mut block) {
+                0 => return all,
+                count => all.extend(&block[..count]),
+            }
+        }
+    }
+
+    fn verdict(label: Label, bytes: &[u8]) -> Verdict {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(check(label, &mut &*bytes)).unwrap()
+    }
+
+    #[test]
+    fn a_load_that_is_cut_bent_or_too_long_is_noticed() {
+        for bytes in [0, 1, 7, 8, 1000, BLOCK as u64, 3 * BLOCK as u64 + 5] {
+            let label = Label { flow: 3, seed: 17, bytes };
+            let whole = load(label);
+            assert_eq!(whole.len() as u64, bytes);
+            let fine = verdict(label, &whole);
+            assert!(fine.right && fine.arrived == bytes, "{bytes}");
+            let longer = [&whole[..], &[0]].concat();
+            assert!(!verdict(label, &longer).right);
+            if bytes > 0 {
+                assert!(!verdict(label, &whole[..whole.len() - 1]).right);
+                let mut bent = whole.clone();
+                *bent.last_mut().unwrap() ^= 4;
+                assert!(!verdict(label, &bent).right);
+                assert_ne!(verdict(label, &bent).checksum, fine.checksum);
+                assert!(!verdict(Label { seed: 18, ..label }, &whole).right);
+            }
+        }
+    }
+
+    #[test]
+    fn words_read_back() {
+        let label = Label { flow: 1, seed: u64::MAX, bytes: 3 };
+        let verdict = Verdict { flow: 9, arrived: 8, checksum: 7, right: true };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        for word in [Word::Send(label), Word::Data(label), Word::Verdict(verdict)] {
+            assert_eq!(runtime.block_on(Word::read(&mut &*word.to_bytes())).unwrap(), word);
+        }
+        assert!(runtime.block_on(Word::read(&mut &[7u8; 40][..])).is_err());
+        assert!(runtime.block_on(Word::read(&mut &[b'S'; 4][..])).is_err());
+    }
+}

@@ -1,0 +1,176 @@
+//! A live run: how long transfers really took, beside what the model had said.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+
+use super::Tally;
+use crate::grid::EdgeId;
+
+/// How a live run went. Errors are `|measured / model - 1|`, over flows for which the model says more than no time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LiveFacts {
+    /// Virtual seconds in a second of the wall's clock.
+    pub speed: f64,
+    pub flows: u64,
+    pub median_error: Option<f64>,
+    /// 95 % of the flows were no further off.
+    pub p95_error: Option<f64>,
+    pub max_error: Option<f64>,
+    /// What all flows took together, as a multiple of what the model says.
+    pub overall: Option<f64>,
+}
+
+/// The flows of a live run, in order of release.
+pub struct Live {
+    speed: f64,
+    rows: Vec<Row>,
+}
+
+struct Row {
+    edge: EdgeId,
+    from: String,
+    to: String,
+    bytes: u64,
+    released: f64,
+    model: f64,
+    measured: f64,
+}
+
+const HEADER: &str = "job,edge,from,to,bytes,released,model,measured,error\n";
+
+impl Live {
+    /// `times` are seconds on the wall's clock.
+    pub fn of(tally: &Tally, speed: f64, times: &[(EdgeId, f64)]) -> Live {
+        let times: BTreeMap<EdgeId, f64> = times.iter().copied().collect();
+        let row = |row: super::transfers::Timed<'_>| {
+            Some(Row {
+                edge: row.edge,
+                from: row.from.to_owned(),
+                to: row.to.to_owned(),
+                bytes: row.bytes,
+                released: row.released,
+                model: row.seconds,
+                measured: times.get(&row.edge)? * speed,
+            })
+        };
+        Live { speed, rows: tally.timed().filter_map(row).collect() }
+    }
+
+    pub fn facts(&self) -> LiveFacts {
+        let mut errors: Vec<f64> = self.rows.iter().filter_map(Row::error).map(f64::abs).collect();
+        errors.sort_by(f64::total_cmp);
+        let count = errors.len();
+        let sum = |what: fn(&Row) -> f64| self.rows.iter().map(what).sum::<f64>();
+        let (model, measured) = (sum(|row| row.model), sum(|row| row.measured));
+        LiveFacts {
+            speed: self.speed,
+            flows: self.rows.len() as u64,
+            median_error: (count > 0).then(|| (errors[(count - 1) / 2] + errors[count / 2]) / 2.0),
+            p95_error: (count > 0).then(|| errors[(count * 95).div_ceil(100) - 1]),
+            max_error: errors.last().copied(),
+            overall: (model > 0.0).then(|| measured / model),
+        }
+    }
+
+    /// `live.csv`: a row a flow; seconds of virtual time.
+    pub fn csv(&self) -> String {
+        let mut text = HEADER.to_owned();
+        for row in &self.rows {
+            let Row { edge, from, to, bytes, released, model, measured } = row;
+            let error = row.error().map_or(String::new(), |error| format!("{error:.6}"));
+            let (job, first, last) = (edge.job, edge.from, edge.to);
+            writeln!(text, "{job},{first}-{last},{from},{to},{bytes},{released},{model:.6},{measured:.6},{error}")
+                .expect("a string takes all that is written");
+        }
+        text
+    }
+
+    /// `live.svg`: a point a flow, the model's time to the right and the measured one upwards.
+    pub fn svg(&self) -> String {
+        const SIDE: f64 = 420.0;
+        const EDGE: f64 = 64.0;
+        let most = self.rows.iter().map(|row| row.model.max(row.measured)).fold(0.0, f64::max).max(1e-3);
+        let step = round_step(most / 5.0);
+        let most = (most / step).ceil() * step;
+        let x = |seconds: f64| EDGE + seconds / most * SIDE;
+        let y = |seconds: f64| 16.0 + SIDE - seconds / most * SIDE;
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" \
+             role=\"img\" font-family=\"sans-serif\" font-size=\"12\">\n\
+             <title>Measured times of transfers beside those of the model</title>\n",
+            SIDE + EDGE + 24.0,
+            SIDE + 64.0
+        );
+        let mut put = |text: String| {
+            svg.push_str(&text);
+            svg.push('\n');
+        };
+        let ticks = (most / step).round() as u32;
+        for tick in 0..=ticks {
+            let (seconds, grey) = (f64::from(tick) * step, "stroke=\"#8884\"");
+            let (left, right, low, high) = (x(0.0), x(most), y(0.0), y(most));
+            let (across, up) = (x(seconds), y(seconds));
+            put(format!("<path d=\"M{across:.1} {low:.1}V{high:.1}M{left:.1} {up:.1}H{right:.1}\" {grey}/>"));
+            let label = shortly(seconds);
+            put(format!("<text x=\"{across:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#777\">{label}</text>", low + 16.0));
+            put(format!("<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#777\">{label}</text>", left - 6.0, up + 4.0));
+        }
+        put(format!(
+            "<path d=\"M{:.1} {:.1}L{:.1} {:.1}\" stroke=\"#777\" stroke-dasharray=\"4 4\"/>",
+            x(0.0),
+            y(0.0),
+            x(most),
+            y(most)
+        ));
+        for row in &self.rows {
+            put(format!(
+                "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"#2a78c0\" fill-opacity=\"0.6\">\
+                 <title>{} from {} to {}: model {:.3} s, measured {:.3} s</title></circle>",
+                x(row.model),
+                y(row.measured),
+                row.edge,
+                row.from,
+                row.to,
+                row.model,
+                row.measured
+            ));
+        }
+        put(format!(
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#777\">model, seconds</text>",
+            x(most / 2.0),
+            y(0.0) + 38.0
+        ));
+        put(format!(
+            "<text transform=\"translate(14 {:.1}) rotate(-90)\" text-anchor=\"middle\" fill=\"#777\">measured, seconds</text>",
+            y(most / 2.0)
+        ));
+        svg.push_str("</svg>\n");
+        svg
+    }
+}
+
+impl Row {
+    fn error(&self) -> Option<f64> {
+        (self.model > 0.0).then(|| self.measured / self.model - 1.0)
+    }
+}
+
+/// 1, 2 or 5 times a power of ten that is not below.
+fn round_step(least: f64) -> f64 {
+    let mut step = 1e-6;
+    loop {
+        for times in [1.0, 2.0, 5.0] {
+            if step * times >= least {
+                return step * times;
+            }
+        }
+        step *= 10.0;
+    }
+}
+
+fn shortly(seconds: f64) -> String {
+    let text = format!("{seconds:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

@@ -1,0 +1,33 @@
+//! What a live run measured, beside what the model says.
+
+use super::Page;
+use super::html::{number, percent};
+
+impl Page<'_> {
+    /// Nothing, if the run was not a live one.
+    pub(super) fn live(&self) -> String {
+        let Some((live, plot)) = self.summary.run.live.zip(self.plot) else { return String::new() };
+        let mut html = format!(
+            "<p>Virtual time was tied to the clock of the wall, times {}, and the bytes of {} flows really went over links \
+             that the router let through at their pace. Such a run is not reproducible and has no digest.</p>\n",
+            number(live.speed),
+            number(live.flows as f64)
+        );
+        if let (Some(median), Some(p95), Some(max), Some(overall)) =
+            (live.median_error, live.p95_error, live.max_error, live.overall)
+        {
+            html.push_str(&format!(
+                "<p>Measured times differ from the model by {} in the median, by no more than {} for 95 % of the flows, \
+                 and by {} at most. Together the flows took {} times as long as the model says.</p>\n",
+                percent(median),
+                percent(p95),
+                percent(max),
+                number(overall)
+            ));
+        }
+        html.push_str("<figure>");
+        html.push_str(plot);
+        html.push_str("<figcaption>A point a flow; on the dashed line the model is right.</figcaption></figure>\n");
+        html
+    }
+}
