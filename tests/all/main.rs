@@ -5,6 +5,7 @@
 mod bidder;
 mod containers;
 mod faults;
+mod freight;
 mod grid;
 mod hostile;
 mod identity;
