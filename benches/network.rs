@@ -29,7 +29,10 @@ fn main() {
 
 /// One bottleneck: the engine beside a virtual clock that knows of nothing else.
 fn one_link() {
-    println!("{:<34}{:>9}{:>15}{:>15}{:>11}", "one shared link, all together", "flows", "us a flow", "by hand, us", "ratio");
+    println!(
+        "{:<34}{:>9}{:>15}{:>15}{:>11}",
+        "one shared link, all together", "flows", "us a flow", "by hand, us", "ratio"
+    );
     for count in [100, 1_000, 10_000, 100_000] {
         let mut random = SplitMix64::new(1);
         let window = 1_000_000_u64;
@@ -102,8 +105,12 @@ struct Network {
     width: f64,
 }
 
-const NETWORKS: [(&str, fn() -> Network); 4] =
-    [("star of 64 hosts", star), ("tree of 64 hosts, 8 to a switch", tree), ("dumbbell of 32 + 32 hosts", dumbbell), ("random mesh, 64 nodes, 192 links", mesh)];
+const NETWORKS: [(&str, fn() -> Network); 4] = [
+    ("star of 64 hosts", star),
+    ("tree of 64 hosts, 8 to a switch", tree),
+    ("dumbbell of 32 + 32 hosts", dumbbell),
+    ("random mesh, 64 nodes, 192 links", mesh),
+];
 
 const HOSTS: u32 = 64;
 
@@ -128,7 +135,8 @@ fn tree() -> Network {
 
 fn dumbbell() -> Network {
     let half = HOSTS / 2;
-    let across = |from: u32, to: u32| vec![LinkId(from), LinkId(2 * HOSTS + u32::from(from < half)), LinkId(HOSTS + to)];
+    let across =
+        |from: u32, to: u32| vec![LinkId(from), LinkId(2 * HOSTS + u32::from(from < half)), LinkId(HOSTS + to)];
     let routes = pairs(|from, to| match (from < half) == (to < half) {
         true => vec![LinkId(from), LinkId(HOSTS + to)],
         false => across(from, to),

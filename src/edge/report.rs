@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::files::{self, EVENTS, MANIFEST};
-use super::results::LIVE_PLOT;
 use super::inline::{self, watch_for_interrupts};
+use super::results::LIVE_PLOT;
 use super::{Failure, bidder, print};
 use crate::report::{Names, Status, Summary, Unreplayable, page, replay};
 use crate::topology::{self, Topology};

@@ -6,14 +6,16 @@ use std::time::{Duration, Instant};
 
 use super::Failure;
 use super::conduct::{Conducted, LeafFacts};
-use super::freight::Moved;
 use super::files::{FileError, ResultFile, ResultFolder};
+use super::freight::Moved;
 use super::host::{host, utc_now};
 use super::input::default_out;
 use super::terminal::Progress;
 use crate::kernel::{Digest, Entry, merge};
 use crate::protocol::{Answer, Record, codec};
-use crate::report::{self, EventWriter, Live, MovedFacts, Manifest, Names, RunFacts, Status, SummaryFile, Tally, summary_table};
+use crate::report::{
+    self, EventWriter, Live, Manifest, MovedFacts, Names, RunFacts, Status, SummaryFile, Tally, summary_table,
+};
 use crate::time::Time;
 use crate::topology::{self, Loaded};
 

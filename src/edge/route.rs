@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 use super::bidder::{self, Stop};
+use super::conduct::{self, Line, Watch};
 use super::freight::shape::Shaper;
 use super::freight::{Freight, Live};
-use super::conduct::{self, Line, Watch};
 use super::identity::Identity;
 use super::input::load_topology;
 use super::launch::{LISTENING, label};

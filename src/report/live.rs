@@ -114,8 +114,15 @@ impl Live {
             let (across, up) = (x(seconds), y(seconds));
             put(format!("<path d=\"M{across:.1} {low:.1}V{high:.1}M{left:.1} {up:.1}H{right:.1}\" {grey}/>"));
             let label = shortly(seconds);
-            put(format!("<text x=\"{across:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#777\">{label}</text>", low + 16.0));
-            put(format!("<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#777\">{label}</text>", left - 6.0, up + 4.0));
+            put(format!(
+                "<text x=\"{across:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#777\">{label}</text>",
+                low + 16.0
+            ));
+            put(format!(
+                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#777\">{label}</text>",
+                left - 6.0,
+                up + 4.0
+            ));
         }
         put(format!(
             "<path d=\"M{:.1} {:.1}L{:.1} {:.1}\" stroke=\"#777\" stroke-dasharray=\"4 4\"/>",

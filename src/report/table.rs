@@ -43,9 +43,8 @@ pub fn summary_table(summary: &Summary, run: Option<&RunFacts>) -> String {
     );
     table.maybe(
         "moved",
-        run.and_then(|run| run.moved).map(|moved| {
-            format!("{} bytes of {} flows really moved, and were checked", moved.bytes, moved.flows)
-        }),
+        run.and_then(|run| run.moved)
+            .map(|moved| format!("{} bytes of {} flows really moved, and were checked", moved.bytes, moved.flows)),
     );
     if let Some(run) = run {
         table.line("run", &facts(run));

@@ -156,7 +156,7 @@ impl Tally {
         for row in &self.transfers.rows {
             let TransferRow { edge, bytes, released, active, ended, .. } = row;
             let [from, to] = [row.from, row.to].map(|site| &self.sites[site as usize].name);
-            let ended = ended.map_or(String::new(), |ended| seconds(ended));
+            let ended = ended.map_or(String::new(), seconds);
             let rounded = |number: Option<f64>| number.map_or(String::new(), |number| format!("{number:.3}"));
             let lone = self.transfers.alone(row).map(|alone| *bytes as f64 / alone);
             let numbers = [row.rate(), lone, self.transfers.stretch(row)].map(rounded).join(",");

@@ -237,7 +237,8 @@ impl<'a> Field<'a> {
         // What is left out before the second unit is a one.
         let read = text.split_once("per").and_then(|(real, of)| {
             let (real, of) = (real.trim(), of.trim());
-            let of = if of.starts_with(|letter: char| letter.is_ascii_digit()) { of.to_owned() } else { format!("1 {of}") };
+            let of =
+                if of.starts_with(|letter: char| letter.is_ascii_digit()) { of.to_owned() } else { format!("1 {of}") };
             Some(Payload { real: units::bytes(real)?, of: units::bytes(&of)?.max(1) })
         });
         match read {

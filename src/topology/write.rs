@@ -7,9 +7,9 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::units::{bytes_text, capacity_text};
 use super::{
-    Admission, AskWhen, BestBid, Blocking, Cable, Cables, EdfDeadline, End, Foreign, Market, Network, Payload, PlanPolicy,
-    Planning, Pvdsq, Pvr, Removal, Reservation, Site, StopRule, SuccSum, System, Topology, Unplaceable, UpdateRule,
-    User, Way, Workload,
+    Admission, AskWhen, BestBid, Blocking, Cable, Cables, EdfDeadline, End, Foreign, Market, Network, Payload,
+    PlanPolicy, Planning, Pvdsq, Pvr, Removal, Reservation, Site, StopRule, SuccSum, System, Topology, Unplaceable,
+    UpdateRule, User, Way, Workload,
 };
 use crate::catalog;
 use crate::grid::{Edge, Kind, Task, Worth};

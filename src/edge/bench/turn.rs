@@ -143,6 +143,7 @@ impl Grid {
         let watch = Watch {
             stall_after: Duration::from_secs(60),
             contact: Contact::All,
+            speed: None,
             progress: &mut |_, _, _| {},
             names: &[],
             interruptions,

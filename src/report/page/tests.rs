@@ -82,7 +82,8 @@ fn whatever_users_name_is_shown_and_never_taken_for_markup() {
     story().iter().for_each(|entry| tally.add(entry).unwrap());
     let results = tally.summary(7, manifest.status.clone(), evil.to_owned());
     let run = RunFacts { layout: evil.to_owned(), waits: [(evil.to_owned(), 1)].into(), ..RunFacts::default() };
-    let page = String::from_utf8(page(&manifest, &SummaryFile { results, run }, &topology, &tally, None, None)).unwrap();
+    let page =
+        String::from_utf8(page(&manifest, &SummaryFile { results, run }, &topology, &tally, None, None)).unwrap();
     assert_eq!(page.matches("</style>").count(), 1);
     for never in ["<script", "<img", "\"><img", "\u{0}"] {
         assert!(!page.contains(never), "{never}");
