@@ -109,7 +109,7 @@ const NETWORKS: [(&str, fn() -> Network); 4] = [
     ("star of 64 hosts", star),
     ("tree of 64 hosts, 8 to a switch", tree),
     ("dumbbell of 32 + 32 hosts", dumbbell),
-    ("random mesh, 64 nodes, 192 links", mesh),
+    ("random mesh, 64 nodes, 192 cables", mesh),
 ];
 
 const HOSTS: u32 = 64;
@@ -148,19 +148,17 @@ fn dumbbell() -> Network {
 fn mesh() -> Network {
     let mut random = SplitMix64::new(3);
     let mut out: Vec<Vec<(u32, LinkId)>> = vec![Vec::new(); HOSTS as usize];
-    let mut links = 0;
-    let mut lay = |a: u32, b: u32| {
-        for (from, to) in [(a, b), (b, a)] {
-            out[from as usize].push((to, LinkId(links)));
-            links += 1;
+    let mut cables: Vec<(u32, u32)> =
+        (1..HOSTS).map(|node| (node, random.int(0, u64::from(node) - 1) as u32)).collect();
+    while cables.len() < 192 {
+        let ends = [0; 2].map(|_| random.int(0, u64::from(HOSTS) - 1) as u32);
+        if ends[0] != ends[1] {
+            cables.push((ends[0], ends[1]));
         }
-    };
-    (1..HOSTS).for_each(|node| lay(node, random.int(0, u64::from(node) - 1) as u32));
-    while links < 384 {
-        let (a, b) = (random.int(0, u64::from(HOSTS) - 1) as u32, random.int(0, u64::from(HOSTS) - 1) as u32);
-        if a != b {
-            lay(a, b);
-        }
+    }
+    for (number, &(a, b)) in (0..).zip(&cables) {
+        out[a as usize].push((b, LinkId(2 * number)));
+        out[b as usize].push((a, LinkId(2 * number + 1)));
     }
     let routes = pairs(|from, to| {
         let mut before: Vec<Option<(u32, LinkId)>> = vec![None; HOSTS as usize];
@@ -186,7 +184,7 @@ fn mesh() -> Network {
         way.reverse();
         way
     });
-    Network { links: links as usize, routes, width: 40.0 }
+    Network { links: 2 * cables.len(), routes, width: 40.0 }
 }
 
 fn row(name: &str, network: &Network, count: usize, lie: Lie) {

@@ -150,12 +150,9 @@ fn freight(
     if live.is_none() && payload.is_none() {
         return None;
     }
-    let mut homes = vec![None; plan.names.len()];
-    for (peer, ids) in peers.iter().zip(leaves) {
-        for id in ids.iter().filter(|id| matches!(plan.roles[id.index()], Role::Site(_))) {
-            homes[id.index()] = Some(peer.connection.clone());
-        }
-    }
+    let is_site = |id: &ActorId| matches!(plan.roles[id.index()], Role::Site(_));
+    let sites = |ids: &Vec<ActorId>| ids.iter().copied().filter(is_site).collect();
+    let homes = peers.iter().zip(leaves).map(|(peer, ids)| (peer.connection.clone(), sites(ids))).collect();
     let amount = move |bytes| match payload {
         Some(payload) if live.is_none() => payload.amount(bytes),
         _ => bytes,

@@ -93,24 +93,26 @@ pub struct Moved {
 }
 
 impl Freight {
-    /// `homes` are the connections to the processes of sites, by actor; `amount` says how many bytes stand for a volume.
+    /// `homes` are the connections to processes, with the sites that live there; `amount` says how many bytes stand for a volume.
     pub fn new(
-        homes: Vec<Option<Connection>>,
+        homes: Vec<(Connection, Vec<ActorId>)>,
         names: Vec<String>,
         seed: u64,
         amount: impl Fn(u64) -> u64 + Send + 'static,
         live: Option<Live>,
     ) -> Freight {
-        let home = |connection: Option<Connection>| {
-            let connection = connection?;
+        let mut by_actor = vec![None; names.len()];
+        for (connection, sites) in homes {
             let mailbox = Arc::<Mutex<Mailbox>>::default();
             tokio::spawn(sort_mail(connection.clone(), mailbox.clone()));
-            Some(Home { connection, mailbox })
-        };
+            for site in sites {
+                by_actor[site.index()] = Some(Home { connection: connection.clone(), mailbox: mailbox.clone() });
+            }
+        }
         // A live run shares links between as many loads as there are flows.
         let at_once = if live.is_some() { Semaphore::MAX_PERMITS } else { AT_ONCE };
         Freight {
-            homes: homes.into_iter().map(home).collect(),
+            homes: by_actor,
             names,
             amount: Box::new(amount),
             seed,
@@ -198,6 +200,7 @@ type Way = Option<(Arc<Shaper>, Vec<LinkId>)>;
 
 /// Takes one load from its sender to its receiver.
 async fn carry(label: Label, from: &Home, to: &Home, way: Way) -> Result<(), String> {
+    let released = tokio::time::Instant::now();
     let lost = |error: std::io::Error| format!("it was lost: {error}");
     let gone = |_| "the site does not answer any more".to_owned();
     let (data, verdict) = {
@@ -215,7 +218,7 @@ async fn carry(label: Label, from: &Home, to: &Home, way: Way) -> Result<(), Str
     let stream = data.await.map_err(gone)?;
     let checksum = match way {
         None => relay(stream, &mut out, &mut asking).await,
-        Some((shaper, route)) => shape::relay(&shaper, &route, stream, &mut out, &mut asking).await,
+        Some((shaper, route)) => shape::relay(&shaper, &route, released, stream, (&mut out, &mut asking)).await,
     };
     let checksum = checksum.map_err(lost)?;
     out.finish().map_err(|error| lost(error.into()))?;

@@ -15,7 +15,6 @@ use tokio::time::{Instant, sleep_until};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::give_credit;
-use super::words::BLOCK;
 use crate::network::{Link, LinkId, Mode};
 
 /// How far a link may make up for timers that go off late while something is waiting for it.
@@ -25,6 +24,7 @@ const LATE: Duration = Duration::from_millis(30);
 /// millisecond.
 const TURN: f64 = 0.003;
 const BLOCK_MIN: usize = 1 << 10;
+const BLOCK_MAX: usize = 64 << 10;
 
 /// Blocks between two links that a load may have.
 const BETWEEN: usize = 2;
@@ -102,7 +102,7 @@ impl Shaper {
     /// How much crosses at a time: small where links are slow.
     fn block(&self, route: &[LinkId]) -> usize {
         let slowest = route.iter().map(|link| self.rate(*link, 1)).fold(f64::INFINITY, f64::min);
-        ((slowest * TURN) as usize).clamp(BLOCK_MIN, BLOCK)
+        ((slowest * TURN) as usize).clamp(BLOCK_MIN, BLOCK_MAX)
     }
 }
 
@@ -122,11 +122,11 @@ impl Drop for OnRoute<'_> {
 pub(super) async fn relay(
     shaper: &std::sync::Arc<Shaper>,
     route: &[LinkId],
+    released: Instant,
     mut from: RecvStream,
-    to: &mut SendStream,
-    asking: &mut SendStream,
+    (to, asking): (&mut SendStream, &mut SendStream),
 ) -> std::io::Result<u64> {
-    tokio::time::sleep(shaper.latency(route)).await;
+    sleep_until(released + shaper.latency(route)).await;
     shaper.enter(route);
     let _on_route = OnRoute { shaper, route };
     let size = shaper.block(route);

@@ -5,7 +5,7 @@ use crate::kernel::{Entry, Place};
 use crate::network::{Duplex, Efficiency, LinkId, Mode};
 use crate::protocol::Record;
 use crate::report::{Names, Tally};
-use crate::time::Stamp;
+use crate::time::{Stamp, Time};
 use crate::topology::simgrid;
 use crate::topology::{Payload, link_names, paths};
 
@@ -244,15 +244,18 @@ fn told(topology: &Topology) -> (Vec<String>, String) {
         Ok::<(), ()>(())
     };
     tally.transfers_csv(put).unwrap();
+    let seconds = |time: Time| format!("{} s", time.micros() as f64 / 1e6);
     let tell = |entry: &Entry<Record>| {
         let what = match &entry.record {
-            Record::Sent { edge, bytes, active, .. } => format!("{bytes} B of {edge}, active at {active}"),
+            Record::Sent { edge, bytes, active, .. } => {
+                format!("{bytes} B of {edge}, active at {}", seconds(*active))
+            }
             Record::Delivered { edge } => format!("{edge} is there"),
             Record::Started { task, .. } => format!("{task} starts"),
             Record::Finished { task } => format!("{task} ends"),
             _ => return None,
         };
-        Some(format!("{} {what}", entry.stamp.time))
+        Some(format!("{} {what}", seconds(entry.stamp.time)))
     };
     (log.iter().filter_map(tell).collect(), table)
 }
