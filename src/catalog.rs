@@ -1,5 +1,6 @@
 //! Everything that has a name which a topology may use, with a line about it.
 
+use crate::network::{Duplex, EFFICIENCIES, MODES, Model};
 use crate::roles::scheduler;
 use crate::systems::heft;
 use crate::systems::market::bid;
@@ -86,6 +87,10 @@ pub fn sections() -> Vec<Section> {
             words(heft::UpdateRule::ALL),
         ),
         section("site.scheduler", "how a site runs what it is given", schedulers()),
+        section("network.model", "how links share out what they have", words(Model::ALL)),
+        section("link.mode", "whether flows compete for a link", words(MODES)),
+        section("link.efficiency", "how much of a link its flows can use", words(EFFICIENCIES)),
+        section("link.duplex", "which ways data goes over a link", words(Duplex::ALL)),
         section("workload.source", "where jobs come from", sources()),
         section("workload.load_basis", "what a load is measured against", words(LOAD_BASES)),
     ]

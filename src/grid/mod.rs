@@ -9,7 +9,7 @@ mod nodes;
 mod request;
 mod workflow;
 
-pub use calendar::{Bounds, Calendar, Clash, Rectangle, Wish};
+pub use calendar::{Bits, Bounds, Calendar, Clash, Rectangle, Set, Wish};
 pub use check::{JobError, LONGEST};
 pub use curve::{Curve, CurveError, Place};
 pub use graph::Graph;

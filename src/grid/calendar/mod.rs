@@ -16,7 +16,7 @@ mod tree;
 use std::fmt;
 
 pub use self::rectangles::{Bounds, Rectangle, Wish};
-use self::set::{Bits, Set};
+pub use self::set::{Bits, Set};
 use self::tree::Tree;
 use super::NodeSet;
 use crate::time::{Span, Time};

@@ -2,7 +2,7 @@
 
 use super::super::NodeSet;
 
-pub(super) trait Set: Clone + Default + PartialEq {
+pub trait Set: Clone + Default + PartialEq {
     fn of(nodes: &NodeSet) -> Self;
     fn nodes(&self) -> NodeSet;
     fn len(&self) -> u32;
@@ -12,6 +12,8 @@ pub(super) trait Set: Clone + Default + PartialEq {
     fn common(&self, other: &Self) -> Self;
     fn meets(&self, other: &Self) -> bool;
     fn contains(&self, other: &Self) -> bool;
+    /// The lowest `count` nodes; `None` if there are fewer.
+    fn lowest(&self, count: u32) -> Option<Self>;
 }
 
 impl Set for NodeSet {
@@ -50,11 +52,15 @@ impl Set for NodeSet {
     fn contains(&self, other: &NodeSet) -> bool {
         self.contains(other)
     }
+
+    fn lowest(&self, count: u32) -> Option<NodeSet> {
+        self.lowest(count)
+    }
 }
 
 /// Up to `64 * W` nodes, a bit each.
 #[derive(Clone, PartialEq)]
-pub(super) struct Bits<const W: usize> {
+pub struct Bits<const W: usize> {
     words: [u64; W],
 }
 
@@ -120,5 +126,25 @@ impl<const W: usize> Set for Bits<W> {
 
     fn contains(&self, other: &Self) -> bool {
         self.words.iter().zip(&other.words).all(|(mine, other)| other & !mine == 0)
+    }
+
+    fn lowest(&self, count: u32) -> Option<Self> {
+        let mut lowest = Self::default();
+        let mut missing = count;
+        for (word, &bits) in lowest.words.iter_mut().zip(&self.words) {
+            let here = bits.count_ones();
+            if here < missing {
+                *word = bits;
+                missing -= here;
+                continue;
+            }
+            let mut rest = bits;
+            for _ in 0..missing {
+                rest &= rest - 1;
+            }
+            *word = bits & !rest;
+            return Some(lowest);
+        }
+        (missing == 0).then_some(lowest)
     }
 }

@@ -16,7 +16,6 @@
 
 mod improve;
 pub mod paper;
-mod paths;
 mod planner;
 mod planning;
 mod problem;
@@ -25,8 +24,8 @@ mod schedule;
 #[cfg(test)]
 mod tests;
 
+pub use crate::network::Paths;
 pub use improve::{Cycle, Improved, Improvement, Round, Stop, Update, improve, improve_around};
-pub use paths::Paths;
 pub use planner::Planner;
 pub use planning::{Planning, Policy, StopRule, UpdateRule};
 pub use problem::{Awareness, CORES_MAX, Problem, ProblemError, Resource};

@@ -1,6 +1,7 @@
 //! From what is written to what is meant. Every fault is complained about; what is faulty is then taken for
 //! something harmless, so that the check can go on to the next one.
 
+mod cables;
 mod generator;
 mod layered;
 mod market;
@@ -40,6 +41,7 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings) -> T
     if let Some(defaults) = defaults {
         defaults.finish();
     }
+    let cables = cables::check_cables(&fields, &sites, &system);
 
     let grid = Grid::new(&kinds, &sites);
     let context = Context { seed, system: &system, grid, users: by_name(&users), attached };
@@ -47,7 +49,7 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings) -> T
     fields.finish();
 
     let about = about.map(str::to_owned);
-    Topology { name: name.unwrap_or_default(), about, seed, system, sites, users, workloads, kinds }
+    Topology { name: name.unwrap_or_default(), about, seed, system, sites, cables, users, workloads, kinds }
 }
 
 const NAME: &str = "a name of at most 63 small letters, digits and hyphens";

@@ -38,6 +38,7 @@ fn defaults_are_those_of_the_market_paper() {
             latency: Span::ZERO,
             report_every: Span::ZERO,
         }],
+        cables: None,
         users: vec![User { name: "alice".into(), latency: Span::ZERO }],
         workloads: vec![Workload {
             users: vec![0],
@@ -266,6 +267,7 @@ fn topologies() -> impl Strategy<Value = Topology> {
                     kinds: kinds.clone(),
                     system: System::Market(market.clone()),
                     sites,
+                    cables: None,
                     users,
                     workloads: Vec::new(),
                 };
@@ -387,7 +389,7 @@ fn every_name_of_the_catalogue_is_usable() {
     for section in catalog::sections() {
         let (table, key) = section.key.split_once('.').unwrap();
         let path = match table {
-            "site" | "user" | "workload" => format!("{table}.0.{key}"),
+            "site" | "user" | "workload" | "link" => format!("{table}.0.{key}"),
             table => format!("{table}.{key}"),
         };
         // A bidder and the policy that it bids for need each other.
@@ -403,8 +405,8 @@ fn every_name_of_the_catalogue_is_usable() {
         for entry in &section.entries {
             assert!(catalog::listing().contains(&entry.about), "{}", entry.name);
             let outcome = read(entry.name);
-            // Another source wants other keys beside it.
-            if section.key != "workload.source" {
+            // Another source wants other keys beside it, and a one-way link another one back.
+            if section.key != "workload.source" && entry.name != "one-way" {
                 outcome.unwrap();
             }
         }
@@ -415,7 +417,11 @@ fn every_name_of_the_catalogue_is_usable() {
 
 /// A topology in which a table makes sense.
 fn base(table: &str) -> &'static str {
-    if table == "reservation" { RESERVING } else { FINE }
+    match table {
+        "reservation" => RESERVING,
+        "network" | "link" => super::cables::STAR,
+        _ => FINE,
+    }
 }
 
 const RESERVING: &str = r#"name = "reserving"

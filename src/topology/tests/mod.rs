@@ -1,3 +1,4 @@
+mod cables;
 mod complaints;
 mod hostile;
 mod meaning;

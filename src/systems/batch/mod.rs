@@ -1,0 +1,11 @@
+//! Batch queues: rigid jobs, a queue at each site, and the policies that everybody compares with.
+//!
+//! A job asks for nodes and a walltime, and gets them whole or waits. Which one starts when is up to the site's policy;
+//! at its walltime it is killed. Ours: nodes by identity where others count them, and the places named in each
+//! policy where others differ.
+
+pub mod policy;
+mod trial;
+
+pub use policy::{Ask, Policy, Reserved, Start};
+pub use trial::{Ran, Rigid, play};

@@ -1,0 +1,10 @@
+//! Conservative backfilling that makes its plan anew, in order of the queue, whenever a job ends early. Somebody's place
+//! may move back that way.
+
+use super::{Entry, planner};
+
+pub const ENTRY: Entry = Entry {
+    name: "conservative-rebuild",
+    about: "conservative whose whole plan is made anew at each change",
+    build: |nodes, reserved| planner::by_node(nodes, reserved, planner::Replan::FromScratch),
+};

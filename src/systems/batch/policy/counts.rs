@@ -1,0 +1,74 @@
+//! How many nodes are busy when: a calendar for policies that only count.
+
+use crate::time::{Span, Time};
+
+/// Steps `(from, busy)`, ascending; before the first one nothing is busy.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    steps: Vec<(Time, u32)>,
+}
+
+impl Counts {
+    pub fn insert(&mut self, start: Time, end: Time, count: u32) {
+        self.change(start, end, |busy| busy + count);
+    }
+
+    pub fn remove(&mut self, start: Time, end: Time, count: u32) {
+        self.change(start, end, |busy| busy.checked_sub(count).expect("what is removed has been counted"));
+    }
+
+    /// Forgets everything before a time.
+    pub fn advance(&mut self, now: Time) {
+        let past = self.steps.partition_point(|step| step.0 <= now);
+        self.steps.drain(..past.saturating_sub(1));
+    }
+
+    /// The most that are busy at once in the span.
+    pub fn most(&self, start: Time, end: Time) -> u32 {
+        let first = self.steps.partition_point(|step| step.0 <= start).saturating_sub(1);
+        let within = self.steps[first..].iter().take_while(|step| step.0 < end);
+        within.map(|step| step.1).max().unwrap_or(0)
+    }
+
+    /// The earliest start from `from` on at which at most `limit` are busy for the whole span.
+    pub fn earliest(&self, from: Time, span: Span, limit: u32) -> Time {
+        let mut start = from;
+        let mut place = self.steps.partition_point(|step| step.0 <= from).saturating_sub(1);
+        while let Some(&(begin, busy)) = self.steps.get(place) {
+            if begin >= start + span {
+                break;
+            }
+            place += 1;
+            if busy > limit {
+                start = self.steps.get(place).map_or(Time::NEVER, |next| next.0);
+            }
+        }
+        start
+    }
+
+    fn change(&mut self, start: Time, end: Time, change: impl Fn(u32) -> u32) {
+        let from = self.cut(start);
+        let to = self.cut(end);
+        self.steps[from..to].iter_mut().for_each(|step| step.1 = change(step.1));
+        self.join(to);
+        self.join(from);
+    }
+
+    /// The place of the step that begins at a time.
+    fn cut(&mut self, at: Time) -> usize {
+        let place = self.steps.partition_point(|step| step.0 < at);
+        if self.steps.get(place).is_none_or(|step| step.0 > at) {
+            let busy = place.checked_sub(1).map_or(0, |before| self.steps[before].1);
+            self.steps.insert(place, (at, busy));
+        }
+        place
+    }
+
+    /// Drops a step that changes nothing.
+    fn join(&mut self, place: usize) {
+        let before = place.checked_sub(1).map_or(0, |before| self.steps[before].1);
+        if self.steps.get(place).is_some_and(|step| step.1 == before) {
+            self.steps.remove(place);
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! First come, first served, as simulators have it that know no node by its number.
+
+use super::{Entry, by_count};
+
+pub const ENTRY: Entry = Entry {
+    name: "fcfs-count",
+    about: "fcfs that only counts nodes",
+    build: |nodes, reserved| by_count::build(nodes, reserved, false),
+};
