@@ -158,7 +158,7 @@ enum Generated {
     /// A layered workflow with the parameters of daggen
     Dag {
         #[command(flatten)]
-        dag: generate::Dag,
+        dag: generate::DagArgs,
         /// Where to write it: DOT as daggen writes it (.dot), or WfFormat 1.5 (.json) [default: DOT on standard output]
         #[arg(long, value_name = "FILE", value_parser = generate::workflow_file)]
         out: Option<PathBuf>,

@@ -14,7 +14,7 @@ use crate::workload::workflow::write;
 
 /// A layered graph, as the command line describes it.
 #[derive(Args)]
-pub struct Dag {
+pub struct DagArgs {
     /// How many tasks
     #[arg(long, short = 'n', value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     tasks: u32,
@@ -48,12 +48,12 @@ pub struct Dag {
 }
 
 /// Draws a workflow and writes it.
-pub fn dag(dag: &Dag, out: Option<&Path>) -> Result<(), Failure> {
+pub fn dag(dag: &DagArgs, out: Option<&Path>) -> Result<(), Failure> {
     if dag.runtime_min > dag.runtime_max {
         let message = format!("--runtime-min {} is above --runtime-max {}", dag.runtime_min, dag.runtime_max);
         return Err(Failure::Input(message));
     }
-    let &Dag { tasks, fat, density, regularity, jump, .. } = dag;
+    let &DagArgs { tasks, fat, density, regularity, jump, .. } = dag;
     let shape = Shape { tasks, fat, density, regularity, jump };
     if shape.edges_max() > EDGES_MAX {
         let most = shape.edges_max();

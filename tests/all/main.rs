@@ -13,4 +13,5 @@ mod namespaces;
 mod report;
 mod sweep;
 mod wire;
+mod workflow;
 mod world;
