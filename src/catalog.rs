@@ -50,6 +50,7 @@ pub fn sources() -> Vec<Entry> {
         ("reservations", "the reservation paper's generator: requests with ready times and deadlines"),
         ("requests", "requests for reservations that are written out one by one"),
         ("workflow", "a workflow from a file: WfFormat, DAX or DOT"),
+        ("layered", "random layered workflows with the parameters of daggen"),
     ];
     all.map(entry).into()
 }

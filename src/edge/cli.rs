@@ -16,7 +16,8 @@ use super::member::{Membership, take_part};
 use super::route::{Routing, route};
 use super::sweep::Sweeping;
 use super::{
-    EXIT_CODES, Failure, bench, certs, compose, convert, files, plan, print, report, reproduce, runtime, sweep,
+    EXIT_CODES, Failure, bench, certs, compose, convert, files, generate, plan, print, report, reproduce, runtime,
+    sweep,
 };
 use crate::catalog;
 use crate::experiment::{heft, market, reservation};
@@ -74,6 +75,11 @@ enum Command {
         /// Draw cores, and transfers on links, over time
         #[arg(long, value_name = "FILE.svg", value_parser = plan::picture)]
         svg: Option<PathBuf>,
+    },
+    /// Make a workload of random jobs as a file
+    Generate {
+        #[command(subcommand)]
+        what: Generated,
     },
     /// Turn a file of another program into one of ours: a SimGrid platform becomes a topology
     Convert {
@@ -145,6 +151,18 @@ enum Command {
     Site(MemberArgs),
     /// Play one or more users of a run (the same as hansa-user)
     User(MemberArgs),
+}
+
+#[derive(Subcommand)]
+enum Generated {
+    /// A layered workflow with the parameters of daggen
+    Dag {
+        #[command(flatten)]
+        dag: generate::DagArgs,
+        /// Where to write it: DOT as daggen writes it (.dot), or WfFormat 1.5 (.json) [default: DOT on standard output]
+        #[arg(long, value_name = "FILE", value_parser = generate::workflow_file)]
+        out: Option<PathBuf>,
+    },
 }
 
 #[derive(Args)]
@@ -366,6 +384,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
             let overrides = topology.overrides.parse()?;
             plan::plan(&plan::Wish { topology: topology.topology, overrides, workflow, policy, json, svg })
         }
+        Command::Generate { what: Generated::Dag { dag, out } } => generate::dag(&dag, out.as_deref()),
         Command::Convert { file, out } => convert::convert(&file, out.as_deref()),
         Command::Verify { a, b } => files::verify(&a, &b),
         Command::Report { out } => report::report(&out),

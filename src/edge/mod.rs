@@ -13,6 +13,7 @@ mod convert;
 mod failure;
 pub mod files;
 mod freight;
+mod generate;
 pub mod gzip;
 mod host;
 pub mod identity;

@@ -40,6 +40,7 @@ fn shipped() -> [(&'static str, &'static str); 6] {
         ("market-paper", include_str!("../../../topologies/market-paper.toml")),
         ("live", include_str!("../../../topologies/live.toml")),
         ("reservations", include_str!("../../../topologies/reservations.toml")),
+        ("three-sites", include_str!("../../../topologies/three-sites.toml")),
     ]
 }
 
