@@ -105,7 +105,9 @@ struct Network {
     width: f64,
 }
 
-const NETWORKS: [(&str, fn() -> Network); 4] = [
+type Lay = fn() -> Network;
+
+const NETWORKS: [(&str, Lay); 4] = [
     ("star of 64 hosts", star),
     ("tree of 64 hosts, 8 to a switch", tree),
     ("dumbbell of 32 + 32 hosts", dumbbell),

@@ -56,9 +56,9 @@ pub fn summary_table(summary: &Summary, run: Option<&RunFacts>) -> String {
 
 fn lively(live: &LiveFacts) -> String {
     let errors = live.median_error.zip(live.p95_error).map_or(String::new(), |(median, p95)| {
-        format!("; measured beside model: median error {}, 95 % within {}", percent(median), percent(p95))
+        format!("; median error {}, 95 % within {}", percent(median), percent(p95))
     });
-    format!("speed {}: not reproducible, so there is no digest{errors}", live.speed)
+    format!("speed {}: not reproducible, no digest{errors}", live.speed)
 }
 
 fn carried(all: &Carried) -> String {
