@@ -16,7 +16,7 @@ use super::member::{Membership, take_part};
 use super::route::{Routing, route};
 use super::sweep::Sweeping;
 use super::{
-    EXIT_CODES, Failure, bench, certs, compose, convert, files, plan, print, report, reproduce, runtime, sweep,
+    EXIT_CODES, Failure, bench, certs, compose, convert, files, logs, plan, print, report, reproduce, runtime, sweep,
 };
 use crate::catalog;
 use crate::experiment::{heft, market, reservation};
@@ -75,13 +75,24 @@ enum Command {
         #[arg(long, value_name = "FILE.svg", value_parser = plan::picture)]
         svg: Option<PathBuf>,
     },
-    /// Turn a file of another program into one of ours: a SimGrid platform becomes a topology
+    /// Turn files into others: a log of jobs (SWF) into a Batsim workload or back, a SimGrid platform into a topology
     Convert {
         /// What to convert; it may be packed with gzip
         file: String,
+        /// What to make of a log of jobs [default: batsim of SWF, and swf of a Batsim workload]
+        #[arg(long, value_enum)]
+        to: Option<logs::Format>,
+        /// Fail if anything is wrong with a log, instead of leaving that out and telling
+        #[arg(long)]
+        strict: bool,
         /// Where to write it [default: standard output]
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
+    },
+    /// Make jobs of a model, as a log (SWF), as a Batsim workload, or as requests for reservations
+    Generate {
+        #[command(subcommand)]
+        model: Model,
     },
     /// Check a topology and list all that is wrong with it
     Validate(TopologyArgs),
@@ -147,6 +158,12 @@ enum Command {
     User(MemberArgs),
 }
 
+#[derive(Subcommand)]
+enum Model {
+    /// Rigid jobs of Lublin and Feitelson, with sizes, run times that go with them, and a daily cycle
+    Lublin(logs::Lublins),
+}
+
 #[derive(Args)]
 struct OverrideArgs {
     /// Set a key of the topology, for example market.policy=fifo or site.york.cores=500 (repeatable)
@@ -175,6 +192,9 @@ struct RunArgs {
     /// Run everything in this process, without a network
     #[arg(long)]
     inline: bool,
+    /// Fail if anything is wrong with a log of jobs, as `strict = true` does for one of them
+    #[arg(long)]
+    strict: bool,
     /// How many sites, or users, share one process
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "inline", value_parser = clap::value_parser!(u32).range(1..))]
     per_process: u32,
@@ -360,7 +380,8 @@ fn dispatch(command: Command) -> Result<(), Failure> {
             let overrides = topology.overrides.parse()?;
             plan::plan(&plan::Wish { topology: topology.topology, overrides, workflow, policy, json, svg })
         }
-        Command::Convert { file, out } => convert::convert(&file, out.as_deref()),
+        Command::Convert { file, to, strict, out } => convert::convert(&file, to, strict, out.as_deref()),
+        Command::Generate { model: Model::Lublin(lublin) } => logs::generate(&lublin),
         Command::Verify { a, b } => files::verify(&a, &b),
         Command::Report { out } => report::report(&out),
         Command::Validate(args) => {
@@ -402,6 +423,9 @@ fn dispatch(command: Command) -> Result<(), Failure> {
 
 fn run(args: RunArgs) -> Result<(), Failure> {
     let loaded = load_topology(&args.topology.topology, &args.topology.overrides.parse()?)?;
+    if args.strict {
+        logs::check(&loaded.topology)?;
+    }
     if args.inline {
         return inline::run(&loaded, args.out);
     }

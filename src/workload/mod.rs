@@ -6,6 +6,7 @@ pub mod lublin;
 pub mod market;
 pub mod reservations;
 mod rigid;
+pub mod rigids;
 pub mod swf;
 pub mod table;
 pub mod workflow;
@@ -20,11 +21,13 @@ pub use rigid::{Fault, Faults, Rigid, Trace, Unrunnable};
 /// A workload as a topology describes it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "source", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "a topology has a handful of workloads")]
 pub enum Source {
     Market(market::Generator),
     Table(table::Table),
     Reservations(reservations::Demand),
     Requests(reservations::Asks),
+    Rigid(rigids::Rigids),
 }
 
 /// What a generator must know of the grid to aim at a load: how many cores there are of each kind.
@@ -51,6 +54,8 @@ pub enum WorkloadError {
     TooSparse,
     #[error("there are more tasks than 32 bits can number")]
     TooMany,
+    #[error("its jobs are not here: {0}")]
+    Missing(String),
 }
 
 impl Source {
@@ -61,6 +66,9 @@ impl Source {
             Source::Table(table) => table.jobs(),
             Source::Reservations(_) | Source::Requests(_) => {
                 return Ok(self.asks(next)?.into_iter().map(|(job, _)| job).collect());
+            }
+            Source::Rigid(rigids) => {
+                return Ok(rigids.hand_out(next, 1)?.into_iter().map(|handed| handed.job).collect());
             }
         };
         for job in &mut jobs {
@@ -78,7 +86,7 @@ impl Source {
         let asks = match self {
             Source::Reservations(demand) => demand.asks(),
             Source::Requests(table) => table.asks.clone(),
-            Source::Market(_) | Source::Table(_) => Vec::new(),
+            Source::Market(_) | Source::Table(_) | Source::Rigid(_) => Vec::new(),
         };
         let job = |ask: reservations::Ask| {
             let (id, first_task) = next.give(1).ok_or(WorkloadError::TooMany)?;

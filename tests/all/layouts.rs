@@ -13,7 +13,15 @@ fn run(topology: &Path, out: &Path, flags: &[&str]) {
 
 #[test]
 fn inline_and_processes_agree_on_every_shipped_topology() {
-    for name in ["quickstart.toml", "market-trace.toml", "market-40.toml", "old-news.toml", "reservations.toml"] {
+    for name in [
+        "quickstart.toml",
+        "market-trace.toml",
+        "market-40.toml",
+        "old-news.toml",
+        "reservations.toml",
+        "batch.toml",
+        "batch-vo.toml",
+    ] {
         let scratch = Scratch::new();
         run(&shipped(name), &scratch.path("inline"), &["--inline"]);
         run(&shipped(name), &scratch.path("processes"), &[]);

@@ -1,3 +1,4 @@
+mod batch;
 mod complaints;
 mod hostile;
 mod meaning;
@@ -31,13 +32,15 @@ fn load_text(text: &str, settings: &[&str]) -> Result<Topology, Complaints> {
     load_files(&[("grid.toml", text.as_bytes())], settings).map(|loaded| loaded.topology)
 }
 
-fn shipped() -> [(&'static str, &'static str); 5] {
+fn shipped() -> [(&'static str, &'static str); 7] {
     [
         ("quickstart", include_str!("../../../topologies/quickstart.toml")),
         ("market-trace", include_str!("../../../topologies/market-trace.toml")),
         ("market-40", include_str!("../../../topologies/market-40.toml")),
         ("market-paper", include_str!("../../../topologies/market-paper.toml")),
         ("reservations", include_str!("../../../topologies/reservations.toml")),
+        ("batch", include_str!("../../../topologies/batch.toml")),
+        ("batch-vo", include_str!("../../../topologies/batch-vo.toml")),
     ]
 }
 
