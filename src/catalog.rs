@@ -1,5 +1,6 @@
 //! Everything that has a name which a topology may use, with a line about it.
 
+use crate::network::{Duplex, EFFICIENCIES, MODES, Model};
 use crate::roles::scheduler;
 use crate::systems::batch::{Dispatch, policy};
 use crate::systems::heft;
@@ -97,6 +98,10 @@ pub fn sections() -> Vec<Section> {
         ),
         section("batch.dispatch", "which of several sites gets a job", dispatch_rules()),
         section("site.scheduler", "how a site runs what it is given", schedulers()),
+        section("network.model", "how links share out what they have", words(Model::ALL)),
+        section("link.mode", "whether flows compete for a link", words(MODES)),
+        section("link.efficiency", "how much of a link its flows can use", words(EFFICIENCIES)),
+        section("link.duplex", "which ways data goes over a link", words(Duplex::ALL)),
         section("workload.source", "where jobs come from", sources()),
         section("workload.deal", "which user submits a rigid job", words(Deal::ALL)),
         section("workload.types", "which kinds of job the lublin model has", words(Types::ALL)),

@@ -1,5 +1,7 @@
 //! What a link is, and how much of it its flows can use.
 
+use serde::Serialize;
+
 /// A link by its place in the list that the flows were made with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u32);
@@ -22,7 +24,8 @@ pub struct Link {
 }
 
 /// How much of its capacity a link yields.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Efficiency {
     /// All of it.
     #[default]
@@ -32,7 +35,8 @@ pub enum Efficiency {
 }
 
 /// Whether flows compete on a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Mode {
     #[default]
     Shared,

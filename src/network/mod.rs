@@ -30,6 +30,8 @@
 mod calendar;
 mod flows;
 mod link;
+mod model;
+mod paths;
 mod transfers;
 
 #[cfg(test)]
@@ -39,4 +41,6 @@ mod tests;
 
 pub use flows::{Ended, FlowId, Flows, RouteId};
 pub use link::{Efficiency, Link, LinkId, Mode};
+pub use model::{Duplex, EFFICIENCIES, MODES, Model};
+pub use paths::Paths;
 pub use transfers::Transfers;

@@ -37,6 +37,7 @@ pub(crate) fn topology() -> Topology {
         kinds: vec!["cpu".to_owned(), "big, \"fast\"".to_owned()],
         system: System::Market(Market { unplaceable: Unplaceable::Refuse, ..Market::default() }),
         sites: vec![site("york", 4, 0), site("bath", 8, 1)],
+        cables: None,
         users: vec![user("ann"), user("bob")],
         workloads: Vec::new(),
     }

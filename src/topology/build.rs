@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::planning::{paths, resources};
-use super::{Batch, Market, Reservation, System, Topology, Unplaceable};
+use super::units::SPAN_MAX;
+use super::{Batch, Market, Reservation, System, Topology, Unplaceable, paths, resources};
 use crate::grid::{Graph, Job, JobId, Request};
 use crate::kernel::{ActorId, BoxedActor, Latencies};
 use crate::near::nearest;
@@ -55,6 +55,8 @@ pub enum BuildError {
     Unplaceable { job: JobId, task: usize, cores: u32, kind: String },
     #[error("job {job}: {error}")]
     Immeasurable { job: JobId, error: Immeasurable },
+    #[error("job {job}: all data up to here needs more than a thousand years over the slowest link")]
+    Endless { job: JobId },
     #[error("a bidder from outside takes part in runs only")]
     NoBidder,
     #[error("there is no {what} called {name}")]
@@ -301,6 +303,7 @@ fn deal(topology: &Topology) -> Result<Vec<Vec<Arc<Job>>>, BuildError> {
     });
     let mut hands = vec![Vec::new(); topology.users.len()];
     let mut next = Numbering::default();
+    let mut data = DataLimit::of(topology);
     for (index, workload) in topology.workloads.iter().enumerate() {
         let jobs = workload
             .source
@@ -308,10 +311,31 @@ fn deal(topology: &Topology) -> Result<Vec<Vec<Arc<Job>>>, BuildError> {
             .map_err(|error| BuildError::Workload { workload: index + 1, error })?;
         for (job, &user) in jobs.into_iter().zip(workload.users.iter().cycle()) {
             check(&job, topology, weighing)?;
+            data.take(&job)?;
             hands[user].push(Arc::new(job));
         }
     }
     Ok(hands)
+}
+
+/// Times that transfers end at stay far below what a clock can show.
+struct DataLimit {
+    bytes_left: u128,
+}
+
+impl DataLimit {
+    fn of(topology: &Topology) -> DataLimit {
+        let links = topology.cables.iter().flat_map(|cables| &cables.links);
+        let bytes = |bits: u64| u128::from(bits) * u128::from(SPAN_MAX.micros()) / 8_000_000;
+        DataLimit { bytes_left: links.map(|link| bytes(link.capacity)).min().unwrap_or(u128::MAX) }
+    }
+
+    fn take(&mut self, job: &Job) -> Result<(), BuildError> {
+        let bytes: u128 = job.edges.iter().map(|edge| u128::from(edge.data)).sum();
+        let left = self.bytes_left.checked_sub(bytes).ok_or(BuildError::Endless { job: job.id })?;
+        self.bytes_left = left;
+        Ok(())
+    }
 }
 
 fn platform(topology: &Topology) -> Platform {

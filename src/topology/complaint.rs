@@ -85,6 +85,10 @@ impl Findings {
         }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.list.borrow().is_empty()
+    }
+
     /// Whether further complaints would not be kept.
     pub fn is_full(&self) -> bool {
         self.list.borrow().len() >= KEPT

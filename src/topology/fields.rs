@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use super::complaint::{Complaint, Findings, Place};
 use super::file::{Entry, Node, Path, Table, Value};
-use super::units::{self, Inexact, SpanError};
+use super::units::{self, CapacityError, Inexact, SpanError};
 use crate::catalog;
 use crate::near::nearest;
 use crate::time::Span;
@@ -197,6 +197,31 @@ impl<'a> Field<'a> {
                         complaint.hint(format!("for example \"{} ms\"", written.trim_matches('"')))
                     }
                     SpanError::UnitUnknown { meant } => complaint.meant(meant),
+                    _ => complaint,
+                });
+                None
+            }
+        }
+    }
+
+    /// In bits a second.
+    pub fn capacity(&self) -> Option<u64> {
+        let read = match &self.node.value {
+            Value::Text(text) => units::capacity(text),
+            Value::Integer(..=0) => Err(CapacityError::NotPositive),
+            Value::Integer(_) | Value::Float(_) => Err(CapacityError::UnitMissing),
+            _ => Err(CapacityError::Malformed),
+        };
+        match read {
+            Ok(bits) => Some(bits),
+            Err(error) => {
+                let complaint = self.mismatch(&error)?;
+                let written = self.findings.written(self.node.place);
+                self.findings.add(match error {
+                    CapacityError::UnitMissing => {
+                        complaint.hint(format!("for example \"{} Mbps\"", written.trim_matches('"')))
+                    }
+                    CapacityError::UnitUnknown { meant } => complaint.meant(meant),
                     _ => complaint,
                 });
                 None

@@ -1,6 +1,7 @@
 //! Topologies: a file as written becomes a meaning that is checked once, and the meaning becomes actors and places.
 
 mod build;
+mod cables;
 mod check;
 mod complaint;
 mod fields;
@@ -17,6 +18,7 @@ use serde::Serialize;
 
 pub use crate::near::nearest;
 pub use build::{BuildError, Cast, Plan, Role, build, build_with};
+pub use cables::{Cable, Cables, End, Way, link_names, paths};
 pub use complaint::Complaints;
 pub(crate) use complaint::{Complaint, Place};
 pub(crate) use fields::{Field, Fields, is_name};
@@ -24,7 +26,7 @@ pub use file::{Input, Read};
 pub(crate) use file::{Library, Node, Table, Value, beside};
 pub(crate) use overrides::Origin;
 pub use overrides::{NoOverride, Override};
-pub use planning::{link_names, paths, resources};
+pub use planning::resources;
 
 use crate::grid::Kind;
 use crate::time::Span;
@@ -48,6 +50,8 @@ pub struct Topology {
     pub kinds: Vec<String>,
     pub system: System,
     pub sites: Vec<Site>,
+    /// The links between the sites, if there are any.
+    pub cables: Option<Cables>,
     pub users: Vec<User>,
     pub workloads: Vec<Workload>,
 }

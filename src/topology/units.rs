@@ -66,6 +66,86 @@ fn unit_meant_by(unit: &str) -> Option<&'static str> {
     })
 }
 
+/// The fastest link: a million terabits a second, in bits a second.
+const CAPACITY_MAX: u64 = 1_000_000_000_000_000_000;
+
+/// In bits a second, the largest first within bits and bytes.
+const CAPACITIES: [(&str, u64); 10] = [
+    ("Tbps", 1_000_000_000_000),
+    ("Gbps", 1_000_000_000),
+    ("Mbps", 1_000_000),
+    ("kbps", 1_000),
+    ("bps", 1),
+    ("TB/s", 8_000_000_000_000),
+    ("GB/s", 8_000_000_000),
+    ("MB/s", 8_000_000),
+    ("kB/s", 8_000),
+    ("B/s", 8),
+];
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CapacityError {
+    #[error("a capacity such as \"1 Gbps\" or \"125 MB/s\"")]
+    Malformed,
+    #[error("a capacity with its unit: bps, kbps, Mbps, Gbps, Tbps, B/s, kB/s, MB/s, GB/s or TB/s")]
+    UnitMissing,
+    #[error("a capacity in bps, kbps, Mbps, Gbps, Tbps, B/s, kB/s, MB/s, GB/s or TB/s")]
+    UnitUnknown { meant: Option<&'static str> },
+    #[error("a capacity above zero")]
+    NotPositive,
+    #[error("a capacity of whole bits a second")]
+    TooFine,
+    #[error("a capacity of at most 1000000 Tbps")]
+    TooLarge,
+}
+
+/// Reads `1.5 Gbps` or `125 MB/s` in bits a second.
+pub fn capacity(text: &str) -> Result<u64, CapacityError> {
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '+' | '-')).unwrap_or(text.len());
+    let (number, unit) = (&text[..split], text[split..].trim_start());
+    if !number.contains(|c: char| c.is_ascii_digit()) {
+        return Err(CapacityError::Malformed);
+    }
+    let size = match CAPACITIES.iter().find(|(name, _)| *name == unit) {
+        Some((_, size)) => *size,
+        None if unit.is_empty() => return Err(CapacityError::UnitMissing),
+        None => return Err(CapacityError::UnitUnknown { meant: capacity_meant_by(unit) }),
+    };
+    match exact(number, size) {
+        Ok(0) | Err(Inexact::Negative) => Err(CapacityError::NotPositive),
+        Ok(bits) if bits > CAPACITY_MAX => Err(CapacityError::TooLarge),
+        Ok(bits) => Ok(bits),
+        Err(Inexact::Malformed) => Err(CapacityError::Malformed),
+        Err(Inexact::TooFine) => Err(CapacityError::TooFine),
+        Err(Inexact::TooLarge) => Err(CapacityError::TooLarge),
+    }
+}
+
+/// What other notations call our units. A `B` is a byte and a `b` is a bit; words are clear in any case.
+fn capacity_meant_by(unit: &str) -> Option<&'static str> {
+    let (prefix, rest) = match unit.as_bytes().first()? {
+        b'k' | b'K' => (1, &unit[1..]),
+        b'M' | b'm' => (2, &unit[1..]),
+        b'G' | b'g' => (3, &unit[1..]),
+        b'T' | b't' => (4, &unit[1..]),
+        _ => (0, unit),
+    };
+    let bits = ["bps", "kbps", "Mbps", "Gbps", "Tbps"];
+    let bytes = ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"];
+    Some(match rest {
+        "bps" | "b/s" | "bit/s" | "bits/s" | "bit" | "bits" | "b" => bits[prefix],
+        "Bps" | "B/s" | "byte/s" | "bytes/s" | "B" => bytes[prefix],
+        _ => return None,
+    })
+}
+
+/// A capacity in the largest unit of which it is a whole number.
+pub fn capacity_text(bits: u64) -> String {
+    let (unit, size) = CAPACITIES.iter().find(|(_, size)| bits.is_multiple_of(*size)).expect("a bit is the least");
+    format!("{} {unit}", bits / size)
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inexact {
     Malformed,
@@ -166,6 +246,38 @@ mod tests {
             ("99999999999999999999999999999999 d", SpanError::TooLong),
         ] {
             assert_eq!(span(text), Err(error), "{text}");
+        }
+    }
+
+    #[test]
+    fn capacities_are_read_exactly_and_written_back() {
+        assert_eq!(capacity("1 Gbps"), Ok(1_000_000_000));
+        assert_eq!(capacity("1.5Mbps"), Ok(1_500_000));
+        assert_eq!(capacity("125 MB/s"), Ok(1_000_000_000));
+        assert_eq!(capacity("0.125 B/s"), Ok(1));
+        assert_eq!(capacity("1000000 Tbps"), Ok(CAPACITY_MAX));
+        for (bits, text) in
+            [(1, "1 bps"), (1_500_000, "1500 kbps"), (1_000_000_000, "1 Gbps"), (CAPACITY_MAX, "1000000 Tbps")]
+        {
+            assert_eq!(capacity_text(bits), text);
+            assert_eq!(capacity(text), Ok(bits));
+        }
+        for (text, error) in [
+            ("", CapacityError::Malformed),
+            ("fast", CapacityError::Malformed),
+            ("1..2 Gbps", CapacityError::Malformed),
+            ("100", CapacityError::UnitMissing),
+            ("1 Mb/s", CapacityError::UnitUnknown { meant: Some("Mbps") }),
+            ("1 MBps", CapacityError::UnitUnknown { meant: Some("MB/s") }),
+            ("1 gbps", CapacityError::UnitUnknown { meant: Some("Gbps") }),
+            ("1 parsec", CapacityError::UnitUnknown { meant: None }),
+            ("0 Gbps", CapacityError::NotPositive),
+            ("-1 Gbps", CapacityError::NotPositive),
+            ("0.5 bps", CapacityError::TooFine),
+            ("1000001 Tbps", CapacityError::TooLarge),
+            ("99999999999999999999999999 Tbps", CapacityError::TooLarge),
+        ] {
+            assert_eq!(capacity(text), Err(error), "{text}");
         }
     }
 

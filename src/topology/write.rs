@@ -5,13 +5,15 @@ use std::fmt::{self, Write};
 
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::units::capacity_text;
 use super::{
-    Admission, AskWhen, Batch, BestBid, Blocking, Dispatch, EdfDeadline, Foreign, Market, Network, PlanPolicy,
-    Planning, Pvdsq, Pvr, Removal, Reservation, Site, StopRule, SuccSum, System, Topology, Unplaceable, UpdateRule,
-    User, Workload,
+    Admission, AskWhen, Batch, BestBid, Blocking, Cable, Cables, Dispatch, EdfDeadline, End, Foreign, Market, Network,
+    PlanPolicy, Planning, Pvdsq, Pvr, Removal, Reservation, Site, StopRule, SuccSum, System, Topology, Unplaceable,
+    UpdateRule, User, Way, Workload,
 };
 use crate::catalog;
 use crate::grid::{Edge, Kind, Task, Worth};
+use crate::network::{Duplex, EFFICIENCIES, MODES, Model};
 use crate::protocol::handshake::TopologyHash;
 use crate::systems::batch::Reserved;
 use crate::systems::reservation::{Choose, RectEnd};
@@ -76,7 +78,7 @@ struct Page {
 
 impl Page {
     fn topology(&mut self, topology: &Topology) -> fmt::Result {
-        let Topology { name, about, seed, system, sites, users, workloads, .. } = topology;
+        let Topology { name, about, seed, system, sites, cables, users, workloads, .. } = topology;
         self.remark(
             "A resolved topology: every default is written out, and what was included or counted stands here itself.",
         )?;
@@ -93,6 +95,9 @@ impl Page {
             System::Batch(batch) => self.batch(batch)?,
         }
         sites.iter().try_for_each(|site| self.site(site, topology))?;
+        if let Some(cables) = cables {
+            self.cables(cables, topology)?;
+        }
         users.iter().try_for_each(|user| self.user(user))?;
         workloads.iter().try_for_each(|workload| self.workload(workload, topology))
     }
@@ -161,6 +166,38 @@ impl Page {
             writeln!(self.text, "    {{ from = {from}, until = {until}, nodes = \"{nodes}\" }},")?;
         }
         self.text.push_str("]\n");
+        Ok(())
+    }
+
+    fn cables(&mut self, cables: &Cables, topology: &Topology) -> fmt::Result {
+        let Cables { model, switches, links, routes } = cables;
+        let end = |end: &End| match end {
+            End::Site(site) => quoted(&topology.sites[*site].name),
+            End::Switch(switch) => quoted(&switches[*switch]),
+        };
+        self.text.push_str("\n[network]\n");
+        self.word("network.model", *model, Model::ALL)?;
+        if !switches.is_empty() {
+            self.line("switches", list(switches.iter().map(|name| quoted(name))), "where links meet that is no site")?;
+        }
+        for Cable { name, capacity, latency, mode, efficiency, duplex, between } in links {
+            self.text.push_str("\n[[link]]\n");
+            self.line("name", quoted(name), "")?;
+            self.line("capacity", quoted(&capacity_text(*capacity)), "")?;
+            self.span("latency", *latency, "of the link, one way")?;
+            self.word("link.mode", *mode, MODES)?;
+            self.word("link.efficiency", *efficiency, EFFICIENCIES)?;
+            self.word("link.duplex", *duplex, Duplex::ALL)?;
+            if let Some(between) = between {
+                self.line("between", list(between.iter().map(end)), "its two ends")?;
+            }
+        }
+        for Way { from, to, links: way } in routes {
+            self.text.push_str("\n[[route]]\n");
+            self.line("from", quoted(&topology.sites[*from].name), "")?;
+            self.line("to", quoted(&topology.sites[*to].name), "")?;
+            self.line("links", list(way.iter().map(|(link, _)| quoted(&links[*link].name))), "")?;
+        }
         Ok(())
     }
 

@@ -179,6 +179,7 @@ fn topology(policy: &str, sites: &[(u32, u16)], source: Source) -> Topology {
         kinds: vec!["Kind1".to_owned(), "Kind2".to_owned()],
         system: System::Market(Market { policy: policy.to_owned(), ..Market::default() }),
         sites: sites.iter().enumerate().map(site).collect(),
+        cables: None,
         users: vec![User { name: "alice".to_owned(), latency: Span::ZERO }],
         workloads: vec![Workload { users: vec![0], source }],
     }

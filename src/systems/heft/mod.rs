@@ -17,7 +17,6 @@
 pub mod daggen;
 mod improve;
 pub mod paper;
-mod paths;
 mod planner;
 mod planning;
 mod problem;
@@ -26,8 +25,8 @@ mod schedule;
 #[cfg(test)]
 mod tests;
 
+pub use crate::network::Paths;
 pub use improve::{Cycle, Improved, Improvement, Round, Stop, Update, improve, improve_around};
-pub use paths::Paths;
 pub use planner::Planner;
 pub use planning::{Planning, Policy, StopRule, UpdateRule};
 pub use problem::{Awareness, CORES_MAX, Problem, ProblemError, Resource};

@@ -64,6 +64,7 @@ fn grid(market: Market, sites: &[(u32, u16)], users: usize, source: Source) -> T
         kinds: vec!["one".to_owned(), "two".to_owned()],
         system: System::Market(market),
         sites: sites.iter().enumerate().map(site).collect(),
+        cables: None,
         users: (0..users).map(|user| topology::User { name: format!("user{user}"), latency: Span::ZERO }).collect(),
         workloads: vec![Workload { users: (0..users).collect(), source }],
     }

@@ -2,6 +2,7 @@
 //! something harmless, so that the check can go on to the next one.
 
 mod batch;
+mod cables;
 mod generator;
 mod market;
 mod members;
@@ -39,6 +40,7 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings) -> T
     if let Some(defaults) = defaults {
         defaults.finish();
     }
+    let cables = cables::check_cables(&fields, &sites, &system);
 
     let grid = Grid::new(&kinds, &sites);
     let context = Context { seed, system: &system, grid, sites: &sites, users: by_name(&users), attached };
@@ -46,7 +48,7 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings) -> T
     fields.finish();
 
     let about = about.map(str::to_owned);
-    Topology { name: name.unwrap_or_default(), about, seed, system, sites, users, workloads, kinds }
+    Topology { name: name.unwrap_or_default(), about, seed, system, sites, cables, users, workloads, kinds }
 }
 
 const NAME: &str = "a name of at most 63 small letters, digits and hyphens";

@@ -41,6 +41,7 @@ fn defaults_are_those_of_the_market_paper() {
             report_every: Span::ZERO,
             reserved: Vec::new(),
         }],
+        cables: None,
         users: vec![User { name: "alice".into(), latency: Span::ZERO }],
         workloads: vec![Workload {
             users: vec![0],
@@ -270,6 +271,7 @@ fn topologies() -> impl Strategy<Value = Topology> {
                     kinds: kinds.clone(),
                     system: System::Market(market.clone()),
                     sites,
+                    cables: None,
                     users,
                     workloads: Vec::new(),
                 };
@@ -391,7 +393,7 @@ fn every_name_of_the_catalogue_is_usable() {
     for section in catalog::sections() {
         let (table, key) = section.key.split_once('.').unwrap();
         let path = match table {
-            "site" | "user" | "workload" => format!("{table}.0.{key}"),
+            "site" | "user" | "workload" | "link" => format!("{table}.0.{key}"),
             table => format!("{table}.{key}"),
         };
         // A bidder and the policy that it bids for need each other.
@@ -407,8 +409,8 @@ fn every_name_of_the_catalogue_is_usable() {
         for entry in &section.entries {
             assert!(catalog::listing().contains(&entry.about), "{}", entry.name);
             let outcome = read(entry.name);
-            // Another source wants other keys beside it.
-            if section.key != "workload.source" {
+            // Another source wants other keys beside it, and a one-way link another one back.
+            if section.key != "workload.source" && entry.name != "one-way" {
                 outcome.unwrap();
             }
         }
@@ -421,6 +423,7 @@ fn every_name_of_the_catalogue_is_usable() {
 fn base(key: &str, name: &str) -> &'static str {
     match key.split_once('.') {
         Some(("reservation", _)) => RESERVING,
+        Some(("network" | "link", _)) => super::cables::STAR,
         Some(("batch", _)) => QUEUEING,
         Some(("workload", "deal" | "types" | "stream")) => QUEUEING,
         Some(("site", "scheduler")) if policy::find(name).is_some() => QUEUEING,

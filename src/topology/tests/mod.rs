@@ -1,4 +1,5 @@
 mod batch;
+mod cables;
 mod complaints;
 mod hostile;
 mod meaning;

@@ -1,6 +1,6 @@
 //! The way from site to site: which links data crosses.
 
-use crate::network::{Link, LinkId};
+use super::link::{Link, LinkId};
 
 /// Links, and the route between any two sites. A site needs no route to itself.
 #[derive(Clone, Debug, PartialEq)]

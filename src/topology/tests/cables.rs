@@ -1,0 +1,199 @@
+//! Links and routes: what they mean, what is wrong with them, and that they can be written down.
+
+use super::*;
+use crate::network::{Duplex, Efficiency, LinkId, Mode};
+use crate::topology::simgrid;
+use crate::topology::{link_names, paths};
+
+/// Three sites around a switch.
+pub(super) const STAR: &str = r#"name = "star"
+[workflow]
+[network]
+model = "tcp-parallel"
+switches = ["lab"]
+[[site]]
+name = "york"
+cores = 1
+[[site]]
+name = "bath"
+cores = 1
+[[site]]
+name = "leeds"
+cores = 1
+[[link]]
+name = "a"
+capacity = "1 Gbps"
+latency = "2 ms"
+between = ["york", "lab"]
+[[link]]
+name = "b"
+capacity = "100 MB/s"
+between = ["lab", "bath"]
+efficiency = "none"
+duplex = "half"
+[[link]]
+name = "c"
+capacity = "10 Mbps"
+latency = "5 ms"
+between = ["leeds", "lab"]
+mode = "per_flow"
+[[user]]
+name = "alice"
+[[workload]]
+source = "table"
+[[workload.job]]
+tasks = [{ runtime = "1 min", cores = 1 }]
+"#;
+
+#[test]
+fn a_full_duplex_cable_is_two_links_and_a_half_duplex_one_is_one() {
+    let topology = load_text(STAR, &[]).unwrap();
+    let paths = paths(&topology);
+    assert_eq!(link_names(&topology), ["a york → lab", "a lab → york", "b", "c leeds → lab", "c lab → leeds"]);
+    let route = |from, to| paths.route(from, to).iter().map(|link| link.0).collect::<Vec<_>>();
+    assert_eq!((route(0, 1), route(1, 0)), (vec![0, 2], vec![2, 1]));
+    assert_eq!((route(2, 1), route(0, 2)), (vec![3, 2], vec![0, 4]));
+    let capacities: Vec<f64> = paths.links.iter().map(|link| link.capacity).collect();
+    assert_eq!(capacities, [125.0, 125.0, 100.0, 1.25, 1.25]);
+    let efficiencies: Vec<Efficiency> = paths.links.iter().map(|link| link.efficiency).collect();
+    assert_eq!(efficiencies, [Efficiency::Tcp, Efficiency::Tcp, Efficiency::None, Efficiency::Tcp, Efficiency::Tcp]);
+    assert_eq!((paths.links[3].mode, paths.links[0].mode), (Mode::PerFlow, Mode::Shared));
+    assert_eq!(paths.latency(0, 2), 7_000.0);
+}
+
+#[test]
+fn links_and_routes_read_back() {
+    let with_route = format!("{STAR}\n[[route]]\nfrom = \"york\"\nto = \"leeds\"\nlinks = [\"a\", \"c\"]\n");
+    for text in [STAR, &with_route] {
+        let topology = load_text(text, &["link.a.capacity=\"1.5 Mbps\""]).unwrap();
+        assert_eq!(topology.cables.as_ref().unwrap().links[0].capacity, 1_500_000);
+        let written = topology.to_toml();
+        let again = load_text(&written, &[]).unwrap_or_else(|complaints| panic!("{complaints}\n{written}"));
+        assert_eq!(again, topology);
+        assert_eq!(again.hash(), topology.hash());
+    }
+    golden("star.toml", &load_text(&with_route, &[]).unwrap().to_toml());
+}
+
+/// Two sites, with links from one to the other by way of switches, each `(name, ends, latency in milliseconds)`.
+fn ways(links: &[(&str, &str, &str, u32)]) -> Vec<String> {
+    let mut text = STAR.split("[[link]]").next().unwrap().replace("[\"lab\"]", "[\"lab\", \"hub\", \"x\", \"y\"]");
+    text = text.replace("[[site]]\nname = \"leeds\"\ncores = 1\n", "");
+    for (name, a, b, latency) in links {
+        text.push_str(&format!(
+            "[[link]]\nname = \"{name}\"\ncapacity = \"1 Gbps\"\nlatency = \"{latency} ms\"\nbetween = [\"{a}\", \"{b}\"]\n\
+             duplex = \"half\"\n"
+        ));
+    }
+    text.push_str(&STAR[STAR.find("[[user]]").unwrap()..]);
+    let topology = load_text(&text, &[]).unwrap_or_else(|complaints| panic!("{complaints}\n{text}"));
+    let names = link_names(&topology);
+    paths(&topology).route(0, 1).iter().map(|link: &LinkId| names[link.index()].clone()).collect()
+}
+
+#[test]
+fn the_shortest_way_has_fewest_links_then_least_latency_then_the_first_names() {
+    let detour = ("z", "york", "bath", 900);
+    assert_eq!(ways(&[("a", "york", "lab", 1), ("b", "lab", "bath", 1), detour]), ["z"]);
+    let two = [("q", "york", "lab", 1), ("p", "lab", "bath", 1), ("b", "york", "hub", 1), ("c", "hub", "bath", 0)];
+    assert_eq!(ways(&two), ["b", "c"]);
+    // As long and as slow: the first name that differs decides, not the last.
+    let same = [("q", "york", "lab", 1), ("a", "lab", "bath", 1), ("b", "york", "hub", 1), ("z", "hub", "bath", 1)];
+    assert_eq!(ways(&same), ["b", "z"]);
+    let cables = [("two", "york", "bath", 1), ("one", "york", "bath", 1), ("a", "york", "bath", 2)];
+    assert_eq!(ways(&cables), ["one"]);
+    // A slow first half may be made up for.
+    let late = [("a", "york", "x", 5), ("b", "x", "bath", 1), ("c", "york", "y", 1), ("d", "y", "bath", 4)];
+    assert_eq!(ways(&late), ["c", "d"]);
+}
+
+type Fault = (&'static str, &'static str);
+
+const FAULTS: &[Fault] = &[
+    ("capacity = \"1 Gbps\"\n", ""),
+    ("capacity = \"1 Gbps\"", "capacity = \"0 Gbps\""),
+    ("capacity = \"1 Gbps\"", "capacity = \"-1 Gbps\""),
+    ("capacity = \"1 Gbps\"", "capacity = -5"),
+    ("capacity = \"1 Gbps\"", "capacity = 100"),
+    ("capacity = \"1 Gbps\"", "capacity = \"1 Mb/s\""),
+    ("capacity = \"1 Gbps\"", "capacity = \"1 gigabit\""),
+    ("capacity = \"1 Gbps\"", "capacity = \"99999999999999999999999 Tbps\""),
+    ("capacity = \"1 Gbps\"", "capacity = [1]"),
+    ("latency = \"2 ms\"", "latency = \"-2 ms\""),
+    ("latency = \"2 ms\"", "latency = \"365251 d\""),
+    ("latency = \"2 ms\"", "latency = \"365250 d\""),
+    ("mode = \"per_flow\"", "mode = \"perflow\""),
+    ("efficiency = \"none\"", "efficiency = \"udp\""),
+    ("duplex = \"half\"", "duplex = \"none\""),
+    ("duplex = \"half\"", "duplex = \"half\"\ncolour = \"red\""),
+    ("duplex = \"half\"", "duplex = \"one-way\""),
+    ("name = \"b\"", "name = \"a\""),
+    ("name = \"b\"", "name = \"B link\""),
+    ("name = \"b\"\n", ""),
+    ("between = [\"york\", \"lab\"]", "between = [\"york\", \"labb\"]"),
+    ("between = [\"york\", \"lab\"]", "between = [\"york\"]"),
+    ("between = [\"york\", \"lab\"]", "between = [\"york\", \"york\"]"),
+    ("between = [\"york\", \"lab\"]", "between = \"york\""),
+    ("between = [\"york\", \"lab\"]", "duplex = \"full\""),
+    ("between = [\"york\", \"lab\"]", ""),
+    ("switches = [\"lab\"]", "switches = [\"lab\", \"york\"]"),
+    ("switches = [\"lab\"]", "switches = [\"lab\", \"lab\"]"),
+    ("switches = [\"lab\"]", "switches = [\"lab\", \"The Hub\"]"),
+    ("switches = [\"lab\"]", "switches = \"lab\""),
+    ("model = \"tcp-parallel\"", "model = \"tcp\""),
+    ("model = \"tcp-parallel\"", "modl = \"ideal\""),
+    ("[[link]]\nname = \"a\"", "[link]\nname = \"a\""),
+    ("[workflow]", "[reservation]"),
+    ("[[user]]", "[[route]]\nfrom = \"york\"\nto = \"bath\"\nlinks = [\"a\", \"bb\"]\n[[user]]"),
+    ("[[user]]", "[[route]]\nfrom = \"york\"\nto = \"bth\"\nlinks = [\"a\", \"b\"]\n[[user]]"),
+    ("[[user]]", "[[route]]\nfrom = \"york\"\nto = \"york\"\nlinks = []\n[[user]]"),
+    ("[[user]]", "[[route]]\nfrom = \"york\"\nto = \"bath\"\n[[user]]"),
+    ("[[user]]", "[[route]]\nfrom = \"york\"\nto = \"bath\"\nlinks = \"a\"\n[[user]]"),
+    ("[[user]]", "[[route]]\nfrom = \"york\"\nto = \"bath\"\nlinks = [\"a\", \"c\"]\n[[user]]"),
+    ("[[user]]", "[[route]]\nfrom = \"york\"\nto = \"bath\"\nlinks = [\"c\", \"b\"]\n[[user]]"),
+    ("[[user]]", "[[route]]\nfrom = \"bath\"\nto = \"york\"\nlinks = [\"b\", \"b\", \"a\"]\n[[user]]"),
+    (
+        "[[user]]",
+        "[[route]]\nfrom = \"york\"\nto = \"bath\"\nlinks = [\"a\", \"b\"]\n\
+         [[route]]\nfrom = \"york\"\nto = \"bath\"\nlinks = [\"a\", \"b\"]\n[[user]]",
+    ),
+];
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    let mut page = String::new();
+    for (fine, fault) in FAULTS {
+        assert!(STAR.contains(fine), "{fine}");
+        let text = STAR.replacen(fine, fault, 1);
+        let complaints = load_text(&text, &[]).err().unwrap_or_else(|| panic!("{fault} is taken"));
+        page.push_str(&format!("#### {} -> {}\n\n{complaints}\n\n", fine.trim(), fault.trim().replace('\n', "; ")));
+    }
+    let lone = FINE.replace("[[user]]", "[network]\nmodel = \"ideal\"\n[[user]]");
+    page.push_str(&format!("#### a network without links\n\n{}\n", load_text(&lone, &[]).unwrap_err()));
+    golden("cables.txt", &page);
+}
+
+#[test]
+fn what_comes_from_simgrid_is_a_topology() {
+    let platform = include_str!("small-platform.xml");
+    let converted = simgrid::convert("small", platform).unwrap();
+    let topology = load_text(&converted.toml, &[]).unwrap_or_else(|told| panic!("{told}\n{}", converted.toml));
+    let cables = topology.cables.as_ref().unwrap();
+    assert_eq!(cables.routes.len(), topology.sites.len() * (topology.sites.len() - 1));
+    assert!(cables.links.iter().all(|link| link.duplex == Duplex::Half));
+    assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
+}
+
+#[test]
+fn data_that_would_take_for_ever_is_refused() {
+    let jobs = "tasks = [{ runtime = \"1 min\", cores = 1 }, { runtime = \"1 min\", cores = 1 }]\nedges = [[0, 1, 4000000000000]]\n";
+    let text = STAR.replace("tasks = [{ runtime = \"1 min\", cores = 1 }]\n", jobs);
+    let told = |settings: &[&str]| {
+        let topology = load_text(&text, settings).unwrap();
+        let all = crate::topology::Plan::of(&topology).all();
+        crate::topology::build(&topology, &all).err().map(|error| error.to_string())
+    };
+    assert_eq!(told(&[]), None);
+    let slow = told(&["link.b.capacity=\"1 kbps\""]).unwrap();
+    assert_eq!(slow, "job 0: all data up to here needs more than a thousand years over the slowest link");
+}
