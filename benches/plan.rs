@@ -2,8 +2,8 @@
 
 use hansa::network::{Efficiency, Link, LinkId, Mode};
 use hansa::random::SplitMix64;
-use hansa::systems::heft::daggen::Shape;
 use hansa::systems::heft::{Awareness, Clock, Costs, Improvement, Paths, Problem, Replaying, Resource, improve, plan};
+use hansa::workload::layered::Shape;
 use hansa::{grid, time};
 use rustix::time::{ClockId, clock_gettime};
 

@@ -61,6 +61,7 @@ pub fn sources() -> Vec<Entry> {
         ("swf", "rigid jobs of a log in the Standard Workload Format"),
         ("batsim", "rigid jobs of a Batsim workload, those with delays"),
         ("lublin", "rigid jobs of the model of Lublin and Feitelson"),
+        ("layered", "random layered workflows with the parameters of daggen"),
     ];
     all.map(entry).into()
 }

@@ -16,7 +16,8 @@ use super::member::{Membership, take_part};
 use super::route::{Routing, route};
 use super::sweep::Sweeping;
 use super::{
-    EXIT_CODES, Failure, bench, certs, compose, convert, files, logs, plan, print, report, reproduce, runtime, sweep,
+    EXIT_CODES, Failure, bench, certs, compose, convert, files, generate, logs, plan, print, report, reproduce,
+    runtime, sweep,
 };
 use crate::catalog;
 use crate::experiment::{heft, market, reservation};
@@ -75,6 +76,11 @@ enum Command {
         #[arg(long, value_name = "FILE.svg", value_parser = plan::picture)]
         svg: Option<PathBuf>,
     },
+    /// Make a workload of random jobs as a file: a workflow, or rigid jobs as a log, a Batsim workload, or requests
+    Generate {
+        #[command(subcommand)]
+        what: Generated,
+    },
     /// Turn files into others: a log of jobs (SWF) into a Batsim workload or back, a SimGrid platform into a topology
     Convert {
         /// What to convert; it may be packed with gzip
@@ -88,11 +94,6 @@ enum Command {
         /// Where to write it [default: standard output]
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
-    },
-    /// Make jobs of a model, as a log (SWF), as a Batsim workload, or as requests for reservations
-    Generate {
-        #[command(subcommand)]
-        model: Model,
     },
     /// Check a topology and list all that is wrong with it
     Validate(TopologyArgs),
@@ -159,9 +160,17 @@ enum Command {
 }
 
 #[derive(Subcommand)]
-enum Model {
+enum Generated {
     /// Rigid jobs of Lublin and Feitelson, with sizes, run times that go with them, and a daily cycle
     Lublin(logs::Lublins),
+    /// A layered workflow with the parameters of daggen
+    Dag {
+        #[command(flatten)]
+        dag: generate::DagArgs,
+        /// Where to write it: DOT as daggen writes it (.dot), or WfFormat 1.5 (.json) [default: DOT on standard output]
+        #[arg(long, value_name = "FILE", value_parser = generate::workflow_file)]
+        out: Option<PathBuf>,
+    },
 }
 
 #[derive(Args)]
@@ -380,8 +389,9 @@ fn dispatch(command: Command) -> Result<(), Failure> {
             let overrides = topology.overrides.parse()?;
             plan::plan(&plan::Wish { topology: topology.topology, overrides, workflow, policy, json, svg })
         }
+        Command::Generate { what: Generated::Dag { dag, out } } => generate::dag(&dag, out.as_deref()),
+        Command::Generate { what: Generated::Lublin(lublin) } => logs::generate(&lublin),
         Command::Convert { file, to, strict, out } => convert::convert(&file, to, strict, out.as_deref()),
-        Command::Generate { model: Model::Lublin(lublin) } => logs::generate(&lublin),
         Command::Verify { a, b } => files::verify(&a, &b),
         Command::Report { out } => report::report(&out),
         Command::Validate(args) => {

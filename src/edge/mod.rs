@@ -12,6 +12,7 @@ mod conduct;
 mod convert;
 mod failure;
 pub mod files;
+mod generate;
 pub mod gzip;
 mod host;
 pub mod identity;

@@ -60,7 +60,7 @@ fn of_workflow(workflow: &Workflow, topology: &Topology, rules: &Planning) -> Re
     let replaying = Replaying { clock: Clock::Micros, ..Replaying::default() };
     let improved = improve(&problem, rules.improvement(replaying));
     let tasks = workflow.tasks.iter().map(|task| task.name.as_str()).collect();
-    Ok(report(&problem, &improved, topology, rules, &workflow.name, tasks, (1e-6, 1.0)))
+    Ok(report(&problem, &improved, topology, rules, &workflow.name, tasks, (1e6, 1.0)))
 }
 
 /// Costs are times at the mean capacity between two sites, which becomes the unit of data.

@@ -65,10 +65,10 @@ impl Job {
             if from >= to {
                 return Err(JobError::Cyclic { from, to });
             }
-            if before >= Some(*edge) {
+            if before >= Some((from, to)) {
                 return Err(JobError::Unsorted { from, to });
             }
-            before = Some(*edge);
+            before = Some((from, to));
         }
         Ok(())
     }

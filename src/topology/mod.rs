@@ -11,7 +11,7 @@ mod planning;
 pub mod simgrid;
 #[cfg(test)]
 mod tests;
-mod units;
+pub mod units;
 mod write;
 
 use serde::Serialize;

@@ -22,7 +22,7 @@ use crate::workload::lublin::{Lublin, Stream, Types};
 use crate::workload::market::Generator;
 use crate::workload::reservations::{self, Demand};
 use crate::workload::rigids::{Deal, LogFile, Origin, Rigids};
-use crate::workload::{Source, table};
+use crate::workload::{Source, layered, table};
 
 impl Topology {
     /// A topology file that means exactly this, with a line about everything that has one.
@@ -53,6 +53,7 @@ impl Topology {
         let jobs = self.workloads.iter().map(|workload| match &workload.source {
             Source::Market(generator) => u64::from(generator.jobs),
             Source::Table(table) => table.jobs.len() as u64,
+            Source::Layered(generator) => u64::from(generator.workflows),
             Source::Reservations(demand) => u64::from(demand.requests),
             Source::Requests(table) => table.asks.len() as u64,
             Source::Rigid(rigids) => rigids.count.into(),
@@ -213,6 +214,7 @@ impl Page {
         let name = match source {
             Source::Market(_) => "market",
             Source::Table(_) => "table",
+            Source::Layered(_) => "layered",
             Source::Reservations(_) => "reservations",
             Source::Requests(_) => "requests",
             Source::Rigid(Rigids { origin: Origin::Swf(_), .. }) => "swf",
@@ -230,6 +232,7 @@ impl Page {
         match source {
             Source::Market(generator) => self.generator(generator, topology),
             Source::Table(table) => table.jobs.iter().try_for_each(|job| self.job(job, &topology.kinds)),
+            Source::Layered(generator) => self.layered(generator, topology),
             Source::Reservations(demand) => self.demand(demand),
             Source::Requests(table) => table.asks.iter().try_for_each(|ask| self.ask(ask)),
             Source::Rigid(rigids) => self.rigids(rigids, topology),
@@ -250,6 +253,24 @@ impl Page {
         self.line("kinds", list(kinds), "the usual kind of core and the other one")?;
         self.line("kind_share", format_args!("{:?}", generator.kind_share), "of the usual kind")?;
         self.line("degree", format_args!("{:?}", generator.degree), "how many inputs tasks tend to have")
+    }
+
+    fn layered(&mut self, generator: &layered::Generator, topology: &Topology) -> fmt::Result {
+        let layered::Generator { seed, workflows, arrive, every, shape, costs, kind } = generator;
+        let (shortest, longest) = costs.runtime;
+        self.line("seed", seed, "")?;
+        self.line("workflows", workflows, "")?;
+        self.span("arrive", arrive.since(Time::ZERO), "the first")?;
+        self.span("every", *every, "from one to the next")?;
+        self.line("tasks", shape.tasks, "of a workflow")?;
+        self.line("fat", format_args!("{:?}", shape.fat), "a level has about tasks to the power of this")?;
+        self.line("density", format_args!("{:?}", shape.density), "how much of the level before a task waits for")?;
+        self.line("regularity", format_args!("{:?}", shape.regularity), "1: all levels have the same size")?;
+        self.line("jump", shape.jump, "how many levels an edge may go back")?;
+        self.line("runtime", list([shortest, longest].map(|span| quoted(&span.to_string()))), "of a task at speed 1")?;
+        self.line("ccr", Millionths(costs.ccr_millionths), "what data weighs beside run times")?;
+        self.line("bandwidth", quoted(&capacity_text(costs.bandwidth)), "at which it does")?;
+        self.line("kind", kind_name(&topology.kinds, *kind), "")
     }
 
     fn job(&mut self, job: &table::Entry, kinds: &[String]) -> fmt::Result {

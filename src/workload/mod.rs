@@ -1,6 +1,7 @@
 //! Where jobs come from, one reader or generator a file.
 
 pub mod batsim;
+pub mod layered;
 mod lines;
 pub mod lublin;
 pub mod market;
@@ -13,7 +14,7 @@ pub mod workflow;
 
 use serde::Serialize;
 
-use crate::grid::{Job, JobError, JobId, Kind, Task};
+use crate::grid::{Job, JobError, JobId, Kind, Task, WorkflowError};
 use crate::time::Span;
 
 pub use rigid::{Fault, Faults, Rigid, Trace, Unrunnable};
@@ -25,6 +26,7 @@ pub use rigid::{Fault, Faults, Rigid, Trace, Unrunnable};
 pub enum Source {
     Market(market::Generator),
     Table(table::Table),
+    Layered(layered::Generator),
     Reservations(reservations::Demand),
     Requests(reservations::Asks),
     Rigid(rigids::Rigids),
@@ -52,6 +54,8 @@ pub enum WorkloadError {
     NoCores(Kind),
     #[error("the load is so low that the jobs would arrive later than time can be counted")]
     TooSparse,
+    #[error("{0}")]
+    Workflow(#[from] WorkflowError),
     #[error("there are more tasks than 32 bits can number")]
     TooMany,
     #[error("its jobs are not here: {0}")]
@@ -64,6 +68,7 @@ impl Source {
         let mut jobs = match self {
             Source::Market(generator) => generator.generate(platform, tick)?,
             Source::Table(table) => table.jobs(),
+            Source::Layered(generator) => generator.jobs()?,
             Source::Reservations(_) | Source::Requests(_) => {
                 return Ok(self.asks(next)?.into_iter().map(|(job, _)| job).collect());
             }
@@ -86,7 +91,7 @@ impl Source {
         let asks = match self {
             Source::Reservations(demand) => demand.asks(),
             Source::Requests(table) => table.asks.clone(),
-            Source::Market(_) | Source::Table(_) | Source::Rigid(_) => Vec::new(),
+            Source::Market(_) | Source::Table(_) | Source::Layered(_) | Source::Rigid(_) => Vec::new(),
         };
         let job = |ask: reservations::Ask| {
             let (id, first_task) = next.give(1).ok_or(WorkloadError::TooMany)?;

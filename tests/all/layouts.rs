@@ -21,6 +21,8 @@ fn inline_and_processes_agree_on_every_shipped_topology() {
         "reservations.toml",
         "batch.toml",
         "batch-vo.toml",
+        "workflow.toml",
+        "three-sites.toml",
     ] {
         let scratch = Scratch::new();
         run(&shipped(name), &scratch.path("inline"), &["--inline"]);

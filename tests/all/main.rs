@@ -14,4 +14,5 @@ mod namespaces;
 mod report;
 mod sweep;
 mod wire;
+mod workflow;
 mod world;

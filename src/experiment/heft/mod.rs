@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::random::{SplitMix64, mix};
-use crate::systems::heft::daggen::Shape;
 use crate::systems::heft::paper::{Law, Wiring, paths};
 use crate::systems::heft::{Cycle, Improvement, Problem, improve};
+use crate::workload::layered::Shape;
 
 pub use claims::CLAIMS;
 #[cfg(feature = "edge")]

@@ -818,6 +818,11 @@ fn workload(workload: &Workload) -> String {
             )
         }
         Source::Table(table) => format!("{} written out in the topology", counted(table.jobs.len() as u64, "job")),
+        Source::Layered(generator) => format!(
+            "{} generated, layered, of {}",
+            counted(generator.workflows.into(), "workflow"),
+            counted(generator.shape.tasks.into(), "task")
+        ),
         Source::Reservations(demand) => format!("{} generated", counted(demand.requests.into(), "request")),
         Source::Rigid(rigids) => match &rigids.origin {
             Origin::Swf(log) | Origin::Batsim(log) => {

@@ -6,12 +6,14 @@ use super::{PlanReport, number};
 use crate::report::page::html::escape;
 
 const WIDTH: f64 = 1100.0;
-const LEFT: f64 = 150.0;
+const LEFT: f64 = 196.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 64.0;
 const CORE: f64 = 20.0;
 const FLOW: f64 = 11.0;
 const GAP: f64 = 8.0;
+/// Letters of a name that fit in front.
+const NAME: usize = 29;
 /// More rows than these are not drawn: nobody could look at them.
 const ROWS_MAX: usize = 2_000;
 
@@ -67,7 +69,7 @@ pub fn gantt(plan: &PlanReport) -> String {
 fn head(plan: &PlanReport, height: f64, left_out: usize) -> String {
     let title = format!("{}, planned by {}", plan.workflow, plan.policy);
     let mut below = format!(
-        "{} s on the shared network (filled), {} s as planned (outlined; dashed line)",
+        "{} s on the shared network (filled), {} s as planned (outlined; dashed line); transfers have the colour of the task that sends them",
         number(plan.realistic),
         number(plan.planned)
     );
@@ -85,7 +87,7 @@ fn head(plan: &PlanReport, height: f64, left_out: usize) -> String {
 }
 
 const STYLE: &str = ".t{stroke:#fff;stroke-width:.6}.p{fill:none;stroke:#333;stroke-width:.8;stroke-dasharray:2 1.5}\
-    .f{fill:#8a9099;stroke:#fff;stroke-width:.6}.l{fill:#fff;pointer-events:none}.n{fill:#333}\
+    .f{fill-opacity:.35}.l{fill:#fff;pointer-events:none}.d{fill:#222;pointer-events:none}.n{fill:#333}\
     .g{stroke:#e3e3e3;stroke-width:1}.b{fill:#f6f7f8}.planned{stroke:#c33;stroke-width:1;stroke-dasharray:5 4}\
     .c0{fill:#3b6fb6}.c1{fill:#c46a1b}.c2{fill:#3d8b53}.c3{fill:#9a4aa8}.c4{fill:#b03a48}.c5{fill:#2f8c96}\
     .c6{fill:#7d7022}.c7{fill:#6a5acd}";
@@ -166,7 +168,7 @@ fn link_lanes(plan: &PlanReport) -> Vec<Lane> {
                 start: transfer.release,
                 end: transfer.end,
                 row,
-                class: "f".to_owned(),
+                class: format!("f c{}", transfer.from % COLOURS),
                 label: format!("{from} → {to}"),
                 tip: format!("{from} to {to}: {} to {} s", number(transfer.release), number(transfer.end)),
             });
@@ -210,7 +212,10 @@ fn step(least: f64) -> f64 {
 
 fn draw(svg: &mut String, lane: &Lane, top: f64, x: &dyn Fn(f64) -> f64) {
     let height = lane.rows as f64 * lane.height;
-    let name: String = lane.name.chars().take(22).collect();
+    let mut name: String = lane.name.chars().take(NAME).collect();
+    if lane.name.chars().count() > NAME {
+        name.push('…');
+    }
     let _ = writeln!(
         svg,
         "<rect class=\"b\" x=\"{LEFT}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{height:.1}\"/>\
@@ -235,7 +240,8 @@ fn draw(svg: &mut String, lane: &Lane, top: f64, x: &dyn Fn(f64) -> f64) {
         if !bar.label.is_empty() && bar.label.chars().count() as f64 * size * 0.58 < width - 4.0 {
             let _ = writeln!(
                 svg,
-                "<text class=\"l\" font-size=\"{size:.0}\" x=\"{:.2}\" y=\"{:.1}\">{}</text>",
+                "<text class=\"{}\" font-size=\"{size:.0}\" x=\"{:.2}\" y=\"{:.1}\">{}</text>",
+                if class.starts_with('f') { "d" } else { "l" },
                 from + 3.0,
                 y + lane.height / 2.0 + size * 0.36,
                 escape(&bar.label)

@@ -84,7 +84,7 @@ pub struct Known<'n> {
     pub sites: Vec<&'n str>,
     /// By the problem's links.
     pub links: Vec<String>,
-    /// The problem's unit of time, in seconds.
+    /// How many of the problem's units of time are a second: the nearest number to a whole microsecond is then printed as one.
     pub unit: f64,
     /// The problem's unit of data.
     pub volume: f64,
@@ -92,7 +92,7 @@ pub struct Known<'n> {
 
 impl PlanReport {
     pub fn new(problem: &Problem, improved: &Improved, known: Known<'_>) -> PlanReport {
-        let seconds = |time: f64| time * known.unit;
+        let seconds = |time: f64| time / known.unit;
         let mut first = vec![0u32];
         for cores in problem.cores() {
             first.push(first[first.len() - 1] + cores);

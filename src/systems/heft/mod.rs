@@ -14,7 +14,6 @@
 //! find a gap, O(log v) but for gaps that are too short; a replay has at most `v + 2 e` events of O(log v), and what the
 //! flows' own changes cost ([`crate::network`]).
 
-pub mod daggen;
 mod improve;
 pub mod paper;
 mod planner;

@@ -4,6 +4,7 @@
 mod batch;
 mod cables;
 mod generator;
+mod layered;
 mod market;
 mod members;
 mod planning;
@@ -24,6 +25,7 @@ use crate::grid::Kind;
 const CORES_MAX: u32 = 1 << 31;
 // A job travels in one frame, so it cannot be of any size.
 const TASKS_MAX: u32 = 10_000;
+const EDGES_MAX: usize = 100_000;
 
 /// Only good if there are no complaints in the end.
 pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings) -> Topology {

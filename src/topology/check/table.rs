@@ -6,12 +6,10 @@ use super::super::fields::{Field, Fields, any_of};
 use super::super::file::Path;
 use super::super::{System, Unplaceable};
 use super::batch::check_walltime;
-use super::{CORES_MAX, Context, REFUSE, TASKS_MAX, TOO_LONG_A_JOB, tables};
+use super::{CORES_MAX, Context, EDGES_MAX, REFUSE, TASKS_MAX, TOO_LONG_A_JOB, tables};
 use crate::grid::{Curve, CurveError, DATA_MAX, Edge, Kind, LONGEST, Task, Worth};
 use crate::time::{Span, Time};
 use crate::workload::table::{Entry, Table};
-
-const EDGES_MAX: usize = 100_000;
 
 pub(super) fn check_table(fields: &Fields<'_>, context: &Context<'_>) -> Table {
     let mut jobs = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::super::Unplaceable;
 use super::super::fields::{Field, Fields, any_of};
-use super::{Context, REFUSE, TASKS_MAX};
+use super::{Context, EDGES_MAX, REFUSE, TASKS_MAX};
 use crate::grid::{Kind, Workflow};
 use crate::time::Time;
 use crate::workload::table::{Entry, Table};
@@ -56,6 +56,10 @@ fn check_sizes(
 ) -> Option<()> {
     if workflow.tasks.len() > TASKS_MAX as usize {
         field.complain(format!("expected at most {TASKS_MAX} tasks, found {}", workflow.tasks.len()));
+        return None;
+    }
+    if workflow.edges.len() > EDGES_MAX {
+        field.complain(format!("expected at most {EDGES_MAX} edges, found {}", workflow.edges.len()));
         return None;
     }
     let (name, largest) = context.grid.largest(kind)?;

@@ -3,7 +3,7 @@
 use super::super::fields::{Field, Fields, any_of};
 use super::super::file::Path;
 use super::super::{System, Workload};
-use super::{Context, batch, generator, reservation, table, tables, workflow};
+use super::{Context, batch, generator, layered, reservation, table, tables, workflow};
 use crate::catalog;
 use crate::workload::Source;
 
@@ -24,6 +24,7 @@ fn most_tasks(source: &Source) -> u64 {
     match source {
         Source::Market(generator) => u64::from(generator.jobs) * u64::from(generator.tasks.1),
         Source::Table(table) => table.jobs.iter().map(|job| job.tasks.len() as u64).sum(),
+        Source::Layered(generator) => u64::from(generator.workflows) * u64::from(generator.shape.tasks),
         Source::Reservations(demand) => u64::from(demand.requests),
         Source::Requests(table) => table.asks.len() as u64,
         Source::Rigid(rigids) => rigids.count.into(),
@@ -47,6 +48,7 @@ fn check_workload(fields: Fields<'_>, context: &Context<'_>) -> Option<Workload>
         "reservations" => Source::Reservations(reservation::check_demand(&fields, context)),
         "requests" => Source::Requests(reservation::check_asks(&fields)),
         "workflow" => Source::Table(workflow::check_workflow(&fields, context)),
+        "layered" => Source::Layered(layered::check_layered(&fields, context)),
         other => unreachable!("the catalogue has a workload source {other} that topologies cannot describe"),
     };
     if let (System::Batch(_), Source::Table(table)) = (context.system, &source)
@@ -68,7 +70,7 @@ fn check_fits(field: &Field<'_>, source: &str, system: &System) {
         System::Market(_) | System::Workflow(_) if asks => {
             field.complain("requests for nodes between two times need a [reservation] table in the topology");
         }
-        System::Batch(_) if asks || matches!(source, "market" | "workflow") => {
+        System::Batch(_) if asks || matches!(source, "market" | "workflow" | "layered") => {
             field.complain("expected swf, batsim, lublin or table, since this topology has a [batch] table");
         }
         System::Market(_) | System::Workflow(_) if matches!(source, "swf" | "batsim" | "lublin") => {

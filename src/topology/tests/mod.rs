@@ -33,7 +33,7 @@ fn load_text(text: &str, settings: &[&str]) -> Result<Topology, Complaints> {
     load_files(&[("grid.toml", text.as_bytes())], settings).map(|loaded| loaded.topology)
 }
 
-fn shipped() -> [(&'static str, &'static str); 7] {
+fn shipped() -> [(&'static str, &'static str); 8] {
     [
         ("quickstart", include_str!("../../../topologies/quickstart.toml")),
         ("market-trace", include_str!("../../../topologies/market-trace.toml")),
@@ -42,6 +42,7 @@ fn shipped() -> [(&'static str, &'static str); 7] {
         ("reservations", include_str!("../../../topologies/reservations.toml")),
         ("batch", include_str!("../../../topologies/batch.toml")),
         ("batch-vo", include_str!("../../../topologies/batch-vo.toml")),
+        ("three-sites", include_str!("../../../topologies/three-sites.toml")),
     ]
 }
 

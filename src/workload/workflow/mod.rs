@@ -7,6 +7,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod wfformat;
+pub mod write;
 
 use std::fmt;
 

@@ -143,6 +143,31 @@ fn what_is_wrong_with_wfformat_is_told_with_its_place() {
 }
 
 #[test]
+fn what_is_written_means_the_same_when_it_is_read() {
+    use crate::grid::{Kind, Step};
+    use crate::time::{Span, Time};
+    use crate::workload::layered::{Costs, Generator, Shape};
+
+    for seed in 0..20 {
+        let costs = Costs {
+            runtime: (Span::from_micros(1), Span::from_secs(40)),
+            ccr_millionths: seed * 100_000,
+            bandwidth: 100_000_000,
+        };
+        let shape = Shape { tasks: 30, fat: 0.7, density: 0.4, regularity: 0.5, jump: 3 };
+        let (arrive, every) = (Time::ZERO, Span::ZERO);
+        let generator = Generator { seed, workflows: 1, arrive, every, shape, costs, kind: Kind(0) };
+        let drawn = generator.workflow(0).unwrap();
+        assert_eq!(workflow(&write::dot(&drawn)), drawn);
+        assert_eq!(workflow(&write::wfformat(&drawn)), drawn);
+    }
+    let step = |name: &str, cores| Step { name: name.to_owned(), work: Span::from_micros(1_500_001), cores };
+    let steps = vec![step("first one", 3), step("2", 1)];
+    let wide = Workflow::new("w".to_owned(), steps, vec![Edge { from: 0, to: 1, data: 0 }]).unwrap();
+    assert_eq!(workflow(&write::wfformat(&wide)), wide);
+}
+
+#[test]
 fn depth_is_an_error_and_no_crash() {
     for open in ["[", "{\"a\":"] {
         let text = format!("{{\"schemaVersion\": \"1.5\", \"workflow\": {}", open.repeat(1_000_000));

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::super::daggen::Shape;
 use super::*;
 use crate::grid::{Edge, Job, JobId, Kind, Task};
 use crate::kernel::{ActorId, BoxedActor, Entry, judge};
@@ -13,6 +12,7 @@ use crate::protocol::{Message, Record};
 use crate::random::SplitMix64;
 use crate::roles::{Site, User, scheduler};
 use crate::time::{Span, Time};
+use crate::workload::layered::Shape;
 
 const HUB: ActorId = ActorId(0);
 

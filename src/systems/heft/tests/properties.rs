@@ -2,12 +2,12 @@
 
 use proptest::prelude::*;
 
-use super::super::daggen::Shape;
 use super::*;
 use crate::grid::{Edge, Kind, Task};
 use crate::network::{Efficiency, Flows, Link, LinkId, Mode};
 use crate::random::SplitMix64;
 use crate::time::Span;
+use crate::workload::layered::Shape;
 
 fn shapes() -> impl Strategy<Value = (Shape, u64)> {
     let shape = (2u32..40, 0.05..1.0f64, 0.0..1.0f64, 0.0..1.0f64, 1u32..5);

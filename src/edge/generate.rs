@@ -1,0 +1,118 @@
+//! Random workloads as files.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::sweep::replace;
+use super::{Failure, print};
+use crate::grid::Kind;
+use crate::time::{Span, Time};
+use crate::topology::units;
+use crate::workload::layered::{Costs, Generator, Shape};
+use crate::workload::workflow::write;
+
+/// A layered graph, as the command line describes it.
+#[derive(Args)]
+pub struct DagArgs {
+    /// How many tasks
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    tasks: u32,
+    /// A level has about N to the power of this tasks: near 0 a chain, 1 hardly a level
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = above_zero)]
+    fat: f64,
+    /// How many of the tasks of the level before a task waits for
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = share)]
+    density: f64,
+    /// How equal the levels are in size; 1: all the same
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = share)]
+    regularity: f64,
+    /// How many levels an edge may go back
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    jump: u32,
+    /// Communication to computation: an edge carries what --bandwidth moves in this share of a time drawn like run times
+    #[arg(long, value_name = "RATIO", default_value = "1", value_parser = ratio)]
+    ccr: u64,
+    /// At which data weighs as much as --ccr says
+    #[arg(long, value_name = "CAPACITY", default_value = "1 Gbps", value_parser = capacity)]
+    bandwidth: u64,
+    /// The shortest run time of a task
+    #[arg(long, value_name = "TIME", default_value = "10 s", value_parser = time)]
+    runtime_min: Span,
+    /// The longest run time of a task
+    #[arg(long, value_name = "TIME", default_value = "40 s", value_parser = time)]
+    runtime_max: Span,
+    /// Of all that is random
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+/// Draws a workflow and writes it.
+pub fn dag(dag: &DagArgs, out: Option<&Path>) -> Result<(), Failure> {
+    if dag.runtime_min > dag.runtime_max {
+        let message = format!("--runtime-min {} is above --runtime-max {}", dag.runtime_min, dag.runtime_max);
+        return Err(Failure::Input(message));
+    }
+    let &DagArgs { tasks, fat, density, regularity, jump, .. } = dag;
+    let shape = Shape { tasks, fat, density, regularity, jump };
+    if shape.edges_max() > EDGES_MAX {
+        let most = shape.edges_max();
+        let message = format!("this may have {most:.0} edges, more than {EDGES_MAX:.0}: take fewer tasks, or less fat");
+        return Err(Failure::Input(message));
+    }
+    let generator = Generator {
+        seed: dag.seed,
+        workflows: 1,
+        arrive: Time::ZERO,
+        every: Span::ZERO,
+        shape,
+        costs: Costs { runtime: (dag.runtime_min, dag.runtime_max), ccr_millionths: dag.ccr, bandwidth: dag.bandwidth },
+        kind: Kind(0),
+    };
+    let workflow = generator.workflow(0).map_err(|error| Failure::Input(error.to_string()))?;
+    match out {
+        Some(out) if is_json(out) => replace(out, write::wfformat(&workflow)),
+        Some(out) => replace(out, write::dot(&workflow)),
+        None => print(&write::dot(&workflow)),
+    }
+}
+
+/// Larger files could not be read again.
+const EDGES_MAX: f64 = 1e6;
+
+/// Whether a path can hold a workflow.
+pub fn workflow_file(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    if is_json(&path) || path.extension().is_some_and(|extension| extension == "dot") {
+        Ok(path)
+    } else {
+        Err("expected a file that ends in .dot or .json".to_owned())
+    }
+}
+
+fn is_json(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "json")
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
+}
+
+fn above_zero(text: &str) -> Result<f64, String> {
+    share(text).ok().filter(|share| *share > 0.0).ok_or_else(|| "expected a number above 0, up to 1".to_owned())
+}
+
+fn ratio(text: &str) -> Result<u64, String> {
+    let ratio = units::exact(text, units::MILLION).ok().filter(|ratio| *ratio <= 1_000 * units::MILLION);
+    ratio.ok_or_else(|| "expected a number from 0 to 1000, of at most six decimals".to_owned())
+}
+
+fn time(text: &str) -> Result<Span, String> {
+    let span = units::span(text).map_err(|error| format!("expected {error}"))?;
+    if span.is_zero() { Err("expected a time above zero".to_owned()) } else { Ok(span) }
+}
+
+fn capacity(text: &str) -> Result<u64, String> {
+    units::capacity(text).map_err(|error| format!("expected {error}"))
+}

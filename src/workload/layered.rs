@@ -1,0 +1,244 @@
+//! Random layered graphs with the parameters of DAGGEN (F. Suter, S. Hunold), from its public description.
+//!
+//! Level by level: about `tasks ^ fat` tasks each, give or take `1 - regularity` of that. A task of a later level waits
+//! for one to `density` times the size of the level before, each up to `jump` levels back. Costs are ours: DAGGEN counts
+//! operations of matrix codes, here times are uniform between two bounds, and `ccr` says what data weighs beside them.
+
+use serde::Serialize;
+
+use super::workflow::CostTable;
+use crate::grid::{Edge, Job, JobId, Kind, Step, Workflow, WorkflowError};
+use crate::math;
+use crate::random::{SplitMix64, mix};
+use crate::time::{Span, Time};
+
+/// Workflows of one shape that come one after the other, each with a graph and costs of its own.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Generator {
+    pub seed: u64,
+    pub workflows: u32,
+    /// When the first one comes, and how long after it the next.
+    pub arrive: Time,
+    pub every: Span,
+    pub shape: Shape,
+    pub costs: Costs,
+    pub kind: Kind,
+}
+
+/// What tasks and edges are drawn from.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Costs {
+    /// The shortest and the longest run time of a task at speed 1; all between are equally likely.
+    pub runtime: (Span, Span),
+    /// Communication to computation: an edge carries what `bandwidth` moves in this share of a time that is drawn as run
+    /// times are. In millionths.
+    pub ccr_millionths: u64,
+    /// In bits a second.
+    pub bandwidth: u64,
+}
+
+/// The shape of a graph, roughly.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Shape {
+    pub tasks: u32,
+    /// From a chain (near 0) to tasks that hardly wait for each other (1).
+    pub fat: f64,
+    /// How many of the tasks of the level before a task waits for.
+    pub density: f64,
+    /// 1: all levels have the same size.
+    pub regularity: f64,
+    /// How many levels an edge may go back.
+    pub jump: u32,
+}
+
+/// A graph whose edges lead from lower to higher tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layered {
+    /// The first task of each level, and the number of all.
+    pub levels: Vec<u32>,
+    /// Ascending by (from, to).
+    pub edges: Vec<(u32, u32)>,
+}
+
+impl Generator {
+    /// All jobs in order of arrival, not numbered yet.
+    pub(super) fn jobs(&self) -> Result<Vec<Job>, WorkflowError> {
+        let job = |number: u32| {
+            let workflow = self.workflow(number)?;
+            let arrive = self.arrive + Span::from_micros(self.every.micros() * u64::from(number));
+            let (tasks, edges) = (workflow.job_tasks(self.kind), workflow.edges);
+            Ok(Job { id: JobId(0), arrive, first_task: 0, tasks, edges, worth: None })
+        };
+        (0..self.workflows).map(job).collect()
+    }
+
+    /// One of the workflows; its stream depends on its number alone.
+    pub fn workflow(&self, number: u32) -> Result<Workflow, WorkflowError> {
+        let mut stream = SplitMix64::new(mix(mix(self.seed).wrapping_add(u64::from(number))));
+        let layered = self.shape.draw(&mut stream);
+        let (shortest, longest) = self.costs.runtime;
+        let mut time = || stream.int(shortest.micros(), longest.micros());
+        let step = |task: u32, work| Step { name: task.to_string(), work: Span::from_micros(work), cores: 1 };
+        let steps = (1..=layered.tasks()).map(|task| step(task, time())).collect();
+        let mut edges = Vec::with_capacity(layered.edges.len());
+        for &(from, to) in &layered.edges {
+            let data = self.costs.data(time()).ok_or(WorkflowError::TooMuchData)?;
+            edges.push(Edge { from, to, data });
+        }
+        Workflow::new(format!("layered-{}-{}", self.seed, number), steps, edges)
+    }
+}
+
+impl Costs {
+    /// The whole bytes of an edge for which so many microseconds were drawn; `None` beyond all bounds.
+    pub fn data(&self, micros: u64) -> Option<u64> {
+        let bits = u128::from(self.bandwidth) * u128::from(micros);
+        // A byte is 8 bits, and both microseconds and the ratio are millionths.
+        let bytes = bits.checked_mul(u128::from(self.ccr_millionths))? / 8_000_000_000_000;
+        u64::try_from(bytes).ok()
+    }
+}
+
+impl Shape {
+    /// No graph of this shape has more edges.
+    pub fn edges_max(&self) -> f64 {
+        let widest = (self.perfect() * (2.0 - self.regularity)).max(1.0).min(f64::from(self.tasks));
+        f64::from(self.tasks) * (1.0 + self.density * widest).min(widest)
+    }
+
+    /// Draws a graph from a stream.
+    pub fn draw(&self, stream: &mut SplitMix64) -> Layered {
+        let levels = self.levels(stream);
+        let mut edges = Vec::new();
+        let mut taken = vec![false; self.tasks as usize];
+        for level in 1..levels.len() - 1 {
+            let before = f64::from(levels[level] - levels[level - 1]);
+            for task in levels[level]..levels[level + 1] {
+                let wanted = 1.0 + (stream.unit() * self.density * before).floor();
+                let mut parents: Vec<u32> = Vec::new();
+                for _ in 0..wanted.min(before) as u32 {
+                    let back = (1.0 + stream.unit() * f64::from(self.jump)).floor() as usize;
+                    let from = level.saturating_sub(back);
+                    let (first, size) = (levels[from], levels[from + 1] - levels[from]);
+                    let drawn = (stream.unit() * f64::from(size)) as u32;
+                    let parent = (0..size).map(|next| first + (drawn + next) % size).find(|p| !taken[*p as usize]);
+                    if let Some(parent) = parent {
+                        taken[parent as usize] = true;
+                        parents.push(parent);
+                    }
+                }
+                parents.iter().for_each(|parent| taken[*parent as usize] = false);
+                edges.extend(parents.into_iter().map(|parent| (parent, task)));
+            }
+        }
+        edges.sort_unstable();
+        Layered { levels, edges }
+    }
+
+    /// How many tasks a level has, more or less.
+    fn perfect(&self) -> f64 {
+        let width = math::exp(self.fat * math::ln(f64::from(self.tasks)));
+        (width + 1e-9).floor().max(1.0)
+    }
+
+    fn levels(&self, stream: &mut SplitMix64) -> Vec<u32> {
+        let perfect = self.perfect();
+        let latitude = 1.0 - self.regularity;
+        let mut levels = vec![0];
+        let mut placed = 0;
+        while placed < self.tasks {
+            let factor = 1.0 + (2.0 * stream.unit() - 1.0) * latitude;
+            let size = (perfect * factor).floor().max(1.0) as u32;
+            placed += size.min(self.tasks - placed);
+            levels.push(placed);
+        }
+        levels
+    }
+}
+
+impl Layered {
+    pub fn tasks(&self) -> u32 {
+        *self.levels.last().expect("there is an end")
+    }
+
+    /// Draws all costs, whole numbers from `least` to `most`: first the run times, task by task, then the edges.
+    pub fn costs(&self, processors: usize, least: u64, most: u64, stream: &mut SplitMix64) -> CostTable {
+        let mut cost = || stream.int(least, most) as f64;
+        let run = (0..self.tasks()).map(|_| (0..processors).map(|_| cost()).collect()).collect();
+        let edges = self.edges.iter().map(|&(from, to)| (from, to, cost())).collect();
+        CostTable { names: (1..=self.tasks()).map(|task| task.to_string()).collect(), run, edges }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn generator(seed: u64, shape: Shape) -> Generator {
+        let costs = Costs {
+            runtime: (Span::from_secs(10), Span::from_secs(40)),
+            ccr_millionths: 500_000,
+            bandwidth: 1_000_000_000,
+        };
+        let (arrive, every) = (Time::from_micros(7), Span::from_secs(60));
+        Generator { seed, workflows: 3, arrive, every, shape, costs, kind: Kind(0) }
+    }
+
+    const SHAPE: Shape = Shape { tasks: 200, fat: 0.6, density: 0.4, regularity: 0.7, jump: 2 };
+
+    #[test]
+    fn costs_lie_where_they_should() {
+        let generator = generator(3, SHAPE);
+        let workflow = generator.workflow(0).unwrap();
+        assert_eq!(workflow.tasks.len(), 200);
+        let within = |work: Span| (Span::from_secs(10)..=Span::from_secs(40)).contains(&work);
+        assert!(workflow.tasks.iter().all(|task| within(task.work) && task.cores == 1));
+        // Half of what a gigabit link moves in 10 to 40 seconds.
+        assert!(workflow.edges.iter().all(|edge| (625_000_000..=2_500_000_000).contains(&edge.data)));
+        let mean = workflow.data() / workflow.edges.len() as u64;
+        assert!((1_450_000_000..1_680_000_000).contains(&mean), "{mean}");
+        assert_eq!(Costs { ccr_millionths: u64::MAX, bandwidth: u64::MAX, ..generator.costs }.data(u64::MAX), None);
+    }
+
+    #[test]
+    fn workflows_come_one_after_the_other_and_depend_on_their_number_alone() {
+        let three = generator(3, SHAPE);
+        let jobs = three.jobs().unwrap();
+        let arrivals: Vec<u64> = jobs.iter().map(|job| job.arrive.micros()).collect();
+        assert_eq!(arrivals, [7, 60_000_007, 120_000_007]);
+        assert_ne!(jobs[0].edges, jobs[1].edges);
+        assert_eq!(Generator { workflows: 1, ..three.clone() }.jobs().unwrap()[..], jobs[..1]);
+        assert_ne!(generator(4, SHAPE).workflow(0), three.workflow(1));
+    }
+
+    proptest! {
+        /// Levels, parents and jumps are as the process says.
+        #[test]
+        fn graphs_have_their_shape(
+            tasks in 1u32..120,
+            (fat, density, regularity) in (0.01..=1.0f64, 0.0..=1.0f64, 0.0..=1.0f64),
+            jump in 1u32..5,
+            seed in any::<u64>(),
+        ) {
+            let shape = Shape { tasks, fat, density, regularity, jump };
+            let layered = shape.draw(&mut SplitMix64::new(seed));
+            prop_assert_eq!(layered.tasks(), tasks);
+            prop_assert!(layered.levels.is_sorted_by(|a, b| a < b));
+            let level = |task: u32| layered.levels.partition_point(|first| *first <= task) - 1;
+            let mut parents = vec![0u32; tasks as usize];
+            for &(from, to) in &layered.edges {
+                prop_assert!(level(from) < level(to) && level(to) - level(from) <= jump as usize);
+                parents[to as usize] += 1;
+            }
+            prop_assert!(layered.edges.len() as f64 <= shape.edges_max());
+            prop_assert!(layered.edges.is_sorted_by(|a, b| a < b), "no edge is there twice");
+            for task in layered.levels.get(1).copied().unwrap_or(tasks)..tasks {
+                let before = layered.levels[level(task)] - layered.levels[level(task) - 1];
+                let most = 1.0 + (density * f64::from(before)).floor();
+                prop_assert!((1..=before.min(most as u32)).contains(&parents[task as usize]));
+            }
+        }
+    }
+}

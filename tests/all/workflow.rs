@@ -1,0 +1,119 @@
+//! Workflows from the command line: planned, run, generated, refused.
+
+use std::path::{Path, PathBuf};
+
+use crate::grid::{Scratch, digest, hansa, hansa_ok, json, shipped, text};
+
+/// The shipped grid with the first of its workflows alone, which then comes at time zero.
+fn one_workflow(scratch: &Scratch) -> PathBuf {
+    let whole = std::fs::read_to_string(shipped("workflow.toml")).unwrap();
+    let (one, _) = whole.rsplit_once("[[workload]]").unwrap();
+    std::fs::copy(shipped("mosaic.json"), scratch.path("mosaic.json")).unwrap();
+    scratch.file("one.toml", one)
+}
+
+fn plan(arguments: &[&str], workflow: &Path, topology: &Path) -> serde_json::Value {
+    let mut all: Vec<&std::ffi::OsStr> = vec!["plan".as_ref(), "--json".as_ref(), "--workflow".as_ref()];
+    all.extend([workflow.as_os_str(), topology.as_os_str()]);
+    all.extend(arguments.iter().map(std::ffi::OsStr::new));
+    serde_json::from_slice(&hansa_ok(&all).stdout).unwrap()
+}
+
+/// What the planner says is what happens, to the microsecond, inline and as processes.
+#[test]
+fn a_run_takes_as_long_as_its_plan_says() {
+    let scratch = Scratch::new();
+    let topology = one_workflow(&scratch);
+    for policy in ["heft", "network-heft"] {
+        let planned = plan(&["--policy", policy], &shipped("mosaic.json"), &topology);
+        let realistic = (planned["realistic"].as_f64().unwrap() * 1e6).round() as u64;
+        assert!(!planned["transfers"].as_array().unwrap().is_empty(), "{planned}");
+        let set = format!("workflow.policy={policy}");
+        let mut digests = Vec::new();
+        for (layout, flags) in [("inline", &["--inline"][..]), ("processes", &[])] {
+            let out = scratch.path(&format!("{policy}-{layout}"));
+            let mut arguments = vec!["run".as_ref(), topology.as_os_str(), "--out".as_ref(), out.as_os_str()];
+            arguments.extend(["--set", &set].map(std::ffi::OsStr::new));
+            arguments.extend(flags.iter().map(std::ffi::OsStr::new));
+            hansa_ok(&arguments);
+            let results = &json(&out.join("summary.json"))["results"];
+            let makespan = (results["makespan"].as_f64().unwrap() * 1e6).round() as u64;
+            assert_eq!(makespan, realistic, "{policy} {layout}: {results}");
+            digests.push(digest(&out));
+        }
+        assert_eq!(digests[0], digests[1]);
+    }
+}
+
+#[test]
+fn the_papers_example_is_planned_in_91() {
+    let planned = plan(&[], &shipped("ten-tasks.json"), &shipped("three-sites.toml"));
+    let rounds: Vec<f64> =
+        planned["rounds"].as_array().unwrap().iter().map(|round| round["realistic"].as_f64().unwrap()).collect();
+    assert_eq!(planned["rounds"][0]["planned"].as_f64(), Some(80.0));
+    assert!(rounds.iter().zip([102.0, 111.0, 91.0, 104.0]).all(|(a, b)| (a - b).abs() < 1e-6), "{rounds:?}");
+    let six = plan(&["--policy", "heft"], &shipped("six-tasks.json"), &shipped("three-sites.toml"));
+    assert_eq!((six["planned"].as_f64(), six["realistic"].as_f64()), (Some(25.0), Some(32.0)));
+    let tcp = ["--policy", "heft", "--set", "network.model=tcp-parallel"];
+    let six = plan(&tcp, &shipped("six-tasks.json"), &shipped("three-sites.toml"));
+    assert!((six["realistic"].as_f64().unwrap() - 413.0 / 12.0).abs() < 1e-6, "{six}");
+}
+
+#[test]
+fn generated_graphs_are_planned_the_same_in_both_formats() {
+    let scratch = Scratch::new();
+    let mut plans = Vec::new();
+    for name in ["dag.dot", "dag.json"] {
+        let path = scratch.path(name);
+        let flags = ["generate", "dag", "-n", "40", "--fat", "0.6", "--jump", "2", "--seed", "5", "--out"];
+        let mut arguments: Vec<&std::ffi::OsStr> = flags.iter().map(std::ffi::OsStr::new).collect();
+        arguments.push(path.as_os_str());
+        hansa_ok(&arguments);
+        let mut planned = plan(&[], &path, &shipped("workflow.toml"));
+        planned["workflow"].take();
+        plans.push(planned);
+    }
+    assert_eq!(plans[0], plans[1]);
+    assert_eq!(plans[0]["tasks"].as_array().unwrap().len(), 40);
+}
+
+/// Each is told with its place, and the exit code is that of a bad input.
+#[test]
+fn bad_workflows_are_refused_with_their_place() {
+    let scratch = Scratch::new();
+    let bomb = format!(
+        "<!DOCTYPE adag [<!ENTITY a \"ha\">{}]>\n<adag name=\"&j;\"/>",
+        ('b'..='j')
+            .map(|c| format!("<!ENTITY {c} \"{}\">", format!("&{};", (c as u8 - 1) as char).repeat(10)))
+            .collect::<String>()
+    );
+    let deep = format!("{{\"schemaVersion\": \"1.5\", \"workflow\": {}", "[".repeat(200_000));
+    let cases = [
+        (
+            "cycle.dot",
+            "digraph G {\n a [size=1]\n b [size=1]\n a -> b [size=1]\n b -> a [size=1]\n}",
+            "circle: a -> b -> a",
+        ),
+        ("sizeless.dot", "digraph G {\n a [size=1]\n b [size=1]\n a -> b\n}", ":4:"),
+        ("huge.dot", "digraph G {\n a [size=1e400]\n}", ":2:"),
+        ("bomb.xml", &bomb, "bomb.xml:"),
+        ("deep.json", &deep, "deep.json:1:"),
+        (
+            "twice.xml",
+            "<adag>\n<job id=\"a\" runtime=\"1\"/>\n<job id=\"a\" runtime=\"1\"/>\n</adag>",
+            ":3:1: two jobs",
+        ),
+    ];
+    for (name, content, expected) in cases {
+        let file = scratch.file(name, content);
+        let arguments = [Path::new("plan"), Path::new("--workflow"), &file, &shipped("workflow.toml")];
+        let refused = hansa(&arguments);
+        let said = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{name}: {said}");
+        assert!(said.contains(expected) && said.contains(name) && said.len() < 1_000, "{name}: {said}");
+    }
+    let missing = [Path::new("plan"), Path::new("--workflow"), Path::new("nowhere.json"), &shipped("workflow.toml")];
+    let missing = hansa(&missing);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(text(&missing.stderr).contains("nowhere.json"));
+}
