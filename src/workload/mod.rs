@@ -22,7 +22,6 @@ pub use rigid::{Fault, Faults, Rigid, Trace, Unrunnable};
 /// A workload as a topology describes it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "source", rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "a topology has a handful of workloads")]
 pub enum Source {
     Market(market::Generator),
     Table(table::Table),
