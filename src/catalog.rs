@@ -2,13 +2,16 @@
 
 use crate::network::{Duplex, EFFICIENCIES, MODES, Model};
 use crate::roles::scheduler;
+use crate::systems::batch::{Dispatch, policy};
 use crate::systems::heft;
 use crate::systems::market::bid;
 use crate::systems::market::{
     Admission, AskWhen, BestBid, Blocking, EXTERNAL, EdfDeadline, Network, Pvdsq, Pvr, Removal, SuccSum, Unplaceable,
 };
 use crate::systems::reservation::{Choose, RectEnd, fit};
+use crate::workload::lublin::{Stream, Types};
 use crate::workload::market::LoadBasis;
+use crate::workload::rigids::Deal;
 
 /// Something with a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,8 +42,13 @@ pub fn plan_policies() -> Vec<Entry> {
     words(heft::Policy::ALL)
 }
 
+pub fn dispatch_rules() -> Vec<Entry> {
+    words(Dispatch::ALL)
+}
+
 pub fn schedulers() -> Vec<Entry> {
-    scheduler::ALL.iter().map(|scheduler| entry((scheduler.name, scheduler.about))).collect()
+    let queues = policy::ALL.iter().map(|policy| entry((policy.name, policy.about)));
+    scheduler::ALL.iter().map(|scheduler| entry((scheduler.name, scheduler.about))).chain(queues).collect()
 }
 
 pub fn sources() -> Vec<Entry> {
@@ -50,6 +58,9 @@ pub fn sources() -> Vec<Entry> {
         ("reservations", "the reservation paper's generator: requests with ready times and deadlines"),
         ("requests", "requests for reservations that are written out one by one"),
         ("workflow", "a workflow from a file: WfFormat, DAX or DOT"),
+        ("swf", "rigid jobs of a log in the Standard Workload Format"),
+        ("batsim", "rigid jobs of a Batsim workload, those with delays"),
+        ("lublin", "rigid jobs of the model of Lublin and Feitelson"),
         ("layered", "random layered workflows with the parameters of daggen"),
     ];
     all.map(entry).into()
@@ -86,12 +97,16 @@ pub fn sections() -> Vec<Section> {
             "what a transfer costs that the last plan did not need",
             words(heft::UpdateRule::ALL),
         ),
+        section("batch.dispatch", "which of several sites gets a job", dispatch_rules()),
         section("site.scheduler", "how a site runs what it is given", schedulers()),
         section("network.model", "how links share out what they have", words(Model::ALL)),
         section("link.mode", "whether flows compete for a link", words(MODES)),
         section("link.efficiency", "how much of a link its flows can use", words(EFFICIENCIES)),
         section("link.duplex", "which ways data goes over a link", words(Duplex::ALL)),
         section("workload.source", "where jobs come from", sources()),
+        section("workload.deal", "which user submits a rigid job", words(Deal::ALL)),
+        section("workload.types", "which kinds of job the lublin model has", words(Types::ALL)),
+        section("workload.stream", "what the lublin model draws from", words(Stream::ALL)),
         section("workload.load_basis", "what a load is measured against", words(LOAD_BASES)),
     ]
 }

@@ -16,8 +16,8 @@ use super::member::{Membership, take_part};
 use super::route::{Routing, route};
 use super::sweep::Sweeping;
 use super::{
-    EXIT_CODES, Failure, bench, certs, compose, convert, files, generate, plan, print, report, reproduce, runtime,
-    sweep,
+    EXIT_CODES, Failure, bench, certs, compose, convert, files, generate, logs, plan, print, report, reproduce,
+    runtime, sweep,
 };
 use crate::catalog;
 use crate::experiment::{heft, market, reservation};
@@ -76,15 +76,21 @@ enum Command {
         #[arg(long, value_name = "FILE.svg", value_parser = plan::picture)]
         svg: Option<PathBuf>,
     },
-    /// Make a workload of random jobs as a file
+    /// Make a workload of random jobs as a file: a workflow, or rigid jobs as a log, a Batsim workload, or requests
     Generate {
         #[command(subcommand)]
         what: Generated,
     },
-    /// Turn a file of another program into one of ours: a SimGrid platform becomes a topology
+    /// Turn files into others: a log of jobs (SWF) into a Batsim workload or back, a SimGrid platform into a topology
     Convert {
         /// What to convert; it may be packed with gzip
         file: String,
+        /// What to make of a log of jobs [default: batsim of SWF, and swf of a Batsim workload]
+        #[arg(long, value_enum)]
+        to: Option<logs::Format>,
+        /// Fail if anything is wrong with a log, instead of leaving that out and telling
+        #[arg(long)]
+        strict: bool,
         /// Where to write it [default: standard output]
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
@@ -155,6 +161,8 @@ enum Command {
 
 #[derive(Subcommand)]
 enum Generated {
+    /// Rigid jobs of Lublin and Feitelson, with sizes, run times that go with them, and a daily cycle
+    Lublin(logs::Lublins),
     /// A layered workflow with the parameters of daggen
     Dag {
         #[command(flatten)]
@@ -193,6 +201,9 @@ struct RunArgs {
     /// Run everything in this process, without a network
     #[arg(long)]
     inline: bool,
+    /// Fail if anything is wrong with a log of jobs, as `strict = true` does for one of them
+    #[arg(long)]
+    strict: bool,
     /// How many sites, or users, share one process
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "inline", value_parser = clap::value_parser!(u32).range(1..))]
     per_process: u32,
@@ -385,7 +396,8 @@ fn dispatch(command: Command) -> Result<(), Failure> {
             plan::plan(&plan::Wish { topology: topology.topology, overrides, workflow, policy, json, svg })
         }
         Command::Generate { what: Generated::Dag { dag, out } } => generate::dag(&dag, out.as_deref()),
-        Command::Convert { file, out } => convert::convert(&file, out.as_deref()),
+        Command::Generate { what: Generated::Lublin(lublin) } => logs::generate(&lublin),
+        Command::Convert { file, to, strict, out } => convert::convert(&file, to, strict, out.as_deref()),
         Command::Verify { a, b } => files::verify(&a, &b),
         Command::Report { out } => report::report(&out),
         Command::Validate(args) => {
@@ -427,6 +439,9 @@ fn dispatch(command: Command) -> Result<(), Failure> {
 
 fn run(args: RunArgs) -> Result<(), Failure> {
     let loaded = load_topology(&args.topology.topology, &args.topology.overrides.parse()?)?;
+    if args.strict {
+        logs::check(&loaded.topology)?;
+    }
     if args.inline {
         return inline::run(&loaded, args.out);
     }

@@ -1,10 +1,10 @@
-//! Turns files of other programs into ours.
+//! Turns files of other programs into ours, and logs of jobs into each other.
 
 use std::path::Path;
 
 use super::input::{plainly, read};
 use super::sweep::replace;
-use super::{Failure, print};
+use super::{Failure, logs, print};
 use crate::topology::simgrid;
 
 /// A format that can be converted: how its content begins or is called, and what makes it ours.
@@ -32,12 +32,17 @@ const FORMATS: &[Format] = &[Format {
 }];
 
 /// Writes the conversion of a file to another one, or to standard output.
-pub fn convert(path: &str, out: Option<&Path>) -> Result<(), Failure> {
+pub fn convert(path: &str, to: Option<logs::Format>, strict: bool, out: Option<&Path>) -> Result<(), Failure> {
+    if let Some((trace, format)) = logs::read(path)? {
+        let other = if format == logs::Format::Swf { logs::Format::Batsim } else { logs::Format::Swf };
+        return logs::convert(path, trace, to.unwrap_or(other), strict, out);
+    }
     let bytes = read(path).map_err(|error| Failure::Input(format!("cannot read {path}: {}", plainly(&error))))?;
     let text = String::from_utf8(bytes).map_err(|_| Failure::Input(format!("{path}: expected text in UTF-8")))?;
     let format = FORMATS.iter().find(|format| (format.fits)(path, &text)).ok_or_else(|| {
         let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-        Failure::Input(format!("{path}: expected {}", names.join(" or ")))
+        let names = names.join(" or ");
+        Failure::Input(format!("{path}: expected a log of jobs (SWF), a Batsim workload (JSON) or {names}"))
     })?;
     let converted = (format.convert)(path, &text).map_err(|error| Failure::Input(format!("{path}:{error}")))?;
     for warning in &converted.warnings {

@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read as _};
 use std::path::PathBuf;
 
-use super::gzip::inflate;
+use super::gzip::{INFLATED_MAX, inflate};
 use super::{Failure, bidder};
 use crate::topology::{self, Loaded, Override, Topology};
 
@@ -28,13 +28,16 @@ pub fn read(path: &str) -> std::io::Result<Vec<u8>> {
         let kind = if file.metadata()?.is_dir() { ErrorKind::IsADirectory } else { ErrorKind::InvalidInput };
         return Err(kind.into());
     }
+    if file.metadata()?.len() > READ_MAX {
+        return Err(std::io::Error::other(format!("there is more than {} MiB in it", READ_MAX >> 20)));
+    }
     let mut bytes = Vec::new();
     file.take(READ_MAX).read_to_end(&mut bytes)?;
     inflate(bytes, READ_MAX)
 }
 
-/// A little more than the reader of topologies accepts, so that it can say so.
-const READ_MAX: u64 = (64 << 20) + 1;
+/// More than any topology has, as the reader of topologies says, and any log.
+const READ_MAX: u64 = INFLATED_MAX;
 
 /// Without the number that the operating system gives it.
 pub fn plainly(error: &std::io::Error) -> String {

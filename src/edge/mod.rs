@@ -21,6 +21,7 @@ mod inline;
 mod input;
 mod launch;
 mod lifeline;
+mod logs;
 mod member;
 mod pin;
 mod plan;

@@ -51,7 +51,10 @@ fn fresh_view(results: &Summary, topology: &Topology) -> Result<Option<Summary>,
 /// The topology as the manifest has it: resolved, so that nothing else needs to be read.
 fn meaning(folder: &Path, text: &str, names: &Names) -> Result<Topology, Failure> {
     let damaged = |what: &str| Failure::Input(format!("{} is damaged: {what}", folder.join(MANIFEST).display()));
-    let read = &mut |_: &str| Ok(text.as_bytes().to_vec());
+    let read = &mut |path: &str| match path {
+        MANIFEST => Ok(text.as_bytes().to_vec()),
+        _ => Err("only the manifest is read".to_owned()),
+    };
     let topology = topology::load(MANIFEST, &[], read)
         .map_err(|complaints| damaged(&format!("its topology makes no sense to this version of Hansa:\n{complaints}")))?
         .topology;

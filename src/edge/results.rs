@@ -92,6 +92,10 @@ impl Results<'_> {
             self.write("reservations.csv", |file| tally.reservations_csv(|row| file.put(row)))?;
         }
 
+        if tally.is_queueing() {
+            self.write("result.swf", |file| tally.result_swf(|piece| file.put(piece)))?;
+        }
+
         if self.loaded.topology.cables.is_some() {
             self.write("transfers.csv", |file| tally.transfers_csv(|row| file.put(row)))?;
         }
@@ -110,6 +114,9 @@ impl Results<'_> {
         }
         let results = tally.summary(self.loaded.topology.seed, status.clone(), digest);
         let table = summary_table(&results, Some(&facts));
+        if let Some(schedule) = &results.schedule {
+            self.folder.write("schedule.json", &report::pretty(schedule))?;
+        }
         let summary = SummaryFile { results, run: facts };
         self.folder.write("summary.json", &report::pretty(&summary))?;
         let manifest = Manifest {
@@ -192,6 +199,7 @@ impl RunProgress {
                     | Record::Refused { .. }
                     | Record::NotAdmitted { .. }
                     | Record::Cancelled { .. }
+                    | Record::Rejected { .. }
                     | Record::Answered { answer: Answer::Declined | Answer::Invalid(_), .. }
             )
         };

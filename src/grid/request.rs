@@ -24,7 +24,7 @@ pub enum Invalid {
     NotOneTask,
     #[error("it asks for no node")]
     NoNodes,
-    #[error("it asks for more nodes than any site has")]
+    #[error("it asks for more nodes than any site has that it may go to")]
     TooManyNodes,
     #[error("it lasts no time at all")]
     NoDuration,

@@ -90,8 +90,17 @@ pub struct Outbox<M, R> {
 /// Something an actor asked for; the kernel numbers and delivers it.
 #[derive(Debug)]
 pub(super) enum Action<M> {
-    Send { to: ActorId, sent: Stamp, message: M },
-    Wake { at: Stamp, token: u64, quiet: bool },
+    Send {
+        to: ActorId,
+        sent: Stamp,
+        message: M,
+    },
+    /// Nothing leaves because of it before the floor.
+    Wake {
+        at: Stamp,
+        token: u64,
+        floor: Stamp,
+    },
 }
 
 impl<M, R> Outbox<M, R> {
@@ -118,13 +127,19 @@ impl<M, R> Outbox<M, R> {
 
     /// Hands this actor [`Cause::Timer`] at that time (at the next step, if it is now).
     pub fn wake_at(&mut self, time: Time, token: u64) {
-        self.wake(time, token, false);
+        self.wake(time, token, None);
     }
 
     /// Like [`Outbox::wake_at`], with the promise that the actor will send nothing and set none but quiet timers in
     /// answer, so that nobody has to wait for it.
     pub fn wake_quietly_at(&mut self, time: Time, token: u64) {
-        self.wake(time, token, true);
+        self.wake(time, token, Some(Stamp::NEVER));
+    }
+
+    /// Like [`Outbox::wake_at`], with the promise that nothing leaves this actor because of the timer before `floor`.
+    pub fn wake_promising(&mut self, time: Time, floor: Time, token: u64) {
+        let floor = if floor == Time::NEVER { Stamp::NEVER } else { Stamp::at(floor) };
+        self.wake(time, token, Some(floor));
     }
 
     /// Writes one record to the run's log.
@@ -132,9 +147,10 @@ impl<M, R> Outbox<M, R> {
         self.records.push(record);
     }
 
-    fn wake(&mut self, time: Time, token: u64, quiet: bool) {
+    fn wake(&mut self, time: Time, token: u64, floor: Option<Stamp>) {
         assert!(time >= self.now.time, "a timer for {time} lies in the past of {}", self.now);
         let at = if time == self.now.time { self.now.after(Span::ZERO) } else { Stamp::at(time) };
-        self.actions.push(Action::Wake { at, token, quiet });
+        let floor = floor.map_or(at, |floor| floor.max(at));
+        self.actions.push(Action::Wake { at, token, floor });
     }
 }

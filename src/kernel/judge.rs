@@ -19,18 +19,16 @@ pub fn run<M: Message, R>(mut actors: Vec<Box<dyn Actor<M, R> + Send>>, latencie
     let mut log = Vec::new();
     for number in 0..actors.len() {
         let key = Key { at: Stamp::ZERO, to: number, from: number, number: 0 };
-        due.insert(key, Due { cause: Cause::Start, excuse: Stamp::ZERO, quiet: false });
+        due.insert(key, Due { cause: Cause::Start, excuse: Stamp::ZERO });
     }
 
     while let Some((&Key { at: now, to: actor, .. }, _)) = due.first_key_value() {
         let mut batch = Vec::new();
         let mut excuse = Stamp::NEVER;
-        let mut quiet = true;
         while let Some(first) = due.first_entry().filter(|first| first.key().at == now && first.key().to == actor) {
             let from = ActorId(first.key().from as u32);
             let event = first.remove();
             excuse = excuse.min(event.excuse);
-            quiet &= event.quiet;
             batch.push(Event { from, cause: event.cause });
         }
 
@@ -47,13 +45,12 @@ pub fn run<M: Message, R>(mut actors: Vec<Box<dyn Actor<M, R> + Send>>, latencie
                     let link = |one: usize| if to.index() == actor { Span::ZERO } else { latencies[one] };
                     let at = leaves.after(link(actor) + link(to.index()));
                     let key = Key { at, to: to.index(), from: actor, number: sent[actor] };
-                    (key, Due { excuse: message.reaction().earliest(at), cause: Cause::Message(message), quiet: false })
+                    (key, Due { excuse: message.reaction().earliest(at), cause: Cause::Message(message) })
                 }
-                Action::Wake { at, token, quiet: promise } => {
-                    assert!(promise || !quiet, "{actor} set a timer at {now}, where it promised to be quiet");
+                Action::Wake { at, token, floor } => {
+                    assert!(floor >= excuse, "{actor} set a timer at {now} for {floor}, promised not before {excuse}");
                     let key = Key { at, to: actor, from: actor, number: sent[actor] };
-                    let excuse = if promise { Stamp::NEVER } else { at };
-                    (key, Due { cause: Cause::Timer(token), excuse, quiet: promise })
+                    (key, Due { cause: Cause::Timer(token), excuse: floor })
                 }
             };
             if !key.at.is_never() {
@@ -78,5 +75,4 @@ struct Due<M> {
     cause: Cause<M>,
     /// The earliest stamp at which the receiver may send something because of this.
     excuse: Stamp,
-    quiet: bool,
 }

@@ -58,7 +58,8 @@ struct Pending<M> {
     to: ActorId,
     from: ActorId,
     number: u64,
-    quiet: bool,
+    /// For a timer: nothing leaves its actor because of it before this.
+    floor: Stamp,
     cause: Cause<M>,
 }
 
@@ -95,7 +96,8 @@ impl<M: Message, R> Place<M, R> {
         };
         for (id, actor) in actors {
             place.residents[id.index()] = Some(Resident { actor, next_number: 1 });
-            place.push(Pending { stamp: Stamp::ZERO, to: id, from: id, number: 0, quiet: false, cause: Cause::Start });
+            let stamp = Stamp::ZERO;
+            place.push(Pending { stamp, to: id, from: id, number: 0, floor: stamp, cause: Cause::Start });
         }
         place
     }
@@ -147,7 +149,7 @@ impl<M: Message, R> Place<M, R> {
     /// Takes in a message from elsewhere; the receiver lives here.
     pub(super) fn accept(&mut self, envelope: Envelope<M>) {
         let Envelope { arrival, from, to, number, message } = envelope;
-        self.push(Pending { stamp: arrival, to, from, number, quiet: false, cause: Cause::Message(message) });
+        self.push(Pending { stamp: arrival, to, from, number, floor: arrival, cause: Cause::Message(message) });
     }
 
     /// The earliest stamp at which anybody here could send anything because of what is pending, given that
@@ -207,11 +209,11 @@ impl<M: Message, R> Place<M, R> {
                     let envelope = Envelope { arrival, from: actor, to, number, message };
                     if self.lives_here(to) { self.accept(envelope) } else { self.leaving.push(envelope) }
                 }
-                Action::Wake { at, token, quiet } => {
-                    if !quiet && at < earliest {
-                        return Err(Breach::Promise { actor, cause, promised: earliest, did: "a timer", at });
+                Action::Wake { at, token, floor } => {
+                    if floor < earliest {
+                        return Err(Breach::Promise { actor, cause, promised: earliest, did: "a timer", at: floor });
                     }
-                    self.push(Pending { stamp: at, to: actor, from: actor, number, quiet, cause: Cause::Timer(token) });
+                    self.push(Pending { stamp: at, to: actor, from: actor, number, floor, cause: Cause::Timer(token) });
                 }
             }
         }
@@ -242,15 +244,14 @@ impl<M: Message> Pending<M> {
     fn floor(&self) -> Stamp {
         match &self.cause {
             Cause::Message(message) => message.reaction().earliest(self.stamp),
-            Cause::Timer(_) if self.quiet => Stamp::NEVER,
-            Cause::Timer(_) | Cause::Start => self.stamp,
+            Cause::Timer(_) | Cause::Start => self.floor,
         }
     }
 
     fn name(&self) -> &'static str {
         match &self.cause {
             Cause::Message(message) => message.name(),
-            Cause::Timer(_) if self.quiet => "a quiet timer",
+            Cause::Timer(_) if self.floor.is_never() => "a quiet timer",
             Cause::Timer(_) => "a timer",
             Cause::Start => "the start",
         }

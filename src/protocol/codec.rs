@@ -57,7 +57,7 @@ mod tests {
     use super::*;
     use crate::grid::{Curve, Edge, Invalid, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
     use crate::kernel::{ActorId, Down, Up};
-    use crate::protocol::{Answer, Answered, Cancel, Ended, Hold, Message, Outcome};
+    use crate::protocol::{Answer, Answered, Cancel, Ended, Enqueue, Hold, Message, Outcome, Over, Queue};
     use crate::protocol::{Record, Reserve, Run, Submit, Verdict, Withdraw};
     use crate::time::{Span, Time};
 
@@ -100,11 +100,16 @@ mod tests {
             Message::Answered(Answered { job: id, answer: Answer::Invalid(Invalid::Duplicate) }),
             Message::Hold(Hold { task, start: arrive, nodes: cores.clone(), runtime: Span::MAX }),
             Message::Withdraw(Withdraw { task }),
+            Message::Enqueue(Enqueue { job: job.clone(), site: Some(site), think: Some(Span::MAX) }),
+            Message::Queue(Queue { job: id, nodes: 3, walltime: Span::MAX, runtime: Span::from_minutes(6) }),
+            Message::Over(Over { job: id, think: Span::ZERO }),
         ];
         let records = [
             Record::Arrived { job: job.clone(), user },
             Record::Refused { job: job.clone(), user, task: 1 },
-            Record::NotAdmitted { job, user },
+            Record::NotAdmitted { job: job.clone(), user },
+            Record::Rejected { job, user, why: Invalid::TooManyNodes },
+            Record::Killed { task },
             Record::Assigned { task, site },
             Record::Started { task, cores },
             Record::Finished { task },

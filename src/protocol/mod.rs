@@ -1,5 +1,6 @@
 //! What actors say to each other and write to the log, one file a conversation, and how it becomes bytes.
 
+mod batch;
 pub mod codec;
 mod execution;
 pub mod handshake;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel::{self, Reaction};
 
+pub use batch::{Enqueue, Over, Queue};
 pub use execution::{Ended, Run};
 pub use record::Record;
 pub use reservation::{Answer, Answered, Cancel, Hold, Reserve, Withdraw};
@@ -28,6 +30,9 @@ pub enum Message {
     Answered(Answered),
     Hold(Hold),
     Withdraw(Withdraw),
+    Enqueue(Enqueue),
+    Queue(Queue),
+    Over(Over),
 }
 
 impl kernel::Message for Message {
@@ -42,6 +47,9 @@ impl kernel::Message for Message {
             Message::Answered(m) => m.reaction(),
             Message::Hold(m) => m.reaction(),
             Message::Withdraw(m) => m.reaction(),
+            Message::Enqueue(m) => m.reaction(),
+            Message::Queue(m) => m.reaction(),
+            Message::Over(m) => m.reaction(),
         }
     }
 
@@ -56,6 +64,9 @@ impl kernel::Message for Message {
             Message::Answered(_) => "Answered",
             Message::Hold(_) => "Hold",
             Message::Withdraw(_) => "Withdraw",
+            Message::Enqueue(_) => "Enqueue",
+            Message::Queue(_) => "Queue",
+            Message::Over(_) => "Over",
         }
     }
 }

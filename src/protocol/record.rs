@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Answer;
-use crate::grid::{EdgeId, Job, JobId, NodeSet, TaskId};
+use crate::grid::{EdgeId, Invalid, Job, JobId, NodeSet, TaskId};
 use crate::kernel::ActorId;
 use crate::time::Time;
 
@@ -32,6 +32,10 @@ pub enum Record {
     Answered { job: JobId, ready: Time, deadline: Time, answer: Answer },
     /// A user took a request back in time.
     Cancelled { job: JobId },
+    /// The router turned a job away that no queue will take.
+    Rejected { job: Arc<Job>, user: ActorId, why: Invalid },
+    /// A site ended a task that had had its walltime.
+    Killed { task: TaskId },
     /// The router let data go from one site to another; it uses its links from `active` on.
     Sent { edge: EdgeId, from: ActorId, to: ActorId, bytes: u64, active: Time },
     /// All of that data has arrived.

@@ -133,6 +133,17 @@ impl EventWriter {
                     }
                 }
             }
+            Record::Rejected { job, user, why } => {
+                begin("rejected");
+                line.extend_from_slice(b",\"why\":\"");
+                line.extend_from_slice(why.name().as_bytes());
+                line.push(b'"');
+                self.put_job(line, job, *user);
+            }
+            Record::Killed { task } => {
+                begin("killed");
+                put_task(line, *task);
+            }
             Record::Cancelled { job } => {
                 begin("cancelled");
                 put_job_id(line, *job);
@@ -265,6 +276,13 @@ impl EventReader {
                 let deadline = Time::from_micros(at.seconds()?);
                 Ok(Record::Answered { job, ready, deadline, answer: self.answer(at)? })
             }
+            "\"rejected\"" => {
+                at.expect(",\"why\":")?;
+                let why = invalid(at)?;
+                let (job, user) = self.job(at)?;
+                Ok(Record::Rejected { job, user, why })
+            }
+            "\"killed\"" => Ok(Record::Killed { task: at.task()? }),
             "\"cancelled\"" => Ok(Record::Cancelled { job: at.job_id()? }),
             "\"sent\"" => {
                 let edge = at.edge()?;
@@ -296,13 +314,7 @@ impl EventReader {
             return Ok(Answer::Accepted { site, start, nodes: at.cores()? });
         }
         at.expect(",\"invalid\":")?;
-        let before = at.at;
-        let word = at.string()?;
-        let known = Invalid::ALL.into_iter().find(|invalid| word.trim_matches('"') == invalid.name());
-        known.map(Answer::Invalid).ok_or_else(|| {
-            at.at = before;
-            at.wrong("what is wrong with a request")
-        })
+        Ok(Answer::Invalid(invalid(at)?))
     }
 
     fn job(&self, at: &mut Cursor<'_>) -> Result<(Arc<Job>, ActorId), Unreadable> {
@@ -342,6 +354,16 @@ impl EventReader {
     fn actor(&self, at: &mut Cursor<'_>) -> Result<ActorId, Unreadable> {
         at.name(&self.actors, ActorId, "the name of an actor")
     }
+}
+
+fn invalid(at: &mut Cursor<'_>) -> Result<Invalid, Unreadable> {
+    let before = at.at;
+    let word = at.string()?;
+    let known = Invalid::ALL.into_iter().find(|invalid| word.trim_matches('"') == invalid.name());
+    known.ok_or_else(|| {
+        at.at = before;
+        at.wrong("what is wrong with a request")
+    })
 }
 
 fn worth(at: &mut Cursor<'_>) -> Result<Worth, Unreadable> {

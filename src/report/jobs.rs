@@ -26,12 +26,17 @@
 //! | `ready_time` | | when its last predecessor ended |
 //! | `starved`, `value`, `value_max`, `slr` | what its user got | |
 //!
-//! `final_state` is `COMPLETED_SUCCESSFULLY`, `COMPLETED_KILLED` for what was removed after its final deadline,
+//! Where jobs queue, a job is one task, and there is one row for both: `row` is `job`, `profile` is `rigid`, and
+//! `job_id` is the number that the job has in its log.
+//!
+//! `final_state` is `COMPLETED_SUCCESSFULLY`, `COMPLETED_WALLTIME_REACHED`, `COMPLETED_KILLED` for what was removed after its final
+//! deadline,
 //! `REJECTED` for what was refused, and, where the log ends before the work does, `RUNNING` or `SUBMITTED`. A job that
 //! came too late to be worth anything was completed successfully all the same: `starved` tells.
 
 use std::fmt::{self, Display};
 
+use super::schedule::Queues;
 use super::tally::{Fate, JobRow, SiteFacts, Standing};
 use super::{Names, Tally};
 use crate::grid::NodeSet;
@@ -47,9 +52,13 @@ impl Tally {
     pub fn jobs_csv<E>(&self, mut put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let mut text = HEADER.to_owned();
         for row in self.jobs.values() {
-            self.job_row(&mut text, row);
-            for (index, ready) in row.ready().into_iter().enumerate() {
-                self.task_row(&mut text, row, index, ready);
+            if let Some(queues) = &self.queues {
+                self.queued_row(&mut text, row, queues);
+            } else {
+                self.job_row(&mut text, row);
+                for (index, ready) in row.ready().into_iter().enumerate() {
+                    self.task_row(&mut text, row, index, ready);
+                }
             }
             if text.len() > 1 << 16 {
                 put(text.as_bytes())?;
@@ -59,11 +68,34 @@ impl Tally {
         put(text.as_bytes())
     }
 
+    /// A job and its one task are the same; it has the number that its log gives it.
+    fn queued_row(&self, text: &mut String, row: &JobRow, queues: &Queues) {
+        let (task, ran) = (&row.job.tasks[0], &row.tasks[0]);
+        let standing = row.standing();
+        let site = ran.site.map(|site| &self.sites[site as usize]);
+        let number = queues.rigid(row.job.id).map_or(u64::from(row.job.id.0), |rigid| rigid.number);
+        let mut line = Line { text };
+        line.field(number);
+        match queues.workload(row.job.id) {
+            None => line.name(&self.topology),
+            Some(workload) => line.field(format_args!("{}.{workload}", self.topology)),
+        };
+        line.field("rigid").field(row.job.arrive.seconds()).field(task.cores).field(task.walltime.seconds());
+        line.field(u8::from(standing == Standing::Finished)).field(state(standing, ran.start.is_some()));
+        line.times(row.job.arrive, ran.start, ran.end);
+        line.maybe(site.map(|site| Allocated { site, cores: &ran.cores })).empty().empty();
+        line.field("job").field(row.job.id).field(0);
+        line.name(self.names.actors.get(row.user.index()).map_or("", String::as_str));
+        line.name(site.map_or("", |site| &site.name)).name(kind(&self.names, row, 0)).field(&ran.cores);
+        line.field(row.job.arrive.seconds()).empty().empty().empty().empty();
+        line.end();
+    }
+
     fn job_row(&self, text: &mut String, row: &JobRow) {
         let standing = row.standing();
         let finish = match row.fate {
             Fate::Completed { at, .. } | Fate::Removed { at } | Fate::Cancelled { at } => Some(at),
-            Fate::Open | Fate::Refused | Fate::NotAdmitted | Fate::TurnedAway => None,
+            Fate::Open | Fate::Refused | Fate::NotAdmitted | Fate::TurnedAway | Fate::Rejected(_) => None,
         };
         let mut line = Line { text };
         line.field(row.job.id).name(&self.topology).field("dag").field(row.job.arrive.seconds());
@@ -103,6 +135,7 @@ fn kind<'a>(names: &'a Names, row: &JobRow, index: usize) -> &'a str {
 fn state(standing: Standing, started: bool) -> &'static str {
     match standing {
         Standing::Finished => "COMPLETED_SUCCESSFULLY",
+        Standing::Killed => "COMPLETED_WALLTIME_REACHED",
         Standing::Removed => "COMPLETED_KILLED",
         Standing::Refused => "REJECTED",
         Standing::Unfinished if started => "RUNNING",

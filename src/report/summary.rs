@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::reservations::Reservations;
+use super::schedule::Schedule;
 use super::tally::{JobRow, Standing};
 use super::transfers::Carried;
 use super::view::{View, view};
@@ -57,6 +58,13 @@ pub struct Summary {
     /// What crossed the links, where a topology has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfers: Option<Carried>,
+    /// What queues made of rigid jobs, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Schedule>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// How many there were, and what became of them; `submitted` is the sum of the others.
@@ -64,6 +72,9 @@ pub struct Summary {
 pub struct Counts {
     pub submitted: u64,
     pub finished: u64,
+    /// Ended at their walltime.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub killed: u64,
     /// Given up after the job's final deadline.
     pub removed: u64,
     pub refused: u64,
@@ -162,6 +173,7 @@ impl Counts {
             counts.submitted += 1;
             *match standing {
                 Standing::Finished => &mut counts.finished,
+                Standing::Killed => &mut counts.killed,
                 Standing::Removed => &mut counts.removed,
                 Standing::Refused => &mut counts.refused,
                 Standing::Unfinished => &mut counts.unfinished,
@@ -172,7 +184,7 @@ impl Counts {
     }
 
     pub fn add_up(&self) -> bool {
-        self.submitted == self.finished + self.removed + self.refused + self.unfinished
+        self.submitted == self.finished + self.killed + self.removed + self.refused + self.unfinished
     }
 }
 
@@ -208,6 +220,7 @@ impl Tally {
             view: view(self),
             reservations: self.reservations(),
             transfers: self.transfers.carried(),
+            schedule: self.schedule(),
         }
     }
 

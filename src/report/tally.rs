@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::grid::{EdgeId, Graph, Job, JobId, Kind, NodeSet, TaskId};
+use crate::grid::{EdgeId, Graph, Invalid, Job, JobId, Kind, NodeSet, TaskId};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::{Answer, Record};
 use crate::time::{Span, Time};
 use crate::topology::{System, Topology};
 
 use super::Names;
+use super::schedule::Queues;
 use super::transfers::Transfers;
 
 /// Takes a run's log, entry by entry, and remembers what became of every job and task.
@@ -26,6 +27,8 @@ pub struct Tally {
     ccr_millionths: u64,
     /// Whether this topology is about reservations.
     pub(super) reserving: bool,
+    /// What there is to know of queues, where this topology is about these.
+    pub(super) queues: Option<Queues>,
     pub(super) jobs: BTreeMap<JobId, JobRow>,
     pub(super) transfers: Transfers,
     pub(super) entries: u64,
@@ -78,6 +81,8 @@ pub(super) enum Fate {
     NotAdmitted,
     /// Its request was declined, or made no sense.
     TurnedAway,
+    /// No queue takes it.
+    Rejected(Invalid),
     /// Its user took it back.
     Cancelled {
         at: Time,
@@ -93,12 +98,16 @@ pub(super) struct TaskRow {
     pub start: Option<Time>,
     pub end: Option<Time>,
     pub cores: NodeSet,
+    /// Whether it was ended at its walltime.
+    pub killed: bool,
 }
 
-/// The four ways in which a job or a task can stand at the end of a log.
+/// The ways in which a job or a task can stand at the end of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     Finished,
+    /// At its walltime.
+    Killed,
     Removed,
     Refused,
     Unfinished,
@@ -109,6 +118,8 @@ pub(super) enum Standing {
 pub enum Inconsistent {
     #[error("job {0} arrives twice")]
     Twice(JobId),
+    #[error("job {0} is not one task, which is all that a queue takes")]
+    NotOneTask(JobId),
     #[error("job {0} has an edge that does not lead from a task to a later one")]
     Edge(JobId),
     #[error("job {0} has not arrived")]
@@ -161,6 +172,7 @@ impl Tally {
             tick: topology.system.tick(),
             ccr_millionths: topology.system.ccr_millionths(),
             reserving: matches!(topology.system, System::Reservation(_)),
+            queues: Queues::of(topology),
             jobs: BTreeMap::new(),
             transfers: Transfers::of(topology),
             entries: 0,
@@ -177,6 +189,7 @@ impl Tally {
             Record::Arrived { job, user } => self.admit(job, *user, Fate::Open),
             Record::Refused { job, user, .. } => self.admit(job, *user, Fate::Refused),
             Record::NotAdmitted { job, user } => self.admit(job, *user, Fate::NotAdmitted),
+            Record::Rejected { job, user, why } => self.admit(job, *user, Fate::Rejected(*why)),
             Record::Assigned { task, site } => {
                 let site = self.site(*site)?;
                 let row = self.task(*task)?;
@@ -184,12 +197,12 @@ impl Tally {
                 Ok(())
             }
             Record::Started { task, cores } => self.start(*task, entry.actor, cores, now),
-            Record::Finished { task } => {
+            Record::Finished { task } | Record::Killed { task } => {
                 let row = self.task(*task)?;
                 match (row.start, row.end) {
                     (_, Some(_)) => return Err(Inconsistent::Again(*task, "finished")),
                     (None, _) => return Err(Inconsistent::NeverStarted(*task)),
-                    _ => row.end = Some(now),
+                    _ => (row.end, row.killed) = (Some(now), matches!(entry.record, Record::Killed { .. })),
                 }
                 Ok(())
             }
@@ -266,6 +279,9 @@ impl Tally {
         if job.edges.iter().any(|edge| edge.from >= edge.to || edge.to as usize >= tasks) {
             return Err(Inconsistent::Edge(job.id));
         }
+        if self.queues.is_some() && tasks != 1 {
+            return Err(Inconsistent::NotOneTask(job.id));
+        }
         let critical_path = critical_path(job, self.tick, self.ccr_millionths);
         let tasks = vec![TaskRow::default(); tasks];
         let row = JobRow { job: job.clone(), user, fate, critical_path, tasks, answered: None };
@@ -312,9 +328,10 @@ impl JobRow {
     pub fn standing(&self) -> Standing {
         match self.fate {
             Fate::Open => Standing::Unfinished,
+            Fate::Completed { .. } if self.tasks.iter().any(|task| task.killed) => Standing::Killed,
             Fate::Completed { .. } => Standing::Finished,
             Fate::Removed { .. } | Fate::Cancelled { .. } => Standing::Removed,
-            Fate::Refused | Fate::NotAdmitted | Fate::TurnedAway => Standing::Refused,
+            Fate::Refused | Fate::NotAdmitted | Fate::TurnedAway | Fate::Rejected(_) => Standing::Refused,
         }
     }
 
@@ -322,9 +339,10 @@ impl JobRow {
     pub fn task_standing(&self, index: usize) -> Standing {
         let task = &self.tasks[index];
         match (task.end, task.start, self.fate) {
+            (Some(_), ..) if task.killed => Standing::Killed,
             (Some(_), ..) => Standing::Finished,
             (None, None, Fate::Removed { .. } | Fate::Cancelled { .. }) => Standing::Removed,
-            (None, None, Fate::Refused | Fate::NotAdmitted | Fate::TurnedAway) => Standing::Refused,
+            (None, None, Fate::Refused | Fate::NotAdmitted | Fate::TurnedAway | Fate::Rejected(_)) => Standing::Refused,
             _ => Standing::Unfinished,
         }
     }

@@ -27,6 +27,7 @@ pub(crate) fn topology() -> Topology {
         scheduler: "auction".to_owned(),
         latency: Span::ZERO,
         report_every: Span::ZERO,
+        reserved: Vec::new(),
     };
     let user = |name: &str| User { name: name.to_owned(), latency: Span::ZERO };
     Topology {
@@ -286,6 +287,12 @@ fn any_record() -> impl Strategy<Value = Record> {
             Record::Answered { job: JobId(job), ready, deadline, answer }
         }),
         any::<u32>().prop_map(|job| Record::Cancelled { job: JobId(job) }),
+        (any_job(), actor(), 0..Invalid::ALL.len()).prop_map(|(job, user, why)| Record::Rejected {
+            job: Arc::new(job),
+            user,
+            why: Invalid::ALL[why]
+        }),
+        task().prop_map(|task| Record::Killed { task }),
         (any_edge(), 0u32..6, 0u32..6, any::<u64>(), any::<u32>()).prop_map(|(edge, from, to, bytes, active)| {
             let active = Time::from_micros(active.into());
             Record::Sent { edge, from: ActorId(from), to: ActorId(to), bytes, active }

@@ -219,6 +219,10 @@ fn happened(record: &Record, names: &Names) -> String {
         Record::Assigned { task, site } => format!("gives task {task} to {}", names.of_actor(*site)),
         Record::Started { task, cores } => format!("starts task {task} on cores {cores}"),
         Record::Finished { task } => format!("sees task {task} end"),
+        Record::Killed { task } => format!("ends task {task}, which has had its walltime"),
+        Record::Rejected { job, user, why } => {
+            format!("rejects job {} of {}: {why}", job.id, names.of_actor(*user))
+        }
         Record::Completed { job, value: Some(value) } => format!("sees job {job} end, worth {value}"),
         Record::Completed { job, value: None } => format!("sees job {job} end"),
         Record::Removed { job } => format!("gives up job {job}"),

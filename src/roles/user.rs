@@ -1,12 +1,12 @@
 //! A user: hands in jobs when their time comes.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use crate::grid::Job;
+use crate::grid::{Job, JobId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
-use crate::protocol::{Message, Record, Submit};
-use crate::time::{Stamp, Time};
+use crate::protocol::{Enqueue, Message, Over, Record, Submit};
+use crate::time::{Span, Stamp, Time};
 
 /// Jobs that are sent ahead together. Enough that the router seldom waits for the next ones, few enough that the
 /// jobs of a long run are not all under way at once.
@@ -16,6 +16,8 @@ pub struct User {
     router: ActorId,
     /// What to say, and when; in order of time.
     says: VecDeque<(Time, Message)>,
+    /// What it hands in once a job is over, and how long after that.
+    then: BTreeMap<JobId, Vec<(Span, Enqueue)>>,
 }
 
 impl User {
@@ -27,7 +29,20 @@ impl User {
     /// Says each thing at its time.
     pub fn saying(mut says: Vec<(Time, Message)>, router: ActorId) -> User {
         says.sort_by_key(|(time, _)| *time);
-        User { router, says: says.into() }
+        User { router, says: says.into(), then: BTreeMap::new() }
+    }
+
+    /// Hands in more jobs, each when another one is over and it has thought for a while.
+    pub fn then(self, then: BTreeMap<JobId, Vec<(Span, Enqueue)>>) -> User {
+        User { then, ..self }
+    }
+
+    fn follow(&mut self, now: Time, over: Over, out: &mut Outbox<Message, Record>) {
+        for (think, enqueue) in self.then.remove(&over.job).unwrap_or_default() {
+            let arrive = now + think;
+            let job = Arc::new(Job { arrive, ..(*enqueue.job).clone() });
+            out.send_at(arrive, self.router, Message::Enqueue(Enqueue { job, ..enqueue }));
+        }
     }
 
     /// Sends a chunk ahead, and comes back for the next one when half its time is over.
@@ -49,9 +64,17 @@ impl User {
 }
 
 impl Actor<Message, Record> for User {
-    /// What became of a job is for the log to tell; it changes nothing here.
+    /// What became of a job is for the log to tell; it changes nothing here, unless another one follows it.
     fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
-        if batch.drain(..).any(|event| matches!(event.cause, Cause::Start | Cause::Timer(_))) {
+        let mut due = false;
+        for event in batch.drain(..) {
+            match event.cause {
+                Cause::Start | Cause::Timer(_) => due = true,
+                Cause::Message(Message::Over(over)) => self.follow(now.time, over, out),
+                Cause::Message(_) => {}
+            }
+        }
+        if due {
             self.send_ahead(now.time, out);
         }
     }

@@ -1,21 +1,24 @@
 //! Makes the actors that a topology describes, all of them or some.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::units::SPAN_MAX;
-use super::{Market, Reservation, System, Topology, Unplaceable, paths, resources};
+use super::{Batch, Market, Reservation, System, Topology, Unplaceable, paths, resources};
 use crate::grid::{Graph, Job, JobId, Request};
 use crate::kernel::{ActorId, BoxedActor, Latencies};
 use crate::near::nearest;
 use crate::protocol::handshake::Party;
-use crate::protocol::{Cancel, Message, Record, Reserve};
+use crate::protocol::{Cancel, Enqueue, Message, Record, Reserve};
 use crate::roles::{self, scheduler};
+use crate::systems::batch::{self, Batcher, Dispatcher, policy};
 use crate::systems::heft::Planner;
 use crate::systems::market::bid::BidPolicy;
 use crate::systems::market::{Auctioneer, Cluster, Figures, Immeasurable, bid};
 use crate::systems::reservation::{self, Book, Holder, MetaScheduler, fit};
 use crate::time::{Span, Time};
-use crate::workload::{Numbering, Platform, WorkloadError};
+use crate::workload::rigids::Handed;
+use crate::workload::{Numbering, Platform, Source, WorkloadError};
 
 /// Everybody who takes part in a run, by [`ActorId`]: the auctioneer, the sites, the users.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,9 +143,13 @@ pub fn build_with(
         Role::User(_) => true,
     };
     let needed = ids.iter().any(needs_jobs);
-    let reserving = matches!(topology.system, System::Reservation(_));
-    let mut jobs = if needed && !reserving { deal(topology)? } else { Vec::new() };
-    let mut asks = if needed && reserving { deal_asks(topology)? } else { Vec::new() };
+    let (mut jobs, mut asks, mut queued) = (Vec::new(), Vec::new(), Vec::new());
+    match topology.system {
+        _ if !needed => {}
+        System::Market(_) | System::Workflow(_) => jobs = deal(topology)?,
+        System::Reservation(_) => asks = deal_asks(topology)?,
+        System::Batch(_) => queued = deal_queued(topology)?,
+    }
 
     let actor = |id: &ActorId| {
         let actor: BoxedActor<Message, Record> = match role(id) {
@@ -153,6 +160,7 @@ pub fn build_with(
                     let sites = resources(topology).into_iter().zip(1..).map(|(site, id)| (ActorId(id), site));
                     Box::new(Planner::new(planning.clone(), sites.collect(), paths(topology)))
                 }
+                System::Batch(batch) => Box::new(dispatcher(batch, topology)),
             },
             Role::Site(index) => match &topology.system {
                 System::Market(_) | System::Workflow(_) => Box::new(site(topology, index)?),
@@ -160,12 +168,17 @@ pub fn build_with(
                     let site = &topology.sites[index];
                     Box::new(Holder::new(site.cores, HUB).telling_every(site.report_every))
                 }
+                System::Batch(_) => Box::new(batcher(topology, index)?),
             },
             Role::User(index) => match &topology.system {
                 System::Market(_) | System::Workflow(_) => {
                     Box::new(roles::User::new(std::mem::take(&mut jobs[index]), HUB))
                 }
                 System::Reservation(_) => Box::new(roles::User::saying(std::mem::take(&mut asks[index]), HUB)),
+                System::Batch(_) => {
+                    let Queued { says, then } = std::mem::take(&mut queued[index]);
+                    Box::new(roles::User::saying(says, HUB).then(then))
+                }
             },
         };
         Ok((*id, actor))
@@ -200,6 +213,61 @@ fn meta_scheduler(reservation: &Reservation, topology: &Topology) -> Result<Meta
         book: Book::new(site.cores, fit, reservation.rect_end),
     });
     Ok(MetaScheduler::new(clusters.collect(), reservation.choose))
+}
+
+fn dispatcher(rules: &Batch, topology: &Topology) -> Dispatcher {
+    let places = topology.sites.iter().zip(1..).map(|(site, id)| batch::Place::new(ActorId(id), site.cores));
+    Dispatcher::new(places.collect(), rules.dispatch)
+}
+
+fn batcher(topology: &Topology, index: usize) -> Result<Batcher, BuildError> {
+    let site = &topology.sites[index];
+    let unknown = || BuildError::Unknown { what: "policy for a queue", name: site.scheduler.clone() };
+    let policy = (policy::find(&site.scheduler).ok_or_else(unknown)?.build)(site.cores, &site.reserved);
+    Ok(Batcher::new(site.cores, policy, HUB).telling_every(site.report_every))
+}
+
+/// What a user hands in, at its time or after another job.
+#[derive(Default)]
+struct Queued {
+    says: Vec<(Time, Message)>,
+    then: BTreeMap<JobId, Vec<(Span, Enqueue)>>,
+}
+
+fn deal_queued(topology: &Topology) -> Result<Vec<Queued>, BuildError> {
+    let platform = platform(topology);
+    let mut hands: Vec<Queued> = topology.users.iter().map(|_| Queued::default()).collect();
+    let mut next = Numbering::default();
+    for (index, workload) in topology.workloads.iter().enumerate() {
+        let failed = |error| BuildError::Workload { workload: index + 1, error };
+        let users = &workload.users;
+        let (handed, site) = match &workload.source {
+            Source::Rigid(rigids) => (rigids.hand_out(&mut next, users.len()).map_err(failed)?, rigids.site),
+            source => {
+                let jobs = source.jobs(&platform, topology.system.tick(), &mut next).map_err(failed)?;
+                let hand = |(place, job)| Handed { job, user: place % users.len(), after: None };
+                (jobs.into_iter().enumerate().map(hand).collect(), None)
+            }
+        };
+        let site = site.map(|site| ActorId(site as u32 + 1));
+        // How soon after a job another one may follow it.
+        let mut thinks: BTreeMap<JobId, Span> = BTreeMap::new();
+        for (before, think) in handed.iter().filter_map(|one| one.after) {
+            let soonest = thinks.entry(before).or_insert(think);
+            *soonest = think.min(*soonest);
+        }
+        for Handed { job, user, after } in handed {
+            let (id, arrive) = (job.id, job.arrive);
+            let think = if thinks.is_empty() { None } else { thinks.get(&id).copied() };
+            let enqueue = Enqueue { job: Arc::new(job), site, think };
+            let hand = &mut hands[users[user]];
+            match after {
+                None => hand.says.push((arrive, Message::Enqueue(enqueue))),
+                Some((before, think)) => hand.then.entry(before).or_default().push((think, enqueue)),
+            }
+        }
+    }
+    Ok(hands)
 }
 
 /// What each user says: requests, and what is taken back.

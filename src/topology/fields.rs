@@ -148,6 +148,13 @@ impl<'a> Field<'a> {
         number.or_else(|| self.wrong(format_args!("{what} from {} to {}", range.start(), range.end())))
     }
 
+    pub fn flag(&self) -> Option<bool> {
+        match &self.node.value {
+            Value::Boolean(flag) => Some(*flag),
+            _ => self.wrong("true or false"),
+        }
+    }
+
     /// A number that `fits`; a negative zero becomes the other.
     pub fn number(&self, expected: &str, fits: impl Fn(f64) -> bool) -> Option<f64> {
         match &self.node.value {

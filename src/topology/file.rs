@@ -39,7 +39,7 @@ pub(crate) enum Value {
     Integer(i128),
     /// As it is written, for those who need it exactly.
     Float(String),
-    Boolean,
+    Boolean(bool),
     Date,
     List(Vec<Node>),
     Table(Table),
@@ -177,7 +177,7 @@ fn convert(value: &DeValue<'_>, place: &impl Fn(std::ops::Range<usize>) -> Place
         DeValue::String(text) => Value::Text(text.to_string()),
         DeValue::Integer(number) => Value::Integer(integer(number.as_str(), number.radix())),
         DeValue::Float(number) => Value::Float(number.as_str().to_owned()),
-        DeValue::Boolean(_) => Value::Boolean,
+        DeValue::Boolean(flag) => Value::Boolean(*flag),
         DeValue::Datetime(_) => Value::Date,
         DeValue::Array(items) => {
             let node = |item: &toml::Spanned<DeValue<'_>>| Node {

@@ -32,6 +32,7 @@ use crate::grid::Kind;
 use crate::time::Span;
 use crate::workload::Source;
 
+pub use crate::systems::batch::{Batch, Dispatch, Reserved};
 pub use crate::systems::heft::{Planning, Policy as PlanPolicy, StopRule, UpdateRule};
 pub use crate::systems::market::{
     Admission, AskWhen, BestBid, Blocking, EdfDeadline, Foreign, Market, Network, Pvdsq, Pvr, Removal, SuccSum,
@@ -62,6 +63,7 @@ pub enum System {
     Market(Market),
     Reservation(Reservation),
     Workflow(Planning),
+    Batch(Batch),
 }
 
 impl System {
@@ -69,7 +71,7 @@ impl System {
     pub fn tick(&self) -> Span {
         match self {
             System::Market(market) => market.tick,
-            System::Reservation(_) => Span::from_secs(1),
+            System::Reservation(_) | System::Batch(_) => Span::from_secs(1),
             System::Workflow(_) => Span::from_minutes(1),
         }
     }
@@ -78,8 +80,7 @@ impl System {
     pub fn ccr_millionths(&self) -> u64 {
         match self {
             System::Market(market) => market.ccr_millionths,
-            System::Reservation(_) => 0,
-            System::Workflow(_) => 0,
+            System::Reservation(_) | System::Workflow(_) | System::Batch(_) => 0,
         }
     }
 
@@ -88,7 +89,7 @@ impl System {
         match self {
             System::Market(market) => market.unplaceable,
             // What is too large is answered, not an error.
-            System::Reservation(_) => Unplaceable::Refuse,
+            System::Reservation(_) | System::Batch(_) => Unplaceable::Refuse,
             System::Workflow(_) => Unplaceable::Error,
         }
     }
@@ -99,14 +100,14 @@ impl System {
             System::Market(_) => "auctioneer",
             System::Reservation(_) => "meta-scheduler",
             System::Workflow(_) => "planner",
+            System::Batch(_) => "dispatcher",
         }
     }
 
     pub fn market(&self) -> Option<&Market> {
         match self {
             System::Market(market) => Some(market),
-            System::Reservation(_) => None,
-            System::Workflow(_) => None,
+            System::Reservation(_) | System::Workflow(_) | System::Batch(_) => None,
         }
     }
 }
@@ -166,6 +167,8 @@ pub struct Site {
     pub latency: Span,
     /// The site tells what has ended at whole multiples of this; at once, if it is zero.
     pub report_every: Span,
+    /// Nodes that are kept from jobs for some time, under a batch queue.
+    pub reserved: Vec<Reserved>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]

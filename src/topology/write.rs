@@ -7,18 +7,21 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::units::{bytes_text, capacity_text};
 use super::{
-    Admission, AskWhen, BestBid, Blocking, Cable, Cables, EdfDeadline, End, Foreign, Market, Network, Payload,
-    PlanPolicy, Planning, Pvdsq, Pvr, Removal, Reservation, Site, StopRule, SuccSum, System, Topology, Unplaceable,
-    UpdateRule, User, Way, Workload,
+    Admission, AskWhen, Batch, BestBid, Blocking, Cable, Cables, Dispatch, EdfDeadline, End, Foreign, Market, Network,
+    Payload, PlanPolicy, Planning, Pvdsq, Pvr, Removal, Reservation, Site, StopRule, SuccSum, System, Topology,
+    Unplaceable, UpdateRule, User, Way, Workload,
 };
 use crate::catalog;
 use crate::grid::{Edge, Kind, Task, Worth};
 use crate::network::{Duplex, EFFICIENCIES, MODES, Model};
 use crate::protocol::handshake::TopologyHash;
+use crate::systems::batch::Reserved;
 use crate::systems::reservation::{Choose, RectEnd};
 use crate::time::{Span, Time};
+use crate::workload::lublin::{Lublin, Stream, Types};
 use crate::workload::market::Generator;
 use crate::workload::reservations::{self, Demand};
+use crate::workload::rigids::{Deal, LogFile, Origin, Rigids};
 use crate::workload::{Source, layered, table};
 
 impl Topology {
@@ -53,6 +56,7 @@ impl Topology {
             Source::Layered(generator) => u64::from(generator.workflows),
             Source::Reservations(demand) => u64::from(demand.requests),
             Source::Requests(table) => table.asks.len() as u64,
+            Source::Rigid(rigids) => rigids.count.into(),
         });
         jobs.sum()
     }
@@ -89,6 +93,7 @@ impl Page {
             System::Market(market) => self.market(market, cables.is_some())?,
             System::Reservation(reservation) => self.reservation(reservation)?,
             System::Workflow(planning) => self.planning(planning)?,
+            System::Batch(batch) => self.batch(batch)?,
         }
         sites.iter().try_for_each(|site| self.site(site, topology))?;
         if let Some(cables) = cables {
@@ -154,7 +159,17 @@ impl Page {
         }
         self.entry("site.scheduler", &site.scheduler)?;
         self.span("latency", site.latency, "to the router, one way")?;
-        self.span("report_every", site.report_every, "ends are told at multiples of this; 0 s is at once")
+        self.span("report_every", site.report_every, "ends are told at multiples of this; 0 s is at once")?;
+        if site.reserved.is_empty() {
+            return Ok(());
+        }
+        self.text.push_str("reserved = [\n");
+        for Reserved { from, until, nodes } in &site.reserved {
+            let [from, until] = [from, until].map(|time| quoted(&time.since(Time::ZERO).to_string()));
+            writeln!(self.text, "    {{ from = {from}, until = {until}, nodes = \"{nodes}\" }},")?;
+        }
+        self.text.push_str("]\n");
+        Ok(())
     }
 
     fn cables(&mut self, cables: &Cables, topology: &Topology) -> fmt::Result {
@@ -208,6 +223,9 @@ impl Page {
             Source::Layered(_) => "layered",
             Source::Reservations(_) => "reservations",
             Source::Requests(_) => "requests",
+            Source::Rigid(Rigids { origin: Origin::Swf(_), .. }) => "swf",
+            Source::Rigid(Rigids { origin: Origin::Batsim(_), .. }) => "batsim",
+            Source::Rigid(Rigids { origin: Origin::Lublin(_), .. }) => "lublin",
         };
         self.entry("workload.source", name)?;
         // A list of all users, of whom there may be thousands, says nothing; it is the default.
@@ -223,6 +241,7 @@ impl Page {
             Source::Layered(generator) => self.layered(generator, topology),
             Source::Reservations(demand) => self.demand(demand),
             Source::Requests(table) => table.asks.iter().try_for_each(|ask| self.ask(ask)),
+            Source::Rigid(rigids) => self.rigids(rigids, topology),
         }
     }
 
@@ -265,9 +284,10 @@ impl Page {
         self.text.push_str("\n[[workload.job]]\n");
         self.span("arrive", arrive.since(Time::ZERO), "")?;
         self.text.push_str("tasks = [\n");
-        for Task { runtime, cores, kind, .. } in tasks {
+        for Task { runtime, cores, kind, walltime } in tasks {
+            let asked = if walltime == runtime { String::new() } else { format!(", walltime = \"{walltime}\"") };
             let (runtime, kind) = (quoted(&runtime.to_string()), kind_name(kinds, *kind));
-            writeln!(self.text, "    {{ runtime = {runtime}, cores = {cores}, kind = {kind} }},")?;
+            writeln!(self.text, "    {{ runtime = {runtime}, cores = {cores}, kind = {kind}{asked} }},")?;
         }
         self.text.push_str("]\n");
         if !edges.is_empty() {
@@ -314,6 +334,68 @@ impl Page {
             self.span("cancel", cancel.since(Time::ZERO), "when its user takes it back")?;
         }
         Ok(())
+    }
+
+    fn batch(&mut self, batch: &Batch) -> fmt::Result {
+        self.text.push_str("\n[batch]\n");
+        self.word("batch.dispatch", batch.dispatch, Dispatch::ALL)
+    }
+
+    fn rigids(&mut self, rigids: &Rigids, topology: &Topology) -> fmt::Result {
+        let Rigids { origin, deal, site, overestimate_millionths, window, count, .. } = rigids;
+        match origin {
+            Origin::Swf(log) | Origin::Batsim(log) => {
+                let LogFile { path, hash, strict } = log;
+                // The same log is the same meaning, wherever it lies.
+                if self.comments {
+                    self.line("file", quoted(path), "")?;
+                }
+                self.line("hash", quoted(hash), "of what is in the file, uncompressed")?;
+                self.line("count", count, "jobs of it that run")?;
+                self.line("strict", strict, "whether anything wrong in it is an error")?;
+                self.span("from", window.from, "jobs are left out that were submitted before; time counts from here")?;
+                if let Some(to) = window.to {
+                    self.span("to", to, "jobs are left out that were submitted then or later")?;
+                }
+                if let Some(jobs) = window.jobs {
+                    self.line("jobs", jobs, "at most, the first ones")?;
+                }
+            }
+            Origin::Lublin(lublin) => self.lublin(lublin)?,
+        }
+        self.word("workload.deal", *deal, Deal::ALL)?;
+        if let Some(site) = site {
+            self.line("site", quoted(&topology.sites[*site].name), "the only one that these jobs go to")?;
+        }
+        let factor = Millionths(*overestimate_millionths);
+        self.line("overestimate", factor, "jobs that ask for no time ask for so many times their run time")
+    }
+
+    fn lublin(&mut self, lublin: &Lublin) -> fmt::Result {
+        self.line("seed", lublin.seed, "")?;
+        self.line("jobs", lublin.jobs, "")?;
+        self.line("nodes", lublin.nodes, "no job is larger")?;
+        self.word("workload.types", lublin.types, Types::ALL)?;
+        self.word("workload.stream", lublin.stream, Stream::ALL)?;
+        self.line("arrival_factor", Millionths(lublin.rate_millionths), "how much faster than in the model jobs come")?;
+        let sizes = &lublin.sizes;
+        let given = [
+            ("serial", sizes.serial, "the share of jobs with one node"),
+            ("pow2", sizes.pow2, "the share of jobs whose size is a power of two above one"),
+            ("size_low", sizes.low, "the least size above one, as a power of two"),
+            ("size_med", sizes.med, "the middle size, as a power of two"),
+            ("size_high", sizes.high, "the largest size, as a power of two"),
+            ("size_prob", sizes.prob, "the share of sizes between the least and the middle one"),
+        ];
+        for (key, value, about) in given {
+            if let Some(value) = value {
+                self.line(key, format_args!("{value:?}"), about)?;
+            }
+        }
+        match sizes.unit {
+            Some(unit) => self.line("unit", unit, "how many nodes count as one where run times go with sizes"),
+            None => Ok(()),
+        }
     }
 
     fn word<T: PartialEq>(&mut self, key: &str, value: T, all: &[(&'static str, T, &'static str)]) -> fmt::Result {

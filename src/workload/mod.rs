@@ -7,6 +7,7 @@ pub mod lublin;
 pub mod market;
 pub mod reservations;
 mod rigid;
+pub mod rigids;
 pub mod swf;
 pub mod table;
 pub mod workflow;
@@ -27,6 +28,7 @@ pub enum Source {
     Layered(layered::Generator),
     Reservations(reservations::Demand),
     Requests(reservations::Asks),
+    Rigid(rigids::Rigids),
 }
 
 /// What a generator must know of the grid to aim at a load: how many cores there are of each kind.
@@ -55,6 +57,8 @@ pub enum WorkloadError {
     Workflow(#[from] WorkflowError),
     #[error("there are more tasks than 32 bits can number")]
     TooMany,
+    #[error("its jobs are not here: {0}")]
+    Missing(String),
 }
 
 impl Source {
@@ -66,6 +70,9 @@ impl Source {
             Source::Layered(generator) => generator.jobs()?,
             Source::Reservations(_) | Source::Requests(_) => {
                 return Ok(self.asks(next)?.into_iter().map(|(job, _)| job).collect());
+            }
+            Source::Rigid(rigids) => {
+                return Ok(rigids.hand_out(next, 1)?.into_iter().map(|handed| handed.job).collect());
             }
         };
         for job in &mut jobs {
@@ -83,7 +90,7 @@ impl Source {
         let asks = match self {
             Source::Reservations(demand) => demand.asks(),
             Source::Requests(table) => table.asks.clone(),
-            Source::Market(_) | Source::Table(_) | Source::Layered(_) => Vec::new(),
+            Source::Market(_) | Source::Table(_) | Source::Layered(_) | Source::Rigid(_) => Vec::new(),
         };
         let job = |ask: reservations::Ask| {
             let (id, first_task) = next.give(1).ok_or(WorkloadError::TooMany)?;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::grid::LONGEST;
 use crate::time::{Span, Time};
@@ -45,16 +45,19 @@ pub struct Trace {
 }
 
 /// What is wrong with a file: all counted, the first few kept.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Faults {
     /// Entries that could not be read, or that repeat a number.
     pub left_out: u64,
     /// Entries that came later than their time; they have been put in order.
     pub disordered: u64,
+    /// Jobs that were to follow one which is not there; they are submitted at their own time.
+    #[serde(default)]
+    pub released: u64,
     pub first: Vec<Fault>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fault {
     /// Where it is: `line 12`.
     pub place: String,
@@ -101,11 +104,16 @@ impl Rigid {
 
 impl Faults {
     pub fn is_empty(&self) -> bool {
-        self.left_out == 0 && self.disordered == 0
+        self.left_out == 0 && self.disordered == 0 && self.released == 0
     }
 
     pub fn leave_out(&mut self, place: impl fmt::Display, what: String) {
         self.left_out += 1;
+        self.list(place, what);
+    }
+
+    pub(super) fn release(&mut self, place: impl fmt::Display, what: String) {
+        self.released += 1;
         self.list(place, what);
     }
 
@@ -119,11 +127,14 @@ impl Faults {
 impl fmt::Display for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} left out, {} put in order", self.left_out, self.disordered)?;
+        if self.released > 0 {
+            write!(f, ", {} without the job that they follow", self.released)?;
+        }
         for Fault { place, what } in &self.first {
             write!(f, "\n  {place}: {what}")?;
         }
         let listed = self.first.len() as u64;
-        match self.left_out + self.disordered {
+        match self.left_out + self.disordered + self.released {
             all if all > listed => write!(f, "\n  and {} more", all - listed),
             _ => Ok(()),
         }

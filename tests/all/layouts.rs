@@ -19,6 +19,8 @@ fn inline_and_processes_agree_on_every_shipped_topology() {
         "market-40.toml",
         "old-news.toml",
         "reservations.toml",
+        "batch.toml",
+        "batch-vo.toml",
         "live.toml",
         "workflow.toml",
         "three-sites.toml",

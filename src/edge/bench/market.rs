@@ -170,6 +170,7 @@ fn topology(policy: &str, sites: &[(u32, u16)], source: Source) -> Topology {
         scheduler: "auction".to_owned(),
         latency: Span::ZERO,
         report_every: Span::ZERO,
+        reserved: Vec::new(),
     };
     Topology {
         name: "bench".to_owned(),

@@ -9,6 +9,7 @@ mod gantt;
 pub(super) mod html;
 mod live;
 mod old_view;
+mod queues;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -23,6 +24,7 @@ use crate::grid::JobId;
 use crate::time::Time;
 use crate::topology::{System, Topology, Workload};
 use crate::workload::Source;
+use crate::workload::rigids::Origin;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -112,7 +114,7 @@ impl Outcome {
     fn of(row: &JobRow) -> Option<Outcome> {
         let starved = row.starved()?;
         Some(match row.standing() {
-            Standing::Removed => Outcome::GivenUp,
+            Standing::Removed | Standing::Killed => Outcome::GivenUp,
             Standing::Refused => Outcome::Refused,
             Standing::Unfinished => Outcome::Unfinished,
             Standing::Finished if starved => Outcome::TooLate,
@@ -157,6 +159,7 @@ impl Page<'_> {
             ("what", "What ran", self.what_ran()),
             ("value", "Value", self.value()),
             ("reservations", "Reservations", calendar::calendars(self.tally)),
+            ("queues", "Queues", queues::queues(self.tally, self.results, self.window)),
             ("view", "The price of old news", self.old_view()),
             ("live", "Real bytes beside the model", self.live()),
             ("responsiveness", "Responsiveness", self.responsiveness()),
@@ -206,7 +209,12 @@ impl Page<'_> {
             cards.push(("Value obtained", share, format!("{} of {}", number(value.obtained), number(value.max))));
         }
         let jobs = &results.jobs;
-        let others = [(jobs.removed, "given up"), (jobs.refused, "refused"), (jobs.unfinished, "unfinished")];
+        let others = [
+            (jobs.killed, "killed at their walltime"),
+            (jobs.removed, "given up"),
+            (jobs.refused, "refused"),
+            (jobs.unfinished, "unfinished"),
+        ];
         let others: Vec<String> = others
             .iter()
             .filter(|(number, _)| *number > 0)
@@ -231,7 +239,13 @@ impl Page<'_> {
             let small = format!("mean; {} node hours were given back early", number(all.released / 3600.0));
             cards.push(("Slowdown", mean, small));
         }
-        if let Some(slr) = results.slr.filter(|_| results.reservations.is_none()) {
+        if let Some(schedule) = &results.schedule {
+            let mean = schedule.mean_bounded_slowdown.map_or("–".to_owned(), |mean| format!("{mean:.2}"));
+            let most =
+                schedule.max_bounded_slowdown.map_or(String::new(), |most| format!(", at most {}", number(most)));
+            cards.push(("Bounded slowdown", mean, format!("mean of jobs that ran{most}")));
+        }
+        if let Some(slr) = results.slr.filter(|_| results.reservations.is_none() && results.schedule.is_none()) {
             cards.push(("Mean SLR", format!("{slr:.2}"), "times its critical path a finished job took".to_owned()));
         }
         if let Some(wait) = &results.job_wait {
@@ -263,6 +277,7 @@ impl Page<'_> {
         let (what, policy, known) = match &self.topology.system {
             System::Market(market) => ("Bid policy", market.policy.as_str(), catalog::bid_policies()),
             System::Reservation(reservation) => ("Fit policy", reservation.policy.as_str(), catalog::fit_policies()),
+            System::Batch(batch) => ("Dispatch", batch.dispatch.name(), catalog::dispatch_rules()),
             System::Workflow(planning) => ("Planner", planning.name(), catalog::plan_policies()),
         };
         let about = known.into_iter().find(|entry| entry.name == policy);
@@ -548,7 +563,8 @@ impl Page<'_> {
     }
 
     fn over_time(&self) -> String {
-        self.queue() + &self.utilisation()
+        let queue = if self.tally.is_queueing() { String::new() } else { self.queue() };
+        queue + &self.utilisation()
     }
 
     fn queue(&self) -> String {
@@ -686,6 +702,7 @@ impl Page<'_> {
         let what = |row: &JobRow| match (row.start(), row.standing(), row.slr()) {
             (_, Standing::Finished, Some(slr)) => format!("finished, SLR {slr:.2}"),
             (_, Standing::Finished, None) => "finished".to_owned(),
+            (_, Standing::Killed, _) => "killed at its walltime".to_owned(),
             (None, Standing::Removed, _) => "never started, given up".to_owned(),
             (Some(_), Standing::Removed, _) => "started, then given up".to_owned(),
             (None, ..) => "not started yet".to_owned(),
@@ -814,6 +831,14 @@ fn workload(workload: &Workload) -> String {
             counted(generator.shape.tasks.into(), "task")
         ),
         Source::Reservations(demand) => format!("{} generated", counted(demand.requests.into(), "request")),
+        Source::Rigid(rigids) => match &rigids.origin {
+            Origin::Swf(log) | Origin::Batsim(log) => {
+                format!("{} of {}", counted(rigids.count.into(), "job"), escape(&log.path))
+            }
+            Origin::Lublin(_) => {
+                format!("{} of the model of Lublin and Feitelson", counted(rigids.count.into(), "job"))
+            }
+        },
         Source::Requests(table) => {
             format!("{} written out in the topology", counted(table.asks.len() as u64, "request"))
         }

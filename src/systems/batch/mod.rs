@@ -4,8 +4,16 @@
 //! at its walltime it is killed. Ours: nodes by identity where others count them, and the places named in each
 //! policy where others differ.
 
+mod dispatcher;
 pub mod policy;
+mod rules;
+mod site;
+#[cfg(test)]
+mod tests;
 mod trial;
 
+pub use dispatcher::{Dispatcher, Place};
 pub use policy::{Ask, Policy, Reserved, Start};
+pub use rules::{Batch, Dispatch};
+pub use site::Batcher;
 pub use trial::{Ran, Rigid, play};

@@ -55,6 +55,7 @@ fn grid(market: Market, sites: &[(u32, u16)], users: usize, source: Source) -> T
         scheduler: "auction".to_owned(),
         latency: Span::ZERO,
         report_every: Span::ZERO,
+        reserved: Vec::new(),
     };
     Topology {
         name: "test".to_owned(),

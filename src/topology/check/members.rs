@@ -6,14 +6,16 @@ use super::super::complaint::{Findings, Place};
 use super::super::fields::{Field, Fields, is_name};
 use super::super::file::Path;
 use super::super::{Site, System, User};
+use super::batch::check_reserved;
 use super::{CORES_MAX, NAME, members};
 use crate::catalog;
 use crate::grid::Kind;
+use crate::systems::batch::{Reserved, policy};
 use crate::systems::heft::CORES_MAX as PLANNED_CORES_MAX;
 use crate::time::Span;
 
 /// Names of those who take part in every run.
-const RESERVED: [&str; 3] = ["router", "auctioneer", "planner"];
+const RESERVED: [&str; 4] = ["router", "auctioneer", "planner", "dispatcher"];
 
 /// Sites and users share one space of names: both have certificates and containers of that name.
 pub(super) struct Names<'f> {
@@ -54,6 +56,7 @@ struct SiteSettings<'a> {
     scheduler: Option<&'static str>,
     latency: Option<Span>,
     report_every: Option<Span>,
+    reserved: Option<Vec<Reserved>>,
 }
 
 impl<'a> SiteSettings<'a> {
@@ -62,11 +65,10 @@ impl<'a> SiteSettings<'a> {
             cores: fields.get("cores").and_then(|field| field.whole(1..=CORES_MAX)),
             kind: fields.get("kind").and_then(|field| kind_name(&field)),
             speed_millionths: fields.get("speed").and_then(|field| speed(&field, system)),
-            scheduler: fields
-                .get("scheduler")
-                .and_then(|field| field.entry("a site scheduler", &catalog::schedulers())),
+            scheduler: fields.get("scheduler").and_then(|field| scheduler(&field, system)),
             latency: fields.get("latency").and_then(|field| field.span()),
             report_every: fields.get("report_every").and_then(|field| field.span()),
+            reserved: fields.get("reserved").and_then(|field| reserved(&field, system)),
         }
     }
 }
@@ -78,6 +80,22 @@ fn speed(field: &Field<'_>, system: &System) -> Option<u64> {
     match field.millionths(SPEED_MAX)? {
         0 => field.wrong("a speed above zero"),
         speed => Some(speed),
+    }
+}
+
+fn scheduler(field: &Field<'_>, system: &System) -> Option<&'static str> {
+    let name = field.entry("a site scheduler", &catalog::schedulers())?;
+    match (system, policy::find(name).is_some()) {
+        (System::Batch(_), false) => field.wrong("a policy for a queue, since this topology has a [batch] table"),
+        (System::Batch(_), true) | (_, false) => Some(name),
+        (_, true) => field.wrong("no policy for a queue: these need a [batch] table in the topology"),
+    }
+}
+
+fn reserved(field: &Field<'_>, system: &System) -> Option<Vec<Reserved>> {
+    match system {
+        System::Batch(_) => check_reserved(field),
+        _ => field.wrong("nothing reserved: only a queue, of a topology with a [batch] table, plans around it"),
     }
 }
 
@@ -104,6 +122,7 @@ pub(super) fn check_sites(
     let field = fields.need("site", "at least one [[site]]");
     let members = members(field.as_ref(), &section);
     let some_kind = defaults_have("kind") || members.iter().any(|fields| fields.has("kind"));
+    let usual_scheduler = if matches!(system, System::Batch(_)) { policy::USUAL } else { "auction" };
     let mut kinds = Kinds::default();
     let mut sites = Vec::with_capacity(members.len());
     for fields in members {
@@ -122,10 +141,16 @@ pub(super) fn check_sites(
             cores: settings.cores.or_else(|| usual?.cores).unwrap_or(CORES_MAX),
             kind: kinds.number(kind, &fields),
             speed_millionths: settings.speed_millionths.or_else(|| usual?.speed_millionths).unwrap_or(1_000_000),
-            scheduler: settings.scheduler.or_else(|| usual?.scheduler).unwrap_or("auction").to_owned(),
+            scheduler: settings.scheduler.or_else(|| usual?.scheduler).unwrap_or(usual_scheduler).to_owned(),
             latency: settings.latency.or_else(|| usual?.latency).unwrap_or(Span::ZERO),
             report_every: settings.report_every.or_else(|| usual?.report_every).unwrap_or(Span::ZERO),
+            reserved: settings.reserved.or_else(|| usual?.reserved.clone()).unwrap_or_default(),
         });
+        let site = sites.last().expect("it was just added");
+        let last = site.reserved.iter().filter_map(|reserved| reserved.nodes.runs().last()).map(|run| run.1).max();
+        if let Some(last) = last.filter(|last| *last >= site.cores) {
+            fields.complain(format!("expected nodes that the site has to be reserved, found {last}"));
+        }
         fields.finish();
     }
     if let Some(defaults) = defaults {

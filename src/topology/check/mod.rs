@@ -1,6 +1,7 @@
 //! From what is written to what is meant. Every fault is complained about; what is faulty is then taken for
 //! something harmless, so that the check can go on to the next one.
 
+mod batch;
 mod cables;
 mod generator;
 mod layered;
@@ -44,7 +45,7 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings) -> T
     let cables = cables::check_cables(&fields, &sites, &mut system);
 
     let grid = Grid::new(&kinds, &sites);
-    let context = Context { seed, system: &system, grid, users: by_name(&users), attached };
+    let context = Context { seed, system: &system, grid, sites: &sites, users: by_name(&users), attached };
     let workloads = workload::check_workloads(&fields, &context);
     fields.finish();
 
@@ -78,6 +79,7 @@ struct Context<'a> {
     seed: u64,
     system: &'a System,
     grid: Grid<'a>,
+    sites: &'a [Site],
     users: BTreeMap<&'a str, usize>,
     attached: &'a Attached,
 }

@@ -1,7 +1,7 @@
 //! Which system runs: the table that a topology has says so.
 
 use super::super::fields::Fields;
-use super::super::{Market, Planning, Reservation, System};
+use super::super::{Batch, Market, Planning, Reservation, System};
 
 /// A table that chooses a system, and what it means.
 type Table = (&'static str, fn(Fields<'_>) -> System);
@@ -10,6 +10,7 @@ const TABLES: &[Table] = &[
     ("market", |fields| System::Market(Market::check(fields))),
     ("reservation", |fields| System::Reservation(Reservation::check(fields))),
     ("workflow", |fields| System::Workflow(Planning::check(fields))),
+    ("batch", |fields| System::Batch(Batch::check(fields))),
 ];
 
 /// The market, if nothing is said.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::super::Unplaceable;
 use super::super::fields::{Field, Fields, any_of};
 use super::super::file::Path;
+use super::super::{System, Unplaceable};
+use super::batch::check_walltime;
 use super::{CORES_MAX, Context, EDGES_MAX, REFUSE, TASKS_MAX, TOO_LONG_A_JOB, tables};
 use crate::grid::{Curve, CurveError, DATA_MAX, Edge, Kind, LONGEST, Task, Worth};
 use crate::time::{Span, Time};
@@ -82,7 +83,9 @@ fn check_task(fields: &Fields<'_>, context: &Context<'_>) -> Option<Task> {
         let message = format!("the task wants {cores} cores, and the largest site of kind {name} has {largest}");
         fields.findings().add(cores_field?.complaint(message).hint(REFUSE));
     }
-    Some(Task::new(runtime, cores, kind))
+    let queued = matches!(context.system, System::Batch(_));
+    let walltime = if queued { check_walltime(fields, runtime) } else { runtime };
+    Some(Task { walltime, ..Task::new(runtime, cores, kind) })
 }
 
 fn check_edges(field: &Field<'_>, tasks: usize) -> Option<Vec<Edge>> {

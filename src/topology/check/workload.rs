@@ -3,7 +3,7 @@
 use super::super::fields::{Field, Fields, any_of};
 use super::super::file::Path;
 use super::super::{System, Workload};
-use super::{Context, generator, layered, reservation, table, tables, workflow};
+use super::{Context, batch, generator, layered, reservation, table, tables, workflow};
 use crate::catalog;
 use crate::workload::Source;
 
@@ -27,6 +27,7 @@ fn most_tasks(source: &Source) -> u64 {
         Source::Layered(generator) => u64::from(generator.workflows) * u64::from(generator.shape.tasks),
         Source::Reservations(demand) => u64::from(demand.requests),
         Source::Requests(table) => table.asks.len() as u64,
+        Source::Rigid(rigids) => rigids.count.into(),
     }
 }
 
@@ -41,12 +42,20 @@ fn check_workload(fields: Fields<'_>, context: &Context<'_>) -> Option<Workload>
     let source = match name {
         "market" => Source::Market(generator::check_generator(&fields, context)),
         "table" => Source::Table(table::check_table(&fields, context)),
+        "swf" => Source::Rigid(batch::check_log(&fields, context, batch::Format::Swf)),
+        "batsim" => Source::Rigid(batch::check_log(&fields, context, batch::Format::Batsim)),
+        "lublin" => Source::Rigid(batch::check_lublin(&fields, context)),
         "reservations" => Source::Reservations(reservation::check_demand(&fields, context)),
         "requests" => Source::Requests(reservation::check_asks(&fields)),
         "workflow" => Source::Table(workflow::check_workflow(&fields, context)),
         "layered" => Source::Layered(layered::check_layered(&fields, context)),
         other => unreachable!("the catalogue has a workload source {other} that topologies cannot describe"),
     };
+    if let (System::Batch(_), Source::Table(table)) = (context.system, &source)
+        && table.jobs.iter().any(|job| job.tasks.len() > 1)
+    {
+        field.complain("expected jobs of one task each: that is what a batch queue takes");
+    }
     fields.finish();
     Some(Workload { users, source })
 }
@@ -60,6 +69,12 @@ fn check_fits(field: &Field<'_>, source: &str, system: &System) {
         }
         System::Market(_) | System::Workflow(_) if asks => {
             field.complain("requests for nodes between two times need a [reservation] table in the topology");
+        }
+        System::Batch(_) if asks || matches!(source, "market" | "workflow" | "layered") => {
+            field.complain("expected swf, batsim, lublin or table, since this topology has a [batch] table");
+        }
+        System::Market(_) | System::Workflow(_) if matches!(source, "swf" | "batsim" | "lublin") => {
+            field.complain("rigid jobs for a queue need a [batch] table in the topology");
         }
         _ => {}
     }

@@ -2,9 +2,11 @@
 
 use proptest::prelude::*;
 
+use super::batch::QUEUEING;
 use super::*;
 use crate::catalog;
 use crate::grid::{Curve, Edge, Kind, Task, Worth};
+use crate::systems::batch::policy;
 use crate::systems::market::{EXTERNAL, bid};
 use crate::time::{Span, Time};
 use crate::topology::*;
@@ -37,6 +39,7 @@ fn defaults_are_those_of_the_market_paper() {
             scheduler: "auction".into(),
             latency: Span::ZERO,
             report_every: Span::ZERO,
+            reserved: Vec::new(),
         }],
         cables: None,
         users: vec![User { name: "alice".into(), latency: Span::ZERO }],
@@ -253,6 +256,7 @@ fn topologies() -> impl Strategy<Value = Topology> {
                         scheduler: "auction".into(),
                         latency,
                         report_every: Span::from_micros(latency.micros() / 2),
+                        reserved: Vec::new(),
                     })
                     .collect();
                 let users: Vec<User> = users
@@ -398,7 +402,7 @@ fn every_name_of_the_catalogue_is_usable() {
             let setting = format!("{path}={name}");
             let with_bidder = section.key.starts_with("market.bidder") || name == EXTERNAL;
             load_text(
-                base(table),
+                base(section.key, name),
                 &if with_bidder { vec![bidder[0], bidder[1], &setting] } else { vec![setting.as_str()] },
             )
         };
@@ -415,11 +419,14 @@ fn every_name_of_the_catalogue_is_usable() {
     }
 }
 
-/// A topology in which a table makes sense.
-fn base(table: &str) -> &'static str {
-    match table {
-        "reservation" => RESERVING,
-        "network" | "link" => super::cables::STAR,
+/// A topology in which a setting makes sense.
+fn base(key: &str, name: &str) -> &'static str {
+    match key.split_once('.') {
+        Some(("reservation", _)) => RESERVING,
+        Some(("network" | "link", _)) => super::cables::STAR,
+        Some(("batch", _)) => QUEUEING,
+        Some(("workload", "deal" | "types" | "stream")) => QUEUEING,
+        Some(("site", "scheduler")) if policy::find(name).is_some() => QUEUEING,
         _ => FINE,
     }
 }

@@ -1,3 +1,4 @@
+mod batch;
 mod cables;
 mod complaints;
 mod hostile;
@@ -32,7 +33,7 @@ fn load_text(text: &str, settings: &[&str]) -> Result<Topology, Complaints> {
     load_files(&[("grid.toml", text.as_bytes())], settings).map(|loaded| loaded.topology)
 }
 
-fn shipped() -> [(&'static str, &'static str); 7] {
+fn shipped() -> [(&'static str, &'static str); 9] {
     [
         ("quickstart", include_str!("../../../topologies/quickstart.toml")),
         ("market-trace", include_str!("../../../topologies/market-trace.toml")),
@@ -40,6 +41,8 @@ fn shipped() -> [(&'static str, &'static str); 7] {
         ("market-paper", include_str!("../../../topologies/market-paper.toml")),
         ("live", include_str!("../../../topologies/live.toml")),
         ("reservations", include_str!("../../../topologies/reservations.toml")),
+        ("batch", include_str!("../../../topologies/batch.toml")),
+        ("batch-vo", include_str!("../../../topologies/batch-vo.toml")),
         ("three-sites", include_str!("../../../topologies/three-sites.toml")),
     ]
 }

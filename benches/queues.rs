@@ -1,0 +1,177 @@
+//! How fast queues are, policy by policy, beside EASY by counts as one writes it by hand:
+//! `cargo bench --bench queues`, on jobs of a model, or `cargo bench --bench queues -- LOG.swf NODES`, on those of a log.
+//! CPU seconds, as the wall clock depends on what else is going on.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::Read;
+use std::path::Path;
+
+use hansa::edge::gzip;
+use hansa::systems::batch::{Rigid, play, policy};
+use hansa::workload::lublin::{Lublin, Sizes, Stream, Types};
+use hansa::workload::rigids::{Content, Window};
+use hansa::workload::{Trace, swf};
+use rustix::time::{ClockId, clock_gettime};
+
+fn main() {
+    let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with("--"));
+    let (jobs, nodes) = match arguments.next() {
+        None => (model(50_000), 128),
+        Some(path) => {
+            let nodes =
+                arguments.next().and_then(|nodes| nodes.parse().ok()).expect("a log, and how many nodes there are");
+            (log(Path::new(&path)), nodes)
+        }
+    };
+    println!("{:<24}{:>10}{:>10}{:>14}{:>16}{:>12}", "policy", "jobs", "CPU s", "jobs/CPU s", "mean wait s", "by hand");
+    let (hand, waits) = measured(|| easy_by_hand(&jobs, nodes));
+    show("easy-count by hand", jobs.len(), hand, &waits, hand);
+    for entry in policy::ALL {
+        let (taken, ran) = measured(|| play(&mut *(entry.build)(nodes, &[]), nodes, &jobs));
+        let waits: Vec<u64> = ran
+            .iter()
+            .zip(&jobs)
+            .filter_map(|(ran, job)| Some(ran.as_ref()?.start.since(job.submit).micros()))
+            .collect();
+        show(entry.name, jobs.len(), taken, &waits, hand);
+    }
+}
+
+fn show(name: &str, jobs: usize, seconds: f64, waits: &[u64], by_hand: f64) {
+    let mean = waits.iter().map(|wait| *wait as f64 / 1e6).sum::<f64>() / waits.len().max(1) as f64;
+    let rate = jobs as f64 / seconds;
+    println!("{name:<24}{jobs:>10}{seconds:>10.3}{rate:>14.0}{mean:>16.1}{:>12.2}", seconds / by_hand);
+}
+
+/// Jobs that ask for twice their time, so that gaps come up that nobody foresaw.
+fn model(jobs: u32) -> Vec<Rigid> {
+    let lublin = Lublin {
+        seed: 1,
+        jobs,
+        nodes: 128,
+        types: Types::One,
+        stream: Stream::Own,
+        sizes: Sizes::default(),
+        rate_millionths: 1_000_000,
+    };
+    rigid(Trace { jobs: lublin.generate(), ..Trace::default() }, 2)
+}
+
+fn log(path: &Path) -> Vec<Rigid> {
+    let mut bytes = Vec::new();
+    let begun = cpu();
+    gzip::open(path).and_then(|mut input| input.read_to_end(&mut bytes)).expect("the log can be read");
+    let trace = swf::read(&bytes[..]).expect("memory can be read");
+    println!("{} jobs read in {:.3} CPU s", trace.jobs.len(), cpu() - begun);
+    rigid(trace, 1)
+}
+
+fn rigid(trace: Trace, overestimate: u64) -> Vec<Rigid> {
+    let content = Content::of(trace, Window::default());
+    let job = |job: &hansa::workload::Rigid| {
+        let runtime = job.runs_for().expect("jobs that cannot be run are left out");
+        let nodes = job.nodes().expect("jobs that cannot be run are left out");
+        let asked = hansa::time::Span::from_micros(runtime.micros() * overestimate);
+        Rigid { submit: job.submit, nodes, walltime: job.walltime().unwrap_or(asked), runtime }
+    };
+    content.jobs.iter().map(job).collect()
+}
+
+fn measured<T>(mut what: impl FnMut() -> T) -> (f64, T) {
+    let mut best = f64::INFINITY;
+    let mut made = None;
+    for _ in 0..3 {
+        let before = cpu();
+        made = Some(what());
+        best = best.min(cpu() - before);
+        if best > 2.0 {
+            break;
+        }
+    }
+    (best, made.expect("it was made at least once"))
+}
+
+/// The wait of each job. No actors, no nodes by number, no log: one loop.
+fn easy_by_hand(jobs: &[Rigid], nodes: u32) -> Vec<u64> {
+    let mut waits = Vec::with_capacity(jobs.len());
+    let mut free = nodes;
+    let mut queue: Vec<u32> = Vec::new();
+    let mut ends: BinaryHeap<Reverse<(u64, u32)>> = BinaryHeap::new();
+    // (has to end, nodes, job), ascending.
+    let mut limits: Vec<(u64, u32, u32)> = Vec::new();
+    let mut next = 0;
+    loop {
+        let coming = jobs.get(next).map_or(u64::MAX, |job| job.submit.micros());
+        let ending = ends.peek().map_or(u64::MAX, |Reverse((end, _))| *end);
+        let now = coming.min(ending);
+        if now == u64::MAX {
+            return waits;
+        }
+        while let Some(&Reverse((end, job))) = ends.peek()
+            && end == now
+        {
+            ends.pop();
+            let place = limits.iter().position(|limit| limit.2 == job).expect("it runs");
+            free += limits.remove(place).1;
+        }
+        while let Some(job) = jobs.get(next)
+            && job.submit.micros() == now
+        {
+            if job.nodes <= nodes {
+                queue.push(next as u32);
+            }
+            next += 1;
+        }
+        let mut start = |number: u32, free: &mut u32, limits: &mut Vec<(u64, u32, u32)>| {
+            let job = &jobs[number as usize];
+            *free -= job.nodes;
+            ends.push(Reverse((now + job.runtime.min(job.walltime).micros(), number)));
+            let limit = (now + job.walltime.micros(), job.nodes, number);
+            limits.insert(limits.partition_point(|other| *other < limit), limit);
+            waits.push(now - job.submit.micros());
+        };
+        let heads = queue
+            .iter()
+            .take_while(|number| {
+                let fits = jobs[**number as usize].nodes <= free;
+                if fits {
+                    start(**number, &mut free, &mut limits);
+                }
+                fits
+            })
+            .count();
+        queue.drain(..heads);
+        if queue.len() < 2 || free == 0 {
+            continue;
+        }
+        let head = jobs[queue[0] as usize].nodes;
+        let (mut there, mut shadow) = (free, now);
+        for limit in &limits {
+            if there >= head && limit.0 > shadow {
+                break;
+            }
+            (there, shadow) = (there + limit.1, limit.0);
+        }
+        let mut spare = there - head;
+        let mut place = 0;
+        queue.retain(|number| {
+            place += 1;
+            let job = &jobs[*number as usize];
+            let lasts = now + job.walltime.micros() > shadow;
+            if place == 1 || job.nodes > free || (lasts && job.nodes > spare) {
+                return true;
+            }
+            if lasts {
+                spare -= job.nodes;
+            }
+            start(*number, &mut free, &mut limits);
+            false
+        });
+    }
+}
+
+fn cpu() -> f64 {
+    let now = clock_gettime(ClockId::ProcessCPUTime);
+    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
+}

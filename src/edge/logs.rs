@@ -1,0 +1,248 @@
+//! Logs of rigid jobs as files: one format into another, and jobs of a model into either.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use super::input::plainly;
+use super::sweep::replace;
+use super::{Failure, gzip};
+use crate::random::SplitMix64;
+use crate::time::{Span, Time};
+use crate::topology::{Topology, Workload};
+use crate::workload::lublin::{Lublin, Sizes, Stream, Types};
+use crate::workload::rigids::Origin;
+use crate::workload::{Rigid, Source, Trace, batsim, swf};
+
+/// What a log is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// The Standard Workload Format
+    Swf,
+    /// A Batsim workload (JSON)
+    Batsim,
+    /// Requests for reservations, for a topology to include (TOML)
+    Requests,
+}
+
+#[derive(Args)]
+pub struct Lublins {
+    /// How many jobs
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    jobs: u32,
+    /// Nodes of the machine that they are for: no job is larger
+    #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..))]
+    nodes: u32,
+    /// Of all that is random
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Batch and interactive jobs (two), or all alike (one)
+    #[arg(long, value_name = "WORD", default_value = "two", value_parser = types)]
+    types: Types,
+    /// Hansa's own stream of random numbers, or that of the authors' program (posix48)
+    #[arg(long, value_name = "WORD", default_value = "own", value_parser = stream)]
+    stream: Stream,
+    /// How much faster than in the model jobs come
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
+    arrival_factor: f64,
+    /// What jobs ask for, as a multiple of the time that they take
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = overestimate)]
+    overestimate: f64,
+    /// What to write
+    #[arg(long, value_enum, default_value_t = Format::Swf)]
+    to: Format,
+    /// With --to requests: ready up to so many durations after it is asked for
+    #[arg(long, value_name = "FACTOR", default_value_t = 0.0, value_parser = at_least_none)]
+    ahead: f64,
+    /// With --to requests: up to so many durations between the earliest end and the deadline
+    #[arg(long, value_name = "FACTOR", default_value_t = 3.0, value_parser = at_least_none)]
+    slack: f64,
+    /// Where to write it [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// Reads a log, packed or not, whichever format it is in; `None` if it is none of these.
+pub fn read(path: &str) -> Result<Option<(Trace, Format)>, Failure> {
+    let wrong = |what: String| Failure::Input(format!("{path}: {what}"));
+    let unreadable = |error: std::io::Error| Failure::Input(format!("cannot read {path}: {}", plainly(&error)));
+    let mut input = gzip::open(Path::new(path)).map_err(unreadable)?;
+    let first = first_letter(&mut input).map_err(unreadable)?;
+    let starts_a_log = |byte: u8| byte == b';' || byte == b'-' || byte.is_ascii_digit();
+    match first {
+        Some(b'{') => {
+            let trace = batsim::read(BufReader::new(input)).map_err(|error| wrong(error.to_string()))?;
+            Ok(Some((trace, Format::Batsim)))
+        }
+        Some(byte) if starts_a_log(byte) => Ok(Some((swf::read(input).map_err(unreadable)?, Format::Swf))),
+        Some(_) => Ok(None),
+        None => Err(wrong("there is nothing in it".to_owned())),
+    }
+}
+
+/// Leaves the input at its first letter that shows.
+fn first_letter(input: &mut impl BufRead) -> std::io::Result<Option<u8>> {
+    loop {
+        let bytes = input.fill_buf()?;
+        let Some(&first) = bytes.first() else { return Ok(None) };
+        if !first.is_ascii_whitespace() {
+            return Ok(Some(first));
+        }
+        input.consume(1);
+    }
+}
+
+/// Fails if anything is wrong with a log that a topology reads.
+pub fn check(topology: &Topology) -> Result<(), Failure> {
+    let faulty = |workload: &Workload| match &workload.source {
+        Source::Rigid(rigids) if !rigids.content.faults.is_empty() => match &rigids.origin {
+            Origin::Swf(log) | Origin::Batsim(log) => Some(format!("{}: {}", log.path, rigids.content.faults)),
+            Origin::Lublin(_) => None,
+        },
+        _ => None,
+    };
+    let faults: Vec<String> = topology.workloads.iter().filter_map(faulty).collect();
+    if faults.is_empty() { Ok(()) } else { Err(Failure::Input(faults.join("\n"))) }
+}
+
+/// Writes a log as another one; what is wrong with it is told, or with `strict` an error.
+pub fn convert(path: &str, trace: Trace, to: Format, strict: bool, out: Option<&Path>) -> Result<(), Failure> {
+    let Trace { mut header, jobs, mut faults } = trace;
+    if to != Format::Swf {
+        for job in &jobs {
+            if let Err(why) = job.check() {
+                faults.leave_out(format_args!("job {}", job.number), why.to_string());
+            }
+        }
+    }
+    if !faults.is_empty() {
+        let text = format!("{path}: {faults}");
+        if strict {
+            return Err(Failure::Input(text));
+        }
+        eprintln!("warning: {text}");
+    }
+    let nodes = machine(&header, &jobs);
+    if header.is_empty() || to != Format::Swf || jobs.iter().all(|job| job.status.is_none() && job.user.is_none()) {
+        header = swf::header(&format!("made from {path}"), jobs.len(), nodes);
+    }
+    write(&header, &jobs, nodes, to, (0.0, 3.0, 1), out)
+}
+
+/// Nodes of the machine, as the header has it, or as many as the largest job takes.
+fn machine(header: &[String], jobs: &[Rigid]) -> u32 {
+    let field = |name: &str| {
+        let value = |line: &String| line.trim().strip_prefix(name)?.trim_start().strip_prefix(':')?.trim().parse().ok();
+        header.iter().find_map(value).filter(|nodes| *nodes > 0)
+    };
+    let largest = || jobs.iter().filter_map(|job| job.nodes().ok()).max().unwrap_or(1);
+    field("MaxProcs").or_else(|| field("MaxNodes")).unwrap_or_else(largest)
+}
+
+pub fn generate(args: &Lublins) -> Result<(), Failure> {
+    let millionths = |factor: f64| (factor * 1e6).round() as u64;
+    let model = Lublin {
+        seed: args.seed,
+        jobs: args.jobs,
+        nodes: args.nodes,
+        types: args.types,
+        stream: args.stream,
+        sizes: Sizes::default(),
+        rate_millionths: millionths(args.arrival_factor).max(1),
+    };
+    let mut jobs = model.generate();
+    for job in &mut jobs {
+        let runtime = job.runs_for().map_or(0, Span::micros) as f64;
+        // Whole seconds, as logs have them.
+        job.requested_time = Some(Span::from_secs((runtime * args.overestimate / 1e6).ceil() as u64));
+        job.status = Some(1);
+    }
+    let header = swf::header(&format!("the model of Lublin and Feitelson, seed {}", args.seed), jobs.len(), args.nodes);
+    write(&header, &jobs, args.nodes, args.to, (args.ahead, args.slack, args.seed), args.out.as_deref())
+}
+
+fn write(
+    header: &[String],
+    jobs: &[Rigid],
+    nodes: u32,
+    to: Format,
+    (ahead, slack, seed): (f64, f64, u64),
+    out: Option<&Path>,
+) -> Result<(), Failure> {
+    let mut bytes = Vec::new();
+    match to {
+        Format::Batsim => bytes = batsim::write(jobs, nodes),
+        Format::Requests => bytes = requests(jobs, ahead, slack, seed).into_bytes(),
+        Format::Swf => {
+            let written = swf::write(header, jobs, |piece| {
+                bytes.extend_from_slice(piece);
+                Ok::<(), std::convert::Infallible>(())
+            });
+            written.unwrap_or_else(|never| match never {});
+        }
+    }
+    match out {
+        Some(out) => replace(out, &bytes),
+        None => super::print(&String::from_utf8_lossy(&bytes)),
+    }
+}
+
+/// As the reservation paper has it: some time until the job is ready, and some between its end and its deadline.
+fn requests(jobs: &[Rigid], ahead: f64, slack: f64, seed: u64) -> String {
+    use std::fmt::Write;
+    let mut text = String::from("source = \"requests\"\n");
+    let mut stream = SplitMix64::new(seed);
+    for job in jobs {
+        let (Ok(nodes), Ok(runtime)) = (job.nodes(), job.runs_for()) else { continue };
+        let duration = job.walltime().unwrap_or(runtime).max(runtime);
+        let mut part = |most: f64| Span::from_secs((stream.unit() * most * duration.micros() as f64 / 1e6) as u64);
+        let ready = job.submit + part(ahead);
+        let deadline = ready + duration + part(slack);
+        let at = |time: Time| time.since(Time::ZERO);
+        let _ = write!(
+            text,
+            "\n[[request]]\narrive = \"{}\"\nready = \"{}\"\nduration = \"{duration}\"\nruntime = \"{runtime}\"\n\
+             deadline = \"{}\"\nnodes = {nodes}\n",
+            at(job.submit),
+            at(ready),
+            at(deadline)
+        );
+    }
+    text
+}
+
+fn types(text: &str) -> Result<Types, String> {
+    word(text, Types::ALL)
+}
+
+fn stream(text: &str) -> Result<Stream, String> {
+    word(text, Stream::ALL)
+}
+
+fn word<T: Copy>(text: &str, all: &[(&'static str, T, &'static str)]) -> Result<T, String> {
+    let found = all.iter().find(|(word, ..)| *word == text);
+    found.map(|(_, value, _)| *value).ok_or_else(|| {
+        let words: Vec<&str> = all.iter().map(|(word, ..)| *word).collect();
+        format!("expected {}", words.join(" or "))
+    })
+}
+
+fn number(text: &str, least: f64) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number >= least && number <= 1e3 => Ok(number),
+        _ => Err(format!("expected a number from {least} to 1000")),
+    }
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    number(text, 1e-6)
+}
+
+fn overestimate(text: &str) -> Result<f64, String> {
+    number(text, 1.0)
+}
+
+fn at_least_none(text: &str) -> Result<f64, String> {
+    number(text, 0.0)
+}

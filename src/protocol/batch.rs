@@ -1,0 +1,62 @@
+//! Batch queues: a user hands a job in, the dispatcher passes it on to a site, and users hear of what they wait for.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::grid::{Job, JobId};
+use crate::kernel::{ActorId, Reaction};
+use crate::time::Span;
+
+/// A user hands in a job of one task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Enqueue {
+    pub job: Arc<Job>,
+    /// The only site that it may go to, if its user has chosen.
+    pub site: Option<ActorId>,
+    /// Its user wants to hear of its end, for something is to be handed in this long after it.
+    pub think: Option<Span>,
+}
+
+/// The dispatcher puts a job into the queue of a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Queue {
+    pub job: JobId,
+    pub nodes: u32,
+    /// What the site's policy knows.
+    pub walltime: Span,
+    /// What only the job itself knows.
+    pub runtime: Span,
+}
+
+/// A job is over that its user waits for, in whatever way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Over {
+    pub job: JobId,
+    pub think: Span,
+}
+
+impl Enqueue {
+    pub fn reaction(&self) -> Reaction {
+        Reaction::Now
+    }
+}
+
+impl Queue {
+    /// How long the job holds its nodes: at its walltime it is killed.
+    pub fn lasts(&self) -> Span {
+        self.runtime.min(self.walltime)
+    }
+
+    /// It starts when it comes or later.
+    pub fn reaction(&self) -> Reaction {
+        Reaction::After(self.lasts())
+    }
+}
+
+impl Over {
+    /// Nobody hands in the next job without having thought.
+    pub fn reaction(&self) -> Reaction {
+        Reaction::After(self.think)
+    }
+}

@@ -1,0 +1,229 @@
+//! Queues of rigid jobs: how long they were, and how jobs fared in them, site by site with its policy.
+
+use std::fmt::Write;
+
+use super::chart::{BOTTOM, COLOURS, Figure, LEFT, Levels, RIGHT, Scale, WIDTH, Window, areas, plain};
+use super::html::{at, count, counted, escape, number, short, span, table};
+use super::{CHART, PARTS, top};
+use crate::report::schedule::Fared;
+use crate::report::{LogFacts, Summary, Tally};
+
+/// A limit, in words, of the things in a class.
+type Classes = [(&'static str, f64); 8];
+
+const WAITS: Classes = [
+    ("none", 0.0),
+    ("to 1 min", 60.0),
+    ("10 min", 600.0),
+    ("1 h", 3_600.0),
+    ("4 h", 14_400.0),
+    ("12 h", 43_200.0),
+    ("1 day", 86_400.0),
+    ("more", f64::INFINITY),
+];
+
+const SLOWDOWNS: Classes = [
+    ("1", 1.0),
+    ("to 1.1", 1.1),
+    ("1.5", 1.5),
+    ("2", 2.0),
+    ("5", 5.0),
+    ("10", 10.0),
+    ("100", 100.0),
+    ("more", f64::INFINITY),
+];
+
+/// Sites in a table, before the rest is put together.
+const SITES_MAX: usize = 40;
+
+/// Nothing, if the run has no queues.
+pub fn queues(tally: &Tally, results: &Summary, window: Window) -> String {
+    let Some((known, schedule)) = tally.queues.as_ref().zip(results.schedule.as_ref()) else { return String::new() };
+    let groups = tally.sites.len().min(COLOURS);
+    let group = |site: u32| (site as usize).min(groups - 1);
+    let mut fared: Vec<Vec<Fared>> = vec![Vec::new(); tally.sites.len()];
+    let mut waiting = vec![Levels::new(window, PARTS); groups];
+    let mut waited = false;
+    for row in tally.jobs.values() {
+        let Some(site) = row.tasks[0].site else { continue };
+        let start = row.tasks[0].start.unwrap_or(tally.last);
+        if row.job.arrive < start {
+            waiting[group(site)].add(row.job.arrive, start, 1.0);
+            waited = true;
+        }
+        fared[site as usize].extend(Fared::of(row));
+    }
+
+    let name = |at: usize| match at + 1 == groups && tally.sites.len() > groups {
+        true => format!("{} other sites", tally.sites.len() - groups + 1),
+        false => format!("{} ({})", short(&tally.sites[at].name, 40), escape(&known.policies[at])),
+    };
+    let legend: Vec<(String, String)> = (0..groups).map(|at| (format!("f{at}"), name(at))).collect();
+    let mut html = by_site(tally, &known.policies, &fared);
+    if waited {
+        let series: Vec<(String, Vec<f64>)> =
+            waiting.iter().enumerate().map(|(at, levels)| (format!("f{at}"), levels.means())).collect();
+        let scale = Scale::new(top(&series), CHART);
+        html.push_str(
+            &Figure {
+                id: "queue",
+                title: "Jobs in the queue, by site",
+                desc: "A stacked area over time of the number of jobs that had come and had not started.".to_owned(),
+                note: format!("Each of the {PARTS} steps is a mean."),
+                legend: legend.clone(),
+                height: CHART,
+                body: scale.axis("waiting jobs", plain) + &areas(window, scale, &series),
+            }
+            .html(),
+        );
+    } else {
+        html.push_str("<p>No job ever had to wait.</p>\n");
+    }
+    let wait = |fared: &Fared| fared.wait.micros() as f64 / 1e6;
+    let distributed = |id, title, classes, measure: &dyn Fn(&Fared) -> f64| {
+        distribution(id, title, classes, &legend, &fared, groups, measure)
+    };
+    html.push_str(&distributed("wait", "How long jobs waited", &WAITS, &wait));
+    html.push_str(&distributed("slowdown", "Bounded slowdown of jobs", &SLOWDOWNS, &Fared::bounded_slowdown));
+    for log in &schedule.logs {
+        html.push_str(&about(log));
+    }
+    html
+}
+
+fn by_site(tally: &Tally, policies: &[String], fared: &[Vec<Fared>]) -> String {
+    let row = |site: usize| {
+        let mut waits: Vec<u64> = fared[site].iter().map(|fared| fared.wait.micros()).collect();
+        waits.sort_unstable();
+        let jobs = waits.len();
+        let share = |of: usize| waits.get((jobs * of / 100).min(jobs.saturating_sub(1))).copied().unwrap_or(0);
+        let mean = |sum: f64| if jobs == 0 { 0.0 } else { sum / jobs as f64 };
+        let bounded = || fared[site].iter().map(Fared::bounded_slowdown);
+        vec![
+            escape(&tally.sites[site].name),
+            format!("<code>{}</code>", escape(&policies[site])),
+            count(jobs as u64),
+            span(mean(waits.iter().map(|wait| *wait as f64 / 1e6).sum())),
+            span(share(50) as f64 / 1e6),
+            span(share(95) as f64 / 1e6),
+            span(waits.last().copied().unwrap_or(0) as f64 / 1e6),
+            format!("{:.2}", mean(bounded().sum())),
+            number(bounded().fold(0.0, f64::max)),
+        ]
+    };
+    let rows = (0..tally.sites.len()).take(SITES_MAX).map(row);
+    let columns = [
+        "Site",
+        "Policy",
+        "#Jobs that ran",
+        "#Mean wait",
+        "#Median",
+        "#95 % within",
+        "#Longest",
+        "#Bounded slowdown",
+        "#at most",
+    ];
+    let rest = match tally.sites.len().saturating_sub(SITES_MAX) {
+        0 => String::new(),
+        more => format!("<p>And {}.</p>\n", counted(more as u64, "more site")),
+    };
+    table(&columns, rows) + &rest
+}
+
+/// Columns a class, stacked by site.
+fn distribution(
+    id: &str,
+    title: &str,
+    classes: &Classes,
+    legend: &[(String, String)],
+    fared: &[Vec<Fared>],
+    groups: usize,
+    measure: &dyn Fn(&Fared) -> f64,
+) -> String {
+    let mut counts = [const { Vec::new() }; 8].map(|_: Vec<u64>| vec![0u64; groups]);
+    for (site, fared) in fared.iter().enumerate() {
+        for one in fared {
+            let value = measure(one);
+            let class = classes.iter().position(|(_, limit)| value <= *limit).unwrap_or(classes.len() - 1);
+            counts[class][site.min(groups - 1)] += 1;
+        }
+    }
+    let all: u64 = counts.iter().flatten().sum();
+    if all == 0 {
+        return String::new();
+    }
+    let most = counts.iter().map(|class| class.iter().sum::<u64>()).max().unwrap_or(0);
+    let height = CHART - 40.0;
+    let scale = Scale::new(most as f64 * 1.1, height);
+    let room = (WIDTH - LEFT - RIGHT) / classes.len() as f64;
+    let bottom = height - BOTTOM;
+    let mut body = scale.axis("jobs", plain);
+    let mut words = Vec::new();
+    for (place, ((label, _), counts)) in classes.iter().zip(&counts).enumerate() {
+        let (left, sum) = (LEFT + room * (place as f64 + 0.15), counts.iter().sum::<u64>());
+        let mut below = 0.0;
+        for (at_group, jobs) in counts.iter().enumerate().filter(|(_, jobs)| **jobs > 0) {
+            let (low, high) = (scale.y(below), scale.y(below + *jobs as f64));
+            let _ = writeln!(
+                body,
+                "<rect class=\"f{at_group}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}: {}</title></rect>",
+                at(left),
+                at(high),
+                at(room * 0.7),
+                at((low - high).max(0.5)),
+                legend[at_group].1,
+                counted(*jobs, "job")
+            );
+            below += *jobs as f64;
+        }
+        let middle = at(left + room * 0.35);
+        let share = 100.0 * sum as f64 / all as f64;
+        let _ = writeln!(
+            body,
+            "<g class=\"axis\"><text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{label}</text>\
+             <text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{share:.1} %</text></g>",
+            at(bottom + 18.0),
+            at(scale.y(below) - 5.0)
+        );
+        words.push(format!("{label}: {sum}"));
+    }
+    let _ =
+        writeln!(body, "<g class=\"axis\"><path class=\"base\" d=\"M{LEFT} {}H{}\"/></g>", at(bottom), WIDTH - RIGHT);
+    Figure {
+        id,
+        title,
+        desc: format!("Columns of jobs by class, stacked by site. {}.", words.join(", ")),
+        note: "Each class goes up to the number below it, from that of the class before.".to_owned(),
+        legend: legend.to_vec(),
+        height,
+        body,
+    }
+    .html()
+}
+
+/// What was read of a log, and what was not.
+fn about(log: &LogFacts) -> String {
+    let LogFacts { file, jobs, left_out, put_in_order, released, outside, faults } = log;
+    let counts = [
+        (left_out, "left out, as they cannot be read or run"),
+        (put_in_order, "put in order"),
+        (released, "submitted at their own time, for the job that they follow is not there"),
+        (outside, "not wanted here"),
+    ];
+    let counts: Vec<String> = counts
+        .iter()
+        .filter(|(number, _)| **number > 0)
+        .map(|(number, what)| format!("{} {what}", count(**number)))
+        .collect();
+    let others = if counts.is_empty() { "nothing was left out".to_owned() } else { counts.join(", ") };
+    let mut html =
+        format!("<p>Of the log <code>{}</code> {} ran; {others}.</p>\n", escape(file), counted(*jobs, "job"));
+    if !faults.is_empty() {
+        html.push_str("<ul>");
+        for fault in faults {
+            let _ = write!(html, "<li>{}: {}</li>", escape(&fault.place), escape(&fault.what));
+        }
+        html.push_str("</ul>\n");
+    }
+    html
+}

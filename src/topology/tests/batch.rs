@@ -1,0 +1,133 @@
+//! Topologies with queues: what they mean, and what is wrong with some.
+
+use super::*;
+use crate::topology::{BuildError, Plan, System, build};
+use crate::workload::Source;
+use crate::workload::rigids::Rigids;
+
+pub const QUEUEING: &str = r#"name = "queueing"
+[batch]
+dispatch = "least-work"
+[[site]]
+name = "york"
+cores = 8
+reserved = [{ from = "1 h", until = "2 h", nodes = "0-3 7" }]
+[[site]]
+name = "leeds"
+cores = 4
+scheduler = "conservative"
+[[user]]
+name = "alice"
+[[user]]
+name = "bob"
+[[workload]]
+source = "lublin"
+jobs = 20
+nodes = 4
+site = "leeds"
+size_med = 1.5
+overestimate = 1.5
+"#;
+
+const LOGGED: &str = r#"name = "logged"
+[batch]
+[[site]]
+name = "york"
+cores = 8
+[[user]]
+name = "alice"
+[[workload]]
+source = "swf"
+file = "log.swf"
+"#;
+
+const LOG: &str = "\
+; a log
+1 0 -1 10 1 -1 -1 1 20 -1 1 1 1 -1 -1 -1 -1 -1
+2 5 -1 ten 1 -1 -1 1 20 -1 1 1 1 -1 -1 -1 -1 -1
+3 9 -1 10 100 -1 -1 -1 -1 -1 1 1 1 -1 -1 -1 1 30
+";
+
+fn logged(settings: &[&str]) -> Result<Topology, Complaints> {
+    let files: &[(&str, &[u8])] = &[("grid.toml", LOGGED.as_bytes()), ("log.swf", LOG.as_bytes())];
+    load_files(files, settings).map(|loaded| loaded.topology)
+}
+
+fn rigids(topology: &Topology) -> &Rigids {
+    let Source::Rigid(rigids) = &topology.workloads[0].source else { panic!("it is rigid") };
+    rigids
+}
+
+#[test]
+fn a_topology_with_queues_reads_back() {
+    let topology = load_text(QUEUEING, &[]).unwrap();
+    assert!(matches!(topology.system, System::Batch(_)));
+    assert_eq!(topology.sites[0].scheduler, "easy");
+    assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
+    assert_eq!(topology.jobs(), 20);
+    assert_eq!(rigids(&topology).site, Some(1));
+}
+
+#[test]
+fn a_log_is_read_and_what_is_wrong_with_it_is_kept() {
+    let topology = logged(&[]).unwrap();
+    let rigids = rigids(&topology);
+    assert_eq!((rigids.count, rigids.content.faults.left_out), (2, 1));
+    let strict = logged(&["workload.0.strict=true"]).unwrap_err().to_string();
+    assert!(strict.contains("log.swf") && strict.contains("line 3: the run time is ten"), "{strict}");
+
+    // A resolved topology says what it is about without the log, but cannot be run without it.
+    let text = topology.to_toml();
+    let resolved = load_text(&text, &[]).unwrap();
+    assert_eq!((resolved.jobs(), resolved.hash()), (2, topology.hash()));
+    let Err(BuildError::Workload { error, .. }) = build(&resolved, &Plan::of(&resolved).all()) else {
+        panic!("no log")
+    };
+    assert_eq!(error.to_string(), "its jobs are not here: cannot read log.swf: there is no such file");
+    assert_eq!(build(&topology, &Plan::of(&topology).all()).map(|cast| cast.len()).unwrap(), 3);
+
+    let changed: &[(&str, &[u8])] = &[("grid.toml", text.as_bytes()), ("log.swf", b"1 2 3")];
+    assert!(load_files(changed, &[]).unwrap_err().to_string().contains("is another file than it was"));
+}
+
+#[test]
+fn the_meaning_of_a_log_is_what_is_in_it() {
+    let moved = LOGGED.replace("log.swf", "elsewhere.swf");
+    let files: &[(&str, &[u8])] = &[("grid.toml", moved.as_bytes()), ("elsewhere.swf", LOG.as_bytes())];
+    assert_eq!(load_files(files, &[]).unwrap().topology.hash(), logged(&[]).unwrap().hash());
+    assert_ne!(logged(&["workload.0.jobs=1"]).unwrap().hash(), logged(&[]).unwrap().hash());
+}
+
+#[test]
+fn what_is_wrong_is_told() {
+    for (setting, expected) in [
+        ("workload.0.file=\"nowhere.swf\"", "cannot read nowhere.swf: there is no such file"),
+        ("workload.0.file=7", "expected the path of a log of jobs, found 7"),
+        ("workload.0.from=\"1 h\"", "log.swf has no job to run: 2 are not wanted here"),
+        ("workload.0.to=\"0 s\"", "expected `to` after `from`"),
+        ("workload.0.source=\"batsim\"", "log.swf: line 1, column 1: expected a Batsim workload"),
+        ("workload.0.source=\"market\"", "since this topology has a [batch] table"),
+        ("workload.0.strict=1", "expected true or false, found 1"),
+        ("workload.0.site=\"yrok\"", "did you mean"),
+        ("workload.0.overestimate=0.5", "a factor of at least 1"),
+        ("site.york.scheduler=\"auction\"", "a policy for a queue"),
+        ("site.york.scheduler=\"eazy\"", "did you mean"),
+        ("site.york.reserved=[{ from = \"1 h\", until = \"1 h\", nodes = \"0\" }]", "expected an end after its start"),
+        ("site.york.reserved=[{ from = \"1 h\", until = \"2 h\", nodes = \"8\" }]", "nodes that the site has"),
+        ("site.york.reserved=[{ from = \"1 h\", until = \"2 h\", nodes = \"3-1\" }]", "numbers of nodes in order"),
+        ("batch.dispatch=\"frist\"", "did you mean"),
+    ] {
+        let complaints = logged(&[setting]).map(|_| ()).unwrap_err().to_string();
+        assert!(complaints.contains(expected), "{setting}: {complaints}");
+    }
+    let twice = "site.york.reserved=[{ from = \"1 h\", until = \"2 h\", nodes = \"0\" }, { from = \"1.5 h\", until = \"3 h\", nodes = \"0-1\" }]";
+    assert!(logged(&[twice]).unwrap_err().to_string().contains("reserved already"));
+    let complaints = load_text(FINE, &["workload.0.source=\"lublin\""]).unwrap_err().to_string();
+    assert!(complaints.contains("need a [batch] table"), "{complaints}");
+    let complaints = load_text(FINE, &["site.york.scheduler=\"easy\""]).unwrap_err().to_string();
+    assert!(complaints.contains("need a [batch] table"), "{complaints}");
+    let steps = "workload.0.job=[{ tasks = [{ runtime = \"1 s\", cores = 1 }, { runtime = \"1 s\", cores = 1 }] }]";
+    let bare = LOGGED.replace("file = \"log.swf\"\n", "");
+    let complaints = load_text(&bare, &["workload.0.source=\"table\"", steps]).unwrap_err().to_string();
+    assert!(complaints.contains("jobs of one task each"), "{complaints}");
+}

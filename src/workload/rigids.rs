@@ -1,0 +1,262 @@
+//! Rigid jobs of a log or a model, as a batch queue gets them: which of them, who submits each, and what each asks for.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::lublin::Lublin;
+use super::rigid::{Faults, Rigid, Trace};
+use super::{Numbering, WorkloadError};
+use crate::grid::{Job, JobId, Kind, Task};
+use crate::time::{Span, Time};
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Rigids {
+    pub origin: Origin,
+    pub deal: Deal,
+    /// An index into the topology's sites: the only one that these jobs go to.
+    pub site: Option<usize>,
+    /// What jobs ask for that say nothing, as a multiple of their run time, in millionths.
+    pub overestimate_millionths: u64,
+    pub window: Window,
+    /// How many jobs there are to run.
+    pub count: u32,
+    #[serde(skip)]
+    pub content: Content,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    Swf(LogFile),
+    Batsim(LogFile),
+    Lublin(Lublin),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LogFile {
+    pub path: String,
+    /// XXH3-128 of its bytes, uncompressed, in hexadecimal.
+    pub hash: String,
+    pub strict: bool,
+}
+
+/// Who submits a job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Deal {
+    Group,
+    User,
+    #[default]
+    RoundRobin,
+}
+
+impl Deal {
+    pub const ALL: &[(&'static str, Deal, &'static str)] = &[
+        ("group", Deal::Group, "all jobs of a group, by its number, go to one user"),
+        ("user", Deal::User, "all jobs of a user of the log, by number, go to one user"),
+        ("round-robin", Deal::RoundRobin, "one job after another goes to one user after another"),
+    ];
+}
+
+/// Which jobs are meant; times then count from the start of the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Window {
+    pub from: Span,
+    pub to: Option<Span>,
+    /// Only so many, the first ones.
+    pub jobs: Option<u32>,
+}
+
+/// The jobs themselves.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Content {
+    pub jobs: Arc<Vec<Rigid>>,
+    pub faults: Faults,
+    /// Jobs outside of the window.
+    pub outside: u64,
+    /// Why they are not here.
+    pub missing: Option<String>,
+}
+
+/// A job with its number in the run, and who submits it when.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Handed {
+    pub job: Job,
+    /// The place of its user among those of the workload.
+    pub user: usize,
+    /// It is submitted once that job is over, and this long after it.
+    pub after: Option<(JobId, Span)>,
+}
+
+impl Content {
+    /// What of a log is to be run: jobs that can be, in the window, counted from its start.
+    pub fn of(trace: Trace, window: Window) -> Content {
+        let Trace { jobs, mut faults, .. } = trace;
+        let start = Time::ZERO + window.from;
+        let end = window.to.map_or(Time::NEVER, |to| Time::ZERO + to);
+        let all = jobs.len() as u64;
+        let mut unrunnable = 0;
+        let mut kept: Vec<Rigid> = Vec::with_capacity(jobs.len());
+        for mut job in jobs {
+            if let Err(why) = job.check() {
+                unrunnable += 1;
+                faults.leave_out(format_args!("job {}", job.number), why.to_string());
+                continue;
+            }
+            let full = window.jobs.is_some_and(|most| kept.len() >= most as usize);
+            if !(start..end).contains(&job.submit) || full {
+                continue;
+            }
+            job.submit = Time::ZERO + job.submit.since(start);
+            kept.push(job);
+        }
+        let outside = all - unrunnable - kept.len() as u64;
+        for follower in lost(&kept) {
+            let Rigid { number, preceding, .. } = kept[follower];
+            let preceding = preceding.unwrap_or_default();
+            let what = format!("job {preceding} is not ahead of it, so it is submitted at its own time");
+            faults.release(format_args!("job {number}"), what);
+        }
+        Content { jobs: Arc::new(kept), faults, outside, missing: None }
+    }
+
+    /// Whether no schedule of these jobs comes to where time can no longer be counted.
+    pub fn is_bearable(&self, overestimate_millionths: u64) -> bool {
+        let last = self.jobs.last().map_or(0, |job| job.submit.micros());
+        let all: u128 = self.jobs.iter().map(|job| u128::from(asks_for(job, overestimate_millionths).micros())).sum();
+        // Thinking takes time as well.
+        let thinks: u128 = self.jobs.iter().map(|job| u128::from(job.think.map_or(0, Span::micros))).sum();
+        all + thinks + u128::from(last) < u128::from(u64::MAX / 4)
+    }
+}
+
+/// Jobs that name one before them which is not there.
+fn lost(jobs: &[Rigid]) -> Vec<usize> {
+    let ahead = ahead(jobs);
+    (0..jobs.len()).filter(|&place| jobs[place].preceding.is_some() && ahead[place].is_none()).collect()
+}
+
+/// For each job the place of the one that it follows, which is always an earlier one.
+fn ahead(jobs: &[Rigid]) -> Vec<Option<usize>> {
+    if jobs.iter().all(|job| job.preceding.is_none()) {
+        return vec![None; jobs.len()];
+    }
+    let mut by_number: Vec<(u64, usize)> = jobs.iter().enumerate().map(|(place, job)| (job.number, place)).collect();
+    by_number.sort_unstable();
+    let place_of = |number: u64| {
+        let at = by_number.binary_search_by_key(&number, |one| one.0).ok()?;
+        Some(by_number[at].1)
+    };
+    let of = |(place, job): (usize, &Rigid)| place_of(job.preceding?).filter(|before| *before < place);
+    jobs.iter().enumerate().map(of).collect()
+}
+
+fn asks_for(job: &Rigid, overestimate_millionths: u64) -> Span {
+    job.walltime().unwrap_or_else(|| {
+        let runtime = job.runs_for().map_or(0, Span::micros);
+        let micros = (u128::from(runtime) * u128::from(overestimate_millionths)).div_ceil(1_000_000);
+        Span::from_micros(u64::try_from(micros).unwrap_or(u64::MAX).max(1))
+    })
+}
+
+impl Rigids {
+    /// All jobs in order of submission, numbered on from `next`, for so many users.
+    pub fn hand_out(&self, next: &mut Numbering, users: usize) -> Result<Vec<Handed>, WorkloadError> {
+        if let Some(why) = &self.content.missing {
+            return Err(WorkloadError::Missing(why.clone()));
+        }
+        let jobs = &self.content.jobs;
+        let ahead = ahead(jobs);
+        let mut handed: Vec<Handed> = Vec::with_capacity(jobs.len());
+        for (place, rigid) in jobs.iter().enumerate() {
+            let (id, first_task) = next.give(1).ok_or(WorkloadError::TooMany)?;
+            let (Ok(nodes), Ok(runtime)) = (rigid.nodes(), rigid.runs_for()) else { unreachable!("they were checked") };
+            let walltime = asks_for(rigid, self.overestimate_millionths);
+            let task = Task { runtime, cores: nodes, kind: Kind(0), walltime };
+            let job = Job { id, arrive: rigid.submit, first_task, tasks: vec![task], edges: Vec::new(), worth: None };
+            let before = ahead[place].map(|before| &handed[before]);
+            let after = before.map(|before| (before.job.id, rigid.think.unwrap_or_default()));
+            let key = match self.deal {
+                Deal::Group => rigid.group.unwrap_or(0) as usize,
+                Deal::User => rigid.user.unwrap_or(0) as usize,
+                Deal::RoundRobin => place,
+            };
+            // Who waits for a job must be who hears of its end.
+            let user = before.map_or(key % users.max(1), |before| before.user);
+            handed.push(Handed { job, user, after });
+        }
+        Ok(handed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::swf;
+
+    const LOG: &str = "\
+1 100 -1 10 1 -1 -1 1 20 -1 1 7 1 -1 -1 -1 -1 -1
+2 110 -1 10 1 -1 -1 1 -1 -1 1 8 2 -1 -1 -1 1 5
+3 120 -1 -1 1 -1 -1 1 20 -1 5 8 2 -1 -1 -1 -1 -1
+4 130 -1 10 0 -1 -1 -1 20 -1 1 9 3 -1 -1 -1 -1 -1
+5 140 -1 10 1 -1 -1 1 20 -1 1 9 3 -1 -1 -1 3 5
+6 150 -1 10 1 -1 -1 1 20 -1 1 9 3 -1 -1 -1 9 5
+7 160 -1 10 1 -1 -1 1 20 -1 1 9 3 -1 -1 -1 -1 -1
+";
+
+    fn rigids(window: Window, deal: Deal) -> Rigids {
+        let content = Content::of(swf::read(LOG.as_bytes()).unwrap(), window);
+        let file = LogFile { path: "log.swf".into(), hash: String::new(), strict: false };
+        let count = content.jobs.len() as u32;
+        let origin = Origin::Swf(file);
+        Rigids { origin, deal, site: None, overestimate_millionths: 1_500_000, window, count, content }
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_counted_and_listed() {
+        let Content { jobs, faults, outside, .. } = rigids(Window::default(), Deal::Group).content;
+        assert_eq!(jobs.iter().map(|job| job.number).collect::<Vec<_>>(), [1, 2, 5, 6, 7]);
+        assert_eq!((faults.left_out, faults.released, outside), (2, 2, 0));
+        assert_eq!(
+            faults.to_string(),
+            "2 left out, 0 put in order, 2 without the job that they follow\n  \
+             job 3: its run time is unknown\n  \
+             job 4: its number of processors is unknown\n  \
+             job 5: job 3 is not ahead of it, so it is submitted at its own time\n  \
+             job 6: job 9 is not ahead of it, so it is submitted at its own time"
+        );
+    }
+
+    #[test]
+    fn followers_stay_with_the_user_of_the_job_ahead() {
+        let rigids = rigids(Window::default(), Deal::Group);
+        let handed = rigids.hand_out(&mut Numbering { job: 10, task: 20 }, 3).unwrap();
+        let seen: Vec<_> = handed.iter().map(|one| (one.job.id.0, one.job.first_task, one.user, one.after)).collect();
+        let after = Some((JobId(10), Span::from_secs(5)));
+        assert_eq!(
+            seen,
+            [(10, 20, 1, None), (11, 21, 1, after), (12, 22, 0, None), (13, 23, 0, None), (14, 24, 0, None)]
+        );
+        // Nobody asked for any time for job 2.
+        assert_eq!(handed[1].job.tasks[0].walltime, Span::from_secs(15));
+        assert_eq!(handed[0].job.tasks[0].walltime, Span::from_secs(20));
+    }
+
+    #[test]
+    fn a_window_is_cut_out_and_begins_at_zero() {
+        let window = Window { from: Span::from_secs(105), to: Some(Span::from_secs(160)), jobs: Some(2) };
+        let Content { jobs, outside, .. } = rigids(window, Deal::RoundRobin).content;
+        let seen: Vec<_> = jobs.iter().map(|job| (job.number, job.submit.micros() / 1_000_000)).collect();
+        assert_eq!((seen, outside), (vec![(2, 5), (5, 35)], 3));
+    }
+
+    #[test]
+    fn jobs_that_last_for_ever_together_are_too_much() {
+        let line = |number: u64| format!("{number} 0 -1 9000000000 1 -1 -1 1 9000000000 -1 1 1 1 -1 -1 -1 -1 -1\n");
+        let text: String = (1..=1000).map(line).collect();
+        let content = Content::of(swf::read(text.as_bytes()).unwrap(), Window::default());
+        assert!(!content.is_bearable(1_000_000));
+        assert!(rigids(Window::default(), Deal::Group).content.is_bearable(1_000_000));
+    }
+}

@@ -1,0 +1,131 @@
+//! Queues of rigid jobs: logs that a user brings, in every layout, and what is wrong with some.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::Value;
+
+use crate::grid::{Scratch, digest, hansa, hansa_ok, json, text};
+
+const LOG: &str = "\
+; Version: 2.2
+; MaxProcs: 8
+10 0 -1 100 4 -1 -1 4 200 -1 1 1 1 -1 -1 -1 -1 -1
+11 10 -1 100 8 -1 -1 8 100 -1 1 2 2 -1 -1 -1 -1 -1
+12 20 -1 500 2 -1 -1 2 60 -1 1 1 1 -1 -1 -1 -1 -1
+13 30 -1 50 9 -1 -1 9 60 -1 1 1 1 -1 -1 -1 -1 -1
+14 40 -1 50 1 -1 -1 1 60 -1 1 1 1 -1 -1 -1 10 30
+15 20 -1 50 0 -1 -1 0 60 -1 0 1 1 -1 -1 -1 -1 -1
+16 what is this
+";
+
+const TOPOLOGY: &str = "name = \"logged\"\n[batch]\n\
+    [[site]]\nname = \"york\"\ncores = 8\nlatency = \"1 ms\"\nscheduler = \"easy\"\n\
+    [[user]]\nname = \"one\"\n[[user]]\nname = \"two\"\nlatency = \"2 ms\"\n\
+    [[workload]]\nsource = \"swf\"\nfile = \"log.swf\"\ndeal = \"group\"\n";
+
+#[test]
+fn a_log_runs_the_same_in_every_layout_and_its_totals_add_up() {
+    let scratch = Scratch::new();
+    scratch.file("log.swf", LOG);
+    let topology = scratch.file("grid.toml", TOPOLOGY);
+    let run = |out: &str, flags: &[&str]| {
+        let (topology, out) = (topology.to_str().unwrap(), scratch.path(out));
+        let mut arguments = vec!["run", topology, "--out", out.to_str().unwrap()];
+        arguments.extend(flags);
+        text(&hansa_ok(&arguments).stdout)
+    };
+    let said = run("inline", &["--inline"]);
+    assert!(said.contains("2 left out, as they cannot be read or run"), "{said}");
+    assert!(said.contains("line 9: "), "{said}");
+    run("processes", &[]);
+    assert_eq!(digest(&scratch.path("inline")), digest(&scratch.path("processes")));
+
+    let schedule = json(&scratch.path("processes").join("schedule.json"));
+    let count = |key: &str| schedule[key].as_u64().unwrap();
+    assert_eq!((count("nb_jobs"), count("nb_jobs_success"), count("nb_jobs_killed")), (5, 3, 1));
+    assert_eq!((count("nb_jobs_rejected"), count("nb_jobs_unfinished")), (1, 0));
+
+    let jobs = std::fs::read_to_string(scratch.path("inline").join("jobs.csv")).unwrap();
+    let state = |job: &str| {
+        let row = jobs.lines().find(|line| line.starts_with(&format!("{job},"))).unwrap().to_owned();
+        row.split(',').map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(state("12")[7], "COMPLETED_WALLTIME_REACHED");
+    assert_eq!(state("13")[7], "REJECTED");
+    assert_eq!((state("10")[7].as_str(), state("10")[14].as_str()), ("COMPLETED_SUCCESSFULLY", "0-3"));
+    // Job 14 is submitted 30 s after job 10 has ended, at 100 s and the way to the site, there and back.
+    assert!(state("14")[3].starts_with("130.0"), "{:?}", state("14"));
+
+    let log = std::fs::read_to_string(scratch.path("inline").join("result.swf")).unwrap();
+    assert_eq!(log.lines().filter(|line| !line.starts_with(';')).count(), 5);
+
+    let out = scratch.path("inline");
+    hansa_ok(&["report", out.to_str().unwrap()]);
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("Jobs in the queue, by site") && page.contains("line 9"));
+}
+
+#[test]
+fn faulty_logs_are_told_and_strictly_refused() {
+    let scratch = Scratch::new();
+    scratch.file("log.swf", LOG);
+    let topology = scratch.file("grid.toml", TOPOLOGY);
+    let topology = topology.to_str().unwrap();
+    let complaint = |arguments: &[&str]| {
+        let output = hansa(arguments);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    let said = complaint(&["run", topology, "--inline", "--strict"]);
+    assert!(said.contains("log.swf: 2 left out") && said.contains("line 9: expected 18 numbers"), "{said}");
+    let said = complaint(&["validate", topology, "--set", "workload.0.strict=true"]);
+    assert!(said.contains("line 9: the job number is what") || said.contains("line 9: "), "{said}");
+
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(LOG.repeat(50).as_bytes()).unwrap();
+    let packed = encoder.finish().unwrap();
+    std::fs::write(scratch.path("log.swf"), &packed[..packed.len() / 2]).unwrap();
+    let said = complaint(&["run", topology, "--inline"]);
+    assert!(said.contains("log.swf: the compressed file is cut off"), "{said}");
+
+    let endless = "7".repeat(1 << 20) + "\n" + LOG;
+    std::fs::write(scratch.path("log.swf"), endless).unwrap();
+    let said = complaint(&["run", topology, "--inline", "--strict"]);
+    assert!(said.contains("line 1: longer than any line of a log"), "{said}");
+}
+
+#[test]
+fn logs_are_converted_and_generated() {
+    let scratch = Scratch::new();
+    let log = scratch.file("log.swf", LOG);
+    let (log, there, back) = (log.to_str().unwrap(), scratch.path("there.json"), scratch.path("back.swf"));
+    let output = hansa_ok(&["convert", log, "--out", there.to_str().unwrap()]);
+    assert!(text(&output.stderr).contains("job 15: its number of processors is unknown"));
+    let workload: Value = json(&there);
+    assert_eq!((workload["nb_res"].as_u64(), workload["jobs"].as_array().unwrap().len()), (Some(8), 5));
+    hansa_ok(&["convert", there.to_str().unwrap(), "--out", back.to_str().unwrap()]);
+    let back = std::fs::read_to_string(back).unwrap();
+    assert!(back.contains("\n12 20 -1 500 -1 -1 -1 2 60 "), "{back}");
+    assert_eq!(hansa(&["convert", log, "--strict"]).status.code(), Some(2));
+
+    let generate = |flags: &[&str]| {
+        let mut arguments = vec!["generate", "lublin", "--jobs", "50", "--nodes", "64"];
+        arguments.extend(flags);
+        text(&hansa_ok(&arguments).stdout)
+    };
+    let lines = |text: &str| text.lines().filter(|line| !line.starts_with(';')).count();
+    assert_eq!(lines(&generate(&[])), 50);
+    assert_ne!(generate(&["--seed", "2"]), generate(&[]));
+    let jobs: Value = serde_json::from_str(&generate(&["--to", "batsim", "--overestimate", "2"])).unwrap();
+    assert_eq!(jobs["jobs"].as_array().unwrap().len(), 50);
+
+    scratch.file("asked.toml", &generate(&["--to", "requests", "--ahead", "2"]));
+    let topology = "name = \"asked\"\n[reservation]\n[[site]]\nname = \"york\"\ncores = 64\n\
+        [[user]]\nname = \"alice\"\n[[workload]]\ninclude = \"asked.toml\"\n";
+    let topology = scratch.file("grid.toml", topology);
+    let out = scratch.path("out");
+    hansa_ok(&["run", topology.to_str().unwrap(), "--inline", "--out", out.to_str().unwrap()]);
+    assert_eq!(json(&out.join("summary.json"))["results"]["reservations"]["submitted"], 50);
+}
