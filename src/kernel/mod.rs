@@ -4,6 +4,7 @@
 //! a run; a [`Hub`] with [`Leaf`]s gives the same log, whatever happens to the frames between them.
 
 mod actor;
+mod agenda;
 mod breach;
 mod hub;
 #[doc(hidden)]

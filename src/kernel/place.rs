@@ -4,13 +4,14 @@
 //! actor lives or when a frame came in. Effects are strictly later than their causes, so what falls due for two
 //! actors at one stamp is independent, and a place may run its part of a stamp without knowing the others'.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::actor::Action;
+use super::agenda::{Agenda, Pending};
 use super::{Actor, ActorId, Breach, Cause, Entry, Event, Message, Outbox};
 use crate::time::{Span, Stamp};
 
@@ -36,7 +37,7 @@ pub type Latencies = Arc<[Span]>;
 pub struct Place<M, R> {
     residents: Vec<Option<Resident<M, R>>>,
     latencies: Latencies,
-    queue: BinaryHeap<Reverse<Pending<M>>>,
+    agenda: Agenda<M>,
     floors: Floors,
     /// Messages for actors that live elsewhere, in the order in which they were sent.
     pub(super) leaving: Vec<Envelope<M>>,
@@ -51,16 +52,6 @@ pub struct Place<M, R> {
 struct Resident<M, R> {
     actor: BoxedActor<M, R>,
     next_number: u64,
-}
-
-struct Pending<M> {
-    stamp: Stamp,
-    to: ActorId,
-    from: ActorId,
-    number: u64,
-    /// For a timer: nothing leaves its actor because of it before this.
-    floor: Stamp,
-    cause: Cause<M>,
 }
 
 /// The earliest stamps at which what is pending could make somebody send. Kept only where somebody asks.
@@ -85,7 +76,7 @@ impl<M: Message, R> Place<M, R> {
         let mut place = Place {
             residents: latencies.iter().map(|_| None).collect(),
             latencies,
-            queue: BinaryHeap::new(),
+            agenda: Agenda::new(),
             floors: Floors { kept, heap: BinaryHeap::new() },
             leaving: Vec::new(),
             log: Vec::new(),
@@ -104,7 +95,7 @@ impl<M: Message, R> Place<M, R> {
 
     /// When the next thing happens here, if anything is pending.
     pub fn next(&self) -> Option<Stamp> {
-        self.queue.peek().map(|Reverse(pending)| pending.stamp)
+        self.agenda.next().map(|(stamp, _)| stamp)
     }
 
     /// The stamp of the last batch that ran.
@@ -166,7 +157,7 @@ impl<M: Message, R> Place<M, R> {
 
     /// Runs the next batch: all that falls due for one actor at one stamp.
     pub(super) fn step(&mut self) -> Result<(), Breach> {
-        let Some(Reverse(first)) = self.queue.pop() else { return Ok(()) };
+        let Some(first) = self.agenda.pop() else { return Ok(()) };
         let (now, to) = (first.stamp, first.to);
         if now.step > STEPS_MAX {
             return Err(Breach::Livelock { actor: to, stamp: now, cause: first.name() });
@@ -175,11 +166,9 @@ impl<M: Message, R> Place<M, R> {
         let mut earliest = first.floor();
         let cause = first.name();
         self.batch.push(Event { from: first.from, cause: first.cause });
-        while let Some(Reverse(next)) = self.queue.peek()
-            && next.stamp == now
-            && next.to == to
+        while self.agenda.next() == Some((now, to))
+            && let Some(next) = self.agenda.pop()
         {
-            let Some(Reverse(next)) = self.queue.pop() else { break };
             earliest = earliest.min(next.floor());
             self.batch.push(Event { from: next.from, cause: next.cause });
         }
@@ -235,51 +224,6 @@ impl<M: Message, R> Place<M, R> {
                 self.floors.heap.push(Reverse((floor, pending.stamp)));
             }
         }
-        self.queue.push(Reverse(pending));
+        self.agenda.push(pending);
     }
 }
-
-impl<M: Message> Pending<M> {
-    /// The earliest stamp at which its receiver could send anything because of it.
-    fn floor(&self) -> Stamp {
-        match &self.cause {
-            Cause::Message(message) => message.reaction().earliest(self.stamp),
-            Cause::Timer(_) | Cause::Start => self.floor,
-        }
-    }
-
-    fn name(&self) -> &'static str {
-        match &self.cause {
-            Cause::Message(message) => message.name(),
-            Cause::Timer(_) if self.floor.is_never() => "a quiet timer",
-            Cause::Timer(_) => "a timer",
-            Cause::Start => "the start",
-        }
-    }
-}
-
-impl<M> Pending<M> {
-    fn key(&self) -> (Stamp, ActorId, ActorId, u64) {
-        (self.stamp, self.to, self.from, self.number)
-    }
-}
-
-impl<M> Ord for Pending<M> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.key().cmp(&other.key())
-    }
-}
-
-impl<M> PartialOrd for Pending<M> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<M> PartialEq for Pending<M> {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl<M> Eq for Pending<M> {}

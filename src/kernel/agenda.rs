@@ -1,0 +1,103 @@
+//! What is pending at a place, in order. The heap moves small keys about, and what they stand for stays where it is.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::{ActorId, Cause, Message};
+use crate::time::{Stamp, Time};
+
+pub(super) struct Agenda<M> {
+    order: BinaryHeap<Reverse<Key>>,
+    /// What keys stand for; a vacant slot holds anything.
+    slots: Vec<Slot<M>>,
+    vacant: Vec<u32>,
+}
+
+/// Something that will happen to an actor.
+pub(super) struct Pending<M> {
+    pub stamp: Stamp,
+    pub to: ActorId,
+    pub from: ActorId,
+    pub number: u64,
+    /// For a timer: nothing leaves its actor because of it before this.
+    pub floor: Stamp,
+    pub cause: Cause<M>,
+}
+
+/// The order of all that happens: by stamp, receiver, sender, sender's number. No two are alike in these.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    /// Time, step and receiver in one number, as it is compared far more often than read.
+    when: u128,
+    from: ActorId,
+    number: u64,
+    slot: u32,
+}
+
+struct Slot<M> {
+    floor: Stamp,
+    cause: Cause<M>,
+}
+
+impl<M> Agenda<M> {
+    pub fn new() -> Agenda<M> {
+        Agenda { order: BinaryHeap::new(), slots: Vec::new(), vacant: Vec::new() }
+    }
+
+    pub fn push(&mut self, pending: Pending<M>) {
+        let Pending { stamp, to, from, number, floor, cause } = pending;
+        let filled = Slot { floor, cause };
+        let slot = match self.vacant.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = filled;
+                slot
+            }
+            None => {
+                self.slots.push(filled);
+                u32::try_from(self.slots.len() - 1).expect("memory ends before 32 bits do")
+            }
+        };
+        let when = u128::from(stamp.time.micros()) << 64 | u128::from(stamp.step) << 32 | u128::from(to.0);
+        self.order.push(Reverse(Key { when, from, number, slot }));
+    }
+
+    /// When the next thing happens, and to whom.
+    pub fn next(&self) -> Option<(Stamp, ActorId)> {
+        self.order.peek().map(|Reverse(key)| key.when())
+    }
+
+    pub fn pop(&mut self) -> Option<Pending<M>> {
+        let Reverse(key) = self.order.pop()?;
+        let (stamp, to) = key.when();
+        let vacated = Slot { floor: Stamp::NEVER, cause: Cause::Start };
+        let Slot { floor, cause } = std::mem::replace(&mut self.slots[key.slot as usize], vacated);
+        self.vacant.push(key.slot);
+        Some(Pending { stamp, to, from: key.from, number: key.number, floor, cause })
+    }
+}
+
+impl Key {
+    fn when(&self) -> (Stamp, ActorId) {
+        let time = Time::from_micros((self.when >> 64) as u64);
+        (Stamp { time, step: (self.when >> 32) as u32 }, ActorId(self.when as u32))
+    }
+}
+
+impl<M: Message> Pending<M> {
+    /// The earliest stamp at which its receiver could send anything because of it.
+    pub fn floor(&self) -> Stamp {
+        match &self.cause {
+            Cause::Message(message) => message.reaction().earliest(self.stamp),
+            Cause::Timer(_) | Cause::Start => self.floor,
+        }
+    }
+
+    pub fn name(&self) -> &'static str {
+        match &self.cause {
+            Cause::Message(message) => message.name(),
+            Cause::Timer(_) if self.floor.is_never() => "a quiet timer",
+            Cause::Timer(_) => "a timer",
+            Cause::Start => "the start",
+        }
+    }
+}
