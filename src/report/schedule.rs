@@ -3,7 +3,7 @@
 //! All times in seconds of virtual time. As there, the makespan is when the last job ended. A job's slowdown is its
 //! turnaround time by its run time; the bounded one takes no run time for shorter than 10 s, and is never below 1.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -252,27 +252,50 @@ impl Tally {
         self.queues.is_some()
     }
 
-    /// Writes what became of the jobs in the Standard Workload Format.
+    /// Writes what became of the jobs in the Standard Workload Format, which knows whole seconds.
     pub fn result_swf<E>(&self, put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let nodes: u64 = self.sites.iter().map(|site| u64::from(site.cores)).sum();
-        let mut jobs: Vec<Rigid> = self.jobs.values().map(|row| self.result(row)).collect();
+        let mut jobs: Vec<(JobId, Rigid)> = self.jobs.values().map(|row| (row.job.id, self.result(row))).collect();
+        self.tell_apart(&mut jobs);
+        let mut jobs: Vec<Rigid> = jobs.into_iter().map(|(_, job)| job).collect();
         jobs.sort_by_key(|job| job.submit);
-        let header = swf::header(&self.topology, jobs.len(), u32::try_from(nodes).unwrap_or(u32::MAX));
+        let mut header = swf::header(&self.topology, jobs.len(), u32::try_from(nodes).unwrap_or(u32::MAX));
+        header.push("Note: moments are rounded to whole seconds".to_owned());
         swf::write(&header, &jobs, put)
+    }
+
+    /// Several workloads may use the same numbers; then the run's own, counted from 1, take their place.
+    fn tell_apart(&self, jobs: &mut [(JobId, Rigid)]) {
+        let numbers: BTreeSet<u64> = jobs.iter().map(|(_, job)| job.number).collect();
+        if numbers.len() == jobs.len() {
+            return;
+        }
+        let workload = |id: JobId| self.queues.as_ref().and_then(|queues| queues.workload(id));
+        let anew = |id: JobId| u64::from(id.0) + 1;
+        let names: BTreeMap<_, u64> = jobs.iter().map(|(id, job)| ((workload(*id), job.number), anew(*id))).collect();
+        for (id, job) in jobs {
+            job.number = anew(*id);
+            job.preceding = job.preceding.and_then(|before| names.get(&(workload(*id), before)).copied());
+        }
     }
 
     fn result(&self, row: &JobRow) -> Rigid {
         let logged = self.queues.as_ref().and_then(|queues| queues.rigid(row.job.id)).cloned();
         let logged = logged.unwrap_or_else(|| Rigid { number: u64::from(row.job.id.0) + 1, ..Rigid::default() });
         let (task, fared) = (row.job.tasks[0], Fared::of(row));
+        let submit = whole(row.job.arrive);
+        let moments = fared.map(|fared| {
+            let start = row.job.arrive + fared.wait;
+            (whole(start), whole(start + fared.runtime))
+        });
         Rigid {
-            submit: row.job.arrive,
-            wait: fared.map(|fared| fared.wait),
-            runtime: fared.map(|fared| fared.runtime),
+            submit,
+            wait: moments.map(|(start, _)| start.since(submit)),
+            runtime: moments.map(|(start, end)| end.since(start)),
             allocated: fared.map(|_| task.cores),
             cpu_time: None,
             requested: Some(task.cores),
-            requested_time: Some(task.walltime),
+            requested_time: Some(Span::from_secs(task.walltime.micros().div_ceil(1_000_000))),
             status: match row.standing() {
                 Standing::Finished => Some(1),
                 Standing::Killed => Some(0),
@@ -282,6 +305,11 @@ impl Tally {
             ..logged
         }
     }
+}
+
+/// The nearest whole second.
+fn whole(time: Time) -> Time {
+    Time::from_micros((time.micros() + 500_000) / 1_000_000 * 1_000_000)
 }
 
 impl Schedule {

@@ -1,5 +1,6 @@
 //! Queues of rigid jobs: logs that a user brings, in every layout, and what is wrong with some.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use flate2::Compression;
@@ -65,6 +66,19 @@ fn a_log_runs_the_same_in_every_layout_and_its_totals_add_up() {
     hansa_ok(&["report", out.to_str().unwrap()]);
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("Jobs in the queue, by site") && page.contains("line 9"));
+}
+
+#[test]
+fn the_log_of_several_workloads_has_every_job_once_in_whole_seconds() {
+    let scratch = Scratch::new();
+    let out = scratch.path("out");
+    hansa_ok(&["run", "topologies/batch-vo.toml", "--inline", "--out", out.to_str().unwrap()]);
+    let log = std::fs::read_to_string(out.join("result.swf")).unwrap();
+    let jobs: Vec<Vec<&str>> =
+        log.lines().filter(|line| !line.starts_with(';')).map(|line| line.split(' ').collect()).collect();
+    let numbers: BTreeSet<&str> = jobs.iter().map(|fields| fields[0]).collect();
+    assert_eq!((jobs.len(), numbers.len()), (1803, 1803));
+    assert!(jobs.iter().flatten().all(|field| field.parse::<i64>().is_ok()));
 }
 
 #[test]
