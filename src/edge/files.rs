@@ -207,6 +207,10 @@ pub(super) fn replace(
 /// Compares two result folders: the outcome on standard output if they are the same run, a failure if not.
 pub fn verify(a: &Path, b: &Path) -> Result<(), Failure> {
     let sides = (open(a)?, open(b)?);
+    if let Some(live) = [&sides.0, &sides.1].into_iter().find(|side| side.summary.run.live.is_some()) {
+        let message = format!("{} is a live run: it measures, and has no digest to compare", live.name);
+        return Err(Failure::Input(message));
+    }
     let mut damage = changed_files(a, &sides.0.manifest)?;
     damage.extend(changed_files(b, &sides.1.manifest)?);
     let comparison = report::compare(sides.0, sides.1)

@@ -49,6 +49,9 @@ fn a_live_run_measures_what_the_model_says_and_has_no_digest() {
     assert!(live["median_error"].as_f64().unwrap() < 0.5, "{live}");
     assert_eq!(summary["run"]["moved"]["bytes"], 5_000_000);
     assert_eq!(fs::read_to_string(out.join("live.csv")).unwrap().lines().count(), 6);
+    let verify = hansa(&["verify".into(), out.clone(), out.clone()]);
+    assert_eq!(verify.status.code(), Some(2));
+    assert!(text(&verify.stderr).contains("is a live run"), "{}", text(&verify.stderr));
     hansa_ok(&["report".into(), out.clone()]);
     assert!(fs::read_to_string(out.join("report.html")).unwrap().contains("Real bytes beside the model"));
 
