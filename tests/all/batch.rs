@@ -93,7 +93,10 @@ fn faulty_logs_are_told_and_strictly_refused() {
         text(&output.stderr)
     };
     let said = complaint(&["run", topology, "--inline", "--strict"]);
-    assert!(said.contains("log.swf: 2 left out") && said.contains("line 9: the submit time is what, which is not a number"), "{said}");
+    assert!(
+        said.contains("log.swf: 2 left out") && said.contains("line 9: the submit time is what, which is not a number"),
+        "{said}"
+    );
     let said = complaint(&["validate", topology, "--set", "workload.0.strict=true"]);
     assert!(said.contains("line 9: the submit time is what"), "{said}");
 
