@@ -12,6 +12,7 @@ mod site;
 mod words;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -36,7 +37,7 @@ const AT_ONCE: usize = 64;
 /// How much of a load may be between its sender and the router.
 const CREDIT: u32 = 256 << 10;
 
-/// How long loads may take after the run's last event without one of them arriving.
+/// How long nothing of any load may move after the run's last event.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The router's side.
@@ -48,6 +49,8 @@ pub struct Freight {
     seed: u64,
     live: Option<Live>,
     turns: Arc<Semaphore>,
+    /// Bytes that the router has passed on.
+    passed: Arc<AtomicU64>,
     done: (mpsc::UnboundedSender<Ended>, mpsc::UnboundedReceiver<Ended>),
     sent: u64,
     under_way: BTreeMap<u64, String>,
@@ -118,6 +121,7 @@ impl Freight {
             seed,
             live,
             turns: Arc::new(Semaphore::new(at_once)),
+            passed: Arc::default(),
             done: mpsc::unbounded_channel(),
             sent: 0,
             under_way: BTreeMap::new(),
@@ -141,12 +145,12 @@ impl Freight {
         self.under_way.insert(flow, format!("the data of {edge} from {} to {}", name(from), name(to)));
         let homes = [from, to].map(|actor| self.homes[actor.index()].clone());
         let way = self.live.as_ref().map(|live| (live.shaper.clone(), (live.route)(from, to)));
-        let (turns, done) = (self.turns.clone(), self.done.0.clone());
+        let (turns, passed, done) = (self.turns.clone(), self.passed.clone(), self.done.0.clone());
         tokio::spawn(async move {
             let outcome = match homes {
                 [Some(from), Some(to)] => {
                     let _turn = turns.acquire().await;
-                    carry(label, &from, &to, way).await
+                    carry(label, &from, &to, way, passed).await
                 }
                 _ => Err("one of the sites has no process".to_owned()),
             };
@@ -159,13 +163,16 @@ impl Freight {
     /// Waits until every load has arrived, and complains about the first that has not, or not whole.
     pub async fn finish(mut self) -> Result<Moved, Failure> {
         let mut moved = Moved::default();
+        let mut passed = self.passed.load(Ordering::Relaxed);
         while let Some((_, first)) = self.under_way.first_key_value() {
-            let ended = match tokio::time::timeout(PATIENCE, self.done.1.recv()).await {
-                Ok(Some(ended)) => ended,
-                _ => {
-                    let text = format!("{first} has not arrived: nothing has for {} s", PATIENCE.as_secs());
-                    return Err(Failure::Breach(text));
+            let Ok(Some(ended)) = tokio::time::timeout(PATIENCE, self.done.1.recv()).await else {
+                // Large loads take their time; they are lost once nothing of any of them moves.
+                let before = std::mem::replace(&mut passed, self.passed.load(Ordering::Relaxed));
+                if passed > before {
+                    continue;
                 }
+                let text = format!("{first} has not arrived: nothing has moved for {} s", PATIENCE.as_secs());
+                return Err(Failure::Breach(text));
             };
             let what = self.under_way.remove(&ended.flow).unwrap_or_default();
             ended.outcome.map_err(|why| Failure::Breach(format!("{what}: {why}")))?;
@@ -199,7 +206,7 @@ async fn sort_mail(connection: Connection, mailbox: Arc<Mutex<Mailbox>>) {
 type Way = Option<(Arc<Shaper>, Vec<LinkId>)>;
 
 /// Takes one load from its sender to its receiver.
-async fn carry(label: Label, from: &Home, to: &Home, way: Way) -> Result<(), String> {
+async fn carry(label: Label, from: &Home, to: &Home, way: Way, passed: Arc<AtomicU64>) -> Result<(), String> {
     let released = tokio::time::Instant::now();
     let lost = |error: std::io::Error| format!("it was lost: {error}");
     let gone = |_| "the site does not answer any more".to_owned();
@@ -215,10 +222,11 @@ async fn carry(label: Label, from: &Home, to: &Home, way: Way) -> Result<(), Str
     let mut out = to.connection.open_uni().await.map_err(lost)?;
     out.write_all(&Word::Data(label).to_bytes()).await.map_err(|error| lost(error.into()))?;
 
+    let mut sender = Sender { asking, passed };
     let stream = data.await.map_err(gone)?;
     let checksum = match way {
-        None => relay(stream, &mut out, &mut asking).await,
-        Some((shaper, route)) => shape::relay(&shaper, &route, released, stream, (&mut out, &mut asking)).await,
+        None => relay(stream, &mut out, &mut sender).await,
+        Some((shaper, route)) => shape::relay(&shaper, &route, released, stream, (&mut out, &mut sender)).await,
     };
     let checksum = checksum.map_err(lost)?;
     out.finish().map_err(|error| lost(error.into()))?;
@@ -233,7 +241,7 @@ async fn carry(label: Label, from: &Home, to: &Home, way: Way) -> Result<(), Str
 }
 
 /// Passes a load on, and gives its sender new credit for what is through.
-async fn relay(mut from: RecvStream, to: &mut SendStream, asking: &mut SendStream) -> std::io::Result<u64> {
+async fn relay(mut from: RecvStream, to: &mut SendStream, sender: &mut Sender) -> std::io::Result<u64> {
     let (mut hasher, mut block) = (Xxh3::new(), vec![0; BLOCK]);
     loop {
         let count = AsyncReadExt::read(&mut from, &mut block).await?;
@@ -242,11 +250,20 @@ async fn relay(mut from: RecvStream, to: &mut SendStream, asking: &mut SendStrea
         }
         hasher.update(&block[..count]);
         to.write_all(&block[..count]).await?;
-        give_credit(asking, count).await;
+        sender.give_credit(count).await;
     }
 }
 
-async fn give_credit(asking: &mut SendStream, bytes: usize) {
-    // A sender that has sent everything asks for no more, and may have closed its end.
-    let _ = asking.write_all(&(bytes as u32).to_le_bytes()).await;
+/// The router's word to whoever sends a load, and the count of what has passed.
+struct Sender {
+    asking: SendStream,
+    passed: Arc<AtomicU64>,
+}
+
+impl Sender {
+    async fn give_credit(&mut self, bytes: usize) {
+        self.passed.fetch_add(bytes as u64, Ordering::Relaxed);
+        // A sender that has sent everything asks for no more, and may have closed its end.
+        let _ = self.asking.write_all(&(bytes as u32).to_le_bytes()).await;
+    }
 }

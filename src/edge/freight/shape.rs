@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::give_credit;
+use super::Sender;
 use crate::network::{Link, LinkId, Mode};
 
 /// How far a link may make up for timers that go off late while something is waiting for it.
@@ -124,7 +124,7 @@ pub(super) async fn relay(
     route: &[LinkId],
     released: Instant,
     mut from: RecvStream,
-    (to, asking): (&mut SendStream, &mut SendStream),
+    (to, sender): (&mut SendStream, &mut Sender),
 ) -> std::io::Result<u64> {
     sleep_until(released + shaper.latency(route)).await;
     shaper.enter(route);
@@ -170,7 +170,7 @@ pub(super) async fn relay(
         while let Some(block) = last.recv().await {
             hasher.update(&block);
             to.write_all(&block).await?;
-            give_credit(asking, block.len()).await;
+            sender.give_credit(block.len()).await;
         }
         Ok::<(), std::io::Error>(())
     };
