@@ -13,7 +13,7 @@ use super::inline;
 use super::input::{default_out, load_topology};
 use super::launch::{Cores, Launch, launch};
 use super::member::{Membership, take_part};
-use super::route::{Routing, route};
+use super::route::{Routing, check_live, route};
 use super::sweep::Sweeping;
 use super::{
     EXIT_CODES, Failure, bench, certs, compose, convert, files, generate, logs, plan, print, report, reproduce,
@@ -22,7 +22,7 @@ use super::{
 use crate::catalog;
 use crate::experiment::{heft, market, reservation};
 use crate::protocol::handshake::Party;
-use crate::topology::{Override, describe};
+use crate::topology::{self, Override, describe};
 
 #[derive(Parser)]
 #[command(name = "hansa", version, about = "A grid emulator: sites, a router and users as real processes, in deterministic virtual time", after_help = EXIT_CODES)]
@@ -402,6 +402,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Report { out } => report::report(&out),
         Command::Validate(args) => {
             let loaded = load_topology(&args.topology, &args.overrides.parse()?)?;
+            topology::check_jobs(&loaded.topology).map_err(|error| Failure::Input(loaded.tell(&error)))?;
             print(&format!("{}: fine\n", args.topology)).and_then(|()| print(&loaded.topology.in_short()))
         }
         Command::Show { topology: None, .. } => print(&catalog::listing()),
@@ -445,6 +446,9 @@ fn run(args: RunArgs) -> Result<(), Failure> {
     if args.inline {
         return inline::run(&loaded, args.out);
     }
+    if args.live.is_some() {
+        check_live(&loaded.topology, &args.topology.topology)?;
+    }
     let out = args.out.unwrap_or_else(|| default_out(&loaded.topology));
     let mut router_flags = vec![
         "--out".to_owned(),
@@ -459,7 +463,15 @@ fn run(args: RunArgs) -> Result<(), Failure> {
         cores = Cores::All;
     }
     let per_process = args.per_process as usize;
-    runtime()?.block_on(launch(Launch { topology: &loaded.topology, per_process, cores, router_flags }))
+    let ended = runtime()?.block_on(launch(Launch { topology: &loaded.topology, per_process, cores, router_flags }));
+    if let Err(Failure::Told(Failure::INPUT)) = ended
+        && let Err(error) = topology::check_jobs(&loaded.topology)
+        && let Some(place) = loaded.place(&error)
+    {
+        // The router has said what is wrong, but it has not seen the file.
+        eprintln!(" --> {place}");
+    }
+    ended
 }
 
 fn be_router(args: RouterArgs) -> Result<(), Failure> {

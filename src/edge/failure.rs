@@ -47,10 +47,13 @@ Exit codes:
   130  interrupted; partial results are marked as partial";
 
 impl Failure {
+    /// The exit code of a fault in what was typed or written.
+    pub const INPUT: u8 = 2;
+
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Different(_) => 1,
-            Failure::Input(_) => 2,
+            Failure::Input(_) => Failure::INPUT,
             Failure::LostPeer { .. } | Failure::LostRouter(_) => 3,
             Failure::Stalled(_) => 4,
             Failure::Breach(_) => 5,

@@ -32,7 +32,7 @@ pub fn run(loaded: &Loaded, out: Option<PathBuf>) -> Result<(), Failure> {
     let (outsider, fault) = bidder::start(&loaded.topology, &interrupted)?;
     let batches = batches_per_look(&loaded.topology);
     let actors = topology::build_with(&loaded.topology, &plan.all(), outsider)
-        .map_err(|error| Failure::Input(error.to_string()))?;
+        .map_err(|error| Failure::Input(loaded.tell(&error)))?;
     let mut place = Place::new(actors, plan.latencies.clone());
     let results = Results::create(out.as_deref(), loaded)?;
     let mut progress = results.progress();

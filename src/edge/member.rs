@@ -52,11 +52,12 @@ pub async fn take_part(membership: Membership) -> Result<(), Failure> {
 
 async fn join_and_play(membership: &Membership, ending: impl Future<Output = Failure>) -> Result<(), Failure> {
     let mut ending = pin!(ending);
-    let topology = load_topology(&membership.topology, &membership.overrides)?.topology;
-    let plan = Plan::of(&topology);
+    let loaded = load_topology(&membership.topology, &membership.overrides)?;
+    let topology = &loaded.topology;
+    let plan = Plan::of(topology);
     let ids = membership.parties.iter().map(|party| find(&plan, party)).collect::<Result<Vec<_>, _>>()?;
     let identity = Identity::load(&membership.identity).map_err(|error| Failure::Input(error.to_string()))?;
-    let actors = topology::build(&topology, &ids).map_err(|error| Failure::Input(error.to_string()))?;
+    let actors = topology::build(topology, &ids).map_err(|error| Failure::Input(error.to_string()))?;
 
     let hello = Hello::new(membership.parties.clone(), topology.hash());
     let options = Options { join_timeout: membership.join_within, ..Options::default() };

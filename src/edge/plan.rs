@@ -10,7 +10,7 @@ use crate::report::plan::{Known, PlanReport, gantt};
 use crate::systems::heft::{
     Awareness, Clock, Improved, Paths, Planning, Policy, Problem, ProblemError, Replaying, Resource, improve,
 };
-use crate::topology::{self, Override, System, Topology};
+use crate::topology::{self, DataLimit, Override, System, Topology};
 use crate::workload::workflow::{self, CostTable, Written};
 
 /// What to plan, and how to tell it.
@@ -39,7 +39,7 @@ pub fn plan(wish: &Wish) -> Result<(), Failure> {
         .map_err(|error| Failure::Input(format!("cannot read {}: {}", wish.workflow, plainly(&error))))?;
     let written = workflow::read(&wish.workflow, &bytes).map_err(|error| Failure::Input(error.of(&wish.workflow)))?;
     let report = match &written {
-        Written::Workflow(workflow) => of_workflow(workflow, &loaded.topology, &rules)?,
+        Written::Workflow(workflow) => of_workflow(workflow, &loaded.topology, &rules, &wish.workflow)?,
         Written::Table(table) => of_table(table, &loaded.topology, &rules, &wish.workflow)?,
     };
     if let Some(path) = &wish.svg {
@@ -48,7 +48,9 @@ pub fn plan(wish: &Wish) -> Result<(), Failure> {
     print(&if wish.json { report.json() } else { report.table() })
 }
 
-fn of_workflow(workflow: &Workflow, topology: &Topology, rules: &Planning) -> Result<PlanReport, Failure> {
+fn of_workflow(workflow: &Workflow, topology: &Topology, rules: &Planning, path: &str) -> Result<PlanReport, Failure> {
+    let limit = DataLimit::of(topology).take(&workflow.edges);
+    limit.map_err(|error| Failure::Input(format!("{path}: {error}")))?;
     // A plan asks for so many cores of any kind.
     let kind = Kind(0);
     let resources: Vec<Resource> =

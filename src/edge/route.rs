@@ -43,15 +43,22 @@ pub struct Routing {
     pub held: bool,
 }
 
+/// Whether there is something to measure.
+pub fn check_live(topology: &Topology, path: &str) -> Result<(), Failure> {
+    match &topology.cables {
+        Some(_) => Ok(()),
+        None => Err(Failure::Input(format!(
+            "{path}: a live run is about links, and this topology has none: expected at least one [[link]]"
+        ))),
+    }
+}
+
 /// Runs the router from the first peer to the last result.
 pub fn route(routing: Routing) -> Result<(), Failure> {
     let begun = Instant::now();
     let loaded = load_topology(&routing.topology, &routing.overrides)?;
-    if routing.live.is_some() && loaded.topology.cables.is_none() {
-        return Err(Failure::Input(format!(
-            "{}: a live run is about links, and this topology has none: expected at least one [[link]]",
-            routing.topology
-        )));
+    if routing.live.is_some() {
+        check_live(&loaded.topology, &routing.topology)?;
     }
     let runtime = match bidder::wanted(&loaded.topology) {
         None => runtime()?,
@@ -65,7 +72,8 @@ async fn route_run(routing: Routing, loaded: &Loaded, begun: Instant) -> Result<
     let plan = Plan::of(&loaded.topology);
     let build = |bidder| {
         topology::build_with(&loaded.topology, &plan.at_hub(), bidder)
-            .map_err(|error| Failure::Input(error.to_string()))
+            // A launcher has handed over a topology that its user does not know, and tells the place itself.
+            .map_err(|error| Failure::Input(if routing.held { error.to_string() } else { loaded.tell(&error) }))
     };
     // A bidder is not waited for before somebody listens to whoever wants to end that.
     let early = if bidder::wanted(&loaded.topology).is_none() { Some(build(None)?) } else { None };

@@ -358,8 +358,12 @@ fn text(table: &Table, rows: &BTreeMap<usize, Row>) -> String {
 /// Writes a file so that there is always a whole one.
 pub fn replace(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
     let partial = path.with_extension("partial");
-    fs::write(&partial, content).map_err(|error| system("write", &partial, &error))?;
-    fs::rename(&partial, path).map_err(|error| system("write", path, &error))
+    let written = fs::write(&partial, content).and_then(|()| fs::rename(&partial, path));
+    written.map_err(|error| {
+        // What there is of it is of no use to anybody.
+        let _ = fs::remove_file(&partial);
+        system("write", path, &error)
+    })
 }
 
 fn system(verb: &str, path: &Path, error: &std::io::Error) -> Failure {

@@ -46,8 +46,18 @@ pub enum WorkflowError {
     TooMuchData,
     #[error("the edge from `{from}` to `{to}` is written twice")]
     SameEdge { from: String, to: String },
-    #[error("tasks wait for each other in a circle: {0}")]
-    Cycle(String),
+    #[error("tasks wait for each other in a circle: {around}")]
+    Cycle { first: usize, around: String },
+}
+
+impl WorkflowError {
+    /// The task at which one would look for a circle, by its place among those that were given.
+    pub fn on_circle(&self) -> Option<usize> {
+        match self {
+            WorkflowError::Cycle { first, .. } => Some(*first),
+            _ => None,
+        }
+    }
 }
 
 impl Workflow {
@@ -191,7 +201,7 @@ fn circle(tasks: &[Step], edges: &[Edge], waits: &[u32]) -> WorkflowError {
         0..=SHOWN => names.join(" -> "),
         all => format!("{} -> ... ({} more) -> {}", names[..SHOWN - 2].join(" -> "), all - SHOWN + 1, names[all - 1]),
     };
-    WorkflowError::Cycle(text)
+    WorkflowError::Cycle { first: around[0] as usize, around: text }
 }
 
 /// Names of a circle that are shown.
@@ -236,6 +246,8 @@ mod tests {
             told(&["a", "b", "c", "d"], &[(0, 1), (1, 2), (2, 1), (2, 3)]),
             "tasks wait for each other in a circle: b -> c -> b"
         );
+        let circle = workflow(&["a", "b", "c", "d"], &[(0, 1), (1, 2), (2, 1), (2, 3)]).unwrap_err();
+        assert_eq!(circle.on_circle(), Some(1));
         assert_eq!(told(&["a"], &[(0, 0)]), "tasks wait for each other in a circle: a -> a");
         let idle = Workflow::new("w".into(), vec![Step { cores: 0, ..step("a", 1) }], vec![]);
         assert_eq!(idle.unwrap_err().to_string(), "task `a` uses no cores");

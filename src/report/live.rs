@@ -22,6 +22,21 @@ pub struct LiveFacts {
     pub overall: Option<f64>,
 }
 
+/// A median error that a machine which keeps up stays well below.
+const DOUBTFUL: f64 = 0.05;
+
+impl LiveFacts {
+    /// What to know before anything is concluded from the measurement, if it is far off.
+    pub fn doubt(&self) -> Option<String> {
+        let (median, overall) = self.median_error.zip(self.overall)?;
+        (median > DOUBTFUL).then(|| {
+            format!(
+                "flows took {overall:.2} times what the model says: a lower speed tells if this machine is too slow"
+            )
+        })
+    }
+}
+
 /// The flows of a live run, in order of release.
 pub struct Live {
     speed: f64,

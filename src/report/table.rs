@@ -16,7 +16,10 @@ pub fn summary_table(summary: &Summary, run: Option<&RunFacts>) -> String {
         table.line("PARTIAL", why);
     }
     match run.and_then(|run| run.live) {
-        Some(live) => table.line("live", &lively(&live)),
+        Some(live) => {
+            table.line("live", &lively(&live));
+            table.maybe("DOUBT", live.doubt());
+        }
         None => table.line("digest", &summary.digest),
     }
     table.line("jobs", &counts(&summary.jobs, summary.starved));

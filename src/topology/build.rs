@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::units::SPAN_MAX;
 use super::{Batch, Market, Reservation, System, Topology, Unplaceable, paths, resources};
-use crate::grid::{Graph, Job, JobId, Request};
+use crate::grid::{Edge, Graph, Job, JobId, Request};
 use crate::kernel::{ActorId, BoxedActor, Latencies};
 use crate::near::nearest;
 use crate::protocol::handshake::Party;
@@ -48,19 +48,36 @@ pub enum BuildError {
     /// Workloads count from 1.
     #[error("workload {workload}: {error}")]
     Workload { workload: usize, error: WorkloadError },
-    #[error(
-        "job {job}: task {task} needs {cores} cores of kind {kind} at one site, and no site has as many; \
-         unplaceable = \"refuse\" turns such jobs away instead"
-    )]
-    Unplaceable { job: JobId, task: usize, cores: u32, kind: String },
     #[error("job {job}: {error}")]
-    Immeasurable { job: JobId, error: Immeasurable },
-    #[error("job {job}: all data up to here needs more than a thousand years over the slowest link")]
-    Endless { job: JobId },
+    Job { workload: usize, job: JobId, error: JobError },
     #[error("a bidder from outside takes part in runs only")]
     NoBidder,
     #[error("there is no {what} called {name}")]
     Unknown { what: &'static str, name: String },
+}
+
+/// What keeps a job from running on this grid.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum JobError {
+    #[error(
+        "task {task} needs {cores} cores of kind {kind} at one site, and no site has as many; \
+         unplaceable = \"refuse\" turns such jobs away instead"
+    )]
+    Unplaceable { task: usize, cores: u32, kind: String },
+    #[error(transparent)]
+    Immeasurable(Immeasurable),
+    #[error("all data up to here needs more than a thousand years over the slowest link")]
+    Endless,
+}
+
+impl BuildError {
+    /// Which workload is at fault, counted from 0, if one is.
+    pub fn workload(&self) -> Option<usize> {
+        match self {
+            BuildError::Workload { workload, .. } | BuildError::Job { workload, .. } => Some(workload - 1),
+            BuildError::NoBidder | BuildError::Unknown { .. } => None,
+        }
+    }
 }
 
 /// Whoever runs the system.
@@ -127,6 +144,14 @@ impl Plan {
 /// The actors of these numbers, in that order. Workloads are generated only where somebody needs them.
 pub fn build(topology: &Topology, ids: &[ActorId]) -> Result<Cast, BuildError> {
     build_with(topology, ids, None)
+}
+
+/// Whether the jobs of all users can run, without making anybody else.
+pub fn check_jobs(topology: &Topology) -> Result<(), BuildError> {
+    let plan = Plan::of(topology);
+    let mut users = plan.all();
+    users.retain(|id| matches!(plan.roles[id.index()], Role::User(_)));
+    build(topology, &users).map(drop)
 }
 
 /// As [`build`], with the bidder from outside that the topology asks for.
@@ -311,8 +336,9 @@ fn deal(topology: &Topology) -> Result<Vec<Vec<Arc<Job>>>, BuildError> {
             .jobs(&platform, topology.system.tick(), &mut next)
             .map_err(|error| BuildError::Workload { workload: index + 1, error })?;
         for (job, &user) in jobs.into_iter().zip(workload.users.iter().cycle()) {
-            check(&job, topology, weighing)?;
-            data.take(&job)?;
+            let id = job.id;
+            let checked = check(&job, topology, weighing).and_then(|()| data.take(&job.edges));
+            checked.map_err(|error| BuildError::Job { workload: index + 1, job: id, error })?;
             hands[user].push(Arc::new(job));
         }
     }
@@ -320,21 +346,20 @@ fn deal(topology: &Topology) -> Result<Vec<Vec<Arc<Job>>>, BuildError> {
 }
 
 /// Times that transfers end at stay far below what a clock can show.
-struct DataLimit {
+pub struct DataLimit {
     bytes_left: u128,
 }
 
 impl DataLimit {
-    fn of(topology: &Topology) -> DataLimit {
+    pub fn of(topology: &Topology) -> DataLimit {
         let links = topology.cables.iter().flat_map(|cables| &cables.links);
         let bytes = |bits: u64| u128::from(bits) * u128::from(SPAN_MAX.micros()) / 8_000_000;
         DataLimit { bytes_left: links.map(|link| bytes(link.capacity)).min().unwrap_or(u128::MAX) }
     }
 
-    fn take(&mut self, job: &Job) -> Result<(), BuildError> {
-        let bytes: u128 = job.edges.iter().map(|edge| u128::from(edge.data)).sum();
-        let left = self.bytes_left.checked_sub(bytes).ok_or(BuildError::Endless { job: job.id })?;
-        self.bytes_left = left;
+    pub fn take(&mut self, edges: &[Edge]) -> Result<(), JobError> {
+        let bytes: u128 = edges.iter().map(|edge| u128::from(edge.data)).sum();
+        self.bytes_left = self.bytes_left.checked_sub(bytes).ok_or(JobError::Endless)?;
         Ok(())
     }
 }
@@ -347,18 +372,17 @@ fn platform(topology: &Topology) -> Platform {
     Platform { cores }
 }
 
-fn check(job: &Job, topology: &Topology, weighing: Option<&Market>) -> Result<(), BuildError> {
+fn check(job: &Job, topology: &Topology, weighing: Option<&Market>) -> Result<(), JobError> {
     if topology.system.unplaceable() == Unplaceable::Error {
         for (task, wish) in job.tasks.iter().enumerate() {
             if !topology.sites.iter().any(|site| site.kind == wish.kind && site.cores >= wish.cores) {
                 let kind = topology.kinds.get(usize::from(wish.kind.0)).cloned().unwrap_or_default();
-                return Err(BuildError::Unplaceable { job: job.id, task, cores: wish.cores, kind });
+                return Err(JobError::Unplaceable { task, cores: wish.cores, kind });
             }
         }
     }
     if let Some(market) = weighing {
-        Figures::of(job, &Graph::new(job.tasks.len(), &job.edges), market, true)
-            .map_err(|error| BuildError::Immeasurable { job: job.id, error })?;
+        Figures::of(job, &Graph::new(job.tasks.len(), &job.edges), market, true).map_err(JobError::Immeasurable)?;
     }
     Ok(())
 }

@@ -187,7 +187,7 @@ impl Findings {
         writeln!(out)
     }
 
-    fn location(&self, place: Place) -> String {
+    pub fn location(&self, place: Place) -> String {
         match (&self.sources[place.source()].path, self.spot(place)) {
             (Some(path), Some(spot)) => format!("{}:{}:{}", printable(path), spot.line, spot.column),
             (Some(path), None) => printable(path),

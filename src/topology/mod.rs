@@ -17,7 +17,7 @@ mod write;
 use serde::Serialize;
 
 pub use crate::near::nearest;
-pub use build::{BuildError, Cast, Plan, Role, build, build_with};
+pub use build::{BuildError, Cast, DataLimit, JobError, Plan, Role, build, build_with, check_jobs};
 pub use cables::{Cable, Cables, End, Payload, Way, link_names, paths};
 pub use complaint::Complaints;
 pub(crate) use complaint::{Complaint, Place};
@@ -129,6 +129,19 @@ pub struct Loaded {
     pub topology: Topology,
     /// All files that were read, the topology's own first.
     pub inputs: Vec<Input>,
+    /// Where each workload is written.
+    pub workload_places: Vec<String>,
+}
+
+impl Loaded {
+    /// What keeps this topology from being built, and where that is written.
+    pub fn tell(&self, error: &BuildError) -> String {
+        self.place(error).map_or_else(|| error.to_string(), |place| format!("{error}\n --> {place}"))
+    }
+
+    pub fn place(&self, error: &BuildError) -> Option<&str> {
+        self.workload_places.get(error.workload()?).map(String::as_str)
+    }
 }
 
 /// Reads the topology at `path` through `read`, with settings that are stronger than those of the file. All that
@@ -144,9 +157,10 @@ pub fn load(path: &str, overrides: &[Override], read: &mut Read<'_>) -> Result<L
     overrides::apply_to_complete(&mut root, settings, &library.findings);
 
     let attached = file::attach(&root, path, &mut library);
-    let topology = check::check(&root, &attached, &library.findings);
+    let (topology, places) = check::check(&root, &attached, &library.findings);
+    let workload_places = places.into_iter().map(|place| library.findings.location(place)).collect();
     let inputs = library.inputs;
-    library.findings.verdict(Some(Loaded { topology, inputs }))
+    library.findings.verdict(Some(Loaded { topology, inputs, workload_places }))
 }
 
 /// The meaning of a topology for a person to read.

@@ -39,14 +39,19 @@ pub fn convert(name: &str, text: &str) -> Result<Converted, Unconvertible> {
         let message = message.rsplit_once(" at ").map_or(message.as_str(), |(plain, _)| plain).to_owned();
         Unconvertible { line: error.pos().row, column: error.pos().col, message }
     })?;
-    let mut reader = Reader { document: &document, platform: Platform::default(), passed_over: BTreeSet::new() };
+    let mut reader = Reader {
+        document: &document,
+        platform: Platform::default(),
+        passed_over: BTreeSet::new(),
+        warnings: Vec::new(),
+    };
     let root = document.root_element();
     if root.tag_name().name() != "platform" {
         return Err(reader.wrong(root, format!("expected <platform>, found <{}>", root.tag_name().name())));
     }
     reader.platform.zones.push(Zone::default());
     reader.children(root, 0, 0)?;
-    let Reader { platform, passed_over, .. } = reader;
+    let Reader { platform, passed_over, mut warnings, .. } = reader;
     if platform.hosts.is_empty() {
         return Err(at(&document, root, "the platform has no hosts"));
     }
@@ -54,7 +59,7 @@ pub fn convert(name: &str, text: &str) -> Result<Converted, Unconvertible> {
         let message = format!("expected at most {HOSTS_MAX} hosts, found {}", platform.hosts.len());
         return Err(at(&document, root, message));
     }
-    let mut warnings: Vec<String> = passed_over.into_iter().map(|tag| format!("<{tag}> is passed over")).collect();
+    warnings.extend(passed_over.into_iter().map(|tag| format!("<{tag}> is passed over")));
     let toml = platform.toml(name, &mut warnings).map_err(|message| at(&document, root, message))?;
     Ok(Converted { toml, warnings })
 }
@@ -130,6 +135,7 @@ struct Reader<'d, 't> {
     document: &'d Document<'t>,
     platform: Platform,
     passed_over: BTreeSet<String>,
+    warnings: Vec<String>,
 }
 
 impl<'d> Reader<'d, '_> {
@@ -259,6 +265,16 @@ impl<'d> Reader<'d, '_> {
         }
     }
 
+    /// What a route means by a name: a link, or one direction of it.
+    fn sides(&self, name: &str) -> Option<Sides> {
+        let find = |name: &str| self.platform.by_name.get(name).copied();
+        let one_way = |suffix, swap: bool| {
+            let Sides { up, down } = find(name.strip_suffix(suffix)?).filter(|sides| sides.up != sides.down)?;
+            Some(if swap { Sides { up: down, down: up } } else { Sides { up, down } })
+        };
+        find(name).or_else(|| one_way("_UP", false)).or_else(|| one_way("_DOWN", true))
+    }
+
     fn cluster(&mut self, node: Node<'d, '_>, zone: usize, depth: usize) -> Result<(), Unconvertible> {
         let id = self.need(node, &["id"])?;
         let inner = self.zone(node, zone, depth)?;
@@ -283,7 +299,13 @@ impl<'d> Reader<'d, '_> {
             cluster.backbone = Some(self.link(node, &format!("{id}_backbone"), keys, "SHARED")?.up);
         }
         if let Some(topology) = node.attribute("topology").filter(|topology| *topology != "FLAT") {
-            self.passed_over.insert(format!("cluster topology=\"{topology}\""));
+            let line = at(self.document, node, "").line;
+            let parameters = node.attribute("topo_parameters");
+            let parameters = parameters.map_or(String::new(), |text| format!(" topo_parameters=\"{text}\""));
+            self.warnings.push(format!(
+                "line {line}: the cluster {id} becomes a flat one, in which hosts share nothing but a backbone: \
+                 topology=\"{topology}\"{parameters} is not converted"
+            ));
         }
         self.platform.zones[inner].cluster = Some(cluster);
         Ok(())
@@ -322,7 +344,7 @@ impl<'d> Reader<'d, '_> {
                 continue;
             }
             let name = self.need(part, &["id"])?;
-            let sides = self.platform.by_name.get(name).copied();
+            let sides = self.sides(name);
             let sides = sides.ok_or_else(|| self.wrong(part, format!("there is no link with the id `{name}`")))?;
             let (up, down) = match part.attribute("direction") {
                 Some("DOWN") => (sides.down, sides.up),
@@ -421,6 +443,9 @@ impl Platform {
                     continue;
                 }
                 let mut way = self.way(&from.name, &to.name, 0)?;
+                if way.is_empty() {
+                    return Err(format!("the route from `{}` to `{}` crosses no link", from.name, to.name));
+                }
                 let all = way.len();
                 let mut crossed = BTreeSet::new();
                 way.retain(|link| crossed.insert(*link));
@@ -643,6 +668,35 @@ mod tests {
         assert_eq!(convert("p", "<platform/>").unwrap_err().to_string(), "1:1: the platform has no hosts");
         let deep = format!("<platform>{}{}</platform>", zones(100), "</zone>".repeat(100));
         assert!(convert("p", &deep).unwrap_err().to_string().contains("more than 64 deep"));
+    }
+
+    #[test]
+    fn a_route_may_name_one_direction_of_a_link() {
+        let named = |name: &str| {
+            let text =
+                PLATFORM.replace("<link_ctn id=\"wan\" direction=\"UP\"/>", &format!("<link_ctn id=\"{name}\"/>"));
+            route(&convert("p", &text).unwrap().toml, "bob-0-org", "jupiter")
+        };
+        assert_eq!(named("wan_UP"), r#"["bob-link-0-up", "bob-backbone", "wan-up", "fat"]"#);
+        assert_eq!(named("wan_DOWN"), r#"["bob-link-0-up", "bob-backbone", "wan-down", "fat"]"#);
+        // The two hosts share one link, which has no directions.
+        let shared = PLATFORM.replace("<link_ctn id=\"1\"/>", "<link_ctn id=\"1_UP\"/>");
+        assert_eq!(convert("p", &shared).unwrap_err().message, "there is no link with the id `1_UP`");
+    }
+
+    #[test]
+    fn what_becomes_another_thing_is_told_with_its_line() {
+        let tree = "<cluster topology=\"FAT_TREE\" topo_parameters=\"2;4,4;1,2;1,2\" id=\"bob\"";
+        let Converted { warnings, .. } = convert("p", &PLATFORM.replace("<cluster id=\"bob\"", tree)).unwrap();
+        assert!(warnings[0].starts_with("line 5: the cluster bob becomes a flat one"), "{warnings:?}");
+        assert!(warnings[0].contains("topology=\"FAT_TREE\" topo_parameters=\"2;4,4;1,2;1,2\""), "{warnings:?}");
+    }
+
+    #[test]
+    fn a_route_crosses_something() {
+        let text = PLATFORM.replace("<link_ctn id=\"fat\"/>", "").replace("<link_ctn id=\"1\"/>", "");
+        let told = convert("p", &text).unwrap_err().to_string();
+        assert_eq!(told, "3:1: the route from `Tremblay` to `Jupiter` crosses no link");
     }
 
     fn zones(count: usize) -> String {

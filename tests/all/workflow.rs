@@ -117,3 +117,34 @@ fn bad_workflows_are_refused_with_their_place() {
     assert_eq!(missing.status.code(), Some(2));
     assert!(text(&missing.stderr).contains("nowhere.json"));
 }
+
+/// Faults that only the jobs of a workload can have, in every way to meet them.
+#[test]
+fn what_keeps_a_job_from_running_is_told_with_its_place() {
+    let scratch = Scratch::new();
+    let whole = std::fs::read_to_string(shipped("live.toml")).unwrap();
+    let slow = whole.replace("100 Mbps", "1 bps").replace("10_000_000", "10_000_000_000");
+    let line = slow.lines().position(|line| line == "[[workload]]").unwrap() + 1;
+    let topology = scratch.file("slow.toml", &slow);
+    let place = format!("\n --> {}:{line}:1\n", topology.display());
+    let out = scratch.path("out");
+    for command in [&["validate"][..], &["run"], &["run", "--inline"]] {
+        let mut arguments: Vec<&std::ffi::OsStr> = command.iter().map(std::ffi::OsStr::new).collect();
+        arguments.push(topology.as_os_str());
+        if command[0] == "run" {
+            arguments.extend(["--out".as_ref(), out.as_os_str()]);
+        }
+        let told = hansa(&arguments);
+        let words = text(&told.stderr);
+        assert_eq!(told.status.code(), Some(2), "{command:?}: {words}");
+        assert!(words.contains("needs more than a thousand years over the slowest link"), "{command:?}: {words}");
+        assert!(words.ends_with(&place), "{command:?}: {words}");
+        assert!(!out.exists(), "{command:?}");
+    }
+    let workflow = shipped("mosaic.json");
+    let slow = whole.replace("100 Mbps", "1 bps");
+    let topology = scratch.file("slow.toml", &slow);
+    let told = hansa(&["plan".as_ref(), "--workflow".as_ref(), workflow.as_os_str(), topology.as_os_str()]);
+    assert_eq!(told.status.code(), Some(2));
+    assert!(text(&told.stderr).contains("mosaic.json: all data"), "{}", text(&told.stderr));
+}

@@ -25,6 +25,9 @@ impl Page<'_> {
                 number(overall)
             ));
         }
+        if let Some(doubt) = live.doubt() {
+            html.push_str(&format!("<p><strong>{doubt}.</strong></p>\n"));
+        }
         html.push_str("<figure>");
         html.push_str(plot);
         html.push_str("<figcaption>A point a flow; on the dashed line the model is right.</figcaption></figure>\n");

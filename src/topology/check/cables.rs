@@ -209,7 +209,12 @@ fn check_routes(field: Option<&Field<'_>>, known: &Known<'_>) -> Vec<Way> {
 
 /// Follows a route over its links, as far as their ends are known.
 fn check_way(field: &Field<'_>, from: usize, to: usize, known: &Known<'_>) -> Option<Vec<(usize, bool)>> {
-    let list = field.list("a list of links, such as [\"up\", \"down\"]")?;
+    const LINKS: &str = "a list of links, such as [\"up\", \"down\"]";
+    let list = field.list(LINKS)?;
+    if list.is_empty() {
+        // It would be free and without limits, which nobody means; whoever does has links of the mode "per_flow".
+        return field.wrong(LINKS);
+    }
     let mut links = Vec::with_capacity(list.len());
     let mut crossed = BTreeMap::new();
     let mut at = Some(End::Site(from));
@@ -255,7 +260,7 @@ fn check_way(field: &Field<'_>, from: usize, to: usize, known: &Known<'_>) -> Op
         }
         links.push((number, back));
     }
-    if let Some(end) = at.filter(|end| *end != End::Site(to) && !(list.is_empty() && *end == End::Site(from))) {
+    if let Some(end) = at.filter(|end| *end != End::Site(to)) {
         field.complain(format!("the route ends at {}, and should lead to {}", name(end), known.sites[to].name));
         return None;
     }

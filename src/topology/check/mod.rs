@@ -16,7 +16,7 @@ mod workload;
 
 use std::collections::BTreeMap;
 
-use super::complaint::Findings;
+use super::complaint::{Findings, Place};
 use super::fields::{Field, Fields, is_name};
 use super::file::{Attached, Path, Table};
 use super::{Site, System, Topology, User};
@@ -27,8 +27,8 @@ const CORES_MAX: u32 = 1 << 31;
 const TASKS_MAX: u32 = 10_000;
 const EDGES_MAX: usize = 100_000;
 
-/// Only good if there are no complaints in the end.
-pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings) -> Topology {
+/// Only good if there are no complaints in the end. With it comes where each workload is written.
+pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings) -> (Topology, Vec<Place>) {
     let fields = Fields::root(root, findings);
     let name = fields.need("name", "a name for the topology").and_then(|field| name(&field));
     let about = fields.get("about").and_then(|field| field.text("a text"));
@@ -46,11 +46,12 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings) -> T
 
     let grid = Grid::new(&kinds, &sites);
     let context = Context { seed, system: &system, grid, sites: &sites, users: by_name(&users), attached };
-    let workloads = workload::check_workloads(&fields, &context);
+    let (workloads, places) = workload::check_workloads(&fields, &context).into_iter().unzip();
     fields.finish();
 
     let about = about.map(str::to_owned);
-    Topology { name: name.unwrap_or_default(), about, seed, system, sites, cables, users, workloads, kinds }
+    let name = name.unwrap_or_default();
+    (Topology { name, about, seed, system, sites, cables, users, workloads, kinds }, places)
 }
 
 const NAME: &str = "a name of at most 63 small letters, digits and hyphens";

@@ -1,5 +1,6 @@
 //! `[[workload]]`: which jobs there are and who submits them.
 
+use super::super::complaint::Place;
 use super::super::fields::{Field, Fields, any_of};
 use super::super::file::Path;
 use super::super::{System, Workload};
@@ -7,13 +8,16 @@ use super::{Context, batch, generator, layered, reservation, table, tables, work
 use crate::catalog;
 use crate::workload::Source;
 
-pub(super) fn check_workloads(fields: &Fields<'_>, context: &Context<'_>) -> Vec<Workload> {
+pub(super) fn check_workloads(fields: &Fields<'_>, context: &Context<'_>) -> Vec<(Workload, Place)> {
     let field = fields.need("workload", "at least one [[workload]]");
     let tables = tables(field.as_ref(), &Path::root("workload")).unwrap_or_default();
-    let tables = tables.iter().filter_map(|field| field.table("a [[workload]] table"));
-    let workloads: Vec<Workload> = tables.filter_map(|fields| check_workload(fields, context)).collect();
+    let workload = |field: &Field<'_>| {
+        let fields = field.table("a [[workload]] table")?;
+        Some((check_workload(fields, context)?, field.place()))
+    };
+    let workloads: Vec<(Workload, Place)> = tables.iter().filter_map(workload).collect();
 
-    let tasks: u64 = workloads.iter().map(|workload| most_tasks(&workload.source)).sum();
+    let tasks: u64 = workloads.iter().map(|(workload, _)| most_tasks(&workload.source)).sum();
     if let Some(field) = field.filter(|_| tasks > u64::from(u32::MAX)) {
         field.complain(format!("expected at most {} tasks in all, found up to {tasks}", u32::MAX));
     }

@@ -151,6 +151,7 @@ const FAULTS: &[Fault] = &[
     ("[[user]]", "[[route]]\nfrom = \"york\"\nto = \"bath\"\nlinks = [\"a\", \"bb\"]\n[[user]]"),
     ("[[user]]", "[[route]]\nfrom = \"york\"\nto = \"bth\"\nlinks = [\"a\", \"b\"]\n[[user]]"),
     ("[[user]]", "[[route]]\nfrom = \"york\"\nto = \"york\"\nlinks = []\n[[user]]"),
+    ("[[user]]", "[[route]]\nfrom = \"york\"\nto = \"leeds\"\nlinks = []\n[[user]]"),
     ("[[user]]", "[[route]]\nfrom = \"york\"\nto = \"bath\"\n[[user]]"),
     ("[[user]]", "[[route]]\nfrom = \"york\"\nto = \"bath\"\nlinks = \"a\"\n[[user]]"),
     ("[[user]]", "[[route]]\nfrom = \"york\"\nto = \"bath\"\nlinks = [\"a\", \"c\"]\n[[user]]"),
@@ -198,6 +199,10 @@ fn data_that_would_take_for_ever_is_refused() {
         crate::topology::build(&topology, &all).err().map(|error| error.to_string())
     };
     assert_eq!(told(&[]), None);
+    let loaded = load_files(&[("grid.toml", text.as_bytes())], &["link.b.capacity=\"1 kbps\""]).unwrap();
+    let error = crate::topology::check_jobs(&loaded.topology).unwrap_err();
+    let line = text.lines().position(|line| line == "[[workload]]").unwrap() + 1;
+    assert!(loaded.tell(&error).ends_with(&format!("\n --> grid.toml:{line}:1")), "{}", loaded.tell(&error));
     let slow = told(&["link.b.capacity=\"1 kbps\""]).unwrap();
     assert_eq!(slow, "job 0: all data up to here needs more than a thousand years over the slowest link");
 }

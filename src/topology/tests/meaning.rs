@@ -144,7 +144,7 @@ fn includes_are_read_beside_their_file_and_weaker_than_what_stands_beside_them()
         ("grids/jobs/a.toml", b"include = \"../more/./b.toml\"\njobs = 4\nload = 0.7\n"),
         ("grids/more/b.toml", b"source = \"market\"\njobs = 5\ndegree = 2\n"),
     ];
-    let Loaded { topology, inputs } = load_files(&files, &["workload.0.degree=3"]).unwrap();
+    let Loaded { topology, inputs, .. } = load_files(&files, &["workload.0.degree=3"]).unwrap();
     let Source::Market(generator) = &topology.workloads[0].source else { panic!("it is generated") };
     assert_eq!((generator.jobs, generator.load, generator.degree), (4, 0.5, 3.0));
     let paths: Vec<&str> = inputs.iter().map(|input| input.path.as_str()).collect();

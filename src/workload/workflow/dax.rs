@@ -25,14 +25,16 @@ pub fn read(path: &str, text: &str) -> Result<Workflow, Unreadable> {
     }
 
     let (mut steps, mut files, mut reads) = (Vec::new(), Files::default(), Vec::new());
-    let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
+    let (mut numbers, mut jobs) = (BTreeMap::<&str, u32>::new(), Vec::new());
     for job in root.children().filter(|node| node.has_tag_name_of(&["job", "dax", "dag"])) {
         let id = dax.attribute(job, "id")?;
         let number = steps.len() as u32;
         if numbers.insert(id, number).is_some() {
             return Err(dax.wrong(job, format!("two jobs have the id `{id}`")));
         }
-        let name = job.attribute("name").map_or(id.to_owned(), |name| format!("{name}_{id}"));
+        let name = job.attribute("name").filter(|name| *name != id);
+        let name = name.map_or(id.to_owned(), |name| format!("{name}_{id}"));
+        jobs.push(job);
         steps.push(Step { name, work: dax.runtime(job)?, cores: dax.cores(job)? });
         reads.push(dax.uses(job, number, &mut files)?);
     }
@@ -54,7 +56,10 @@ pub fn read(path: &str, text: &str) -> Result<Workflow, Unreadable> {
     }
     let edges = files.edges(&reads, waits);
     let name = root.attribute("name").filter(|name| *name != "test").map_or_else(|| stem(path), str::to_owned);
-    Workflow::new(name, steps, edges).map_err(|error| dax.wrong(root, error.to_string()))
+    Workflow::new(name, steps, edges).map_err(|error| {
+        let at = error.on_circle().map_or(root, |first| jobs[first]);
+        dax.wrong(at, error.to_string())
+    })
 }
 
 struct Dax<'d, 't> {

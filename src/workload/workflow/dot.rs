@@ -62,6 +62,7 @@ impl<'t> Drawing<'t> {
 
     fn workflow(self, tokens: &Tokens<'_>, name: String) -> Result<Workflow, Unreadable> {
         let mut steps = Vec::with_capacity(self.nodes.len());
+        let places: Vec<usize> = self.nodes.iter().map(|(_, at, _)| *at).collect();
         for (node, at, size) in self.nodes {
             let size =
                 size.ok_or_else(|| tokens.at(at, format!("node `{node}` has no size, its number of operations")))?;
@@ -74,7 +75,10 @@ impl<'t> Drawing<'t> {
             steps.push(Step { name: node.to_owned(), work, cores: 1 });
         }
         let edges = self.edges.into_iter().map(|((from, to), data)| Edge { from, to, data }).collect();
-        Workflow::new(name, steps, edges).map_err(|error| Unreadable::at("", error.to_string()))
+        Workflow::new(name, steps, edges).map_err(|error| match error.on_circle() {
+            Some(first) => tokens.at(places[first], error.to_string()),
+            None => Unreadable::at("", error.to_string()),
+        })
     }
 }
 

@@ -53,6 +53,7 @@ pub fn read(path: &str, bytes: &[u8]) -> Result<Written, Unreadable> {
     match text.trim_start().chars().next() {
         Some('{') if table::is_one(text) => table::read(text).map(Written::Table),
         Some('{') => wfformat::read(path, text).map(Written::Workflow),
+        Some('[') => Err(Unreadable::at("", "expected an object of WfFormat, found a list")),
         Some('<') => dax::read(path, text).map(Written::Workflow),
         Some(_) => dot::read(path, text).map(Written::Workflow),
         None => Err(Unreadable::at("", "the file is empty; expected WfFormat (JSON), DAX (XML) or DOT")),

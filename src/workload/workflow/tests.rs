@@ -216,7 +216,7 @@ fn what_is_wrong_with_dax_is_told_with_its_line() {
     assert_eq!(told("<child ref=\"B\">", "<child ref=\"D\">"), "bad:13:3: no job has the id `D`");
     assert_eq!(
         told("<parent ref=\"B\"/>", "<parent ref=\"C\"/>"),
-        "bad:3:1: tasks wait for each other in a circle: last_C -> last_C"
+        "bad:12:3: tasks wait for each other in a circle: last_C -> last_C"
     );
     assert_eq!(told("</adag>", ""), "bad:1:1: the root node was opened but never closed");
     assert_eq!(complaint("<platform/>"), "bad:1:1: expected <adag>, found <platform>");
@@ -256,6 +256,7 @@ fn dot_counts_operations_and_bytes() {
 fn what_is_wrong_with_dot_is_told_with_its_line() {
     let told = |text: &str| complaint(text);
     assert_eq!(told(""), "bad: the file is empty; expected WfFormat (JSON), DAX (XML) or DOT");
+    assert_eq!(told(&"[".repeat(1_000_000)), "bad: expected an object of WfFormat, found a list");
     assert_eq!(told("hello"), "bad:1:1: expected `digraph`, found `hello`");
     assert_eq!(told("graph {}"), "bad:1:1: expected `digraph`, found `graph`");
     assert_eq!(told("digraph {}"), "bad: the workflow has no tasks");
@@ -274,7 +275,7 @@ fn what_is_wrong_with_dot_is_told_with_its_line() {
     );
     assert_eq!(
         told("digraph { a [size=1] b [size=1] a -> b [size=1] b -> a [size=1] }"),
-        "bad: tasks wait for each other in a circle: a -> b -> a"
+        "bad:1:11: tasks wait for each other in a circle: a -> b -> a"
     );
     assert_eq!(
         told("digraph { a [size=1e99] }"),
