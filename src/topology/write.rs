@@ -258,7 +258,12 @@ impl Page {
         self.line("cores_max", generator.cores_max, "of a task")?;
         self.line("kinds", list(kinds), "the usual kind of core and the other one")?;
         self.line("kind_share", format_args!("{:?}", generator.kind_share), "of the usual kind")?;
-        self.line("degree", format_args!("{:?}", generator.degree), "how many inputs tasks tend to have")
+        self.line("degree", format_args!("{:?}", generator.degree), "how many inputs tasks tend to have")?;
+        if generator.output > 0 {
+            let about = "what tasks write while they run, over each of their edges";
+            self.line("output", quoted(&capacity_text(generator.output)), about)?;
+        }
+        Ok(())
     }
 
     fn layered(&mut self, generator: &layered::Generator, topology: &Topology) -> fmt::Result {

@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use super::{Platform, WorkloadError};
-use crate::grid::{Curve, Edge, Job, JobId, Kind, Task, Worth};
+use crate::grid::{Curve, DATA_MAX, Edge, Job, JobId, Kind, Task, Worth};
 use crate::random::SplitMix64;
 use crate::time::{Span, Time};
 
@@ -29,6 +29,9 @@ pub struct Generator {
     pub kind_share: f64,
     /// Mean of the exponential that, floored and plus one, is the number of parents.
     pub degree: f64,
+    /// Bits for each second that a task runs, which each of its edges carries; where links move data, that is what
+    /// the paper's ratio of communication to computation was.
+    pub output: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -56,7 +59,10 @@ impl Generator {
         let mut first_task = 0;
         for (number, job) in drawn.into_iter().enumerate() {
             let arrive = calendar(job.gap / last * span);
-            let job = job.at(arrive, tick).ok_or(WorkloadError::TooSparse)?;
+            let mut job = job.at(arrive, tick).ok_or(WorkloadError::TooSparse)?;
+            if self.output > 0 {
+                self.load_edges(&mut job).ok_or(WorkloadError::TooMuchData)?;
+            }
             let tasks = job.tasks.len() as u32;
             jobs.push(Job { id: JobId(number as u32), first_task, ..job });
             first_task += tasks;
@@ -97,6 +103,18 @@ impl Generator {
         }
         edges.sort_unstable();
         edges
+    }
+
+    /// What a task has written while it ran goes over each of its edges.
+    fn load_edges(&self, job: &mut Job) -> Option<()> {
+        let mut all = 0u64;
+        for edge in &mut job.edges {
+            let runtime = job.tasks[edge.from as usize].runtime.micros();
+            let bytes = u128::from(self.output) * u128::from(runtime) / 8_000_000;
+            edge.data = u64::try_from(bytes).ok()?;
+            all = all.checked_add(edge.data).filter(|&all| all <= DATA_MAX)?;
+        }
+        Some(())
     }
 
     /// How long, in ticks of the mean week, the jobs take to arrive so that they offer the load that is asked for.
@@ -214,6 +232,7 @@ mod tests {
             kinds: [Kind(0), Kind(1)],
             kind_share: 0.8,
             degree: 1.0,
+            output: 0,
         }
     }
 
@@ -266,6 +285,23 @@ mod tests {
         assert_eq!(jobs.iter().map(|job| job.tasks.len()).sum::<usize>(), 532);
         assert_eq!(jobs.iter().map(work).sum::<u64>(), 56_892);
         assert!(jobs.iter().all(|job| job.check().is_ok()));
+    }
+
+    #[test]
+    fn what_tasks_write_goes_over_their_edges() {
+        let silent = generator(5).generate(&platform(), MINUTE).unwrap();
+        let told = Generator { output: 8_000_001, ..generator(5) }.generate(&platform(), MINUTE).unwrap();
+        for (silent, told) in silent.iter().zip(&told) {
+            assert_eq!((silent.arrive, &silent.tasks), (told.arrive, &told.tasks));
+            for (silent, told_edge) in silent.edges.iter().zip(&told.edges) {
+                let minutes = told.tasks[told_edge.from as usize].runtime.micros() / 60_000_000;
+                let bits = 8_000_001 * 60 * minutes;
+                assert_eq!((silent.from, silent.to, silent.data), (told_edge.from, told_edge.to, 0));
+                assert_eq!(told_edge.data, bits / 8);
+            }
+        }
+        let flood = Generator { output: 1_000_000_000_000_000_000, ..generator(5) };
+        assert_eq!(flood.generate(&platform(), MINUTE), Err(WorkloadError::TooMuchData));
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub mod workflow;
 
 use serde::Serialize;
 
-use crate::grid::{Job, JobError, JobId, Kind, Task, WorkflowError};
+use crate::grid::{DATA_MAX, Job, JobError, JobId, Kind, Task, WorkflowError};
 use crate::time::Span;
 
 pub use rigid::{Fault, Faults, Rigid, Trace, Unrunnable};
@@ -53,6 +53,8 @@ pub enum WorkloadError {
     NoCores(Kind),
     #[error("the load is so low that the jobs would arrive later than time can be counted")]
     TooSparse,
+    #[error("the edges of a job carry more than {DATA_MAX} bytes together")]
+    TooMuchData,
     #[error("{0}")]
     Workflow(#[from] WorkflowError),
     #[error("there are more tasks than 32 bits can number")]

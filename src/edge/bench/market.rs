@@ -121,6 +121,7 @@ fn paper(policy: &str, jobs: u32) -> Topology {
         kinds: [Kind(0), Kind(1)],
         kind_share: 0.8,
         degree: 1.0,
+        output: 0,
     };
     topology(policy, &[(1000, 0), (1000, 0), (1000, 0), (1000, 1)], Source::Market(source))
 }

@@ -249,6 +249,7 @@ fn small_workload(load: f64) -> Source {
         kinds: [Kind(0), Kind(1)],
         kind_share: 0.8,
         degree: 1.0,
+        output: 0,
     })
 }
 

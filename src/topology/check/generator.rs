@@ -28,6 +28,13 @@ pub(super) fn check_generator(fields: &Fields<'_>, context: &Context<'_>) -> Gen
     let degree_range = format!("a number from 0 to {DEGREE_MAX}");
     let fits = |degree: f64| (0.0..=DEGREE_MAX).contains(&degree);
     let degree = fields.get("degree").and_then(|field| field.number(&degree_range, fits));
+    let output = fields.get("output").and_then(|field| match context.linked {
+        true => field.capacity(),
+        false => {
+            field.complain("data needs links to go over, and this topology has none: leave this out, or add [[link]]s");
+            None
+        }
+    });
     let generator = Generator {
         seed,
         jobs: jobs.unwrap_or(1),
@@ -39,6 +46,7 @@ pub(super) fn check_generator(fields: &Fields<'_>, context: &Context<'_>) -> Gen
         kinds: kinds.unwrap_or([Kind(0); 2]),
         kind_share: kind_share.unwrap_or(0.8),
         degree: degree.unwrap_or(1.0),
+        output: output.unwrap_or(0),
     };
     if kinds.is_some() {
         check_widest(fields, &generator, context);

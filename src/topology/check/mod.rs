@@ -45,7 +45,8 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings) -> (
     let cables = cables::check_cables(&fields, &sites, &mut system);
 
     let grid = Grid::new(&kinds, &sites);
-    let context = Context { seed, system: &system, grid, sites: &sites, users: by_name(&users), attached };
+    let (users_by_name, linked) = (by_name(&users), cables.is_some());
+    let context = Context { seed, system: &system, grid, sites: &sites, users: users_by_name, linked, attached };
     let (workloads, places) = workload::check_workloads(&fields, &context).into_iter().unzip();
     fields.finish();
 
@@ -82,6 +83,8 @@ struct Context<'a> {
     grid: Grid<'a>,
     sites: &'a [Site],
     users: BTreeMap<&'a str, usize>,
+    /// Whether data goes over links.
+    linked: bool,
     attached: &'a Attached,
 }
 

@@ -290,6 +290,27 @@ fn in_a_market_with_links_a_task_waits_for_its_data_on_the_cores_that_it_got() {
 }
 
 #[test]
+fn the_tasks_of_a_generated_market_write_at_a_rate() {
+    let (grid, _) = LINKED.split_once("[[workload]]").unwrap();
+    let text = format!("{grid}[[workload]]\nsource = \"market\"\njobs = 4\ncores_max = 1\noutput = \"8 kbps\"\n");
+    let topology = load_text(&text, &[]).unwrap();
+    assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
+    let (_, table) = told(&topology);
+    let bytes: Vec<u64> = table.lines().skip(1).map(|row| row.split(',').nth(4).unwrap().parse().unwrap()).collect();
+    // 8 kbps are 60 kB a minute, and tasks run for whole minutes.
+    assert!(!bytes.is_empty() && bytes.iter().all(|bytes| *bytes > 0 && bytes % 60_000 == 0), "{bytes:?}");
+
+    let unlinked = load_text(
+        &text.replace(
+            "[[link]]\nname = \"cable\"\ncapacity = \"1 MB/s\"\nlatency = \"250 ms\"\nbetween = [\"york\", \"bath\"]\n",
+            "",
+        ),
+        &[],
+    );
+    assert!(unlinked.unwrap_err().to_string().contains("workload.0.output: data needs links to go over"));
+}
+
+#[test]
 fn payloads_are_scales() {
     let payload = |text: &str| {
         let topology = load_text(STAR, &[&format!("network.payload={text}")]);

@@ -56,6 +56,7 @@ fn defaults_are_those_of_the_market_paper() {
                 kinds: [Kind(0), Kind(0)],
                 kind_share: 0.8,
                 degree: 1.0,
+                output: 0,
             }),
         }],
     };
@@ -357,6 +358,8 @@ fn generators(kinds: usize) -> impl Strategy<Value = Generator> {
                 kinds: [Kind(a as u16), Kind(b as u16)],
                 kind_share,
                 degree,
+                // These grids have no links.
+                output: 0,
             }
         },
     )
