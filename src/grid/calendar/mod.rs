@@ -14,6 +14,7 @@ mod tests;
 mod tree;
 
 use std::fmt;
+use std::ops::Range;
 
 pub use self::rectangles::{Bounds, Rectangle, Wish};
 pub use self::set::{Bits, Set};
@@ -128,6 +129,17 @@ impl Calendar {
         Some((start, busy.complement(self.nodes).lowest(width).expect("the free nodes have been counted")))
     }
 
+    /// Where a booking of `nodes` from `start` on would be if it were made anew: at the earliest of `starts` that is not
+    /// behind its own, on the lowest nodes. `None` if that is where it is, or if there is no such start.
+    pub fn improved(&self, starts: Range<Time>, start: Time, span: Span, nodes: &NodeSet) -> Option<(Time, NodeSet)> {
+        let limit = self.nodes.checked_sub(nodes.len())?;
+        let (start, busy) = with!(&self.kept, tree => {
+            let (start, busy) = improved(tree, starts, (start, span, &Set::of(nodes)), limit)?;
+            (start, busy.nodes())
+        });
+        Some((start, busy.complement(self.nodes).lowest(nodes.len()).expect("the free nodes have been counted")))
+    }
+
     /// The first time after `after` at which what is busy changes.
     pub fn next_change(&self, after: Time) -> Option<Time> {
         with!(&self.kept, tree => tree.next_start(after))
@@ -202,7 +214,7 @@ fn earliest<S: Set>(tree: &Tree<S>, from: Time, span: Span, limit: u32, latest: 
         if uncounted < end
             && let Some(crowd_end) = tree.last_crowd(uncounted, end, limit)
         {
-            start = crowd_end;
+            start = tree.next_calm(crowd_end, limit)?;
             continue;
         }
         let mut busy = S::default();
@@ -211,6 +223,42 @@ fn earliest<S: Set>(tree: &Tree<S>, from: Time, span: Span, limit: u32, latest: 
             Some(shortage_end) => start = shortage_end,
         }
     }
+}
+
+/// As [`Calendar::improved`], with what is busy there besides. The booking itself is in nobody's way.
+fn improved<S: Set>(
+    tree: &Tree<S>,
+    starts: Range<Time>,
+    (held, span, own): (Time, Span, &S),
+    limit: u32,
+) -> Option<(Time, S)> {
+    let mut start = starts.start;
+    let mut counted_to = start;
+    loop {
+        start = tree.next_calm(start, limit).unwrap_or(held);
+        if start >= starts.end.min(held) {
+            break;
+        }
+        let end = start + span;
+        let (uncounted, apart) = (counted_to.max(start), end.min(held));
+        counted_to = apart;
+        if uncounted < apart
+            && let Some(crowd_end) = tree.last_crowd(uncounted, apart, limit)
+        {
+            start = crowd_end;
+            continue;
+        }
+        let mut busy = gathered(tree, held, end);
+        busy.take(own);
+        match tree.last_shortage(start, apart, limit, &mut busy) {
+            None => return Some((start, busy)),
+            Some(shortage_end) => start = shortage_end,
+        }
+    }
+    let mut busy = if held < starts.end { gathered(tree, held, held + span) } else { return None };
+    let lower = !busy.holds_below(own);
+    busy.take(own);
+    lower.then_some((held, busy))
 }
 
 impl fmt::Debug for Calendar {

@@ -14,6 +14,8 @@ pub trait Set: Clone + Default + PartialEq {
     fn contains(&self, other: &Self) -> bool;
     /// The lowest `count` nodes; `None` if there are fewer.
     fn lowest(&self, count: u32) -> Option<Self>;
+    /// Whether all numbers below the highest of `other` are in the set.
+    fn holds_below(&self, other: &Self) -> bool;
 }
 
 impl Set for NodeSet {
@@ -56,6 +58,11 @@ impl Set for NodeSet {
     fn lowest(&self, count: u32) -> Option<NodeSet> {
         self.lowest(count)
     }
+
+    fn holds_below(&self, other: &NodeSet) -> bool {
+        let Some((_, highest)) = other.runs().last() else { return true };
+        *highest == 0 || matches!(self.runs(), [(0, last), ..] if last + 1 >= *highest)
+    }
 }
 
 /// Up to `64 * W` nodes, a bit each.
@@ -96,6 +103,12 @@ impl<const W: usize> Set for Bits<W> {
             }
         }
         nodes
+    }
+
+    fn holds_below(&self, other: &Self) -> bool {
+        let Some(high) = other.words.iter().rposition(|&word| word != 0) else { return true };
+        let below = (1 << other.words[high].ilog2()) - 1;
+        self.words[..high].iter().all(|&word| word == u64::MAX) && self.words[high] & below == below
     }
 
     fn len(&self) -> u32 {

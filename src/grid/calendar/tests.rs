@@ -38,6 +38,14 @@ impl Judge {
         })
     }
 
+    fn improved(&mut self, starts: Range<u64>, (start, end): (u64, u64), set: &NodeSet) -> Option<(u64, NodeSet)> {
+        assert!(self.mark(start, end, set, false));
+        let latest = starts.end.checked_sub(1)?.min(start);
+        let found = self.earliest(starts.start, end - start, set.len(), latest);
+        assert!(self.mark(start, end, set, true));
+        found.filter(|found| *found != (start, set.clone()))
+    }
+
     fn mark(&mut self, start: u64, end: u64, set: &NodeSet, busy: bool) -> bool {
         let nodes = || set.runs().iter().flat_map(|&(first, last)| first..=last);
         let fits = (start..end).all(|second| nodes().all(|node| bit(&self.busy[second as usize], node) != busy));
@@ -90,7 +98,7 @@ fn check(nodes: u32, steps: u32, seed: u64) {
         let from = judge.now + random.int(0, SECONDS - judge.now - 1);
         let (longest, widest) = (random.int(1, 41), random.int(1, u64::from(nodes)));
         let (span, width) = (random.int(1, longest), random.int(1, widest) as u32);
-        match random.int(0, 9) {
+        match random.int(0, 10) {
             0..5 => {
                 let latest = from + random.int(0, SECONDS - from - 1);
                 let found = calendar.earliest(at(from), Span::from_micros(span), width, at(latest));
@@ -123,7 +131,19 @@ fn check(nodes: u32, steps: u32, seed: u64) {
                     booked.push((from, end, set));
                 }
             }
-            8 => {
+            8 if !booked.is_empty() => {
+                // What has been freed in part is no booking any more.
+                let (start, end, set) = &booked[random.int(0, booked.len() as u64 - 1) as usize];
+                if judge.mark(*start, *end, set, false) {
+                    assert!(judge.mark(*start, *end, set, true));
+                    let starts = from.min(*start)..from + span;
+                    let expected = judge.improved(starts.clone(), (*start, *end), set);
+                    let span = Span::from_micros(end - start);
+                    let found = calendar.improved(at(starts.start)..at(starts.end), at(*start), span, set);
+                    assert_eq!(found, expected.map(|(start, set)| (at(start), set)), "step {step}");
+                }
+            }
+            9 => {
                 let free = calendar.free_over(at(from), at(from + span));
                 assert_eq!(free, judge.set(&judge.over(from, from + span)).complement(nodes));
                 if !free.is_empty() {

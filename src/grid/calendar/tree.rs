@@ -2,7 +2,7 @@
 //!
 //! A record lasts from its start to that of the next one. A branch stands for all records below it. It keeps as `own`
 //! what is busy during its whole span and noted here alone, as `any` what is busy at some time in its span, and as
-//! `most` how many nodes are busy at once at the worst. Bookings that overlap in time share no node, so `own` and what is
+//! `least` and `most` how many nodes are busy at once, at best and at worst. Bookings that overlap in time share no node, so `own` and what is
 //! noted below never overlap, and a booking can be subtracted again exactly.
 //!
 //! A booking touches whole branches where it can and splits at most two a level. A question about a span reads `any` of
@@ -38,6 +38,7 @@ struct Branch<S> {
     own: S,
     own_count: u32,
     any: S,
+    least: u32,
     most: u32,
     below: Node<S>,
 }
@@ -92,6 +93,11 @@ impl<S: Set> Tree<S> {
     /// The end of the last record in the span during which more than `limit` nodes are busy.
     pub fn last_crowd(&self, from: Time, to: Time, limit: u32) -> Option<Time> {
         self.root.last_crowd(from, to, Time::NEVER, limit)
+    }
+
+    /// The first time from `from` on at which no more than `limit` nodes are busy.
+    pub fn next_calm(&self, from: Time, limit: u32) -> Option<Time> {
+        self.root.next_calm(from, limit).map(|start| start.max(from))
     }
 
     /// The end of the last record in the span from which on, to the end of the span, more than `limit` nodes are busy
@@ -164,7 +170,7 @@ impl<S: Set> Tree<S> {
 impl<S: Set> Branch<S> {
     fn over(below: Node<S>, own: S) -> Branch<S> {
         let own_count = own.len();
-        let mut branch = Branch { start: below.start(), own, own_count, any: S::default(), most: 0, below };
+        let mut branch = Branch { start: below.start(), own, own_count, any: S::default(), least: 0, most: 0, below };
         branch.refresh();
         branch
     }
@@ -177,13 +183,19 @@ impl<S: Set> Branch<S> {
             Node::Leaf(records) => records.iter().for_each(|record| self.any.add(&record.busy)),
             Node::Inner(branches) => branches.iter().for_each(|branch| self.any.add(&branch.any)),
         }
-        self.most = self.own_count + self.below.most();
+        self.recount();
+    }
+
+    fn recount(&mut self) {
+        let (least, most) = self.below.counts();
+        (self.least, self.most) = (self.own_count + least, self.own_count + most);
     }
 
     fn add_whole(&mut self, set: &S, count: u32) {
         self.own.add(set);
         self.own_count += count;
         self.any.add(set);
+        self.least += count;
         self.most += count;
     }
 
@@ -211,12 +223,15 @@ impl<S: Set> Node<S> {
         }
     }
 
-    fn most(&self) -> u32 {
-        let most = match self {
-            Node::Leaf(records) => records.iter().map(|record| record.count).max(),
-            Node::Inner(branches) => branches.iter().map(|branch| branch.most).max(),
-        };
-        most.unwrap_or(0)
+    /// How many nodes are busy at once, at best and at worst.
+    fn counts(&self) -> (u32, u32) {
+        let wider = |(least, most): (u32, u32), (low, high): (u32, u32)| (least.min(low), most.max(high));
+        match self {
+            Node::Leaf(records) => records.iter().map(|record| (record.count, record.count)).fold((u32::MAX, 0), wider),
+            Node::Inner(branches) => {
+                branches.iter().map(|branch| (branch.least, branch.most)).fold((u32::MAX, 0), wider)
+            }
+        }
     }
 
     fn add_whole(&mut self, set: &S, count: u32) {
@@ -276,7 +291,7 @@ impl<S: Set> Node<S> {
                     } else {
                         branch.below.add(from, to, until, set, count);
                         branch.any.add(set);
-                        branch.most = branch.own_count + branch.below.most();
+                        branch.recount();
                     }
                 }
             }
@@ -315,7 +330,7 @@ impl<S: Set> Node<S> {
                     }
                     branch.any.take(set);
                     branch.below.gather_common(set, &mut branch.any);
-                    branch.most = branch.own_count + branch.below.most();
+                    branch.recount();
                 }
             }
         }
@@ -398,6 +413,19 @@ impl<S: Set> Node<S> {
                     None => branch.below.last_end(to, until),
                 }
             }),
+        }
+    }
+
+    fn next_calm(&self, from: Time, limit: u32) -> Option<Time> {
+        match self {
+            Node::Leaf(records) => {
+                let calm = records[holding(records, from)..].iter().find(|record| record.count <= limit);
+                calm.map(|record| record.start)
+            }
+            Node::Inner(branches) => {
+                let calm = branches[holding(branches, from)..].iter().filter(|branch| branch.least <= limit);
+                calm.map(|branch| branch.below.next_calm(from, limit - branch.own_count)).find_map(|start| start)
+            }
         }
     }
 

@@ -34,11 +34,25 @@ pub(super) fn by_count(nodes: u32, reserved: &[Reserved]) -> Box<dyn Policy> {
 /// Where places are found.
 trait Plan: Send {
     /// What a place takes up.
-    type Room: Clone + Send;
+    type Room: Clone + PartialEq + Send;
 
     fn earliest(&self, from: Time, span: Span, width: u32) -> (Time, Self::Room);
     fn insert(&mut self, start: Time, end: Time, room: &Self::Room);
     fn remove(&mut self, start: Time, end: Time, room: &Self::Room);
+    /// Puts somebody who holds a place in the plan at the earliest one, and tells it if it is another one. He has held the
+    /// earliest until something was freed, between now and `freed_to`.
+    fn put_anew(
+        &mut self,
+        (now, _freed_to): (Time, Time),
+        ask: &Ask,
+        start: Time,
+        room: &Self::Room,
+    ) -> Option<(Time, Self::Room)> {
+        self.remove(start, start + ask.walltime, room);
+        let (earliest, best) = self.earliest(now, ask.walltime, ask.nodes);
+        self.insert(earliest, earliest + ask.walltime, &best);
+        (earliest != start || best != *room).then_some((earliest, best))
+    }
     fn advance(&mut self, now: Time);
     /// The nodes for a job that starts.
     fn take(&mut self, room: &Self::Room) -> NodeSet;
@@ -59,6 +73,20 @@ impl Plan for Calendar {
 
     fn remove(&mut self, start: Time, end: Time, nodes: &NodeSet) {
         Calendar::remove(self, start, end, nodes).expect("what is planned is in the plan");
+    }
+
+    /// Most of the queue stays where it is, so the plan is left alone until it is clear who does not.
+    fn put_anew(
+        &mut self,
+        (now, freed_to): (Time, Time),
+        ask: &Ask,
+        start: Time,
+        room: &NodeSet,
+    ) -> Option<(Time, NodeSet)> {
+        let (earliest, best) = self.improved(now..freed_to, start, ask.walltime, room)?;
+        Plan::remove(self, start, start + ask.walltime, room);
+        Plan::insert(self, earliest, earliest + ask.walltime, &best);
+        Some((earliest, best))
     }
 
     fn advance(&mut self, now: Time) {
@@ -123,6 +151,8 @@ struct Planner<P: Plan> {
     running: Vec<Running<P::Room>>,
     /// Something has ended early that the plan does not make use of yet.
     stale: bool,
+    /// Up to when something has become free that not everybody in the queue has looked at.
+    freed_to: Time,
     /// The earliest start in the plan.
     next: Time,
 }
@@ -142,7 +172,15 @@ struct Running<R> {
 
 impl<P: Plan> Planner<P> {
     fn new(plan: P, replan: Replan) -> Planner<P> {
-        Planner { plan, replan, queue: Vec::new(), running: Vec::new(), stale: false, next: Time::NEVER }
+        Planner {
+            plan,
+            replan,
+            queue: Vec::new(),
+            running: Vec::new(),
+            stale: false,
+            freed_to: Time::ZERO,
+            next: Time::NEVER,
+        }
     }
 
     fn freshen(&mut self, now: Time) {
@@ -150,30 +188,36 @@ impl<P: Plan> Planner<P> {
             return;
         }
         self.plan.advance(now);
-        let plan = &mut self.plan;
-        let take_out = |plan: &mut P, planned: &Planned<P::Room>| {
-            plan.remove(planned.start, planned.start + planned.ask.walltime, &planned.room);
-        };
-        let put_back = |plan: &mut P, planned: &mut Planned<P::Room>| {
-            let Ask { nodes, walltime, .. } = planned.ask;
-            (planned.start, planned.room) = plan.earliest(now, walltime, nodes);
-            plan.insert(planned.start, planned.start + walltime, &planned.room);
-        };
         match self.replan {
-            Replan::OneByOne => {
-                for planned in &mut self.queue {
-                    let before = planned.start;
-                    take_out(plan, planned);
-                    put_back(plan, planned);
-                    assert!(planned.start <= before, "a place in the plan only ever moves ahead");
-                }
-            }
-            Replan::FromScratch => {
-                self.queue.iter().for_each(|planned| take_out(plan, planned));
-                self.queue.iter_mut().for_each(|planned| put_back(plan, planned));
-            }
+            Replan::OneByOne => self.put_each_anew(now),
+            Replan::FromScratch => self.put_all_anew(now),
         }
         self.look_ahead();
+    }
+
+    fn put_each_anew(&mut self, now: Time) {
+        // Whoever moves ahead leaves room behind, of which those before him in the queue make use the next time.
+        let mut left_to = Time::ZERO;
+        for Planned { ask, start, room } in &mut self.queue {
+            let freed_to = self.freed_to.max(left_to);
+            if let Some((earliest, best)) = self.plan.put_anew((now, freed_to), ask, *start, room) {
+                assert!(earliest <= *start, "a place in the plan only ever moves ahead");
+                left_to = left_to.max(*start + ask.walltime);
+                (*start, *room) = (earliest, best);
+            }
+        }
+        self.freed_to = left_to;
+    }
+
+    fn put_all_anew(&mut self, now: Time) {
+        let plan = &mut self.plan;
+        for Planned { ask, start, room } in &self.queue {
+            plan.remove(*start, *start + ask.walltime, room);
+        }
+        for Planned { ask, start, room } in &mut self.queue {
+            (*start, *room) = plan.earliest(now, ask.walltime, ask.nodes);
+            plan.insert(*start, *start + ask.walltime, room);
+        }
     }
 
     fn look_ahead(&mut self) {
@@ -190,6 +234,7 @@ impl<P: Plan> Policy for Planner<P> {
         if now < until {
             self.plan.remove(now, until, &room);
             self.stale = true;
+            self.freed_to = self.freed_to.max(until);
         }
     }
 
