@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::chart::{Figure, LEFT, RIGHT, TOP, WIDTH, Window};
+use super::chart::{Figure, LEFT, Levels, RIGHT, TOP, WIDTH, Window};
 use super::html::{at, counted, escape, percent};
 use crate::protocol::Answer;
 use crate::report::Tally;
@@ -113,7 +113,7 @@ fn sheet(tally: &Tally, site: usize, booked: &[Booking], (from, to): (Time, Time
     };
     let facts = &tally.sites[site];
     let parts = (rows * ruling.cells) as usize;
-    let (mut reserved, mut kept) = (super::Levels::new(window, parts), super::Levels::new(window, parts));
+    let (mut reserved, mut kept) = (Levels::new(window, parts), Levels::new(window, parts));
     for booking in booked.iter().filter(|booking| booking.site == site) {
         reserved.add(booking.start, booking.end, f64::from(booking.nodes));
         kept.add(booking.start, booking.freed, f64::from(booking.nodes));

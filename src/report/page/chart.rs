@@ -247,6 +247,13 @@ pub fn areas(window: Window, scale: Scale, series: &[(String, Vec<f64>)]) -> Str
     svg + &time_axis(window, scale.height - BOTTOM)
 }
 
+/// The highest that areas on top of each other come to.
+pub fn top(series: &[(String, Vec<f64>)]) -> f64 {
+    let parts = series.first().map_or(0, |(_, levels)| levels.len());
+    let sum = |part: usize| series.iter().map(|(_, levels)| levels[part]).sum::<f64>();
+    (0..parts).map(sum).fold(0.0, f64::max)
+}
+
 /// A line of steps; those of one height become one.
 fn edge(path: &mut String, begin: char, steps: impl Iterator<Item = (f64, f64, f64)>) {
     let mut drawn: Option<(String, String)> = None;

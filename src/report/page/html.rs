@@ -83,3 +83,9 @@ pub fn bar(share: f64, words: &str) -> String {
     let width = at(share.clamp(0.0, 1.0) * 100.0);
     format!("<span class=\"bar\"><i style=\"width:{width}%\"></i></span><span class=\"of\">{words}</span>")
 }
+
+/// Names and what they stand for.
+pub fn definitions(facts: &[(&str, String)]) -> String {
+    let facts: Vec<String> = facts.iter().map(|(what, words)| format!("<dt>{what}</dt><dd>{words}</dd>\n")).collect();
+    format!("<dl class=\"facts\">{}</dl>\n", facts.concat())
+}

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::chart::{BOTTOM, COLOURS, Figure, LEFT, Levels, RIGHT, Scale, WIDTH, Window, areas, plain};
+use super::chart::{BOTTOM, COLOURS, Figure, LEFT, Levels, RIGHT, Scale, WIDTH, Window, areas, plain, top};
 use super::html::{at, count, counted, escape, number, short, span, table};
-use super::{CHART, PARTS, top};
+use super::{CHART, PARTS};
 use crate::report::schedule::Fared;
 use crate::report::{LogFacts, Summary, Tally};
 

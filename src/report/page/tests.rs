@@ -1,13 +1,14 @@
 use std::sync::Arc;
 
+use super::chart::Levels;
 use super::*;
-use crate::grid::{Job, Kind, NodeSet, Task, TaskId};
+use crate::grid::{Job, JobId, Kind, NodeSet, Task, TaskId};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::Record;
 use crate::report::tests::{golden, manifest, story, tally, topology};
 use crate::report::{Names, RunFacts};
 use crate::time::{Span, Stamp};
-use crate::topology::{Site, User};
+use crate::topology::{Site, System, User};
 
 fn shown(manifest: &Manifest, topology: &Topology, tally: &Tally) -> String {
     let results = tally.summary(manifest.seed, manifest.status.clone(), "0123456789abcdef".to_owned());

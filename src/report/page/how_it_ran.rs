@@ -1,0 +1,78 @@
+//! "How it was run": layout, host and wall time, and whom the hub waited for.
+
+use super::html::{bar, count, definitions, escape, number, table};
+use super::{Page, ROWS_MAX};
+
+impl Page<'_> {
+    pub(super) fn facts(&self) -> String {
+        let (run, manifest) = (&self.summary.run, self.manifest);
+        let host = &manifest.host;
+        let mut facts = vec![
+            ("Layout", escape(&run.layout)),
+            (
+                "Wall time",
+                format!(
+                    "{:.2} s, of these {:.2} s until everybody had joined and {:.2} s for the run itself",
+                    run.wall_seconds, run.join_seconds, run.run_seconds
+                ),
+            ),
+            (
+                "Events",
+                format!(
+                    "{}{}",
+                    count(run.events),
+                    run.events_per_second.map_or(String::new(), |rate| format!(", {} a second", number(rate)))
+                ),
+            ),
+        ];
+        if let Some(waits) = run.hub_waits {
+            facts.push(("Waits of the hub", format!("{}, where it could not go on without an answer", count(waits))));
+        }
+        if let Some(messages) = run.messages {
+            let packed = run.messages_per_packet.map_or(String::new(), |many| format!(", {many:.1} a packet"));
+            let frames = run.frames.map_or(String::new(), |frames| format!(", in {} frames both ways", count(frames)));
+            facts.push(("Messages", format!("{}{packed}{frames}", count(messages))));
+        }
+        facts.push((
+            "Host",
+            escape(&format!("{}: {} cores, {}, {}", host.name, host.cores, host.processor, host.kernel)),
+        ));
+        facts.push(("Started", escape(&manifest.started)));
+        facts.push(("Hansa", escape(&manifest.version)));
+        facts.push(("Command", format!("<code>{}</code>", escape(&manifest.command.join(" ")))));
+        let mut html = definitions(&facts);
+        html.push_str(&self.blocked());
+        html
+    }
+
+    fn blocked(&self) -> String {
+        let run = &self.summary.run;
+        if run.waits.is_empty() && run.blocked_seconds.is_empty() {
+            return "<p>All actors shared one process, so nobody had to wait for anybody.</p>\n".to_owned();
+        }
+        let names = run.waits.keys().chain(run.blocked_seconds.keys()).collect::<std::collections::BTreeSet<_>>();
+        let mut leaves: Vec<(f64, u64, &String)> = names
+            .into_iter()
+            .map(|name| {
+                (run.blocked_seconds.get(name).copied().unwrap_or(0.0), run.waits.get(name).copied().unwrap_or(0), name)
+            })
+            .collect();
+        leaves.sort_by(|left, right| right.0.total_cmp(&left.0).then(left.2.cmp(right.2)));
+        let longest = leaves.first().map_or(0.0, |leaf| leaf.0);
+        let cells = |name: String, waits: u64, blocked: f64| {
+            vec![
+                name,
+                count(waits),
+                bar(if longest > 0.0 { blocked / longest } else { 0.0 }, &format!("{:.1} ms", blocked * 1e3)),
+            ]
+        };
+        let mut rows: Vec<_> =
+            leaves.iter().take(ROWS_MAX).map(|(blocked, waits, name)| cells(escape(name), *waits, *blocked)).collect();
+        if leaves.len() > ROWS_MAX {
+            let rest = &leaves[ROWS_MAX..];
+            let sums = rest.iter().fold((0, 0.0), |sum, leaf| (sum.0 + leaf.1, sum.1 + leaf.0));
+            rows.push(cells(format!("{} more together", rest.len()), sums.0, sums.1));
+        }
+        format!("<h3>Whom the hub waited for</h3>\n{}", table(&["Leaf", "#Waits", "Blocked, wall time"], rows))
+    }
+}

@@ -1,0 +1,78 @@
+//! "In numbers": a run in a handful of cards.
+
+use super::Page;
+use super::html::{count, number, percent, span};
+
+impl Page<'_> {
+    pub(super) fn numbers(&self) -> String {
+        let results = self.results;
+        let mut cards: Vec<(&str, String, String)> = Vec::new();
+        if let Some(value) = &results.value {
+            let share = value.proportion.map_or("–".to_owned(), percent);
+            cards.push(("Value obtained", share, format!("{} of {}", number(value.obtained), number(value.max))));
+        }
+        let jobs = &results.jobs;
+        let others = [
+            (jobs.killed, "killed at their walltime"),
+            (jobs.removed, "given up"),
+            (jobs.refused, "refused"),
+            (jobs.unfinished, "unfinished"),
+        ];
+        let others: Vec<String> = others
+            .iter()
+            .filter(|(number, _)| *number > 0)
+            .map(|(number, what)| format!("{} {what}", count(*number)))
+            .collect();
+        let others = if others.is_empty() { "none was left over".to_owned() } else { others.join(", ") };
+        cards.push(("Jobs finished", count(jobs.finished), format!("of {}; {others}", count(jobs.submitted))));
+        if let Some(starved) = results.starved {
+            let worthy = self.tally.jobs.values().filter(|row| row.job.worth.is_some()).count();
+            let share = if worthy > 0 { percent(starved as f64 / worthy as f64) } else { "–".to_owned() };
+            cards.push((
+                "Jobs starved",
+                count(starved),
+                format!("{share} of those with a deadline got nothing for it"),
+            ));
+        }
+        if let Some(all) = &results.reservations {
+            let share = all.acceptance.map_or("–".to_owned(), percent);
+            let (accepted, valid) = (count(all.accepted), count(all.accepted + all.declined));
+            cards.push(("Requests accepted", share, format!("{accepted} of {valid} that make sense")));
+            let mean = all.slowdown.map_or("–".to_owned(), |mean| format!("{mean:.3}"));
+            let small = format!("mean; {} node hours were given back early", number(all.released / 3600.0));
+            cards.push(("Slowdown", mean, small));
+        }
+        if let Some(schedule) = &results.schedule {
+            let mean = schedule.mean_bounded_slowdown.map_or("–".to_owned(), |mean| format!("{mean:.2}"));
+            let most =
+                schedule.max_bounded_slowdown.map_or(String::new(), |most| format!(", at most {}", number(most)));
+            cards.push(("Bounded slowdown", mean, format!("mean of jobs that ran{most}")));
+        }
+        if let Some(slr) = results.slr.filter(|_| results.reservations.is_none() && results.schedule.is_none()) {
+            cards.push(("Mean SLR", format!("{slr:.2}"), "times its critical path a finished job took".to_owned()));
+        }
+        if let Some(wait) = &results.job_wait {
+            let small = format!("median {}, 95 % within {}", span(wait.median), span(wait.p95));
+            cards.push(("Mean wait of a job", span(wait.mean), small));
+        }
+        let all = &results.utilisation.all;
+        if let Some(used) = all.arrivals.or(all.makespan) {
+            let when = if all.arrivals.is_some() { "of core time while jobs arrived" } else { "of core time" };
+            cards.push(("Utilisation", percent(used), when.to_owned()));
+        }
+        if let Some(makespan) = results.makespan {
+            let end = results.end.map_or(String::new(), |end| format!("until {} after the start", span(end)));
+            cards.push(("Makespan", span(makespan), end));
+        }
+        if let Some(useful) = results.useful {
+            cards.push(("Useful work", percent(useful), "of the work went into jobs that paid".to_owned()));
+        }
+        let cards: Vec<String> = cards
+            .iter()
+            .map(|(what, big, small)| {
+                format!("<div><dt>{what}</dt><dd class=\"big\">{big}</dd><dd class=\"small\">{small}</dd></div>\n")
+            })
+            .collect();
+        format!("<dl class=\"cards\">{}</dl>\n", cards.concat())
+    }
+}

@@ -1,0 +1,117 @@
+//! "Over time": how many tasks waited, and how many cores were busy.
+
+use std::collections::BTreeMap;
+
+use super::chart::{COLOURS, Figure, Levels, Scale, areas, mark, plain, top};
+use super::html::{count, counted, micros, percent, short};
+use super::{CHART, PARTS, Page};
+use crate::time::Time;
+
+impl Page<'_> {
+    pub(super) fn over_time(&self) -> String {
+        let queue = if self.tally.is_queueing() { String::new() } else { self.queue() };
+        queue + &self.utilisation()
+    }
+
+    fn queue(&self) -> String {
+        let kinds = self.tally.names.kinds.len().max(1);
+        let groups = kinds.min(COLOURS);
+        let mut levels = vec![Levels::new(self.window, PARTS); groups];
+        let mut steps: BTreeMap<Time, i64> = BTreeMap::new();
+        for (kind, from, to) in self.tally.waiting() {
+            levels[usize::from(kind.0).min(groups - 1)].add(from, to, 1.0);
+            *steps.entry(from).or_default() += 1;
+            *steps.entry(to).or_default() -= 1;
+        }
+        let mut level = 0;
+        let peak = steps.iter().fold((0, Time::ZERO), |peak, (time, change)| {
+            level += change;
+            if level > peak.0 { (level, *time) } else { peak }
+        });
+        if peak.0 == 0 {
+            return "<p>No task ever had to wait.</p>\n".to_owned();
+        }
+        let series: Vec<(String, Vec<f64>)> =
+            levels.iter().enumerate().map(|(kind, levels)| (format!("f{kind}"), levels.means())).collect();
+        let scale = Scale::new(top(&series), CHART);
+        let name = |kind: usize| match kind + 1 == groups && kinds > groups {
+            true => format!("{} other kinds", kinds - groups + 1),
+            false => short(self.tally.names.kinds.get(kind).map_or("cores", String::as_str), 40),
+        };
+        let most = format!("The most was {} at {}.", counted(peak.0 as u64, "task"), peak.1);
+        Figure {
+            id: "queue",
+            title: "Tasks that waited, by the kind of core they need",
+            desc: format!("A stacked area over time of the number of tasks that were ready but had not started. {most}"),
+            note: format!("Waiting is a task whose job is submitted and whose predecessors are done, until it starts or its job is given up; a result on its way counts as waiting too. {} {most}", self.parts_in_words()),
+            legend: (0..groups).map(|kind| (format!("f{kind}"), name(kind))).collect(),
+            height: CHART,
+            body: scale.axis("waiting tasks", plain) + &areas(self.window, scale, &series),
+        }
+        .html()
+    }
+
+    fn utilisation(&self) -> String {
+        let sites = &self.tally.sites;
+        let groups = sites.len().min(COLOURS);
+        // The largest have an area of their own.
+        let mut by_size: Vec<usize> = (0..sites.len()).collect();
+        by_size.sort_by_key(|site| (std::cmp::Reverse(sites[*site].cores), *site));
+        let mut own: Vec<usize> =
+            by_size.into_iter().take(if sites.len() > groups { groups - 1 } else { groups }).collect();
+        own.sort_unstable();
+        let group: Vec<usize> =
+            (0..sites.len()).map(|site| own.iter().position(|other| *other == site).unwrap_or(own.len())).collect();
+        let mut levels = vec![Levels::new(self.window, PARTS); groups];
+        for row in self.tally.jobs.values() {
+            for (task, held) in row.job.tasks.iter().zip(&row.tasks) {
+                if let (Some(site), Some(start)) = (held.site, held.start) {
+                    levels[group[site as usize]].add(start, held.end.unwrap_or(self.tally.last), f64::from(task.cores));
+                }
+            }
+        }
+        let series: Vec<(String, Vec<f64>)> =
+            levels.iter().enumerate().map(|(group, levels)| (format!("f{group}"), levels.means())).collect();
+        let cores: u64 = sites.iter().map(|site| u64::from(site.cores)).sum();
+        let scale = Scale::new(cores as f64 * 1.12, CHART);
+        let rest = sites.len() - own.len();
+        let mut legend: Vec<(String, String)> = own
+            .iter()
+            .enumerate()
+            .map(|(group, site)| {
+                (
+                    format!("f{group}"),
+                    format!("{} ({})", short(&sites[*site].name, 40), counted(sites[*site].cores.into(), "core")),
+                )
+            })
+            .collect();
+        let mut put_together = String::new();
+        if rest > 0 {
+            legend.push((format!("f{}", own.len()), format!("{rest} other sites")));
+            put_together =
+                format!("The {} largest sites have an area of their own; the other {rest} share one. ", own.len());
+        }
+        let used = self.results.utilisation.all.makespan.map_or(String::new(), |used| {
+            format!("Over the whole makespan, {} of the core time was used.", percent(used))
+        });
+        Figure {
+            id: "utilisation",
+            title: "Busy cores, by site",
+            desc: format!(
+                "A stacked area over time of the cores in use at each site, out of {} in all. {used}",
+                count(cores)
+            ),
+            note: format!("{put_together}{} {used}", self.parts_in_words()),
+            legend,
+            height: CHART,
+            body: scale.axis("busy cores", plain)
+                + &areas(self.window, scale, &series)
+                + &mark(scale, cores as f64, &format!("all {}", counted(cores, "core"))),
+        }
+        .html()
+    }
+
+    fn parts_in_words(&self) -> String {
+        format!("Each of the {PARTS} steps is the mean over {}.", micros(self.window.micros() / PARTS as u64))
+    }
+}

@@ -1,0 +1,67 @@
+//! "Responsiveness": how long jobs took, by how much work they bring.
+
+use std::fmt::Write;
+
+use super::chart::{BOTTOM, Figure, Scale, column_at, columns, mark, plain};
+use super::html::at;
+use super::{CHART, Page};
+
+impl Page<'_> {
+    pub(super) fn responsiveness(&self) -> String {
+        let groups = &self.results.slr_by_size;
+        let finite = |slr: Option<f64>| slr.filter(|slr| slr.is_finite() && *slr >= 0.0);
+        let most = groups
+            .iter()
+            .flat_map(|group| [finite(group.slr), finite(group.slr_censored)])
+            .flatten()
+            .fold(0.0, f64::max);
+        if most == 0.0 {
+            return "<p>No job had finished when the log ended, so there is nothing to tell of how long jobs took.</p>\n".to_owned();
+        }
+        let scale = Scale::new((most * 1.12).max(1.2), CHART);
+        let bars: Vec<_> = groups
+            .iter()
+            .map(|group| match finite(group.slr) {
+                Some(slr) => vec![("f0", slr, format!("finished jobs took {slr:.3} times their critical path"))],
+                None => Vec::new(),
+            })
+            .collect();
+        let mut body = scale.axis("SLR", plain) + &columns(scale, "tenth of the jobs, by work", &bars);
+        for (column, group) in groups.iter().enumerate() {
+            let (left, width) = column_at(column, groups.len());
+            let middle = left + width / 2.0;
+            let (slr, censored) = (finite(group.slr), finite(group.slr_censored));
+            if let Some(censored) = censored {
+                let y = scale.y(censored);
+                let _ = writeln!(
+                    body,
+                    "<path class=\"point\" d=\"M{} {}l6 6l-6 6l-6 -6z\"><title>with starved jobs {censored:.3}</title></path>",
+                    at(middle),
+                    at(y - 6.0)
+                );
+            }
+            if let Some(slr) = slr {
+                // Within its column, so that nobody takes it for the diamond's.
+                let y = (scale.y(slr) + 16.0).min(CHART - BOTTOM - 6.0);
+                let _ = writeln!(body, "<text class=\"value\" x=\"{}\" y=\"{}\">{slr:.2}</text>", at(middle), at(y));
+            }
+        }
+        body.push_str(&mark(scale, 1.0, ""));
+        let listed: Vec<String> =
+            groups.iter().map(|group| group.slr.map_or("none".to_owned(), |slr| format!("{slr:.2}"))).collect();
+        Figure {
+            id: "slr",
+            title: "How long jobs took, by their size",
+            desc: format!("Columns, one a tenth of the jobs by work: mean SLR of finished jobs, from the smallest to the largest: {}.", listed.join(", ")),
+            note: format!(
+                "SLR is the time from submission to completion as a multiple of the critical path: 1, the dashed line, is as fast as the job can be. The columns, with their numbers, are means over finished jobs; the diamonds are means over all jobs with a deadline, where a \
+                 starved one counts with its final deadline. {}",
+                self.tenths_in_words()
+            ),
+            legend: vec![("f0".to_owned(), "finished jobs".to_owned()), ("diamond".to_owned(), "all jobs with a deadline".to_owned())],
+            height: CHART,
+            body,
+        }
+        .html()
+    }
+}

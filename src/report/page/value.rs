@@ -1,0 +1,171 @@
+//! "Value": what jobs brought to their users, and where the rest of it went. For runs of jobs with a worth.
+
+use super::chart::{Figure, Scale, columns, plain};
+use super::html::{bar, count, counted, number, percent, table};
+use super::{CHART, Page};
+use crate::report::tally::{JobRow, Standing};
+
+impl Page<'_> {
+    pub(super) fn value(&self) -> String {
+        let Some(value) = &self.results.value else {
+            return "<p>No job of this run has a value curve, so there is no value to obtain and nobody can starve.</p>\n".to_owned();
+        };
+        let mut sums = [(0u64, 0.0, 0.0); 6];
+        for row in self.tally.jobs.values() {
+            if let Some(outcome) = Outcome::of(row) {
+                let sum = &mut sums[outcome as usize];
+                (sum.0, sum.1, sum.2) = (sum.0 + 1, sum.1 + row.value().unwrap_or(0.0), sum.2 + lost(row));
+            }
+        }
+        let jobs: u64 = sums.iter().map(|sum| sum.0).sum();
+        let there = |outcome: Outcome| sums[outcome as usize].0 > 0;
+        let share = |part: f64| if value.max > 0.0 { percent(part / value.max) } else { "–".to_owned() };
+        let rows = Outcome::ALL.iter().filter(|(outcome, ..)| there(*outcome)).map(|(outcome, _, words)| {
+            let (number_of, obtained, lost) = sums[*outcome as usize];
+            let part = number_of as f64 / jobs.max(1) as f64;
+            vec![
+                (*words).to_owned(),
+                bar(part, &count(number_of)),
+                number(obtained),
+                share(obtained),
+                number(lost),
+                share(lost),
+            ]
+        });
+        let mut html = format!(
+            "<p>A job is worth its full value until its initial deadline and nothing from its final one on. Its age is \
+             counted from submission, in multiples of its critical path (SLR). Of {} to be had, users got {}.</p>\n",
+            number(value.max),
+            number(value.obtained)
+        );
+        html.push_str(&table(
+            &["Jobs that were …", "Jobs", "#Obtained", "#of all value", "#Lost", "#of all value"],
+            rows,
+        ));
+
+        let legend = |first: &str| {
+            let rest = Outcome::ALL.iter().skip(1).filter(|(outcome, ..)| there(*outcome));
+            let rest = rest.map(|(_, class, words)| ((*class).to_owned(), format!("lost: {words}")));
+            [("f0".to_owned(), first.to_owned())].into_iter().chain(rest).collect::<Vec<_>>()
+        };
+        let by_value: Vec<_> = self.tenths.iter().map(|tenth| value_column(tenth)).collect();
+        let scale = Scale::new(100.0, CHART);
+        html.push_str(
+            &Figure {
+                id: "value-by-size",
+                title: "Where value went, by size of job",
+                desc: format!("Stacked columns, one a tenth of the jobs by work: the share of the value that was obtained or lost, and why. {}", listed(&by_value)),
+                note: format!("{} {}", self.tenths_in_words(), "Shares of the value that the jobs of a tenth could have brought."),
+                legend: legend("obtained"),
+                height: CHART,
+                body: scale.axis("share of value, %", plain) + &columns(scale, "tenth of the jobs, by work", &by_value),
+            }
+            .html(),
+        );
+        let starving: Vec<_> = self.tenths.iter().map(|tenth| starved_column(tenth)).collect();
+        let most = starving.iter().map(|parts| parts.iter().map(|part| part.1).sum::<f64>()).fold(0.0, f64::max);
+        if most == 0.0 {
+            html.push_str(
+                "<p>Nobody starved: every job with a deadline finished before it had lost all of its value.</p>\n",
+            );
+            return html;
+        }
+        let scale = Scale::new(most, CHART - 40.0);
+        let rest = Outcome::ALL.iter().skip(2).filter(|(outcome, ..)| there(*outcome));
+        html.push_str(
+            &Figure {
+                id: "starvation",
+                title: "Who starved, by size of job",
+                desc: format!("Stacked columns, one a tenth of the jobs by work: the share of its jobs that starved. {}", listed(&starving)),
+                note: "A job has starved if it never finished, or not before its final deadline. Shares of the jobs with a deadline in each tenth.".to_owned(),
+                legend: rest.map(|(_, class, words)| ((*class).to_owned(), (*words).to_owned())).collect(),
+                height: CHART - 40.0,
+                body: scale.axis("starved jobs, %", plain) + &columns(scale, "tenth of the jobs, by work", &starving),
+            }
+            .html(),
+        );
+        html
+    }
+}
+
+/// What became of a job's value, from best to worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    InTime,
+    Late,
+    TooLate,
+    GivenUp,
+    Refused,
+    Unfinished,
+}
+
+impl Outcome {
+    /// Each with its colour and its words.
+    const ALL: [(Outcome, &'static str, &'static str); 6] = [
+        (Outcome::InTime, "f0", "in time"),
+        (Outcome::Late, "f4", "late, worth less"),
+        (Outcome::TooLate, "f5", "too late, worth nothing"),
+        (Outcome::GivenUp, "f1", "given up after the final deadline"),
+        (Outcome::Refused, "f3", "refused on arrival"),
+        (Outcome::Unfinished, "f7", "unfinished when the log ended"),
+    ];
+
+    fn of(row: &JobRow) -> Option<Outcome> {
+        let starved = row.starved()?;
+        Some(match row.standing() {
+            Standing::Removed | Standing::Killed => Outcome::GivenUp,
+            Standing::Refused => Outcome::Refused,
+            Standing::Unfinished => Outcome::Unfinished,
+            Standing::Finished if starved => Outcome::TooLate,
+            Standing::Finished if lost(row) > 0.0 => Outcome::Late,
+            Standing::Finished => Outcome::InTime,
+        })
+    }
+}
+
+pub(super) fn worth(row: &JobRow) -> f64 {
+    row.job.worth.as_ref().map_or(0.0, |worth| worth.max)
+}
+
+fn lost(row: &JobRow) -> f64 {
+    (worth(row) - row.value().unwrap_or(0.0)).max(0.0)
+}
+
+/// Shares of a tenth's value in percent.
+fn value_column(tenth: &[&JobRow]) -> Vec<(&'static str, f64, String)> {
+    let max: f64 = tenth.iter().map(|row| worth(row)).sum();
+    if max <= 0.0 {
+        return Vec::new();
+    }
+    let mut parts: Vec<(&'static str, f64, String)> = Vec::new();
+    let mut push = |class, value: f64, words: &str| {
+        let share = value / max * 100.0;
+        parts.push((class, share, format!("{words}: {share:.1} % ({})", number(value))));
+    };
+    push("f0", tenth.iter().filter_map(|row| row.value()).sum(), "obtained");
+    for (outcome, class, words) in Outcome::ALL.iter().skip(1) {
+        push(class, tenth.iter().filter(|row| Outcome::of(row) == Some(*outcome)).map(|row| lost(row)).sum(), words);
+    }
+    parts
+}
+
+/// Shares of a tenth's jobs in percent.
+fn starved_column(tenth: &[&JobRow]) -> Vec<(&'static str, f64, String)> {
+    let jobs = tenth.iter().filter(|row| row.job.worth.is_some()).count().max(1) as f64;
+    let share = |&(outcome, class, words): &(Outcome, &'static str, &str)| {
+        let starved = |row: &&&JobRow| row.starved() == Some(true) && Outcome::of(row) == Some(outcome);
+        let those = tenth.iter().filter(starved).count();
+        let share = those as f64 / jobs * 100.0;
+        (class, share, format!("{words}: {share:.1} % ({})", counted(those as u64, "job")))
+    };
+    Outcome::ALL.iter().skip(2).map(share).collect()
+}
+
+/// Columns in words, for who cannot see them.
+fn listed(columns: &[Vec<(&str, f64, String)>]) -> String {
+    let column = |(number, parts): (usize, &Vec<(&str, f64, String)>)| {
+        let parts: Vec<&str> = parts.iter().filter(|part| part.1 > 0.0).map(|part| part.2.as_str()).collect();
+        format!("Tenth {}: {}.", number + 1, if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") })
+    };
+    columns.iter().enumerate().map(column).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,63 @@
+//! "The longest waits": whose first task took longest to start.
+
+use super::Page;
+use super::html::{count, counted, escape, micros, number, table};
+use super::value::worth;
+use crate::report::summary::work;
+use crate::report::tally::{Fate, JobRow, Standing};
+
+const LONGEST: usize = 12;
+
+impl Page<'_> {
+    pub(super) fn longest_waits(&self) -> String {
+        let mut waits: Vec<(u64, &JobRow)> = self
+            .tally
+            .jobs
+            .values()
+            .filter(|row| row.standing() != Standing::Refused)
+            .map(|row| {
+                let until = row.start().unwrap_or(match row.fate {
+                    Fate::Removed { at } => at,
+                    _ => self.tally.last,
+                });
+                (until.since(row.job.arrive).micros(), row)
+            })
+            .collect();
+        waits.sort_by_key(|(wait, row)| (std::cmp::Reverse(*wait), row.job.id));
+        if waits.first().is_none_or(|(wait, _)| *wait == 0) {
+            return "<p>No job had to wait for its first task to start.</p>\n".to_owned();
+        }
+        let what = |row: &JobRow| match (row.start(), row.standing(), row.slr()) {
+            (_, Standing::Finished, Some(slr)) => format!("finished, SLR {slr:.2}"),
+            (_, Standing::Finished, None) => "finished".to_owned(),
+            (_, Standing::Killed, _) => "killed at its walltime".to_owned(),
+            (None, Standing::Removed, _) => "never started, given up".to_owned(),
+            (Some(_), Standing::Removed, _) => "started, then given up".to_owned(),
+            (None, ..) => "not started yet".to_owned(),
+            (Some(_), ..) => "not finished yet".to_owned(),
+        };
+        let all = waits.len();
+        let rows = waits.iter().take(LONGEST).map(|(wait, row)| {
+            vec![
+                row.job.id.to_string(),
+                escape(&self.tally.names.of_actor(row.user)),
+                row.job.arrive.to_string(),
+                micros(*wait),
+                count(row.tasks.len() as u64),
+                number(work(row) as f64 / 3.6e9),
+                match row.value() {
+                    Some(value) => format!("{} of {}", number(value), number(worth(row))),
+                    None => "–".to_owned(),
+                },
+                what(row),
+            ]
+        });
+        let columns = ["#Job", "User", "#Submitted", "#Waited", "#Tasks", "#Core hours", "#Value", "Outcome"];
+        let rows = table(&columns, rows);
+        format!(
+            "<p>From submission until the first task of the job started: the {} longest of {}.</p>\n{rows}",
+            LONGEST.min(all),
+            counted(all as u64, "job")
+        )
+    }
+}
