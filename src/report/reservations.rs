@@ -151,7 +151,7 @@ fn released(row: &JobRow) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::sync::Arc;
 
     use super::*;
@@ -168,10 +168,13 @@ mod tests {
         Time::ZERO + Span::from_minutes(minutes)
     }
 
+    pub fn reserving() -> Topology {
+        Topology { system: System::Reservation(Reservation::default()), ..topology() }
+    }
+
     /// Five requests: one runs and ends early, one waits, one is taken back, one is declined, one makes no sense.
-    fn tally() -> Tally {
-        let topology = Topology { system: System::Reservation(Reservation::default()), ..topology() };
-        let mut tally = Tally::new(&topology, &names());
+    pub fn tally() -> Tally {
+        let mut tally = Tally::new(&reserving(), &names());
         let mut add = |at: u64, actor: ActorId, record: Record| {
             tally.add(&Entry { stamp: Stamp::at(minute(at)), actor, record }).unwrap();
         };
@@ -209,7 +212,10 @@ mod tests {
         // Two nodes for six minutes; starts at the ready time, 10 and 20 minutes after it.
         assert_eq!((all.released, all.acceptance, all.slowdown), (720.0, Some(0.75), Some(2.0)));
         assert_eq!((summary.jobs.refused, summary.jobs.removed, summary.jobs.unfinished), (2, 1, 1));
+        // The one that ran was ready at its start, whenever it was asked for.
+        assert_eq!((summary.job_wait.unwrap().mean, summary.task_wait.unwrap().mean), (0.0, 0.0));
         let table = summary_table(&summary, None);
+        assert!(!table.contains("SLR"), "{table}");
         assert!(table.contains("3 of 4 requests = 75.0 %; 1 invalid; 1 taken back"), "{table}");
     }
 

@@ -33,9 +33,9 @@ pub struct Summary {
     /// Jobs with a deadline that never finished or finished too late to be worth anything.
     pub starved: Option<u64>,
     pub value: Option<Value>,
-    /// Jobs: from submission to the start of their first task.
+    /// Jobs: from submission, or the ready time of a reservation, to the start of their first task.
     pub job_wait: Option<Spread>,
-    /// Tasks: from the end of their last predecessor to their start.
+    /// Tasks: from the end of their last predecessor, or as above where they have none, to their start.
     pub task_wait: Option<Spread>,
     /// Mean over finished jobs of the time they took as a multiple of their critical path.
     pub slr: Option<f64>,
@@ -166,6 +166,14 @@ pub struct RunFacts {
     pub live: Option<LiveFacts>,
 }
 
+impl Summary {
+    /// Whether each job is a single task that keeps its nodes: SLR is then no more than a slowdown, of which there are
+    /// better ones.
+    pub(super) fn is_rigid(&self) -> bool {
+        self.reservations.is_some() || self.schedule.is_some()
+    }
+}
+
 impl Counts {
     fn of(standings: impl Iterator<Item = Standing>) -> Counts {
         let mut counts = Counts::default();
@@ -195,7 +203,7 @@ impl Tally {
         let arrivals = rows().map(|row| row.job.arrive).min().zip(rows().map(|row| row.job.arrive).max());
         let end = tasks().filter_map(|(row, index)| self.held(row, index)).map(|(_, end)| end).max();
         let whole = arrivals.zip(end).map(|((first, _), end)| (first, end));
-        let job_waits = rows().filter_map(|row| Some(row.start()?.since(row.job.arrive).micros())).collect();
+        let job_waits = rows().filter_map(|row| Some(row.wait()?.micros())).collect();
         let task_waits = rows().flat_map(task_waits).collect();
         Summary {
             topology: self.topology.clone(),
@@ -334,7 +342,8 @@ fn overlap(held: (Time, Time), window: Option<(Time, Time)>) -> u128 {
 }
 
 fn task_waits(row: &JobRow) -> Vec<u64> {
-    let waits = row.tasks.iter().zip(row.ready()).filter_map(|(task, ready)| Some(task.start?.since(ready?).micros()));
+    let waits =
+        row.tasks.iter().zip(row.waits_from()).filter_map(|(task, from)| Some(task.start?.since(from?).micros()));
     waits.collect()
 }
 

@@ -263,13 +263,10 @@ impl Tally {
     pub(super) fn waiting(&self) -> impl Iterator<Item = (Kind, Time, Time)> {
         let rows = self.jobs.values().filter(|row| row.standing() != Standing::Refused);
         rows.flat_map(move |row| {
-            let given_up = match row.fate {
-                Fate::Removed { at } | Fate::Cancelled { at } => at,
-                _ => self.last,
-            };
+            let given_up = row.given_up().unwrap_or(self.last);
             let until = move |task: &TaskRow| task.start.unwrap_or(given_up);
-            let tasks = row.ready().into_iter().zip(&row.tasks).zip(&row.job.tasks);
-            let stretches = tasks.filter_map(move |((ready, held), task)| Some((task.kind, ready?, until(held))));
+            let tasks = row.waits_from().into_iter().zip(&row.tasks).zip(&row.job.tasks);
+            let stretches = tasks.filter_map(move |((from, held), task)| Some((task.kind, from?, until(held))));
             stretches.filter(|(_, from, to)| from < to)
         })
     }
@@ -347,6 +344,24 @@ impl JobRow {
         }
     }
 
+    /// When it was given up or taken back.
+    pub fn given_up(&self) -> Option<Time> {
+        match self.fate {
+            Fate::Removed { at } | Fate::Cancelled { at } => Some(at),
+            _ => None,
+        }
+    }
+
+    /// When it could start at the earliest: where it asked for a reservation, nobody waits before the ready time.
+    pub fn wanted(&self) -> Time {
+        self.answered.as_ref().map_or(self.job.arrive, |answered| answered.ready.max(self.job.arrive))
+    }
+
+    /// How long it waited for its first task to start, if that did.
+    pub fn wait(&self) -> Option<Span> {
+        Some(self.start()?.since(self.wanted()))
+    }
+
     /// When the first of its tasks started.
     pub fn start(&self) -> Option<Time> {
         self.tasks.iter().filter_map(|task| task.start).min()
@@ -361,6 +376,12 @@ impl JobRow {
             *latest = latest.zip(end).map(|(latest, end)| latest.max(end));
         }
         ready
+    }
+
+    /// From when on each task waited for its start.
+    pub fn waits_from(&self) -> Vec<Option<Time>> {
+        let wanted = self.wanted();
+        self.ready().into_iter().map(|ready| Some(ready?.max(wanted))).collect()
     }
 
     /// How many times its critical path the job took, if it was completed.

@@ -48,7 +48,7 @@ impl Page<'_> {
                 schedule.max_bounded_slowdown.map_or(String::new(), |most| format!(", at most {}", number(most)));
             cards.push(("Bounded slowdown", mean, format!("mean of jobs that ran{most}")));
         }
-        if let Some(slr) = results.slr.filter(|_| results.reservations.is_none() && results.schedule.is_none()) {
+        if let Some(slr) = results.slr.filter(|_| !results.is_rigid()) {
             cards.push(("Mean SLR", format!("{slr:.2}"), "times its critical path a finished job took".to_owned()));
         }
         if let Some(wait) = &results.job_wait {

@@ -42,8 +42,10 @@ impl Page<'_> {
         Figure {
             id: "queue",
             title: "Tasks that waited, by the kind of core they need",
-            desc: format!("A stacked area over time of the number of tasks that were ready but had not started. {most}"),
-            note: format!("Waiting is a task whose job is submitted and whose predecessors are done, until it starts or its job is given up; a result on its way counts as waiting too. {} {most}", self.parts_in_words()),
+            desc: format!(
+                "A stacked area over time of the number of tasks that were ready but had not started. {most}"
+            ),
+            note: format!("{} {} {most}", self.waiting_in_words(), self.parts_in_words()),
             legend: (0..groups).map(|kind| (format!("f{kind}"), name(kind))).collect(),
             height: CHART,
             body: scale.axis("waiting tasks", plain) + &areas(self.window, scale, &series),
@@ -109,6 +111,16 @@ impl Page<'_> {
                 + &mark(scale, cores as f64, &format!("all {}", counted(cores, "core"))),
         }
         .html()
+    }
+
+    fn waiting_in_words(&self) -> &'static str {
+        match self.tally.reserving {
+            true => "Waiting is a job from its ready time until it starts or is taken back, once it is accepted.",
+            false => {
+                "Waiting is a task whose job is submitted and whose predecessors are done, until it starts or its job is \
+                 given up; a result on its way counts as waiting too."
+            }
+        }
     }
 
     fn parts_in_words(&self) -> String {

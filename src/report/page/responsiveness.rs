@@ -7,7 +7,11 @@ use super::html::at;
 use super::{CHART, Page};
 
 impl Page<'_> {
+    /// Nothing, if jobs are single tasks.
     pub(super) fn responsiveness(&self) -> String {
+        if self.results.is_rigid() {
+            return String::new();
+        }
         let groups = &self.results.slr_by_size;
         let finite = |slr: Option<f64>| slr.filter(|slr| slr.is_finite() && *slr >= 0.0);
         let most = groups

@@ -5,6 +5,7 @@ use super::*;
 use crate::grid::{Job, JobId, Kind, NodeSet, Task, TaskId};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::Record;
+use crate::report::reservations::tests as reservations;
 use crate::report::tests::{golden, manifest, story, tally, topology};
 use crate::report::{Names, RunFacts};
 use crate::time::{Span, Stamp};
@@ -90,6 +91,36 @@ fn whatever_users_name_is_shown_and_never_taken_for_markup() {
         assert!(!page.contains(never), "{never}");
     }
     assert!(page.matches("&lt;script&gt;alert(&#39;1&#39;)").count() > 10);
+}
+
+/// A section of a page.
+fn section<'p>(page: &'p str, id: &str) -> &'p str {
+    let (_, rest) = page.split_once(&format!("<section id=\"{id}\">")).unwrap_or_else(|| panic!("no section {id}"));
+    rest.split_once("</section>").unwrap().0
+}
+
+/// What stands in the rows of the tables of a piece of a page.
+fn cells(html: &str) -> Vec<Vec<&str>> {
+    let rows = html.split("<tr>").filter(|row| row.contains("<td"));
+    rows.map(|row| {
+        let cells = row.split("<td").skip(1);
+        cells.map(|cell| cell.split_once('>').unwrap().1.split_once("</td>").unwrap().0).collect()
+    })
+    .collect()
+}
+
+#[test]
+fn a_reservation_waits_from_its_ready_time_until_it_starts_or_is_taken_back() {
+    let page = shown(&manifest(), &reservations::reserving(), &reservations::tally());
+    let rows = cells(section(&page, "waits"));
+    let waits: Vec<(&str, &str, &str)> = rows.iter().map(|row| (row[0], row[3], row[row.len() - 1])).collect();
+    let expected = [
+        ("1", "4 min 00 s", "not started yet"),
+        ("2", "1 min 00 s", "never started, taken back"),
+        ("0", "0 s", "finished"),
+    ];
+    assert_eq!(waits, expected);
+    assert!(!page.contains("SLR"));
 }
 
 /// Jobs of five tasks on random cores at random times.

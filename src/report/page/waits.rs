@@ -4,7 +4,7 @@ use super::Page;
 use super::html::{count, counted, escape, micros, number, table};
 use super::value::worth;
 use crate::report::summary::work;
-use crate::report::tally::{Fate, JobRow, Standing};
+use crate::report::tally::{JobRow, Standing};
 
 const LONGEST: usize = 12;
 
@@ -16,21 +16,19 @@ impl Page<'_> {
             .values()
             .filter(|row| row.standing() != Standing::Refused)
             .map(|row| {
-                let until = row.start().unwrap_or(match row.fate {
-                    Fate::Removed { at } => at,
-                    _ => self.tally.last,
-                });
-                (until.since(row.job.arrive).micros(), row)
+                let until = row.start().or(row.given_up()).unwrap_or(self.tally.last);
+                (until.since(row.wanted()).micros(), row)
             })
             .collect();
         waits.sort_by_key(|(wait, row)| (std::cmp::Reverse(*wait), row.job.id));
         if waits.first().is_none_or(|(wait, _)| *wait == 0) {
             return "<p>No job had to wait for its first task to start.</p>\n".to_owned();
         }
-        let what = |row: &JobRow| match (row.start(), row.standing(), row.slr()) {
+        let what = |row: &JobRow| match (row.start(), row.standing(), row.slr().filter(|_| !self.results.is_rigid())) {
             (_, Standing::Finished, Some(slr)) => format!("finished, SLR {slr:.2}"),
             (_, Standing::Finished, None) => "finished".to_owned(),
             (_, Standing::Killed, _) => "killed at its walltime".to_owned(),
+            (None, Standing::Removed, _) if row.cancelled() => "never started, taken back".to_owned(),
             (None, Standing::Removed, _) => "never started, given up".to_owned(),
             (Some(_), Standing::Removed, _) => "started, then given up".to_owned(),
             (None, ..) => "not started yet".to_owned(),
@@ -41,7 +39,7 @@ impl Page<'_> {
             vec![
                 row.job.id.to_string(),
                 escape(&self.tally.names.of_actor(row.user)),
-                row.job.arrive.to_string(),
+                row.wanted().to_string(),
                 micros(*wait),
                 count(row.tasks.len() as u64),
                 number(work(row) as f64 / 3.6e9),
@@ -52,10 +50,14 @@ impl Page<'_> {
                 what(row),
             ]
         });
-        let columns = ["#Job", "User", "#Submitted", "#Waited", "#Tasks", "#Core hours", "#Value", "Outcome"];
+        let (from, since) = match self.tally.reserving {
+            true => ("#Ready", "From the ready time"),
+            false => ("#Submitted", "From submission"),
+        };
+        let columns = ["#Job", "User", from, "#Waited", "#Tasks", "#Core hours", "#Value", "Outcome"];
         let rows = table(&columns, rows);
         format!(
-            "<p>From submission until the first task of the job started: the {} longest of {}.</p>\n{rows}",
+            "<p>{since} until the first task of the job started: the {} longest of {}.</p>\n{rows}",
             LONGEST.min(all),
             counted(all as u64, "job")
         )
