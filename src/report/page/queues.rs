@@ -121,7 +121,7 @@ fn by_site(tally: &Tally, policies: &[String], fared: &[Vec<Fared>]) -> String {
         "#95 % within",
         "#Longest",
         "#Bounded slowdown",
-        "#at most",
+        "#At most",
     ];
     let rest = match tally.sites.len().saturating_sub(SITES_MAX) {
         0 => String::new(),
