@@ -10,7 +10,7 @@ use super::tally::{JobRow, Standing};
 use super::transfers::Carried;
 use super::view::{View, view};
 use super::{LiveFacts, Status, Tally};
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// The whole file: what every run of the topology and seed gives, and what this one took.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -174,6 +174,20 @@ impl Summary {
     }
 }
 
+impl Spread {
+    /// Of nothing there is none. The median of an even number lies between the two in the middle.
+    pub(super) fn of(mut spans: Vec<Span>) -> Option<Spread> {
+        spans.sort_unstable();
+        let count = spans.len();
+        let at = |place: usize| spans[place].micros();
+        (count > 0).then(|| Spread {
+            mean: spans.iter().map(|span| u128::from(span.micros())).sum::<u128>() as f64 / count as f64 / 1e6,
+            median: (u128::from(at((count - 1) / 2)) + u128::from(at(count / 2))) as f64 / 2e6,
+            p95: at((count * 95).div_ceil(100) - 1) as f64 / 1e6,
+        })
+    }
+}
+
 impl Counts {
     fn of(standings: impl Iterator<Item = Standing>) -> Counts {
         let mut counts = Counts::default();
@@ -203,7 +217,7 @@ impl Tally {
         let arrivals = rows().map(|row| row.job.arrive).min().zip(rows().map(|row| row.job.arrive).max());
         let end = tasks().filter_map(|(row, index)| self.held(row, index)).map(|(_, end)| end).max();
         let whole = arrivals.zip(end).map(|((first, _), end)| (first, end));
-        let job_waits = rows().filter_map(|row| Some(row.wait()?.micros())).collect();
+        let job_waits = rows().filter_map(JobRow::wait).collect();
         let task_waits = rows().flat_map(task_waits).collect();
         Summary {
             topology: self.topology.clone(),
@@ -215,8 +229,8 @@ impl Tally {
             tasks: Counts::of(tasks().map(|(row, index)| row.task_standing(index))),
             starved: rows().filter_map(JobRow::starved).map(u64::from).reduce(|sum, one| sum + one),
             value: self.value(),
-            job_wait: spread(job_waits),
-            task_wait: spread(task_waits),
+            job_wait: Spread::of(job_waits),
+            task_wait: Spread::of(task_waits),
             slr: mean(rows().filter_map(JobRow::slr)),
             slr_by_size: self.by_size(),
             first_arrival: arrivals.map(|(first, _)| seconds(first)),
@@ -341,9 +355,8 @@ fn overlap(held: (Time, Time), window: Option<(Time, Time)>) -> u128 {
     window.map_or(0, |(from, to)| held.1.min(to).since(held.0.max(from)).micros().into())
 }
 
-fn task_waits(row: &JobRow) -> Vec<u64> {
-    let waits =
-        row.tasks.iter().zip(row.waits_from()).filter_map(|(task, from)| Some(task.start?.since(from?).micros()));
+fn task_waits(row: &JobRow) -> Vec<Span> {
+    let waits = row.tasks.iter().zip(row.waits_from()).filter_map(|(task, from)| Some(task.start?.since(from?)));
     waits.collect()
 }
 
@@ -361,16 +374,6 @@ fn size_group(group: &[&JobRow]) -> SizeGroup {
 
 pub(super) fn work(row: &JobRow) -> u128 {
     row.job.tasks.iter().map(|task| u128::from(task.runtime.micros()) * u128::from(task.cores)).sum()
-}
-
-fn spread(mut micros: Vec<u64>) -> Option<Spread> {
-    micros.sort_unstable();
-    let count = micros.len();
-    let last = *micros.last()?;
-    let sum: u128 = micros.iter().map(|wait| u128::from(*wait)).sum();
-    let middle = u128::from(micros[(count - 1) / 2]) + u128::from(micros[count / 2]);
-    let p95 = micros.get((count * 95).div_ceil(100) - 1).copied().unwrap_or(last);
-    Some(Spread { mean: sum as f64 / count as f64 / 1e6, median: middle as f64 / 2e6, p95: p95 as f64 / 1e6 })
 }
 
 fn mean(numbers: impl Iterator<Item = f64>) -> Option<f64> {

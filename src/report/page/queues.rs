@@ -3,10 +3,11 @@
 use std::fmt::Write;
 
 use super::chart::{BOTTOM, COLOURS, Figure, LEFT, Levels, RIGHT, Scale, WIDTH, Window, areas, plain, top};
-use super::html::{at, count, counted, escape, number, short, span, table};
+use super::html::{at, count, counted, escape, micros, number, short, span, table};
 use super::{CHART, PARTS};
 use crate::report::schedule::Fared;
-use crate::report::{LogFacts, Summary, Tally};
+use crate::report::{LogFacts, Spread, Summary, Tally};
+use crate::time::Span;
 
 /// A limit, in words, of the things in a class.
 type Classes = [(&'static str, f64); 8];
@@ -93,21 +94,20 @@ pub fn queues(tally: &Tally, results: &Summary, window: Window) -> String {
 
 fn by_site(tally: &Tally, policies: &[String], fared: &[Vec<Fared>]) -> String {
     let row = |site: usize| {
-        let mut waits: Vec<u64> = fared[site].iter().map(|fared| fared.wait.micros()).collect();
-        waits.sort_unstable();
-        let jobs = waits.len();
-        let share = |of: usize| waits.get((jobs * of / 100).min(jobs.saturating_sub(1))).copied().unwrap_or(0);
-        let mean = |sum: f64| if jobs == 0 { 0.0 } else { sum / jobs as f64 };
-        let bounded = || fared[site].iter().map(Fared::bounded_slowdown);
+        let fared = &fared[site];
+        let waits = Spread::of(fared.iter().map(|fared| fared.wait).collect());
+        let longest = fared.iter().map(|fared| fared.wait).max().unwrap_or(Span::ZERO);
+        let bounded = || fared.iter().map(Fared::bounded_slowdown);
+        let of_waits = |what: fn(Spread) -> f64| waits.map_or("–".to_owned(), |waits| span(what(waits)));
         vec![
             escape(&tally.sites[site].name),
             format!("<code>{}</code>", escape(&policies[site])),
-            count(jobs as u64),
-            span(mean(waits.iter().map(|wait| *wait as f64 / 1e6).sum())),
-            span(share(50) as f64 / 1e6),
-            span(share(95) as f64 / 1e6),
-            span(waits.last().copied().unwrap_or(0) as f64 / 1e6),
-            format!("{:.2}", mean(bounded().sum())),
+            count(fared.len() as u64),
+            of_waits(|waits| waits.mean),
+            of_waits(|waits| waits.median),
+            of_waits(|waits| waits.p95),
+            micros(longest.micros()),
+            format!("{:.2}", bounded().sum::<f64>() / fared.len().max(1) as f64),
             number(bounded().fold(0.0, f64::max)),
         ]
     };

@@ -6,10 +6,10 @@ use crate::grid::{Job, JobId, Kind, NodeSet, Task, TaskId};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::Record;
 use crate::report::reservations::tests as reservations;
-use crate::report::tests::{golden, manifest, story, tally, topology};
+use crate::report::tests::{ANN, ROUTER, YORK, golden, manifest, story, tally, topology};
 use crate::report::{Names, RunFacts};
-use crate::time::{Span, Stamp};
-use crate::topology::{Site, System, User};
+use crate::time::{Span, Stamp, Time};
+use crate::topology::{Batch, Site, System, User};
 
 fn shown(manifest: &Manifest, topology: &Topology, tally: &Tally) -> String {
     let results = tally.summary(manifest.seed, manifest.status.clone(), "0123456789abcdef".to_owned());
@@ -121,6 +121,37 @@ fn a_reservation_waits_from_its_ready_time_until_it_starts_or_is_taken_back() {
     ];
     assert_eq!(waits, expected);
     assert!(!page.contains("SLR"));
+}
+
+fn queueing() -> Topology {
+    Topology { system: System::Batch(Batch::default()), ..topology() }
+}
+
+/// Jobs that come at once to a queue at york and start so many minutes later, for one minute each.
+fn queued(topology: &Topology, waits: &[u64]) -> Tally {
+    let mut tally = Tally::new(topology, &Names::of(topology));
+    let minute = |minutes| Time::ZERO + Span::from_minutes(minutes);
+    let mut add = |at, actor, record| tally.add(&Entry { stamp: Stamp::at(minute(at)), actor, record }).unwrap();
+    for (id, wait) in (0..).zip(waits) {
+        let (job, cores) = (JobId(id), NodeSet::parse("1").unwrap());
+        let tasks = vec![Task::new(Span::from_minutes(1), 1, Kind(0))];
+        let asked = Job { id: job, arrive: Time::ZERO, first_task: id, tasks, edges: Vec::new(), worth: None };
+        let task = TaskId { job, index: 0 };
+        add(0, ROUTER, Record::Arrived { job: Arc::new(asked), user: ANN });
+        add(*wait, YORK, Record::Started { task, cores });
+        add(*wait + 1, YORK, Record::Finished { task });
+        add(*wait + 1, ROUTER, Record::Completed { job, value: None });
+    }
+    tally
+}
+
+#[test]
+fn a_percentile_is_the_same_wherever_it_stands() {
+    let waits: Vec<u64> = (0..20).collect();
+    let page = shown(&manifest(), &queueing(), &queued(&queueing(), &waits));
+    let queues = cells(section(&page, "queues"));
+    assert_eq!(queues[0][3..7], ["9 min 30 s", "9 min 30 s", "18 min 00 s", "19 min 00 s"]);
+    assert!(section(&page, "numbers").contains("median 9 min 30 s, 95 % within 18 min 00 s"));
 }
 
 /// Jobs of five tasks on random cores at random times.
