@@ -216,6 +216,7 @@ pub(super) mod tests {
         assert_eq!((summary.job_wait.unwrap().mean, summary.task_wait.unwrap().mean), (0.0, 0.0));
         let table = summary_table(&summary, None);
         assert!(!table.contains("SLR"), "{table}");
+        assert!(table.contains("5 submitted: 1 finished, 1 taken back, 2 refused, 1 unfinished"), "{table}");
         assert!(table.contains("3 of 4 requests = 75.0 %; 1 invalid; 1 taken back"), "{table}");
     }
 

@@ -63,19 +63,15 @@ pub struct Summary {
     pub schedule: Option<Schedule>,
 }
 
-fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
-
 /// How many there were, and what became of them; `submitted` is the sum of the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     pub submitted: u64,
     pub finished: u64,
     /// Ended at their walltime.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     pub killed: u64,
-    /// Given up after the job's final deadline.
+    /// Given up after the job's final deadline; of reservations, taken back by their user.
     pub removed: u64,
     pub refused: u64,
     /// Waiting or running when the log ended.
@@ -171,6 +167,18 @@ impl Summary {
     /// better ones.
     pub(super) fn is_rigid(&self) -> bool {
         self.reservations.is_some() || self.schedule.is_some()
+    }
+
+    /// How many of its jobs or tasks did not finish, in the words that people read.
+    pub(super) fn others(&self, counts: Counts) -> impl Iterator<Item = (u64, &'static str)> + use<> {
+        let removed = if self.reservations.is_some() { "taken back" } else { "given up" };
+        let others = [
+            (counts.killed, "killed at their walltime"),
+            (counts.removed, removed),
+            (counts.refused, "refused"),
+            (counts.unfinished, "unfinished"),
+        ];
+        others.into_iter().filter(|(count, _)| *count > 0)
     }
 }
 

@@ -22,8 +22,8 @@ pub fn summary_table(summary: &Summary, run: Option<&RunFacts>) -> String {
         }
         None => table.line("digest", &summary.digest),
     }
-    table.line("jobs", &counts(&summary.jobs, summary.starved));
-    table.line("tasks", &counts(&summary.tasks, None));
+    table.line("jobs", &counts(summary, summary.jobs, summary.starved));
+    table.line("tasks", &counts(summary, summary.tasks, None));
     table.maybe("makespan", summary.makespan.map(span));
     table.maybe("wait", summary.job_wait.map(|wait| spread("jobs", wait)));
     table.maybe("", summary.task_wait.map(|wait| spread("tasks", wait)));
@@ -107,7 +107,7 @@ fn queues(table: &mut Table, schedule: &Schedule) {
     let under = schedule.underutilisation.map_or(String::new(), |share| format!("; underutilisation {share:.3}"));
     table.maybe("slowdown", bounded.map(|(mean, max)| format!("bounded, mean {mean:.3}, at most {max:.1}{under}")));
     for (why, count) in &schedule.rejected {
-        table.line("rejected", &format!("{count}: {why}"));
+        table.line("refused", &format!("{count}: {why}"));
     }
     for LogFacts { file, jobs, left_out, put_in_order, released, outside, faults } in &schedule.logs {
         table.line("log", &format!("{jobs} jobs of {file}"));
@@ -178,17 +178,10 @@ fn bar(share: f64) -> String {
     format!("{}{}", "#".repeat(full), ".".repeat(BAR - full))
 }
 
-fn counts(counts: &Counts, starved: Option<u64>) -> String {
+fn counts(summary: &Summary, counts: Counts, starved: Option<u64>) -> String {
     let mut words = format!("{} submitted: {} finished", counts.submitted, counts.finished);
-    for (count, what) in [
-        (counts.killed, "killed at their walltime"),
-        (counts.removed, "removed"),
-        (counts.refused, "refused"),
-        (counts.unfinished, "unfinished"),
-    ] {
-        if count > 0 {
-            words.push_str(&format!(", {count} {what}"));
-        }
+    for (count, what) in summary.others(counts) {
+        words.push_str(&format!(", {count} {what}"));
     }
     if let Some(starved) = starved {
         words.push_str(&format!("; {starved} starved"));

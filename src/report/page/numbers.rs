@@ -12,17 +12,8 @@ impl Page<'_> {
             cards.push(("Value obtained", share, format!("{} of {}", number(value.obtained), number(value.max))));
         }
         let jobs = &results.jobs;
-        let others = [
-            (jobs.killed, "killed at their walltime"),
-            (jobs.removed, "given up"),
-            (jobs.refused, "refused"),
-            (jobs.unfinished, "unfinished"),
-        ];
-        let others: Vec<String> = others
-            .iter()
-            .filter(|(number, _)| *number > 0)
-            .map(|(number, what)| format!("{} {what}", count(*number)))
-            .collect();
+        let others: Vec<String> =
+            results.others(*jobs).map(|(number, what)| format!("{} {what}", count(number))).collect();
         let others = if others.is_empty() { "none was left over".to_owned() } else { others.join(", ") };
         cards.push(("Jobs finished", count(jobs.finished), format!("of {}; {others}", count(jobs.submitted))));
         if let Some(starved) = results.starved {
