@@ -4,6 +4,7 @@
 //! here, as HTML with inline SVG and no script. Whatever a user may have named is escaped. Where a run is too large to
 //! show each thing, things are put together, and the page says so beside them.
 
+mod answers;
 mod calendar;
 mod chart;
 mod gantt;
@@ -109,7 +110,7 @@ impl Page<'_> {
             ("numbers", "In numbers", self.numbers()),
             ("what", "What ran", self.what_ran()),
             ("value", "Value", self.value()),
-            ("reservations", "Reservations", calendar::calendars(self.tally)),
+            ("reservations", "Reservations", self.answers() + &calendar::calendars(self.tally)),
             ("queues", "Queues", queues::queues(self.tally, self.results, self.window)),
             ("view", "The price of old news", self.old_view()),
             ("live", "Real bytes beside the model", self.live()),

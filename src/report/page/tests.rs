@@ -123,6 +123,18 @@ fn a_reservation_waits_from_its_ready_time_until_it_starts_or_is_taken_back() {
     assert!(!page.contains("SLR"));
 }
 
+#[test]
+fn a_page_tells_whose_requests_were_accepted_and_why_others_were_not() {
+    let page = shown(&manifest(), &reservations::reserving(), &reservations::tally());
+    let rows = cells(section(&page, "reservations"));
+    let refused = [["declined: no site has room for it in time", "1"], ["invalid: it asks for no node", "1"]];
+    assert_eq!([&rows[0][..2], &rows[1][..2]], refused);
+    // Waits of nothing, ten and twenty minutes for two nodes that are booked for ten.
+    assert_eq!(rows[2][..4], ["york", "3", "1", "10 min 00 s"]);
+    assert_eq!(rows[3][..4], ["bath", "0", "0", "–"]);
+    assert_eq!(rows.len(), 4, "there is one user");
+}
+
 fn queueing() -> Topology {
     Topology { system: System::Batch(Batch::default()), ..topology() }
 }
