@@ -10,7 +10,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use super::bench::Effort;
 use super::inline;
-use super::input::{default_out, load_topology};
+use super::input::{default_out, load_topology, written_out};
 use super::launch::{Cores, Launch, launch};
 use super::member::{Membership, take_part};
 use super::route::{Routing, check_live, route};
@@ -22,7 +22,7 @@ use super::{
 use crate::catalog;
 use crate::experiment::{heft, market, reservation};
 use crate::protocol::handshake::Party;
-use crate::topology::{self, Override, describe};
+use crate::topology::{self, Override};
 
 #[derive(Parser)]
 #[command(name = "hansa", version, about = "A grid emulator: sites, a router and users as real processes, in deterministic virtual time", after_help = EXIT_CODES)]
@@ -407,7 +407,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         }
         Command::Show { topology: None, .. } => print(&catalog::listing()),
         Command::Show { topology: Some(topology), overrides } => {
-            print(&describe(&load_topology(&topology, &overrides.parse()?)?.topology))
+            print(&written_out(&load_topology(&topology, &overrides.parse()?)?.topology))
         }
         Command::Compose { topology, out, image } => {
             let loaded = load_topology(&topology.topology, &topology.overrides.parse()?)?;

@@ -9,6 +9,9 @@ use flate2::bufread::MultiGzDecoder;
 /// More than any log has, and less than fills a machine: a small file can pretend to be of any size.
 pub const INFLATED_MAX: u64 = 1 << 30;
 
+/// The longest line of a file that is read as a whole: longer ones are no text that anybody wrote.
+const LINE_MAX: usize = 256 << 20;
+
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// A file as a stream, decompressed where it starts like gzip.
@@ -33,9 +36,24 @@ pub fn inflate(bytes: Vec<u8>, max: u64) -> io::Result<Vec<u8>> {
     if !bytes.starts_with(&MAGIC) {
         return Ok(bytes);
     }
-    let mut inflated = Vec::new();
-    Limited::new(&bytes[..], max).read_to_end(&mut inflated)?;
-    Ok(inflated)
+    read_lines(Limited::new(&bytes[..], max))
+}
+
+/// Reads all of a text, unless one of its lines goes on for ever.
+pub fn read_lines(mut input: impl Read) -> io::Result<Vec<u8>> {
+    let (mut bytes, mut lines, mut begun) = (Vec::new(), 1, 0);
+    loop {
+        let old = bytes.len();
+        if (&mut input).take(1 << 20).read_to_end(&mut bytes)? == 0 {
+            return Ok(bytes);
+        }
+        let new = &bytes[old..];
+        lines += new.iter().filter(|&&byte| byte == b'\n').count();
+        begun = new.iter().rposition(|&byte| byte == b'\n').map_or(begun, |at| old + at + 1);
+        if bytes.len() - begun > LINE_MAX {
+            return Err(io::Error::other(format!("line {lines} is longer than {} MiB", LINE_MAX >> 20)));
+        }
+    }
 }
 
 /// Ends in an error where there is more than there should be, or where a compressed file is cut off.
@@ -103,6 +121,12 @@ mod tests {
         let last = damaged.len() - 6;
         damaged[last] ^= 0xff;
         assert_eq!(inflate(damaged, INFLATED_MAX).unwrap_err().to_string(), "the compressed file is damaged");
+    }
+
+    #[test]
+    fn a_line_that_goes_on_for_ever_is_told() {
+        let endless = b"first\nsecond\n".chain(io::repeat(b'7'));
+        assert_eq!(read_lines(endless).unwrap_err().to_string(), "line 3 is longer than 256 MiB");
     }
 
     #[test]

@@ -3,9 +3,11 @@
 use std::io::{ErrorKind, Read as _};
 use std::path::PathBuf;
 
-use super::gzip::{INFLATED_MAX, inflate};
+use super::gzip::{INFLATED_MAX, inflate, read_lines};
 use super::{Failure, bidder};
 use crate::topology::{self, Loaded, Override, Topology};
+use crate::workload::Source;
+use crate::workload::rigids::{Origin, Rigids};
 
 /// Reads and checks a topology; what is wrong with it is told all at once.
 pub fn load_topology(path: &str, overrides: &[Override]) -> Result<Loaded, Failure> {
@@ -14,6 +16,19 @@ pub fn load_topology(path: &str, overrides: &[Override]) -> Result<Loaded, Failu
         topology::load(path, overrides, read).map_err(|complaints| Failure::Input(complaints.to_string()))?;
     loaded.inputs.extend(bidder::files(&loaded.topology));
     Ok(loaded)
+}
+
+/// A topology file that means exactly this wherever it lies: logs are named by their whole paths.
+pub fn written_out(topology: &Topology) -> String {
+    let mut topology = topology.clone();
+    for workload in &mut topology.workloads {
+        if let Source::Rigid(Rigids { origin: Origin::Swf(log) | Origin::Batsim(log), .. }) = &mut workload.source
+            && let Ok(path) = std::path::absolute(&log.path)
+        {
+            log.path = path.to_string_lossy().into_owned();
+        }
+    }
+    topology.to_toml()
 }
 
 /// Where the results of a topology go if nobody says otherwise.
@@ -31,9 +46,7 @@ pub fn read(path: &str) -> std::io::Result<Vec<u8>> {
     if file.metadata()?.len() > READ_MAX {
         return Err(std::io::Error::other(format!("there is more than {} MiB in it", READ_MAX >> 20)));
     }
-    let mut bytes = Vec::new();
-    file.take(READ_MAX).read_to_end(&mut bytes)?;
-    inflate(bytes, READ_MAX)
+    inflate(read_lines(file.take(READ_MAX))?, READ_MAX)
 }
 
 /// More than any topology has, as the reader of topologies says, and any log.

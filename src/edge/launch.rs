@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use super::identity::Authority;
+use super::input::written_out;
 use super::lifeline::Word;
 use super::signals::Interrupts;
 use super::{Failure, pin};
@@ -61,7 +62,7 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     let nest = Nest::new()?;
     let authority = Authority::new(&launch.topology.name).map_err(system)?;
     let topology = nest.path.join("topology.toml");
-    write(&topology, &launch.topology.to_toml())?;
+    write(&topology, &written_out(launch.topology))?;
 
     let (mut router, address) = start_router(&launch, &nest, &authority, &topology).await?;
     let (exits, mut exited) = mpsc::unbounded_channel();

@@ -124,10 +124,26 @@ pub fn convert(path: &str, trace: Trace, to: Format, strict: bool, out: Option<&
         eprintln!("warning: {text}");
     }
     let nodes = machine(&header, &jobs);
-    if header.is_empty() || to != Format::Swf || jobs.iter().all(|job| job.status.is_none() && job.user.is_none()) {
+    // A log that is written as a log again keeps what it says of itself; whatever came from elsewhere gets a new header,
+    // and is known by telling neither how jobs ended nor whose they are.
+    if header.is_empty() || jobs.iter().all(|job| job.status.is_none() && job.user.is_none()) {
         header = swf::header(&format!("made from {path}"), jobs.len(), nodes);
     }
-    write(&header, &jobs, nodes, to, (0.0, 3.0, 1), out)
+    write(&header, &jobs, nodes, to, Margins::default(), out)
+}
+
+/// When requests for reservations want to begin and have to be over: up to so many times their duration after they are
+/// handed in, and after they could have ended.
+struct Margins {
+    ahead: f64,
+    slack: f64,
+    seed: u64,
+}
+
+impl Default for Margins {
+    fn default() -> Margins {
+        Margins { ahead: 0.0, slack: 3.0, seed: 1 }
+    }
 }
 
 /// Nodes of the machine, as the header has it, or as many as the largest job takes.
@@ -159,7 +175,8 @@ pub fn generate(args: &Lublins) -> Result<(), Failure> {
         job.status = Some(1);
     }
     let header = swf::header(&format!("the model of Lublin and Feitelson, seed {}", args.seed), jobs.len(), args.nodes);
-    write(&header, &jobs, args.nodes, args.to, (args.ahead, args.slack, args.seed), args.out.as_deref())
+    let margins = Margins { ahead: args.ahead, slack: args.slack, seed: args.seed };
+    write(&header, &jobs, args.nodes, args.to, margins, args.out.as_deref())
 }
 
 fn write(
@@ -167,13 +184,13 @@ fn write(
     jobs: &[Rigid],
     nodes: u32,
     to: Format,
-    (ahead, slack, seed): (f64, f64, u64),
+    margins: Margins,
     out: Option<&Path>,
 ) -> Result<(), Failure> {
     let mut bytes = Vec::new();
     match to {
         Format::Batsim => bytes = batsim::write(jobs, nodes),
-        Format::Requests => bytes = requests(jobs, ahead, slack, seed).into_bytes(),
+        Format::Requests => bytes = requests(jobs, &margins).into_bytes(),
         Format::Swf => {
             let written = swf::write(header, jobs, |piece| {
                 bytes.extend_from_slice(piece);
@@ -189,16 +206,18 @@ fn write(
 }
 
 /// As the reservation paper has it: some time until the job is ready, and some between its end and its deadline.
-fn requests(jobs: &[Rigid], ahead: f64, slack: f64, seed: u64) -> String {
+fn requests(jobs: &[Rigid], margins: &Margins) -> String {
     use std::fmt::Write;
     let mut text = String::from("source = \"requests\"\n");
-    let mut stream = SplitMix64::new(seed);
+    let mut stream = SplitMix64::new(margins.seed);
     for job in jobs {
         let (Ok(nodes), Ok(runtime)) = (job.nodes(), job.runs_for()) else { continue };
-        let duration = job.walltime().unwrap_or(runtime).max(runtime);
+        let duration = job.walltime().unwrap_or(runtime);
+        // Whoever would go on for longer is stopped there.
+        let runtime = runtime.min(duration);
         let mut part = |most: f64| Span::from_secs((stream.unit() * most * duration.micros() as f64 / 1e6) as u64);
-        let ready = job.submit + part(ahead);
-        let deadline = ready + duration + part(slack);
+        let ready = job.submit + part(margins.ahead);
+        let deadline = ready + duration + part(margins.slack);
         let at = |time: Time| time.since(Time::ZERO);
         let _ = write!(
             text,

@@ -9,7 +9,7 @@ use super::conduct::{Conducted, LeafFacts};
 use super::files::{FileError, ResultFile, ResultFolder};
 use super::freight::Moved;
 use super::host::{host, utc_now};
-use super::input::default_out;
+use super::input::{default_out, written_out};
 use super::terminal::Progress;
 use crate::kernel::{Digest, Entry, merge};
 use crate::protocol::{Answer, Record, codec};
@@ -126,7 +126,7 @@ impl Results<'_> {
             layout: setting.layout.clone(),
             seed: self.loaded.topology.seed,
             topology_hash: self.loaded.topology.hash().to_string(),
-            topology: self.loaded.topology.to_toml(),
+            topology: written_out(&self.loaded.topology),
             inputs: self.loaded.inputs.iter().map(input).collect(),
             names: self.names,
             started: self.started,

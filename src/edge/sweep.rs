@@ -19,7 +19,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::Failure;
 use super::bidder::{self, Stop};
 use super::inline::{self, watch_for_interrupts};
-use super::input::plainly;
+use super::input::{self, plainly};
 use super::terminal::RunCount;
 use crate::experiment::{self, Experiment, Row, Run, Table};
 use crate::report::{Status, pretty};
@@ -74,7 +74,7 @@ impl Files {
     }
 
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
-        let read = || fs::read(path).map_err(|error| plainly(&error));
+        let read = || input::read(path).map_err(|error| plainly(&error));
         self.0.entry(path.to_owned()).or_insert_with(read).clone()
     }
 

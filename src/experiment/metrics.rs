@@ -73,6 +73,16 @@ pub const METRICS: &[Metric] = &[
         s.reservations?.acceptance
     }),
     run("slowdown", "mean slowdown of accepted requests", |s| s.reservations?.slowdown),
+    run("bounded_slowdown", "mean bounded slowdown of jobs in queues, with a threshold of 10 s", |s| {
+        s.schedule.as_ref()?.mean_bounded_slowdown
+    }),
+    run("stretch", "mean turnaround time of jobs in queues, by their run time", |s| s.schedule.as_ref()?.mean_slowdown),
+    run("killed", "share of the jobs in queues that were killed at their walltime", |s| {
+        share(s.schedule.as_ref()?.nb_jobs_killed, s.jobs.submitted)
+    }),
+    run("underutilisation", "what nodes could have done more for jobs in queues, as a share of what they did", |s| {
+        s.schedule.as_ref()?.underutilisation
+    }),
     finished("slr_1", 0),
     finished("slr_2", 1),
     finished("slr_3", 2),

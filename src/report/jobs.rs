@@ -26,8 +26,9 @@
 //! | `ready_time` | | when its last predecessor ended |
 //! | `starved`, `value`, `value_max`, `slr` | what its user got | |
 //!
-//! Where jobs queue, a job is one task, and there is one row for both: `row` is `job`, `profile` is `rigid`, and
-//! `job_id` is the number that the job has in its log.
+//! Where jobs queue or hold reservations, a job is one task, and there is one row for both: `row` is `job` and `profile`
+//! is `rigid`. The `job_id` of one that queues is the number that it has in its log, and `ready_time` that of a
+//! reservation is the time from which on its user wanted it.
 //!
 //! `final_state` is `COMPLETED_SUCCESSFULLY`, `COMPLETED_WALLTIME_REACHED`, `COMPLETED_KILLED` for what was removed after its final
 //! deadline,
@@ -36,7 +37,6 @@
 
 use std::fmt::{self, Display};
 
-use super::schedule::Queues;
 use super::tally::{Fate, JobRow, SiteFacts, Standing};
 use super::{Names, Tally};
 use crate::grid::NodeSet;
@@ -53,7 +53,10 @@ impl Tally {
         let mut text = HEADER.to_owned();
         for row in self.jobs.values() {
             if let Some(queues) = &self.queues {
-                self.queued_row(&mut text, row, queues);
+                let number = queues.rigid(row.job.id).map_or(u64::from(row.job.id.0), |rigid| rigid.number);
+                self.rigid_row(&mut text, row, number, queues.workload(row.job.id));
+            } else if self.reserving && row.tasks.len() == 1 {
+                self.rigid_row(&mut text, row, row.job.id.0.into(), None);
             } else {
                 self.job_row(&mut text, row);
                 for (index, ready) in row.ready().into_iter().enumerate() {
@@ -68,15 +71,15 @@ impl Tally {
         put(text.as_bytes())
     }
 
-    /// A job and its one task are the same; it has the number that its log gives it.
-    fn queued_row(&self, text: &mut String, row: &JobRow, queues: &Queues) {
+    /// A job and its one task are the same.
+    fn rigid_row(&self, text: &mut String, row: &JobRow, number: u64, workload: Option<usize>) {
         let (task, ran) = (&row.job.tasks[0], &row.tasks[0]);
         let standing = row.standing();
         let site = ran.site.map(|site| &self.sites[site as usize]);
-        let number = queues.rigid(row.job.id).map_or(u64::from(row.job.id.0), |rigid| rigid.number);
+        let ready = row.answered.as_ref().map_or(row.job.arrive, |answered| answered.ready);
         let mut line = Line { text };
         line.field(number);
-        match queues.workload(row.job.id) {
+        match workload {
             None => line.name(&self.topology),
             Some(workload) => line.field(format_args!("{}.{workload}", self.topology)),
         };
@@ -87,7 +90,7 @@ impl Tally {
         line.field("job").field(row.job.id).field(0);
         line.name(self.names.actors.get(row.user.index()).map_or("", String::as_str));
         line.name(site.map_or("", |site| &site.name)).name(kind(&self.names, row, 0)).field(&ran.cores);
-        line.field(row.job.arrive.seconds()).empty().empty().empty().empty();
+        line.field(ready.seconds()).empty().empty().empty().empty();
         line.end();
     }
 

@@ -260,6 +260,10 @@ impl Tally {
         let mut jobs: Vec<Rigid> = jobs.into_iter().map(|(_, job)| job).collect();
         jobs.sort_by_key(|job| job.submit);
         let mut header = swf::header(&self.topology, jobs.len(), u32::try_from(nodes).unwrap_or(u32::MAX));
+        if self.sites.len() > 1 {
+            let sites = self.sites.iter().zip(1..);
+            header.extend(sites.map(|(site, number)| format!("Partition: {number} {}", site.name)));
+        }
         header.push("Note: moments are rounded to whole seconds".to_owned());
         swf::write(&header, &jobs, put)
     }
@@ -283,6 +287,9 @@ impl Tally {
         let logged = self.queues.as_ref().and_then(|queues| queues.rigid(row.job.id)).cloned();
         let logged = logged.unwrap_or_else(|| Rigid { number: u64::from(row.job.id.0) + 1, ..Rigid::default() });
         let (task, fared) = (row.job.tasks[0], Fared::of(row));
+        let site = row.tasks[0].site.filter(|_| self.sites.len() > 1).map(|site| site + 1);
+        // Whose a job of a model is, the run alone knows. Users come after the sites and whoever is at the router.
+        let user = row.user.0.checked_sub(self.sites.len() as u32);
         let submit = whole(row.job.arrive);
         let moments = fared.map(|fared| {
             let start = row.job.arrive + fared.wait;
@@ -302,6 +309,8 @@ impl Tally {
                 Standing::Refused | Standing::Removed => Some(5),
                 Standing::Unfinished => None,
             },
+            user: logged.user.or(user),
+            partition: if self.sites.len() > 1 { site } else { logged.partition },
             ..logged
         }
     }

@@ -105,7 +105,11 @@ impl Findings {
 
 impl Complaint {
     pub fn new(place: Place, key: impl Display, message: impl Into<String>) -> Complaint {
-        Complaint { place, key: key.to_string(), message: message.into(), hints: Vec::new(), related: None }
+        // What has several lines is one thing and what there is to say about it.
+        let message = message.into();
+        let mut lines = message.lines().map(|line| line.trim_start().to_owned());
+        let message = lines.next().unwrap_or_default();
+        Complaint { place, key: key.to_string(), message, hints: lines.collect(), related: None }
     }
 
     pub fn hint(mut self, hint: impl Into<String>) -> Complaint {

@@ -282,7 +282,8 @@ fn normal(path: &str) -> String {
         }
     }
     let root = if path.starts_with('/') { "/" } else { "" };
-    format!("{root}{}", parts.join("/"))
+    let rest = if root.is_empty() && parts.is_empty() { ".".to_owned() } else { parts.join("/") };
+    format!("{root}{rest}")
 }
 
 /// Writes every site and user with a `count` as that many, numbered from 1.

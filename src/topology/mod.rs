@@ -163,11 +163,6 @@ pub fn load(path: &str, overrides: &[Override], read: &mut Read<'_>) -> Result<L
     library.findings.verdict(Some(Loaded { topology, inputs, workload_places }))
 }
 
-/// The meaning of a topology for a person to read.
-pub fn describe(topology: &Topology) -> String {
-    topology.to_toml()
-}
-
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Site {
     pub name: String,

@@ -4,21 +4,59 @@
 //! names of version 4 (`subtime`, `res`) and the longer ones of later versions are known. Keys that nobody here has a
 //! use for are passed over, as Batsim lets everybody add some.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::io::{self, Read};
 
-use serde::Deserialize;
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, de};
 use serde_json::{Value, json};
 
-use super::rigid::{Collector, Rigid, Trace, bearable};
+use super::rigid::{Collector, JOBS_MAX, Rigid, Trace, bearable};
 use crate::time::{Span, Time};
 
 #[derive(Deserialize)]
 struct File {
-    jobs: Vec<Value>,
-    profiles: BTreeMap<String, Value>,
+    #[serde(deserialize_with = "entries")]
+    jobs: Vec<Entry>,
+    #[serde(deserialize_with = "profiles")]
+    profiles: BTreeMap<String, Profile>,
     #[serde(default, alias = "nb_resources")]
     nb_res: Option<u32>,
+}
+
+/// A job as it is written, as far as it is of use.
+#[derive(Deserialize)]
+struct Entry {
+    #[serde(default)]
+    id: Loose,
+    #[serde(default, alias = "submission_time")]
+    subtime: Loose,
+    #[serde(default, alias = "resource_request", alias = "requested_resources")]
+    res: Loose,
+    #[serde(default)]
+    profile: Loose,
+    #[serde(default)]
+    walltime: Loose,
+}
+
+#[derive(Deserialize)]
+struct Profile {
+    #[serde(default, rename = "type")]
+    kind: Loose,
+    #[serde(default)]
+    delay: Loose,
+}
+
+/// A value of any type: a wrong one is the fault of one job, not of the file.
+#[derive(Default)]
+enum Loose {
+    #[default]
+    Missing,
+    Whole(u64),
+    Number(f64),
+    Text(Box<str>),
+    Other,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -45,56 +83,199 @@ pub fn read(input: impl Read) -> Result<Trace, BatsimError> {
         collector.comment(format!("MaxNodes: {nodes}"));
         collector.comment(format!("MaxProcs: {nodes}"));
     }
+    let numbers = numbers(&file.jobs);
+    if numbers.is_none() {
+        collector.comment("Note: jobs are numbered by their places, as not all ids were numbers".to_owned());
+    }
+    let mut ids = BTreeSet::new();
     for (index, job) in file.jobs.iter().enumerate() {
-        match read_job(job, index, &file.profiles) {
-            Ok(job) => collector.job(format_args!("job {}", index + 1), job),
-            Err(what) => collector.leave_out(format_args!("job {}", index + 1), what),
+        let place = format_args!("job {}", index + 1);
+        let number = numbers.as_ref().map_or(index as u64 + 1, |numbers| numbers[index]);
+        match read_job(job, number, &file.profiles) {
+            Ok(_) if numbers.is_none() && job.id.text().is_some_and(|id| !ids.insert(id)) => {
+                let id = job.id.text().unwrap_or_default();
+                collector.leave_out(place, format!("there is a job {id} already"));
+            }
+            Ok(job) => collector.job(place, job),
+            Err(what) => collector.leave_out(place, what),
         }
     }
     Ok(collector.finish())
 }
 
-fn read_job(job: &Value, index: usize, profiles: &BTreeMap<String, Value>) -> Result<Rigid, String> {
-    let field = |names: &[&str]| names.iter().find_map(|name| job.get(*name));
-    let submit = field(&["subtime", "submission_time"]).ok_or("it has no subtime")?;
-    let nodes = field(&["res", "resource_request", "requested_resources"]).ok_or("it has no res")?;
-    let profile = field(&["profile"]).and_then(Value::as_str).ok_or("it names no profile")?;
-    let behaviour = profiles.get(profile).ok_or_else(|| format!("there is no profile {profile}"))?;
-    let kind = behaviour.get("type").and_then(Value::as_str).unwrap_or("none");
+fn read_job(job: &Entry, number: u64, profiles: &BTreeMap<String, Profile>) -> Result<Rigid, String> {
+    let Loose::Text(profile) = &job.profile else { return Err("it names no profile".to_owned()) };
+    let behaviour = profiles.get(&**profile).ok_or_else(|| format!("there is no profile {profile}"))?;
+    let kind = if let Loose::Text(kind) = &behaviour.kind { kind } else { "none" };
     if kind != "delay" {
         return Err(format!("its profile {profile} is of type {kind}, and only delays can be run"));
     }
-    let delay = behaviour.get("delay").ok_or_else(|| format!("its profile {profile} has no delay"))?;
-    let walltime = match field(&["walltime"]) {
-        None | Some(Value::Null) => None,
-        // Batsim's way of saying that there is none.
-        Some(number) if number.as_f64() == Some(-1.0) => None,
-        Some(number) => Some(span(number).ok_or("its walltime is not a number of seconds")?),
+    let span = |number: &Loose, what: &str| match number {
+        Loose::Missing => Err(format!("it has no {what}")),
+        number => span(number).ok_or_else(|| format!("its {what} is not a number of seconds")),
     };
-    let nodes = nodes.as_u64().and_then(|nodes| u32::try_from(nodes).ok()).filter(|&nodes| nodes > 0);
+    let nodes = match job.res {
+        Loose::Missing => return Err("it has no res".to_owned()),
+        Loose::Whole(nodes) => u32::try_from(nodes).ok().filter(|&nodes| nodes > 0),
+        _ => None,
+    };
+    let walltime = match &job.walltime {
+        Loose::Missing => None,
+        // Batsim's way of saying that there is none.
+        number if number.number() == Some(-1.0) => None,
+        number => Some(span(number, "walltime")?),
+    };
     Ok(Rigid {
-        number: field(&["id"]).and_then(number).unwrap_or(index as u64 + 1),
-        submit: Time::ZERO + span(submit).ok_or("its subtime is not a number of seconds")?,
-        runtime: Some(span(delay).ok_or_else(|| format!("the delay of {profile} is not a number of seconds"))?),
+        number,
+        submit: Time::ZERO + span(&job.subtime, "subtime")?,
+        runtime: Some(match &behaviour.delay {
+            Loose::Missing => return Err(format!("its profile {profile} has no delay")),
+            delay => self::span(delay).ok_or_else(|| format!("the delay of {profile} is not a number of seconds"))?,
+        }),
         requested: Some(nodes.ok_or("its res is not a number of nodes")?),
         requested_time: walltime,
         ..Rigid::default()
     })
 }
 
-/// Ids are texts, often with the workload's name ahead of the number: `w0!12`.
-fn number(id: &Value) -> Option<u64> {
-    match id {
-        Value::Number(number) => number.as_u64(),
-        Value::String(text) => text.rsplit('!').next()?.parse().ok(),
-        _ => None,
+/// The numbers of jobs, where each has one of its own. Ids are texts, often with the workload's name ahead of the
+/// number: `w0!12`. Where two of them have one number but another name, they are two jobs all the same.
+fn numbers(jobs: &[Entry]) -> Option<Vec<u64>> {
+    let mut known: BTreeMap<u64, &str> = BTreeMap::new();
+    let mut numbers = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        let (name, number) = match &job.id {
+            Loose::Whole(number) => ("", *number),
+            Loose::Text(text) => {
+                let (name, number) = text.rsplit_once('!').unwrap_or(("", text));
+                (name, number.parse().ok()?)
+            }
+            _ => return None,
+        };
+        if *known.entry(number).or_insert(name) != name {
+            return None;
+        }
+        numbers.push(number);
+    }
+    Some(numbers)
+}
+
+fn span(number: &Loose) -> Option<Span> {
+    let micros = (number.number().filter(|seconds| *seconds >= 0.0)? * 1e6).round();
+    let micros = micros as u64;
+    bearable(micros).then(|| Span::from_micros(micros))
+}
+
+impl Loose {
+    fn number(&self) -> Option<f64> {
+        match self {
+            Loose::Whole(number) => Some(*number as f64),
+            Loose::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// What somebody is called.
+    fn text(&self) -> Option<String> {
+        match self {
+            Loose::Whole(number) => Some(number.to_string()),
+            Loose::Text(text) => Some(text.to_string()),
+            _ => None,
+        }
     }
 }
 
-fn span(number: &Value) -> Option<Span> {
-    let micros = (number.as_f64().filter(|seconds| *seconds >= 0.0)? * 1e6).round();
-    let micros = micros as u64;
-    bearable(micros).then(|| Span::from_micros(micros))
+impl<'de> Deserialize<'de> for Loose {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Loose, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Loose;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("any value")
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Loose, E> {
+                Ok(Loose::Whole(number))
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Loose, E> {
+                Ok(Loose::Number(number as f64))
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Loose, E> {
+                Ok(Loose::Number(number))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Loose, E> {
+                Ok(Loose::Text(text.into()))
+            }
+
+            fn visit_bool<E: Error>(self, _: bool) -> Result<Loose, E> {
+                Ok(Loose::Other)
+            }
+
+            fn visit_unit<E: Error>(self) -> Result<Loose, E> {
+                Ok(Loose::Missing)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Loose, A::Error> {
+                IgnoredAny.visit_seq(seq).map(|_| Loose::Other)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Loose, A::Error> {
+                IgnoredAny.visit_map(map).map(|_| Loose::Other)
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+/// A list, as long as lists of jobs may be: a small packed file can pretend to hold any number.
+fn entries<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Entry>, D::Error> {
+    struct List;
+    impl<'de> Visitor<'de> for List {
+        type Value = Vec<Entry>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of jobs")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<Entry>, A::Error> {
+            let mut jobs = Vec::new();
+            while let Some(job) = seq.next_element()? {
+                if jobs.len() == JOBS_MAX {
+                    return Err(A::Error::custom(format_args!("there are more than {JOBS_MAX} jobs in it")));
+                }
+                jobs.push(job);
+            }
+            Ok(jobs)
+        }
+    }
+    deserializer.deserialize_seq(List)
+}
+
+fn profiles<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, Profile>, D::Error> {
+    struct Map;
+    impl<'de> Visitor<'de> for Map {
+        type Value = BTreeMap<String, Profile>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("profiles by name")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut profiles = BTreeMap::new();
+            while let Some((name, profile)) = map.next_entry()? {
+                if profiles.len() == JOBS_MAX {
+                    return Err(de::Error::custom(format_args!("there are more than {JOBS_MAX} profiles in it")));
+                }
+                profiles.insert(name, profile);
+            }
+            Ok(profiles)
+        }
+    }
+    deserializer.deserialize_map(Map)
 }
 
 /// A workload with one delay profile for each run time that occurs, as bytes.
@@ -154,7 +335,8 @@ mod tests {
             .iter()
             .map(|job| (job.number, job.submit.micros(), job.nodes().unwrap(), job.walltime().map(Span::micros)))
             .collect();
-        assert_eq!(seen, [(2, 5_250_000, 1, None), (3, 10_000_000, 4, Some(100_500_000)), (7, 11_000_000, 2, None)]);
+        // One of the ids is no number, so none is taken for one.
+        assert_eq!(seen, [(2, 5_250_000, 1, None), (1, 10_000_000, 4, Some(100_500_000)), (3, 11_000_000, 2, None)]);
         assert!(trace.jobs.iter().all(|job| job.runs_for() == Ok(Span::from_secs(10))));
         let told: Vec<String> =
             trace.faults.first.iter().map(|fault| format!("{}: {}", fault.place, fault.what)).collect();
@@ -172,10 +354,36 @@ mod tests {
     }
 
     #[test]
+    fn ids_are_numbers_where_each_job_has_one_of_its_own() {
+        let numbers = |ids: &[&str]| {
+            let job = |id: &&str| format!("{{\"id\": {id}, \"subtime\": 1, \"res\": 1, \"profile\": \"p\"}}");
+            let jobs: Vec<String> = ids.iter().map(job).collect();
+            let profiles = "{\"p\": {\"type\": \"delay\", \"delay\": 5}}";
+            let text = format!("{{\"jobs\": [{}], \"profiles\": {profiles}}}", jobs.join(", "));
+            let trace = read(text.as_bytes()).unwrap();
+            (trace.jobs.iter().map(|job| job.number).collect::<Vec<_>>(), trace.faults.left_out, trace.header.len())
+        };
+        assert_eq!(numbers(&["\"w0!9\"", "\"w0!12\"", "\"w0!9\""]), (vec![9, 12], 1, 0));
+        assert_eq!(numbers(&["4", "\"5\""]), (vec![4, 5], 0, 0));
+        assert_eq!(numbers(&["\"first\"", "\"1\"", "\"w0!7\"", "\"w1!7\""]), (vec![1, 2, 3, 4], 0, 1));
+        assert_eq!(numbers(&["\"a\"", "\"a\"", "null", "null"]), (vec![1, 3, 4], 1, 1));
+    }
+
+    #[test]
+    fn a_small_file_cannot_pretend_to_be_huge() {
+        let many = format!("{{\"jobs\": [{}0]}}", "0,".repeat(100));
+        let error = read(many.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("invalid type: integer `0`"), "{error}");
+        let many = format!("{{\"jobs\": [{}{{}}]}}", "{},".repeat(JOBS_MAX));
+        let error = read(many.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("there are more than 5000000 jobs in it"), "{error}");
+    }
+
+    #[test]
     fn what_is_written_is_read_again() {
         let trace = read(FILE.as_bytes()).unwrap();
         let again = read(&write(&trace.jobs, 4)[..]).unwrap();
-        assert_eq!((again.jobs, again.header), (trace.jobs, trace.header));
+        assert_eq!((again.jobs, &again.header[..]), (trace.jobs, &trace.header[..2]));
     }
 
     #[test]

@@ -141,6 +141,9 @@ impl fmt::Display for Faults {
     }
 }
 
+/// More jobs than any log has, and fewer than fill a machine.
+pub(super) const JOBS_MAX: usize = 5_000_000;
+
 /// Takes jobs as they come, and makes a trace of them.
 #[derive(Default)]
 pub(super) struct Collector {
@@ -171,10 +174,16 @@ impl Collector {
         self.trace.jobs.push(job);
     }
 
+    /// Whether no more jobs can be taken.
+    pub fn is_full(&self) -> bool {
+        self.trace.jobs.len() >= JOBS_MAX
+    }
+
+    /// Jobs in order of submission, and by their numbers where they were submitted at the same time.
     pub fn finish(self) -> Trace {
         let mut trace = self.trace;
-        if trace.faults.disordered > 0 {
-            trace.jobs.sort_by_key(|job| job.submit);
+        if !trace.jobs.is_sorted_by_key(|job| (job.submit, job.number)) {
+            trace.jobs.sort_by_key(|job| (job.submit, job.number));
         }
         trace
     }

@@ -8,7 +8,7 @@ use std::fmt::{self, Write};
 use std::io::{self, BufRead};
 
 use super::lines::{Line, Lines};
-use super::rigid::{Collector, Rigid, Trace, bearable};
+use super::rigid::{Collector, JOBS_MAX, Rigid, Trace, bearable};
 use crate::time::{Span, Time};
 
 const FIELDS: usize = 18;
@@ -60,6 +60,9 @@ pub fn read(input: impl BufRead) -> io::Result<Trace> {
                     let comment = String::from_utf8_lossy(&text[1..]);
                     collector.comment(comment.strip_prefix(' ').unwrap_or(&comment).to_owned());
                 }
+            }
+            Some(_) if collector.is_full() => {
+                return Err(io::Error::other(format!("line {number}: more jobs than the {JOBS_MAX} that are read")));
             }
             Some(_) => match read_job(text) {
                 Ok(job) => collector.job(place, job),

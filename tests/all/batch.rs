@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::Value;
 
-use crate::grid::{Scratch, digest, hansa, hansa_ok, json, text};
+use crate::grid::{HANSA, Scratch, digest, hansa, hansa_ok, json, text};
 
 const LOG: &str = "\
 ; Version: 2.2
@@ -79,6 +79,44 @@ fn the_log_of_several_workloads_has_every_job_once_in_whole_seconds() {
     let numbers: BTreeSet<&str> = jobs.iter().map(|fields| fields[0]).collect();
     assert_eq!((jobs.len(), numbers.len()), (1803, 1803));
     assert!(jobs.iter().flatten().all(|field| field.parse::<i64>().is_ok()));
+    // Who submitted each, and which of the three sites ran it, where one was large enough.
+    let told = |field: usize| jobs.iter().map(|fields| fields[field]).collect::<BTreeSet<_>>();
+    assert_eq!((told(11).len(), told(15)), (3, BTreeSet::from(["-1", "1", "2", "3"])));
+    assert!(log.contains("; Partition: 2 "), "{log}");
+}
+
+/// As the README says it: the log lies beside the topology, and both are named from where one stands.
+#[test]
+fn a_packed_log_is_found_from_wherever_one_stands() {
+    let scratch = Scratch::new();
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(LOG.as_bytes()).unwrap();
+    std::fs::create_dir(scratch.path("mine")).unwrap();
+    std::fs::write(scratch.path("mine/log.swf.gz"), encoder.finish().unwrap()).unwrap();
+    scratch.file("mine/grid.toml", &TOPOLOGY.replace("log.swf", "log.swf.gz"));
+    let from = |folder: &str, arguments: &[&str]| {
+        let output =
+            std::process::Command::new(HANSA).args(arguments).current_dir(scratch.path(folder)).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let out = |name: &str| scratch.path(name).to_string_lossy().into_owned();
+    from(".", &["run", "mine/grid.toml", "--inline", "--out", &out("inline")]);
+    from(".", &["run", "mine/grid.toml", "--out", &out("processes")]);
+    from("mine", &["run", "./grid.toml", "--out", &out("beside")]);
+    let shown = from(".", &["show", "mine/grid.toml"]);
+    scratch.file("shown.toml", &shown);
+    from("mine", &["run", "../shown.toml", "--out", &out("shown")]);
+    for other in ["processes", "beside", "shown"] {
+        assert_eq!(digest(&scratch.path("inline")), digest(&scratch.path(other)), "{other}");
+    }
+
+    let experiment = "name = \"try\"\ntopology = \"mine/grid.toml\"\nmetrics = [\"bounded_slowdown\", \"killed\"]\n\
+        [vary]\nsite.york.scheduler = [\"fcfs\", \"conservative\"]\n";
+    scratch.file("try.toml", experiment);
+    from(".", &["sweep", "try.toml", "--out", &out("swept")]);
+    let rows = std::fs::read_to_string(scratch.path("swept").join("runs.csv")).unwrap();
+    assert!(rows.lines().count() == 3 && rows.lines().skip(1).all(|row| row.contains(",0.2,")), "{rows}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::super::fields::{Field, Fields};
 use super::{CORES_MAX, Context};
 use crate::grid::{Calendar, NodeSet};
 use crate::systems::batch::{Dispatch, Reserved};
-use crate::time::{Span, Time};
+use crate::time::Time;
 use crate::workload::lublin::{Lublin, Sizes, Stream, Types};
 use crate::workload::rigids::{Content, Deal, LogFile, Origin, Rigids, Window};
 use crate::workload::{Trace, batsim, swf};
@@ -118,7 +118,13 @@ fn open(field: &Field<'_>, path: &str, bytes: &[u8], format: Format, window: Win
     if content.jobs.is_empty() {
         let faults = &content.faults;
         let outside = content.outside;
-        field.complain(format!("{path} has no job to run: {outside} are not wanted here, and of the others {faults}"));
+        let why = match (outside, faults.is_empty()) {
+            (0, true) => String::new(),
+            (0, false) => format!(": {faults}"),
+            (_, true) => format!(": {outside} are not wanted here"),
+            (_, false) => format!(": {outside} are not wanted here, and of the others {faults}"),
+        };
+        field.complain(format!("{path} has no job to run{why}"));
     }
     content
 }
@@ -187,9 +193,4 @@ fn finish(
     let here = content.jobs.len() as u32;
     let count = if content.missing.is_some() { count.unwrap_or(here) } else { here };
     Rigids { origin, deal, site, overestimate_millionths, window, count, content }
-}
-
-/// A time that a job of a table asks for, which it may do without.
-pub(super) fn check_walltime(fields: &Fields<'_>, runtime: Span) -> Span {
-    fields.get("walltime").and_then(|field| field.positive_span()).unwrap_or(runtime)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::complaint::{Findings, Place};
-use super::super::fields::{Field, Fields, is_name};
+use super::super::fields::{Field, Fields, any_of, is_name};
 use super::super::file::Path;
 use super::super::{Site, System, User};
 use super::batch::check_reserved;
@@ -84,11 +84,14 @@ fn speed(field: &Field<'_>, system: &System) -> Option<u64> {
 }
 
 fn scheduler(field: &Field<'_>, system: &System) -> Option<&'static str> {
-    let name = field.entry("a site scheduler", &catalog::schedulers())?;
-    match (system, policy::find(name).is_some()) {
-        (System::Batch(_), false) => field.wrong("a policy for a queue, since this topology has a [batch] table"),
-        (System::Batch(_), true) | (_, false) => Some(name),
-        (_, true) => field.wrong("no policy for a queue: these need a [batch] table in the topology"),
+    let queues = matches!(system, System::Batch(_));
+    let (fitting, others): (Vec<_>, Vec<_>) =
+        catalog::schedulers().into_iter().partition(|entry| policy::find(entry.name).is_some() == queues);
+    let text = field.text(any_of(fitting.iter().map(|entry| entry.name)))?;
+    match others.iter().any(|entry| entry.name == text) {
+        true if queues => field.wrong("a policy for a queue, since this topology has a [batch] table"),
+        true => field.wrong("no policy for a queue: these need a [batch] table in the topology"),
+        false => field.entry("a site scheduler", &fitting),
     }
 }
 
@@ -149,7 +152,11 @@ pub(super) fn check_sites(
         let site = sites.last().expect("it was just added");
         let last = site.reserved.iter().filter_map(|reserved| reserved.nodes.runs().last()).map(|run| run.1).max();
         if let Some(last) = last.filter(|last| *last >= site.cores) {
-            fields.complain(format!("expected nodes that the site has to be reserved, found {last}"));
+            let message = format!("expected nodes of the site, which has {}, found node {last}", site.cores);
+            match fields.get("reserved") {
+                Some(field) => field.complain(message),
+                None => fields.complain(format!("reserved: {message}")),
+            }
         }
         fields.finish();
     }

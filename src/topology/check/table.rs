@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::super::fields::{Field, Fields, any_of};
 use super::super::file::Path;
 use super::super::{System, Unplaceable};
-use super::batch::check_walltime;
 use super::{CORES_MAX, Context, EDGES_MAX, REFUSE, TASKS_MAX, TOO_LONG_A_JOB, tables};
 use crate::grid::{Curve, CurveError, DATA_MAX, Edge, Kind, LONGEST, Task, Worth};
 use crate::time::{Span, Time};
@@ -76,6 +75,8 @@ fn check_task(fields: &Fields<'_>, context: &Context<'_>) -> Option<Task> {
         }
         None => Some(Kind(0)),
     };
+    let queued = matches!(context.system, System::Batch(_));
+    let walltime = if queued { fields.get("walltime").and_then(|field| field.positive_span()) } else { None };
     let (runtime, cores, kind) = (runtime?, cores?, kind?);
     if let (Unplaceable::Error, Some((name, largest))) = (context.system.unplaceable(), context.grid.largest(kind))
         && cores > largest
@@ -83,9 +84,7 @@ fn check_task(fields: &Fields<'_>, context: &Context<'_>) -> Option<Task> {
         let message = format!("the task wants {cores} cores, and the largest site of kind {name} has {largest}");
         fields.findings().add(cores_field?.complaint(message).hint(REFUSE));
     }
-    let queued = matches!(context.system, System::Batch(_));
-    let walltime = if queued { check_walltime(fields, runtime) } else { runtime };
-    Some(Task { walltime, ..Task::new(runtime, cores, kind) })
+    Some(Task { walltime: walltime.unwrap_or(runtime), ..Task::new(runtime, cores, kind) })
 }
 
 fn check_edges(field: &Field<'_>, tasks: usize) -> Option<Vec<Edge>> {

@@ -113,7 +113,10 @@ fn what_is_wrong_is_told() {
         ("site.york.scheduler=\"auction\"", "a policy for a queue"),
         ("site.york.scheduler=\"eazy\"", "did you mean"),
         ("site.york.reserved=[{ from = \"1 h\", until = \"1 h\", nodes = \"0\" }]", "expected an end after its start"),
-        ("site.york.reserved=[{ from = \"1 h\", until = \"2 h\", nodes = \"8\" }]", "nodes that the site has"),
+        (
+            "site.york.reserved=[{ from = \"1 h\", until = \"2 h\", nodes = \"8\" }]",
+            "expected nodes of the site, which has 8, found node 8",
+        ),
         ("site.york.reserved=[{ from = \"1 h\", until = \"2 h\", nodes = \"3-1\" }]", "numbers of nodes in order"),
         ("batch.dispatch=\"frist\"", "did you mean"),
     ] {

@@ -418,7 +418,10 @@ fn every_name_of_the_catalogue_is_usable() {
             }
         }
         let complaints = read("x-y-z").unwrap_err().to_string();
-        assert!(section.entries.iter().all(|entry| complaints.contains(entry.name)), "{complaints}");
+        // Of the schedulers only those of the topology's system make sense.
+        let fits = |name: &str| section.key != "site.scheduler" || name == "auction";
+        let mut fitting = section.entries.iter().filter(|entry| fits(entry.name));
+        assert!(fitting.all(|entry| complaints.contains(entry.name)), "{complaints}");
     }
 }
 
