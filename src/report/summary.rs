@@ -364,7 +364,7 @@ fn overlap(held: (Time, Time), window: Option<(Time, Time)>) -> u128 {
 }
 
 fn task_waits(row: &JobRow) -> Vec<Span> {
-    let waits = row.tasks.iter().zip(row.waits_from()).filter_map(|(task, from)| Some(task.start?.since(from?)));
+    let waits = row.tasks.iter().zip(row.ready()).filter_map(|(task, from)| Some(task.start?.since(from?)));
     waits.collect()
 }
 

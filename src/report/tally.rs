@@ -265,7 +265,7 @@ impl Tally {
         rows.flat_map(move |row| {
             let given_up = row.given_up().unwrap_or(self.last);
             let until = move |task: &TaskRow| task.start.unwrap_or(given_up);
-            let tasks = row.waits_from().into_iter().zip(&row.tasks).zip(&row.job.tasks);
+            let tasks = row.ready().into_iter().zip(&row.tasks).zip(&row.job.tasks);
             let stretches = tasks.filter_map(move |((from, held), task)| Some((task.kind, from?, until(held))));
             stretches.filter(|(_, from, to)| from < to)
         })
@@ -367,21 +367,15 @@ impl JobRow {
         self.tasks.iter().filter_map(|task| task.start).min()
     }
 
-    /// For each task when the last of its predecessors ended; the job's submission where it has none.
+    /// For each task when the last of its predecessors ended; where it has none, from when on the job was wanted.
     pub fn ready(&self) -> Vec<Option<Time>> {
-        let mut ready = vec![Some(self.job.arrive); self.tasks.len()];
+        let mut ready = vec![Some(self.wanted()); self.tasks.len()];
         for edge in &self.job.edges {
             let end = self.tasks[edge.from as usize].end;
             let latest = &mut ready[edge.to as usize];
             *latest = latest.zip(end).map(|(latest, end)| latest.max(end));
         }
         ready
-    }
-
-    /// From when on each task waited for its start.
-    pub fn waits_from(&self) -> Vec<Option<Time>> {
-        let wanted = self.wanted();
-        self.ready().into_iter().map(|ready| Some(ready?.max(wanted))).collect()
     }
 
     /// How many times its critical path the job took, if it was completed.
