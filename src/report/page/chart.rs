@@ -159,7 +159,7 @@ impl Scale {
 }
 
 /// A round number, at least this large: 1, 2 or 5 with zeros.
-fn step(least: f64) -> f64 {
+pub fn step(least: f64) -> f64 {
     let mut unit = 1.0;
     while unit > least && unit > 1e-9 {
         unit /= 10.0;

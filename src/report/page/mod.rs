@@ -116,7 +116,7 @@ impl Page<'_> {
             ("live", "Real bytes beside the model", self.live()),
             ("responsiveness", "Responsiveness", self.responsiveness()),
             ("time", "Over time", self.over_time()),
-            ("cores", "Sites and tasks", gantt::gantt(self.tally, self.window, &self.parts_of_work())),
+            ("cores", "Sites and tasks", gantt::gantt(self.topology, self.tally, self.window, &self.parts_of_work())),
             ("waits", "The longest waits", self.longest_waits()),
             ("facts", "How it was run", self.facts()),
         ];

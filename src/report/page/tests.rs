@@ -8,6 +8,7 @@ use crate::protocol::Record;
 use crate::report::reservations::tests as reservations;
 use crate::report::tests::{ANN, ROUTER, YORK, golden, manifest, story, tally, topology};
 use crate::report::{Names, RunFacts};
+use crate::systems::batch::Reserved;
 use crate::time::{Span, Stamp, Time};
 use crate::topology::{Batch, Site, System, User};
 
@@ -164,6 +165,21 @@ fn a_percentile_is_the_same_wherever_it_stands() {
     let queues = cells(section(&page, "queues"));
     assert_eq!(queues[0][3..7], ["9 min 30 s", "9 min 30 s", "18 min 00 s", "19 min 00 s"]);
     assert!(section(&page, "numbers").contains("median 9 min 30 s, 95 % within 18 min 00 s"));
+}
+
+#[test]
+fn what_a_site_has_reserved_is_hatched_while_the_run_lasts() {
+    let mut topology = queueing();
+    let at = |minutes| Time::ZERO + Span::from_minutes(minutes);
+    let reserve =
+        |from, until, nodes| Reserved { from: at(from), until: at(until), nodes: NodeSet::parse(nodes).unwrap() };
+    topology.sites[0].reserved = vec![reserve(2, 4, "0 2-3"), reserve(500, 600, "0-3")];
+    let page = shown(&manifest(), &topology, &queued(&topology, &[0, 4, 9]));
+    let gantt = section(&page, "cores");
+    let words = "nodes 0 2-3 of york: reserved from 00:02:00 until 00:04:00";
+    assert_eq!((gantt.matches("class=\"reserved\"").count(), gantt.matches(words).count()), (2, 2));
+    assert!(gantt.contains("<i class=\"hatched\"></i>reserved"));
+    assert!(!shown(&manifest(), &queueing(), &queued(&queueing(), &[0])).contains("<i class=\"hatched\">"));
 }
 
 /// Jobs of five tasks on random cores at random times.

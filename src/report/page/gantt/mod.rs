@@ -1,0 +1,220 @@
+//! Which task held which cores, and when: task by task while they can be told apart, as a map of cells beyond that.
+
+mod map;
+mod reserved;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use self::map::Map;
+use super::chart::{BOTTOM, COLOURS, Figure, LEFT, RIGHT, TOP, WIDTH, Window, step, time_axis};
+use super::html::{at, counted, escape, micros, short};
+use crate::grid::JobId;
+use crate::report::Tally;
+use crate::report::tally::{JobRow, TaskRow};
+use crate::topology::Topology;
+
+/// More tasks, or stretches of cores, than this are not drawn one by one.
+const TASKS_MAX: usize = 5_000;
+const RUNS_MAX: usize = 15_000;
+/// More sites than this have no room for borders and names of their own.
+const BANDS_MAX: usize = 40;
+const GAP: f64 = 5.0;
+/// Bands of this height have room for numbers of cores, which are at least so far apart.
+const NUMBERED: f64 = 60.0;
+const APART: f64 = 24.0;
+
+/// A site's place, or that of all sites together.
+struct Band {
+    name: String,
+    first_core: u64,
+    cores: u64,
+    top: f64,
+    height: f64,
+}
+
+pub fn gantt(topology: &Topology, tally: &Tally, window: Window, part_of: &BTreeMap<JobId, usize>) -> String {
+    let held: Vec<(&JobRow, usize, &TaskRow)> = tally
+        .jobs
+        .values()
+        .flat_map(|job| job.tasks.iter().enumerate().map(move |(index, task)| (job, index, task)))
+        .filter(|(_, _, task)| task.start.is_some() && task.site.is_some())
+        .collect();
+    let runs: usize = held.iter().map(|(_, _, task)| task.cores.runs().len()).sum();
+    let bands = bands(tally);
+    let bottom = bands.last().map_or(TOP + 40.0, |band| band.top + band.height) + 4.0;
+    let one_by_one = held.len() <= TASKS_MAX && runs <= RUNS_MAX;
+
+    let (body, note, mut legend) = if one_by_one {
+        (tasks(tally, &held, &bands, window), words_of_tasks(&bands, tally), Vec::new())
+    } else {
+        let map = Map::new(tally, &held, &bands, window, part_of);
+        let note = map.words(held.len(), &bands, tally, window);
+        let legend = (0..10).map(|size| (format!("s{size}"), part_name(size))).collect();
+        (map.svg(&bands), note, legend)
+    };
+    let reserved = reserved::hatched(topology, tally, &bands, window);
+    if !reserved.is_empty() {
+        legend.push(("hatched".to_owned(), "reserved, so that no job runs there".to_owned()));
+    }
+    let figure = Figure {
+        id: "gantt",
+        title: "Which cores were busy with what",
+        desc: format!(
+            "A chart of {} on {} over time; the cores of each site lie one above the other.",
+            counted(held.len() as u64, "task"),
+            counted(tally.sites.len() as u64, "site")
+        ),
+        note,
+        legend,
+        height: bottom + BOTTOM,
+        body: frames(&bands) + &reserved + &body + &time_axis(window, bottom),
+    };
+    figure.html()
+}
+
+fn part_name(part: usize) -> String {
+    match part {
+        0 => "the smallest jobs".to_owned(),
+        9 => "the largest".to_owned(),
+        _ => String::new(),
+    }
+}
+
+fn bands(tally: &Tally) -> Vec<Band> {
+    let total: u64 = tally.sites.iter().map(|site| u64::from(site.cores)).sum();
+    let together = tally.sites.len() > BANDS_MAX;
+    let height =
+        (total as f64 * 14.0).clamp(150.0, 560.0).max(if together { 0.0 } else { 14.0 * tally.sites.len() as f64 });
+    if together {
+        let name = format!("{} sites", tally.sites.len());
+        return vec![Band { name, first_core: 0, cores: total, top: TOP, height }];
+    }
+    let mut top = TOP;
+    let bands = tally.sites.iter().map(|site| {
+        // A small site beside large ones must still be seen.
+        let height = (height * f64::from(site.cores) / total.max(1) as f64).max(10.0);
+        let band = Band { name: site.name.clone(), first_core: site.first_core, cores: site.cores.into(), top, height };
+        top += height + GAP;
+        band
+    });
+    bands.collect()
+}
+
+fn band_of(bands: &[Band], core: u64) -> usize {
+    bands.partition_point(|band| band.first_core <= core).saturating_sub(1)
+}
+
+impl Band {
+    fn core_height(&self) -> f64 {
+        self.height / self.cores.max(1) as f64
+    }
+
+    /// Where a core begins, of those of all sites numbered through.
+    fn y(&self, core: u64) -> f64 {
+        self.top + (core - self.first_core) as f64 * self.core_height()
+    }
+}
+
+fn frames(bands: &[Band]) -> String {
+    let mut svg = String::new();
+    for band in bands {
+        let _ = writeln!(
+            svg,
+            "<rect class=\"band\" x=\"{LEFT}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
+            at(band.top),
+            WIDTH - LEFT - RIGHT,
+            at(band.height),
+        );
+        let middle = at(band.top + band.height / 2.0);
+        let has_numbers = band.height >= NUMBERED;
+        let (class, place, letters) = match has_numbers {
+            true => {
+                ("middle", format!("transform=\"translate(14 {middle}) rotate(-90)\""), (band.height / 7.0) as usize)
+            }
+            false => ("end", format!("x=\"{}\" y=\"{middle}\" dy=\".32em\"", LEFT - 7.0), 11),
+        };
+        let _ = writeln!(
+            svg,
+            "<text class=\"site {class}\" {place}>{}<title>{}, {}</title></text>",
+            short(&band.name, letters),
+            escape(&band.name),
+            counted(band.cores, "core"),
+        );
+        if has_numbers {
+            svg.push_str(&numbers(band));
+        }
+    }
+    svg
+}
+
+/// Those of a few cores, each beside its middle.
+fn numbers(band: &Band) -> String {
+    let apart = step(band.cores as f64 * APART / band.height).max(1.0) as usize;
+    let mut svg = String::from("<g class=\"axis\">");
+    for number in (0..band.cores).step_by(apart) {
+        let y = at(band.y(band.first_core + number) + band.core_height() / 2.0);
+        let _ = write!(
+            svg,
+            "<path class=\"base\" d=\"M{} {y}H{LEFT}\"/><text x=\"{}\" y=\"{y}\" dy=\".32em\" text-anchor=\"end\">{number}</text>",
+            LEFT - 4.0,
+            LEFT - 7.0
+        );
+    }
+    svg + "</g>\n"
+}
+
+fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[Band], window: Window) -> String {
+    let mut svg = String::from("<g class=\"tasks\">\n");
+    for (job, index, task) in held {
+        let (Some(start), Some(site)) = (task.start, task.site) else { continue };
+        let end = task.end.unwrap_or(tally.last);
+        let (left, right) = (window.x(start), window.x(end));
+        let width = (right - left).max(0.6);
+        let first_core = tally.sites[site as usize].first_core;
+        let band = &bands[band_of(bands, first_core)];
+        let mut path = String::new();
+        let mut label = None;
+        for &(first, last) in task.cores.runs() {
+            let top = band.y(first_core + u64::from(first));
+            let height = f64::from(last - first + 1) * band.core_height();
+            let _ = write!(path, "M{} {}h{w}v{}h-{w}z", at(left), at(top), at(height), w = at(width));
+            if height >= 13.0 && width >= 9.0 * (1 + job.job.id.to_string().len()) as f64 && label.is_none() {
+                label = Some((left + width / 2.0, top + height / 2.0));
+            }
+        }
+        let id = job.job.id;
+        let user = escape(&tally.names.of_actor(job.user));
+        let until = if task.end.is_some() { "" } else { ", still running" };
+        let _ = writeln!(
+            svg,
+            "<g class=\"f{}\"><title>task {id}.{index} of {user}: cores {} for {} from {start}{until}</title><path d=\"{path}\"/>",
+            id.0 as usize % COLOURS,
+            task.cores,
+            micros(end.since(start).micros()),
+        );
+        if let Some((x, y)) = label {
+            let _ = write!(svg, "<text x=\"{}\" y=\"{}\" dy=\".34em\">{id}</text>", at(x), at(y));
+        }
+        svg.push_str("</g>\n");
+    }
+    svg + "</g>\n"
+}
+
+fn words_of_tasks(bands: &[Band], tally: &Tally) -> String {
+    format!(
+        "Every block is a task on its cores, core 0 of a site uppermost. Tasks of one job have one colour; as there are \
+         {COLOURS} colours, jobs {COLOURS} numbers apart share one. Point at a block to see which it is.{}",
+        together(bands, tally)
+    )
+}
+
+fn together(bands: &[Band], tally: &Tally) -> String {
+    match bands.len() < tally.sites.len() {
+        true => format!(
+            " The cores of all {} sites are numbered through, without a border between sites.",
+            tally.sites.len()
+        ),
+        false => String::new(),
+    }
+}
