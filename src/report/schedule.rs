@@ -118,6 +118,11 @@ impl Queues {
         jobs.get((job.0 - first) as usize)
     }
 
+    /// What its log, or else the run, numbers it.
+    fn number(&self, job: JobId) -> u64 {
+        self.rigid(job).map_or(job.0.into(), |rigid| rigid.number)
+    }
+
     /// Which workload it is from, where there are several.
     pub fn workload(&self, job: JobId) -> Option<usize> {
         (self.first.len() > 1).then(|| self.first.partition_point(|first| *first <= job.0))
@@ -247,6 +252,16 @@ impl Tally {
         sum
     }
 
+    /// The number by which `jobs.csv` knows a job.
+    pub(super) fn number(&self, job: JobId) -> u64 {
+        self.queues.as_ref().map_or(job.0.into(), |queues| queues.number(job))
+    }
+
+    /// Of several workloads whose jobs have numbers of their own, the one that a job is from.
+    pub(super) fn workload(&self, job: JobId) -> Option<usize> {
+        self.queues.as_ref()?.workload(job)
+    }
+
     /// Whether there is a schedule to write.
     pub fn is_queueing(&self) -> bool {
         self.queues.is_some()
@@ -274,7 +289,7 @@ impl Tally {
         if numbers.len() == jobs.len() {
             return;
         }
-        let workload = |id: JobId| self.queues.as_ref().and_then(|queues| queues.workload(id));
+        let workload = |id: JobId| self.workload(id);
         let anew = |id: JobId| u64::from(id.0) + 1;
         let names: BTreeMap<_, u64> = jobs.iter().map(|(id, job)| ((workload(*id), job.number), anew(*id))).collect();
         for (id, job) in jobs {

@@ -249,6 +249,11 @@ impl Tally {
         self.reserving
     }
 
+    /// Whether each job is a single task that keeps its nodes, whose numbers matter.
+    pub(super) fn is_rigid(&self) -> bool {
+        self.reserving || self.queues.is_some()
+    }
+
     pub(super) fn site_index(&self, actor: ActorId) -> Option<usize> {
         self.site_of.get(&actor).map(|site| *site as usize)
     }

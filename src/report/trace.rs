@@ -90,7 +90,7 @@ impl Tally {
         task: &TaskOf<'_>,
         trace: &mut Trace<P>,
     ) -> Result<(), E> {
-        let (job, index, ts) = (task.job.job.id, task.index, start.micros());
+        let (job, index, ts) = (self.number(task.job.job.id), task.index, start.micros());
         let user = json(&self.names.of_actor(task.job.user));
         let cut = if task.row.end.is_none() { r#","running":"when the log ended""# } else { "" };
         trace.event(format_args!(

@@ -10,7 +10,9 @@ use crate::report::tests::{ANN, ROUTER, YORK, golden, manifest, story, tally, to
 use crate::report::{Names, RunFacts};
 use crate::systems::batch::Reserved;
 use crate::time::{Span, Stamp, Time};
-use crate::topology::{Batch, Site, System, User};
+use crate::topology::{Batch, Site, System, User, Workload};
+use crate::workload::rigids::{self, Content, Deal, LogFile, Origin, Rigids};
+use crate::workload::{Rigid, Source};
 
 fn shown(manifest: &Manifest, topology: &Topology, tally: &Tally) -> String {
     let results = tally.summary(manifest.seed, manifest.status.clone(), "0123456789abcdef".to_owned());
@@ -156,6 +158,50 @@ fn queued(topology: &Topology, waits: &[u64]) -> Tally {
         add(*wait + 1, ROUTER, Record::Completed { job, value: None });
     }
     tally
+}
+
+/// A log whose jobs have these numbers.
+fn numbered(numbers: &[u64]) -> Workload {
+    let jobs = numbers.iter().map(|number| Rigid { number: *number, ..Rigid::default() });
+    let content = Content { jobs: Arc::new(jobs.collect()), ..Content::default() };
+    let log = LogFile { path: "log.swf".to_owned(), hash: String::new(), strict: false };
+    let rigids = Rigids {
+        origin: Origin::Swf(log),
+        deal: Deal::default(),
+        site: None,
+        overestimate_millionths: 1_000_000,
+        window: rigids::Window::default(),
+        count: numbers.len() as u32,
+        content,
+    };
+    Workload { users: vec![0], source: Source::Rigid(rigids) }
+}
+
+#[test]
+fn jobs_have_the_numbers_that_jobs_csv_gives_them() {
+    let mut topology = queueing();
+    topology.workloads = vec![numbered(&[7, 31, 4])];
+    let tally = queued(&topology, &[0, 3, 9]);
+    let mut csv = Vec::new();
+    tally
+        .jobs_csv(|part| {
+            csv.extend_from_slice(part);
+            Ok::<_, ()>(())
+        })
+        .unwrap();
+    let csv = String::from_utf8(csv).unwrap();
+    let numbers: Vec<&str> = csv.lines().skip(1).map(|line| line.split_once(',').unwrap().0).collect();
+    assert_eq!(numbers, ["7", "31", "4"]);
+    let page = shown(&manifest(), &topology, &tally);
+    let waits: Vec<&str> = cells(section(&page, "waits")).iter().map(|row| row[0]).collect();
+    assert_eq!(waits, ["4", "31", "7"]);
+    assert!(
+        numbers.iter().all(|number| section(&page, "cores").contains(&format!("<title>job {number} of ann: cores")))
+    );
+
+    topology.workloads.push(numbered(&[7, 31, 4]));
+    let page = shown(&manifest(), &topology, &queued(&topology, &[0, 0, 0, 0, 5]));
+    assert_eq!(cells(section(&page, "waits"))[0][0], "31 of workload 2");
 }
 
 #[test]

@@ -9,6 +9,13 @@ use crate::report::tally::{JobRow, Standing};
 const LONGEST: usize = 12;
 
 impl Page<'_> {
+    /// As jobs.csv has it.
+    fn name(&self, row: &JobRow) -> String {
+        let number = self.tally.number(row.job.id);
+        let workload = self.tally.workload(row.job.id);
+        workload.map_or(number.to_string(), |workload| format!("{number} of workload {workload}"))
+    }
+
     pub(super) fn longest_waits(&self) -> String {
         let mut waits: Vec<(u64, &JobRow)> = self
             .tally
@@ -37,7 +44,7 @@ impl Page<'_> {
         let all = waits.len();
         let rows = waits.iter().take(LONGEST).map(|(wait, row)| {
             vec![
-                row.job.id.to_string(),
+                self.name(row),
                 escape(&self.tally.names.of_actor(row.user)),
                 row.wanted().to_string(),
                 micros(*wait),

@@ -153,7 +153,12 @@ fn numbers(band: &Band) -> String {
     let apart = step(band.cores as f64 * APART / band.height).max(1.0) as usize;
     let mut svg = String::from("<g class=\"axis\">");
     for number in (0..band.cores).step_by(apart) {
-        let y = at(band.y(band.first_core + number) + band.core_height() / 2.0);
+        let y = band.y(band.first_core + number) + band.core_height() / 2.0;
+        // The next band begins with a number of its own.
+        if number > 0 && band.top + band.height - y < 8.0 {
+            break;
+        }
+        let y = at(y);
         let _ = write!(
             svg,
             "<path class=\"base\" d=\"M{} {y}H{LEFT}\"/><text x=\"{}\" y=\"{y}\" dy=\".32em\" text-anchor=\"end\">{number}</text>",
@@ -173,28 +178,33 @@ fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[Band], win
         let width = (right - left).max(0.6);
         let first_core = tally.sites[site as usize].first_core;
         let band = &bands[band_of(bands, first_core)];
+        let number = tally.number(job.job.id);
+        let what = match tally.workload(job.job.id) {
+            _ if !tally.is_rigid() => format!("task {number}.{index}"),
+            None => format!("job {number}"),
+            Some(workload) => format!("job {number} of workload {workload},"),
+        };
         let mut path = String::new();
         let mut label = None;
         for &(first, last) in task.cores.runs() {
             let top = band.y(first_core + u64::from(first));
             let height = f64::from(last - first + 1) * band.core_height();
             let _ = write!(path, "M{} {}h{w}v{}h-{w}z", at(left), at(top), at(height), w = at(width));
-            if height >= 13.0 && width >= 9.0 * (1 + job.job.id.to_string().len()) as f64 && label.is_none() {
+            if height >= 13.0 && width >= 9.0 * (1 + number.to_string().len()) as f64 && label.is_none() {
                 label = Some((left + width / 2.0, top + height / 2.0));
             }
         }
-        let id = job.job.id;
         let user = escape(&tally.names.of_actor(job.user));
         let until = if task.end.is_some() { "" } else { ", still running" };
         let _ = writeln!(
             svg,
-            "<g class=\"f{}\"><title>task {id}.{index} of {user}: cores {} for {} from {start}{until}</title><path d=\"{path}\"/>",
-            id.0 as usize % COLOURS,
+            "<g class=\"f{}\"><title>{what} of {user}: cores {} for {} from {start}{until}</title><path d=\"{path}\"/>",
+            job.job.id.0 as usize % COLOURS,
             task.cores,
             micros(end.since(start).micros()),
         );
         if let Some((x, y)) = label {
-            let _ = write!(svg, "<text x=\"{}\" y=\"{}\" dy=\".34em\">{id}</text>", at(x), at(y));
+            let _ = write!(svg, "<text x=\"{}\" y=\"{}\" dy=\".34em\">{number}</text>", at(x), at(y));
         }
         svg.push_str("</g>\n");
     }
@@ -202,9 +212,13 @@ fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[Band], win
 }
 
 fn words_of_tasks(bands: &[Band], tally: &Tally) -> String {
+    let what = match tally.is_rigid() {
+        true => "job on its nodes, node 0 of a site uppermost",
+        false => "task on its cores, core 0 of a site uppermost. Tasks of one job have one colour",
+    };
     format!(
-        "Every block is a task on its cores, core 0 of a site uppermost. Tasks of one job have one colour; as there are \
-         {COLOURS} colours, jobs {COLOURS} numbers apart share one. Point at a block to see which it is.{}",
+        "Every block is a {what}; as there are {COLOURS} colours, one job in {COLOURS} has the same. Point at a block to \
+         see which it is.{}",
         together(bands, tally)
     )
 }
