@@ -94,6 +94,11 @@ impl System {
         }
     }
 
+    /// Whether sites say who starts when; those of a meta-scheduler do as they are told.
+    pub fn has_schedulers(&self) -> bool {
+        !matches!(self, System::Reservation(_))
+    }
+
     /// What the system's own actor is called.
     pub fn hub_name(&self) -> &'static str {
         match self {

@@ -157,7 +157,9 @@ impl Page {
             let speed = Millionths(site.speed_millionths);
             self.line("speed", speed, "tasks take their run time divided by this")?;
         }
-        self.entry("site.scheduler", &site.scheduler)?;
+        if topology.system.has_schedulers() {
+            self.entry("site.scheduler", &site.scheduler)?;
+        }
         self.span("latency", site.latency, "to the router, one way")?;
         self.span("report_every", site.report_every, "ends are told at multiples of this; 0 s is at once")?;
         if site.reserved.is_empty() {

@@ -59,17 +59,18 @@ pub fn at(number: f64) -> String {
     if tenths == 0.0 { "0".to_owned() } else { tenths.to_string() }
 }
 
-/// A table, its columns named and the numeric ones (`#` ahead of the name) set to the right.
+/// A table, its columns named and the numeric ones (`#` ahead of the name) set to the right. A column whose name is
+/// empty is left out.
 pub fn table(columns: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut html = String::from("<div class=\"scroll\"><table><thead><tr>");
     let class = |column: &str| if column.starts_with('#') { " class=\"n\"" } else { "" };
-    for column in columns {
+    for column in columns.iter().filter(|column| !column.is_empty()) {
         let _ = write!(html, "<th scope=\"col\"{}>{}</th>", class(column), column.trim_start_matches('#'));
     }
     html.push_str("</tr></thead><tbody>\n");
     for row in rows {
         html.push_str("<tr>");
-        for (cell, column) in row.iter().zip(columns) {
+        for (cell, column) in row.iter().zip(columns).filter(|(_, column)| !column.is_empty()) {
             let _ = write!(html, "<td{}>{cell}</td>", class(column));
         }
         html.push_str("</tr>\n");

@@ -139,6 +139,11 @@ impl Page<'_> {
         html
     }
 
+    /// Whether any job is worth something.
+    fn has_worth(&self) -> bool {
+        self.results.value.is_some()
+    }
+
     fn lead(&self) -> String {
         let about = self.topology.about.as_ref().map_or(String::new(), |about| format!("{} ", escape(about.trim())));
         let cores: u64 = self.tally.sites.iter().map(|site| u64::from(site.cores)).sum();

@@ -34,7 +34,7 @@ impl Page<'_> {
             let (here, there) = of(self.results).zip(of(fresh))?;
             Some(vec![(*what).to_owned(), words(here), words(there), change(here, there)])
         });
-        html.push_str(&table(&["", "#This run", "#With a fresh view", "#Price of old news"], rows));
+        html.push_str(&table(&["Measure", "#This run", "#With a fresh view", "#Price of old news"], rows));
         if let Some((here, there)) = self.results.value.zip(fresh.value)
             && there.obtained > 0.0
         {

@@ -53,16 +53,24 @@ impl Page<'_> {
         body.push_str(&mark(scale, 1.0, ""));
         let listed: Vec<String> =
             groups.iter().map(|group| group.slr.map_or("none".to_owned(), |slr| format!("{slr:.2}"))).collect();
+        let has_deadlines = groups.iter().any(|group| finite(group.slr_censored).is_some());
+        let mut note =
+            "SLR is the time from submission to completion as a multiple of the critical path: 1, the dashed line, is \
+                        as fast as the job can be. The columns, with their numbers, are means over finished jobs"
+                .to_owned();
+        let mut legend = vec![("f0".to_owned(), "finished jobs".to_owned())];
+        if has_deadlines {
+            note.push_str(
+                "; the diamonds are means over all jobs with a deadline, where a starved one counts with its final deadline",
+            );
+            legend.push(("diamond".to_owned(), "all jobs with a deadline".to_owned()));
+        }
         Figure {
             id: "slr",
             title: "How long jobs took, by their size",
             desc: format!("Columns, one a tenth of the jobs by work: mean SLR of finished jobs, from the smallest to the largest: {}.", listed.join(", ")),
-            note: format!(
-                "SLR is the time from submission to completion as a multiple of the critical path: 1, the dashed line, is as fast as the job can be. The columns, with their numbers, are means over finished jobs; the diamonds are means over all jobs with a deadline, where a \
-                 starved one counts with its final deadline. {}",
-                self.tenths_in_words()
-            ),
-            legend: vec![("f0".to_owned(), "finished jobs".to_owned()), ("diamond".to_owned(), "all jobs with a deadline".to_owned())],
+            note: format!("{note}. {}", self.tenths_in_words()),
+            legend,
             height: CHART,
             body,
         }

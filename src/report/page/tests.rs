@@ -10,7 +10,7 @@ use crate::report::tests::{ANN, ROUTER, YORK, golden, manifest, story, tally, to
 use crate::report::{Names, RunFacts};
 use crate::systems::batch::Reserved;
 use crate::time::{Span, Stamp, Time};
-use crate::topology::{Batch, Site, System, User, Workload};
+use crate::topology::{Batch, Planning, Site, System, User, Workload};
 use crate::workload::rigids::{self, Content, Deal, LogFile, Origin, Rigids};
 use crate::workload::{Rigid, Source};
 
@@ -136,6 +136,30 @@ fn a_page_tells_whose_requests_were_accepted_and_why_others_were_not() {
     assert_eq!(rows[2][..4], ["york", "3", "1", "10 min 00 s"]);
     assert_eq!(rows[3][..4], ["bath", "0", "0", "–"]);
     assert_eq!(rows.len(), 4, "there is one user");
+}
+
+#[test]
+fn what_a_run_does_not_have_its_page_does_not_name() {
+    let reservations = shown(&manifest(), &reservations::reserving(), &reservations::tally());
+    let workflow = Topology { system: System::Workflow(Planning::default()), ..topology() };
+    let plain = |job: &Job| Arc::new(Job { worth: None, ..job.clone() });
+    let entries = story().into_iter().filter_map(|entry| match &entry.record {
+        Record::Arrived { job, user } => {
+            Some(Entry { record: Record::Arrived { job: plain(job), user: *user }, ..entry })
+        }
+        Record::Refused { .. } => None,
+        _ => Some(entry),
+    });
+    let mut tally = Tally::new(&workflow, &Names::of(&workflow));
+    entries.for_each(|entry| tally.add(&entry).unwrap());
+    let workflow = shown(&manifest(), &workflow, &tally);
+    for page in [&reservations, &workflow] {
+        for word in ["Value", "none to be had", "deadline</li>", "with a deadline", "id=\"value\""] {
+            assert!(!page.contains(word), "{word}");
+        }
+    }
+    assert!(workflow.contains("finished jobs took") && workflow.contains("Scheduler"));
+    assert!(!reservations.contains("Scheduler") && !reservations.contains("auction"));
 }
 
 fn queueing() -> Topology {

@@ -6,10 +6,9 @@ use super::{CHART, Page};
 use crate::report::tally::{JobRow, Standing};
 
 impl Page<'_> {
+    /// Nothing, if no job has a worth.
     pub(super) fn value(&self) -> String {
-        let Some(value) = &self.results.value else {
-            return "<p>No job of this run has a value curve, so there is no value to obtain and nobody can starve.</p>\n".to_owned();
-        };
+        let Some(value) = &self.results.value else { return String::new() };
         let mut sums = [(0u64, 0.0, 0.0); 6];
         for row in self.tally.jobs.values() {
             if let Some(outcome) = Outcome::of(row) {

@@ -48,7 +48,10 @@ impl Page<'_> {
                 escape(&self.tally.names.of_actor(row.user)),
                 row.wanted().to_string(),
                 micros(*wait),
-                count(row.tasks.len() as u64),
+                count(match row.job.tasks.first() {
+                    Some(task) if self.tally.is_rigid() => task.cores.into(),
+                    _ => row.tasks.len() as u64,
+                }),
                 number(work(row) as f64 / 3.6e9),
                 match row.value() {
                     Some(value) => format!("{} of {}", number(value), number(worth(row))),
@@ -61,7 +64,9 @@ impl Page<'_> {
             true => ("#Ready", "From the ready time"),
             false => ("#Submitted", "From submission"),
         };
-        let columns = ["#Job", "User", from, "#Waited", "#Tasks", "#Core hours", "#Value", "Outcome"];
+        let value = if self.has_worth() { "#Value" } else { "" };
+        let tasks = if self.tally.is_rigid() { "#Nodes" } else { "#Tasks" };
+        let columns = ["#Job", "User", from, "#Waited", tasks, "#Core hours", value, "Outcome"];
         let rows = table(&columns, rows);
         format!(
             "<p>{since} until the first task of the job started: the {} longest of {}.</p>\n{rows}",

@@ -109,7 +109,8 @@ impl Page<'_> {
             ]);
         }
         let when = if self.results.utilisation.all.arrivals.is_some() { "Used while jobs arrived" } else { "Used" };
-        let columns = ["Site", "#Cores", "Kind", "Scheduler", "#To the router", "#Tasks", "#Core hours", when];
+        let scheduler = if self.topology.system.has_schedulers() { "Scheduler" } else { "" };
+        let columns = ["Site", "#Cores", "Kind", scheduler, "#To the router", "#Tasks", "#Core hours", when];
         format!("<h3>Sites</h3>\n{}", table(&columns, rows))
     }
 
@@ -148,7 +149,8 @@ impl Page<'_> {
                 sum,
             ));
         }
-        let columns = ["User", "#To the router", "#Jobs", "#Tasks", "#Value at best", "Value obtained"];
+        let (best, obtained) = if self.has_worth() { ("#Value at best", "Value obtained") } else { ("", "") };
+        let columns = ["User", "#To the router", "#Jobs", "#Tasks", best, obtained];
         format!("<h3>Users</h3>\n{}", table(&columns, rows))
     }
 }

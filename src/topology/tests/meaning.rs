@@ -464,6 +464,7 @@ cancel = "2 min"
 fn requests_are_taken_as_they_are_and_only_nonsense_about_them_is_complained_about() {
     let topology = load_text(RESERVING, &[]).unwrap();
     assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
+    assert!(!topology.to_toml().contains("scheduler ="), "sites do as the meta-scheduler tells them");
     assert_eq!(topology.jobs(), 2);
     for (setting, expected) in [
         ("workload.0.request.1.arrive=\"30 s\"", "requests in order of arrival"),
