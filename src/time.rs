@@ -200,8 +200,11 @@ fn write_fraction(f: &mut fmt::Formatter<'_>, micros: u64) -> fmt::Result {
     if micros == 0 {
         return Ok(());
     }
-    let digits = format!("{micros:06}");
-    write!(f, ".{}", digits.trim_end_matches('0'))
+    let (mut digits, mut width) = (micros, 6);
+    while digits % 10 == 0 {
+        (digits, width) = (digits / 10, width - 1);
+    }
+    write!(f, ".{digits:0width$}")
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use super::tally::{JobRow, Standing};
 use super::transfers::Carried;
 use super::view::{View, view};
 use super::{LiveFacts, Status, Tally};
+use crate::grid::JobId;
 use crate::time::{Span, Time};
 
 /// The whole file: what every run of the topology and seed gives, and what this one took.
@@ -261,8 +262,10 @@ impl Tally {
     }
 
     fn by_size(&self) -> Vec<SizeGroup> {
-        let mut rows: Vec<&JobRow> = self.jobs.values().collect();
-        rows.sort_by_key(|row| (work(row), row.job.id));
+        let mut rows: Vec<(u128, JobId, &JobRow)> =
+            self.jobs.values().map(|row| (work(row), row.job.id, row)).collect();
+        rows.sort_unstable_by_key(|(work, job, _)| (*work, *job));
+        let rows: Vec<&JobRow> = rows.into_iter().map(|(_, _, row)| row).collect();
         let groups = (0..10).map(|group| &rows[group * rows.len() / 10..(group + 1) * rows.len() / 10]);
         groups.filter(|group| !group.is_empty()).map(size_group).collect()
     }
