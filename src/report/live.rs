@@ -31,7 +31,7 @@ impl LiveFacts {
         let (median, overall) = self.median_error.zip(self.overall)?;
         (median > DOUBTFUL).then(|| {
             format!(
-                "flows took {overall:.2} times what the model says: a lower speed tells if this machine is too slow"
+                "flows took {overall:.2} times what the model says: is this machine too slow for it?"
             )
         })
     }
