@@ -29,11 +29,8 @@ impl LiveFacts {
     /// What to know before anything is concluded from the measurement, if it is far off.
     pub fn doubt(&self) -> Option<String> {
         let (median, overall) = self.median_error.zip(self.overall)?;
-        (median > DOUBTFUL).then(|| {
-            format!(
-                "flows took {overall:.2} times what the model says: is this machine too slow for it?"
-            )
-        })
+        (median > DOUBTFUL)
+            .then(|| format!("flows took {overall:.2} times what the model says: is this machine too slow for it?"))
     }
 }
 
