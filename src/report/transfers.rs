@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Inconsistent, Tally};
 use crate::grid::EdgeId;
-use crate::network::Paths;
+use crate::network::{Link, LinkId, Paths};
 use crate::time::Time;
 use crate::topology::{Topology, paths};
 
@@ -32,6 +32,15 @@ pub struct Carried {
     pub rate: Option<f64>,
     /// Mean over the same flows of how many times as long as alone they took.
     pub stretch: Option<f64>,
+}
+
+/// A flow that has ended, on its way over the links.
+pub(super) struct Crossing<'a> {
+    pub links: &'a [LinkId],
+    pub bytes: u64,
+    /// When all latencies had elapsed.
+    pub active: Time,
+    pub ended: Time,
 }
 
 /// Every flow of the run, and the network that it crossed.
@@ -94,6 +103,16 @@ impl Transfers {
             rate: mean(&|row| row.rate()),
             stretch: mean(&|row| self.stretch(row)),
         })
+    }
+
+    /// The links, and what crossed them in order of release; nothing, if there are none.
+    pub fn crossings(&self) -> Option<(&[Link], impl Iterator<Item = Crossing<'_>>)> {
+        let paths = self.paths.as_ref()?;
+        let crossing = move |row: &TransferRow| {
+            let links = paths.route(row.from as usize, row.to as usize);
+            Some(Crossing { links, bytes: row.bytes, active: row.active, ended: row.ended? })
+        };
+        Some((&paths.links, self.rows.iter().filter_map(crossing)))
     }
 
     /// What the flow would have taken alone, in seconds.

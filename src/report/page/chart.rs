@@ -254,6 +254,14 @@ pub fn top(series: &[(String, Vec<f64>)]) -> f64 {
     (0..parts).map(sum).fold(0.0, f64::max)
 }
 
+/// What lies below steps over the whole width, down to a line.
+pub fn area(levels: &[f64], bottom: f64, y: impl Fn(f64) -> f64) -> String {
+    let x = |part: usize| LEFT + part as f64 / levels.len() as f64 * (WIDTH - LEFT - RIGHT);
+    let mut path = String::new();
+    edge(&mut path, 'M', levels.iter().enumerate().map(|(part, level)| (x(part), x(part + 1), y(*level))));
+    path + &format!("V{}H{LEFT}z", at(bottom))
+}
+
 /// A line of steps; those of one height become one.
 fn edge(path: &mut String, begin: char, steps: impl Iterator<Item = (f64, f64, f64)>) {
     let mut drawn: Option<(String, String)> = None;

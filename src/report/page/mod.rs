@@ -10,6 +10,7 @@ mod chart;
 mod gantt;
 mod how_it_ran;
 pub(super) mod html;
+mod links;
 mod live;
 mod numbers;
 mod old_view;
@@ -117,6 +118,7 @@ impl Page<'_> {
             ("responsiveness", "Responsiveness", self.responsiveness()),
             ("time", "Over time", self.over_time()),
             ("cores", "Sites and tasks", gantt::gantt(self.topology, self.tally, self.window, &self.parts_of_work())),
+            ("links", "Links and transfers", self.links()),
             ("waits", "The longest waits", self.longest_waits()),
             ("facts", "How it was run", self.facts()),
         ];

@@ -14,7 +14,7 @@ use crate::topology::{Batch, Planning, Site, System, User, Workload};
 use crate::workload::rigids::{self, Content, Deal, LogFile, Origin, Rigids};
 use crate::workload::{Rigid, Source};
 
-fn shown(manifest: &Manifest, topology: &Topology, tally: &Tally) -> String {
+pub fn shown(manifest: &Manifest, topology: &Topology, tally: &Tally) -> String {
     let results = tally.summary(manifest.seed, manifest.status.clone(), "0123456789abcdef".to_owned());
     let run = RunFacts {
         layout: "processes".to_owned(),
@@ -97,7 +97,7 @@ fn whatever_users_name_is_shown_and_never_taken_for_markup() {
 }
 
 /// A section of a page.
-fn section<'p>(page: &'p str, id: &str) -> &'p str {
+pub fn section<'p>(page: &'p str, id: &str) -> &'p str {
     let (_, rest) = page.split_once(&format!("<section id=\"{id}\">")).unwrap_or_else(|| panic!("no section {id}"));
     rest.split_once("</section>").unwrap().0
 }

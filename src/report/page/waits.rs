@@ -64,12 +64,15 @@ impl Page<'_> {
             true => ("#Ready", "From the ready time"),
             false => ("#Submitted", "From submission"),
         };
+        let (tasks, started) = match self.tally.is_rigid() {
+            true => ("#Nodes", "the job started"),
+            false => ("#Tasks", "the first task of the job started"),
+        };
         let value = if self.has_worth() { "#Value" } else { "" };
-        let tasks = if self.tally.is_rigid() { "#Nodes" } else { "#Tasks" };
         let columns = ["#Job", "User", from, "#Waited", tasks, "#Core hours", value, "Outcome"];
         let rows = table(&columns, rows);
         format!(
-            "<p>{since} until the first task of the job started: the {} longest of {}.</p>\n{rows}",
+            "<p>{since} until {started}: the {} longest of {}.</p>\n{rows}",
             LONGEST.min(all),
             counted(all as u64, "job")
         )

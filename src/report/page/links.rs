@@ -1,0 +1,214 @@
+//! What the links carried: a lane a link, filled as far as its capacity was in use.
+
+use std::fmt::Write;
+
+use super::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, TOP, WIDTH, area, time_axis};
+use super::html::{at, counted, escape, number, percent, short};
+use super::{PARTS, Page};
+use crate::network::Mode;
+use crate::report::transfers::Crossing;
+use crate::time::Time;
+use crate::topology::link_names;
+
+/// More links than these have no lane: those that carried least.
+const LANES_MAX: usize = 24;
+const CAPTION: f64 = 17.0;
+const LANE: f64 = 30.0;
+const GAP: f64 = 9.0;
+
+/// What crossed a link.
+struct Load {
+    flows: u64,
+    bytes: u64,
+    /// How long it carried anything.
+    busy: u64,
+    until: Time,
+}
+
+impl Load {
+    /// Takes flows in order of their beginning.
+    fn add(&mut self, flow: &Crossing<'_>) {
+        self.flows += 1;
+        self.bytes += flow.bytes;
+        self.busy += flow.ended.since(flow.active.max(self.until)).micros();
+        self.until = self.until.max(flow.ended);
+    }
+}
+
+impl Page<'_> {
+    /// Nothing, if no data crossed any link.
+    pub(super) fn links(&self) -> String {
+        let Some((links, crossings)) = self.tally.transfers.crossings() else { return String::new() };
+        let mut flows: Vec<Crossing<'_>> = crossings.filter(|flow| !flow.links.is_empty()).collect();
+        flows.sort_by_key(|flow| flow.active);
+        let nothing = || Load { flows: 0, bytes: 0, busy: 0, until: Time::ZERO };
+        let mut loads: Vec<Load> = links.iter().map(|_| nothing()).collect();
+        for flow in &flows {
+            flow.links.iter().for_each(|link| loads[link.index()].add(flow));
+        }
+        let mut used: Vec<usize> = (0..links.len()).filter(|link| loads[*link].flows > 0).collect();
+        if used.is_empty() {
+            return String::new();
+        }
+        let all = used.len();
+        used.sort_by_key(|link| (std::cmp::Reverse(loads[*link].bytes), *link));
+        used.truncate(LANES_MAX);
+        used.sort_unstable();
+
+        let mut levels = vec![Levels::new(self.window, PARTS); used.len()];
+        for flow in &flows {
+            let rate = flow.bytes as f64 / flow.ended.since(flow.active).micros().max(1) as f64;
+            for link in flow.links {
+                if let Ok(lane) = used.binary_search(&link.index()) {
+                    levels[lane].add(flow.active, flow.ended, rate);
+                }
+            }
+        }
+        let names = link_names(self.topology);
+        let (mut body, mut told, mut top) = (String::new(), Vec::new(), TOP);
+        for (link, levels) in used.iter().zip(&levels) {
+            let (name, load, levels) = (&names[*link], &loads[*link], levels.means());
+            let words = self.words(load, links[*link].capacity);
+            // Where flows do not compete, together they may get more than one alone can.
+            let most = levels.iter().copied().fold(0.0, f64::max);
+            let full = if links[*link].mode == Mode::PerFlow || most > 0.0 && !links[*link].capacity.is_finite() {
+                most
+            } else {
+                links[*link].capacity
+            };
+            body.push_str(&lane(&short(name, 60), &words, &levels, full, top));
+            told.push(format!("{}: {words}.", escape(name)));
+            top += CAPTION + LANE + GAP;
+        }
+        let mut left_out = match all - used.len() {
+            0 => String::new(),
+            more => format!(" {} that carried less have no lane.", counted(more as u64, "link")),
+        };
+        if let Some(carried) = self.results.transfers.filter(|carried| carried.unfinished > 0) {
+            let _ =
+                write!(left_out, " Left out: {} under way when the log ended.", counted(carried.unfinished, "flow"));
+        }
+        Figure {
+            id: "lanes",
+            title: "What the links carried",
+            desc: format!("A lane a link over time, filled as far as it was in use. {}", told.join(" ")),
+            note: format!(
+                "A lane a link and direction, as high as its capacity, or, where flows do not compete for it, as the most \
+                 that they got together. A flow counts with its mean rate from when all latencies had elapsed \
+                 until its end; transfers.csv has each of the {}.{left_out}",
+                counted(flows.len() as u64, "flow")
+            ),
+            legend: Vec::new(),
+            height: top + BOTTOM,
+            body: body + &time_axis(self.window, top),
+        }
+        .html()
+    }
+
+    fn words(&self, load: &Load, capacity: f64) -> String {
+        let of = if capacity.is_finite() { format!("of {} ", number(capacity)) } else { String::new() };
+        let rate = match load.busy {
+            0 => String::new(),
+            busy => format!(", with {} {of}MB/s on average", number(load.bytes as f64 / busy as f64)),
+        };
+        format!(
+            "{}, {} MB; in use {} of the time{rate}",
+            counted(load.flows, "flow"),
+            number(load.bytes as f64 / 1e6),
+            percent(load.busy as f64 / self.window.micros() as f64)
+        )
+    }
+}
+
+fn lane(name: &str, words: &str, levels: &[f64], full: f64, top: f64) -> String {
+    let (upper, bottom) = (top + CAPTION, top + CAPTION + LANE);
+    let y = |level: f64| bottom - if full > 0.0 { (level / full).clamp(0.0, 1.0) * LANE } else { 0.0 };
+    let mut svg = String::new();
+    let _ = writeln!(
+        svg,
+        "<g><title>{name}: {words}</title><text class=\"caption\" x=\"{LEFT}\" y=\"{}\"><tspan class=\"over\">{name}</tspan> \
+         {words}</text><rect class=\"band\" x=\"{LEFT}\" y=\"{}\" width=\"{}\" height=\"{LANE}\"/>\
+         <path class=\"f0\" d=\"{}\"/></g>",
+        at(upper - 5.0),
+        at(upper),
+        WIDTH - LEFT - RIGHT,
+        area(levels, bottom, y)
+    );
+    svg
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::grid::{Edge, EdgeId, Job, JobId, Kind, Task};
+    use crate::kernel::{ActorId, Entry};
+    use crate::network::{Duplex, Efficiency, Mode, Model};
+    use crate::protocol::Record;
+    use crate::report::page::tests::{section, shown};
+    use crate::report::tests::{ANN, BATH, ROUTER, YORK, manifest, topology};
+    use crate::report::{Names, Tally};
+    use crate::time::{Span, Stamp, Time};
+    use crate::topology::{Cable, Cables, End, Topology};
+
+    /// A cable of 8 Mbps between york and bath.
+    fn cabled() -> Topology {
+        let cable = Cable {
+            name: "M<1>".to_owned(),
+            capacity: 8_000_000,
+            latency: Span::ZERO,
+            mode: Mode::Shared,
+            efficiency: Efficiency::None,
+            duplex: Duplex::Full,
+            between: Some([End::Site(0), End::Site(1)]),
+        };
+        let cables =
+            Cables { model: Model::Ideal, payload: None, switches: Vec::new(), links: vec![cable], routes: Vec::new() };
+        Topology { cables: Some(cables), ..topology() }
+    }
+
+    /// A job whose first task sends so many bytes to each other one, from and until so many seconds.
+    fn sending(flows: &[(u64, u64, u64)]) -> Tally {
+        let topology = cabled();
+        let mut tally = Tally::new(&topology, &Names::of(&topology));
+        let mut add = |seconds, actor: ActorId, record| {
+            let stamp = Stamp::at(Time::ZERO + Span::from_secs(seconds));
+            tally.add(&Entry { stamp, actor, record }).unwrap();
+        };
+        let tasks = vec![Task::new(Span::from_secs(1), 1, Kind(0)); flows.len() + 1];
+        let edges = (1u32..).zip(flows).map(|(to, (bytes, ..))| Edge { from: 0, to, data: *bytes }).collect();
+        let job = Job { id: JobId(0), arrive: Time::ZERO, first_task: 0, tasks, edges, worth: None };
+        add(0, ROUTER, Record::Arrived { job: Arc::new(job), user: ANN });
+        for (to, (bytes, from, until)) in (1u32..).zip(flows) {
+            let edge = EdgeId { job: JobId(0), from: 0, to };
+            let active = Time::ZERO + Span::from_secs(*from);
+            add(*from, ROUTER, Record::Sent { edge, from: YORK, to: BATH, bytes: *bytes, active });
+            add(*until, ROUTER, Record::Delivered { edge });
+        }
+        add(10, ROUTER, Record::Removed { job: JobId(0) });
+        tally
+    }
+
+    #[test]
+    fn a_lane_tells_how_much_of_a_link_was_in_use() {
+        let page = shown(&manifest(), &cabled(), &sending(&[(1_000_000, 2, 4), (1_000_000, 3, 5)]));
+        let links = section(&page, "links");
+        let words = "2 flows, 2 MB; in use 30.0 % of the time, with 0.67 of 1 MB/s on average";
+        assert_eq!(links.matches(&format!("M&lt;1&gt; york → bath: {words}")).count(), 2, "pointed at, and described");
+        assert!(!links.contains("bath → york"), "nothing went back");
+        // Half of the lane, all of it, half of it.
+        assert!(links.contains("d=\"M78 61H251.6V46H338.4V31H425.2V46H512V61H946V61H78z\""), "{links}");
+    }
+
+    #[test]
+    fn ten_thousand_flows_make_a_lane_of_a_bounded_size() {
+        let flows: Vec<_> = (0..10_000).map(|flow| (1_000, flow % 7, flow % 7 + flow % 3)).collect();
+        let page = shown(&manifest(), &cabled(), &sending(&flows));
+        assert!(section(&page, "links").len() < 20_000);
+    }
+
+    #[test]
+    fn without_transfers_there_is_nothing_to_show() {
+        assert!(!shown(&manifest(), &cabled(), &sending(&[])).contains("id=\"links\""));
+    }
+}
