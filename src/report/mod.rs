@@ -7,6 +7,7 @@ mod live;
 pub mod manifest;
 mod names;
 mod page;
+mod palette;
 pub mod plan;
 mod replay;
 mod reservations;

@@ -10,8 +10,6 @@ pub const LEFT: f64 = 78.0;
 pub const RIGHT: f64 = 14.0;
 pub const TOP: f64 = 14.0;
 pub const BOTTOM: f64 = 46.0;
-/// Colours that tell things apart, before they repeat.
-pub const COLOURS: usize = 8;
 
 /// A chart with what goes around it. All text but the SVG and the legend's classes is HTML already.
 pub struct Figure<'a> {

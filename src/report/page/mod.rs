@@ -6,7 +6,7 @@
 
 mod answers;
 mod calendar;
-mod chart;
+pub(super) mod chart;
 mod gantt;
 mod how_it_ran;
 pub(super) mod html;
@@ -27,6 +27,7 @@ use std::fmt::Write;
 use self::chart::Window;
 use self::html::{counted, escape, span};
 use self::sizes::tenths;
+use super::palette::{ON_DARK, ON_LIGHT, rules};
 use super::tally::JobRow;
 use super::{Manifest, Status, Summary, SummaryFile, Tally};
 use crate::time::Time;
@@ -92,7 +93,8 @@ impl Page<'_> {
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
              <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
              <meta name=\"color-scheme\" content=\"light dark\"><title>{name}: a run of Hansa</title>\n\
-             <style>\n{STYLE}</style></head>\n<body><main>\n<header>\n"
+             <style>\n{}</style></head>\n<body><main>\n<header>\n",
+            style()
         );
         if let Status::Partial(why) = &self.manifest.status {
             let _ = writeln!(
@@ -159,6 +161,13 @@ impl Page<'_> {
             self.results.makespan.map_or(String::new(), |makespan| format!(" for {} of virtual time", span(makespan)))
         )
     }
+}
+
+/// With the colours that all pictures share.
+fn style() -> String {
+    let variables = |colours| rules(colours, |number, colour| format!("--c{number}:{colour};"));
+    let (light, dark) = (variables(&ON_LIGHT), variables(&ON_DARK));
+    format!(":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{STYLE}")
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::chart::{COLOURS, Figure, Levels, Scale, areas, mark, plain, top};
+use super::chart::{Figure, Levels, Scale, areas, mark, plain, top};
 use super::html::{count, counted, micros, percent, short};
 use super::{CHART, PARTS, Page};
+use crate::report::palette::COLOURS;
 use crate::time::Time;
 
 impl Page<'_> {

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use super::chart::{BOTTOM, COLOURS, Figure, LEFT, Levels, RIGHT, Scale, WIDTH, Window, areas, plain, top};
+use super::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, WIDTH, Window, areas, plain, top};
 use super::html::{at, count, counted, escape, micros, number, short, span, table};
 use super::{CHART, PARTS};
+use crate::report::palette::COLOURS;
 use crate::report::schedule::Fared;
 use crate::report::{LogFacts, Spread, Summary, Tally};
 use crate::time::Span;

@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use super::{PlanReport, number};
+use crate::report::page::chart::step;
 use crate::report::page::html::escape;
+use crate::report::palette::{COLOURS, ON_LIGHT, rules};
 
 const WIDTH: f64 = 1100.0;
 const LEFT: f64 = 196.0;
@@ -77,10 +79,11 @@ fn head(plan: &PlanReport, height: f64, left_out: usize) -> String {
         let _ = write!(below, "; {left_out} more lanes are left out");
     }
     let (title, below) = (escape(&title), escape(&below));
+    let colours = rules(&ON_LIGHT, |number, colour| format!(".c{number}{{fill:{colour}}}"));
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height:.0}\" \
          viewBox=\"0 0 {WIDTH} {height:.0}\" font-family=\"sans-serif\" font-size=\"11\">\n<title>{title}</title>\n\
-         <style>{STYLE}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
+         <style>{STYLE}{colours}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
          <text x=\"12\" y=\"22\" font-size=\"16\" fill=\"#222\">{title}</text>\n\
          <text x=\"12\" y=\"40\" fill=\"#555\">{below}</text>\n"
     )
@@ -88,11 +91,7 @@ fn head(plan: &PlanReport, height: f64, left_out: usize) -> String {
 
 const STYLE: &str = ".t{stroke:#fff;stroke-width:.6}.p{fill:none;stroke:#333;stroke-width:.8;stroke-dasharray:2 1.5}\
     .f{fill-opacity:.35}.l{fill:#fff;pointer-events:none}.d{fill:#222;pointer-events:none}.n{fill:#333}\
-    .g{stroke:#e3e3e3;stroke-width:1}.b{fill:#f6f7f8}.planned{stroke:#c33;stroke-width:1;stroke-dasharray:5 4}\
-    .c0{fill:#3b6fb6}.c1{fill:#c46a1b}.c2{fill:#3d8b53}.c3{fill:#9a4aa8}.c4{fill:#b03a48}.c5{fill:#2f8c96}\
-    .c6{fill:#7d7022}.c7{fill:#6a5acd}";
-
-const COLOURS: usize = 8;
+    .g{stroke:#e3e3e3;stroke-width:1}.b{fill:#f6f7f8}.planned{stroke:#c33;stroke-width:1;stroke-dasharray:5 4}";
 
 fn site_lanes(plan: &PlanReport) -> Vec<Lane> {
     let mut lanes = Vec::new();
@@ -194,19 +193,6 @@ fn axis(svg: &mut String, end: f64, height: f64, x: &dyn Fn(f64) -> f64) {
             number(time)
         );
         tick += 1;
-    }
-}
-
-/// 1, 2 or 5 times a power of ten, and not less than asked for.
-fn step(least: f64) -> f64 {
-    let mut power = 1e-6;
-    loop {
-        for factor in [1.0, 2.0, 5.0] {
-            if power * factor >= least {
-                return power * factor;
-            }
-        }
-        power *= 10.0;
     }
 }
 

@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use self::map::Map;
-use super::chart::{BOTTOM, COLOURS, Figure, LEFT, RIGHT, TOP, WIDTH, Window, step, time_axis};
+use super::chart::{BOTTOM, Figure, LEFT, RIGHT, TOP, WIDTH, Window, step, time_axis};
 use super::html::{at, counted, escape, micros, short};
 use crate::grid::JobId;
 use crate::report::Tally;
+use crate::report::palette::COLOURS;
 use crate::report::tally::{JobRow, TaskRow};
 use crate::topology::Topology;
 

@@ -1,0 +1,15 @@
+//! The colours of all pictures: those of Okabe and Ito, made for those who see some colours alike.
+
+/// Colours that tell things apart, before they repeat.
+pub const COLOURS: usize = 8;
+
+/// On a light ground; the yellow is darker than theirs, and the last one is grey.
+pub const ON_LIGHT: [&str; COLOURS] =
+    ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7a6a00", "#8a8f98"];
+pub const ON_DARK: [&str; COLOURS] =
+    ["#3f9be0", "#f0b030", "#20b98d", "#dc92ba", "#8ccdf5", "#f07c35", "#c2b040", "#7f8792"];
+
+/// A rule of a style sheet for each colour, given its number.
+pub fn rules(colours: &[&str; COLOURS], rule: impl Fn(usize, &str) -> String) -> String {
+    colours.iter().enumerate().map(|(number, colour)| rule(number, colour)).collect()
+}
