@@ -39,7 +39,7 @@ pub fn inflate(bytes: Vec<u8>, max: u64) -> io::Result<Vec<u8>> {
     read_lines(Limited::new(&bytes[..], max))
 }
 
-/// Reads all of a text, unless one of its lines goes on for ever.
+/// Reads all of a text, unless it or one of its lines goes on for ever.
 pub fn read_lines(mut input: impl Read) -> io::Result<Vec<u8>> {
     let (mut bytes, mut lines, mut begun) = (Vec::new(), 1, 0);
     loop {
@@ -52,6 +52,9 @@ pub fn read_lines(mut input: impl Read) -> io::Result<Vec<u8>> {
         begun = new.iter().rposition(|&byte| byte == b'\n').map_or(begun, |at| old + at + 1);
         if bytes.len() - begun > LINE_MAX {
             return Err(io::Error::other(format!("line {lines} is longer than {} MiB", LINE_MAX >> 20)));
+        }
+        if bytes.len() as u64 > INFLATED_MAX {
+            return Err(more_than(INFLATED_MAX));
         }
     }
 }
@@ -77,10 +80,13 @@ impl<R: BufRead> Read for Limited<R> {
             ErrorKind::InvalidInput | ErrorKind::InvalidData => invalid("the compressed file is damaged".to_owned()),
             _ => error,
         })?;
-        let more = || io::Error::other(format!("there is more than {} MiB in it", self.max >> 20));
-        self.left = self.left.checked_sub(read as u64).ok_or_else(more)?;
+        self.left = self.left.checked_sub(read as u64).ok_or_else(|| more_than(self.max))?;
         Ok(read)
     }
+}
+
+fn more_than(max: u64) -> io::Error {
+    io::Error::other(format!("there is more than {} MiB in it", max >> 20))
 }
 
 #[cfg(test)]

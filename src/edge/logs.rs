@@ -1,6 +1,6 @@
 //! Logs of rigid jobs as files: one format into another, and jobs of a model into either.
 
-use std::io::{BufRead, BufReader};
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -72,7 +72,8 @@ pub fn read(path: &str) -> Result<Option<(Trace, Format)>, Failure> {
     let starts_a_log = |byte: u8| byte == b';' || byte == b'-' || byte.is_ascii_digit();
     match first {
         Some(b'{') => {
-            let trace = batsim::read(BufReader::new(input)).map_err(|error| wrong(error.to_string()))?;
+            let bytes = gzip::read_lines(input).map_err(unreadable)?;
+            let trace = batsim::read(&bytes[..]).map_err(|error| wrong(error.to_string()))?;
             Ok(Some((trace, Format::Batsim)))
         }
         Some(byte) if starts_a_log(byte) => Ok(Some((swf::read(input).map_err(unreadable)?, Format::Swf))),

@@ -16,6 +16,7 @@ use super::rigid::{Collector, JOBS_MAX, Rigid, Trace, bearable};
 use crate::time::{Span, Time};
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object with jobs and profiles")]
 struct File {
     #[serde(deserialize_with = "entries")]
     jobs: Vec<Entry>,
@@ -27,6 +28,7 @@ struct File {
 
 /// A job as it is written, as far as it is of use.
 #[derive(Deserialize)]
+#[serde(expecting = "a job, which is an object")]
 struct Entry {
     #[serde(default)]
     id: Loose,
@@ -41,6 +43,7 @@ struct Entry {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "a profile, which is an object")]
 struct Profile {
     #[serde(default, rename = "type")]
     kind: Loose,
