@@ -23,6 +23,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::ops::Range;
 
 use super::calendar::Calendar;
 use super::link::{Link, LinkId, Mode};
@@ -58,8 +59,12 @@ pub struct Flows {
     /// As the caller described them, for routes and latencies.
     described: Vec<Link>,
     bundles: Vec<Bundle>,
+    /// The shared links of each bundle's route, and its place in the list of each; one bundle after another.
+    crossings: Vec<(u32, u32)>,
     /// The rate of each bundle's flows; beside the bundles because filling reads little else.
     rates: Vec<f64>,
+    /// The flows of each bundle: by what its clock shows at their end, then in order of their start.
+    ending: Vec<BinaryHeap<Reverse<(u64, u64, u32)>>>,
     routes: BTreeMap<Box<[LinkId]>, RouteId>,
     flows: Vec<Flow>,
     free: Vec<u32>,
@@ -96,7 +101,7 @@ enum State {
 #[derive(Clone, Debug, Default)]
 struct SharedLink {
     flows: u32,
-    /// Bundles with a flow over it, and which of their links it is.
+    /// Bundles with a flow over it, and which crossing that is.
     bundles: Vec<(u32, u32)>,
     visited: u64,
     left: f64,
@@ -104,23 +109,30 @@ struct SharedLink {
     least: f64,
 }
 
-/// All flows of one route.
+/// All flows of one route; what filling reads and writes of it, and so little that it fits a line of the cache.
 #[derive(Clone, Debug)]
 struct Bundle {
-    /// The shared links of the route, and this bundle's place in the list of each.
-    links: Box<[(u32, u32)]>,
-    /// The least that its other links allow.
-    limit: f64,
-    latency: f64,
+    /// Where its crossings are.
+    first: u32,
+    after: u32,
     flows: u32,
+    frozen: bool,
+    changed: bool,
+    visited: u64,
     /// What each of its flows has had since it was last empty, as of `since`.
     clock: f64,
     since: f64,
-    /// By what the clock shows at their end, then in order of their start.
-    ending: BinaryHeap<Reverse<(u64, u64, u32)>>,
-    visited: u64,
-    frozen: bool,
-    changed: bool,
+    /// What the clock shows when the first of its flows ends.
+    next_end: f64,
+    /// The least that its other links allow.
+    limit: f64,
+    latency: f64,
+}
+
+impl Bundle {
+    fn crossings(&self) -> Range<usize> {
+        self.first as usize..self.after as usize
+    }
 }
 
 /// What has happened since rates were last set.
@@ -155,7 +167,9 @@ impl Flows {
             links: vec![SharedLink::default(); links.len()],
             described: links,
             bundles: Vec::new(),
+            crossings: Vec::new(),
             rates: Vec::new(),
+            ending: Vec::new(),
             routes: BTreeMap::new(),
             flows: Vec::new(),
             free: Vec::new(),
@@ -180,18 +194,22 @@ impl Flows {
         let described = || links.iter().map(|link| &self.described[link.index()]);
         let alone = described().filter(|link| link.mode == Mode::PerFlow).map(|link| link.effective(1));
         let shared = links.iter().filter(|link| self.described[link.index()].mode == Mode::Shared);
+        let first = self.crossings.len() as u32;
+        self.crossings.extend(shared.map(|link| (link.0, 0)));
         self.bundles.push(Bundle {
-            links: shared.map(|link| (link.0, 0)).collect(),
-            limit: alone.fold(f64::INFINITY, f64::min),
-            latency: described().map(|link| link.latency).sum(),
+            first,
+            after: self.crossings.len() as u32,
             flows: 0,
-            clock: 0.0,
-            since: 0.0,
-            ending: BinaryHeap::new(),
-            visited: 0,
             frozen: false,
             changed: false,
+            visited: 0,
+            clock: 0.0,
+            since: 0.0,
+            next_end: f64::INFINITY,
+            limit: alone.fold(f64::INFINITY, f64::min),
+            latency: described().map(|link| link.latency).sum(),
         });
+        self.ending.push(BinaryHeap::new());
         self.rates.push(f64::INFINITY);
         self.ends.reserve(self.bundles.len());
         self.routes.insert(links.into(), route);
@@ -267,7 +285,8 @@ impl Flows {
             }
             State::Active(_) => {
                 let bundle = self.flows[slot].bundle;
-                self.bundles[bundle as usize].ending.retain(|Reverse((_, _, active))| *active != flow.0);
+                self.ending[bundle as usize].retain(|Reverse((_, _, active))| *active != flow.0);
+                self.look_for_the_next_end(bundle as usize);
                 self.leave(bundle);
             }
             State::Over => panic!("a flow that has ended cannot be stopped"),
@@ -330,17 +349,18 @@ impl Flows {
         // The calendar's own time counts, whatever rounding has made of the clock.
         let mut due = self.ends.least().is_some_and(|least| least <= self.now);
         let mut any = false;
-        while let Some(&Reverse((end, number, slot))) = self.bundles[which].ending.peek() {
+        while let Some(&Reverse((end, number, slot))) = self.ending[which].peek() {
             let left = f64::from_bits(end) - clock;
             if !due && left > CRUMB * self.flows[slot as usize].volume {
                 break;
             }
-            self.bundles[which].ending.pop();
+            self.ending[which].pop();
             over.push((number, slot));
             self.leave(which as u32);
             (due, any) = (false, true);
         }
         if any {
+            self.look_for_the_next_end(which);
             self.expect_end(which);
         }
         any
@@ -349,13 +369,14 @@ impl Flows {
     fn activate(&mut self, slot: u32) {
         let Flow { bundle: which, number, volume, .. } = self.flows[slot as usize];
         let bundle = &self.bundles[which as usize];
-        if volume == 0.0 || (bundle.links.is_empty() && bundle.limit.is_infinite()) {
+        if volume == 0.0 || (bundle.crossings().is_empty() && bundle.limit.is_infinite()) {
             return self.instant.push((number, slot));
         }
         let clock = if bundle.flows == 0 { 0.0 } else { self.clock(which as usize) };
         let end = clock + volume;
         let bundle = &mut self.bundles[which as usize];
-        bundle.ending.push(Reverse((bits(end), number, slot)));
+        bundle.next_end = if bundle.flows == 0 { end } else { bundle.next_end.min(end) };
+        self.ending[which as usize].push(Reverse((bits(end), number, slot)));
         self.flows[slot as usize].state = State::Active(end);
         self.join(which);
     }
@@ -369,12 +390,12 @@ impl Flows {
             // Fast enough to be looked at, and it has used nothing yet.
             self.rates[which as usize] = f64::INFINITY;
         }
-        for (number, (link, place)) in bundle.links.iter_mut().enumerate() {
+        for (number, (link, place)) in (bundle.first..).zip(&mut self.crossings[bundle.crossings()]) {
             let link = &mut self.links[*link as usize];
             link.flows += 1;
             if begins {
                 *place = link.bundles.len() as u32;
-                link.bundles.push((which, number as u32));
+                link.bundles.push((which, number));
             }
         }
         self.note(which);
@@ -385,14 +406,14 @@ impl Flows {
         bundle.flows -= 1;
         let empty = bundle.flows == 0;
         self.changed.floor = self.changed.floor.min(self.rates[which as usize]);
-        for at in 0..self.bundles[which as usize].links.len() {
-            let (link, place) = self.bundles[which as usize].links[at];
+        for at in self.bundles[which as usize].crossings() {
+            let (link, place) = self.crossings[at];
             let link = &mut self.links[link as usize];
             link.flows -= 1;
             if empty {
                 link.bundles.swap_remove(place as usize);
-                if let Some(&(moved, number)) = link.bundles.get(place as usize) {
-                    self.bundles[moved as usize].links[number as usize].1 = place;
+                if let Some(&(_, number)) = link.bundles.get(place as usize) {
+                    self.crossings[number as usize].1 = place;
                 }
             }
         }
@@ -420,11 +441,16 @@ impl Flows {
         if passed > 0.0 { bundle.clock + passed * self.rates[which] } else { bundle.clock }
     }
 
+    fn look_for_the_next_end(&mut self, which: usize) {
+        let next = self.ending[which].peek().map(|Reverse((end, _, _))| f64::from_bits(*end));
+        self.bundles[which].next_end = next.unwrap_or(f64::INFINITY);
+    }
+
     fn expect_end(&mut self, which: usize) {
         let bundle = &self.bundles[which];
-        let end = match bundle.ending.peek() {
-            Some(Reverse((end, _, _))) => bundle.since + (f64::from_bits(*end) - bundle.clock) / self.rates[which],
-            None => f64::INFINITY,
+        let end = match bundle.flows {
+            0 => f64::INFINITY,
+            _ => bundle.since + (bundle.next_end - bundle.clock) / self.rates[which],
         };
         self.ends.set(which, end.max(bundle.since));
     }
@@ -470,7 +496,7 @@ impl Flows {
                 continue;
             }
             floor = floor.min(bundle.limit);
-            for &(link, _) in &bundle.links {
+            for &(link, _) in &self.crossings[bundle.crossings()] {
                 floor = floor.min(self.equal_part(link));
             }
         }
@@ -499,7 +525,7 @@ impl Flows {
                 bundle.frozen = false;
                 bundles.push(which);
             }
-            for &(link, _) in &bundle.links {
+            for &(link, _) in &self.crossings[bundle.crossings()] {
                 if std::mem::replace(&mut self.links[link as usize].visited, round) != round {
                     links.push(link);
                 }
@@ -529,7 +555,7 @@ impl Flows {
                     bundle.visited = round;
                     bundle.frozen = false;
                     bundles.push(which);
-                    for &(other, _) in &bundle.links {
+                    for &(other, _) in &self.crossings[bundle.crossings()] {
                         if std::mem::replace(&mut self.links[other as usize].visited, round) != round {
                             links.push(other);
                         }
@@ -590,7 +616,7 @@ impl Flows {
         }
         bundle.frozen = true;
         let flows = bundle.flows;
-        for &(link, _) in &bundle.links {
+        for &(link, _) in &self.crossings[bundle.crossings()] {
             let link = &mut self.links[link as usize];
             link.unfrozen -= flows;
             link.left -= rate * f64::from(flows);
