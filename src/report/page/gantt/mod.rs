@@ -69,7 +69,7 @@ pub fn gantt(topology: &Topology, tally: &Tally, window: Window, part_of: &BTree
         note,
         legend,
         height: bottom + BOTTOM,
-        body: frames(&bands) + &reserved + &body + &time_axis(window, bottom),
+        body: frames(&bands) + &body + &reserved + &time_axis(window, bottom),
     };
     figure.html()
 }
