@@ -1,6 +1,6 @@
 //! What a flow costs: `cargo bench --bench network`. CPU seconds, as the wall clock depends on what else is going on.
 //!
-//! *Together*: all flows are released within the time that one of them takes, so all share the links. *Spread*: they come
+//! *At once*: all flows are released at the same instant. *Together*: all flows are released within the time that one of them takes, so all share the links. *Spread*: they come
 //! at random at two thirds of what the narrowest links carry, so few are under way at a time however many there are.
 
 use std::cmp::Reverse;
@@ -21,8 +21,10 @@ fn main() {
         for count in [100, 1_000, 10_000, 100_000] {
             row(name, &lay(), count, Lie::Spread);
         }
-        for count in [100, 1_000, 10_000] {
-            row(name, &lay(), count, Lie::Together);
+        for lie in [Lie::Together, Lie::AtOnce] {
+            for count in [100, 1_000, 10_000] {
+                row(name, &lay(), count, lie);
+            }
         }
     }
 }
@@ -95,6 +97,7 @@ fn by_hand(asked: &[(f64, f64)]) -> f64 {
 enum Lie {
     Spread,
     Together,
+    AtOnce,
 }
 
 /// Links, and the routes that flows choose from.
@@ -195,6 +198,7 @@ fn row(name: &str, network: &Network, count: usize, lie: Lie) {
     let (window, words) = match lie {
         Lie::Spread => (count as f64 * mean / CAPACITY / network.width * 1.5, "spread"),
         Lie::Together => (mean / CAPACITY, "together"),
+        Lie::AtOnce => (0.0, "at once"),
     };
     let mut asked: Vec<(f64, usize, f64)> = (0..count)
         .map(|_| {

@@ -56,13 +56,23 @@ pub struct Ended {
 pub struct Flows {
     now: f64,
     links: Vec<SharedLink>,
+    /// The round in which each link was last found.
+    found: Vec<u64>,
+    /// How many links have flows.
+    busy: usize,
+    /// Whether any route has links that limit a flow alone.
+    limited: bool,
     /// As the caller described them, for routes and latencies.
     described: Vec<Link>,
     bundles: Vec<Bundle>,
     /// The shared links of each bundle's route, and its place in the list of each; one bundle after another.
     crossings: Vec<(u32, u32)>,
-    /// The rate of each bundle's flows; beside the bundles because filling reads little else.
+    /// How many flows each bundle has, and how fast each of them is; beside the bundles because most of what filling
+    /// looks at it looks at for these alone.
+    counts: Vec<u32>,
     rates: Vec<f64>,
+    /// The round in which each bundle's rate was last set.
+    frozen: Vec<u64>,
     /// The flows of each bundle: by what its clock shows at their end, then in order of their start.
     ending: Vec<BinaryHeap<Reverse<(u64, u64, u32)>>>,
     routes: BTreeMap<Box<[LinkId]>, RouteId>,
@@ -75,7 +85,7 @@ pub struct Flows {
     instant: Vec<(u64, u32)>,
     ends: Calendar,
     changed: Changed,
-    /// Counts the times that rates were set; what has been looked at in one carries its number.
+    /// Counts the times that rates were set.
     round: u64,
     scratch: Scratch,
 }
@@ -103,7 +113,6 @@ struct SharedLink {
     flows: u32,
     /// Bundles with a flow over it, and which crossing that is.
     bundles: Vec<(u32, u32)>,
-    visited: u64,
     left: f64,
     unfrozen: u32,
     least: f64,
@@ -115,10 +124,7 @@ struct Bundle {
     /// Where its crossings are.
     first: u32,
     after: u32,
-    flows: u32,
-    frozen: bool,
     changed: bool,
-    visited: u64,
     /// What each of its flows has had since it was last empty, as of `since`.
     clock: f64,
     since: f64,
@@ -146,7 +152,7 @@ struct Changed {
 #[derive(Clone, Debug, Default)]
 struct Scratch {
     links: Vec<u32>,
-    bundles: Vec<u32>,
+    picks: Vec<u32>,
     levels: BinaryHeap<Reverse<(u64, u32)>>,
     limits: Vec<(u64, u32)>,
 }
@@ -165,10 +171,15 @@ impl Flows {
         Flows {
             now: 0.0,
             links: vec![SharedLink::default(); links.len()],
+            found: vec![0; links.len()],
+            busy: 0,
+            limited: false,
             described: links,
             bundles: Vec::new(),
             crossings: Vec::new(),
+            counts: Vec::new(),
             rates: Vec::new(),
+            frozen: Vec::new(),
             ending: Vec::new(),
             routes: BTreeMap::new(),
             flows: Vec::new(),
@@ -199,10 +210,7 @@ impl Flows {
         self.bundles.push(Bundle {
             first,
             after: self.crossings.len() as u32,
-            flows: 0,
-            frozen: false,
             changed: false,
-            visited: 0,
             clock: 0.0,
             since: 0.0,
             next_end: f64::INFINITY,
@@ -210,7 +218,10 @@ impl Flows {
             latency: described().map(|link| link.latency).sum(),
         });
         self.ending.push(BinaryHeap::new());
+        self.limited |= self.bundles[route.0 as usize].limit.is_finite();
+        self.counts.push(0);
         self.rates.push(f64::INFINITY);
+        self.frozen.push(0);
         self.ends.reserve(self.bundles.len());
         self.routes.insert(links.into(), route);
         route
@@ -372,10 +383,10 @@ impl Flows {
         if volume == 0.0 || (bundle.crossings().is_empty() && bundle.limit.is_infinite()) {
             return self.instant.push((number, slot));
         }
-        let clock = if bundle.flows == 0 { 0.0 } else { self.clock(which as usize) };
+        let clock = if self.counts[which as usize] == 0 { 0.0 } else { self.clock(which as usize) };
         let end = clock + volume;
         let bundle = &mut self.bundles[which as usize];
-        bundle.next_end = if bundle.flows == 0 { end } else { bundle.next_end.min(end) };
+        bundle.next_end = if self.counts[which as usize] == 0 { end } else { bundle.next_end.min(end) };
         self.ending[which as usize].push(Reverse((bits(end), number, slot)));
         self.flows[slot as usize].state = State::Active(end);
         self.join(which);
@@ -383,8 +394,8 @@ impl Flows {
 
     fn join(&mut self, which: u32) {
         let bundle = &mut self.bundles[which as usize];
-        bundle.flows += 1;
-        let begins = bundle.flows == 1;
+        self.counts[which as usize] += 1;
+        let begins = self.counts[which as usize] == 1;
         if begins {
             (bundle.clock, bundle.since) = (0.0, self.now);
             // Fast enough to be looked at, and it has used nothing yet.
@@ -393,6 +404,7 @@ impl Flows {
         for (number, (link, place)) in (bundle.first..).zip(&mut self.crossings[bundle.crossings()]) {
             let link = &mut self.links[*link as usize];
             link.flows += 1;
+            self.busy += usize::from(link.flows == 1);
             if begins {
                 *place = link.bundles.len() as u32;
                 link.bundles.push((which, number));
@@ -402,14 +414,14 @@ impl Flows {
     }
 
     fn leave(&mut self, which: u32) {
-        let bundle = &mut self.bundles[which as usize];
-        bundle.flows -= 1;
-        let empty = bundle.flows == 0;
+        self.counts[which as usize] -= 1;
+        let empty = self.counts[which as usize] == 0;
         self.changed.floor = self.changed.floor.min(self.rates[which as usize]);
         for at in self.bundles[which as usize].crossings() {
             let (link, place) = self.crossings[at];
             let link = &mut self.links[link as usize];
             link.flows -= 1;
+            self.busy -= usize::from(link.flows == 0);
             if empty {
                 link.bundles.swap_remove(place as usize);
                 if let Some(&(_, number)) = link.bundles.get(place as usize) {
@@ -448,7 +460,7 @@ impl Flows {
 
     fn expect_end(&mut self, which: usize) {
         let bundle = &self.bundles[which];
-        let end = match bundle.flows {
+        let end = match self.counts[which] {
             0 => f64::INFINITY,
             _ => bundle.since + (bundle.next_end - bundle.clock) / self.rates[which],
         };
@@ -480,7 +492,7 @@ impl Flows {
         for which in changed.drain(..) {
             let bundle = &mut self.bundles[which as usize];
             bundle.changed = false;
-            if bundle.flows == 0 {
+            if self.counts[which as usize] == 0 {
                 self.expect_end(which as usize);
             }
         }
@@ -492,7 +504,7 @@ impl Flows {
         let mut floor = self.changed.floor;
         for &which in &self.changed.bundles {
             let bundle = &self.bundles[which as usize];
-            if bundle.flows == 0 {
+            if self.counts[which as usize] == 0 {
                 continue;
             }
             floor = floor.min(bundle.limit);
@@ -509,73 +521,67 @@ impl Flows {
         self.described[link as usize].effective(flows) / f64::from(flows)
     }
 
-    /// Collects the bundles that may have another rate now, and the links that they cross, with what is left of each.
+    /// Finds the links of all bundles that may have another rate now, which are those that are not below the floor, and
+    /// what is left of each.
     fn visit(&mut self) {
         self.round += 1;
-        let round = self.round;
-        let Scratch { links, bundles, limits, levels } = &mut self.scratch;
+        let (round, floor) = (self.round, self.changed.floor);
+        let Scratch { links, picks, limits, levels } = &mut self.scratch;
         links.clear();
-        bundles.clear();
         limits.clear();
         levels.clear();
+        let mut found = Found { links, rounds: &mut self.found, busy: 0, round };
         for &which in &self.changed.bundles {
-            let bundle = &mut self.bundles[which as usize];
-            if bundle.flows > 0 {
-                bundle.visited = round;
-                bundle.frozen = false;
-                bundles.push(which);
+            let bundle = &self.bundles[which as usize];
+            if self.counts[which as usize] > 0 && bundle.limit.is_finite() {
+                limits.push((bits(bundle.limit), which));
             }
-            for &(link, _) in &self.crossings[bundle.crossings()] {
-                if std::mem::replace(&mut self.links[link as usize].visited, round) != round {
-                    links.push(link);
-                }
-            }
+            self.crossings[bundle.crossings()].iter().for_each(|(link, _)| found.add(*link, &self.links));
         }
 
         let mut next = 0;
-        while let Some(&link_id) = links.get(next) {
+        while let Some(&id) = found.links.get(next) {
             next += 1;
-            let link = &mut self.links[link_id as usize];
+            let link = &mut self.links[id as usize];
             if link.flows == 0 {
                 continue;
             }
-            let all = self.described[link_id as usize].effective(link.flows);
-            link.left = all;
-            link.least = all / f64::from(link.flows);
-            link.unfrozen = 0;
-            for at in 0..self.links[link_id as usize].bundles.len() {
-                let (which, _) = self.links[link_id as usize].bundles[at];
-                let bundle = &mut self.bundles[which as usize];
-                let rate = self.rates[which as usize];
-                if bundle.visited != round {
-                    if rate < self.changed.floor {
-                        self.links[link_id as usize].left -= rate * f64::from(bundle.flows);
-                        continue;
-                    }
-                    bundle.visited = round;
-                    bundle.frozen = false;
-                    bundles.push(which);
-                    for &(other, _) in &self.crossings[bundle.crossings()] {
-                        if std::mem::replace(&mut self.links[other as usize].visited, round) != round {
-                            links.push(other);
-                        }
-                    }
+            let all = self.described[id as usize].effective(link.flows);
+            (link.left, link.least, link.unfrozen) = (all, all / f64::from(link.flows), 0);
+            picks.clear();
+            picks.resize(link.bundles.len(), 0);
+            let mut picked = 0;
+            // Which way it goes is as good as random, so there is no branch to guess wrong.
+            for &(which, _) in &link.bundles {
+                let (rate, count) = (self.rates[which as usize], self.counts[which as usize]);
+                let fast = rate >= floor;
+                link.left -= if fast { 0.0 } else { rate * f64::from(count) };
+                link.unfrozen += if fast { count } else { 0 };
+                picks[picked] = which;
+                picked += usize::from(fast);
+            }
+            for &which in &picks[..picked] {
+                // Once all links are found that have flows, nobody has to be asked where else he goes.
+                if found.busy == self.busy && !self.limited {
+                    break;
                 }
-                self.links[link_id as usize].unfrozen += bundle.flows;
+                let bundle = &self.bundles[which as usize];
+                if bundle.limit.is_finite() {
+                    limits.push((bits(bundle.limit), which));
+                }
+                self.crossings[bundle.crossings()].iter().for_each(|(link, _)| found.add(*link, &self.links));
             }
         }
-        let limited = bundles.iter().map(|&which| (bits(self.bundles[which as usize].limit), which));
-        limits.extend(limited.filter(|(limit, _)| *limit != bits(f64::INFINITY)));
         limits.sort_unstable();
+        limits.dedup();
         let levels_of = links.iter().map(|&link| (link, &self.links[link as usize]));
         levels.extend(levels_of.filter(|(_, l)| l.unfrozen > 0).map(|(id, l)| Reverse((bits(l.level()), id))));
     }
 
-    /// Freezes the bundles that were collected, at the lowest level first.
+    /// Freezes the bundles that are not below the floor, at the lowest level first.
     fn fill(&mut self) {
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut limits = scratch.limits.iter().peekable();
-        let mut unfrozen = scratch.bundles.len();
         while let Some(Reverse((level, id))) = scratch.levels.pop() {
             let (level, link) = (f64::from_bits(level), &self.links[id as usize]);
             if link.unfrozen == 0 {
@@ -585,7 +591,7 @@ impl Flows {
                 && f64::from_bits(limit) <= level
             {
                 limits.next();
-                unfrozen -= usize::from(self.freeze(which, f64::from_bits(limit)));
+                self.freeze_alone(which, f64::from_bits(limit));
             }
             // Levels only rise, so one that has is still in front of nothing that is lower.
             let link = &self.links[id as usize];
@@ -596,33 +602,68 @@ impl Flows {
                 scratch.levels.push(Reverse((bits(link.level()), id)));
                 continue;
             }
-            for at in 0..self.links[id as usize].bundles.len() {
-                let (which, _) = self.links[id as usize].bundles[at];
-                unfrozen -= usize::from(self.freeze(which, level));
+            let bundles = &self.links[id as usize].bundles;
+            scratch.picks.clear();
+            scratch.picks.resize(bundles.len(), 0);
+            let mut picked = 0;
+            for &(which, _) in bundles {
+                scratch.picks[picked] = which;
+                picked += usize::from(self.is_open(which as usize));
+            }
+            for &which in &scratch.picks[..picked] {
+                self.freeze(which as usize, level);
             }
         }
         for &(limit, which) in limits {
-            unfrozen -= usize::from(self.freeze(which, f64::from_bits(limit)));
+            self.freeze_alone(which, f64::from_bits(limit));
         }
-        debug_assert_eq!(unfrozen, 0, "every bundle has a link or a limit");
+        debug_assert!(
+            scratch.links.iter().all(|&link| self.links[link as usize].unfrozen == 0),
+            "every bundle has a link or a limit"
+        );
         self.scratch = scratch;
     }
 
-    /// Gives the flows of a bundle their rate, if it was looked at and they have none yet; whether that was so.
-    fn freeze(&mut self, which: u32, rate: f64) -> bool {
-        let bundle = &mut self.bundles[which as usize];
-        if bundle.visited != self.round || bundle.frozen {
-            return false;
+    /// Whether the flows of a bundle still have to get their rate.
+    fn is_open(&self, which: usize) -> bool {
+        (self.frozen[which] != self.round) & (self.rates[which] >= self.changed.floor)
+    }
+
+    fn freeze_alone(&mut self, which: u32, limit: f64) {
+        if self.is_open(which as usize) {
+            self.freeze(which as usize, limit);
         }
-        bundle.frozen = true;
-        let flows = bundle.flows;
-        for &(link, _) in &self.crossings[bundle.crossings()] {
+    }
+
+    /// Gives the flows of a bundle their rate.
+    fn freeze(&mut self, which: usize, rate: f64) {
+        self.frozen[which] = self.round;
+        let flows = self.counts[which];
+        for &(link, _) in &self.crossings[self.bundles[which].crossings()] {
             let link = &mut self.links[link as usize];
             link.unfrozen -= flows;
             link.left -= rate * f64::from(flows);
         }
-        self.set_rate(which as usize, rate);
-        true
+        self.set_rate(which, rate);
+    }
+}
+
+/// Links, each once in a round.
+struct Found<'s> {
+    links: &'s mut Vec<u32>,
+    rounds: &'s mut [u64],
+    /// How many of them have flows.
+    busy: usize,
+    round: u64,
+}
+
+impl Found<'_> {
+    fn add(&mut self, id: u32, links: &[SharedLink]) {
+        if self.rounds[id as usize] != self.round {
+            self.rounds[id as usize] = self.round;
+            self.busy += usize::from(links[id as usize].flows > 0);
+            self.links.push(id);
+        }
     }
 }
 
