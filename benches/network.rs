@@ -1,7 +1,8 @@
 //! What a flow costs: `cargo bench --bench network`. CPU seconds, as the wall clock depends on what else is going on.
 //!
-//! *At once*: all flows are released at the same instant. *Together*: all flows are released within the time that one of them takes, so all share the links. *Spread*: they come
-//! at random at two thirds of what the narrowest links carry, so few are under way at a time however many there are.
+//! *At once*: all flows are released at the same instant. *Together*: all are released within the time that one of them
+//! takes, so all share the links. *Spread*: they come at random at two thirds of what the narrowest links carry, so few are
+//! under way at a time however many there are.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -215,7 +216,10 @@ fn row(name: &str, network: &Network, count: usize, lie: Lie) {
         let routes: Vec<_> = network.routes.iter().map(|route| flows.route(route)).collect();
         let (mut ended, mut most) = (Vec::new(), 0);
         for (number, &(at, route, volume)) in asked.iter().enumerate() {
-            flows.advance(at, &mut ended);
+            // Whoever sends several flows at one instant sends them before he looks again.
+            if at > flows.now() {
+                flows.advance(at, &mut ended);
+            }
             flows.start(at, routes[route], volume);
             most = most.max(number + 1 - ended.len());
         }
