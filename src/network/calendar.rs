@@ -21,18 +21,41 @@ impl Calendar {
         let leaves = count.next_power_of_two();
         let mut best = vec![NEVER; 2 * leaves];
         best[leaves..leaves + self.leaves].copy_from_slice(&self.best[self.leaves..]);
-        for node in (1..leaves).rev() {
-            best[node] = best[2 * node].min(best[2 * node + 1]);
-        }
         (self.best, self.leaves) = (best, leaves);
+        self.play_all();
+    }
+
+    fn play_all(&mut self) {
+        for node in (1..self.leaves).rev() {
+            self.best[node] = self.best[2 * node].min(self.best[2 * node + 1]);
+        }
     }
 
     /// Sets a time; an infinite one is none.
     pub(super) fn set(&mut self, which: usize, time: f64) {
+        self.write(which, time);
+        self.climb(which);
+    }
+
+    /// Sets a time, of which nobody hears until [`Calendar::tell`].
+    pub(super) fn write(&mut self, which: usize, time: f64) {
         debug_assert!(time >= 0.0, "a time before the start: {time}");
-        let mut node = self.leaves + which;
         // Adding zero turns a negative zero into a positive one.
-        self.best[node] = (time + 0.0).to_bits();
+        self.best[self.leaves + which] = (time + 0.0).to_bits();
+    }
+
+    /// Makes known what was written.
+    pub(super) fn tell(&mut self, written: &[u32]) {
+        // Where many have changed, all matches in order cost less than a way up for each.
+        if written.len() > self.leaves / 8 {
+            self.play_all();
+        } else {
+            written.iter().for_each(|which| self.climb(*which as usize));
+        }
+    }
+
+    fn climb(&mut self, which: usize) {
+        let mut node = self.leaves + which;
         while node > 1 {
             node /= 2;
             let best = self.best[2 * node].min(self.best[2 * node + 1]);

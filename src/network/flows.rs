@@ -22,6 +22,7 @@
 //! the `k` links that it reaches. All starts and ends of one moment are settled together.
 
 use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::Range;
 
@@ -84,6 +85,8 @@ pub struct Flows {
     /// Flows that move nothing or need no time to, and end as soon as they are asked for.
     instant: Vec<(u64, u32)>,
     ends: Calendar,
+    /// Bundles whose ends have been written there, but not told.
+    untold: Vec<u32>,
     changed: Changed,
     /// Counts the times that rates were set.
     round: u64,
@@ -188,6 +191,7 @@ impl Flows {
             waiting: BinaryHeap::new(),
             instant: Vec::new(),
             ends: Calendar::default(),
+            untold: Vec::new(),
             changed: Changed { bundles: Vec::new(), floor: f64::INFINITY },
             round: 0,
             scratch: Scratch::default(),
@@ -459,12 +463,17 @@ impl Flows {
     }
 
     fn expect_end(&mut self, which: usize) {
+        self.ends.set(which, self.end(which));
+    }
+
+    /// When the first flow of a bundle ends, if its rate stays.
+    fn end(&self, which: usize) -> f64 {
         let bundle = &self.bundles[which];
         let end = match self.counts[which] {
             0 => f64::INFINITY,
             _ => bundle.since + (bundle.next_end - bundle.clock) / self.rates[which],
         };
-        self.ends.set(which, end.max(bundle.since));
+        end.max(bundle.since)
     }
 
     fn set_rate(&mut self, which: usize, rate: f64) {
@@ -475,7 +484,8 @@ impl Flows {
         } else if !self.bundles[which].changed {
             return;
         }
-        self.expect_end(which);
+        self.ends.write(which, self.end(which));
+        self.untold.push(which as u32);
     }
 }
 
@@ -582,31 +592,31 @@ impl Flows {
     fn fill(&mut self) {
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut limits = scratch.limits.iter().peekable();
-        while let Some(Reverse((level, id))) = scratch.levels.pop() {
-            let (level, link) = (f64::from_bits(level), &self.links[id as usize]);
-            if link.unfrozen == 0 {
-                continue;
+        while let Some(mut lowest) = scratch.levels.peek_mut() {
+            let Reverse((level, id)) = *lowest;
+            let level = f64::from_bits(level);
+            if self.links[id as usize].unfrozen > 0 {
+                while let Some(&&(limit, which)) = limits.peek()
+                    && f64::from_bits(limit) <= level
+                {
+                    limits.next();
+                    self.freeze_alone(which, f64::from_bits(limit));
+                }
             }
-            while let Some(&&(limit, which)) = limits.peek()
-                && f64::from_bits(limit) <= level
-            {
-                limits.next();
-                self.freeze_alone(which, f64::from_bits(limit));
-            }
-            // Levels only rise, so one that has is still in front of nothing that is lower.
             let link = &self.links[id as usize];
+            // Levels only rise, so one that has is still in front of nothing that is lower.
+            if link.unfrozen > 0 && link.level() > level {
+                *lowest = Reverse((bits(link.level()), id));
+                continue;
+            }
+            PeekMut::pop(lowest);
             if link.unfrozen == 0 {
                 continue;
             }
-            if link.level() > level {
-                scratch.levels.push(Reverse((bits(link.level()), id)));
-                continue;
-            }
-            let bundles = &self.links[id as usize].bundles;
             scratch.picks.clear();
-            scratch.picks.resize(bundles.len(), 0);
+            scratch.picks.resize(link.bundles.len(), 0);
             let mut picked = 0;
-            for &(which, _) in bundles {
+            for &(which, _) in &link.bundles {
                 scratch.picks[picked] = which;
                 picked += usize::from(self.is_open(which as usize));
             }
@@ -622,6 +632,8 @@ impl Flows {
             "every bundle has a link or a limit"
         );
         self.scratch = scratch;
+        self.ends.tell(&self.untold);
+        self.untold.clear();
     }
 
     /// Whether the flows of a bundle still have to get their rate.
