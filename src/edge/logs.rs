@@ -117,7 +117,9 @@ pub fn convert(path: &str, trace: Trace, to: Format, strict: bool, out: Option<&
             }
         }
     }
-    if !faults.is_empty() {
+    if faults.is_empty() {
+        faults.note().iter().for_each(|note| eprintln!("warning: {path}: {note}"));
+    } else {
         let text = format!("{path}: {faults}");
         if strict {
             return Err(Failure::Input(text));

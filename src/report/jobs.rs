@@ -28,7 +28,7 @@
 //!
 //! Where jobs queue or hold reservations, a job is one task, and there is one row for both: `row` is `job` and `profile`
 //! is `rigid`. The `job_id` of one that queues is the number that it has in its log, and `ready_time` that of a
-//! reservation is the time from which on its user wanted it.
+//! reservation is the time from which on its user wanted it; `waiting_time` counts from the submission all the same.
 //!
 //! `final_state` is `COMPLETED_SUCCESSFULLY`, `COMPLETED_WALLTIME_REACHED`, `COMPLETED_KILLED` for what was removed after its final
 //! deadline,
@@ -53,10 +53,9 @@ impl Tally {
         let mut text = HEADER.to_owned();
         for row in self.jobs.values() {
             if let Some(queues) = &self.queues {
-                let number = queues.rigid(row.job.id).map_or(u64::from(row.job.id.0), |rigid| rigid.number);
-                self.rigid_row(&mut text, row, number, queues.workload(row.job.id));
+                self.rigid_row(&mut text, row, queues.workload(row.job.id));
             } else if self.reserving && row.tasks.len() == 1 {
-                self.rigid_row(&mut text, row, row.job.id.0.into(), None);
+                self.rigid_row(&mut text, row, None);
             } else {
                 self.job_row(&mut text, row);
                 for (index, ready) in row.ready().into_iter().enumerate() {
@@ -72,13 +71,13 @@ impl Tally {
     }
 
     /// A job and its one task are the same.
-    fn rigid_row(&self, text: &mut String, row: &JobRow, number: u64, workload: Option<usize>) {
+    fn rigid_row(&self, text: &mut String, row: &JobRow, workload: Option<usize>) {
         let (task, ran) = (&row.job.tasks[0], &row.tasks[0]);
         let standing = row.standing();
         let site = ran.site.map(|site| &self.sites[site as usize]);
         let ready = row.answered.as_ref().map_or(row.job.arrive, |answered| answered.ready);
         let mut line = Line { text };
-        line.field(number);
+        line.field(self.number(row.job.id));
         match workload {
             None => line.name(&self.topology),
             Some(workload) => line.field(format_args!("{}.{workload}", self.topology)),

@@ -13,7 +13,7 @@ use super::tally::{Fate, JobRow, Standing};
 use crate::grid::JobId;
 use crate::time::{Span, Time};
 use crate::topology::{System, Topology};
-use crate::workload::rigids::{LogFile, Origin};
+use crate::workload::rigids::{LogFile, Origin, Rigids};
 use crate::workload::{Fault, Rigid, Source, swf};
 
 /// `nb_jobs` is the sum of `nb_jobs_success`, `nb_jobs_killed`, `nb_jobs_rejected` and `nb_jobs_unfinished`.
@@ -61,6 +61,9 @@ pub struct LogFacts {
     pub outside: u64,
     /// The first few things that are wrong.
     pub faults: Vec<Fault>,
+    /// What is not wrong, but should be known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// What a tally of queues knows beside its log.
@@ -68,6 +71,8 @@ pub struct LogFacts {
 pub(super) struct Queues {
     /// Workloads of rigid jobs, by their first job.
     numbered: Vec<(u32, Arc<Vec<Rigid>>)>,
+    /// Which workloads are logs, that know their users.
+    logged: Vec<bool>,
     /// The first job of each workload.
     first: Vec<u32>,
     logs: Vec<LogFacts>,
@@ -87,6 +92,10 @@ impl Queues {
         let mut next = 0;
         for workload in &topology.workloads {
             queues.first.push(next);
+            queues.logged.push(matches!(
+                &workload.source,
+                Source::Rigid(Rigids { origin: Origin::Swf(_) | Origin::Batsim(_), .. })
+            ));
             next += match &workload.source {
                 Source::Table(table) => table.jobs.len() as u32,
                 Source::Rigid(rigids) => {
@@ -101,6 +110,7 @@ impl Queues {
                             released: faults.released,
                             outside: rigids.content.outside,
                             faults: faults.first.clone(),
+                            note: faults.note().map(str::to_owned),
                         });
                     }
                     rigids.count
@@ -121,6 +131,10 @@ impl Queues {
     /// What its log, or else the run, numbers it.
     fn number(&self, job: JobId) -> u64 {
         self.rigid(job).map_or(job.0.into(), |rigid| rigid.number)
+    }
+
+    fn is_logged(&self, job: JobId) -> bool {
+        self.logged.get(self.first.partition_point(|first| *first <= job.0) - 1).copied().unwrap_or(false)
     }
 
     /// Which workload it is from, where there are several.
@@ -304,7 +318,8 @@ impl Tally {
         let (task, fared) = (row.job.tasks[0], Fared::of(row));
         let site = row.tasks[0].site.filter(|_| self.sites.len() > 1).map(|site| site + 1);
         // Whose a job of a model is, the run alone knows. Users come after the sites and whoever is at the router.
-        let user = row.user.0.checked_sub(self.sites.len() as u32);
+        let is_logged = self.queues.as_ref().is_some_and(|queues| queues.is_logged(row.job.id));
+        let user = row.user.0.checked_sub(self.sites.len() as u32).filter(|_| !is_logged);
         let submit = whole(row.job.arrive);
         let moments = fared.map(|fared| {
             let start = row.job.arrive + fared.wait;

@@ -174,7 +174,7 @@ impl Summary {
     pub(super) fn others(&self, counts: Counts) -> impl Iterator<Item = (u64, &'static str)> + use<> {
         let removed = if self.reservations.is_some() { "taken back" } else { "given up" };
         let others = [
-            (counts.killed, "killed at their walltime"),
+            (counts.killed, "killed at the walltime"),
             (counts.removed, removed),
             (counts.refused, "refused"),
             (counts.unfinished, "unfinished"),

@@ -109,8 +109,8 @@ fn queues(table: &mut Table, schedule: &Schedule) {
     for (why, count) in &schedule.rejected {
         table.line("refused", &format!("{count}: {why}"));
     }
-    for LogFacts { file, jobs, left_out, put_in_order, released, outside, faults } in &schedule.logs {
-        table.line("log", &format!("{jobs} jobs of {file}"));
+    for LogFacts { file, jobs, left_out, put_in_order, released, outside, faults, note } in &schedule.logs {
+        table.line("log", &format!("{jobs} {} of {file}", if *jobs == 1 { "job" } else { "jobs" }));
         let counts = [
             (left_out, "left out, as they cannot be read or run"),
             (put_in_order, "put in order"),
@@ -127,6 +127,7 @@ fn queues(table: &mut Table, schedule: &Schedule) {
         if all > faults.len() as u64 && !faults.is_empty() {
             table.line("", &format!("  and {} more", all - faults.len() as u64));
         }
+        note.iter().for_each(|note| table.line("", note));
     }
 }
 

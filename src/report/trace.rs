@@ -90,7 +90,10 @@ impl Tally {
         task: &TaskOf<'_>,
         trace: &mut Trace<P>,
     ) -> Result<(), E> {
-        let (job, index, ts) = (self.number(task.job.job.id), task.index, start.micros());
+        let (number, index, ts) = (self.number(task.job.job.id), task.index, start.micros());
+        // Several workloads may use the same numbers.
+        let workload = self.workload(task.job.job.id).map_or(String::new(), |workload| format!("{workload}:"));
+        let job = format_args!("{workload}{number}");
         let user = json(&self.names.of_actor(task.job.user));
         let cut = if task.row.end.is_none() { r#","running":"when the log ended""# } else { "" };
         trace.event(format_args!(

@@ -45,10 +45,9 @@ pub type Cast = Vec<(ActorId, BoxedActor<Message, Record>)>;
 /// A topology that is in order, but whose jobs are not.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum BuildError {
-    /// Workloads count from 1.
-    #[error("workload {workload}: {error}")]
+    #[error("workload.{workload}: {error}")]
     Workload { workload: usize, error: WorkloadError },
-    #[error("job {job}: {error}")]
+    #[error("workload.{workload}: job {job}: {error}")]
     Job { workload: usize, job: JobId, error: JobError },
     #[error("a bidder from outside takes part in runs only")]
     NoBidder,
@@ -74,7 +73,7 @@ impl BuildError {
     /// Which workload is at fault, counted from 0, if one is.
     pub fn workload(&self) -> Option<usize> {
         match self {
-            BuildError::Workload { workload, .. } | BuildError::Job { workload, .. } => Some(workload - 1),
+            BuildError::Workload { workload, .. } | BuildError::Job { workload, .. } => Some(*workload),
             BuildError::NoBidder | BuildError::Unknown { .. } => None,
         }
     }
@@ -264,7 +263,7 @@ fn deal_queued(topology: &Topology) -> Result<Vec<Queued>, BuildError> {
     let mut hands: Vec<Queued> = topology.users.iter().map(|_| Queued::default()).collect();
     let mut next = Numbering::default();
     for (index, workload) in topology.workloads.iter().enumerate() {
-        let failed = |error| BuildError::Workload { workload: index + 1, error };
+        let failed = |error| BuildError::Workload { workload: index, error };
         let users = &workload.users;
         let (handed, site) = match &workload.source {
             Source::Rigid(rigids) => (rigids.hand_out(&mut next, users.len()).map_err(failed)?, rigids.site),
@@ -300,7 +299,7 @@ fn deal_asks(topology: &Topology) -> Result<Vec<Vec<(Time, Message)>>, BuildErro
     let mut hands = vec![Vec::new(); topology.users.len()];
     let mut next = Numbering::default();
     for (index, workload) in topology.workloads.iter().enumerate() {
-        let failed = |error| BuildError::Workload { workload: index + 1, error };
+        let failed = |error| BuildError::Workload { workload: index, error };
         let asks = workload.source.asks(&mut next).map_err(failed)?;
         for ((job, ask), &user) in asks.into_iter().zip(workload.users.iter().cycle()) {
             let (id, Request { ready, deadline, .. }) = (job.id, ask.request);
@@ -334,11 +333,11 @@ fn deal(topology: &Topology) -> Result<Vec<Vec<Arc<Job>>>, BuildError> {
         let jobs = workload
             .source
             .jobs(&platform, topology.system.tick(), &mut next)
-            .map_err(|error| BuildError::Workload { workload: index + 1, error })?;
+            .map_err(|error| BuildError::Workload { workload: index, error })?;
         for (job, &user) in jobs.into_iter().zip(workload.users.iter().cycle()) {
             let id = job.id;
             let checked = check(&job, topology, weighing).and_then(|()| data.take(&job.edges));
-            checked.map_err(|error| BuildError::Job { workload: index + 1, job: id, error })?;
+            checked.map_err(|error| BuildError::Job { workload: index, job: id, error })?;
             hands[user].push(Arc::new(job));
         }
     }

@@ -88,7 +88,7 @@ pub fn read(input: impl Read) -> Result<Trace, BatsimError> {
     }
     let numbers = numbers(&file.jobs);
     if numbers.is_none() {
-        collector.comment("Note: jobs are numbered by their places, as not all ids were numbers".to_owned());
+        collector.renumber();
     }
     let mut ids = BTreeSet::new();
     for (index, job) in file.jobs.iter().enumerate() {
@@ -364,12 +364,16 @@ mod tests {
             let profiles = "{\"p\": {\"type\": \"delay\", \"delay\": 5}}";
             let text = format!("{{\"jobs\": [{}], \"profiles\": {profiles}}}", jobs.join(", "));
             let trace = read(text.as_bytes()).unwrap();
-            (trace.jobs.iter().map(|job| job.number).collect::<Vec<_>>(), trace.faults.left_out, trace.header.len())
+            (
+                trace.jobs.iter().map(|job| job.number).collect::<Vec<_>>(),
+                trace.faults.left_out,
+                trace.faults.renumbered,
+            )
         };
-        assert_eq!(numbers(&["\"w0!9\"", "\"w0!12\"", "\"w0!9\""]), (vec![9, 12], 1, 0));
-        assert_eq!(numbers(&["4", "\"5\""]), (vec![4, 5], 0, 0));
-        assert_eq!(numbers(&["\"first\"", "\"1\"", "\"w0!7\"", "\"w1!7\""]), (vec![1, 2, 3, 4], 0, 1));
-        assert_eq!(numbers(&["\"a\"", "\"a\"", "null", "null"]), (vec![1, 3, 4], 1, 1));
+        assert_eq!(numbers(&["\"w0!9\"", "\"w0!12\"", "\"w0!9\""]), (vec![9, 12], 1, false));
+        assert_eq!(numbers(&["4", "\"5\""]), (vec![4, 5], 0, false));
+        assert_eq!(numbers(&["\"first\"", "\"1\"", "\"w0!7\"", "\"w1!7\""]), (vec![1, 2, 3, 4], 0, true));
+        assert_eq!(numbers(&["\"a\"", "\"a\"", "null", "null"]), (vec![1, 3, 4], 1, true));
     }
 
     #[test]
@@ -386,7 +390,7 @@ mod tests {
     fn what_is_written_is_read_again() {
         let trace = read(FILE.as_bytes()).unwrap();
         let again = read(&write(&trace.jobs, 4)[..]).unwrap();
-        assert_eq!((again.jobs, &again.header[..]), (trace.jobs, &trace.header[..2]));
+        assert_eq!((again.jobs, again.header), (trace.jobs, trace.header));
     }
 
     #[test]

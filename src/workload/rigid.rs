@@ -54,6 +54,9 @@ pub struct Faults {
     /// Jobs that were to follow one which is not there; they are submitted at their own time.
     #[serde(default)]
     pub released: u64,
+    /// Jobs have other numbers than in the file, which is no fault, but should be known.
+    #[serde(default)]
+    pub renumbered: bool,
     pub first: Vec<Fault>,
 }
 
@@ -103,6 +106,10 @@ impl Rigid {
 }
 
 impl Faults {
+    pub fn note(&self) -> Option<&'static str> {
+        self.renumbered.then_some("jobs are numbered by their places, as not every id has a number of its own")
+    }
+
     pub fn is_empty(&self) -> bool {
         self.left_out == 0 && self.disordered == 0 && self.released == 0
     }
@@ -135,9 +142,10 @@ impl fmt::Display for Faults {
         }
         let listed = self.first.len() as u64;
         match self.left_out + self.disordered + self.released {
-            all if all > listed => write!(f, "\n  and {} more", all - listed),
-            _ => Ok(()),
+            all if all > listed => write!(f, "\n  and {} more", all - listed)?,
+            _ => {}
         }
+        self.note().map_or(Ok(()), |note| write!(f, "\n  {note}"))
     }
 }
 
@@ -159,6 +167,10 @@ impl Collector {
 
     pub fn leave_out(&mut self, place: impl fmt::Display, what: String) {
         self.trace.faults.leave_out(place, what);
+    }
+
+    pub fn renumber(&mut self) {
+        self.trace.faults.renumbered = true;
     }
 
     pub fn job(&mut self, place: impl fmt::Display, job: Rigid) {

@@ -204,7 +204,7 @@ fn distribution(
 
 /// What was read of a log, and what was not.
 fn about(log: &LogFacts) -> String {
-    let LogFacts { file, jobs, left_out, put_in_order, released, outside, faults } = log;
+    let LogFacts { file, jobs, left_out, put_in_order, released, outside, faults, note } = log;
     let counts = [
         (left_out, "left out, as they cannot be read or run"),
         (put_in_order, "put in order"),
@@ -219,6 +219,9 @@ fn about(log: &LogFacts) -> String {
     let others = if counts.is_empty() { "nothing was left out".to_owned() } else { counts.join(", ") };
     let mut html =
         format!("<p>Of the log <code>{}</code> {} ran; {others}.</p>\n", escape(file), counted(*jobs, "job"));
+    if let Some(note) = note {
+        let _ = writeln!(html, "<p>Note that {}.</p>", escape(note));
+    }
     if !faults.is_empty() {
         html.push_str("<ul>");
         for fault in faults {

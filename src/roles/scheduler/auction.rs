@@ -3,11 +3,8 @@
 use super::{Bookings, Entry, Scheduler};
 use crate::time::Time;
 
-pub const ENTRY: Entry = Entry {
-    name: "auction",
-    about: "starts at once what the auction at the router gives it",
-    build: || Box::new(Auction),
-};
+pub const ENTRY: Entry =
+    Entry { name: "auction", about: "starts at once what it gets from the router", build: || Box::new(Auction) };
 
 struct Auction;
 

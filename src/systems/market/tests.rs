@@ -890,7 +890,7 @@ fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
     let complaint = |topology: &Topology, id| build(topology, &[ActorId(id)]).err().map(|error| error.to_string());
 
     let wide = grid(plain_market("pvd"), &[(4, 0), (2, 1)], 1, table(vec![task(1, 4, 0), task(1, 3, 1)]));
-    let expected = "job 0: task 1 needs 3 cores of kind two at one site, and no site has as many; \
+    let expected = "workload.0: job 0: task 1 needs 3 cores of kind two at one site, and no site has as many; \
                     unplaceable = \"refuse\" turns such jobs away instead";
     assert_eq!(complaint(&wide, 0).as_deref(), Some(expected));
     assert_eq!(complaint(&wide, 1), None);
@@ -902,7 +902,7 @@ fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
     assert!(matches!(refused[..], [Entry { record: Record::Refused { task: 1, .. }, .. }]));
 
     let idle = grid(plain_market("fifo"), &[(4, 0)], 1, table(vec![task(0, 1, 0)]));
-    assert_eq!(complaint(&idle, 2).as_deref(), Some("workload 1: job 0: task 0 takes no time"));
+    assert_eq!(complaint(&idle, 2).as_deref(), Some("workload.0: job 0: task 0 takes no time"));
 
     let layers =
         (0..1100u32).flat_map(|layer| [(0, 2), (0, 3), (1, 2), (1, 3)].map(|(a, b)| (2 * layer + a, 2 * layer + b)));

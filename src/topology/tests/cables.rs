@@ -204,7 +204,7 @@ fn data_that_would_take_for_ever_is_refused() {
     let line = text.lines().position(|line| line == "[[workload]]").unwrap() + 1;
     assert!(loaded.tell(&error).ends_with(&format!("\n --> grid.toml:{line}:1")), "{}", loaded.tell(&error));
     let slow = told(&["link.b.capacity=\"1 kbps\""]).unwrap();
-    assert_eq!(slow, "job 0: all data up to here needs more than a thousand years over the slowest link");
+    assert_eq!(slow, "workload.0: job 0: all data up to here needs more than a thousand years over the slowest link");
 }
 
 /// A market of two sites with a cable between them, and a job whose last task needs data from both.
