@@ -144,9 +144,13 @@ fn stories() -> impl Strategy<Value = (Vec<Link>, Story)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// At every change, the rates are those of filling everything anew, and they are max-min fair.
+    /// At every change, the rates are those of filling everything anew, and they are max-min fair. Some flows are
+    /// stopped on the way.
     #[test]
-    fn rates_are_those_of_the_judge((links, story) in stories()) {
+    fn rates_are_those_of_the_judge(
+        (links, story) in stories(),
+        mut stops in prop::collection::vec(prop::option::of(any::<prop::sample::Index>()), 0..8),
+    ) {
         let mut flows = Flows::new(links.clone());
         let mut started = Vec::new();
         for (release, route, volume) in &story {
@@ -160,6 +164,12 @@ proptest! {
             prop_assert!(next >= flows.now());
             flows.advance(next, &mut ended);
             over.extend(ended.drain(..).map(|ended| ended.flow));
+            if let Some(stopped) = stops.pop().flatten().map(|stop| stop.get(&started).0)
+                && !over.contains(&stopped)
+            {
+                flows.stop(stopped);
+                over.push(stopped);
+            }
             let under_way = |flow: &&(FlowId, Vec<usize>, f64, f64)| {
                 !over.contains(&flow.0) && flow.2 <= next && flow.3 > 0.0 && !flow.1.is_empty()
             };
