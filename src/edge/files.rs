@@ -39,6 +39,8 @@ pub enum FileError {
 
 /// A result folder in the making.
 pub struct ResultFolder {
+    /// As it was typed, for whoever is told.
+    asked: PathBuf,
     out: PathBuf,
     partial: PathBuf,
     files: Vec<Output>,
@@ -59,6 +61,7 @@ impl ResultFolder {
     /// Makes the folder's stand-in, after a look at what is in its place now.
     pub fn create(out: &Path) -> Result<ResultFolder, FileError> {
         // Renaming must replace what a link points at, not the link.
+        let asked = out;
         let out = fs::canonicalize(out).unwrap_or_else(|_| out.to_owned());
         let name = out.file_name().ok_or_else(|| FileError::NoName(out.clone()))?.to_owned();
         let parent = parent(&out);
@@ -74,7 +77,10 @@ impl ResultFolder {
             }
             let partial = parent.join(stand_in);
             match fs::create_dir(&partial) {
-                Ok(()) => return Ok(ResultFolder { out, partial, files: Vec::new(), owner: None, finished: false }),
+                Ok(()) => {
+                    let (asked, files) = (asked.to_owned(), Vec::new());
+                    return Ok(ResultFolder { asked, out, partial, files, owner: None, finished: false });
+                }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(io_error("create", &partial, error)),
             }
@@ -146,7 +152,7 @@ impl ResultFolder {
         if replaces {
             fs::remove_dir_all(&aside).map_err(|error| io_error("remove the replaced", &aside, error))?;
         }
-        Ok(self.out.clone())
+        Ok(self.asked.clone())
     }
 
     // Some mounted file systems know no owners; results are none the worse for it.

@@ -32,10 +32,14 @@ struct File {
 struct Entry {
     #[serde(default)]
     id: Loose,
-    #[serde(default, alias = "submission_time")]
+    #[serde(default)]
     subtime: Loose,
-    #[serde(default, alias = "resource_request", alias = "requested_resources")]
+    #[serde(default)]
+    submission_time: Loose,
+    #[serde(default)]
     res: Loose,
+    #[serde(default, alias = "requested_resources")]
+    resource_request: Loose,
     #[serde(default)]
     profile: Loose,
     #[serde(default)]
@@ -117,9 +121,9 @@ fn read_job(job: &Entry, number: u64, profiles: &BTreeMap<String, Profile>) -> R
         Loose::Missing => Err(format!("it has no {what}")),
         number => span(number).ok_or_else(|| format!("its {what} is not a number of seconds")),
     };
-    let nodes = match job.res {
+    let nodes = match job.res.or(&job.resource_request) {
         Loose::Missing => return Err("it has no res".to_owned()),
-        Loose::Whole(nodes) => u32::try_from(nodes).ok().filter(|&nodes| nodes > 0),
+        Loose::Whole(nodes) => u32::try_from(*nodes).ok().filter(|&nodes| nodes > 0),
         _ => None,
     };
     let walltime = match &job.walltime {
@@ -130,7 +134,7 @@ fn read_job(job: &Entry, number: u64, profiles: &BTreeMap<String, Profile>) -> R
     };
     Ok(Rigid {
         number,
-        submit: Time::ZERO + span(&job.subtime, "subtime")?,
+        submit: Time::ZERO + span(job.subtime.or(&job.submission_time), "subtime")?,
         runtime: Some(match &behaviour.delay {
             Loose::Missing => return Err(format!("its profile {profile} has no delay")),
             delay => self::span(delay).ok_or_else(|| format!("the delay of {profile} is not a number of seconds"))?,
@@ -170,6 +174,11 @@ fn span(number: &Loose) -> Option<Span> {
 }
 
 impl Loose {
+    /// What another key says, where this one says nothing.
+    fn or<'a>(&'a self, other: &'a Loose) -> &'a Loose {
+        if matches!(self, Loose::Missing) { other } else { self }
+    }
+
     fn number(&self) -> Option<f64> {
         match self {
             Loose::Whole(number) => Some(*number as f64),
@@ -320,7 +329,7 @@ mod tests {
         "jobs": [
             { "id": "w0!3", "subtime": 10, "walltime": 100.5, "res": 4, "profile": "delay10" },
             { "id": "late", "submission_time": 5.25, "resource_request": 1, "profile": "delay10", "user": "me" },
-            { "id": 7, "subtime": 11, "walltime": -1, "res": 2, "profile": "delay10" },
+            { "id": 7, "subtime": 11, "submission_time": 11, "walltime": -1, "res": 2, "profile": "delay10" },
             { "id": 8, "subtime": 11, "res": 2, "profile": "matrix" },
             { "id": 9, "subtime": 11, "res": 2, "profile": "nothing" },
             { "id": 10, "subtime": -3, "res": 2, "profile": "delay10" },
