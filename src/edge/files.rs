@@ -60,8 +60,8 @@ pub struct ResultFile {
 impl ResultFolder {
     /// Makes the folder's stand-in, after a look at what is in its place now.
     pub fn create(out: &Path) -> Result<ResultFolder, FileError> {
-        // Renaming must replace what a link points at, not the link.
         let asked = out;
+        // Renaming must replace what a link points at, not the link.
         let out = fs::canonicalize(out).unwrap_or_else(|_| out.to_owned());
         let name = out.file_name().ok_or_else(|| FileError::NoName(out.clone()))?.to_owned();
         let parent = parent(&out);

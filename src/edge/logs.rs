@@ -29,7 +29,7 @@ pub enum Format {
 #[derive(Args)]
 pub struct Lublins {
     /// How many jobs
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=5_000_000))]
     jobs: u32,
     /// Nodes of the machine that they are for: no job is larger
     #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..))]

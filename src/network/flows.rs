@@ -616,6 +616,7 @@ impl Flows {
             scratch.picks.clear();
             scratch.picks.resize(link.bundles.len(), 0);
             let mut picked = 0;
+            // Without a branch, as above.
             for &(which, _) in &link.bundles {
                 scratch.picks[picked] = which;
                 picked += usize::from(self.is_open(which as usize));

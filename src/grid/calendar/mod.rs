@@ -122,8 +122,9 @@ impl Calendar {
     /// lowest of them.
     pub fn earliest(&self, from: Time, span: Span, width: u32, latest: Time) -> Option<(Time, NodeSet)> {
         let limit = self.nodes.checked_sub(width)?;
+        let past = latest.max(latest + Span::from_micros(1));
         let (start, busy) = with!(&self.kept, tree => {
-            let (start, busy) = earliest(tree, from, span, limit, latest)?;
+            let (start, busy) = earliest(tree, from..past, span, limit, None)?;
             (start, busy.nodes())
         });
         Some((start, busy.complement(self.nodes).lowest(width).expect("the free nodes have been counted")))
@@ -133,11 +134,13 @@ impl Calendar {
     /// behind its own, on the lowest nodes. `None` if that is where it is, or if there is no such start.
     pub fn improved(&self, starts: Range<Time>, start: Time, span: Span, nodes: &NodeSet) -> Option<(Time, NodeSet)> {
         let limit = self.nodes.checked_sub(nodes.len())?;
-        let (start, busy) = with!(&self.kept, tree => {
-            let (start, busy) = improved(tree, starts, (start, span, &Set::of(nodes)), limit)?;
-            (start, busy.nodes())
+        let (at, busy) = with!(&self.kept, tree => {
+            let held = Held { start, nodes: &Set::of(nodes) };
+            let ahead = earliest(tree, starts.clone(), span, limit, Some(&held));
+            let (at, busy) = ahead.or_else(|| if start < starts.end { lower(tree, span, &held) } else { None })?;
+            (at, busy.nodes())
         });
-        Some((start, busy.complement(self.nodes).lowest(nodes.len()).expect("the free nodes have been counted")))
+        Some((at, busy.complement(self.nodes).lowest(nodes.len()).expect("the free nodes have been counted")))
     }
 
     /// The first time after `after` at which what is busy changes.
@@ -197,50 +200,35 @@ fn gathered<S: Set>(tree: &Tree<S>, start: Time, end: Time) -> S {
     busy
 }
 
-/// The earliest start at which at most `limit` nodes are busy in the whole span, and those that are.
+/// A booking that is in nobody's way, as long as the question is where else it could be.
+struct Held<'s, S> {
+    start: Time,
+    nodes: &'s S,
+}
+
+/// The earliest of `starts`, ahead of a booking if there is one, at which at most `limit` nodes are busy in the whole
+/// span, and those that are.
 ///
 /// Whatever blocks one start blocks all later ones up to its end, so each failure jumps to the end of the last obstacle
 /// in the window. Counts come first: they cost least, and rule most starts out.
-fn earliest<S: Set>(tree: &Tree<S>, from: Time, span: Span, limit: u32, latest: Time) -> Option<(Time, S)> {
-    let mut start = from;
-    let mut counted_to = from;
-    loop {
-        if start > latest || start == Time::NEVER {
-            return None;
-        }
-        let end = start + span;
-        let uncounted = counted_to.max(start);
-        counted_to = end;
-        if uncounted < end
-            && let Some(crowd_end) = tree.last_crowd(uncounted, end, limit)
-        {
-            start = tree.next_calm(crowd_end, limit)?;
-            continue;
-        }
-        let mut busy = S::default();
-        match tree.last_shortage(start, end, limit, &mut busy) {
-            None => return Some((start, busy)),
-            Some(shortage_end) => start = shortage_end,
-        }
-    }
-}
-
-/// As [`Calendar::improved`], with what is busy there besides. The booking itself is in nobody's way.
-fn improved<S: Set>(
+fn earliest<S: Set>(
     tree: &Tree<S>,
     starts: Range<Time>,
-    (held, span, own): (Time, Span, &S),
+    span: Span,
     limit: u32,
+    held: Option<&Held<'_, S>>,
 ) -> Option<(Time, S)> {
+    // From here on the booking takes up some of what is busy.
+    let ahead = held.map_or(Time::NEVER, |held| held.start);
     let mut start = starts.start;
     let mut counted_to = start;
     loop {
-        start = tree.next_calm(start, limit).unwrap_or(held);
-        if start >= starts.end.min(held) {
-            break;
+        start = tree.next_calm(start, limit)?;
+        if start >= starts.end.min(ahead) {
+            return None;
         }
-        let end = start + span;
-        let (uncounted, apart) = (counted_to.max(start), end.min(held));
+        let (end, apart) = (start + span, (start + span).min(ahead));
+        let uncounted = counted_to.max(start);
         counted_to = apart;
         if uncounted < apart
             && let Some(crowd_end) = tree.last_crowd(uncounted, apart, limit)
@@ -248,17 +236,24 @@ fn improved<S: Set>(
             start = crowd_end;
             continue;
         }
-        let mut busy = gathered(tree, held, end);
-        busy.take(own);
+        let mut busy = S::default();
+        if let Some(held) = held {
+            busy = gathered(tree, ahead, end);
+            busy.take(held.nodes);
+        }
         match tree.last_shortage(start, apart, limit, &mut busy) {
             None => return Some((start, busy)),
             Some(shortage_end) => start = shortage_end,
         }
     }
-    let mut busy = if held < starts.end { gathered(tree, held, held + span) } else { return None };
-    let lower = !busy.holds_below(own);
-    busy.take(own);
-    lower.then_some((held, busy))
+}
+
+/// What is busy beside a booking while it lasts, if there are lower nodes for it.
+fn lower<S: Set>(tree: &Tree<S>, span: Span, held: &Held<'_, S>) -> Option<(Time, S)> {
+    let mut busy = gathered(tree, held.start, held.start + span);
+    let has_gaps = !busy.holds_below(held.nodes);
+    busy.take(held.nodes);
+    has_gaps.then_some((held.start, busy))
 }
 
 impl fmt::Debug for Calendar {
