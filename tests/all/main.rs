@@ -5,6 +5,7 @@
 mod batch;
 mod bidder;
 mod containers;
+mod digests;
 mod faults;
 mod freight;
 mod grid;

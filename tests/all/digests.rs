@@ -1,0 +1,32 @@
+//! The digests of everything that is shipped, as they were recorded: what changes a result says so here, with a reason in
+//! its commit. `HANSA_GOLDEN=write` records them anew.
+
+use std::path::{Path, PathBuf};
+
+use crate::grid::{Scratch, digest, hansa_ok};
+
+const RECORDED: &str = include_str!("digests/recorded.txt");
+
+#[test]
+fn results_are_those_that_were_recorded() {
+    let scratch = Scratch::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut now = String::new();
+    for line in RECORDED.lines() {
+        let mut words = line.split(' ').skip(1);
+        let topology = words.next().expect("a topology comes after the digest");
+        let flags: Vec<&str> = words.collect();
+        let out = scratch.path("out");
+        let mut arguments: Vec<PathBuf> = ["run", "--inline"].map(PathBuf::from).into();
+        arguments.extend([root.join(topology), "--out".into(), out.clone()]);
+        arguments.extend(flags.iter().map(PathBuf::from));
+        hansa_ok(&arguments);
+        let what = std::iter::once(topology).chain(flags).collect::<Vec<_>>().join(" ");
+        now.push_str(&format!("{} {what}\n", digest(&out)));
+    }
+    if std::env::var("HANSA_GOLDEN").is_ok_and(|word| word == "write") {
+        std::fs::write(root.join("tests/all/digests/recorded.txt"), &now).unwrap();
+    }
+    let changed: Vec<_> = RECORDED.lines().zip(now.lines()).filter(|(before, after)| before != after).collect();
+    assert!(changed.is_empty(), "recorded, and what came out:\n{changed:#?}");
+}
