@@ -1,14 +1,13 @@
 //! Everything that has a name which a topology may use, with a line about it.
 
+use crate::grid::Named;
 use crate::network::{Duplex, EFFICIENCIES, MODES, Model};
-use crate::roles::scheduler;
-use crate::systems::batch::{Dispatch, policy};
-use crate::systems::heft;
-use crate::systems::market::bid;
+use crate::systems::batch::Dispatch;
 use crate::systems::market::{
-    Admission, AskWhen, BestBid, Blocking, EXTERNAL, EdfDeadline, Network, Pvdsq, Pvr, Removal, SuccSum, Unplaceable,
+    Admission, AskWhen, BestBid, Blocking, EdfDeadline, Network, Pvdsq, Pvr, Removal, SuccSum, Unplaceable,
 };
-use crate::systems::reservation::{Choose, RectEnd, fit};
+use crate::systems::reservation::{Choose, RectEnd};
+use crate::systems::{self, heft, market, reservation};
 use crate::workload::lublin::{Stream, Types};
 use crate::workload::market::LoadBasis;
 use crate::workload::rigids::Deal;
@@ -18,6 +17,12 @@ use crate::workload::rigids::Deal;
 pub struct Entry {
     pub name: &'static str,
     pub about: String,
+}
+
+impl From<Named> for Entry {
+    fn from(Named { name, about }: Named) -> Entry {
+        entry((name, about))
+    }
 }
 
 /// The entries that one key of a topology chooses from.
@@ -30,12 +35,11 @@ pub struct Section {
 }
 
 pub fn bid_policies() -> Vec<Entry> {
-    let outside = entry((EXTERNAL, "whatever a program of your own bids, as [market.bidder] describes it"));
-    bid::ALL.iter().map(|policy| entry((policy.name, policy.about))).chain([outside]).collect()
+    market::policies().into_iter().map(Entry::from).collect()
 }
 
 pub fn fit_policies() -> Vec<Entry> {
-    fit::ALL.iter().map(|fit| entry((fit.name, fit.about))).collect()
+    reservation::policies().into_iter().map(Entry::from).collect()
 }
 
 pub fn plan_policies() -> Vec<Entry> {
@@ -46,9 +50,15 @@ pub fn dispatch_rules() -> Vec<Entry> {
     words(Dispatch::ALL)
 }
 
+/// What sites may run, whichever system uses them.
 pub fn schedulers() -> Vec<Entry> {
-    let queues = policy::ALL.iter().map(|policy| entry((policy.name, policy.about)));
-    scheduler::ALL.iter().map(|scheduler| entry((scheduler.name, scheduler.about))).chain(queues).collect()
+    let mut all: Vec<Entry> = Vec::new();
+    for named in systems::ALL.iter().flat_map(|row| (row.schedulers)()).map(Entry::from) {
+        if !all.contains(&named) {
+            all.push(named);
+        }
+    }
+    all
 }
 
 pub fn sources() -> Vec<Entry> {
@@ -138,9 +148,12 @@ fn entry((name, about): (&'static str, &str)) -> Entry {
 
 /// The words of an enum: their lines are doc comments, which are whole sentences.
 fn words<T>(all: &[(&'static str, T, &'static str)]) -> Vec<Entry> {
-    all.iter()
-        .map(|(name, _, about)| Entry { name, about: without_capital(about.trim().trim_end_matches('.')) })
-        .collect()
+    all.iter().map(|(name, _, about)| Entry { name, about: remark(about) }).collect()
+}
+
+/// What a doc comment says, as part of another sentence.
+pub fn remark(sentence: &str) -> String {
+    without_capital(sentence.trim().trim_end_matches('.'))
 }
 
 /// Abbreviations keep theirs.

@@ -25,6 +25,7 @@ use super::Failure;
 use crate::grid::{JobId, TaskId, Worth};
 use crate::systems::market::bid::{BidPolicy, Bidder, Course, Instant, Winner};
 use crate::systems::market::{AskWhen, BestBid, Foreign};
+use crate::time::Span;
 use crate::topology::{Input, Site, Topology};
 
 /// The version of the conversation.
@@ -81,7 +82,7 @@ fn interrupted() -> Failure {
 
 /// The bidder that a topology asks for.
 pub fn wanted(topology: &Topology) -> Option<&Foreign> {
-    topology.system.market()?.bidder.as_ref()
+    topology.foreign()
 }
 
 /// The files that a bidder's command names: they decide what it bids.
@@ -100,6 +101,8 @@ pub fn start(topology: &Topology, stop: &Stop) -> Result<(Option<Box<dyn BidPoli
     let Some(foreign) = wanted(topology) else {
         return Ok((None, fault));
     };
+    let bidding = topology.systems.iter().find(|system| system.foreign().is_some());
+    let tick = bidding.map_or(Span::ZERO, |system| system.tick());
     let mut talk = Talk::begin(foreign, stop.clone()).map_err(Failure::Bidder)?;
     let site = |site: &'_ Site| SiteLine {
         name: site.name.clone(),
@@ -113,7 +116,7 @@ pub fn start(topology: &Topology, stop: &Stop) -> Result<(Option<Box<dyn BidPoli
         seed: topology.seed,
         ask: foreign.ask.word(),
         winner: foreign.winner.word(),
-        tick: seconds(topology.system.tick().micros()),
+        tick: seconds(tick.micros()),
         sites: topology.sites.iter().map(site).collect(),
     };
     let answer: HelloAnswer = talk.ask(&hello).map_err(|trouble| match trouble {

@@ -10,7 +10,7 @@ use crate::report::plan::{Known, PlanReport, gantt};
 use crate::systems::heft::{
     Awareness, Clock, Improved, Paths, Planning, Policy, Problem, ProblemError, Replaying, Resource, improve,
 };
-use crate::topology::{self, DataLimit, Override, System, Topology};
+use crate::topology::{self, Override, Topology};
 use crate::workload::workflow::{self, CostTable, Written};
 
 /// What to plan, and how to tell it.
@@ -26,10 +26,7 @@ pub struct Wish {
 
 pub fn plan(wish: &Wish) -> Result<(), Failure> {
     let loaded = load_topology(&wish.topology, &wish.overrides)?;
-    let mut rules = match &loaded.topology.system {
-        System::Workflow(planning) => planning.clone(),
-        _ => Planning::default(),
-    };
+    let mut rules: Planning = loaded.topology.settings().cloned().unwrap_or_default();
     rules.policy = wish.policy.unwrap_or(rules.policy);
     if rules.policy == Policy::BestEffort {
         return Err(Failure::Input("best-effort makes no plans: choose --policy heft or network-heft".to_owned()));
@@ -49,7 +46,7 @@ pub fn plan(wish: &Wish) -> Result<(), Failure> {
 }
 
 fn of_workflow(workflow: &Workflow, topology: &Topology, rules: &Planning, path: &str) -> Result<PlanReport, Failure> {
-    let limit = DataLimit::of(topology).take(&workflow.edges);
+    let limit = topology::data_limit(topology).take(&workflow.edges);
     limit.map_err(|error| Failure::Input(format!("{path}: {error}")))?;
     // A plan asks for so many cores of any kind.
     let kind = Kind(0);

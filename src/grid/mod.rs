@@ -7,6 +7,7 @@ mod graph;
 mod job;
 mod nodes;
 mod request;
+mod site;
 mod workflow;
 
 pub use calendar::{Bits, Bounds, Calendar, Clash, Rectangle, Set, Wish};
@@ -16,4 +17,5 @@ pub use graph::Graph;
 pub use job::{Edge, EdgeId, Job, JobId, Kind, Task, TaskId, Worth};
 pub use nodes::NodeSet;
 pub use request::{Invalid, Request};
+pub use site::{Named, Reserved, Site, User};
 pub use workflow::{DATA_MAX, Step, Workflow, WorkflowError};

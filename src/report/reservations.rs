@@ -160,16 +160,17 @@ pub(super) mod tests {
     use crate::protocol::Record;
     use crate::report::tests::{BOB, ROUTER, YORK, names, topology};
     use crate::report::{Status, summary_table};
+    use crate::systems::Service;
     use crate::systems::reservation::Reservation;
     use crate::time::{Span, Stamp};
-    use crate::topology::{System, Topology};
+    use crate::topology::Topology;
 
     fn minute(minutes: u64) -> Time {
         Time::ZERO + Span::from_minutes(minutes)
     }
 
     pub fn reserving() -> Topology {
-        Topology { system: System::Reservation(Reservation::default()), ..topology() }
+        Topology { systems: vec![Service::new(Reservation::default())], ..topology() }
     }
 
     /// Five requests: one runs and ends early, one waits, one is taken back, one is declined, one makes no sense.

@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::Tally;
 use super::tally::{Fate, JobRow, Standing};
 use crate::grid::JobId;
+use crate::systems::batch::Batch;
 use crate::time::{Span, Time};
-use crate::topology::{System, Topology};
+use crate::topology::Topology;
 use crate::workload::rigids::{LogFile, Origin, Rigids};
 use crate::workload::{Fault, Rigid, Source, swf};
 
@@ -82,9 +83,7 @@ pub(super) struct Queues {
 
 impl Queues {
     pub fn of(topology: &Topology) -> Option<Queues> {
-        if !matches!(topology.system, System::Batch(_)) {
-            return None;
-        }
+        topology.settings::<Batch>()?;
         let mut queues = Queues {
             policies: topology.sites.iter().map(|site| site.scheduler.clone()).collect(),
             ..Queues::default()

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use crate::grid::{EdgeId, Graph, Invalid, Job, JobId, Kind, NodeSet, TaskId};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::{Answer, Record};
+use crate::systems::reservation::Reservation;
 use crate::time::{Span, Time};
-use crate::topology::{System, Topology};
+use crate::topology::Topology;
 
 use super::Names;
 use super::schedule::Queues;
@@ -169,9 +170,9 @@ impl Tally {
             names: names.clone(),
             sites,
             site_of,
-            tick: topology.system.tick(),
-            ccr_millionths: topology.system.ccr_millionths(),
-            reserving: matches!(topology.system, System::Reservation(_)),
+            tick: topology.systems[0].tick(),
+            ccr_millionths: topology.systems[0].ccr_millionths(),
+            reserving: topology.settings::<Reservation>().is_some(),
             queues: Queues::of(topology),
             jobs: BTreeMap::new(),
             transfers: Transfers::of(topology),

@@ -9,8 +9,9 @@ use super::{Counts, EventWriter, Host, Manifest, Names, RunFacts, Status, Summar
 use crate::grid::{Curve, Edge, EdgeId, Invalid, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
 use crate::kernel::{ActorId, Digest, Entry};
 use crate::protocol::{Answer, Record, codec};
+use crate::systems::Service;
 use crate::time::{Span, Stamp, Time};
-use crate::topology::{Market, Site, System, Topology, Unplaceable, User};
+use crate::topology::{Market, Site, Topology, Unplaceable, User};
 
 pub(super) const ROUTER: ActorId = ActorId(0);
 pub(super) const YORK: ActorId = ActorId(1);
@@ -28,6 +29,7 @@ pub(crate) fn topology() -> Topology {
         latency: Span::ZERO,
         report_every: Span::ZERO,
         reserved: Vec::new(),
+        systems: vec![0],
     };
     let user = |name: &str| User { name: name.to_owned(), latency: Span::ZERO };
     Topology {
@@ -35,7 +37,7 @@ pub(crate) fn topology() -> Topology {
         about: None,
         seed: 7,
         kinds: vec!["cpu".to_owned(), "big, \"fast\"".to_owned()],
-        system: System::Market(Market { unplaceable: Unplaceable::Refuse, ..Market::default() }),
+        systems: vec![Service::new(Market { unplaceable: Unplaceable::Refuse, ..Market::default() })],
         sites: vec![site("york", 4, 0), site("bath", 8, 1)],
         cables: None,
         users: vec![user("ann"), user("bob")],

@@ -6,3 +6,10 @@ mod user;
 
 pub use site::Site;
 pub use user::User;
+
+use crate::grid::Named;
+
+/// How a site may run what it is given.
+pub fn schedulers() -> Vec<Named> {
+    scheduler::ALL.iter().map(|entry| Named { name: entry.name, about: entry.about }).collect()
+}

@@ -1,7 +1,7 @@
 //! A site: owns its cores by identity, runs tasks on them, says when they end.
 
-use super::scheduler::{Booking, Bookings, Scheduler};
-use crate::grid::NodeSet;
+use super::scheduler::{self, Booking, Bookings, Scheduler};
+use crate::grid::{self, NodeSet};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::protocol::{Ended, Message, Record, Run};
 use crate::time::{Span, Stamp, Time};
@@ -19,6 +19,12 @@ type Out = Outbox<Message, Record>;
 impl Site {
     pub fn new(cores: u32, scheduler: Box<dyn Scheduler>, router: ActorId) -> Site {
         Site { router, free: NodeSet::all(cores), booked: Bookings::new(cores), scheduler, report_every: Span::ZERO }
+    }
+
+    /// A site as a topology describes it; `None` if there is no scheduler of that name.
+    pub fn of(site: &grid::Site, router: ActorId) -> Option<Site> {
+        let scheduler = (scheduler::find(&site.scheduler)?.build)();
+        Some(Site::new(site.cores, scheduler, router).telling_every(site.report_every))
     }
 
     /// Tells what has ended only at whole multiples of a time, as monitoring does; the router knows no better until then.

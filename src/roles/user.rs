@@ -13,48 +13,47 @@ use crate::time::{Span, Stamp, Time};
 const CHUNK: usize = 64;
 
 pub struct User {
-    router: ActorId,
-    /// What to say, and when; in order of time.
-    says: VecDeque<(Time, Message)>,
+    /// What to say when, and to whom; in order of time.
+    says: VecDeque<(Time, ActorId, Message)>,
     /// What it hands in once a job is over, and how long after that.
-    then: BTreeMap<JobId, Vec<(Span, Enqueue)>>,
+    then: BTreeMap<JobId, Vec<(Span, ActorId, Enqueue)>>,
 }
 
 impl User {
     /// Submits each job when it arrives.
     pub fn new(jobs: Vec<Arc<Job>>, router: ActorId) -> User {
-        User::saying(jobs.into_iter().map(|job| (job.arrive, Message::Submit(Submit { job }))).collect(), router)
+        User::saying(jobs.into_iter().map(|job| (job.arrive, router, Message::Submit(Submit { job }))).collect())
     }
 
     /// Says each thing at its time.
-    pub fn saying(mut says: Vec<(Time, Message)>, router: ActorId) -> User {
-        says.sort_by_key(|(time, _)| *time);
-        User { router, says: says.into(), then: BTreeMap::new() }
+    pub fn saying(mut says: Vec<(Time, ActorId, Message)>) -> User {
+        says.sort_by_key(|(time, ..)| *time);
+        User { says: says.into(), then: BTreeMap::new() }
     }
 
     /// Hands in more jobs, each when another one is over and it has thought for a while.
-    pub fn then(self, then: BTreeMap<JobId, Vec<(Span, Enqueue)>>) -> User {
+    pub fn then(self, then: BTreeMap<JobId, Vec<(Span, ActorId, Enqueue)>>) -> User {
         User { then, ..self }
     }
 
     fn follow(&mut self, now: Time, over: Over, out: &mut Outbox<Message, Record>) {
-        for (think, enqueue) in self.then.remove(&over.job).unwrap_or_default() {
+        for (think, to, enqueue) in self.then.remove(&over.job).unwrap_or_default() {
             let arrive = now + think;
             let job = Arc::new(Job { arrive, ..(*enqueue.job).clone() });
-            out.send_at(arrive, self.router, Message::Enqueue(Enqueue { job, ..enqueue }));
+            out.send_at(arrive, to, Message::Enqueue(Enqueue { job, ..enqueue }));
         }
     }
 
     /// Sends a chunk ahead, and comes back for the next one when half its time is over.
     fn send_ahead(&mut self, now: Time, out: &mut Outbox<Message, Record>) {
-        let Some(first) = self.says.front().map(|(time, _)| *time) else { return };
+        let Some(first) = self.says.front().map(|(time, ..)| *time) else { return };
         let mut last = first;
         let mut sent = 0;
         // Jobs of one time stay together: the next chunk must come before its time, not within it.
-        while let Some((time, message)) = self.says.pop_front_if(|(time, _)| sent < CHUNK || *time == last) {
+        while let Some((time, to, message)) = self.says.pop_front_if(|(time, ..)| sent < CHUNK || *time == last) {
             last = time;
             sent += 1;
-            out.send_at(time, self.router, message);
+            out.send_at(time, to, message);
         }
         if !self.says.is_empty() {
             let half = Time::from_micros(first.micros().midpoint(last.micros()));

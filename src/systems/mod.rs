@@ -1,6 +1,200 @@
-//! What the papers describe, one folder a paper.
+//! What the papers describe: one folder a paper, one row in [`ALL`] a system.
+//!
+//! The rest of the house walks the rows and names none. A system's folder holds its settings, its rules and its actors, and
+//! says in its `cast.rs` who is who on a grid.
 
 pub mod batch;
+mod deal;
 pub mod heft;
 pub mod market;
 pub mod reservation;
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::ops::Deref;
+
+use crate::grid::{Named, Site};
+use crate::kernel::{ActorId, BoxedActor};
+use crate::network::Paths;
+use crate::protocol::{Message, Record};
+use crate::time::Span;
+use crate::workload::Workload;
+
+pub use deal::{DataLimit, DealError, Dealing, JobError, Script};
+
+/// Every system that a topology may ask for.
+pub const ALL: &[Row] = &[market::ROW, reservation::ROW, heft::ROW, batch::ROW];
+
+/// What the rest of the house has to know of a system.
+pub struct Row {
+    /// The table in which a topology asks for it.
+    pub key: &'static str,
+    pub about: &'static str,
+    /// What its actor at the hub is called.
+    pub service: &'static str,
+    /// The sources whose jobs it takes, by name.
+    pub sources: &'static [&'static str],
+    /// How a site may run what it is given: names for `site.scheduler`, the usual one first. None, where sites do as they are told.
+    pub schedulers: fn() -> Vec<Named>,
+    /// Whether sites differ in speed.
+    pub has_speeds: bool,
+    /// Whether sites may keep nodes from jobs for some time.
+    pub has_reserved: bool,
+    /// Whether its jobs are one task each, which asks for a walltime.
+    pub is_rigid: bool,
+    /// Whether it moves data over links, and which of its keys make no sense then.
+    pub over_links: Option<&'static [&'static str]>,
+    /// Most cores of a grid.
+    pub cores_max: u64,
+    /// As it is where nothing is said.
+    pub usual: fn() -> Service,
+}
+
+pub fn find(key: &str) -> Option<&'static Row> {
+    ALL.iter().find(|row| row.key == key)
+}
+
+/// An actor that can be sent elsewhere.
+pub type Cast = Result<BoxedActor<Message, Record>, CastError>;
+
+/// A system as a topology has set it up.
+pub trait System: Alike {
+    fn row(&self) -> &'static Row;
+
+    /// The rule that matters most, by the name that a topology gives it.
+    fn policy(&self) -> Policy<'_>;
+
+    /// The unit of run times and ages.
+    fn tick(&self) -> Span {
+        Span::from_secs(1)
+    }
+
+    /// The share of a task's run time that moving its output takes, where no links say so; in millionths.
+    fn ccr_millionths(&self) -> u64 {
+        0
+    }
+
+    /// Whether a job that fits no site is an error before the run, and not an answer during it.
+    fn must_place(&self) -> bool {
+        false
+    }
+
+    /// From now on data goes over links.
+    fn go_over_links(&mut self) {}
+
+    /// The program outside that takes part in decisions at the hub, if one does.
+    fn foreign(&self) -> Option<&market::Foreign> {
+        None
+    }
+
+    /// The actor at the hub; `outsider` speaks for the program outside.
+    fn hub(&self, grid: &Grid<'_>, outsider: Option<Outsider>) -> Cast;
+
+    /// What runs at a site of the grid.
+    fn site(&self, grid: &Grid<'_>, site: &Site) -> Cast;
+
+    /// Deals a workload out to its users.
+    fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError>;
+}
+
+/// A rule of a system, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy<'a> {
+    /// What kind of rule it is.
+    pub what: &'static str,
+    pub name: &'a str,
+    pub about: &'static str,
+}
+
+/// Somebody who takes decisions outside of the run.
+pub type Outsider = Box<dyn market::bid::BidPolicy>;
+
+/// The part of a grid that a system has to do with.
+pub struct Grid<'a> {
+    /// The seed of the run.
+    pub seed: u64,
+    /// Its own actor.
+    pub service: ActorId,
+    /// The sites that it uses, in the topology's order, and who they are.
+    pub sites: Vec<(ActorId, &'a Site)>,
+    pub kinds: &'a [String],
+    /// The network between the sites.
+    pub paths: &'a dyn Fn() -> Paths,
+    /// Whether the topology has links.
+    pub is_linked: bool,
+    /// The actors of all sites and users of the topology, by their numbers.
+    pub site_ids: &'a [ActorId],
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CastError {
+    #[error("a bidder from outside takes part in runs only")]
+    NoBidder,
+    #[error("there is no {what} called {name}")]
+    Unknown { what: &'static str, name: String },
+}
+
+impl CastError {
+    pub fn unknown(what: &'static str, name: &str) -> CastError {
+        CastError::Unknown { what, name: name.to_owned() }
+    }
+}
+
+/// A system of a topology, whichever it is.
+#[derive(Debug)]
+pub struct Service(Box<dyn System>);
+
+impl Service {
+    pub fn new(system: impl System) -> Service {
+        Service(Box::new(system))
+    }
+
+    /// Its settings, if it is that system.
+    pub fn settings<S: System>(&self) -> Option<&S> {
+        (self.0.as_ref() as &dyn Any).downcast_ref()
+    }
+
+    pub fn settings_mut<S: System>(&mut self) -> Option<&mut S> {
+        (self.0.as_mut() as &mut dyn Any).downcast_mut()
+    }
+
+    pub fn go_over_links(&mut self) {
+        self.0.go_over_links();
+    }
+}
+
+impl Deref for Service {
+    type Target = dyn System;
+
+    fn deref(&self) -> &dyn System {
+        self.0.as_ref()
+    }
+}
+
+impl Clone for Service {
+    fn clone(&self) -> Service {
+        Service(self.0.copy())
+    }
+}
+
+impl PartialEq for Service {
+    fn eq(&self, other: &Service) -> bool {
+        self.0.is_like(other.0.as_ref())
+    }
+}
+
+/// What every system can do because its settings can be copied and compared.
+pub trait Alike: Any + Debug + Send + Sync {
+    fn copy(&self) -> Box<dyn System>;
+    fn is_like(&self, other: &dyn System) -> bool;
+}
+
+impl<S: System + Clone + PartialEq> Alike for S {
+    fn copy(&self) -> Box<dyn System> {
+        Box::new(self.clone())
+    }
+
+    fn is_like(&self, other: &dyn System) -> bool {
+        (other as &dyn Any).downcast_ref::<S>() == Some(self)
+    }
+}

@@ -1,26 +1,17 @@
 //! Makes the actors that a topology describes, all of them or some.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use super::units::SPAN_MAX;
-use super::{Batch, Market, Reservation, System, Topology, Unplaceable, paths, resources};
-use crate::grid::{Edge, Graph, Job, JobId, Request};
+use super::{Topology, paths};
+use crate::grid::Site;
 use crate::kernel::{ActorId, BoxedActor, Latencies};
 use crate::near::nearest;
 use crate::protocol::handshake::Party;
-use crate::protocol::{Cancel, Enqueue, Message, Record, Reserve};
-use crate::roles::{self, scheduler};
-use crate::systems::batch::{self, Batcher, Dispatcher, policy};
-use crate::systems::heft::Planner;
-use crate::systems::market::bid::BidPolicy;
-use crate::systems::market::{Auctioneer, Cluster, Figures, Immeasurable, bid};
-use crate::systems::reservation::{self, Book, Holder, MetaScheduler, fit};
-use crate::time::{Span, Time};
-use crate::workload::rigids::Handed;
-use crate::workload::{Numbering, Platform, Source, WorkloadError};
+use crate::protocol::{Message, Record};
+use crate::roles::User;
+use crate::systems::{CastError, DataLimit, DealError, Dealing, Grid, Outsider, Script};
+use crate::time::Span;
 
-/// Everybody who takes part in a run, by [`ActorId`]: the auctioneer, the sites, the users.
+/// Everybody who takes part in a run, by [`ActorId`]: the services at the hub, the sites, the users.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     pub names: Vec<String>,
@@ -31,8 +22,8 @@ pub struct Plan {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The system's own actor, which lives at the hub.
-    Hub,
+    /// The actor of a system, which lives at the hub: an index into the topology's systems.
+    Hub(usize),
     /// An index into the topology's sites.
     Site(usize),
     /// An index into the topology's users.
@@ -40,47 +31,26 @@ pub enum Role {
 }
 
 /// Actors and who they are.
-pub type Cast = Vec<(ActorId, BoxedActor<Message, Record>)>;
+pub type Actors = Vec<(ActorId, BoxedActor<Message, Record>)>;
 
 /// A topology that is in order, but whose jobs are not.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum BuildError {
     #[error("workload.{workload}: {error}")]
-    Workload { workload: usize, error: WorkloadError },
-    #[error("workload.{workload}: job {job}: {error}")]
-    Job { workload: usize, job: JobId, error: JobError },
-    #[error("a bidder from outside takes part in runs only")]
-    NoBidder,
-    #[error("there is no {what} called {name}")]
-    Unknown { what: &'static str, name: String },
-}
-
-/// What keeps a job from running on this grid.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum JobError {
-    #[error(
-        "task {task} needs {cores} cores of kind {kind} at one site, and no site has as many; \
-         unplaceable = \"refuse\" turns such jobs away instead"
-    )]
-    Unplaceable { task: usize, cores: u32, kind: String },
+    Workload { workload: usize, error: DealError },
     #[error(transparent)]
-    Immeasurable(Immeasurable),
-    #[error("all data up to here needs more than a thousand years over the slowest link")]
-    Endless,
+    Cast(#[from] CastError),
 }
 
 impl BuildError {
     /// Which workload is at fault, counted from 0, if one is.
     pub fn workload(&self) -> Option<usize> {
         match self {
-            BuildError::Workload { workload, .. } | BuildError::Job { workload, .. } => Some(*workload),
-            BuildError::NoBidder | BuildError::Unknown { .. } => None,
+            BuildError::Workload { workload, .. } => Some(*workload),
+            BuildError::Cast(_) => None,
         }
     }
 }
-
-/// Whoever runs the system.
-pub const HUB: ActorId = ActorId(0);
 
 impl Plan {
     pub fn of(topology: &Topology) -> Plan {
@@ -91,7 +61,9 @@ impl Plan {
             plan.roles.push(role);
             latencies.push(latency);
         };
-        add(topology.system.hub_name(), Role::Hub, Span::ZERO);
+        for (index, system) in topology.systems.iter().enumerate() {
+            add(system.row().service, Role::Hub(index), Span::ZERO);
+        }
         for (index, site) in topology.sites.iter().enumerate() {
             add(&site.name, Role::Site(index), site.latency);
         }
@@ -109,7 +81,7 @@ impl Plan {
     /// The actors that live with the router.
     pub fn at_hub(&self) -> Vec<ActorId> {
         let ids = self.all().into_iter();
-        ids.filter(|id| self.roles[id.index()] == Role::Hub).collect()
+        ids.filter(|id| matches!(self.roles[id.index()], Role::Hub(_))).collect()
     }
 
     /// Everybody who joins the router, in order.
@@ -133,7 +105,7 @@ impl Plan {
     fn party(&self, id: ActorId) -> Option<Party> {
         let name = self.names[id.index()].clone();
         match self.roles[id.index()] {
-            Role::Hub => None,
+            Role::Hub(_) => None,
             Role::Site(_) => Some(Party::Site(name)),
             Role::User(_) => Some(Party::User(name)),
         }
@@ -141,7 +113,7 @@ impl Plan {
 }
 
 /// The actors of these numbers, in that order. Workloads are generated only where somebody needs them.
-pub fn build(topology: &Topology, ids: &[ActorId]) -> Result<Cast, BuildError> {
+pub fn build(topology: &Topology, ids: &[ActorId]) -> Result<Actors, BuildError> {
     build_with(topology, ids, None)
 }
 
@@ -153,235 +125,89 @@ pub fn check_jobs(topology: &Topology) -> Result<(), BuildError> {
     build(topology, &users).map(drop)
 }
 
-/// As [`build`], with the bidder from outside that the topology asks for.
-pub fn build_with(
-    topology: &Topology,
-    ids: &[ActorId],
-    mut bidder: Option<Box<dyn BidPolicy>>,
-) -> Result<Cast, BuildError> {
+/// As [`build`], with whoever speaks for the program outside that the topology asks for.
+pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsider: Option<Outsider>) -> Result<Actors, BuildError> {
     let plan = Plan::of(topology);
+    let stage = Stage::of(topology, &plan);
     let role = |id: &ActorId| plan.roles[id.index()];
     let needs_jobs = |id: &ActorId| match role(id) {
-        Role::Hub => topology.system.unplaceable() == Unplaceable::Error,
+        // Jobs that fit nowhere are told of before the run.
+        Role::Hub(system) => topology.systems[system].must_place(),
         Role::Site(_) => false,
         Role::User(_) => true,
     };
-    let needed = ids.iter().any(needs_jobs);
-    let (mut jobs, mut asks, mut queued) = (Vec::new(), Vec::new(), Vec::new());
-    match topology.system {
-        _ if !needed => {}
-        System::Market(_) | System::Workflow(_) => jobs = deal(topology)?,
-        System::Reservation(_) => asks = deal_asks(topology)?,
-        System::Batch(_) => queued = deal_queued(topology)?,
-    }
+    let mut scripts = if ids.iter().any(needs_jobs) { stage.deal()? } else { Vec::new() };
 
     let actor = |id: &ActorId| {
         let actor: BoxedActor<Message, Record> = match role(id) {
-            Role::Hub => match &topology.system {
-                System::Market(market) => Box::new(auctioneer(market, topology, bidder.take())?),
-                System::Reservation(reservation) => Box::new(meta_scheduler(reservation, topology)?),
-                System::Workflow(planning) => {
-                    let sites = resources(topology).into_iter().zip(1..).map(|(site, id)| (ActorId(id), site));
-                    Box::new(Planner::new(planning.clone(), sites.collect(), paths(topology)))
-                }
-                System::Batch(batch) => Box::new(dispatcher(batch, topology)),
-            },
-            Role::Site(index) => match &topology.system {
-                System::Market(_) | System::Workflow(_) => Box::new(site(topology, index)?),
-                System::Reservation(_) => {
-                    let site = &topology.sites[index];
-                    Box::new(Holder::new(site.cores, HUB).telling_every(site.report_every))
-                }
-                System::Batch(_) => Box::new(batcher(topology, index)?),
-            },
-            Role::User(index) => match &topology.system {
-                System::Market(_) | System::Workflow(_) => {
-                    Box::new(roles::User::new(std::mem::take(&mut jobs[index]), HUB))
-                }
-                System::Reservation(_) => Box::new(roles::User::saying(std::mem::take(&mut asks[index]), HUB)),
-                System::Batch(_) => {
-                    let Queued { says, then } = std::mem::take(&mut queued[index]);
-                    Box::new(roles::User::saying(says, HUB).then(then))
-                }
-            },
+            Role::Hub(index) => {
+                let system = &topology.systems[index];
+                let outsider = if system.foreign().is_some() { outsider.take() } else { None };
+                system.hub(&stage.grid(index), outsider)?
+            }
+            Role::Site(index) => {
+                let site = &topology.sites[index];
+                let system = *site.systems.first().expect("every site is used by some system");
+                topology.systems[system].site(&stage.grid(system), site)?
+            }
+            Role::User(index) => {
+                let Script { says, then } = std::mem::take(&mut scripts[index]);
+                Box::new(User::saying(says).then(then))
+            }
         };
         Ok((*id, actor))
     };
     ids.iter().map(actor).collect()
 }
 
-fn auctioneer(
-    market: &Market,
-    topology: &Topology,
-    bidder: Option<Box<dyn BidPolicy>>,
-) -> Result<Auctioneer, BuildError> {
-    let name = &market.policy;
-    let unknown = || BuildError::Unknown { what: "bid policy", name: name.clone() };
-    let policy = match &market.bidder {
-        Some(_) => bidder.ok_or(BuildError::NoBidder)?,
-        None => (bid::find(name).ok_or_else(unknown)?.build)(market, topology.seed),
-    };
-    let clusters = topology.sites.iter().zip(1..);
-    let clusters = clusters.map(|(site, id)| Cluster { site: ActorId(id), kind: site.kind, cores: site.cores });
-    let auctioneer = Auctioneer::new(market.clone(), policy, clusters.collect());
-    Ok(if topology.cables.is_some() { auctioneer.over(paths(topology)) } else { auctioneer })
+/// A topology with everybody in place, from which each system is shown its part.
+struct Stage<'a> {
+    topology: &'a Topology,
+    services: Vec<ActorId>,
+    sites: Vec<ActorId>,
+    paths: Box<dyn Fn() -> crate::network::Paths + 'a>,
 }
 
-fn meta_scheduler(reservation: &Reservation, topology: &Topology) -> Result<MetaScheduler, BuildError> {
-    let name = &reservation.policy;
-    let unknown = || BuildError::Unknown { what: "fit policy", name: name.clone() };
-    let fit = fit::find(name).ok_or_else(unknown)?;
-    let clusters = topology.sites.iter().zip(1..).map(|(site, id)| reservation::Cluster {
-        site: ActorId(id),
-        latency: site.latency,
-        book: Book::new(site.cores, fit, reservation.rect_end),
-    });
-    Ok(MetaScheduler::new(clusters.collect(), reservation.choose))
-}
-
-fn dispatcher(rules: &Batch, topology: &Topology) -> Dispatcher {
-    let places = topology.sites.iter().zip(1..).map(|(site, id)| batch::Place::new(ActorId(id), site.cores));
-    Dispatcher::new(places.collect(), rules.dispatch)
-}
-
-fn batcher(topology: &Topology, index: usize) -> Result<Batcher, BuildError> {
-    let site = &topology.sites[index];
-    let unknown = || BuildError::Unknown { what: "policy for a queue", name: site.scheduler.clone() };
-    let policy = (policy::find(&site.scheduler).ok_or_else(unknown)?.build)(site.cores, &site.reserved);
-    Ok(Batcher::new(site.cores, policy, HUB).telling_every(site.report_every))
-}
-
-/// What a user hands in, at its time or after another job.
-#[derive(Default)]
-struct Queued {
-    says: Vec<(Time, Message)>,
-    then: BTreeMap<JobId, Vec<(Span, Enqueue)>>,
-}
-
-fn deal_queued(topology: &Topology) -> Result<Vec<Queued>, BuildError> {
-    let platform = platform(topology);
-    let mut hands: Vec<Queued> = topology.users.iter().map(|_| Queued::default()).collect();
-    let mut next = Numbering::default();
-    for (index, workload) in topology.workloads.iter().enumerate() {
-        let failed = |error| BuildError::Workload { workload: index, error };
-        let users = &workload.users;
-        let (handed, site) = match &workload.source {
-            Source::Rigid(rigids) => (rigids.hand_out(&mut next, users.len()).map_err(failed)?, rigids.site),
-            source => {
-                let jobs = source.jobs(&platform, topology.system.tick(), &mut next).map_err(failed)?;
-                let hand = |(place, job)| Handed { job, user: place % users.len(), after: None };
-                (jobs.into_iter().enumerate().map(hand).collect(), None)
-            }
-        };
-        let site = site.map(|site| ActorId(site as u32 + 1));
-        // How soon after a job another one may follow it.
-        let mut thinks: BTreeMap<JobId, Span> = BTreeMap::new();
-        for (before, think) in handed.iter().filter_map(|one| one.after) {
-            let soonest = thinks.entry(before).or_insert(think);
-            *soonest = think.min(*soonest);
-        }
-        for Handed { job, user, after } in handed {
-            let (id, arrive) = (job.id, job.arrive);
-            let think = if thinks.is_empty() { None } else { thinks.get(&id).copied() };
-            let enqueue = Enqueue { job: Arc::new(job), site, think };
-            let hand = &mut hands[users[user]];
-            match after {
-                None => hand.says.push((arrive, Message::Enqueue(enqueue))),
-                Some((before, think)) => hand.then.entry(before).or_default().push((think, enqueue)),
-            }
+impl<'a> Stage<'a> {
+    fn of(topology: &'a Topology, plan: &Plan) -> Stage<'a> {
+        let who = |is: fn(&Role) -> bool| plan.all().into_iter().filter(|id| is(&plan.roles[id.index()])).collect();
+        Stage {
+            topology,
+            services: who(|role| matches!(role, Role::Hub(_))),
+            sites: who(|role| matches!(role, Role::Site(_))),
+            paths: Box::new(|| paths(topology)),
         }
     }
-    Ok(hands)
-}
 
-/// What each user says: requests, and what is taken back.
-fn deal_asks(topology: &Topology) -> Result<Vec<Vec<(Time, Message)>>, BuildError> {
-    let mut hands = vec![Vec::new(); topology.users.len()];
-    let mut next = Numbering::default();
-    for (index, workload) in topology.workloads.iter().enumerate() {
-        let failed = |error| BuildError::Workload { workload: index, error };
-        let asks = workload.source.asks(&mut next).map_err(failed)?;
-        for ((job, ask), &user) in asks.into_iter().zip(workload.users.iter().cycle()) {
-            let (id, Request { ready, deadline, .. }) = (job.id, ask.request);
-            let reserve = Reserve { job: Arc::new(job), ready, deadline };
-            hands[user].push((ask.request.arrive, Message::Reserve(reserve)));
-            if let Some(cancel) = ask.cancel {
-                hands[user].push((cancel, Message::Cancel(Cancel { job: id })));
-            }
+    fn grid(&self, system: usize) -> Grid<'_> {
+        let all = self.sites.iter().copied().zip(&self.topology.sites);
+        Grid {
+            seed: self.topology.seed,
+            service: self.services[system],
+            sites: all.filter(|(_, site): &(ActorId, &Site)| site.systems.contains(&system)).collect(),
+            kinds: &self.topology.kinds,
+            paths: &self.paths,
+            is_linked: self.topology.cables.is_some(),
+            site_ids: &self.sites,
         }
     }
-    Ok(hands)
-}
 
-fn site(topology: &Topology, index: usize) -> Result<roles::Site, BuildError> {
-    let site = &topology.sites[index];
-    let unknown = || BuildError::Unknown { what: "site scheduler", name: site.scheduler.clone() };
-    let scheduler = (scheduler::find(&site.scheduler).ok_or_else(unknown)?.build)();
-    Ok(roles::Site::new(site.cores, scheduler, HUB).telling_every(site.report_every))
-}
-
-/// The jobs of each user.
-fn deal(topology: &Topology) -> Result<Vec<Vec<Arc<Job>>>, BuildError> {
-    let platform = platform(topology);
-    let weighing = topology.system.market().filter(|market| {
-        bid::find(&market.policy).is_some_and(|entry| (entry.build)(market, topology.seed).weighs_successors())
-    });
-    let mut hands = vec![Vec::new(); topology.users.len()];
-    let mut next = Numbering::default();
-    let mut data = DataLimit::of(topology);
-    for (index, workload) in topology.workloads.iter().enumerate() {
-        let jobs = workload
-            .source
-            .jobs(&platform, topology.system.tick(), &mut next)
-            .map_err(|error| BuildError::Workload { workload: index, error })?;
-        for (job, &user) in jobs.into_iter().zip(workload.users.iter().cycle()) {
-            let id = job.id;
-            let checked = check(&job, topology, weighing).and_then(|()| data.take(&job.edges));
-            checked.map_err(|error| BuildError::Job { workload: index, job: id, error })?;
-            hands[user].push(Arc::new(job));
+    /// What each user says.
+    fn deal(&self) -> Result<Vec<Script>, BuildError> {
+        let Topology { workloads, users, systems, .. } = self.topology;
+        let grids: Vec<Grid<'_>> = (0..systems.len()).map(|system| self.grid(system)).collect();
+        let mut dealing = Dealing::to(users.len(), data_limit(self.topology));
+        for (index, workload) in workloads.iter().enumerate() {
+            let dealt = systems[workload.system].deal(workload, &grids[workload.system], &mut dealing);
+            dealt.map_err(|error| BuildError::Workload { workload: index, error })?;
         }
-    }
-    Ok(hands)
-}
-
-/// Times that transfers end at stay far below what a clock can show.
-pub struct DataLimit {
-    bytes_left: u128,
-}
-
-impl DataLimit {
-    pub fn of(topology: &Topology) -> DataLimit {
-        let links = topology.cables.iter().flat_map(|cables| &cables.links);
-        let bytes = |bits: u64| u128::from(bits) * u128::from(SPAN_MAX.micros()) / 8_000_000;
-        DataLimit { bytes_left: links.map(|link| bytes(link.capacity)).min().unwrap_or(u128::MAX) }
-    }
-
-    pub fn take(&mut self, edges: &[Edge]) -> Result<(), JobError> {
-        let bytes: u128 = edges.iter().map(|edge| u128::from(edge.data)).sum();
-        self.bytes_left = self.bytes_left.checked_sub(bytes).ok_or(JobError::Endless)?;
-        Ok(())
+        Ok(dealing.scripts)
     }
 }
 
-fn platform(topology: &Topology) -> Platform {
-    let mut cores = vec![0; topology.kinds.len()];
-    for site in &topology.sites {
-        cores[usize::from(site.kind.0)] += u64::from(site.cores);
-    }
-    Platform { cores }
-}
-
-fn check(job: &Job, topology: &Topology, weighing: Option<&Market>) -> Result<(), JobError> {
-    if topology.system.unplaceable() == Unplaceable::Error {
-        for (task, wish) in job.tasks.iter().enumerate() {
-            if !topology.sites.iter().any(|site| site.kind == wish.kind && site.cores >= wish.cores) {
-                let kind = topology.kinds.get(usize::from(wish.kind.0)).cloned().unwrap_or_default();
-                return Err(JobError::Unplaceable { task, cores: wish.cores, kind });
-            }
-        }
-    }
-    if let Some(market) = weighing {
-        Figures::of(job, &Graph::new(job.tasks.len(), &job.edges), market, true).map_err(JobError::Immeasurable)?;
-    }
-    Ok(())
+/// How much data the slowest link carries before time ends.
+pub fn data_limit(topology: &Topology) -> DataLimit {
+    let links = topology.cables.iter().flat_map(|cables| &cables.links);
+    let bytes = |bits: u64| u128::from(bits) * u128::from(SPAN_MAX.micros()) / 8_000_000;
+    DataLimit::new(links.map(|link| bytes(link.capacity)).min().unwrap_or(u128::MAX))
 }

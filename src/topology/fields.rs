@@ -8,7 +8,7 @@ use super::cables::Payload;
 use super::complaint::{Complaint, Findings, Place};
 use super::file::{Entry, Node, Path, Table, Value};
 use super::units::{self, CapacityError, Inexact, SpanError};
-use crate::catalog;
+use crate::grid::Named;
 use crate::near::nearest;
 use crate::time::Span;
 
@@ -287,10 +287,15 @@ impl<'a> Field<'a> {
         self.choice("", all.iter().map(|(word, ..)| *word), find)
     }
 
-    /// The name of something in the catalogue.
-    pub fn entry(&self, what: &str, entries: &[catalog::Entry]) -> Option<&'static str> {
-        let names = entries.iter().map(|entry| entry.name);
+    /// One of these names.
+    pub fn named(&self, what: &str, all: &[Named]) -> Option<&'static str> {
+        let names = all.iter().map(|named| named.name);
         self.choice(what, names.clone(), |text| names.clone().find(|name| *name == text))
+    }
+
+    /// The items, if this is a list.
+    pub fn listed<'s>(&'s self) -> Option<Vec<Field<'s>>> {
+        if matches!(self.node.value, Value::List(_)) { self.list("a list") } else { None }
     }
 
     pub fn list<'s>(&'s self, expected: impl Display) -> Option<Vec<Field<'s>>> {

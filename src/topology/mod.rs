@@ -14,10 +14,8 @@ mod tests;
 pub mod units;
 mod write;
 
-use serde::Serialize;
-
 pub use crate::near::nearest;
-pub use build::{BuildError, Cast, DataLimit, JobError, Plan, Role, build, build_with, check_jobs};
+pub use build::{Actors, BuildError, Plan, Role, build, build_with, check_jobs, data_limit};
 pub use cables::{Cable, Cables, End, Payload, Way, link_names, paths};
 pub use complaint::Complaints;
 pub(crate) use complaint::{Complaint, Place};
@@ -28,10 +26,10 @@ pub(crate) use overrides::Origin;
 pub use overrides::{NoOverride, Override};
 pub use planning::resources;
 
-use crate::grid::Kind;
+use crate::systems::{Service, System};
 use crate::time::Span;
-use crate::workload::Source;
 
+pub use crate::grid::{Site, User};
 pub use crate::systems::batch::{Batch, Dispatch, Reserved};
 pub use crate::systems::heft::{Planning, Policy as PlanPolicy, StopRule, UpdateRule};
 pub use crate::systems::market::{
@@ -39,16 +37,18 @@ pub use crate::systems::market::{
     Unplaceable,
 };
 pub use crate::systems::reservation::Reservation;
+pub use crate::workload::Workload;
 
 /// A checked topology, with every default filled in. What is here is not doubted again.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Topology {
     pub name: String,
     pub about: Option<String>,
     pub seed: u64,
     /// Every kind of core that a site offers, in order of first mention; [`Kind`] is an index into it.
     pub kinds: Vec<String>,
-    pub system: System,
+    /// The systems that run on this grid, in the order of [`crate::systems::ALL`].
+    pub systems: Vec<Service>,
     pub sites: Vec<Site>,
     /// The links between the sites, if there are any.
     pub cables: Option<Cables>,
@@ -56,68 +56,22 @@ pub struct Topology {
     pub workloads: Vec<Workload>,
 }
 
-/// Which of the systems runs: what sits at the hub, and the rules that jobs live by.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum System {
-    Market(Market),
-    Reservation(Reservation),
-    Workflow(Planning),
-    Batch(Batch),
-}
-
-impl System {
-    /// The unit of run times and ages.
-    pub fn tick(&self) -> Span {
-        match self {
-            System::Market(market) => market.tick,
-            System::Reservation(_) | System::Batch(_) => Span::from_secs(1),
-            System::Workflow(_) => Span::from_minutes(1),
-        }
-    }
-
-    /// The share of a task's run time that moving its output takes, where no links say so; in millionths.
-    pub fn ccr_millionths(&self) -> u64 {
-        match self {
-            System::Market(market) => market.ccr_millionths,
-            System::Reservation(_) | System::Workflow(_) | System::Batch(_) => 0,
-        }
-    }
-
-    /// What becomes of a job that fits no site.
-    pub fn unplaceable(&self) -> Unplaceable {
-        match self {
-            System::Market(market) => market.unplaceable,
-            // What is too large is answered, not an error.
-            System::Reservation(_) | System::Batch(_) => Unplaceable::Refuse,
-            System::Workflow(_) => Unplaceable::Error,
-        }
-    }
-
-    /// Whether sites say who starts when; those of a meta-scheduler do as they are told.
-    pub fn has_schedulers(&self) -> bool {
-        !matches!(self, System::Reservation(_))
-    }
-
-    /// What the system's own actor is called.
-    pub fn hub_name(&self) -> &'static str {
-        match self {
-            System::Market(_) => "auctioneer",
-            System::Reservation(_) => "meta-scheduler",
-            System::Workflow(_) => "planner",
-            System::Batch(_) => "dispatcher",
-        }
-    }
-
-    pub fn market(&self) -> Option<&Market> {
-        match self {
-            System::Market(market) => Some(market),
-            System::Reservation(_) | System::Workflow(_) | System::Batch(_) => None,
-        }
-    }
-}
-
 impl Topology {
+    /// The settings of a system, if it runs here.
+    pub fn settings<S: System>(&self) -> Option<&S> {
+        self.systems.iter().find_map(Service::settings)
+    }
+
+    /// The program outside that takes part in decisions at the hub, if one does.
+    pub fn foreign(&self) -> Option<&Foreign> {
+        self.systems.iter().find_map(|system| system.foreign())
+    }
+
+    /// The system that a workload goes to.
+    pub fn system_of(&self, workload: &Workload) -> &Service {
+        &self.systems[workload.system]
+    }
+
     /// The same grid and work for a router that sees its sites at once.
     pub fn with_a_fresh_view(&self) -> Topology {
         let mut fresh = self.clone();
@@ -166,36 +120,4 @@ pub fn load(path: &str, overrides: &[Override], read: &mut Read<'_>) -> Result<L
     let workload_places = places.into_iter().map(|place| library.findings.location(place)).collect();
     let inputs = library.inputs;
     library.findings.verdict(Some(Loaded { topology, inputs, workload_places }))
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Site {
-    pub name: String,
-    pub cores: u32,
-    pub kind: Kind,
-    /// In millionths; under a planner, tasks take their run time divided by this.
-    pub speed_millionths: u64,
-    /// Name of a site scheduler in the catalogue.
-    pub scheduler: String,
-    /// Latency of the link to the router, one way.
-    pub latency: Span,
-    /// The site tells what has ended at whole multiples of this; at once, if it is zero.
-    pub report_every: Span,
-    /// Nodes that are kept from jobs for some time, under a batch queue.
-    pub reserved: Vec<Reserved>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct User {
-    pub name: String,
-    /// Latency of the link to the router, one way.
-    pub latency: Span,
-}
-
-/// Jobs and who submits them.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Workload {
-    /// Indices into the topology's users; job `k` is submitted by the `k mod n`-th of them.
-    pub users: Vec<usize>,
-    pub source: Source,
 }

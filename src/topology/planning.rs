@@ -1,15 +1,9 @@
 //! What planners are told of a topology.
 
-use super::{Site, Topology};
+use super::Topology;
 use crate::systems::heft::Resource;
 
 /// The sites, as planning sees them.
 pub fn resources(topology: &Topology) -> Vec<Resource> {
-    let resource = |site: &Site| Resource {
-        cores: site.cores,
-        kind: site.kind,
-        speed_millionths: site.speed_millionths,
-        latency: site.latency,
-    };
-    topology.sites.iter().map(resource).collect()
+    topology.sites.iter().map(Resource::of).collect()
 }

@@ -8,15 +8,16 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::units::{bytes_text, capacity_text};
 use super::{
     Admission, AskWhen, Batch, BestBid, Blocking, Cable, Cables, Dispatch, EdfDeadline, End, Foreign, Market, Network,
-    Payload, PlanPolicy, Planning, Pvdsq, Pvr, Removal, Reservation, Site, StopRule, SuccSum, System, Topology,
-    Unplaceable, UpdateRule, User, Way, Workload,
+    Payload, PlanPolicy, Planning, Pvdsq, Pvr, Removal, Reservation, Site, StopRule, SuccSum, Topology, Unplaceable,
+    UpdateRule, User, Way, Workload,
 };
 use crate::catalog;
+use crate::grid::Reserved;
 use crate::grid::{Edge, Kind, Task, Worth};
 use crate::network::{Duplex, EFFICIENCIES, MODES, Model};
 use crate::protocol::handshake::TopologyHash;
-use crate::systems::batch::Reserved;
 use crate::systems::reservation::{Choose, RectEnd};
+use crate::systems::{Row, Service};
 use crate::time::{Span, Time};
 use crate::workload::lublin::{Lublin, Stream, Types};
 use crate::workload::market::Generator;
@@ -79,7 +80,7 @@ struct Page {
 
 impl Page {
     fn topology(&mut self, topology: &Topology) -> fmt::Result {
-        let Topology { name, about, seed, system, sites, cables, users, workloads, .. } = topology;
+        let Topology { name, about, seed, systems, sites, cables, users, workloads, .. } = topology;
         self.remark(
             "A resolved topology: every default is written out, and what was included or counted stands here itself.",
         )?;
@@ -89,11 +90,8 @@ impl Page {
             self.line("about", quoted(about), "")?;
         }
         self.line("seed", seed, "of all that is random")?;
-        match system {
-            System::Market(market) => self.market(market, cables.is_some())?,
-            System::Reservation(reservation) => self.reservation(reservation)?,
-            System::Workflow(planning) => self.planning(planning)?,
-            System::Batch(batch) => self.batch(batch)?,
+        for system in systems {
+            self.system(system, cables.is_some())?;
         }
         sites.iter().try_for_each(|site| self.site(site, topology))?;
         if let Some(cables) = cables {
@@ -101,6 +99,20 @@ impl Page {
         }
         users.iter().try_for_each(|user| self.user(user))?;
         workloads.iter().try_for_each(|workload| self.workload(workload, topology))
+    }
+
+    fn system(&mut self, system: &Service, linked: bool) -> fmt::Result {
+        if let Some(market) = system.settings() {
+            return self.market(market, linked);
+        }
+        if let Some(reservation) = system.settings() {
+            return self.reservation(reservation);
+        }
+        if let Some(planning) = system.settings() {
+            return self.planning(planning);
+        }
+        let batch = system.settings().expect("there are no other systems");
+        self.batch(batch)
     }
 
     fn market(&mut self, market: &Market, linked: bool) -> fmt::Result {
@@ -153,11 +165,16 @@ impl Page {
         self.line("name", quoted(&site.name), "")?;
         self.line("cores", site.cores, "")?;
         self.line("kind", kind_name(&topology.kinds, site.kind), "")?;
-        if matches!(topology.system, System::Workflow(_)) {
+        let rows: Vec<&Row> = site.systems.iter().map(|system| topology.systems[*system].row()).collect();
+        if topology.systems.len() > 1 {
+            let keys = rows.iter().map(|row| quoted(row.key));
+            self.line("system", list(keys), "who uses it")?;
+        }
+        if rows.iter().any(|row| row.has_speeds) {
             let speed = Millionths(site.speed_millionths);
             self.line("speed", speed, "tasks take their run time divided by this")?;
         }
-        if topology.system.has_schedulers() {
+        if rows.iter().any(|row| !(row.schedulers)().is_empty()) {
             self.entry("site.scheduler", &site.scheduler)?;
         }
         self.span("latency", site.latency, "to the router, one way")?;
@@ -217,19 +234,12 @@ impl Page {
     }
 
     fn workload(&mut self, workload: &Workload, topology: &Topology) -> fmt::Result {
-        let Workload { users, source } = workload;
+        let Workload { users, system, source } = workload;
         self.text.push_str("\n[[workload]]\n");
-        let name = match source {
-            Source::Market(_) => "market",
-            Source::Table(_) => "table",
-            Source::Layered(_) => "layered",
-            Source::Reservations(_) => "reservations",
-            Source::Requests(_) => "requests",
-            Source::Rigid(Rigids { origin: Origin::Swf(_), .. }) => "swf",
-            Source::Rigid(Rigids { origin: Origin::Batsim(_), .. }) => "batsim",
-            Source::Rigid(Rigids { origin: Origin::Lublin(_), .. }) => "lublin",
-        };
-        self.entry("workload.source", name)?;
+        self.entry("workload.source", source.name())?;
+        if topology.systems.len() > 1 {
+            self.line("system", quoted(topology.systems[*system].row().key), "where its jobs go")?;
+        }
         // A list of all users, of whom there may be thousands, says nothing; it is the default.
         if users.iter().copied().eq(0..topology.users.len()) {
             self.remark("users: all")?;
@@ -238,7 +248,7 @@ impl Page {
             self.line("users", list(names), "")?;
         }
         match source {
-            Source::Market(generator) => self.generator(generator, topology),
+            Source::Market(generator) => self.generator(generator, topology.system_of(workload).tick(), topology),
             Source::Table(table) => table.jobs.iter().try_for_each(|job| self.job(job, &topology.kinds)),
             Source::Layered(generator) => self.layered(generator, topology),
             Source::Reservations(demand) => self.demand(demand),
@@ -247,10 +257,10 @@ impl Page {
         }
     }
 
-    fn generator(&mut self, generator: &Generator, topology: &Topology) -> fmt::Result {
+    fn generator(&mut self, generator: &Generator, tick: Span, topology: &Topology) -> fmt::Result {
         let kinds = generator.kinds.map(|kind| kind_name(&topology.kinds, kind));
         let (shortest, longest) = generator.total_runtime;
-        let ticks = |ticks| quoted(&Span::from_micros(topology.system.tick().micros() * ticks).to_string());
+        let ticks = |ticks| quoted(&Span::from_micros(tick.micros() * ticks).to_string());
         self.line("seed", generator.seed, "")?;
         self.line("jobs", generator.jobs, "")?;
         self.line("load", format_args!("{:?}", generator.load), "work offered, as a share of what the cores can do")?;

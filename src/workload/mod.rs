@@ -19,7 +19,17 @@ use crate::time::Span;
 
 pub use rigid::{Fault, Faults, Rigid, Trace, Unrunnable};
 
-/// A workload as a topology describes it.
+/// Jobs and who submits them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Workload {
+    /// Indices into the topology's users; job `k` is submitted by the `k mod n`-th of them.
+    pub users: Vec<usize>,
+    /// Where they go: an index into the topology's systems.
+    pub system: usize,
+    pub source: Source,
+}
+
+/// Where the jobs of a workload come from, as a topology describes it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "source", rename_all = "snake_case")]
 pub enum Source {
@@ -29,6 +39,24 @@ pub enum Source {
     Reservations(reservations::Demand),
     Requests(reservations::Asks),
     Rigid(rigids::Rigids),
+}
+
+impl Source {
+    /// What a topology calls it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Source::Market(_) => "market",
+            Source::Table(_) => "table",
+            Source::Layered(_) => "layered",
+            Source::Reservations(_) => "reservations",
+            Source::Requests(_) => "requests",
+            Source::Rigid(rigids) => match rigids.origin {
+                rigids::Origin::Swf(_) => "swf",
+                rigids::Origin::Batsim(_) => "batsim",
+                rigids::Origin::Lublin(_) => "lublin",
+            },
+        }
+    }
 }
 
 /// What a generator must know of the grid to aim at a load: how many cores there are of each kind.

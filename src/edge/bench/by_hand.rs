@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::grid::{Graph, Job};
-use crate::systems::market::Figures;
+use crate::systems::market::{Figures, Market};
 use crate::topology::Topology;
 
 /// All that the loop asks about the jobs, worked out before it starts.
@@ -52,7 +52,7 @@ impl Model {
     pub fn of(topology: &Topology, all: &[Job]) -> Model {
         let clusters = topology.sites.iter().map(|site| (site.kind.0, site.cores)).collect();
         let mut model = Model { jobs: Vec::new(), tasks: Vec::new(), successors: Vec::new(), clusters };
-        let market = topology.system.market().expect("the bench runs a market");
+        let market = topology.settings::<Market>().expect("the bench runs a market");
         let tick = market.tick.micros();
         for (number, job) in all.iter().enumerate() {
             let graph = Graph::new(job.tasks.len(), &job.edges);

@@ -11,9 +11,10 @@ use crate::grid::{Curve, Edge, Kind, Task, Worth};
 use crate::kernel::Place;
 use crate::protocol::{Message, Record};
 use crate::random::SplitMix64;
+use crate::systems::Service;
 use crate::systems::market::bid;
 use crate::time::{Span, Stamp, Time};
-use crate::topology::{self, Market, Plan, Site, System, Topology, User, Workload};
+use crate::topology::{self, Market, Plan, Site, Topology, User, Workload};
 use crate::workload::{Platform, Source, market, table};
 
 /// The same tasks in a loop written by hand.
@@ -59,7 +60,7 @@ pub fn measure(jobs: u32, instants: u64, rounds: u32, mut tell: impl FnMut(&Row)
 fn by_hand(topology: &Topology, rounds: u32) -> Result<ByHand, Failure> {
     assert_eq!(topology.sites.len(), CLUSTERS, "the loop by hand knows the paper's clusters");
     let platform = Platform { cores: vec![3000, 1000] };
-    let jobs = topology.workloads[0].source.jobs(&platform, topology.system.tick(), &mut Default::default());
+    let jobs = topology.workloads[0].source.jobs(&platform, topology.systems[0].tick(), &mut Default::default());
     let jobs = jobs.map_err(|error| Failure::Internal(error.to_string()))?;
     let mut best = ByHand { tasks: 0, seconds: f64::INFINITY };
     for _ in 0..rounds {
@@ -172,16 +173,17 @@ fn topology(policy: &str, sites: &[(u32, u16)], source: Source) -> Topology {
         latency: Span::ZERO,
         report_every: Span::ZERO,
         reserved: Vec::new(),
+        systems: vec![0],
     };
     Topology {
         name: "bench".to_owned(),
         about: None,
         seed: 1,
         kinds: vec!["Kind1".to_owned(), "Kind2".to_owned()],
-        system: System::Market(Market { policy: policy.to_owned(), ..Market::default() }),
+        systems: vec![Service::new(Market { policy: policy.to_owned(), ..Market::default() })],
         sites: sites.iter().enumerate().map(site).collect(),
         cables: None,
         users: vec![User { name: "alice".to_owned(), latency: Span::ZERO }],
-        workloads: vec![Workload { users: vec![0], source }],
+        workloads: vec![Workload { users: vec![0], system: 0, source }],
     }
 }

@@ -44,7 +44,10 @@ fn runs_are_topologies_with_these_settings() {
     let run = experiment.runs().nth(5).unwrap();
     let loaded =
         topology::load(&experiment.topology, &run.overrides, &mut |path| read_file(path, TWO_AXES)).unwrap().topology;
-    assert_eq!((loaded.system.market().unwrap().policy.as_str(), loaded.seed, loaded.jobs()), ("edf", 3, 5));
+    assert_eq!(
+        (loaded.settings::<crate::topology::Market>().unwrap().policy.as_str(), loaded.seed, loaded.jobs()),
+        ("edf", 3, 5)
+    );
     assert!(loaded.to_toml().contains("load = 1.4"), "{}", loaded.to_toml());
 }
 

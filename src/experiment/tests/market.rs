@@ -21,7 +21,10 @@ fn the_experiment_is_the_papers() {
         assert_eq!(first.values, ["7919", "0.70", "random"]);
         let last = experiment.runs().last().unwrap();
         let loaded = topology::load(&experiment.topology, &last.overrides, read).unwrap().topology;
-        assert_eq!((loaded.system.market().unwrap().policy.as_str(), loaded.jobs()), ("pvr", 10_000));
+        assert_eq!(
+            (loaded.settings::<crate::topology::Market>().unwrap().policy.as_str(), loaded.jobs()),
+            ("pvr", 10_000)
+        );
     }
 }
 

@@ -8,9 +8,10 @@ use crate::protocol::Record;
 use crate::report::reservations::tests as reservations;
 use crate::report::tests::{ANN, ROUTER, YORK, golden, manifest, story, tally, topology};
 use crate::report::{Names, RunFacts};
+use crate::systems::Service;
 use crate::systems::batch::Reserved;
 use crate::time::{Span, Stamp, Time};
-use crate::topology::{Batch, Planning, Site, System, User, Workload};
+use crate::topology::{Batch, Planning, Site, User, Workload};
 use crate::workload::rigids::{self, Content, Deal, LogFile, Origin, Rigids};
 use crate::workload::{Rigid, Source};
 
@@ -69,7 +70,7 @@ fn whatever_users_name_is_shown_and_never_taken_for_markup() {
     let evil = "</style><script>alert('1')</script>\"><img src=x onerror=\"y\">&\u{0}";
     let mut topology = topology();
     (topology.name, topology.about) = (evil.to_owned(), Some(evil.to_owned()));
-    let System::Market(market) = &mut topology.system else { panic!("the test's grid is a market") };
+    let market = topology.systems[0].settings_mut::<crate::topology::Market>().unwrap();
     market.policy = evil.to_owned();
     let site = &mut topology.sites[0];
     for name in [&mut site.name, &mut site.scheduler, &mut topology.users[0].name] {
@@ -141,7 +142,7 @@ fn a_page_tells_whose_requests_were_accepted_and_why_others_were_not() {
 #[test]
 fn what_a_run_does_not_have_its_page_does_not_name() {
     let reservations = shown(&manifest(), &reservations::reserving(), &reservations::tally());
-    let workflow = Topology { system: System::Workflow(Planning::default()), ..topology() };
+    let workflow = Topology { systems: vec![Service::new(Planning::default())], ..topology() };
     let plain = |job: &Job| Arc::new(Job { worth: None, ..job.clone() });
     let entries = story().into_iter().filter_map(|entry| match &entry.record {
         Record::Arrived { job, user } => {
@@ -163,7 +164,7 @@ fn what_a_run_does_not_have_its_page_does_not_name() {
 }
 
 fn queueing() -> Topology {
-    Topology { system: System::Batch(Batch::default()), ..topology() }
+    Topology { systems: vec![Service::new(Batch::default())], ..topology() }
 }
 
 /// Jobs that come at once to a queue at york and start so many minutes later, for one minute each.
@@ -198,7 +199,7 @@ fn numbered(numbers: &[u64]) -> Workload {
         count: numbers.len() as u32,
         content,
     };
-    Workload { users: vec![0], source: Source::Rigid(rigids) }
+    Workload { users: vec![0], system: 0, source: Source::Rigid(rigids) }
 }
 
 #[test]

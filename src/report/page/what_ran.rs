@@ -9,7 +9,8 @@ use super::{Page, ROWS_MAX};
 use crate::catalog;
 use crate::report::Use;
 use crate::report::summary::work;
-use crate::topology::{Site, System, Workload};
+use crate::systems::Policy;
+use crate::topology::{Site, Workload};
 use crate::workload::Source;
 use crate::workload::rigids::Origin;
 
@@ -17,16 +18,16 @@ const TOPOLOGY_MAX: usize = 40_000;
 
 impl Page<'_> {
     pub(super) fn what_ran(&self) -> String {
-        let (what, policy, known) = match &self.topology.system {
-            System::Market(market) => ("Bid policy", market.policy.as_str(), catalog::bid_policies()),
-            System::Reservation(reservation) => ("Fit policy", reservation.policy.as_str(), catalog::fit_policies()),
-            System::Batch(batch) => ("Dispatch", batch.dispatch.name(), catalog::dispatch_rules()),
-            System::Workflow(planning) => ("Planner", planning.name(), catalog::plan_policies()),
-        };
-        let about = known.into_iter().find(|entry| entry.name == policy);
-        let about = about.map_or(String::new(), |entry| format!(": {}", escape(&entry.about)));
-        let facts = [
-            (what, format!("<code>{}</code>{about}", escape(policy))),
+        let mut facts: Vec<(&str, String)> = Vec::new();
+        for system in &self.topology.systems {
+            let Policy { what, name, about } = system.policy();
+            let about = match about {
+                "" => String::new(),
+                about => format!(": {}", escape(&catalog::remark(about))),
+            };
+            facts.push((what, format!("<code>{}</code>{about}", escape(name))));
+        }
+        facts.extend([
             ("Load", self.load()),
             ("Layout", escape(&self.manifest.layout)),
             ("Seed", self.manifest.seed.to_string()),
@@ -39,7 +40,7 @@ impl Page<'_> {
                     escape(&self.manifest.status.to_string())
                 ),
             ),
-        ];
+        ]);
         let mut html = definitions(&facts);
         html.push_str(&self.sites());
         html.push_str(&self.users());
@@ -109,7 +110,8 @@ impl Page<'_> {
             ]);
         }
         let when = if self.results.utilisation.all.arrivals.is_some() { "Used while jobs arrived" } else { "Used" };
-        let scheduler = if self.topology.system.has_schedulers() { "Scheduler" } else { "" };
+        let has_schedulers = self.topology.systems.iter().any(|system| !(system.row().schedulers)().is_empty());
+        let scheduler = if has_schedulers { "Scheduler" } else { "" };
         let columns = ["Site", "#Cores", "Kind", scheduler, "#To the router", "#Tasks", "#Core hours", when];
         format!("<h3>Sites</h3>\n{}", table(&columns, rows))
     }

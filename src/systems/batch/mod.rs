@@ -4,6 +4,7 @@
 //! at its walltime it is killed. Ours: nodes by identity where others count them, and the places named in each
 //! policy where others differ.
 
+mod cast;
 mod dispatcher;
 pub mod policy;
 mod rules;
@@ -12,6 +13,7 @@ mod site;
 mod tests;
 mod trial;
 
+pub use cast::{ROW, policies};
 pub use dispatcher::{Dispatcher, Place};
 pub use policy::{Ask, Policy, Reserved, Start};
 pub use rules::{Batch, Dispatch};

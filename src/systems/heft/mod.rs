@@ -14,6 +14,7 @@
 //! find a gap, O(log v) but for gaps that are too short; a replay has at most `v + 2 e` events of O(log v), and what the
 //! flows' own changes cost ([`crate::network`]).
 
+mod cast;
 mod improve;
 pub mod paper;
 mod planner;
@@ -25,6 +26,7 @@ mod schedule;
 mod tests;
 
 pub use crate::network::Paths;
+pub use cast::ROW;
 pub use improve::{Cycle, Improved, Improvement, Round, Stop, Update, improve, improve_around};
 pub use planner::Planner;
 pub use planning::{Planning, Policy, StopRule, UpdateRule};

@@ -7,6 +7,7 @@
 mod admission;
 mod auctioneer;
 pub mod bid;
+mod cast;
 mod clusters;
 mod figures;
 mod live;
@@ -16,6 +17,7 @@ mod rules;
 mod tests;
 
 pub use auctioneer::Auctioneer;
+pub use cast::{ROW, policies};
 pub use clusters::Cluster;
 pub use figures::{Figures, Immeasurable};
 pub use rules::{

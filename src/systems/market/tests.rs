@@ -13,6 +13,7 @@ use super::{Auctioneer, Cluster, Figures};
 use crate::grid::{Curve, Edge, Graph, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
 use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, Place, judge};
 use crate::protocol::{Ended, Message, Record, Submit, Verdict};
+use crate::systems::Service;
 use crate::time::{Span, Stamp, Time};
 use crate::topology::{self, *};
 use crate::workload::{Source, market, table};
@@ -56,17 +57,18 @@ fn grid(market: Market, sites: &[(u32, u16)], users: usize, source: Source) -> T
         latency: Span::ZERO,
         report_every: Span::ZERO,
         reserved: Vec::new(),
+        systems: vec![0],
     };
     Topology {
         name: "test".to_owned(),
         about: None,
         seed: 0,
         kinds: vec!["one".to_owned(), "two".to_owned()],
-        system: System::Market(market),
+        systems: vec![Service::new(market)],
         sites: sites.iter().enumerate().map(site).collect(),
         cables: None,
         users: (0..users).map(|user| topology::User { name: format!("user{user}"), latency: Span::ZERO }).collect(),
-        workloads: vec![Workload { users: (0..users).collect(), source }],
+        workloads: vec![Workload { users: (0..users).collect(), system: 0, source }],
     }
 }
 
@@ -346,7 +348,7 @@ enum Happening {
 
 impl Plain<'_> {
     fn play(topology: &Topology) -> Vec<(u64, Happening)> {
-        let market = &topology.system.market().unwrap();
+        let market = &topology.settings::<Market>().unwrap();
         let jobs = match &topology.workloads[0].source {
             Source::Table(table) => Source::Table(table.clone()),
             _ => panic!("small explicit jobs are enough here"),
@@ -399,7 +401,7 @@ impl Plain<'_> {
     }
 
     fn auction(&mut self, now: u64, number: u64, instants: &mut BTreeSet<u64>) {
-        let market = &self.topology.system.market().unwrap();
+        let market = &self.topology.settings::<Market>().unwrap();
         let policy = (bid::find(&market.policy).unwrap().build)(market, self.topology.seed);
         let queue = self.queue(now);
         let paths = queue.iter().map(|&(job, _)| self.jobs[job].2.critical_path);
@@ -466,7 +468,7 @@ impl Plain<'_> {
         let (age, final_) = (minutes(now) - about.arrive, worth.curve.final_());
         let projected = (figures.ranks[task] + age).micros() as f64 / figures.critical_path.micros() as f64;
         ticks(age, MINUTE) >= final_ * ticks(figures.critical_path, MINUTE)
-            || (self.topology.system.market().unwrap().removal == Removal::Projected && projected >= final_)
+            || (self.topology.settings::<Market>().unwrap().removal == Removal::Projected && projected >= final_)
     }
 
     fn done(&self, job: usize, task: usize, now: u64) -> bool {
@@ -486,7 +488,7 @@ impl Plain<'_> {
         let arrival = |&before: &u32| {
             let before = before as usize;
             let (ran, end) = self.runs[&(job, before)];
-            let far = match self.topology.system.market().unwrap().network {
+            let far = match self.topology.settings::<Market>().unwrap().network {
                 Network::PerCluster => ran != cluster,
                 Network::KindChangeOnly => about.tasks[before].kind != about.tasks[task].kind,
             };
@@ -652,13 +654,17 @@ fn play_asking_everybody(topology: &Topology) -> Vec<Entry<Record>> {
         kind: site.kind,
         cores: site.cores,
     });
-    let policy = (bid::find(&topology.system.market().unwrap().policy).unwrap().build)(
-        topology.system.market().unwrap(),
+    let policy = (bid::find(&topology.settings::<Market>().unwrap().policy).unwrap().build)(
+        topology.settings::<Market>().unwrap(),
         topology.seed,
     );
     let lane = |_: &dyn bid::BidPolicy| -> Box<dyn super::queue::Lane> { Box::new(plain::Plain::default()) };
-    actors[0].1 =
-        Box::new(Auctioneer::with_lanes(topology.system.market().unwrap().clone(), policy, clusters.collect(), lane));
+    actors[0].1 = Box::new(Auctioneer::with_lanes(
+        topology.settings::<Market>().unwrap().clone(),
+        policy,
+        clusters.collect(),
+        lane,
+    ));
     let mut place = Place::new(actors, plan.latencies.clone());
     assert_eq!(place.run_before(Stamp::NEVER, usize::MAX), Ok(false));
     place.take_log()
@@ -848,7 +854,7 @@ fn admission_keeps_to_its_bound() {
 
 /// When a result is worth three quarters of its value, found by trying every microsecond's neighbourhood in halves.
 fn due(job: &Job, topology: &Topology) -> Time {
-    let market = topology.system.market().unwrap();
+    let market = topology.settings::<Market>().unwrap();
     let path = Figures::of(job, &Graph::new(job.tasks.len(), &job.edges), market, false).unwrap().critical_path;
     let worth = job.worth.as_ref().unwrap();
     let good = |age: u64| worth.curve.factor(age as f64 / path.micros() as f64) >= 0.75;
@@ -896,7 +902,7 @@ fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
     assert_eq!(complaint(&wide, 1), None);
     assert_eq!(complaint(&wide, 3).as_deref(), Some(expected));
     let lenient = Market { unplaceable: Unplaceable::Refuse, ..plain_market("pvd") };
-    let wide = Topology { system: System::Market(lenient), ..wide };
+    let wide = Topology { systems: vec![Service::new(lenient)], ..wide };
     assert_eq!(complaint(&wide, 3), None);
     let refused = play(&wide);
     assert!(matches!(refused[..], [Entry { record: Record::Refused { task: 1, .. }, .. }]));

@@ -5,6 +5,7 @@
 //! becomes of malformed and late requests, and the calendar in place of a linked list (`crate::grid::Calendar`).
 
 mod book;
+mod cast;
 pub mod fit;
 mod meta;
 pub mod reference;
@@ -15,6 +16,7 @@ mod tests;
 mod trial;
 
 pub use book::{Book, Offer};
+pub use cast::{ROW, policies};
 pub use meta::{Cluster, MetaScheduler};
 pub use rules::{Choose, RectEnd, Reservation};
 pub use site::Holder;

@@ -293,8 +293,12 @@ fn play(asked: &[Asked], choose: Choose, latencies: [u64; 3]) -> Vec<Entry<Recor
         let job = Job { id, arrive: at(arrive), first_task: id.0, tasks, edges: Vec::new(), worth: None };
         // A slack of 0 makes the deadline come a second too early.
         let deadline = at((ready + duration + slack).saturating_sub(1));
-        says.push((at(arrive), Message::Reserve(Reserve { job: Arc::new(job), ready: at(ready), deadline })));
-        says.extend(cancel.map(|after| (at(arrive + after), Message::Cancel(Cancel { job: id }))));
+        says.push((
+            at(arrive),
+            ActorId(0),
+            Message::Reserve(Reserve { job: Arc::new(job), ready: at(ready), deadline }),
+        ));
+        says.extend(cancel.map(|after| (at(arrive + after), ActorId(0), Message::Cancel(Cancel { job: id }))));
     }
     let cluster = |number: u32, nodes: u32, latency: Span| {
         let book = Book::new(nodes, fit::find("pe_w").unwrap(), RectEnd::Clip);
@@ -306,7 +310,7 @@ fn play(asked: &[Asked], choose: Choose, latencies: [u64; 3]) -> Vec<Entry<Recor
             Box::new(hub),
             Box::new(Holder::new(4, ActorId(0))),
             Box::new(Holder::new(6, ActorId(0))),
-            Box::new(User::saying(says, ActorId(0))),
+            Box::new(User::saying(says)),
         ],
         &[Span::ZERO, york, leeds, user],
     )
@@ -462,7 +466,7 @@ fn a_request_that_is_repeated_is_answered_but_not_taken_in_twice() {
     assert_eq!(user, USER);
     let reserve = |at_second: u64| {
         let (ready, deadline) = (at(5), at(10));
-        (at(at_second), Message::Reserve(Reserve { job: job.clone(), ready, deadline }))
+        (at(at_second), ActorId(0), Message::Reserve(Reserve { job: job.clone(), ready, deadline }))
     };
     let book = Book::new(4, fit::find("ff").unwrap(), RectEnd::Clip);
     let cluster = Cluster { site: ActorId(1), latency: Span::ZERO, book };
@@ -470,7 +474,7 @@ fn a_request_that_is_repeated_is_answered_but_not_taken_in_twice() {
         vec![
             Box::new(MetaScheduler::new(vec![cluster], Choose::First)),
             Box::new(Holder::new(4, ActorId(0))),
-            Box::new(User::saying(vec![reserve(0), reserve(1)], ActorId(0))),
+            Box::new(User::saying(vec![reserve(0), reserve(1)])),
         ],
         &[Span::ZERO; 3],
     );

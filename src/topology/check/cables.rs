@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use super::super::Site;
 use super::super::cables::{Cable, Cables, End, LINKS_MAX, NoWay, SITES_MAX, Way};
 use super::super::complaint::Place;
-use super::super::fields::{Field, Fields, is_name};
+use super::super::fields::{Field, Fields, any_of, is_name};
 use super::super::file::Path;
-use super::super::{Site, System};
 use super::{NAME, members, tables};
 use crate::network::{Duplex, EFFICIENCIES, MODES, Mode, Model};
+use crate::systems::{self, Service};
 
-pub(super) fn check_cables(fields: &Fields<'_>, sites: &[Site], system: &mut System) -> Option<Cables> {
+pub(super) fn check_cables(fields: &Fields<'_>, sites: &[Site], systems: &mut [Service]) -> Option<Cables> {
     let network = fields.get("network").and_then(|field| field.table("a [network] table"));
     let section = Path::root("link");
     let links_field = fields.get("link");
@@ -25,7 +26,7 @@ pub(super) fn check_cables(fields: &Fields<'_>, sites: &[Site], system: &mut Sys
         return None;
     }
     let field = links_field.as_ref()?;
-    check_system(fields, field, system);
+    check_systems(fields, field, systems);
     if sites.len() > SITES_MAX {
         field.complain(format!("expected at most {SITES_MAX} sites where there are links, found {}", sites.len()));
         return None;
@@ -65,20 +66,23 @@ pub(super) fn check_cables(fields: &Fields<'_>, sites: &[Site], system: &mut Sys
 }
 
 /// With links nobody reckons with what transfers would take without.
-fn check_system(fields: &Fields<'_>, links: &Field<'_>, system: &mut System) {
-    match system {
-        System::Workflow(_) => {}
-        System::Market(market) => {
-            market.ccr_millionths = 0;
-            let Some(field) = fields.get("market") else { return };
-            let Some(table) = field.table("a [market] table") else { return };
-            for key in ["ccr", "network"] {
-                if let Some(field) = table.get(key) {
-                    field.complain("transfers take what the links of this topology allow: leave this out");
-                }
+fn check_systems(fields: &Fields<'_>, links: &Field<'_>, systems: &mut [Service]) {
+    if systems.iter().all(|system| system.row().over_links.is_none()) {
+        let movers = systems::ALL.iter().filter(|row| row.over_links.is_some());
+        let tables: Vec<String> = movers.map(|row| format!("[{}]", row.key)).collect();
+        let tables = any_of(tables.iter().map(String::as_str));
+        links.complain(format!("no data moves between the sites of this topology: links need a {tables} table"));
+    }
+    for system in systems {
+        system.go_over_links();
+        let row = system.row();
+        let Some(field) = fields.get(row.key) else { continue };
+        let Some(table) = field.table(format_args!("a [{}] table", row.key)) else { continue };
+        for key in row.over_links.into_iter().flatten() {
+            if let Some(field) = table.get(key) {
+                field.complain("transfers take what the links of this topology allow: leave this out");
             }
         }
-        _ => links.complain("no data moves between the sites of this topology: links need a [market] or a [workflow]"),
     }
 }
 

@@ -1,6 +1,5 @@
 //! A workload of generated market jobs.
 
-use super::super::Unplaceable;
 use super::super::fields::{Field, Fields};
 use super::{CORES_MAX, Context, REFUSE, TASKS_MAX, TOO_LONG_A_JOB};
 use crate::catalog;
@@ -117,7 +116,7 @@ fn usual_kinds(fields: &Fields<'_>, context: &Context<'_>) -> Option<[Kind; 2]> 
 
 /// If jobs that fit nowhere are errors, no task may come out too wide.
 fn check_widest(fields: &Fields<'_>, generator: &Generator, context: &Context<'_>) {
-    if context.system.unplaceable() != Unplaceable::Error {
+    if !context.system.must_place() {
         return;
     }
     let share = generator.kind_share;

@@ -5,8 +5,7 @@ use super::super::{
     Admission, AskWhen, BestBid, Blocking, EdfDeadline, Foreign, Market, Network, Pvdsq, Pvr, Removal, SuccSum,
     Unplaceable,
 };
-use crate::catalog;
-use crate::systems::market::EXTERNAL;
+use crate::systems::market::{self, EXTERNAL};
 use crate::time::Span;
 
 const CCR_MAX: u64 = 1_000;
@@ -36,7 +35,7 @@ impl Default for Market {
 impl Market {
     pub(super) fn check(fields: Fields<'_>) -> Market {
         let usual = Market::default();
-        let policy = fields.get("policy").and_then(|field| field.entry("a bid policy", &catalog::bid_policies()));
+        let policy = fields.get("policy").and_then(|field| field.named("a bid policy", &market::policies()));
         let tick = fields.get("tick").and_then(|field| field.positive_span());
         let ccr = fields.get("ccr").and_then(|field| field.millionths(CCR_MAX));
         fn word<T: Copy>(

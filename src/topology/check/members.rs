@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use super::super::complaint::{Findings, Place};
 use super::super::fields::{Field, Fields, any_of, is_name};
 use super::super::file::Path;
-use super::super::{Site, System, User};
+use super::super::{Site, User};
 use super::batch::check_reserved;
 use super::{CORES_MAX, NAME, members};
-use crate::catalog;
-use crate::grid::Kind;
-use crate::systems::batch::{Reserved, policy};
-use crate::systems::heft::CORES_MAX as PLANNED_CORES_MAX;
+use crate::grid::{Kind, Named, Reserved};
+use crate::systems::{self, Row, Service};
 use crate::time::Span;
 
-/// Names of those who take part in every run.
-const RESERVED: [&str; 4] = ["router", "auctioneer", "planner", "dispatcher"];
+/// Whether somebody at the hub of some run has this name.
+fn is_taken_at_hub(name: &str) -> bool {
+    name == "router" || systems::ALL.iter().any(|row| row.service == name)
+}
 
 /// Sites and users share one space of names: both have certificates and containers of that name.
 pub(super) struct Names<'f> {
@@ -37,7 +37,7 @@ impl<'f> Names<'f> {
             self.findings.add(complaint.hint("for a row of them, give a `count` beside a name with {}"));
         } else if !is_name(text) {
             field.wrong::<()>(NAME);
-        } else if RESERVED.contains(&text) {
+        } else if is_taken_at_hub(text) {
             field.complain(format!("the {text} of the run has this name: choose another"));
         } else if let Some((place, other)) = self.taken.get(text) {
             let complaint = field.complaint(format!("there is a {other} with the name {text:?} already"));
@@ -60,22 +60,29 @@ struct SiteSettings<'a> {
 }
 
 impl<'a> SiteSettings<'a> {
-    fn read(fields: &'a Fields<'_>, system: &System) -> SiteSettings<'a> {
+    fn read(fields: &'a Fields<'_>, rows: &[&Row]) -> SiteSettings<'a> {
         SiteSettings {
             cores: fields.get("cores").and_then(|field| field.whole(1..=CORES_MAX)),
             kind: fields.get("kind").and_then(|field| kind_name(&field)),
-            speed_millionths: fields.get("speed").and_then(|field| speed(&field, system)),
-            scheduler: fields.get("scheduler").and_then(|field| scheduler(&field, system)),
+            speed_millionths: fields.get("speed").and_then(|field| speed(&field, rows)),
+            scheduler: fields.get("scheduler").and_then(|field| scheduler(&field, rows)),
             latency: fields.get("latency").and_then(|field| field.span()),
             report_every: fields.get("report_every").and_then(|field| field.span()),
-            reserved: fields.get("reserved").and_then(|field| reserved(&field, system)),
+            reserved: fields.get("reserved").and_then(|field| reserved(&field, rows)),
         }
     }
 }
 
-fn speed(field: &Field<'_>, system: &System) -> Option<u64> {
-    if !matches!(system, System::Workflow(_)) {
-        return field.wrong("no speed: only a [workflow] reckons with it");
+/// The tables of the systems that can do something, for people.
+fn tables(can: impl Fn(&Row) -> bool) -> String {
+    let tables: Vec<String> = systems::ALL.iter().filter(|row| can(row)).map(|row| format!("[{}]", row.key)).collect();
+    any_of(tables.iter().map(String::as_str))
+}
+
+fn speed(field: &Field<'_>, rows: &[&Row]) -> Option<u64> {
+    if !rows.iter().any(|row| row.has_speeds) {
+        return field
+            .wrong(format_args!("no speed: only under a {} do sites differ in it", tables(|row| row.has_speeds)));
     }
     match field.millionths(SPEED_MAX)? {
         0 => field.wrong("a speed above zero"),
@@ -83,22 +90,85 @@ fn speed(field: &Field<'_>, system: &System) -> Option<u64> {
     }
 }
 
-fn scheduler(field: &Field<'_>, system: &System) -> Option<&'static str> {
-    let queues = matches!(system, System::Batch(_));
-    let (fitting, others): (Vec<_>, Vec<_>) =
-        catalog::schedulers().into_iter().partition(|entry| policy::find(entry.name).is_some() == queues);
-    let text = field.text(any_of(fitting.iter().map(|entry| entry.name)))?;
-    match others.iter().any(|entry| entry.name == text) {
-        true if queues => field.wrong("a policy for a queue, since this topology has a [batch] table"),
-        true => field.wrong("no policy for a queue: these need a [batch] table in the topology"),
-        false => field.entry("a site scheduler", &fitting),
+fn scheduler(field: &Field<'_>, rows: &[&Row]) -> Option<&'static str> {
+    let fitting = schedulers(rows);
+    let text = field.text(any_of(fitting.iter().map(|named| named.name)))?;
+    let fits = |named: &Named| named.name == text;
+    if !fitting.iter().any(fits)
+        && let Some(row) = systems::ALL.iter().find(|row| (row.schedulers)().iter().any(fits))
+    {
+        let here: Vec<String> = rows.iter().map(|row| format!("[{}]", row.key)).collect();
+        let here = any_of(here.iter().map(String::as_str));
+        let expected = match fitting.first() {
+            Some(first) => format!("a scheduler of a site under {here}, such as {}", first.name),
+            None => format!("no scheduler: sites under {here} do as they are told"),
+        };
+        return field.wrong(format_args!("{expected} ({text} needs a [{}] table)", row.key));
     }
+    field.named("a site scheduler", &fitting)
 }
 
-fn reserved(field: &Field<'_>, system: &System) -> Option<Vec<Reserved>> {
-    match system {
-        System::Batch(_) => check_reserved(field),
-        _ => field.wrong("nothing reserved: only a queue, of a topology with a [batch] table, plans around it"),
+/// The names that a site may choose from, the usual one first.
+fn schedulers(rows: &[&Row]) -> Vec<Named> {
+    let mut all: Vec<Named> = Vec::new();
+    for named in rows.iter().flat_map(|row| (row.schedulers)()) {
+        if !all.contains(&named) {
+            all.push(named);
+        }
+    }
+    all
+}
+
+fn reserved(field: &Field<'_>, rows: &[&Row]) -> Option<Vec<Reserved>> {
+    if rows.iter().any(|row| row.has_reserved) {
+        return check_reserved(field);
+    }
+    field.wrong(format_args!("nothing reserved: only sites under a {} plan around it", tables(|row| row.has_reserved)))
+}
+
+/// Which systems use a site: what it says, or what is usual, or the only one that there is.
+struct Used<'a> {
+    systems: &'a [Service],
+    usual: Option<Vec<usize>>,
+}
+
+impl<'a> Used<'a> {
+    fn new(systems: &'a [Service], defaults: Option<&Fields<'_>>) -> Used<'a> {
+        let mut used = Used { systems, usual: None };
+        used.usual = defaults.and_then(|defaults| used.written(defaults));
+        used
+    }
+
+    fn written(&self, fields: &Fields<'_>) -> Option<Vec<usize>> {
+        let field = fields.get("system")?;
+        let keys = || self.systems.iter().map(|system| system.row().key);
+        let find = |field: &Field<'_>| {
+            let place = |key: &str| keys().position(|other| other == key);
+            field.choice("a system of this topology", keys(), place)
+        };
+        let Some(list) = field.listed() else { return find(&field).map(|system| vec![system]) };
+        let mut found: Vec<usize> = list.iter().filter_map(find).collect();
+        found.sort_unstable();
+        found.dedup();
+        if found.len() < list.len() {
+            field.complain("expected each system once, and at least one");
+        }
+        Some(found).filter(|found| !found.is_empty())
+    }
+
+    fn by(&self, fields: &Fields<'_>) -> Vec<usize> {
+        let written = self.written(fields);
+        written.or_else(|| self.usual.clone()).unwrap_or_else(|| {
+            if self.systems.len() > 1 && !fields.has("system") {
+                let keys = any_of(self.systems.iter().map(|system| system.row().key));
+                fields.missing("system", &format!("which system uses this site: {keys}"));
+            }
+            vec![0]
+        })
+    }
+
+    fn rows(&self, systems: &[usize]) -> Vec<&'static Row> {
+        systems.iter().map(|system| self.systems[*system].row()).collect()
     }
 }
 
@@ -115,23 +185,28 @@ pub(super) fn check_sites(
     fields: &Fields<'_>,
     defaults: Option<&Fields<'_>>,
     names: &mut Names<'_>,
-    system: &System,
+    systems: &[Service],
 ) -> (Vec<Site>, Vec<String>) {
     let defaults = defaults.and_then(|all| all.get("site")).and_then(|field| field.table("a table of defaults"));
-    let usual = defaults.as_ref().map(|defaults| SiteSettings::read(defaults, system));
+    let used = Used::new(systems, defaults.as_ref());
+    let all: Vec<usize> = (0..systems.len()).collect();
+    let usual =
+        defaults.as_ref().map(|defaults| SiteSettings::read(defaults, &used.rows(used.usual.as_ref().unwrap_or(&all))));
     let defaults_have = |key| defaults.as_ref().is_some_and(|defaults| defaults.has(key));
 
     let section = Path::root("site");
     let field = fields.need("site", "at least one [[site]]");
     let members = members(field.as_ref(), &section);
     let some_kind = defaults_have("kind") || members.iter().any(|fields| fields.has("kind"));
-    let usual_scheduler = if matches!(system, System::Batch(_)) { policy::USUAL } else { "auction" };
     let mut kinds = Kinds::default();
     let mut sites = Vec::with_capacity(members.len());
     for fields in members {
         let name = names.take(&fields, "site");
-        let settings = SiteSettings::read(&fields, system);
+        let systems = used.by(&fields);
+        let rows = used.rows(&systems);
+        let settings = SiteSettings::read(&fields, &rows);
         let usual = usual.as_ref();
+        let usual_scheduler = schedulers(&rows).first().map_or("", |named| named.name);
         if !fields.has("cores") && !defaults_have("cores") {
             fields.missing("cores", "how many cores the site has");
         }
@@ -148,6 +223,7 @@ pub(super) fn check_sites(
             latency: settings.latency.or_else(|| usual?.latency).unwrap_or(Span::ZERO),
             report_every: settings.report_every.or_else(|| usual?.report_every).unwrap_or(Span::ZERO),
             reserved: settings.reserved.or_else(|| usual?.reserved.clone()).unwrap_or_default(),
+            systems,
         });
         let site = sites.last().expect("it was just added");
         let last = site.reserved.iter().filter_map(|reserved| reserved.nodes.runs().last()).map(|run| run.1).max();
@@ -163,9 +239,12 @@ pub(super) fn check_sites(
     if let Some(defaults) = defaults {
         defaults.finish();
     }
-    let cores: u64 = sites.iter().map(|site| u64::from(site.cores)).sum();
-    if let Some(field) = field.filter(|_| matches!(system, System::Workflow(_)) && cores > PLANNED_CORES_MAX) {
-        field.complain(format!("expected at most {PLANNED_CORES_MAX} cores under a [workflow], found {cores}"));
+    for (number, row) in used.rows(&all).iter().enumerate() {
+        let its = sites.iter().filter(|site| site.systems.contains(&number));
+        let cores: u64 = its.map(|site| u64::from(site.cores)).sum();
+        if let Some(field) = field.as_ref().filter(|_| cores > row.cores_max) {
+            field.complain(format!("expected at most {} cores under a [{}], found {cores}", row.cores_max, row.key));
+        }
     }
     (sites, kinds.names)
 }

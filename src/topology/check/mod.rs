@@ -19,8 +19,9 @@ use std::collections::BTreeMap;
 use super::complaint::{Findings, Place};
 use super::fields::{Field, Fields, is_name};
 use super::file::{Attached, Path, Table};
-use super::{Site, System, Topology, User};
+use super::{Site, Topology, User};
 use crate::grid::Kind;
+use crate::systems::Service;
 
 const CORES_MAX: u32 = 1 << 31;
 // A job travels in one frame, so it cannot be of any size.
@@ -34,25 +35,37 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings) -> (
     let about = fields.get("about").and_then(|field| field.text("a text"));
     let seed = fields.get("seed").and_then(|field| field.whole(0..=u64::MAX)).unwrap_or(1);
 
-    let mut system = system::check(&fields);
+    let mut systems = system::check(&fields);
     let defaults = fields.get("defaults").and_then(|field| field.table("a table of defaults"));
     let mut names = members::Names::new(findings);
-    let (sites, kinds) = members::check_sites(&fields, defaults.as_ref(), &mut names, &system);
+    let (sites, kinds) = members::check_sites(&fields, defaults.as_ref(), &mut names, &systems);
     let users = members::check_users(&fields, defaults.as_ref(), &mut names);
     if let Some(defaults) = defaults {
         defaults.finish();
     }
-    let cables = cables::check_cables(&fields, &sites, &mut system);
+    let cables = cables::check_cables(&fields, &sites, &mut systems);
 
-    let grid = Grid::new(&kinds, &sites);
+    let part = |system| Grid::new(&kinds, sites.iter().filter(move |site: &&Site| site.systems.contains(&system)));
+    let grids: Vec<Grid<'_>> = (0..systems.len()).map(part).collect();
     let (users_by_name, linked) = (by_name(&users), cables.is_some());
-    let context = Context { seed, system: &system, grid, sites: &sites, users: users_by_name, linked, attached };
+    let context = Context {
+        seed,
+        systems: &systems,
+        number: 0,
+        system: &systems[0],
+        grids: &grids,
+        grid: &grids[0],
+        sites: &sites,
+        users: &users_by_name,
+        linked,
+        attached,
+    };
     let (workloads, places) = workload::check_workloads(&fields, &context).into_iter().unzip();
     fields.finish();
 
     let about = about.map(str::to_owned);
     let name = name.unwrap_or_default();
-    (Topology { name, about, seed, system, sites, cables, users, workloads, kinds }, places)
+    (Topology { name, about, seed, systems, sites, cables, users, workloads, kinds }, places)
 }
 
 const NAME: &str = "a name of at most 63 small letters, digits and hyphens";
@@ -76,16 +89,28 @@ fn tables<'a>(field: Option<&'a Field<'a>>, section: &Path<'_>) -> Option<Vec<Fi
     Some(list)
 }
 
-/// What workloads may refer to.
+/// What a workload may refer to.
+#[derive(Clone, Copy)]
 struct Context<'a> {
     seed: u64,
-    system: &'a System,
-    grid: Grid<'a>,
+    systems: &'a [Service],
+    /// The system that it goes to, and the part of the grid that this one uses.
+    number: usize,
+    system: &'a Service,
+    grid: &'a Grid<'a>,
+    grids: &'a [Grid<'a>],
     sites: &'a [Site],
-    users: BTreeMap<&'a str, usize>,
+    users: &'a BTreeMap<&'a str, usize>,
     /// Whether data goes over links.
     linked: bool,
     attached: &'a Attached,
+}
+
+impl<'a> Context<'a> {
+    /// The same for a workload that goes to another system.
+    fn of(self, number: usize) -> Context<'a> {
+        Context { number, system: &self.systems[number], grid: &self.grids[number], ..self }
+    }
 }
 
 /// The kinds of core that there are.
@@ -97,7 +122,7 @@ struct Grid<'a> {
 }
 
 impl<'a> Grid<'a> {
-    fn new(names: &'a [String], sites: &[Site]) -> Grid<'a> {
+    fn new<'s>(names: &'a [String], sites: impl Iterator<Item = &'s Site>) -> Grid<'a> {
         let mut largest = vec![0; names.len()];
         for site in sites {
             let largest = &mut largest[usize::from(site.kind.0)];

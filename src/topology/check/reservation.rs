@@ -4,9 +4,8 @@ use super::super::Reservation;
 use super::super::fields::Fields;
 use super::super::file::Path;
 use super::{CORES_MAX, Context, tables};
-use crate::catalog;
 use crate::grid::Request;
-use crate::systems::reservation::{Choose, RectEnd};
+use crate::systems::reservation::{self, Choose, RectEnd};
 use crate::time::{Span, Time};
 use crate::workload::reservations::{Ask, Asks, Demand};
 
@@ -16,7 +15,7 @@ const FACTOR_MAX: u64 = 1_000;
 impl Reservation {
     pub(super) fn check(fields: Fields<'_>) -> Reservation {
         let usual = Reservation::default();
-        let policy = fields.get("policy").and_then(|field| field.entry("a fit policy", &catalog::fit_policies()));
+        let policy = fields.get("policy").and_then(|field| field.named("a fit policy", &reservation::policies()));
         let rect_end = fields.get("rect_end").and_then(|field| field.word(RectEnd::ALL));
         let choose = fields.get("choose").and_then(|field| field.word(Choose::ALL));
         fields.finish();

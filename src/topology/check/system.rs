@@ -1,28 +1,31 @@
-//! Which system runs: the table that a topology has says so.
+//! Which systems run: the tables that a topology has say so.
 
 use super::super::fields::Fields;
-use super::super::{Batch, Market, Planning, Reservation, System};
+use super::super::{Batch, Market, Planning, Reservation};
+use crate::systems::{self, Service};
 
-/// A table that chooses a system, and what it means.
-type Table = (&'static str, fn(Fields<'_>) -> System);
+/// What the table of each system means.
+fn check_table(key: &str, fields: Fields<'_>) -> Service {
+    match key {
+        "market" => Service::new(Market::check(fields)),
+        "reservation" => Service::new(Reservation::check(fields)),
+        "workflow" => Service::new(Planning::check(fields)),
+        "batch" => Service::new(Batch::check(fields)),
+        other => unreachable!("there is a system {other} that topologies cannot describe"),
+    }
+}
 
-const TABLES: &[Table] = &[
-    ("market", |fields| System::Market(Market::check(fields))),
-    ("reservation", |fields| System::Reservation(Reservation::check(fields))),
-    ("workflow", |fields| System::Workflow(Planning::check(fields))),
-    ("batch", |fields| System::Batch(Batch::check(fields))),
-];
-
-/// The market, if nothing is said.
-pub(super) fn check(fields: &Fields<'_>) -> System {
-    let mut chosen = None;
-    for (key, check) in TABLES {
+/// The first system of all, if nothing is said.
+pub(super) fn check(fields: &Fields<'_>) -> Vec<Service> {
+    let mut chosen = Vec::new();
+    for row in systems::ALL {
+        let key = row.key;
         let Some(field) = fields.get(key) else { continue };
         let Some(table) = field.table(format_args!("a [{key}] table")) else { continue };
-        match chosen {
-            None => chosen = Some((*key, check(table))),
-            Some((other, _)) => field.complain(format!("a topology runs one system, and there is a [{other}] already")),
-        }
+        chosen.push(check_table(key, table));
     }
-    chosen.map_or_else(|| System::Market(Market::default()), |(_, system)| system)
+    if chosen.is_empty() {
+        chosen.push((systems::ALL[0].usual)());
+    }
+    chosen
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::super::fields::{Field, Fields, any_of};
 use super::super::file::Path;
-use super::super::{System, Unplaceable};
 use super::{CORES_MAX, Context, EDGES_MAX, REFUSE, TASKS_MAX, TOO_LONG_A_JOB, tables};
 use crate::grid::{Curve, CurveError, DATA_MAX, Edge, Kind, LONGEST, Task, Worth};
 use crate::time::{Span, Time};
@@ -75,10 +74,11 @@ fn check_task(fields: &Fields<'_>, context: &Context<'_>) -> Option<Task> {
         }
         None => Some(Kind(0)),
     };
-    let queued = matches!(context.system, System::Batch(_));
+    let queued = context.system.row().is_rigid;
     let walltime = if queued { fields.get("walltime").and_then(|field| field.positive_span()) } else { None };
     let (runtime, cores, kind) = (runtime?, cores?, kind?);
-    if let (Unplaceable::Error, Some((name, largest))) = (context.system.unplaceable(), context.grid.largest(kind))
+    if context.system.must_place()
+        && let Some((name, largest)) = context.grid.largest(kind)
         && cores > largest
     {
         let message = format!("the task wants {cores} cores, and the largest site of kind {name} has {largest}");

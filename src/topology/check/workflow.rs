@@ -1,9 +1,9 @@
 //! A workload that is one workflow from a file.
 
-use super::super::Unplaceable;
 use super::super::fields::{Field, Fields, any_of};
 use super::{Context, EDGES_MAX, REFUSE, TASKS_MAX};
 use crate::grid::{Kind, Workflow};
+use crate::systems::market::Market;
 use crate::time::Time;
 use crate::workload::table::{Entry, Table};
 use crate::workload::workflow::{Written, read};
@@ -64,13 +64,13 @@ fn check_sizes(
     }
     let (name, largest) = context.grid.largest(kind)?;
     let widest = workflow.tasks.iter().max_by_key(|task| task.cores)?;
-    if widest.cores > largest && context.system.unplaceable() == Unplaceable::Error {
+    if widest.cores > largest && context.system.must_place() {
         let message = format!(
             "task `{}` wants {} cores, and the largest site of kind {name} has {largest}",
             widest.name, widest.cores
         );
         let complaint = field.complaint(message);
-        let market = context.system.market().is_some();
+        let market = context.system.settings::<Market>().is_some();
         fields.findings().add(if market { complaint.hint(REFUSE) } else { complaint });
         return None;
     }

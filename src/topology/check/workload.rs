@@ -1,11 +1,12 @@
 //! `[[workload]]`: which jobs there are and who submits them.
 
+use super::super::Workload;
 use super::super::complaint::Place;
 use super::super::fields::{Field, Fields, any_of};
 use super::super::file::Path;
-use super::super::{System, Workload};
 use super::{Context, batch, generator, layered, reservation, table, tables, workflow};
 use crate::catalog;
+use crate::systems::{self, Row};
 use crate::workload::Source;
 
 pub(super) fn check_workloads(fields: &Fields<'_>, context: &Context<'_>) -> Vec<(Workload, Place)> {
@@ -39,10 +40,12 @@ fn check_workload(fields: Fields<'_>, context: &Context<'_>) -> Option<Workload>
     let users = fields.get("users").and_then(|field| check_submitters(&field, context));
     let users = users.unwrap_or_else(|| (0..context.users.len()).collect());
     // Without a source nobody knows which other keys make sense.
-    let expected = format!("{}, or an include", any_of(catalog::sources().iter().map(|entry| entry.name)));
+    let all = catalog::sources();
+    let sources = || all.iter().map(|entry| entry.name);
+    let expected = format!("{}, or an include", any_of(sources()));
     let field = fields.need("source", &expected)?;
-    let name = field.entry("a workload source", &catalog::sources())?;
-    check_fits(&field, name, context.system);
+    let name = field.choice("a workload source", sources(), |text| sources().find(|name| *name == text))?;
+    let context = &context.of(check_system(&fields, &field, name, context));
     let source = match name {
         "market" => Source::Market(generator::check_generator(&fields, context)),
         "table" => Source::Table(table::check_table(&fields, context)),
@@ -55,33 +58,48 @@ fn check_workload(fields: Fields<'_>, context: &Context<'_>) -> Option<Workload>
         "layered" => Source::Layered(layered::check_layered(&fields, context)),
         other => unreachable!("the catalogue has a workload source {other} that topologies cannot describe"),
     };
-    if let (System::Batch(_), Source::Table(table)) = (context.system, &source)
+    if let Source::Table(table) = &source
+        && context.system.row().is_rigid
         && table.jobs.iter().any(|job| job.tasks.len() > 1)
     {
-        field.complain("expected jobs of one task each: that is what a batch queue takes");
+        field.complain(format!("expected jobs of one task each: a [{}] takes no others", context.system.row().key));
     }
     fields.finish();
-    Some(Workload { users, source })
+    Some(Workload { users, system: context.number, source })
 }
 
-/// Jobs and requests for reservations are not the same thing.
-fn check_fits(field: &Field<'_>, source: &str, system: &System) {
-    let asks = matches!(source, "reservations" | "requests");
-    match system {
-        System::Reservation(_) if !asks => {
-            field.complain("expected reservations or requests, since this topology has a [reservation] table");
+/// Where a workload goes: what it says, or the only system that takes what the source makes.
+fn check_system(fields: &Fields<'_>, source: &Field<'_>, name: &str, context: &Context<'_>) -> usize {
+    let takes = |row: &Row| row.sources.contains(&name);
+    let keys = || context.systems.iter().map(|system| system.row().key);
+    let written = fields
+        .get("system")
+        .map(|field| field.choice("a system of this topology", keys(), |key| keys().position(|other| other == key)));
+    let number = match written {
+        Some(number) => number,
+        None => {
+            let taking: Vec<usize> =
+                (0..context.systems.len()).filter(|at| takes(context.systems[*at].row())).collect();
+            if taking.len() > 1 {
+                let keys = any_of(taking.iter().map(|at| context.systems[*at].row().key));
+                fields.missing("system", &format!("which system these jobs go to: {keys}"));
+            }
+            taking.first().copied().or(Some(0))
         }
-        System::Market(_) | System::Workflow(_) if asks => {
-            field.complain("requests for nodes between two times need a [reservation] table in the topology");
-        }
-        System::Batch(_) if asks || matches!(source, "market" | "workflow" | "layered") => {
-            field.complain("expected swf, batsim, lublin or table, since this topology has a [batch] table");
-        }
-        System::Market(_) | System::Workflow(_) if matches!(source, "swf" | "batsim" | "lublin") => {
-            field.complain("rigid jobs for a queue need a [batch] table in the topology");
-        }
-        _ => {}
+    };
+    // A name that is none has been complained about.
+    let Some(number) = number else { return 0 };
+    let row = context.systems[number].row();
+    if !takes(row) {
+        let takers: Vec<String> =
+            systems::ALL.iter().filter(|row| takes(row)).map(|row| format!("[{}]", row.key)).collect();
+        let (fitting, takers) = (any_of(row.sources.iter().copied()), any_of(takers.iter().map(String::as_str)));
+        source.complain(format!(
+            "expected {fitting}, which a [{}] takes; jobs of source {name} need a {takers} table in the topology",
+            row.key
+        ));
     }
+    number
 }
 
 fn check_submitters(field: &Field<'_>, context: &Context<'_>) -> Option<Vec<usize>> {

@@ -1,7 +1,7 @@
 //! Topologies with queues: what they mean, and what is wrong with some.
 
 use super::*;
-use crate::topology::{BuildError, Plan, System, build};
+use crate::topology::{Batch, BuildError, Plan, build};
 use crate::workload::Source;
 use crate::workload::rigids::Rigids;
 
@@ -61,7 +61,7 @@ fn rigids(topology: &Topology) -> &Rigids {
 #[test]
 fn a_topology_with_queues_reads_back() {
     let topology = load_text(QUEUEING, &[]).unwrap();
-    assert!(matches!(topology.system, System::Batch(_)));
+    assert!(topology.settings::<Batch>().is_some());
     assert_eq!(topology.sites[0].scheduler, "easy");
     assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
     assert_eq!(topology.jobs(), 20);
@@ -106,11 +106,14 @@ fn what_is_wrong_is_told() {
         ("workload.0.from=\"1 h\"", "log.swf has no job to run: 2 are not wanted here"),
         ("workload.0.to=\"0 s\"", "expected `to` after `from`"),
         ("workload.0.source=\"batsim\"", "log.swf: line 1, column 1: expected a Batsim workload"),
-        ("workload.0.source=\"market\"", "since this topology has a [batch] table"),
+        ("workload.0.source=\"market\"", "expected swf, batsim, lublin or table, which a [batch] takes"),
         ("workload.0.strict=1", "expected true or false, found 1"),
         ("workload.0.site=\"yrok\"", "did you mean"),
         ("workload.0.overestimate=0.5", "a factor of at least 1"),
-        ("site.york.scheduler=\"auction\"", "a policy for a queue"),
+        (
+            "site.york.scheduler=\"auction\"",
+            "a scheduler of a site under [batch], such as easy (auction needs a [market] table)",
+        ),
         ("site.york.scheduler=\"eazy\"", "did you mean"),
         ("site.york.reserved=[{ from = \"1 h\", until = \"1 h\", nodes = \"0\" }]", "expected an end after its start"),
         (
@@ -128,7 +131,7 @@ fn what_is_wrong_is_told() {
     let complaints = load_text(FINE, &["workload.0.source=\"lublin\""]).unwrap_err().to_string();
     assert!(complaints.contains("need a [batch] table"), "{complaints}");
     let complaints = load_text(FINE, &["site.york.scheduler=\"easy\""]).unwrap_err().to_string();
-    assert!(complaints.contains("need a [batch] table"), "{complaints}");
+    assert!(complaints.contains("needs a [batch] table"), "{complaints}");
     let steps = "workload.0.job=[{ tasks = [{ runtime = \"1 s\", cores = 1 }, { runtime = \"1 s\", cores = 1 }] }]";
     let bare = LOGGED.replace("file = \"log.swf\"\n", "");
     let complaints = load_text(&bare, &["workload.0.source=\"table\"", steps]).unwrap_err().to_string();

@@ -6,6 +6,7 @@ use super::batch::QUEUEING;
 use super::*;
 use crate::catalog;
 use crate::grid::{Curve, Edge, Kind, Task, Worth};
+use crate::systems::Service;
 use crate::systems::batch::policy;
 use crate::systems::market::{EXTERNAL, bid};
 use crate::time::{Span, Time};
@@ -30,7 +31,7 @@ fn defaults_are_those_of_the_market_paper() {
         about: None,
         seed: 1,
         kinds: vec!["any".into()],
-        system: System::Market(Market::default()),
+        systems: vec![Service::new(Market::default())],
         sites: vec![Site {
             name: "york".into(),
             cores: 8,
@@ -40,10 +41,12 @@ fn defaults_are_those_of_the_market_paper() {
             latency: Span::ZERO,
             report_every: Span::ZERO,
             reserved: Vec::new(),
+            systems: vec![0],
         }],
         cables: None,
         users: vec![User { name: "alice".into(), latency: Span::ZERO }],
         workloads: vec![Workload {
+            system: 0,
             users: vec![0],
             source: Source::Market(Generator {
                 seed: 1,
@@ -76,7 +79,7 @@ fn the_trace_is_the_one_of_the_specification() {
     let expected =
         [(6, 3, 0), (4, 2, 1), (4, 2, 0), (5, 2, 0), (10, 4, 0), (3, 3, 1), (20, 4, 0), (21, 1, 0), (25, 1, 1)];
     assert_eq!(tasks, expected);
-    assert_eq!(topology.system.market().unwrap().ccr_millionths, 200_000);
+    assert_eq!(topology.settings::<Market>().unwrap().ccr_millionths, 200_000);
     assert_eq!(jobs.iter().map(|job| job.edges.len()).collect::<Vec<_>>(), [1, 1, 0, 0, 0, 0, 0]);
 }
 
@@ -128,7 +131,7 @@ fn overrides_are_stronger_than_files() {
     ];
     let topology = load_text(text, &settings).unwrap();
     assert_eq!(
-        (topology.seed, topology.system.market().unwrap().policy.as_str(), topology.sites[0].cores),
+        (topology.seed, topology.settings::<Market>().unwrap().policy.as_str(), topology.sites[0].cores),
         (7, "pvr", 500)
     );
     assert_eq!((topology.sites[1].latency, topology.users[0].latency), (Span::from_millis(7), Span::from_millis(10)));
@@ -258,6 +261,7 @@ fn topologies() -> impl Strategy<Value = Topology> {
                         latency,
                         report_every: Span::from_micros(latency.micros() / 2),
                         reserved: Vec::new(),
+                        systems: vec![0],
                     })
                     .collect();
                 let users: Vec<User> = users
@@ -270,7 +274,7 @@ fn topologies() -> impl Strategy<Value = Topology> {
                     about: about.clone(),
                     seed,
                     kinds: kinds.clone(),
-                    system: System::Market(market.clone()),
+                    systems: vec![Service::new(market.clone())],
                     sites,
                     cables: None,
                     users,
@@ -338,7 +342,7 @@ fn workloads(users: usize, kinds: usize, tick: Span) -> impl Strategy<Value = Wo
             Source::Table(table::Table { jobs })
         }),
     ];
-    (submitters, source).prop_map(|(users, source)| Workload { users, source })
+    (submitters, source).prop_map(|(users, source)| Workload { users, system: 0, source })
 }
 
 fn generators(kinds: usize) -> impl Strategy<Value = Generator> {
@@ -474,7 +478,7 @@ fn requests_are_taken_as_they_are_and_only_nonsense_about_them_is_complained_abo
         ("workload.0.request.0.nodes=-1", "a whole number from 0"),
         ("workload.0.request.0.deadline=\"9999999999 d\"", "expected"),
         ("reservation.rect_end=\"clips\"", "clip"),
-        ("workload.0.source=\"market\"", "since this topology has a [reservation] table"),
+        ("workload.0.source=\"market\"", "expected reservations or requests, which a [reservation] takes"),
     ] {
         let complaints = load_text(RESERVING, &[setting]).unwrap_err().to_string();
         assert!(complaints.contains(expected), "{setting}: {complaints}");

@@ -20,6 +20,7 @@ mod planner;
 #[cfg(test)]
 mod tests;
 
+pub use crate::grid::Reserved;
 use crate::grid::{JobId, NodeSet};
 use crate::time::{Span, Time};
 
@@ -50,14 +51,6 @@ pub struct Ask {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Start {
     pub job: JobId,
-    pub nodes: NodeSet,
-}
-
-/// Nodes that a site holds for something else: no job runs on them then. Those of one site do not overlap.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Reserved {
-    pub from: Time,
-    pub until: Time,
     pub nodes: NodeSet,
 }
 

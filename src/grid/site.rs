@@ -1,0 +1,47 @@
+//! Who a grid is made of: sites that own nodes, and users.
+
+use serde::Serialize;
+
+use super::{Kind, NodeSet};
+use crate::time::{Span, Time};
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Site {
+    pub name: String,
+    pub cores: u32,
+    pub kind: Kind,
+    /// In millionths; where a system reckons with speeds, tasks take their run time divided by this.
+    pub speed_millionths: u64,
+    /// Name of a site scheduler in the catalogue.
+    pub scheduler: String,
+    /// Latency of the link to the router, one way.
+    pub latency: Span,
+    /// The site tells what has ended at whole multiples of this; at once, if it is zero.
+    pub report_every: Span,
+    /// Nodes that are kept from jobs for some time.
+    pub reserved: Vec<Reserved>,
+    /// The systems that use it, as indices into the topology's.
+    pub systems: Vec<usize>,
+}
+
+/// Nodes that a site holds for something else: no job runs on them then. Those of one site do not overlap.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Reserved {
+    pub from: Time,
+    pub until: Time,
+    pub nodes: NodeSet,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct User {
+    pub name: String,
+    /// Latency of the link to the router, one way.
+    pub latency: Span,
+}
+
+/// A name with a line about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Named {
+    pub name: &'static str,
+    pub about: &'static str,
+}

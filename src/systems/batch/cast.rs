@@ -1,0 +1,88 @@
+//! The row of batch queues, and who is who on their grid.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Batch, Batcher, Dispatch, Dispatcher, Place, policy};
+use crate::grid::{JobId, Named, Site};
+use crate::protocol::{Enqueue, Message};
+use crate::systems::{Cast, CastError, DealError, Dealing, Grid, Outsider, Policy, Row, Service, System};
+use crate::time::Span;
+use crate::workload::rigids::Handed;
+use crate::workload::{Source, Workload};
+
+pub const ROW: Row = Row {
+    key: "batch",
+    about: "rigid jobs in a queue at each site, given out by a dispatcher",
+    service: "dispatcher",
+    sources: &["swf", "batsim", "lublin", "table"],
+    schedulers: policies,
+    has_speeds: false,
+    has_reserved: true,
+    is_rigid: true,
+    over_links: None,
+    cores_max: u64::MAX,
+    usual: || Service::new(Batch::default()),
+};
+
+impl System for Batch {
+    fn row(&self) -> &'static Row {
+        &ROW
+    }
+
+    fn policy(&self) -> Policy<'_> {
+        let about =
+            Dispatch::ALL.iter().find(|(_, dispatch, _)| *dispatch == self.dispatch).map_or("", |found| found.2);
+        Policy { what: "Dispatch", name: self.dispatch.name(), about }
+    }
+
+    fn hub(&self, grid: &Grid<'_>, _: Option<Outsider>) -> Cast {
+        let places = grid.sites.iter().map(|(id, site)| Place::new(*id, site.cores));
+        Ok(Box::new(Dispatcher::new(places.collect(), self.dispatch)))
+    }
+
+    fn site(&self, grid: &Grid<'_>, site: &Site) -> Cast {
+        let unknown = || CastError::unknown("policy for a queue", &site.scheduler);
+        let policy = (policy::find(&site.scheduler).ok_or_else(unknown)?.build)(site.cores, &site.reserved);
+        Ok(Box::new(Batcher::new(site.cores, policy, grid.service).telling_every(site.report_every)))
+    }
+
+    fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {
+        let users = &workload.users;
+        let (handed, site) = match &workload.source {
+            Source::Rigid(rigids) => (rigids.hand_out(&mut dealing.next, users.len())?, rigids.site),
+            source => {
+                let jobs = source.jobs(&grid.platform(), self.tick(), &mut dealing.next)?;
+                let hand = |(place, job)| Handed { job, user: place % users.len(), after: None };
+                (jobs.into_iter().enumerate().map(hand).collect(), None)
+            }
+        };
+        let site = site.map(|site| grid.site_ids[site]);
+        // How soon after a job another one may follow it.
+        let mut thinks: BTreeMap<JobId, Span> = BTreeMap::new();
+        for (before, think) in handed.iter().filter_map(|one| one.after) {
+            let soonest = thinks.entry(before).or_insert(think);
+            *soonest = think.min(*soonest);
+        }
+        for Handed { job, user, after } in handed {
+            let (id, arrive) = (job.id, job.arrive);
+            let think = if thinks.is_empty() { None } else { thinks.get(&id).copied() };
+            let enqueue = Enqueue { job: Arc::new(job), site, think };
+            let script = &mut dealing.scripts[users[user]];
+            match after {
+                None => script.says.push((arrive, grid.service, Message::Enqueue(enqueue))),
+                Some((before, think)) => {
+                    script.then.entry(before).or_default().push((think, grid.service, enqueue));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The policies for queues that a site may name, the usual one first.
+pub fn policies() -> Vec<Named> {
+    let mut all: Vec<Named> = policy::ALL.iter().map(|entry| Named { name: entry.name, about: entry.about }).collect();
+    all.sort_by_key(|named| named.name != policy::USUAL);
+    all
+}

@@ -1,0 +1,115 @@
+//! Who says what: workloads become what users hand in.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Grid;
+use crate::grid::{Edge, Job, JobId};
+use crate::kernel::ActorId;
+use crate::protocol::{Enqueue, Message, Submit};
+use crate::time::{Span, Time};
+use crate::workload::{Numbering, Platform, Workload, WorkloadError};
+
+/// What one user says to whom at its time, and what it hands in after another job.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Script {
+    pub says: Vec<(Time, ActorId, Message)>,
+    pub then: BTreeMap<JobId, Vec<(Span, ActorId, Enqueue)>>,
+}
+
+/// The hands of all users, while workloads are being dealt out.
+pub struct Dealing {
+    /// One count goes through all workloads of a run.
+    pub next: Numbering,
+    pub data: DataLimit,
+    pub scripts: Vec<Script>,
+}
+
+impl Dealing {
+    pub fn to(users: usize, data: DataLimit) -> Dealing {
+        Dealing { next: Numbering::default(), data, scripts: vec![Script::default(); users] }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum DealError {
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    #[error("job {job}: {error}")]
+    Job { job: JobId, error: JobError },
+}
+
+/// What keeps a job from running on this grid.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum JobError {
+    #[error(
+        "task {task} needs {cores} cores of kind {kind} at one site, and no site has as many; \
+         unplaceable = \"refuse\" turns such jobs away instead"
+    )]
+    Unplaceable { task: usize, cores: u32, kind: String },
+    /// A system cannot reckon with it.
+    #[error("{0}")]
+    Immeasurable(String),
+    #[error("all data up to here needs more than a thousand years over the slowest link")]
+    Endless,
+}
+
+/// Times that transfers end at stay far below what a clock can show.
+#[derive(Clone, Copy, Debug)]
+pub struct DataLimit {
+    bytes_left: u128,
+}
+
+impl DataLimit {
+    /// So many bytes in all.
+    pub fn new(bytes: u128) -> DataLimit {
+        DataLimit { bytes_left: bytes }
+    }
+
+    pub fn take(&mut self, edges: &[Edge]) -> Result<(), JobError> {
+        let bytes: u128 = edges.iter().map(|edge| u128::from(edge.data)).sum();
+        self.bytes_left = self.bytes_left.checked_sub(bytes).ok_or(JobError::Endless)?;
+        Ok(())
+    }
+}
+
+impl Grid<'_> {
+    /// What generators must know of it.
+    pub fn platform(&self) -> Platform {
+        let mut cores = vec![0; self.kinds.len()];
+        for (_, site) in &self.sites {
+            cores[usize::from(site.kind.0)] += u64::from(site.cores);
+        }
+        Platform { cores }
+    }
+
+    /// Whether each task of a job fits some site.
+    pub fn check_placeable(&self, job: &Job) -> Result<(), JobError> {
+        for (task, wish) in job.tasks.iter().enumerate() {
+            if !self.sites.iter().any(|(_, site)| site.kind == wish.kind && site.cores >= wish.cores) {
+                let kind = self.kinds.get(usize::from(wish.kind.0)).cloned().unwrap_or_default();
+                return Err(JobError::Unplaceable { task, cores: wish.cores, kind });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Deals jobs that are submitted to a system's service, each checked.
+pub(super) fn submit(
+    workload: &Workload,
+    grid: &Grid<'_>,
+    tick: Span,
+    dealing: &mut Dealing,
+    check: impl Fn(&Job) -> Result<(), JobError>,
+) -> Result<(), DealError> {
+    let jobs = workload.source.jobs(&grid.platform(), tick, &mut dealing.next)?;
+    for (job, &user) in jobs.into_iter().zip(workload.users.iter().cycle()) {
+        let id = job.id;
+        let checked = check(&job).and_then(|()| dealing.data.take(&job.edges));
+        checked.map_err(|error| DealError::Job { job: id, error })?;
+        let (arrive, submit) = (job.arrive, Message::Submit(Submit { job: Arc::new(job) }));
+        dealing.scripts[user].says.push((arrive, grid.service, submit));
+    }
+    Ok(())
+}

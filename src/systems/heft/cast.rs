@@ -1,0 +1,64 @@
+//! The planner's row, and who is who on its grid.
+
+use super::{CORES_MAX, Planner, Planning, Resource};
+use crate::grid::Site;
+use crate::roles;
+use crate::systems::deal::submit;
+use crate::systems::{Cast, CastError, DealError, Dealing, Grid, Outsider, Policy, Row, Service, System};
+use crate::time::Span;
+use crate::workload::Workload;
+
+pub const ROW: Row = Row {
+    key: "workflow",
+    about: "workflows that are planned over sites and links as a whole",
+    service: "planner",
+    sources: &["workflow", "layered", "table", "market"],
+    schedulers: roles::schedulers,
+    has_speeds: true,
+    has_reserved: false,
+    is_rigid: false,
+    over_links: Some(&[]),
+    cores_max: CORES_MAX,
+    usual: || Service::new(Planning::default()),
+};
+
+impl System for Planning {
+    fn row(&self) -> &'static Row {
+        &ROW
+    }
+
+    fn policy(&self) -> Policy<'_> {
+        let about = super::Policy::ALL.iter().find(|(_, policy, _)| *policy == self.policy).map_or("", |found| found.2);
+        Policy { what: "Planner", name: self.name(), about }
+    }
+
+    fn tick(&self) -> Span {
+        Span::from_minutes(1)
+    }
+
+    fn must_place(&self) -> bool {
+        true
+    }
+
+    fn hub(&self, grid: &Grid<'_>, _: Option<Outsider>) -> Cast {
+        let sites = grid.sites.iter().map(|(id, site)| (*id, Resource::of(site)));
+        Ok(Box::new(Planner::new(self.clone(), sites.collect(), (grid.paths)())))
+    }
+
+    fn site(&self, grid: &Grid<'_>, site: &Site) -> Cast {
+        roles::Site::of(site, grid.service)
+            .map(|actor| Box::new(actor) as _)
+            .ok_or_else(|| CastError::unknown("site scheduler", &site.scheduler))
+    }
+
+    fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {
+        submit(workload, grid, self.tick(), dealing, |job| grid.check_placeable(job))
+    }
+}
+
+impl Resource {
+    /// A site, as planning sees it.
+    pub fn of(site: &Site) -> Resource {
+        Resource { cores: site.cores, kind: site.kind, speed_millionths: site.speed_millionths, latency: site.latency }
+    }
+}

@@ -1,0 +1,105 @@
+//! The market's row, and who is who on its grid.
+
+use super::bid::{self, BidPolicy};
+use super::{Auctioneer, Cluster, EXTERNAL, Figures, Foreign, Market, Unplaceable};
+use crate::grid::{Graph, Job, Named, Site};
+use crate::roles;
+use crate::systems::deal::submit;
+use crate::systems::{Cast, CastError, DealError, Dealing, Grid, JobError, Outsider, Policy, Row, Service, System};
+use crate::time::Span;
+use crate::workload::Workload;
+
+pub const ROW: Row = Row {
+    key: "market",
+    about: "jobs of dependent tasks whose worth decays, cleared by an auctioneer",
+    service: "auctioneer",
+    sources: &["market", "table", "workflow", "layered"],
+    schedulers: roles::schedulers,
+    has_speeds: false,
+    has_reserved: false,
+    is_rigid: false,
+    over_links: Some(&["ccr", "network"]),
+    cores_max: u64::MAX,
+    usual: || Service::new(Market::default()),
+};
+
+impl System for Market {
+    fn row(&self) -> &'static Row {
+        &ROW
+    }
+
+    fn policy(&self) -> Policy<'_> {
+        let about = match bid::find(&self.policy) {
+            Some(entry) => entry.about,
+            None => "whatever a program of your own bids, as [market.bidder] describes it",
+        };
+        Policy { what: "Bid policy", name: &self.policy, about }
+    }
+
+    fn tick(&self) -> Span {
+        self.tick
+    }
+
+    fn ccr_millionths(&self) -> u64 {
+        self.ccr_millionths
+    }
+
+    fn must_place(&self) -> bool {
+        self.unplaceable == Unplaceable::Error
+    }
+
+    /// With links nobody reckons with what transfers would take without.
+    fn go_over_links(&mut self) {
+        self.ccr_millionths = 0;
+    }
+
+    fn foreign(&self) -> Option<&Foreign> {
+        self.bidder.as_ref()
+    }
+
+    fn hub(&self, grid: &Grid<'_>, outsider: Option<Outsider>) -> Cast {
+        let policy = match self.policy.as_str() {
+            EXTERNAL => outsider.ok_or(CastError::NoBidder)?,
+            _ => self.bids(grid.seed)?,
+        };
+        let cluster = |(site, known): &(_, &Site)| Cluster { site: *site, kind: known.kind, cores: known.cores };
+        let auctioneer = Auctioneer::new(self.clone(), policy, grid.sites.iter().map(cluster).collect());
+        Ok(Box::new(if grid.is_linked { auctioneer.over((grid.paths)()) } else { auctioneer }))
+    }
+
+    fn site(&self, grid: &Grid<'_>, site: &Site) -> Cast {
+        roles::Site::of(site, grid.service)
+            .map(|actor| Box::new(actor) as _)
+            .ok_or_else(|| CastError::unknown("site scheduler", &site.scheduler))
+    }
+
+    fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {
+        let weighing = self.bids(grid.seed).is_ok_and(|policy| policy.weighs_successors());
+        submit(workload, grid, self.tick, dealing, |job| {
+            if self.must_place() {
+                grid.check_placeable(job)?;
+            }
+            if weighing { self.check_measurable(job) } else { Ok(()) }
+        })
+    }
+}
+
+impl Market {
+    fn bids(&self, seed: u64) -> Result<Box<dyn BidPolicy>, CastError> {
+        let entry = bid::find(&self.policy).ok_or_else(|| CastError::unknown("bid policy", &self.policy))?;
+        Ok((entry.build)(self, seed))
+    }
+
+    /// Whether the work behind its tasks can be summed up.
+    fn check_measurable(&self, job: &Job) -> Result<(), JobError> {
+        let figures = Figures::of(job, &Graph::new(job.tasks.len(), &job.edges), self, true);
+        figures.map(drop).map_err(|error| JobError::Immeasurable(error.to_string()))
+    }
+}
+
+/// The bid policies that a topology may name.
+pub fn policies() -> Vec<Named> {
+    let outside =
+        Named { name: EXTERNAL, about: "whatever a program of your own bids, as [market.bidder] describes it" };
+    bid::ALL.iter().map(|entry| Named { name: entry.name, about: entry.about }).chain([outside]).collect()
+}

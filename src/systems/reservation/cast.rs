@@ -1,0 +1,67 @@
+//! The row of reservations, and who is who on their grid.
+
+use std::sync::Arc;
+
+use super::{Book, Cluster, Holder, MetaScheduler, Reservation, fit};
+use crate::grid::{Named, Request, Site};
+use crate::protocol::{Cancel, Message, Reserve};
+use crate::systems::{Cast, CastError, DealError, Dealing, Grid, Outsider, Policy, Row, Service, System};
+use crate::workload::Workload;
+
+pub const ROW: Row = Row {
+    key: "reservation",
+    about: "requests for nodes between two times, answered by a meta-scheduler",
+    service: "meta-scheduler",
+    sources: &["reservations", "requests"],
+    schedulers: Vec::new,
+    has_speeds: false,
+    has_reserved: false,
+    is_rigid: false,
+    over_links: None,
+    cores_max: u64::MAX,
+    usual: || Service::new(Reservation::default()),
+};
+
+impl System for Reservation {
+    fn row(&self) -> &'static Row {
+        &ROW
+    }
+
+    fn policy(&self) -> Policy<'_> {
+        let about = fit::find(&self.policy).map_or("", |fit| fit.about);
+        Policy { what: "Fit policy", name: &self.policy, about }
+    }
+
+    fn hub(&self, grid: &Grid<'_>, _: Option<Outsider>) -> Cast {
+        let fit = fit::find(&self.policy).ok_or_else(|| CastError::unknown("fit policy", &self.policy))?;
+        let cluster = |(id, site): &(_, &Site)| Cluster {
+            site: *id,
+            latency: site.latency,
+            book: Book::new(site.cores, fit, self.rect_end),
+        };
+        Ok(Box::new(MetaScheduler::new(grid.sites.iter().map(cluster).collect(), self.choose)))
+    }
+
+    fn site(&self, grid: &Grid<'_>, site: &Site) -> Cast {
+        Ok(Box::new(Holder::new(site.cores, grid.service).telling_every(site.report_every)))
+    }
+
+    fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {
+        let asks = workload.source.asks(&mut dealing.next)?;
+        for ((job, ask), &user) in asks.into_iter().zip(workload.users.iter().cycle()) {
+            let (id, Request { ready, deadline, .. }) = (job.id, ask.request);
+            let reserve = Reserve { job: Arc::new(job), ready, deadline };
+            let says = &mut dealing.scripts[user].says;
+            says.push((ask.request.arrive, grid.service, Message::Reserve(reserve)));
+            if let Some(cancel) = ask.cancel {
+                says.push((cancel, grid.service, Message::Cancel(Cancel { job: id })));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The fit policies that a topology may name.
+pub fn policies() -> Vec<Named> {
+    fit::ALL.iter().map(|fit| Named { name: fit.name, about: fit.about }).collect()
+}
