@@ -29,6 +29,7 @@
 
 mod calendar;
 mod carrier;
+mod exchange;
 mod flows;
 mod link;
 mod model;
@@ -40,7 +41,8 @@ mod judge;
 #[cfg(test)]
 mod tests;
 
-pub use carrier::Carrier;
+pub use carrier::{Carrier, Network};
+pub use exchange::Exchange;
 pub use flows::{Ended, FlowId, Flows, RouteId};
 pub use link::{Efficiency, Link, LinkId, Mode};
 pub use model::{Duplex, EFFICIENCIES, MODES, Model};

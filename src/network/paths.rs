@@ -27,6 +27,16 @@ impl Paths {
         Paths::new(vec![link; sites * sites], routes)
     }
 
+    /// The same links, with the routes between some of the sites only.
+    pub fn among(self, sites: &[usize]) -> Paths {
+        if sites.iter().copied().eq(0..self.sites) {
+            return self;
+        }
+        let way = |from: usize, to: usize| self.route(from, to).to_vec();
+        let routes = sites.iter().map(|&from| sites.iter().map(|&to| way(from, to)).collect()).collect();
+        Paths::new(self.links.clone(), routes)
+    }
+
     pub fn sites(&self) -> usize {
         self.sites
     }

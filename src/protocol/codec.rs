@@ -58,7 +58,7 @@ mod tests {
     use crate::grid::{Curve, Edge, Invalid, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
     use crate::kernel::{ActorId, Down, Up};
     use crate::protocol::{Answer, Answered, Cancel, Ended, Enqueue, Hold, Message, Outcome, Over, Queue};
-    use crate::protocol::{Record, Reserve, Run, Submit, Verdict, Withdraw};
+    use crate::protocol::{Landed, Record, Reserve, Run, Ship, Submit, Verdict, Withdraw};
     use crate::time::{Span, Time};
 
     /// What the fuzzers have found, each once a crash; now an error.
@@ -103,6 +103,8 @@ mod tests {
             Message::Enqueue(Enqueue { job: job.clone(), site: Some(site), think: Some(Span::MAX) }),
             Message::Queue(Queue { job: id, nodes: 3, walltime: Span::MAX, runtime: Span::from_minutes(6) }),
             Message::Over(Over { job: id, think: Span::ZERO }),
+            Message::Ship(Ship { load: 7, from: 1, to: 0, bytes: u64::MAX }),
+            Message::Landed(Landed { load: 7 }),
         ];
         let records = [
             Record::Arrived { job: job.clone(), user },

@@ -7,6 +7,7 @@ pub mod handshake;
 mod record;
 mod reservation;
 mod submission;
+mod transfer;
 
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +18,7 @@ pub use execution::{Ended, Run};
 pub use record::Record;
 pub use reservation::{Answer, Answered, Cancel, Hold, Reserve, Withdraw};
 pub use submission::{Outcome, Submit, Verdict};
+pub use transfer::{Landed, Ship};
 
 /// Everything that one actor may say to another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,6 +35,8 @@ pub enum Message {
     Enqueue(Enqueue),
     Queue(Queue),
     Over(Over),
+    Ship(Ship),
+    Landed(Landed),
 }
 
 impl kernel::Message for Message {
@@ -50,6 +54,8 @@ impl kernel::Message for Message {
             Message::Enqueue(m) => m.reaction(),
             Message::Queue(m) => m.reaction(),
             Message::Over(m) => m.reaction(),
+            Message::Ship(m) => m.reaction(),
+            Message::Landed(m) => m.reaction(),
         }
     }
 
@@ -67,6 +73,8 @@ impl kernel::Message for Message {
             Message::Enqueue(_) => "Enqueue",
             Message::Queue(_) => "Queue",
             Message::Over(_) => "Over",
+            Message::Ship(_) => "Ship",
+            Message::Landed(_) => "Landed",
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::ActorId;
-use crate::topology::Topology;
+use crate::topology::{Plan, Topology};
 
 /// Who takes part and what kinds of cores there are: what turns a log's numbers into words and back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,14 +14,13 @@ pub struct Names {
 }
 
 impl Names {
-    /// The router comes first, then the sites, then the users.
+    /// Those at the hub come first, then the sites, then the users. A service that is alone at the hub speaks for the router.
     pub fn of(topology: &Topology) -> Names {
-        let sites = topology.sites.iter().map(|site| site.name.clone());
-        let users = topology.users.iter().map(|user| user.name.clone());
-        Names {
-            actors: ["router".to_owned()].into_iter().chain(sites).chain(users).collect(),
-            kinds: topology.kinds.clone(),
+        let mut actors = Plan::of(topology).names;
+        if let [_] = topology.systems[..] {
+            actors[0] = "router".to_owned();
         }
+        Names { actors, kinds: topology.kinds.clone() }
     }
 
     pub fn actor(&self, name: &str) -> Option<ActorId> {

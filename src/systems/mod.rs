@@ -15,7 +15,7 @@ use std::ops::Deref;
 
 use crate::grid::{Named, Site};
 use crate::kernel::{ActorId, BoxedActor};
-use crate::network::Paths;
+use crate::network::Network;
 use crate::protocol::{Message, Record};
 use crate::time::Span;
 use crate::workload::Workload;
@@ -118,11 +118,11 @@ pub struct Grid<'a> {
     /// The sites that it uses, in the topology's order, and who they are.
     pub sites: Vec<(ActorId, &'a Site)>,
     pub kinds: &'a [String],
-    /// The network between the sites.
-    pub paths: &'a dyn Fn() -> Paths,
+    /// The network between its sites.
+    pub network: Box<dyn Fn() -> Network + 'a>,
     /// Whether the topology has links.
     pub is_linked: bool,
-    /// The actors of all sites and users of the topology, by their numbers.
+    /// The actors of all sites of the topology, by their numbers.
     pub site_ids: &'a [ActorId],
 }
 

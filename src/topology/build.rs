@@ -5,6 +5,7 @@ use super::{Topology, paths};
 use crate::grid::Site;
 use crate::kernel::{ActorId, BoxedActor, Latencies};
 use crate::near::nearest;
+use crate::network::{Exchange, Network};
 use crate::protocol::handshake::Party;
 use crate::protocol::{Message, Record};
 use crate::roles::User;
@@ -28,7 +29,12 @@ pub enum Role {
     Site(usize),
     /// An index into the topology's users.
     User(usize),
+    /// The links at the hub, where several services share them.
+    Exchange,
 }
+
+/// What the actor is called that holds the flows of all services.
+pub const EXCHANGE: &str = "network";
 
 /// Actors and who they are.
 pub type Actors = Vec<(ActorId, BoxedActor<Message, Record>)>;
@@ -70,6 +76,10 @@ impl Plan {
         for (index, user) in topology.users.iter().enumerate() {
             add(&user.name, Role::User(index), user.latency);
         }
+        // It comes last, so that everybody else has the number that it would have without.
+        if topology.cables.is_some() && topology.systems.len() > 1 {
+            add(EXCHANGE, Role::Exchange, Span::ZERO);
+        }
         plan.latencies = latencies.into();
         plan
     }
@@ -81,12 +91,16 @@ impl Plan {
     /// The actors that live with the router.
     pub fn at_hub(&self) -> Vec<ActorId> {
         let ids = self.all().into_iter();
-        ids.filter(|id| matches!(self.roles[id.index()], Role::Hub(_))).collect()
+        ids.filter(|id| matches!(self.roles[id.index()], Role::Hub(_) | Role::Exchange)).collect()
     }
 
     /// Everybody who joins the router, in order.
     pub fn parties(&self) -> Vec<Party> {
         self.all().into_iter().filter_map(|id| self.party(id)).collect()
+    }
+
+    fn find_role(&self, role: Role) -> Option<ActorId> {
+        self.all().into_iter().find(|id| self.roles[id.index()] == role)
     }
 
     pub fn find(&self, party: &Party) -> Option<ActorId> {
@@ -105,7 +119,7 @@ impl Plan {
     fn party(&self, id: ActorId) -> Option<Party> {
         let name = self.names[id.index()].clone();
         match self.roles[id.index()] {
-            Role::Hub(_) => None,
+            Role::Hub(_) | Role::Exchange => None,
             Role::Site(_) => Some(Party::Site(name)),
             Role::User(_) => Some(Party::User(name)),
         }
@@ -133,7 +147,7 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsider: Option<Out
     let needs_jobs = |id: &ActorId| match role(id) {
         // Jobs that fit nowhere are told of before the run.
         Role::Hub(system) => topology.systems[system].must_place(),
-        Role::Site(_) => false,
+        Role::Site(_) | Role::Exchange => false,
         Role::User(_) => true,
     };
     let mut scripts = if ids.iter().any(needs_jobs) { stage.deal()? } else { Vec::new() };
@@ -154,6 +168,7 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsider: Option<Out
                 let Script { says, then } = std::mem::take(&mut scripts[index]);
                 Box::new(User::saying(says).then(then))
             }
+            Role::Exchange => Box::new(Exchange::new(paths(topology))),
         };
         Ok((*id, actor))
     };
@@ -165,7 +180,8 @@ struct Stage<'a> {
     topology: &'a Topology,
     services: Vec<ActorId>,
     sites: Vec<ActorId>,
-    paths: Box<dyn Fn() -> crate::network::Paths + 'a>,
+    /// Who holds the flows of all services, where several share the links.
+    exchange: Option<ActorId>,
 }
 
 impl<'a> Stage<'a> {
@@ -175,7 +191,7 @@ impl<'a> Stage<'a> {
             topology,
             services: who(|role| matches!(role, Role::Hub(_))),
             sites: who(|role| matches!(role, Role::Site(_))),
-            paths: Box::new(|| paths(topology)),
+            exchange: plan.find_role(Role::Exchange),
         }
     }
 
@@ -186,10 +202,18 @@ impl<'a> Stage<'a> {
             service: self.services[system],
             sites: all.filter(|(_, site): &(ActorId, &Site)| site.systems.contains(&system)).collect(),
             kinds: &self.topology.kinds,
-            paths: &self.paths,
+            network: Box::new(move || self.network(system)),
             is_linked: self.topology.cables.is_some(),
             site_ids: &self.sites,
         }
+    }
+
+    /// The network between the sites of a system.
+    fn network(&self, system: usize) -> Network {
+        let Topology { sites, .. } = self.topology;
+        let its: Vec<usize> = (0..sites.len()).filter(|site| sites[*site].systems.contains(&system)).collect();
+        let shared = self.exchange.map(|exchange| (exchange, its.iter().map(|site| *site as u32).collect()));
+        Network { paths: paths(self.topology).among(&its), shared }
     }
 
     /// What each user says.

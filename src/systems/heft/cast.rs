@@ -42,7 +42,7 @@ impl System for Planning {
 
     fn hub(&self, grid: &Grid<'_>, _: Option<Outsider>) -> Cast {
         let sites = grid.sites.iter().map(|(id, site)| (*id, Resource::of(site)));
-        Ok(Box::new(Planner::new(self.clone(), sites.collect(), (grid.paths)())))
+        Ok(Box::new(Planner::new(self.clone(), sites.collect(), (grid.network)())))
     }
 
     fn site(&self, grid: &Grid<'_>, site: &Site) -> Cast {

@@ -12,10 +12,10 @@ use smallvec::SmallVec;
 
 use super::planning::Policy;
 use super::schedule::Costs;
-use super::{Awareness, Clock, Paths, Planning, Problem, Replaying, Resource, Timetable, improve_around, plan_into};
+use super::{Awareness, Clock, Planning, Problem, Replaying, Resource, Timetable, improve_around, plan_into};
 use crate::grid::{Edge, EdgeId, Graph, Job, JobId, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
-use crate::network::Carrier;
+use crate::network::{Carrier, Network};
 use crate::protocol::{Ended, Message, Outcome, Record, Run, Verdict};
 use crate::time::{Stamp, Time};
 
@@ -79,7 +79,7 @@ enum Phase {
 type Out = Outbox<Message, Record>;
 
 impl Planner {
-    pub fn new(rules: Planning, sites: Vec<(ActorId, Resource)>, paths: Paths) -> Planner {
+    pub fn new(rules: Planning, sites: Vec<(ActorId, Resource)>, network: impl Into<Network>) -> Planner {
         let cores: Vec<u32> = sites.iter().map(|(_, resource)| resource.cores).collect();
         let planned = rules.policy != Policy::BestEffort;
         let count = if planned { cores.iter().map(|&cores| cores as usize).sum() } else { 0 };
@@ -89,7 +89,7 @@ impl Planner {
             free: cores,
             rules,
             sites,
-            carrier: Carrier::new(paths),
+            carrier: network.into().carrier(),
             jobs: Vec::new(),
             numbers: BTreeMap::new(),
             ready: BTreeSet::new(),
@@ -182,7 +182,7 @@ impl Planner {
 
     fn send(&mut self, job: u32, edge: u32, from: u32, to: u32, now: Time, out: &mut Out) {
         let bytes = self.jobs[job as usize].job.edges[edge as usize].data;
-        let active = self.carrier.send(now, (from, to), bytes, (job, edge));
+        let active = self.carrier.send(now, (from, to), bytes, (job, edge), out);
         if self.carrier.has_limits() {
             let [from, to] = [from, to].map(|site| self.sites[site as usize].0);
             out.log(Record::Sent { edge: self.edge(job, edge), from, to, bytes, active });
@@ -361,6 +361,11 @@ impl Actor<Message, Record> for Planner {
     /// Data arrives, tasks end, workflows come: in this order, so that what starts finds all that is there.
     fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         let time = now.time;
+        for event in batch.iter() {
+            if let Cause::Message(Message::Landed(landed)) = event.cause {
+                self.carrier.hear(event.from, landed);
+            }
+        }
         for (job, edge) in self.carrier.arrived(time) {
             self.arrive(job, edge, out);
         }

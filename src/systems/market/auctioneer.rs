@@ -38,7 +38,7 @@ use super::queue::{self, Bids, Demand, Jobs, Lane, Place};
 use super::rules::{Blocking, Market, Removal};
 use crate::grid::{Edge, EdgeId, Graph, Job, JobId, Kind, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
-use crate::network::{Carrier, Paths};
+use crate::network::{Carrier, Network};
 use crate::protocol::{Message, Outcome, Record, Run, Verdict};
 use crate::time::{Span, Stamp, Time};
 
@@ -89,8 +89,8 @@ impl Auctioneer {
     }
 
     /// The same, where data goes over a network between the clusters.
-    pub fn over(self, paths: Paths) -> Auctioneer {
-        Auctioneer { carrier: Some(Carrier::new(paths)), ..self }
+    pub fn over(self, network: impl Into<Network>) -> Auctioneer {
+        Auctioneer { carrier: Some(network.into().carrier()), ..self }
     }
 
     pub(super) fn with_lanes(
@@ -393,7 +393,8 @@ impl Auctioneer {
             let edges = &live.job.edges;
             let at = edges.partition_point(|edge| (edge.from, edge.to) < (from, place.task));
             let Edge { from, to, data: bytes } = edges[at];
-            let active = carrier.send(now, (made as u32, cluster as u32), bytes, Load { place, edge: at as u32 });
+            let load = Load { place, edge: at as u32 };
+            let active = carrier.send(now, (made as u32, cluster as u32), bytes, load, out);
             let edge = EdgeId { job: live.job.id, from, to };
             let [from, to] = [made, cluster].map(|cluster| self.clusters.site(cluster));
             out.log(Record::Sent { edge, from, to, bytes, active });
@@ -500,6 +501,10 @@ impl Actor<Message, Record> for Auctioneer {
                 Cause::Timer(_) => {}
                 Cause::Message(Message::Submit(submit)) => self.gathered.submitted.push((submit.job, event.from)),
                 Cause::Message(Message::Ended(ended)) => self.gathered.ended.push((ended.task, event.from)),
+                Cause::Message(Message::Landed(landed)) => match &mut self.carrier {
+                    Some(carrier) => carrier.hear(event.from, landed),
+                    None => continue,
+                },
                 // Not for a router's ears.
                 Cause::Message(_) => continue,
             }

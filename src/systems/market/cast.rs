@@ -64,7 +64,7 @@ impl System for Market {
         };
         let cluster = |(site, known): &(_, &Site)| Cluster { site: *site, kind: known.kind, cores: known.cores };
         let auctioneer = Auctioneer::new(self.clone(), policy, grid.sites.iter().map(cluster).collect());
-        Ok(Box::new(if grid.is_linked { auctioneer.over((grid.paths)()) } else { auctioneer }))
+        Ok(Box::new(if grid.is_linked { auctioneer.over((grid.network)()) } else { auctioneer }))
     }
 
     fn site(&self, grid: &Grid<'_>, site: &Site) -> Cast {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::super::build::EXCHANGE;
 use super::super::complaint::{Findings, Place};
 use super::super::fields::{Field, Fields, any_of, is_name};
 use super::super::file::Path;
@@ -12,9 +13,11 @@ use crate::grid::{Kind, Named, Reserved};
 use crate::systems::{self, Row, Service};
 use crate::time::Span;
 
+const ROUTER: &str = "router";
+
 /// Whether somebody at the hub of some run has this name.
 fn is_taken_at_hub(name: &str) -> bool {
-    name == "router" || systems::ALL.iter().any(|row| row.service == name)
+    [ROUTER, EXCHANGE].contains(&name) || systems::ALL.iter().any(|row| row.service == name)
 }
 
 /// Sites and users share one space of names: both have certificates and containers of that name.
