@@ -193,17 +193,18 @@ impl Auctioneer {
     fn release(&mut self, place: Place, now: Time, out: &mut Out) {
         let task = place.task as usize;
         let live = self.jobs[place.job as usize].as_mut().expect("what is released belongs to a live job");
-        let mut instants: SmallVec<[Time; 4]> = SmallVec::new();
-        let (mut first, mut last) = (Time::NEVER, now);
-        for &cluster in self.clusters.of_kind(live.job.tasks[task].kind) {
-            let ready = live.ready(task, cluster, self.market.network);
-            (first, last) = (first.min(ready), last.max(ready));
-            if ready > now && !instants.contains(&ready) {
-                instants.push(ready);
-                out.wake_at(ready, 0);
-            }
+        let kind = live.job.tasks[task].kind;
+        let ready = live.ready(task, self.market.network);
+        let makers = ready.makers.iter().filter(|(cluster, _)| self.clusters.is_of_kind(*cluster, kind));
+        let mut times: SmallVec<[Time; 4]> = makers.map(|(_, there)| *there).collect();
+        if times.len() < self.clusters.count(kind) {
+            times.push(ready.elsewhere);
         }
-        live.tasks[task].everywhere = last;
+        times.sort_unstable();
+        times.dedup();
+        let (first, last) = (times.first().copied().unwrap_or(Time::NEVER), times.last().copied().unwrap_or(now));
+        times.iter().filter(|&&time| time > now).for_each(|&time| out.wake_at(time, 0));
+        live.tasks[task].everywhere = last.max(now);
         if first <= now { self.enqueue(place, now) } else { self.awaiting.push(Reverse((first, place))) }
     }
 
@@ -358,9 +359,17 @@ impl Auctioneer {
     fn cluster_for(&self, place: Place, now: Time) -> Option<usize> {
         let live = self.live(place);
         let task = place.task as usize;
-        let (wish, everywhere) = (&live.job.tasks[task], live.tasks[task].everywhere);
-        let ready = |cluster| everywhere <= now || live.ready(task, cluster, self.market.network) <= now;
-        self.clusters.choose(wish.kind, wish.cores, ready)
+        let Task { kind, cores, .. } = live.job.tasks[task];
+        if live.tasks[task].everywhere <= now {
+            return self.clusters.roomiest(kind, cores);
+        }
+        if !self.clusters.has_free(kind, cores) {
+            return None;
+        }
+        // Its data is nowhere sooner than where some of it was made, so as long as it is not everywhere it is there or nowhere.
+        let ready = live.ready(task, self.market.network);
+        let there = ready.makers.iter().filter(|(_, there)| *there <= now).map(|(cluster, _)| *cluster);
+        self.clusters.roomiest_of(kind, cores, there)
     }
 
     fn assign(&mut self, place: Place, cluster: usize, now: Time, out: &mut Out) {
