@@ -50,6 +50,9 @@ pub struct Auctioneer {
     carrier: Option<Carrier<Load>>,
     gate: Gate,
     jobs: Jobs,
+    /// By slot, who is or was there.
+    ids: Vec<JobId>,
+    /// Where those are whose number is not that of their slot.
     slots: BTreeMap<JobId, u32>,
     /// The queue, by kind, and what its tasks ask for.
     lanes: Vec<(Box<dyn Lane>, Demand)>,
@@ -105,6 +108,7 @@ impl Auctioneer {
             gate: Gate::new(&market, clusters.cores()),
             market,
             jobs: Vec::new(),
+            ids: Vec::new(),
             slots: BTreeMap::new(),
             lanes: (0..clusters.kinds()).map(|_| (lane(policy.as_ref()), Demand::default())).collect(),
             policy,
@@ -227,29 +231,27 @@ impl Auctioneer {
         if let Some(task) = job.tasks.iter().position(|task| !self.clusters.could_run(task.kind, task.cores)) {
             out.send(user, Message::Outcome(Outcome { job: job.id, verdict: Verdict::Refused }));
             // Its number is taken all the same.
-            self.slots.insert(job.id, self.jobs.len() as u32);
-            self.jobs.push(None);
+            self.take_slot(job.id, None);
             return out.log(Record::Refused { job, user, task: task as u32 });
         }
 
-        let slot = self.jobs.len() as u32;
-        self.slots.insert(job.id, slot);
         let due = self.gate.due(&job, figures.critical_path);
         if !self.gate.admits(&job, due, now) {
             out.send(user, Message::Outcome(Outcome { job: job.id, verdict: Verdict::Refused }));
-            self.jobs.push(None);
+            self.take_slot(job.id, None);
             return out.log(Record::NotAdmitted { job, user });
         }
 
         out.log(Record::Arrived { job: job.clone(), user });
         let live = Live::new(job, user, graph, figures, self.market.tick, due);
         self.gate.promise(&live);
-        if self.market.removal == Removal::Deadline {
-            self.removals.push(Reverse((live.deadline, Place { job: slot, task: 0 })));
-        }
         let entries: SmallVec<[u32; 8]> =
             (0..live.tasks.len() as u32).filter(|&task| live.tasks[task as usize].phase == Phase::Held(0)).collect();
-        self.jobs.push(Some(Box::new(live)));
+        let deadline = live.deadline;
+        let slot = self.take_slot(live.job.id, Some(Box::new(live)));
+        if self.market.removal == Removal::Deadline {
+            self.removals.push(Reverse((deadline, Place { job: slot, task: 0 })));
+        }
         for task in entries {
             self.enqueue(Place { job: slot, task }, now);
         }
@@ -257,7 +259,7 @@ impl Auctioneer {
 
     /// What the market must know of a job, if it is one that can be reckoned with and that nobody handed in before.
     fn understand(&self, job: &Job, now: Time) -> Option<(Graph, Figures)> {
-        if job.check().is_err() || job.arrive > now || self.slots.contains_key(&job.id) {
+        if job.check().is_err() || job.arrive > now || self.slot(job.id).is_some() {
             return None;
         }
         let graph = Graph::new(job.tasks.len(), &job.edges);
@@ -307,10 +309,10 @@ impl Auctioneer {
 
     /// Gives tasks to sites, the best bidder first, until whoever is best does not fit; nobody is overtaken.
     fn auction(&mut self, now: Time, out: &mut Out) {
-        let mut open: SmallVec<[bool; 8]> = (0..self.lanes.len()).map(|lane| self.may_place(lane)).collect();
-        if !open.contains(&true) {
+        if !(0..self.lanes.len()).any(|lane| self.may_place(lane)) {
             return;
         }
+        let mut open: SmallVec<[bool; 8]> = (0..self.lanes.len()).map(|lane| self.may_place(lane)).collect();
         if self.market.blocking == Blocking::Global {
             // Nobody of these kinds can start, but they can stop the others.
             open.iter_mut().zip(&self.lanes).for_each(|(open, (_, demand))| *open = !demand.is_empty());
@@ -483,8 +485,19 @@ impl Auctioneer {
 
     /// Jobs mostly come in by number, and then that is where they are.
     fn slot(&self, job: JobId) -> Option<u32> {
-        let there = self.jobs.get(job.0 as usize).and_then(Option::as_ref);
-        if there.is_some_and(|live| live.job.id == job) { Some(job.0) } else { self.slots.get(&job).copied() }
+        let is_there = self.ids.get(job.0 as usize) == Some(&job);
+        if is_there { Some(job.0) } else { self.slots.get(&job).copied() }
+    }
+
+    /// The slot of a job that has come in, whatever becomes of it.
+    fn take_slot(&mut self, id: JobId, live: Option<Box<Live>>) -> u32 {
+        let slot = self.jobs.len() as u32;
+        if id.0 != slot {
+            self.slots.insert(id, slot);
+        }
+        self.ids.push(id);
+        self.jobs.push(live);
+        slot
     }
 
     fn live(&self, place: Place) -> &Live {

@@ -72,8 +72,6 @@ struct Output {
     at: Time,
     /// When it is on other clusters.
     away: Time,
-    /// Whether it has to be brought to another kind of core.
-    moves: bool,
 }
 
 impl Ready {
@@ -151,19 +149,27 @@ impl Live {
     /// From when on a task whose predecessors have ended may start where: O(p log p) with `p` predecessors, however
     /// many clusters there are.
     pub fn ready(&self, task: usize, network: Network) -> Ready {
-        let kind = self.job.tasks[task].kind;
-        let outputs = self.graph.predecessors(task).iter().map(|&before| {
+        let output = |&before: &u32| {
             let before = before as usize;
             let Phase::Done { cluster, at } = self.tasks[before].phase else {
                 panic!("data is asked for once all predecessors have ended")
             };
-            Output { cluster, at, away: at + self.figures.delays[before], moves: self.job.tasks[before].kind != kind }
-        });
-        match network {
-            _ if outputs.len() == 0 => Ready::at(self.job.arrive),
-            Network::PerCluster => Ready::by_maker(outputs),
-            Network::KindChangeOnly => {
-                let there = outputs.map(|output| if output.moves { output.away } else { output.at });
+            Output { cluster, at, away: at + self.figures.delays[before] }
+        };
+        match (self.graph.predecessors(task), network) {
+            ([], _) => Ready::at(self.job.arrive),
+            // Most tasks have one predecessor.
+            ([before], Network::PerCluster) => {
+                let Output { cluster, at, away } = output(before);
+                Ready { makers: SmallVec::from_buf_and_len([(cluster, at); 4], 1), elsewhere: away }
+            }
+            (all, Network::PerCluster) => Ready::by_maker(all.iter().map(output)),
+            (all, Network::KindChangeOnly) => {
+                let kind = self.job.tasks[task].kind;
+                let there = all.iter().map(|before| {
+                    let moves = self.job.tasks[*before as usize].kind != kind;
+                    if moves { output(before).away } else { output(before).at }
+                });
                 Ready::at(there.max().expect("there are some"))
             }
         }
@@ -218,7 +224,7 @@ mod tests {
         ) {
             let ready = Ready::by_maker(outputs.iter().map(|&(cluster, at, delay)| {
                 let at = Time::from_micros(at);
-                Output { cluster, at, away: at + Span::from_micros(delay), moves: false }
+                Output { cluster, at, away: at + Span::from_micros(delay) }
             }));
             let on = |cluster: usize| {
                 let there = |&(made, at, delay): &(usize, u64, u64)| if made == cluster { at } else { at + delay };
