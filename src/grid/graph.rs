@@ -4,30 +4,27 @@ use super::Edge;
 use crate::time::Span;
 
 /// Successors and predecessors of every task, each in ascending order.
+///
+/// All lists are in one allocation, as there is a graph for every job: the starts of the lists of successors, their items,
+/// and the same for predecessors. List `i` is `items[starts[i]..starts[i + 1]]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
-    successors: Lists,
-    predecessors: Lists,
-}
-
-/// Many lists in two allocations: list `i` is `items[starts[i]..starts[i + 1]]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Lists {
-    starts: Box<[u32]>,
-    items: Box<[u32]>,
+    tasks: usize,
+    lists: Box<[u32]>,
 }
 
 impl Graph {
     /// The graph of a checked job's edges.
     pub fn new(tasks: usize, edges: &[Edge]) -> Graph {
-        Graph {
-            successors: Lists::new(tasks, edges.iter().map(|edge| (edge.from, edge.to))),
-            predecessors: Lists::new(tasks, edges.iter().map(|edge| (edge.to, edge.from))),
-        }
+        let mut lists = vec![0; 2 * (tasks + 1 + edges.len())].into_boxed_slice();
+        let (successors, predecessors) = lists.split_at_mut(tasks + 1 + edges.len());
+        fill(successors, tasks, edges.iter().map(|edge| (edge.from, edge.to)));
+        fill(predecessors, tasks, edges.iter().map(|edge| (edge.to, edge.from)));
+        Graph { tasks, lists }
     }
 
     pub fn len(&self) -> usize {
-        self.successors.starts.len() - 1
+        self.tasks
     }
 
     pub fn is_empty(&self) -> bool {
@@ -35,11 +32,16 @@ impl Graph {
     }
 
     pub fn successors(&self, task: usize) -> &[u32] {
-        self.successors.get(task)
+        self.list(&self.lists[..self.lists.len() / 2], task)
     }
 
     pub fn predecessors(&self, task: usize) -> &[u32] {
-        self.predecessors.get(task)
+        self.list(&self.lists[self.lists.len() / 2..], task)
+    }
+
+    fn list<'a>(&self, lists: &'a [u32], task: usize) -> &'a [u32] {
+        let (starts, items) = lists.split_at(self.tasks + 1);
+        &items[starts[task] as usize..starts[task + 1] as usize]
     }
 
     /// The longest way from the start of each task to the end of the job, where `delay(from, to)` is what an edge
@@ -54,33 +56,24 @@ impl Graph {
     }
 }
 
-impl Lists {
-    fn new(count: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Lists {
-        let mut starts = vec![0u32; count + 1].into_boxed_slice();
-        let mut total = 0;
-        for (list, _) in pairs.clone() {
-            starts[list as usize + 1] += 1;
-            total += 1;
-        }
-        for list in 0..count {
-            starts[list + 1] += starts[list];
-        }
-
-        // Filling moves each start to the end of its list, which is where the next one starts.
-        let mut items = vec![0u32; total].into_boxed_slice();
-        for (list, item) in pairs {
-            let place = &mut starts[list as usize];
-            items[*place as usize] = item;
-            *place += 1;
-        }
-        starts.copy_within(0..count, 1);
-        starts[0] = 0;
-        Lists { starts, items }
+/// Writes one side's lists, from pairs of a list and an item.
+fn fill(lists: &mut [u32], count: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) {
+    let (starts, items) = lists.split_at_mut(count + 1);
+    for (list, _) in pairs.clone() {
+        starts[list as usize + 1] += 1;
+    }
+    for list in 0..count {
+        starts[list + 1] += starts[list];
     }
 
-    fn get(&self, list: usize) -> &[u32] {
-        &self.items[self.starts[list] as usize..self.starts[list + 1] as usize]
+    // Filling moves each start to the end of its list, which is where the next one starts.
+    for (list, item) in pairs {
+        let place = &mut starts[list as usize];
+        items[*place as usize] = item;
+        *place += 1;
     }
+    starts.copy_within(0..count, 1);
+    starts[0] = 0;
 }
 
 #[cfg(test)]

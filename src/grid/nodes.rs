@@ -53,25 +53,23 @@ impl NodeSet {
 
     /// Takes the lowest `count` nodes out of this set; `None`, and no change, if it has fewer.
     pub fn take_lowest(&mut self, count: u32) -> Option<NodeSet> {
-        let mut taken = NodeSet::default();
         let mut missing = count;
         let mut whole = 0;
-        for &(first, last) in &self.runs {
+        while missing > 0 {
+            let &(first, last) = self.runs.get(whole)?;
             let here = last - first + 1;
             if missing < here {
                 break;
             }
-            taken.runs.push((first, last));
             missing -= here;
             whole += 1;
-            if missing == 0 {
-                break;
-            }
         }
-        if missing > 0 {
-            let (first, last) = *self.runs.get(whole)?;
-            taken.runs.push((first, first + missing - 1));
-            self.runs[whole] = (first + missing, last);
+        let part = usize::from(missing > 0);
+        let mut taken = NodeSet { runs: SmallVec::from_slice(&self.runs[..whole + part]) };
+        if part > 0 {
+            let first = self.runs[whole].0;
+            taken.runs[whole].1 = first + missing - 1;
+            self.runs[whole].0 = first + missing;
         }
         self.runs.drain(..whole);
         Some(taken)

@@ -1,4 +1,7 @@
-//! What is pending at a place, in order. The heap moves small keys about, and what they stand for stays where it is.
+//! What is pending at a place, in order. Heaps move small keys about, and what they stand for stays where it is.
+//!
+//! Much of what is asked for falls due at the very time it is asked for, one step later: timers for now, and all messages
+//! of a grid without latency. It waits in a heap of its own, which stays as small as an instant is, whatever else is to come.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,7 +10,10 @@ use super::{ActorId, Cause, Message};
 use crate::time::{Stamp, Time};
 
 pub(super) struct Agenda<M> {
-    order: BinaryHeap<Reverse<Key>>,
+    later: BinaryHeap<Reverse<Key>>,
+    /// What came in for the time that was reached by then.
+    soon: BinaryHeap<Reverse<Key>>,
+    reached: Time,
     /// What keys stand for; a vacant slot holds anything.
     slots: Vec<Slot<M>>,
     vacant: Vec<u32>,
@@ -41,7 +47,13 @@ struct Slot<M> {
 
 impl<M> Agenda<M> {
     pub fn new() -> Agenda<M> {
-        Agenda { order: BinaryHeap::new(), slots: Vec::new(), vacant: Vec::new() }
+        Agenda {
+            later: BinaryHeap::new(),
+            soon: BinaryHeap::new(),
+            reached: Time::ZERO,
+            slots: Vec::new(),
+            vacant: Vec::new(),
+        }
     }
 
     pub fn push(&mut self, pending: Pending<M>) {
@@ -58,21 +70,29 @@ impl<M> Agenda<M> {
             }
         };
         let when = u128::from(stamp.time.micros()) << 64 | u128::from(stamp.step) << 32 | u128::from(to.0);
-        self.order.push(Reverse(Key { when, from, number, slot }));
+        let heap = if stamp.time == self.reached { &mut self.soon } else { &mut self.later };
+        heap.push(Reverse(Key { when, from, number, slot }));
     }
 
     /// When the next thing happens, and to whom.
     pub fn next(&self) -> Option<(Stamp, ActorId)> {
-        self.order.peek().map(|Reverse(key)| key.when())
+        self.heads().into_iter().flatten().min().map(Key::when)
     }
 
     pub fn pop(&mut self) -> Option<Pending<M>> {
-        let Reverse(key) = self.order.pop()?;
+        let [soon, later] = self.heads();
+        let is_soon = soon.is_some_and(|soon| later.is_none_or(|later| soon < later));
+        let Reverse(key) = if is_soon { self.soon.pop() } else { self.later.pop() }?;
         let (stamp, to) = key.when();
+        self.reached = stamp.time;
         let vacated = Slot { floor: Stamp::NEVER, cause: Cause::Start };
         let Slot { floor, cause } = std::mem::replace(&mut self.slots[key.slot as usize], vacated);
         self.vacant.push(key.slot);
         Some(Pending { stamp, to, from: key.from, number: key.number, floor, cause })
+    }
+
+    fn heads(&self) -> [Option<&Key>; 2] {
+        [&self.soon, &self.later].map(|heap| heap.peek().map(|Reverse(key)| key))
     }
 }
 

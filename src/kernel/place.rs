@@ -179,15 +179,22 @@ impl<M: Message, R> Place<M, R> {
         self.outbox.begin(now);
         resident.actor.handle(now, &mut self.batch, &mut self.outbox);
         self.batch.clear();
-        self.log.extend(self.outbox.records.drain(..).map(|record| Entry { stamp: now, actor: to, record }));
+        if !self.outbox.records.is_empty() {
+            self.log.extend(self.outbox.records.drain(..).map(|record| Entry { stamp: now, actor: to, record }));
+        }
+        if self.outbox.actions.is_empty() {
+            return Ok(());
+        }
         self.carry_out(to, earliest, cause)
     }
 
     /// Numbers and delivers what `actor` asked for, none of which may come to pass before `earliest`.
     fn carry_out(&mut self, actor: ActorId, earliest: Stamp, cause: &'static str) -> Result<(), Breach> {
         let mut actions = std::mem::take(&mut self.outbox.actions);
+        let mut next_number = self.take_numbers(actor, actions.len());
         for action in actions.drain(..) {
-            let number = self.number(actor);
+            let number = next_number;
+            next_number += 1;
             match action {
                 Action::Send { to, sent, message } => {
                     if sent < earliest {
@@ -210,11 +217,12 @@ impl<M: Message, R> Place<M, R> {
         Ok(())
     }
 
-    fn number(&mut self, actor: ActorId) -> u64 {
+    /// The first of so many numbers that the actor's actions get.
+    fn take_numbers(&mut self, actor: ActorId, count: usize) -> u64 {
         let resident = self.residents[actor.index()].as_mut().expect("whoever acts lives here");
-        let number = resident.next_number;
-        resident.next_number += 1;
-        number
+        let first = resident.next_number;
+        resident.next_number += count as u64;
+        first
     }
 
     fn push(&mut self, pending: Pending<M>) {

@@ -86,8 +86,9 @@ impl Grid<'_> {
     /// Whether each task of a job fits some site.
     pub fn check_placeable(&self, job: &Job) -> Result<(), JobError> {
         for (task, wish) in job.tasks.iter().enumerate() {
-            if !self.sites.iter().any(|(_, site)| site.kind == wish.kind && site.cores >= wish.cores) {
-                let kind = self.kinds.get(usize::from(wish.kind.0)).cloned().unwrap_or_default();
+            let kind = usize::from(wish.kind.0);
+            if self.largest.get(kind).is_none_or(|largest| wish.cores > *largest) {
+                let kind = self.kinds.get(kind).cloned().unwrap_or_default();
                 return Err(JobError::Unplaceable { task, cores: wish.cores, kind });
             }
         }

@@ -118,6 +118,8 @@ pub struct Grid<'a> {
     /// The sites that it uses, in the topology's order, and who they are.
     pub sites: Vec<(ActorId, &'a Site)>,
     pub kinds: &'a [String],
+    /// The cores of its largest site of each kind.
+    pub largest: Vec<u32>,
     /// The network between its sites.
     pub network: Box<dyn Fn() -> Network + 'a>,
     /// Whether the topology has links.

@@ -104,7 +104,13 @@ impl Plan {
     }
 
     pub fn find(&self, party: &Party) -> Option<ActorId> {
-        self.all().into_iter().find(|&id| self.party(id).as_ref() == Some(party))
+        let (name, is): (_, fn(&Role) -> bool) = match party {
+            Party::Router => return None,
+            Party::Site(name) => (name, |role| matches!(role, Role::Site(_))),
+            Party::User(name) => (name, |role| matches!(role, Role::User(_))),
+        };
+        let number = self.names.iter().zip(&self.roles).position(|(known, role)| known == name && is(role))?;
+        Some(ActorId(number as u32))
     }
 
     /// A hint to append to a complaint about a name that is nobody's.
@@ -150,19 +156,21 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsider: Option<Out
         Role::Site(_) | Role::Exchange => false,
         Role::User(_) => true,
     };
-    let mut scripts = if ids.iter().any(needs_jobs) { stage.deal()? } else { Vec::new() };
+    // A grid has as many sites as it has, so each is put together once.
+    let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| stage.grid(system)).collect();
+    let mut scripts = if ids.iter().any(needs_jobs) { stage.deal(&grids)? } else { Vec::new() };
 
     let actor = |id: &ActorId| {
         let actor: BoxedActor<Message, Record> = match role(id) {
             Role::Hub(index) => {
                 let system = &topology.systems[index];
                 let outsider = if system.foreign().is_some() { outsider.take() } else { None };
-                system.hub(&stage.grid(index), outsider)?
+                system.hub(&grids[index], outsider)?
             }
             Role::Site(index) => {
                 let site = &topology.sites[index];
                 let system = *site.systems.first().expect("every site is used by some system");
-                topology.systems[system].site(&stage.grid(system), site)?
+                topology.systems[system].site(&grids[system], site)?
             }
             Role::User(index) => {
                 let Script { says, then } = std::mem::take(&mut scripts[index]);
@@ -197,10 +205,17 @@ impl<'a> Stage<'a> {
 
     fn grid(&self, system: usize) -> Grid<'_> {
         let all = self.sites.iter().copied().zip(&self.topology.sites);
+        let sites: Vec<_> = all.filter(|(_, site): &(ActorId, &Site)| site.systems.contains(&system)).collect();
+        let mut largest = vec![0; self.topology.kinds.len()];
+        for (_, site) in &sites {
+            let largest = &mut largest[usize::from(site.kind.0)];
+            *largest = site.cores.max(*largest);
+        }
         Grid {
+            largest,
             seed: self.topology.seed,
             service: self.services[system],
-            sites: all.filter(|(_, site): &(ActorId, &Site)| site.systems.contains(&system)).collect(),
+            sites,
             kinds: &self.topology.kinds,
             network: Box::new(move || self.network(system)),
             is_linked: self.topology.cables.is_some(),
@@ -217,9 +232,8 @@ impl<'a> Stage<'a> {
     }
 
     /// What each user says.
-    fn deal(&self) -> Result<Vec<Script>, BuildError> {
+    fn deal(&self, grids: &[Grid<'_>]) -> Result<Vec<Script>, BuildError> {
         let Topology { workloads, users, systems, .. } = self.topology;
-        let grids: Vec<Grid<'_>> = (0..systems.len()).map(|system| self.grid(system)).collect();
         let mut dealing = Dealing::to(users.len(), data_limit(self.topology));
         for (index, workload) in workloads.iter().enumerate() {
             let dealt = systems[workload.system].deal(workload, &grids[workload.system], &mut dealing);

@@ -143,6 +143,17 @@ impl Calendar {
         Some((at, busy.complement(self.nodes).lowest(nodes.len()).expect("the free nodes have been counted")))
     }
 
+    /// The first time from `from` on at which `width` nodes are free, for however short a time.
+    pub fn next_room(&self, from: Time, width: u32) -> Option<Time> {
+        let limit = self.nodes.checked_sub(width)?;
+        with!(&self.kept, tree => tree.next_calm(from, limit))
+    }
+
+    /// How many nodes are free when most are, between two times that differ.
+    pub fn most_free(&self, start: Time, end: Time) -> u32 {
+        self.nodes - with!(&self.kept, tree => tree.fewest(start, end))
+    }
+
     /// The first time after `after` at which what is busy changes.
     pub fn next_change(&self, after: Time) -> Option<Time> {
         with!(&self.kept, tree => tree.next_start(after))

@@ -104,6 +104,12 @@ fn check(nodes: u32, steps: u32, seed: u64) {
                 let found = calendar.earliest(at(from), Span::from_micros(span), width, at(latest));
                 let expected = judge.earliest(from, span, width, latest);
                 assert_eq!(found, expected.clone().map(|(start, set)| (at(start), set)), "step {step}");
+                let free =
+                    |second| nodes - judge.over(second, second + 1).iter().map(|word| word.count_ones()).sum::<u32>();
+                let room = (from..).find(|&second| second >= judge.busy.len() as u64 || free(second) >= width);
+                assert_eq!(calendar.next_room(at(from), width), room.map(at), "step {step}");
+                let most = (from..from + span).map(free).max();
+                assert_eq!(Some(calendar.most_free(at(from), at(from + span))), most, "step {step}");
                 if let Some((start, set)) = expected {
                     assert_eq!(calendar.insert(at(start), at(start + span), &set), Ok(()));
                     assert!(judge.mark(start, start + span, &set, true));

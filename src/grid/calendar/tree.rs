@@ -100,6 +100,11 @@ impl<S: Set> Tree<S> {
         self.root.next_calm(from, limit).map(|start| start.max(from))
     }
 
+    /// How many nodes are busy when the fewest are, in a span that is not empty.
+    pub fn fewest(&self, from: Time, to: Time) -> u32 {
+        if from < self.root.start() { 0 } else { self.root.fewest(from, to) }
+    }
+
     /// The end of the last record in the span from which on, to the end of the span, more than `limit` nodes are busy
     /// at some time; if there is none, `busy` holds all that are.
     pub fn last_shortage(&self, from: Time, to: Time, limit: u32, busy: &mut S) -> Option<Time> {
@@ -413,6 +418,29 @@ impl<S: Set> Node<S> {
                     None => branch.below.last_end(to, until),
                 }
             }),
+        }
+    }
+
+    fn fewest(&self, from: Time, to: Time) -> u32 {
+        match self {
+            Node::Leaf(records) => {
+                let counts = records[touched(records, from, to)].iter().map(|record| record.count);
+                counts.min().expect("the span is not empty")
+            }
+            Node::Inner(branches) => {
+                let within = touched(branches, from, to);
+                let (first, last) = (within.start, within.end - 1);
+                let mut fewest = branches[first..=last].iter().map(|branch| branch.most).min().unwrap_or(u32::MAX);
+                for (place, branch) in branches.iter().enumerate().take(last + 1).skip(first) {
+                    if branch.least < fewest {
+                        // Only the outer ones may reach beyond the span.
+                        let whole = first < place && place < last;
+                        let here = if whole { branch.least } else { branch.own_count + branch.below.fewest(from, to) };
+                        fewest = fewest.min(here);
+                    }
+                }
+                fewest
+            }
         }
     }
 

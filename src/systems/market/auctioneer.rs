@@ -50,6 +50,9 @@ pub struct Auctioneer {
     carrier: Option<Carrier<Load>>,
     gate: Gate,
     jobs: Jobs,
+    /// By slot, who is or was there.
+    ids: Vec<JobId>,
+    /// Where those are whose number is not that of their slot.
     slots: BTreeMap<JobId, u32>,
     /// The queue, by kind, and what its tasks ask for.
     lanes: Vec<(Box<dyn Lane>, Demand)>,
@@ -105,6 +108,7 @@ impl Auctioneer {
             gate: Gate::new(&market, clusters.cores()),
             market,
             jobs: Vec::new(),
+            ids: Vec::new(),
             slots: BTreeMap::new(),
             lanes: (0..clusters.kinds()).map(|_| (lane(policy.as_ref()), Demand::default())).collect(),
             policy,
@@ -193,17 +197,18 @@ impl Auctioneer {
     fn release(&mut self, place: Place, now: Time, out: &mut Out) {
         let task = place.task as usize;
         let live = self.jobs[place.job as usize].as_mut().expect("what is released belongs to a live job");
-        let mut instants: SmallVec<[Time; 4]> = SmallVec::new();
-        let (mut first, mut last) = (Time::NEVER, now);
-        for &cluster in self.clusters.of_kind(live.job.tasks[task].kind) {
-            let ready = live.ready(task, cluster, self.market.network);
-            (first, last) = (first.min(ready), last.max(ready));
-            if ready > now && !instants.contains(&ready) {
-                instants.push(ready);
-                out.wake_at(ready, 0);
-            }
+        let kind = live.job.tasks[task].kind;
+        let ready = live.ready(task, self.market.network);
+        let makers = ready.makers.iter().filter(|(cluster, _)| self.clusters.is_of_kind(*cluster, kind));
+        let mut times: SmallVec<[Time; 4]> = makers.map(|(_, there)| *there).collect();
+        if times.len() < self.clusters.count(kind) {
+            times.push(ready.elsewhere);
         }
-        live.tasks[task].everywhere = last;
+        times.sort_unstable();
+        times.dedup();
+        let (first, last) = (times.first().copied().unwrap_or(Time::NEVER), times.last().copied().unwrap_or(now));
+        times.iter().filter(|&&time| time > now).for_each(|&time| out.wake_at(time, 0));
+        live.tasks[task].everywhere = last.max(now);
         if first <= now { self.enqueue(place, now) } else { self.awaiting.push(Reverse((first, place))) }
     }
 
@@ -226,29 +231,27 @@ impl Auctioneer {
         if let Some(task) = job.tasks.iter().position(|task| !self.clusters.could_run(task.kind, task.cores)) {
             out.send(user, Message::Outcome(Outcome { job: job.id, verdict: Verdict::Refused }));
             // Its number is taken all the same.
-            self.slots.insert(job.id, self.jobs.len() as u32);
-            self.jobs.push(None);
+            self.take_slot(job.id, None);
             return out.log(Record::Refused { job, user, task: task as u32 });
         }
 
-        let slot = self.jobs.len() as u32;
-        self.slots.insert(job.id, slot);
         let due = self.gate.due(&job, figures.critical_path);
         if !self.gate.admits(&job, due, now) {
             out.send(user, Message::Outcome(Outcome { job: job.id, verdict: Verdict::Refused }));
-            self.jobs.push(None);
+            self.take_slot(job.id, None);
             return out.log(Record::NotAdmitted { job, user });
         }
 
         out.log(Record::Arrived { job: job.clone(), user });
         let live = Live::new(job, user, graph, figures, self.market.tick, due);
         self.gate.promise(&live);
-        if self.market.removal == Removal::Deadline {
-            self.removals.push(Reverse((live.deadline, Place { job: slot, task: 0 })));
-        }
         let entries: SmallVec<[u32; 8]> =
             (0..live.tasks.len() as u32).filter(|&task| live.tasks[task as usize].phase == Phase::Held(0)).collect();
-        self.jobs.push(Some(Box::new(live)));
+        let deadline = live.deadline;
+        let slot = self.take_slot(live.job.id, Some(Box::new(live)));
+        if self.market.removal == Removal::Deadline {
+            self.removals.push(Reverse((deadline, Place { job: slot, task: 0 })));
+        }
         for task in entries {
             self.enqueue(Place { job: slot, task }, now);
         }
@@ -256,7 +259,7 @@ impl Auctioneer {
 
     /// What the market must know of a job, if it is one that can be reckoned with and that nobody handed in before.
     fn understand(&self, job: &Job, now: Time) -> Option<(Graph, Figures)> {
-        if job.check().is_err() || job.arrive > now || self.slots.contains_key(&job.id) {
+        if job.check().is_err() || job.arrive > now || self.slot(job.id).is_some() {
             return None;
         }
         let graph = Graph::new(job.tasks.len(), &job.edges);
@@ -306,10 +309,10 @@ impl Auctioneer {
 
     /// Gives tasks to sites, the best bidder first, until whoever is best does not fit; nobody is overtaken.
     fn auction(&mut self, now: Time, out: &mut Out) {
-        let mut open: SmallVec<[bool; 8]> = (0..self.lanes.len()).map(|lane| self.may_place(lane)).collect();
-        if !open.contains(&true) {
+        if !(0..self.lanes.len()).any(|lane| self.may_place(lane)) {
             return;
         }
+        let mut open: SmallVec<[bool; 8]> = (0..self.lanes.len()).map(|lane| self.may_place(lane)).collect();
         if self.market.blocking == Blocking::Global {
             // Nobody of these kinds can start, but they can stop the others.
             open.iter_mut().zip(&self.lanes).for_each(|(open, (_, demand))| *open = !demand.is_empty());
@@ -358,9 +361,17 @@ impl Auctioneer {
     fn cluster_for(&self, place: Place, now: Time) -> Option<usize> {
         let live = self.live(place);
         let task = place.task as usize;
-        let (wish, everywhere) = (&live.job.tasks[task], live.tasks[task].everywhere);
-        let ready = |cluster| everywhere <= now || live.ready(task, cluster, self.market.network) <= now;
-        self.clusters.choose(wish.kind, wish.cores, ready)
+        let Task { kind, cores, .. } = live.job.tasks[task];
+        if live.tasks[task].everywhere <= now {
+            return self.clusters.roomiest(kind, cores);
+        }
+        if !self.clusters.has_free(kind, cores) {
+            return None;
+        }
+        // Its data is nowhere sooner than where some of it was made, so as long as it is not everywhere it is there or nowhere.
+        let ready = live.ready(task, self.market.network);
+        let there = ready.makers.iter().filter(|(_, there)| *there <= now).map(|(cluster, _)| *cluster);
+        self.clusters.roomiest_of(kind, cores, there)
     }
 
     fn assign(&mut self, place: Place, cluster: usize, now: Time, out: &mut Out) {
@@ -475,8 +486,19 @@ impl Auctioneer {
 
     /// Jobs mostly come in by number, and then that is where they are.
     fn slot(&self, job: JobId) -> Option<u32> {
-        let there = self.jobs.get(job.0 as usize).and_then(Option::as_ref);
-        if there.is_some_and(|live| live.job.id == job) { Some(job.0) } else { self.slots.get(&job).copied() }
+        let is_there = self.ids.get(job.0 as usize) == Some(&job);
+        if is_there { Some(job.0) } else { self.slots.get(&job).copied() }
+    }
+
+    /// The slot of a job that has come in, whatever becomes of it.
+    fn take_slot(&mut self, id: JobId, live: Option<Box<Live>>) -> u32 {
+        let slot = self.jobs.len() as u32;
+        if id.0 != slot {
+            self.slots.insert(id, slot);
+        }
+        self.ids.push(id);
+        self.jobs.push(live);
+        slot
     }
 
     fn live(&self, place: Place) -> &Live {

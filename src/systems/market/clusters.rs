@@ -1,4 +1,7 @@
 //! The sites as the auctioneer sees them: how many cores it has not given away.
+//!
+//! Who has most cores free is kept for each kind, in a tree over its clusters: O(log clusters) for every task that takes
+//! cores or gives them back, and for the choice of a cluster.
 
 use crate::grid::Kind;
 use crate::kernel::ActorId;
@@ -13,27 +16,48 @@ pub struct Cluster {
 #[derive(Debug)]
 pub(super) struct Clusters {
     all: Vec<Cluster>,
-    free: Vec<u32>,
-    /// Indices by kind, ascending.
-    of_kind: Vec<Vec<usize>>,
+    /// Where each cluster stands among those of its kind.
+    ranks: Vec<u32>,
+    kinds: Vec<OfKind>,
+}
+
+/// The clusters of one kind.
+#[derive(Debug)]
+struct OfKind {
+    /// Their indices, ascending.
+    clusters: Vec<usize>,
+    /// Their free cores.
+    free: Roomiest,
+    cores: u64,
+    /// The cores of the largest one.
+    largest: u32,
 }
 
 impl Clusters {
     pub fn new(all: Vec<Cluster>) -> Clusters {
-        let kinds = all.iter().map(|cluster| usize::from(cluster.kind.0) + 1).max().unwrap_or(0);
-        let mut of_kind = vec![Vec::new(); kinds];
+        let count = all.iter().map(|cluster| usize::from(cluster.kind.0) + 1).max().unwrap_or(0);
+        let mut of_kind = vec![Vec::new(); count];
+        let mut ranks = Vec::with_capacity(all.len());
         for (index, cluster) in all.iter().enumerate() {
-            of_kind[usize::from(cluster.kind.0)].push(index);
+            let clusters = &mut of_kind[usize::from(cluster.kind.0)];
+            ranks.push(clusters.len() as u32);
+            clusters.push(index);
         }
-        Clusters { free: all.iter().map(|cluster| cluster.cores).collect(), all, of_kind }
+        let kinds = of_kind.into_iter().map(|clusters| OfKind::new(clusters, &all)).collect();
+        Clusters { all, ranks, kinds }
     }
 
     pub fn kinds(&self) -> usize {
-        self.of_kind.len()
+        self.kinds.len()
     }
 
-    pub fn of_kind(&self, kind: Kind) -> &[usize] {
-        self.of_kind.get(usize::from(kind.0)).map_or(&[], Vec::as_slice)
+    /// How many clusters are of a kind.
+    pub fn count(&self, kind: Kind) -> usize {
+        self.of_kind(kind).map_or(0, |of_kind| of_kind.clusters.len())
+    }
+
+    pub fn is_of_kind(&self, cluster: usize, kind: Kind) -> bool {
+        self.all[cluster].kind == kind
     }
 
     pub fn site(&self, cluster: usize) -> ActorId {
@@ -42,39 +66,157 @@ impl Clusters {
 
     /// All cores, by kind.
     pub fn cores(&self) -> Vec<u64> {
-        let sum = |of_kind: &Vec<usize>| of_kind.iter().map(|&cluster| u64::from(self.all[cluster].cores)).sum();
-        self.of_kind.iter().map(sum).collect()
+        self.kinds.iter().map(|of_kind| of_kind.cores).collect()
     }
 
     /// Whether some cluster could run this if it were empty.
     pub fn could_run(&self, kind: Kind, cores: u32) -> bool {
-        self.of_kind(kind).iter().any(|&cluster| self.all[cluster].cores >= cores)
+        self.of_kind(kind).is_some_and(|of_kind| of_kind.largest >= cores)
     }
 
     /// Whether some cluster has so many cores free now.
     pub fn has_free(&self, kind: Kind, cores: u32) -> bool {
-        self.of_kind(kind).iter().any(|&cluster| self.free[cluster] >= cores)
+        self.of_kind(kind).is_some_and(|of_kind| !of_kind.clusters.is_empty() && of_kind.free.most() >= cores)
     }
 
-    /// The cluster with the most free cores, the first of several, among those that have enough and are `ready`.
-    pub fn choose(&self, kind: Kind, cores: u32, ready: impl Fn(usize) -> bool) -> Option<usize> {
-        let mut best: Option<usize> = None;
-        for &cluster in self.of_kind(kind) {
-            let free = self.free[cluster];
-            if free >= cores && best.is_none_or(|best| free > self.free[best]) && ready(cluster) {
-                best = Some(cluster);
+    /// The cluster with the most free cores, the first of several; nothing if even that has too few.
+    pub fn roomiest(&self, kind: Kind, cores: u32) -> Option<usize> {
+        let of_kind = &self.kinds[usize::from(kind.0)];
+        self.has_free(kind, cores).then(|| of_kind.clusters[of_kind.free.first_of_most()])
+    }
+
+    /// The same among some clusters only, which come in ascending order.
+    pub fn roomiest_of(&self, kind: Kind, cores: u32, some: impl Iterator<Item = usize>) -> Option<usize> {
+        let mut best: Option<(u32, usize)> = None;
+        for cluster in some.filter(|&cluster| self.is_of_kind(cluster, kind)) {
+            let free = self.free(cluster);
+            if free >= cores && best.is_none_or(|(most, _)| free > most) {
+                best = Some((free, cluster));
             }
         }
-        best
+        best.map(|(_, cluster)| cluster)
     }
 
     pub fn take(&mut self, cluster: usize, cores: u32) {
-        let left = self.free[cluster].checked_sub(cores);
-        self.free[cluster] = left.expect("a task goes where it fits");
+        let left = self.free(cluster).checked_sub(cores);
+        self.set_free(cluster, left.expect("a task goes where it fits"));
     }
 
     pub fn give_back(&mut self, cluster: usize, cores: u32) {
-        self.free[cluster] += cores;
-        assert!(self.free[cluster] <= self.all[cluster].cores, "a cluster gets back what was taken from it");
+        let free = self.free(cluster) + cores;
+        assert!(free <= self.all[cluster].cores, "a cluster gets back what was taken from it");
+        self.set_free(cluster, free);
+    }
+
+    fn of_kind(&self, kind: Kind) -> Option<&OfKind> {
+        self.kinds.get(usize::from(kind.0))
+    }
+
+    fn free(&self, cluster: usize) -> u32 {
+        self.kinds[usize::from(self.all[cluster].kind.0)].free.get(self.ranks[cluster] as usize)
+    }
+
+    fn set_free(&mut self, cluster: usize, cores: u32) {
+        let of_kind = &mut self.kinds[usize::from(self.all[cluster].kind.0)];
+        of_kind.free.set(self.ranks[cluster] as usize, cores);
+    }
+}
+
+impl OfKind {
+    fn new(clusters: Vec<usize>, all: &[Cluster]) -> OfKind {
+        let cores = || clusters.iter().map(|&cluster| all[cluster].cores);
+        let (largest, sum) = (cores().max().unwrap_or(0), cores().map(u64::from).sum());
+        let mut free = Roomiest::new(clusters.len());
+        cores().enumerate().for_each(|(rank, cores)| free.set(rank, cores));
+        OfKind { free, cores: sum, largest, clusters }
+    }
+}
+
+/// A row of numbers whose largest is known while single ones change: O(log n) a change and a look.
+#[derive(Debug)]
+struct Roomiest {
+    /// A complete binary tree: node `i` holds the larger of nodes `2i` and `2i + 1`; the row is its second half.
+    nodes: Vec<u32>,
+}
+
+impl Roomiest {
+    fn new(len: usize) -> Roomiest {
+        Roomiest { nodes: vec![0; 2 * len.next_power_of_two()] }
+    }
+
+    fn get(&self, rank: usize) -> u32 {
+        self.nodes[self.nodes.len() / 2 + rank]
+    }
+
+    fn most(&self) -> u32 {
+        self.nodes[1]
+    }
+
+    /// Of several the first.
+    fn first_of_most(&self) -> usize {
+        let (leaves, mut node) = (self.nodes.len() / 2, 1);
+        while node < leaves {
+            let left = 2 * node;
+            node = if self.nodes[left] == self.nodes[1] { left } else { left + 1 };
+        }
+        node - leaves
+    }
+
+    fn set(&mut self, rank: usize, number: u32) {
+        let mut node = self.nodes.len() / 2 + rank;
+        self.nodes[node] = number;
+        while node > 1 {
+            let larger = self.nodes[node].max(self.nodes[node ^ 1]);
+            node /= 2;
+            if self.nodes[node] == larger {
+                return;
+            }
+            self.nodes[node] = larger;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Against a look at all of them.
+        #[test]
+        fn knows_who_has_most_room(
+            sites in prop::collection::vec((1u32..6, 0u16..3), 1..40),
+            steps in prop::collection::vec((0usize..40, 0u32..6, any::<bool>()), 0..120),
+        ) {
+            let kinds: Vec<u16> = sites.iter().map(|site| site.1).collect();
+            let mut free: Vec<u32> = sites.iter().map(|site| site.0).collect();
+            let cluster = |&(cores, kind): &(u32, u16)| Cluster { site: ActorId(0), kind: Kind(kind), cores };
+            let mut clusters = Clusters::new(sites.iter().map(cluster).collect());
+            for (at, cores, take) in steps {
+                let at = at % sites.len();
+                if take && free[at] >= cores {
+                    clusters.take(at, cores);
+                    free[at] -= cores;
+                } else if !take && free[at] + cores <= sites[at].0 {
+                    clusters.give_back(at, cores);
+                    free[at] += cores;
+                }
+                for (kind, cores) in (0..3).flat_map(|kind| (0..7).map(move |cores| (kind, cores))) {
+                    let fits = |&at: &usize| kinds[at] == kind && free[at] >= cores;
+                    let best = |some: &[usize]| {
+                        some.iter().copied().filter(fits).max_by_key(|&at| (free[at], std::cmp::Reverse(at)))
+                    };
+                    let all: Vec<usize> = (0..sites.len()).collect();
+                    let some: Vec<usize> = all.iter().copied().step_by(3).collect();
+                    let kind = Kind(kind);
+                    prop_assert_eq!(clusters.has_free(kind, cores), best(&all).is_some());
+                    if usize::from(kind.0) < clusters.kinds() {
+                        prop_assert_eq!(clusters.roomiest(kind, cores), best(&all));
+                    }
+                    prop_assert_eq!(clusters.roomiest_of(kind, cores, some.iter().copied()), best(&some));
+                }
+            }
+        }
     }
 }

@@ -47,6 +47,11 @@ pub fn ticks(span: Span, tick: Span) -> f64 {
 
 /// The output of a task takes a share of the task's run time, in ticks, rounded up.
 fn delay(runtime: Span, market: &Market) -> Span {
+    let unit = market.tick.micros().checked_mul(1_000_000);
+    if let (Some(share), Some(unit)) = (runtime.micros().checked_mul(market.ccr_millionths), unit) {
+        // As below; most tasks are short enough for this.
+        return Span::from_micros(share.div_ceil(unit).saturating_mul(market.tick.micros()));
+    }
     let tick = u128::from(market.tick.micros());
     let share = u128::from(runtime.micros()) * u128::from(market.ccr_millionths);
     let micros = share.div_ceil(1_000_000 * tick).saturating_mul(tick);

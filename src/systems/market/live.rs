@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::bid::Bidder;
 use super::figures::{Figures, ticks};
 use super::rules::{Market, Network, Removal};
@@ -55,6 +57,52 @@ pub(super) enum Phase {
     },
 }
 
+/// From when on the data of a task is where.
+pub(super) struct Ready {
+    /// On the clusters that made some of it, ascending; never later than elsewhere.
+    pub makers: SmallVec<[(usize, Time); 4]>,
+    /// On all others, which are alike.
+    pub elsewhere: Time,
+}
+
+/// What a predecessor has produced.
+struct Output {
+    /// Where, and when.
+    cluster: usize,
+    at: Time,
+    /// When it is on other clusters.
+    away: Time,
+}
+
+impl Ready {
+    fn at(time: Time) -> Ready {
+        Ready { makers: SmallVec::new(), elsewhere: time }
+    }
+
+    fn by_maker(outputs: impl Iterator<Item = Output>) -> Ready {
+        let mut outputs: SmallVec<[Output; 4]> = outputs.collect();
+        outputs.sort_unstable_by_key(|output| output.cluster);
+        // The last to arrive elsewhere, and the last of those that come from another cluster than that one does.
+        let (mut last, mut other) = ((usize::MAX, Time::ZERO), Time::ZERO);
+        for output in &outputs {
+            if output.cluster == last.0 {
+                last.1 = last.1.max(output.away);
+            } else if output.away > last.1 {
+                (last, other) = ((output.cluster, output.away), last.1);
+            } else {
+                other = other.max(output.away);
+            }
+        }
+        let there = |own: &[Output]| {
+            let made = own.iter().map(|output| output.at).max().expect("a maker has made something");
+            let cluster = own[0].cluster;
+            (cluster, made.max(if cluster == last.0 { other } else { last.1 }))
+        };
+        let makers = outputs.chunk_by(|one, next| one.cluster == next.cluster).map(there).collect();
+        Ready { makers, elsewhere: last.1 }
+    }
+}
+
 impl Live {
     pub fn new(job: Arc<Job>, user: ActorId, graph: Graph, figures: Figures, tick: Span, due: Time) -> Live {
         let state = |task| {
@@ -98,20 +146,33 @@ impl Live {
         Some(worth.max * worth.curve.factor(slr))
     }
 
-    /// From when on a task whose predecessors have ended may start on that cluster.
-    pub fn ready(&self, task: usize, cluster: usize, network: Network) -> Time {
-        let arrival = |&before: &u32| {
+    /// From when on a task whose predecessors have ended may start where: O(p log p) with `p` predecessors, however
+    /// many clusters there are.
+    pub fn ready(&self, task: usize, network: Network) -> Ready {
+        let output = |&before: &u32| {
             let before = before as usize;
-            let Phase::Done { cluster: made, at } = self.tasks[before].phase else {
+            let Phase::Done { cluster, at } = self.tasks[before].phase else {
                 panic!("data is asked for once all predecessors have ended")
             };
-            let moves = match network {
-                Network::PerCluster => made != cluster,
-                Network::KindChangeOnly => self.job.tasks[before].kind != self.job.tasks[task].kind,
-            };
-            if moves { at + self.figures.delays[before] } else { at }
+            Output { cluster, at, away: at + self.figures.delays[before] }
         };
-        self.graph.predecessors(task).iter().map(arrival).max().unwrap_or(self.job.arrive)
+        match (self.graph.predecessors(task), network) {
+            ([], _) => Ready::at(self.job.arrive),
+            // Most tasks have one predecessor.
+            ([before], Network::PerCluster) => {
+                let Output { cluster, at, away } = output(before);
+                Ready { makers: SmallVec::from_buf_and_len([(cluster, at); 4], 1), elsewhere: away }
+            }
+            (all, Network::PerCluster) => Ready::by_maker(all.iter().map(output)),
+            (all, Network::KindChangeOnly) => {
+                let kind = self.job.tasks[task].kind;
+                let there = all.iter().map(|before| {
+                    let moves = self.job.tasks[*before as usize].kind != kind;
+                    if moves { output(before).away } else { output(before).at }
+                });
+                Ready::at(there.max().expect("there are some"))
+            }
+        }
     }
 
     /// The first time at which the job is to be removed if this task is still queued then.
@@ -147,4 +208,34 @@ fn first_age(guess: f64, reached: impl Fn(Span) -> bool) -> Span {
         age += 1;
     }
     Span::from_micros(age)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Against the definition, for each cluster on its own.
+        #[test]
+        fn data_is_ready_when_the_last_of_it_has_come(
+            outputs in prop::collection::vec((0usize..4, 1u64..20, 0u64..20), 1..8),
+        ) {
+            let ready = Ready::by_maker(outputs.iter().map(|&(cluster, at, delay)| {
+                let at = Time::from_micros(at);
+                Output { cluster, at, away: at + Span::from_micros(delay) }
+            }));
+            let on = |cluster: usize| {
+                let there = |&(made, at, delay): &(usize, u64, u64)| if made == cluster { at } else { at + delay };
+                Time::from_micros(outputs.iter().map(there).max().unwrap())
+            };
+            let mut makers: Vec<usize> = outputs.iter().map(|output| output.0).collect();
+            makers.sort_unstable();
+            makers.dedup();
+            let expected: Vec<(usize, Time)> = makers.into_iter().map(|cluster| (cluster, on(cluster))).collect();
+            prop_assert_eq!(ready.makers.to_vec(), expected);
+            prop_assert_eq!(ready.elsewhere, on(9));
+        }
+    }
 }

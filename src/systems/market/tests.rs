@@ -611,6 +611,21 @@ proptest! {
         prop_assert_eq!(story(&log), Plain::play(&topology));
     }
 
+    /// Among many sites, most of them alike, the data of a task is on few; who has most room changes all the time.
+    #[test]
+    fn many_sites_are_chosen_among_as_by_asking_each(
+        market in markets(),
+        mut jobs in prop::collection::vec(entries(), 1..20),
+        sites in prop::collection::vec((1u32..6, 0u16..2), 8..60),
+    ) {
+        jobs.sort_by_key(|job| job.arrive);
+        let sites = [&sites[..], &[(4, 0), (4, 1)]].concat();
+        let topology = grid(market, &sites, 2, Source::Table(table::Table { jobs }));
+        let log = play_fast(&topology);
+        assert_no_core_is_sold_twice(&log);
+        prop_assert_eq!(story(&log), Plain::play(&topology));
+    }
+
     /// Whatever the latencies: the router never gives away cores that are not free at the site, everything that
     /// starts does so as soon as the word arrives, and the fast engine writes the same log.
     #[test]

@@ -1,8 +1,8 @@
 //! A cluster's reservations: admission, cancellation, early release.
 
-use super::fit::{Fit, Measure};
+use super::fit::{Fit, Measure, Seek};
 use super::rules::RectEnd;
-use crate::grid::{Bounds, Calendar, Clash, NodeSet, Request, Wish};
+use crate::grid::{Bounds, Calendar, Clash, NodeSet, Rectangle, Request, Wish};
 use crate::time::Time;
 
 /// The booked nodes of one cluster, and the rules by which more are booked.
@@ -11,6 +11,8 @@ pub struct Book {
     calendar: Calendar,
     fit: &'static Fit,
     rect_end: RectEnd,
+    /// Nothing is booked from here on.
+    until: Time,
 }
 
 /// A start for a request, and the nodes it would get.
@@ -24,7 +26,7 @@ pub struct Offer {
 
 impl Book {
     pub fn new(nodes: u32, fit: &'static Fit, rect_end: RectEnd) -> Book {
-        Book { calendar: Calendar::new(nodes), fit, rect_end }
+        Book { calendar: Calendar::new(nodes), fit, rect_end, until: Time::ZERO }
     }
 
     pub fn nodes(&self) -> u32 {
@@ -60,6 +62,34 @@ impl Book {
         Some(Offer { start, nodes, rank })
     }
 
+    /// A rank and a start than which [`Book::find`] offers none that is better, by counts alone; nothing if these show that
+    /// it offers none. A book without bookings, and one that goes by starts, knows the rank itself.
+    pub fn bound(&self, now: Time, request: &Request) -> Option<(i128, Time)> {
+        let latest = request.latest_start(now)?;
+        let start = self.calendar.next_room(request.ready.max(now), request.nodes)?;
+        if start > latest {
+            return None;
+        }
+        let end = latest + request.duration;
+        // Where a rectangle may end at the latest.
+        let beyond = match self.rect_end {
+            RectEnd::Clip => request.deadline,
+            RectEnd::Inf2tdl => request.deadline.max(self.until),
+            RectEnd::Open => Time::NEVER,
+        };
+        let rectangle = match (self.fit.measure, self.fit.seek) {
+            (Measure::Start, _) => return Some((0, start)),
+            _ if self.until <= now => Rectangle { start, width: self.nodes(), begin: now, end: beyond },
+            (Measure::Nodes, Seek::Least) => {
+                let width = (self.nodes() - self.calendar.busy_over(start, end).len()).max(request.nodes);
+                Rectangle { start, width, begin: start, end }
+            }
+            (_, Seek::Least) => Rectangle { start, width: request.nodes, begin: start, end: start + request.duration },
+            (_, Seek::Most) => Rectangle { start, width: self.calendar.most_free(start, end), begin: now, end: beyond },
+        };
+        Some((self.fit.rank(&rectangle), start))
+    }
+
     fn preferred(&self, now: Time, wish: &Wish, deadline: Time) -> Option<(Time, i128)> {
         let ceiling = if self.rect_end == RectEnd::Clip { deadline } else { Time::NEVER };
         let bounds = (self.fit.measure != Measure::Nodes).then_some(Bounds { floor: now, ceiling });
@@ -77,7 +107,9 @@ impl Book {
     }
 
     pub fn add(&mut self, start: Time, end: Time, nodes: &NodeSet) -> Result<(), Clash> {
-        self.calendar.insert(start, end, nodes)
+        self.calendar.insert(start, end, nodes)?;
+        self.until = self.until.max(end);
+        Ok(())
     }
 
     /// Frees what is left of a booking from a time on.

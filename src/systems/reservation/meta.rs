@@ -1,7 +1,7 @@
 //! The meta-scheduler at the router: one book a cluster; users ask it, and what it accepts it gives to a site.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use super::book::{Book, Offer};
 use super::rules::Choose;
@@ -13,6 +13,10 @@ use crate::time::{Span, Stamp, Time};
 pub struct MetaScheduler {
     clusters: Vec<Cluster>,
     choose: Choose,
+    /// The nodes of the largest cluster.
+    largest: u32,
+    /// Room for the bounds of all clusters.
+    bounds: Vec<Reverse<(i128, Time, usize)>>,
     /// What has been accepted, and has neither ended nor been taken back.
     live: BTreeMap<JobId, Live>,
     seen: BTreeSet<JobId>,
@@ -38,7 +42,8 @@ type Out = Outbox<Message, Record>;
 
 impl MetaScheduler {
     pub fn new(clusters: Vec<Cluster>, choose: Choose) -> MetaScheduler {
-        MetaScheduler { clusters, choose, live: BTreeMap::new(), seen: BTreeSet::new() }
+        let largest = clusters.iter().map(|cluster| cluster.book.nodes()).max().unwrap_or(0);
+        MetaScheduler { clusters, choose, largest, bounds: Vec::new(), live: BTreeMap::new(), seen: BTreeSet::new() }
     }
 
     fn reserve(&mut self, now: Time, user: ActorId, reserve: Reserve, out: &mut Out) {
@@ -51,8 +56,8 @@ impl MetaScheduler {
         }
         out.log(Record::Arrived { job: job.clone(), user });
 
-        let most = self.clusters.iter().map(|cluster| cluster.book.nodes()).max().unwrap_or(0);
-        let request = Request::of(&job, ready, deadline).and_then(|request| request.check(most).map(|()| request));
+        let request = Request::of(&job, ready, deadline);
+        let request = request.and_then(|request| request.check(self.largest).map(|()| request));
         let answer = match request {
             Err(invalid) => Answer::Invalid(invalid),
             Ok(request) => match self.find(now, &request) {
@@ -72,18 +77,48 @@ impl MetaScheduler {
     }
 
     fn find(&mut self, now: Time, request: &Request) -> Option<(usize, Offer)> {
-        let offers = self.clusters.iter_mut().enumerate().filter_map(|(number, cluster)| {
-            let reachable = now + cluster.latency;
-            if request.nodes > cluster.book.nodes() {
-                return None;
-            }
-            Some((number, cluster.book.find(reachable, request)?))
-        });
         match self.choose {
-            Choose::First => { offers }.next(),
-            // All clusters are equally fast, so the earliest start is the earliest end as well.
-            Choose::Global => offers.min_by_key(|(number, offer)| (offer.rank, offer.start, *number)),
+            Choose::First => {
+                (0..self.clusters.len()).find_map(|number| Some((number, self.ask(number, now, request)?)))
+            }
+            Choose::Global => self.find_best(now, request),
         }
+    }
+
+    /// All clusters are equally fast, so the earliest start is the earliest end as well.
+    ///
+    /// Whoever could be best goes first, by a bound that costs a look at counts; who cannot be better than the best offer
+    /// so far is not asked.
+    fn find_best(&mut self, now: Time, request: &Request) -> Option<(usize, Offer)> {
+        let mut bounds = std::mem::take(&mut self.bounds);
+        bounds.extend(self.clusters.iter().enumerate().filter_map(|(number, cluster)| {
+            let (rank, start) = cluster.book.bound(now + cluster.latency, request)?;
+            Some(Reverse((rank, start, number)))
+        }));
+        let mut bounds = BinaryHeap::from(bounds);
+        let mut best: Option<((i128, Time, usize), Offer)> = None;
+        while let Some(Reverse(bound)) = bounds.pop()
+            && best.as_ref().is_none_or(|(key, _)| bound < *key)
+        {
+            let number = bound.2;
+            if let Some(offer) = self.ask(number, now, request) {
+                let key = (offer.rank, offer.start, number);
+                if best.as_ref().is_none_or(|(best, _)| key < *best) {
+                    best = Some((key, offer));
+                }
+            }
+        }
+        self.bounds = bounds.into_vec();
+        self.bounds.clear();
+        best.map(|((_, _, number), offer)| (number, offer))
+    }
+
+    fn ask(&mut self, number: usize, now: Time, request: &Request) -> Option<Offer> {
+        let cluster = &mut self.clusters[number];
+        if request.nodes > cluster.book.nodes() {
+            return None;
+        }
+        cluster.book.find(now + cluster.latency, request)
     }
 
     #[expect(clippy::too_many_arguments, reason = "they are what an acceptance is made of")]
@@ -159,6 +194,74 @@ impl Actor<Message, Record> for MetaScheduler {
         asked.sort_by_key(|(_, reserve)| Reverse((reserve.job.arrive, reserve.job.id)));
         while let Some((user, reserve)) = asked.pop() {
             self.reserve(now.time, user, reserve, out);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::fit;
+    use super::super::rules::RectEnd;
+    use super::*;
+
+    fn at(second: u64) -> Time {
+        Time::ZERO + Span::from_secs(second)
+    }
+
+    /// As the rule is told: everybody is asked.
+    fn by_asking_all(books: &mut [(Span, Book)], now: Time, request: &Request) -> Option<(usize, Offer)> {
+        let asked = books.iter_mut().enumerate().filter(|(_, (_, book))| request.nodes <= book.nodes());
+        let offers = asked.filter_map(|(number, (latency, book))| Some((number, book.find(now + *latency, request)?)));
+        offers.min_by_key(|(number, offer)| (offer.rank, offer.start, *number))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(512))]
+
+        /// For every policy, and however far rectangles count.
+        #[test]
+        fn global_finds_what_asking_all_finds(
+            fit in prop::sample::select((0..fit::ALL.len()).collect::<Vec<_>>()),
+            rect_end in prop::sample::select(vec![RectEnd::Clip, RectEnd::Inf2tdl, RectEnd::Open]),
+            sites in prop::collection::vec((1u32..9, prop::sample::select(vec![0u64, 0, 0, 2, 5])), 1..12),
+            steps in prop::collection::vec(
+                (0u64..6, 0u64..15, 1u64..20, 0u64..25, 1u32..9, prop::option::weighted(0.2, 0usize..100)),
+                1..80,
+            ),
+        ) {
+            let book = |nodes| Book::new(nodes, &fit::ALL[fit], rect_end);
+            let mut books: Vec<(Span, Book)> =
+                sites.iter().map(|&(nodes, latency)| (Span::from_secs(latency), book(nodes))).collect();
+            let cluster = |&(nodes, latency): &(u32, u64)| {
+                Cluster { site: ActorId(0), latency: Span::from_secs(latency), book: book(nodes) }
+            };
+            let mut meta = MetaScheduler::new(sites.iter().map(cluster).collect(), Choose::Global);
+            let mut booked: Vec<(usize, Time, Time, NodeSet)> = Vec::new();
+            let mut now = 0;
+            for (later, ahead, duration, slack, nodes, freed) in steps {
+                now += later;
+                if let Some(freed) = freed.filter(|_| !booked.is_empty()) {
+                    let (number, start, end, nodes) = booked.swap_remove(freed % booked.len());
+                    let start = start.max(at(now));
+                    if start < end {
+                        books[number].1.delete(start, end, &nodes).unwrap();
+                        meta.clusters[number].book.delete(start, end, &nodes).unwrap();
+                    }
+                }
+                let (ready, duration) = (at(now + ahead), Span::from_secs(duration));
+                let deadline = ready + duration + Span::from_secs(slack);
+                let request = Request { arrive: at(now), ready, duration, deadline, nodes };
+                let found = meta.find(at(now), &request);
+                prop_assert_eq!(&found, &by_asking_all(&mut books, at(now), &request));
+                if let Some((number, Offer { start, nodes, .. })) = found {
+                    let end = start + duration;
+                    books[number].1.add(start, end, &nodes).unwrap();
+                    meta.clusters[number].book.add(start, end, &nodes).unwrap();
+                    booked.push((number, start, end, nodes));
+                }
+            }
         }
     }
 }

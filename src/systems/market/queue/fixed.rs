@@ -18,6 +18,9 @@ impl Lane for Fixed {
     }
 
     fn open(&mut self, bids: &mut Bids<'_>) {
+        if self.fresh.is_empty() {
+            return;
+        }
         self.fresh.retain(|&place| bids.is_queued(place));
         bids.ask_together(&self.fresh);
         self.order.extend(self.fresh.drain(..).map(|place| Reverse(bids.rank(place))));

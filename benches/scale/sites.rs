@@ -1,0 +1,191 @@
+//! Rows of one grid that is cut into more and more sites.
+//!
+//! An event of the market costs O(log sites + log pending), and a task O(p log p) for its `p` predecessors; setting a run
+//! up costs O(sites). A request that goes to the best of all sites costs O(sites x log bookings) for a look at counts,
+//! beside the few sites that are then asked; asking each is many times that.
+
+use hansa::grid::{Kind, Site, User};
+use hansa::kernel::Place;
+use hansa::protocol::{Answer, Message, Record};
+use hansa::systems::Service;
+use hansa::systems::market::Market;
+use hansa::systems::reservation::{Book, Choose, Reservation, fit};
+use hansa::time::{Span, Stamp};
+use hansa::topology::{Plan, Topology, build};
+use hansa::workload::{Source, Workload, market, reservations};
+use rustix::time::{ClockId, clock_gettime};
+
+const CORES: u32 = 40_000;
+const NODES: u32 = 128;
+const ROUNDS: u32 = 3;
+
+pub fn measure() {
+    println!(
+        "market, {CORES} cores    sites    events   CPU s to set up   CPU s    events/s   cost to that of 10 sites"
+    );
+    let mut least = f64::NAN;
+    for sites in [10, 100, 1_000, 10_000] {
+        let topology = market(sites);
+        let mut best = (f64::INFINITY, f64::INFINITY, 0);
+        for _ in 0..ROUNDS {
+            let (mut place, set_up) = measured(|| open(&topology));
+            let (_, seconds) = measured(|| run(&mut place, &mut |_| ()));
+            best = (best.0.min(set_up), best.1.min(seconds), place.events());
+        }
+        let (set_up, seconds, events) = best;
+        let rate = events as f64 / seconds;
+        least = if least.is_nan() { rate } else { least };
+        let ratio = least / rate;
+        println!("{sites:>26} {events:>9} {set_up:>17.3} {seconds:>7.3} {rate:>11.0} {ratio:>26.2}");
+    }
+
+    println!("\nglobal    policy    sites   requests   accepted   requests/s   asking each   times as many");
+    for policy in ["ff", "pe_w", "du_b"] {
+        for sites in [10, 100, 1_000] {
+            let topology = reserving(policy, sites);
+            let (accepted, seconds) = best_of(|| {
+                let mut place = open(&topology);
+                let accepts =
+                    |record: &Record| matches!(record, Record::Answered { answer: Answer::Accepted { .. }, .. });
+                let mut accepted = 0;
+                let (_, seconds) = measured(|| run(&mut place, &mut |record| accepted += u32::from(accepts(record))));
+                (accepted, seconds)
+            });
+            let (by_hand, slow) = ask_each(policy, sites, &topology);
+            assert_eq!(accepted, by_hand, "{policy} on {sites} sites answers as if all were asked");
+            let requests = f64::from(requests(sites));
+            let (rate, each) = (requests / seconds, requests / slow);
+            println!(
+                "{policy:>16} {sites:>8} {requests:>10} {accepted:>10} {rate:>12.0} {each:>13.0} {:>15.1}",
+                rate / each
+            );
+        }
+    }
+}
+
+fn open(topology: &Topology) -> Place<Message, Record> {
+    let plan = Plan::of(topology);
+    Place::new(build(topology, &plan.all()).expect("the grid is sound"), plan.latencies)
+}
+
+fn run(place: &mut Place<Message, Record>, each: &mut dyn FnMut(&Record)) {
+    while place.run_before(Stamp::NEVER, 4096).is_ok_and(|more| more) {
+        place.drain_log(&mut |entry| each(&entry.record));
+    }
+    place.drain_log(&mut |entry| each(&entry.record));
+}
+
+/// The rule, taken at its word: every site is asked, one by one.
+fn ask_each(policy: &str, sites: u32, topology: &Topology) -> (u32, f64) {
+    let rules = Reservation::default();
+    let fit = fit::find(policy).expect("it is listed");
+    let mut books: Vec<Book> = (0..sites).map(|_| Book::new(NODES, fit, rules.rect_end)).collect();
+    let asks = topology.workloads[0].source.asks(&mut Default::default()).expect("there are not too many");
+    measured(|| {
+        let mut accepted = 0;
+        for request in asks.iter().map(|(_, ask)| ask.request).filter(|request| request.check(NODES).is_ok()) {
+            let asked = books.iter_mut().enumerate();
+            let offers = asked.filter_map(|(site, book)| Some((site, book.find(request.arrive, &request)?)));
+            if let Some((site, offer)) = offers.min_by_key(|(site, offer)| (offer.rank, offer.start, *site)) {
+                let end = offer.start + request.duration;
+                books[site].add(offer.start, end, &offer.nodes).expect("what is offered is free");
+                accepted += 1;
+            }
+        }
+        accepted
+    })
+}
+
+/// The paper's jobs, of tasks for one core each, so that any site can run any of its kind.
+fn market(sites: u32) -> Topology {
+    let source = Source::Market(market::Generator {
+        seed: 1,
+        jobs: 20_000,
+        load: 1.0,
+        load_basis: market::LoadBasis::Total,
+        tasks: (5, 20),
+        total_runtime: (10, 200_000),
+        cores_max: 1,
+        kinds: [Kind(0), Kind(1)],
+        kind_share: 0.8,
+        degree: 1.0,
+        output: 0,
+    });
+    let kind = |site: u32| Kind(u16::from(site % 5 == 4));
+    topology(Service::new(Market::default()), sites, CORES / sites, "auction", kind, source)
+}
+
+fn requests(sites: u32) -> u32 {
+    (5 * sites).max(2_000)
+}
+
+/// As many requests to each site, however many there are; jobs take all the time that they ask for.
+fn reserving(policy: &str, sites: u32) -> Topology {
+    let source = Source::Reservations(reservations::Demand {
+        seed: 1,
+        requests: requests(sites),
+        nodes: NODES,
+        size: 5.5,
+        size_max: 7.0,
+        rate_millionths: u64::from(sites) * 2_000_000,
+        ahead_millionths: 3_000_000,
+        slack_millionths: 3_000_000,
+        used_millionths: 1_000_000,
+    });
+    let rules = Reservation { policy: policy.to_owned(), choose: Choose::Global, ..Reservation::default() };
+    topology(Service::new(rules), sites, NODES, "auction", |_| Kind(0), source)
+}
+
+fn topology(
+    system: Service,
+    sites: u32,
+    cores: u32,
+    scheduler: &str,
+    kind: impl Fn(u32) -> Kind,
+    source: Source,
+) -> Topology {
+    let site = |number: u32| Site {
+        name: format!("site-{number}"),
+        cores,
+        kind: kind(number),
+        speed_millionths: 1_000_000,
+        scheduler: scheduler.to_owned(),
+        latency: Span::ZERO,
+        report_every: Span::ZERO,
+        reserved: Vec::new(),
+        systems: vec![0],
+    };
+    Topology {
+        name: "scale".to_owned(),
+        about: None,
+        seed: 1,
+        kinds: vec!["Kind1".to_owned(), "Kind2".to_owned()],
+        systems: vec![system],
+        sites: (0..sites).map(site).collect(),
+        cables: None,
+        users: vec![User { name: "alice".to_owned(), latency: Span::ZERO }],
+        workloads: vec![Workload { users: vec![0], system: 0, source }],
+    }
+}
+
+fn best_of<T>(mut what: impl FnMut() -> (T, f64)) -> (T, f64) {
+    let mut best = what();
+    for _ in 1..ROUNDS {
+        let next = what();
+        if next.1 < best.1 {
+            best = next;
+        }
+    }
+    best
+}
+
+fn measured<T>(what: impl FnOnce() -> T) -> (T, f64) {
+    let before = cpu();
+    let made = what();
+    (made, cpu() - before)
+}
+
+fn cpu() -> f64 {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
+}
