@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use super::Failure;
 use super::bidder::Stop;
+use super::stand_in::StandIn;
 
 /// What a launcher tells its router.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,11 +40,30 @@ impl Word {
     }
 }
 
-/// Holds on to the launcher: when it is gone, removes the `doomed` folders, which nobody else can clear away any more,
-/// and leaves the process. Only for processes that a launcher has started.
+/// What nobody else can clear away once the launcher is gone.
+#[derive(Clone, Default)]
+pub struct Doomed {
+    pub folders: Vec<PathBuf>,
+    /// Results that will never be whole; those that are being put in their place are let be until they are.
+    pub results: Option<StandIn>,
+}
+
+impl Doomed {
+    fn clear(&self) {
+        for folder in &self.folders {
+            let _ = std::fs::remove_dir_all(folder);
+        }
+        if let Some(results) = &self.results {
+            results.give_up();
+        }
+    }
+}
+
+/// Holds on to the launcher: when it is gone, clears away what is doomed and leaves the process. Only for processes that
+/// a launcher has started.
 ///
 /// A thread of its own, since the process may be busy with the run and deaf to everything else.
-pub fn hold(words: mpsc::UnboundedSender<Failure>, doomed: Vec<PathBuf>, stop: Stop) {
+pub fn hold(words: mpsc::UnboundedSender<Failure>, doomed: Doomed, stop: Stop) {
     std::thread::spawn(move || {
         for line in stdin().lock().lines() {
             let Ok(line) = line else { break };
@@ -56,9 +76,7 @@ pub fn hold(words: mpsc::UnboundedSender<Failure>, doomed: Vec<PathBuf>, stop: S
             // A run that is over no longer listens, and needs no more words.
             let _ = words.send(failure);
         }
-        for folder in doomed {
-            let _ = std::fs::remove_dir_all(folder);
-        }
+        doomed.clear();
         exit(3);
     });
 }

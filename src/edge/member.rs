@@ -10,6 +10,7 @@ use super::bidder::Stop;
 use super::identity::Identity;
 use super::input::load_topology;
 use super::launch::label;
+use super::lifeline::Doomed;
 use super::quic::{self, Close, JoinError, Options, WireError};
 use super::signals::Interrupts;
 use super::{Failure, freight, lifeline, play};
@@ -37,7 +38,7 @@ const GOODBYE_WITHIN: Duration = Duration::from_secs(10);
 pub async fn take_part(membership: Membership) -> Result<(), Failure> {
     let (words, mut interruptions) = mpsc::unbounded_channel();
     if membership.held {
-        lifeline::hold(words.clone(), Vec::new(), Stop::default());
+        lifeline::hold(words.clone(), Doomed::default(), Stop::default());
     }
     let mut interrupts = Interrupts::new()?;
     let who = label(&membership.parties);

@@ -7,6 +7,7 @@ pub mod bench;
 mod bidder;
 mod certs;
 pub mod cli;
+mod commit;
 mod compose;
 mod conduct;
 mod convert;
@@ -33,6 +34,7 @@ mod reproduce;
 mod results;
 mod route;
 mod signals;
+mod stand_in;
 mod sweep;
 mod terminal;
 
@@ -63,4 +65,10 @@ fn print(text: &str) -> Result<(), Failure> {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         end => end.map_err(|error| Failure::System(format!("cannot write to standard output: {error}"))),
     }
+}
+
+/// Writes a line to standard error. Whoever does not read it must not end us.
+fn tell(text: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
 }

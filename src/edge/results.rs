@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use super::Failure;
 use super::conduct::{Conducted, LeafFacts};
-use super::files::{FileError, ResultFile, ResultFolder};
+use super::files::{FileError, Placed, ResultFile, ResultFolder};
 use super::freight::Moved;
 use super::host::{host, utc_now};
 use super::input::{default_out, written_out};
+use super::stand_in::StandIn;
 use super::terminal::Progress;
 use crate::kernel::{Digest, Entry, merge};
 use crate::protocol::{Answer, Record, codec};
@@ -61,8 +62,8 @@ impl Results<'_> {
     }
 
     /// Where the results are until they are whole.
-    pub fn unfinished(&self) -> &Path {
-        self.folder.unfinished()
+    pub fn stand_in(&self) -> &StandIn {
+        self.folder.stand_in()
     }
 
     /// A line that shows how far the run is.
@@ -134,7 +135,7 @@ impl Results<'_> {
             host: host(),
             files: Vec::new(),
         };
-        let out = self.folder.finish(manifest)?;
+        let Placed { out, .. } = self.folder.finish(manifest)?;
         super::print(&format!("{table}results in {}\n", out.display()))?;
         end
     }

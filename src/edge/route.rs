@@ -16,6 +16,7 @@ use super::freight::{Freight, Live};
 use super::identity::Identity;
 use super::input::load_topology;
 use super::launch::{LISTENING, label};
+use super::lifeline::Doomed;
 use super::quic::{Close, Listener, Options, Peer, Terms};
 use super::results::{Results, Setting};
 use super::signals::Interrupts;
@@ -85,8 +86,8 @@ async fn route_run(routing: Routing, loaded: &Loaded, begun: Instant) -> Result<
 
     let stop = Stop::default();
     let nest = routing.identity.parent().map(Path::to_owned);
-    let doomed = nest.into_iter().chain([results.unfinished().to_owned()]);
-    let interruptions = listen_for_the_end(routing.held.then(|| doomed.collect()), &stop)?;
+    let doomed = Doomed { folders: nest.into_iter().collect(), results: Some(results.stand_in().clone()) };
+    let interruptions = listen_for_the_end(routing.held.then_some(doomed), &stop)?;
     let mut listener = Listener::bind(routing.bind, &identity, &Options::default())
         .map_err(|error| Failure::System(error.to_string()))?;
     announce(listener.address())?;
@@ -183,7 +184,7 @@ fn freight(
 /// Gathers what may end the run from outside: a signal, or a word of the launcher.
 ///
 /// Where there is a launcher, these folders go when it is gone: its keys, and the results that will never be whole.
-fn listen_for_the_end(doomed: Option<Vec<PathBuf>>, stop: &Stop) -> Result<mpsc::UnboundedReceiver<Failure>, Failure> {
+fn listen_for_the_end(doomed: Option<Doomed>, stop: &Stop) -> Result<mpsc::UnboundedReceiver<Failure>, Failure> {
     let (words, interruptions) = mpsc::unbounded_channel();
     if let Some(doomed) = doomed {
         lifeline::hold(words.clone(), doomed, stop.clone());
