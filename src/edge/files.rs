@@ -6,14 +6,17 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::{MetadataExt, chown};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::commit::{Disk, RealDisk, put_back, put_in_place, remove_tree};
+use super::input::open as open_file;
 use super::stand_in::{self, Lock, StandIn, parent};
 use super::{Failure, tell};
 use crate::report::{self, Manifest, Output, Side, SummaryFile};
@@ -306,8 +309,7 @@ pub fn verify(a: &Path, b: &Path) -> Result<(), Failure> {
     let comparison = report::compare(sides.0, sides.1)
         .map_err(|error| Failure::System(format!("cannot read the events: {}", plainly(&error))))?;
     if comparison.same() && damage.is_empty() {
-        let _ = io::stdout().write_all(comparison.to_string().as_bytes());
-        return Ok(());
+        return super::print(&comparison.to_string());
     }
     let mut text = comparison.to_string();
     for file in damage {
@@ -324,22 +326,42 @@ pub(super) fn open(folder: &Path) -> Result<Side<BufReader<File>>, Failure> {
     if !folder.is_dir() {
         return Err(Failure::Input(format!("there is no folder {name}")));
     }
-    if !folder.join(MANIFEST).exists() {
+    if fs::symlink_metadata(folder.join(MANIFEST)).is_err() {
         return Err(Failure::Input(format!("{name} is not a result folder: it has no {MANIFEST}")));
     }
-    let events = folder.join(EVENTS);
-    let file = File::open(&events).map_err(|error| unreadable(&events, &error))?;
+    let file = part(folder, EVENTS)?;
     Ok(Side {
-        manifest: parse(&folder.join(MANIFEST))?,
-        summary: parse::<SummaryFile>(&folder.join(SUMMARY))?,
+        manifest: parse(folder, MANIFEST)?,
+        summary: parse::<SummaryFile>(folder, SUMMARY)?,
         events: BufReader::with_capacity(BUFFER, file),
         name,
     })
 }
 
-fn parse<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, Failure> {
-    let bytes = fs::read(path).map_err(|error| unreadable(path, &error))?;
+fn parse<T: serde::de::DeserializeOwned>(folder: &Path, name: &str) -> Result<T, Failure> {
+    let (path, mut bytes) = (folder.join(name), Vec::new());
+    part(folder, name)?.read_to_end(&mut bytes).map_err(|error| unreadable(&path, &error))?;
     serde_json::from_slice(&bytes).map_err(|error| Failure::Input(format!("{} is damaged: {error}", path.display())))
+}
+
+/// A file of a result, which may come from anybody: what it names is in its folder, and is a file that has an end.
+fn part(folder: &Path, name: &str) -> Result<File, Failure> {
+    let path = folder.join(name);
+    let mut parts = Path::new(name).components();
+    if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) || name.ends_with('/') {
+        let manifest = folder.join(MANIFEST);
+        let text = format!("{} is damaged: {name:?} is no file of this folder", manifest.display());
+        return Err(Failure::Input(text));
+    }
+    let wrong = |what: &str| Failure::Input(format!("cannot read {}: it is {what}", path.display()));
+    match open_file(&path, OFlags::NOFOLLOW) {
+        Ok(file) if file.metadata().is_ok_and(|found| found.is_file()) => Ok(file),
+        Ok(_) => Err(wrong("no regular file")),
+        Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+            Err(wrong("a link, and a result has none"))
+        }
+        Err(error) => Err(unreadable(&path, &error)),
+    }
 }
 
 /// Those files of a result that do not have the size and hash they were written with. The events are not among them:
@@ -348,7 +370,7 @@ fn changed_files(folder: &Path, manifest: &Manifest) -> Result<Vec<String>, Fail
     let mut changed = Vec::new();
     for output in manifest.files.iter().filter(|output| output.name != EVENTS) {
         let path = folder.join(&output.name);
-        match hash_file(&path) {
+        match hash(part(folder, &output.name)?) {
             Ok((bytes, hash)) if (bytes, &hash) == (output.bytes, &output.hash) => {}
             Ok(_) => changed.push(path.display().to_string()),
             Err(error) => return Err(unreadable(&path, &error)),
@@ -358,7 +380,7 @@ fn changed_files(folder: &Path, manifest: &Manifest) -> Result<Vec<String>, Fail
 }
 
 /// Size and hash of a file, as a manifest lists them.
-pub fn hash_file(path: &Path) -> io::Result<(u64, String)> {
+fn hash(mut file: File) -> io::Result<(u64, String)> {
     struct Sponge(Xxh3);
     impl Write for Sponge {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -371,7 +393,7 @@ pub fn hash_file(path: &Path) -> io::Result<(u64, String)> {
         }
     }
     let mut sponge = Sponge(Xxh3::new());
-    let bytes = io::copy(&mut File::open(path)?, &mut sponge)?;
+    let bytes = io::copy(&mut file, &mut sponge)?;
     Ok((bytes, format!("{:032x}", sponge.0.digest128())))
 }
 
@@ -425,6 +447,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
 fn plainly(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::StorageFull => "the disk is full".to_owned(),
+        io::ErrorKind::FileTooLarge => "a file may not be that long here (see ulimit -f)".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
         io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),
@@ -610,6 +633,32 @@ mod tests {
             let found = fs::metadata(mounted.join(path)).unwrap();
             assert_eq!((found.uid(), found.gid()), (1234, 1235), "{path}");
         }
+    }
+
+    #[test]
+    fn verify_keeps_to_the_folder_and_to_files_that_end() {
+        let scratch = TempDir::new().unwrap();
+        let out = scratch.path().join("out");
+        let mut folder = ResultFolder::create(&out).unwrap();
+        [EVENTS, SUMMARY, JOBS].into_iter().for_each(|name| folder.write(name, b"{}").unwrap());
+        folder.finish(manifest()).unwrap();
+        let found: Manifest = parse(&out, MANIFEST).unwrap();
+        let told = |name: &str| {
+            let output = Output { name: name.to_owned(), ..found.files[0].clone() };
+            let manifest = Manifest { files: vec![output], ..found.clone() };
+            changed_files(&out, &manifest).unwrap_err().to_string()
+        };
+        for name in ["/dev/zero", "../secret", "..", "", "a/b", "\u{1b}[2J/"] {
+            let text = told(name);
+            assert!(text.ends_with("is no file of this folder") && !text.contains('\u{1b}'), "{text}");
+        }
+        std::os::unix::fs::symlink("/dev/zero", out.join("endless")).unwrap();
+        assert!(told("endless").ends_with("endless: it is a link, and a result has none"), "{}", told("endless"));
+        fs::create_dir(out.join("folder")).unwrap();
+        assert!(told("folder").ends_with("folder: it is no regular file"));
+        fs::remove_file(out.join(SUMMARY)).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, out.join(SUMMARY), rustix::fs::Mode::RWXU).unwrap();
+        assert!(open(&out).err().unwrap().to_string().ends_with("summary.json: it is no regular file"));
     }
 
     #[test]
