@@ -198,13 +198,13 @@ fn a_second_interrupt_leaves_at_once_and_nothing_behind() {
 fn a_terminal_that_closes_winds_a_run_up() {
     for flags in [&["--inline"][..], &[]] {
         let scratch = Scratch::new();
-        let topology = scratch.file("long.toml", &long_topology().replace("40000", "150000"));
+        let topology = scratch.file("long.toml", &long_topology());
         let out = scratch.path("out");
         let mut launched = Process::start("the run", &mut run(&topology, &out, flags));
         if flags.is_empty() {
             launched.says(BEGUN);
         }
-        std::thread::sleep(Duration::from_millis(700));
+        std::thread::sleep(Duration::from_millis(500));
         launched.signal("HUP");
         let (code, said) = launched.end(SOON);
         assert_eq!(code, Some(130), "{said}");
