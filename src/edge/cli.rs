@@ -17,7 +17,7 @@ use super::route::{Routing, check_live, route};
 use super::sweep::Sweeping;
 use super::{
     EXIT_CODES, Failure, bench, certs, compose, convert, files, generate, logs, plan, print, report, reproduce,
-    runtime, sweep,
+    runtime, signals, sweep, tell,
 };
 use crate::catalog;
 use crate::experiment::{heft, market, reservation};
@@ -198,6 +198,9 @@ struct RunArgs {
     /// Where results go [default: out/NAME of the topology]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Let an earlier result stay, as DIR.1, DIR.2, ..., instead of replacing it
+    #[arg(long)]
+    keep: bool,
     /// Run everything in this process, without a network
     #[arg(long)]
     inline: bool,
@@ -297,6 +300,9 @@ struct RouterArgs {
     /// Where results go [default: out/NAME of the topology]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Let an earlier result stay, as DIR.1, DIR.2, ..., instead of replacing it
+    #[arg(long)]
+    keep: bool,
     /// Take the run for stalled when no frame has moved for this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
     stall_after: f64,
@@ -345,11 +351,13 @@ struct MemberArgs {
 
 /// Entry of the binary `hansa`.
 pub fn hansa() -> ExitCode {
+    signals::survive_limits();
     outcome(dispatch(Hansa::parse().command))
 }
 
 /// Entry of the binary `hansa-router`.
 pub fn router() -> ExitCode {
+    signals::survive_limits();
     outcome(be_router(RouterArgs::parse()))
 }
 
@@ -444,7 +452,7 @@ fn run(args: RunArgs) -> Result<(), Failure> {
         logs::check(&loaded.topology)?;
     }
     if args.inline {
-        return inline::run(&loaded, args.out);
+        return inline::run(&loaded, args.out, args.keep);
     }
     if args.live.is_some() {
         check_live(&loaded.topology, &args.topology.topology)?;
@@ -462,14 +470,17 @@ fn run(args: RunArgs) -> Result<(), Failure> {
         // Whoever measures must not make processes wait for each other's turn on one core.
         cores = Cores::All;
     }
-    let per_process = args.per_process as usize;
-    let ended = runtime()?.block_on(launch(Launch { topology: &loaded.topology, per_process, cores, router_flags }));
+    if args.keep {
+        router_flags.push("--keep".to_owned());
+    }
+    let (topology, per_process) = (&loaded.topology, args.per_process as usize);
+    let ended = runtime()?.block_on(launch(Launch { topology, per_process, cores, out, router_flags }));
     if let Err(Failure::Told(Failure::INPUT)) = ended
         && let Err(error) = topology::check_jobs(&loaded.topology)
         && let Some(place) = loaded.place(&error)
     {
         // The router has said what is wrong, but it has not seen the file.
-        eprintln!(" --> {place}");
+        tell(&format!(" --> {place}"));
     }
     ended
 }
@@ -487,6 +498,7 @@ fn be_router(args: RouterArgs) -> Result<(), Failure> {
         stall_after: Duration::from_secs_f64(args.stall_after),
         live: args.live,
         join_within: Duration::from_secs_f64(args.join_within),
+        keep: args.keep,
         held: args.held,
     };
     route(routing)
@@ -526,8 +538,11 @@ fn outcome(end: Result<(), Failure>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             let text = failure.to_string();
-            if !text.is_empty() {
-                eprintln!("{}", if text.starts_with("error") { text } else { format!("error: {text}") });
+            // Two results that differ are an answer.
+            if matches!(failure, Failure::Different(_)) {
+                tell(&text);
+            } else if !text.is_empty() {
+                tell(&if text.starts_with("error") { text } else { format!("error: {text}") });
             }
             ExitCode::from(failure.exit_code())
         }

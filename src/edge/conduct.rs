@@ -12,7 +12,7 @@ use tokio::time::Sleep;
 
 use super::Failure;
 use super::launch::label;
-use super::quic::{self, Connection, FrameReceiver, FrameSender, Peer, WireError};
+use super::quic::{self, Close, Connection, FrameReceiver, FrameSender, Peer, WireError};
 use crate::kernel::{ActorId, Breach, Contact, Down, Entry, Hub, Up};
 use crate::protocol::codec::CodecError;
 use crate::protocol::{Message, Record, codec};
@@ -78,7 +78,7 @@ pub struct Watch<'a> {
     /// The names of all actors, by their numbers.
     pub names: &'a [String],
     /// Something from outside that ends the run.
-    pub interruptions: mpsc::UnboundedReceiver<Failure>,
+    pub interruptions: &'a mut mpsc::UnboundedReceiver<Failure>,
 }
 
 /// How long a leaf that ends its stream may take to say why.
@@ -188,6 +188,10 @@ pub async fn conduct(mut hub: Hub<Message, Record>, lines: &mut [Line], watch: W
     };
     let end = conductor.run(&mut hub, lines).await;
     let wall = began.elapsed();
+    if let Err(Failure::LostPeer { label, .. }) = &end {
+        // Nobody is to wait for its last words, or for it to take ours.
+        lines.iter().filter(|line| line.label == *label).for_each(|line| line.connection.close(Close::Dropped, ""));
+    }
     if end.is_err() {
         conductor.wind_up(&mut hub, lines).await;
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::input::{plainly, read};
 use super::sweep::replace;
-use super::{Failure, logs, print};
+use super::{Failure, logs, print, tell};
 use crate::topology::simgrid;
 
 /// A format that can be converted: how its content begins or is called, and what makes it ours.
@@ -46,7 +46,7 @@ pub fn convert(path: &str, to: Option<logs::Format>, strict: bool, out: Option<&
     })?;
     let converted = (format.convert)(path, &text).map_err(|error| Failure::Input(format!("{path}:{error}")))?;
     for warning in &converted.warnings {
-        eprintln!("warning: {path}: {warning}");
+        tell(&format!("warning: {path}: {warning}"));
     }
     match out {
         Some(out) => replace(out, &converted.text),

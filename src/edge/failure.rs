@@ -27,6 +27,8 @@ pub enum Failure {
     Interrupted(String),
     /// A mistake in this program.
     Internal(String),
+    /// Whoever reads what this command prints has stopped reading: there is no use in going on.
+    Unread,
     /// Another process has told all about it already; only its exit code is left to pass on.
     Told(u8),
 }
@@ -62,6 +64,7 @@ impl Failure {
             Failure::Bidder(_) => 8,
             Failure::Internal(_) => 70,
             Failure::Interrupted(_) => 130,
+            Failure::Unread => 0,
             Failure::Told(code) => *code,
         }
     }

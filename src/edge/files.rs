@@ -2,17 +2,23 @@
 //!
 //! Everything is written to `OUT.partial-PID` beside the final place. Only [`ResultFolder::finish`] moves it there, once
 //! all of it has reached the disk; a run that dies leaves nothing that looks like a result. A result that was there
-//! before is replaced; whatever else is there is not touched.
+//! before is replaced in the same step, or kept beside it; whatever else is there is not touched.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::{MetadataExt, chown};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::Failure;
+use super::commit::{Disk, RealDisk, put_back, put_in_place, remove_tree};
+use super::input::open as open_file;
+use super::stand_in::{self, Lock, StandIn, parent};
+use super::{Failure, tell};
 use crate::report::{self, Manifest, Output, Side, SummaryFile};
 
 pub const MANIFEST: &str = "manifest.json";
@@ -35,6 +41,8 @@ pub enum FileError {
     NotOurs { out: PathBuf, name: String },
     #[error("{} cannot be a folder for results", .0.display())]
     NoName(PathBuf),
+    #[error("the results for {} were given up: whoever started this run is gone, or wants it gone", .0.display())]
+    GivenUp(PathBuf),
 }
 
 /// A result folder in the making.
@@ -42,10 +50,32 @@ pub struct ResultFolder {
     /// As it was typed, for whoever is told.
     asked: PathBuf,
     out: PathBuf,
-    partial: PathBuf,
+    stand_in: StandIn,
+    disk: Arc<dyn Disk>,
+    /// Folders above it that had to be made.
+    made: Vec<PathBuf>,
     files: Vec<Output>,
     owner: Option<(u32, u32)>,
-    finished: bool,
+    keep_earlier: bool,
+}
+
+/// A result that is in its place.
+#[derive(Debug)]
+pub struct Placed {
+    /// As it was typed.
+    pub out: PathBuf,
+    pub earlier: Option<Earlier>,
+}
+
+/// The result that was there before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Earlier {
+    pub started: String,
+    pub digest: String,
+    /// What somebody had made of it.
+    pub made_from_it: Vec<&'static str>,
+    /// Where it is now, if it was kept.
+    pub kept: Option<PathBuf>,
 }
 
 /// A file of a result folder in the making.
@@ -60,32 +90,30 @@ pub struct ResultFile {
 impl ResultFolder {
     /// Makes the folder's stand-in, after a look at what is in its place now.
     pub fn create(out: &Path) -> Result<ResultFolder, FileError> {
-        let asked = out;
+        ResultFolder::create_on(Arc::new(RealDisk), out)
+    }
+
+    fn create_on(disk: Arc<dyn Disk>, out: &Path) -> Result<ResultFolder, FileError> {
+        let asked = out.to_owned();
         // Renaming must replace what a link points at, not the link.
         let out = fs::canonicalize(out).unwrap_or_else(|_| out.to_owned());
-        let name = out.file_name().ok_or_else(|| FileError::NoName(out.clone()))?.to_owned();
-        let parent = parent(&out);
-        replaceable(&out)?;
-        fs::create_dir_all(parent).map_err(|error| io_error("create", parent, error))?;
-
-        // Process ids come round again, in containers at once: each run is process 1 of its own.
-        for attempt in 0..1000 {
-            let mut stand_in = name.clone();
-            stand_in.push(format!(".partial-{}", std::process::id()));
-            if attempt > 0 {
-                stand_in.push(format!("-{attempt}"));
-            }
-            let partial = parent.join(stand_in);
-            match fs::create_dir(&partial) {
-                Ok(()) => {
-                    let (asked, files) = (asked.to_owned(), Vec::new());
-                    return Ok(ResultFolder { asked, out, partial, files, owner: None, finished: false });
-                }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(io_error("create", &partial, error)),
-            }
+        if out.file_name().is_none() {
+            return Err(FileError::NoName(out));
         }
-        Err(FileError::NoName(out))
+        clear_after_the_dead(&*disk, &out);
+        replaceable(&out)?;
+        let parent = parent(&out);
+        let made = parent.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+        let made = made.map(Path::to_owned).collect();
+        fs::create_dir_all(parent).map_err(|error| io_error("create", parent, error))?;
+        let stand_in = StandIn::create(&out, disk.clone()).map_err(|error| io_error("create", &out, error))?;
+        let files = Vec::new();
+        Ok(ResultFolder { asked, out, stand_in, disk, made, files, owner: None, keep_earlier: false })
+    }
+
+    /// Lets a result that is there stay, under another name.
+    pub fn keep_earlier(&mut self) {
+        self.keep_earlier = true;
     }
 
     /// Gives the results to whoever owns `path`, if this process is root and so can; for containers, where the person
@@ -99,18 +127,18 @@ impl ResultFolder {
             if fs::metadata(parent).is_ok_and(|found| found.uid() == 0) {
                 self.give(parent);
             }
-            self.give(&self.partial);
+            self.give(self.stand_in.path());
         }
         Ok(())
     }
 
     /// Where its files are until it is whole.
-    pub fn unfinished(&self) -> &Path {
-        &self.partial
+    pub fn stand_in(&self) -> &StandIn {
+        &self.stand_in
     }
 
     pub fn writer(&self, name: &str) -> Result<ResultFile, FileError> {
-        ResultFile::create(name, self.partial.join(name))
+        ResultFile::create(name, self.stand_in.path().join(name))
     }
 
     /// Takes a file that has all its bytes.
@@ -129,30 +157,65 @@ impl ResultFolder {
     }
 
     /// Completes the manifest with the files, writes it, and moves the folder to its place.
-    pub fn finish(mut self, mut manifest: Manifest) -> Result<PathBuf, FileError> {
+    pub fn finish(mut self, mut manifest: Manifest) -> Result<Placed, FileError> {
         manifest.files = self.files.clone();
         self.write(MANIFEST, &manifest.json())?;
-        sync(&self.partial)?;
+        let new = self.stand_in.path();
+        self.disk.sync(new).map_err(|error| io_error("write", new, error))?;
 
-        let mut aside = self.partial.clone().into_os_string();
-        aside.push(".replaced");
-        let aside = PathBuf::from(aside);
-        let replaces = replaceable(&self.out)?;
-        if replaces {
-            fs::rename(&self.out, &aside).map_err(|error| io_error("replace", &self.out, error))?;
-        }
-        if let Err(error) = fs::rename(&self.partial, &self.out) {
-            if replaces {
-                let _ = fs::rename(&aside, &self.out);
+        let place = || {
+            let earlier = replaceable(&self.out)?.then(|| Earlier::of(&self.out));
+            // Whoever clears up after the dead must not take what we move away for theirs.
+            let lock = Lock::take(&self.out);
+            let kept = if self.keep_earlier && earlier.as_ref().is_some_and(Option::is_some) {
+                Some(self.free_name()?)
+            } else {
+                None
+            };
+            let path = kept.as_ref().map(|(path, _)| path.as_path());
+            let moved = put_in_place(&*self.disk, new, &self.out, earlier.is_some(), path);
+            let earlier = earlier.flatten().map(|earlier| Earlier { kept: kept.map(|(_, told)| told), ..earlier });
+            Ok((earlier, moved.map_err(|error| io_error("replace", &self.out, error))?, lock))
+        };
+        let after = |(earlier, moved, _lock): (Option<Earlier>, Option<PathBuf>, Lock)| {
+            // Before what was there is removed: a power cut must not take both.
+            let above = self.made.iter().map(|made| parent(made));
+            for folder in [parent(&self.out)].into_iter().chain(above) {
+                self.disk.sync(folder).map_err(|error| io_error("write", folder, error))?;
             }
-            return Err(io_error("create", &self.out, error));
+            let is_kept = earlier.as_ref().is_some_and(|earlier| earlier.kept.is_some());
+            if let Some(moved) = moved.filter(|_| !is_kept) {
+                self.clear_away(&moved)?;
+            }
+            Ok(earlier)
+        };
+        let committed = self.stand_in.commit(place, after);
+        let earlier = committed.ok_or_else(|| FileError::GivenUp(self.asked.clone()))??;
+        Ok(Placed { out: self.asked.clone(), earlier })
+    }
+
+    /// Removes what the result has replaced.
+    fn clear_away(&self, moved: &Path) -> Result<(), FileError> {
+        if replaceable(moved).is_ok() {
+            return remove_tree(&*self.disk, moved).map_err(|error| io_error("remove the replaced", moved, error));
         }
-        self.finished = true;
-        sync(parent(&self.out))?;
-        if replaces {
-            fs::remove_dir_all(&aside).map_err(|error| io_error("remove the replaced", &aside, error))?;
-        }
-        Ok(self.asked.clone())
+        // Somebody has put something into it in the last moment.
+        let (path, told) = self.free_name()?;
+        self.disk.rename(moved, &path).map_err(|error| io_error("keep", moved, error))?;
+        tell(&format!("note: what was in {} is now in {}", self.asked.display(), told.display()));
+        Ok(())
+    }
+
+    /// `OUT.1`, or the next that is free: as it is, and as it is told.
+    fn free_name(&self) -> Result<(PathBuf, PathBuf), FileError> {
+        let numbered = |path: &Path, number: u32| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(format!(".{number}"));
+            PathBuf::from(name)
+        };
+        let names = (1..10_000).map(|number| (numbered(&self.out, number), numbered(&self.asked, number)));
+        let mut free = names.filter(|(path, _)| fs::symlink_metadata(path).is_err());
+        free.next().ok_or_else(|| FileError::NoName(self.out.clone()))
     }
 
     // Some mounted file systems know no owners; results are none the worse for it.
@@ -165,9 +228,33 @@ impl ResultFolder {
 
 impl Drop for ResultFolder {
     fn drop(&mut self) {
-        if !self.finished {
-            let _ = fs::remove_dir_all(&self.partial);
-        }
+        self.stand_in.give_up();
+    }
+}
+
+impl Earlier {
+    /// What is known of the result in a folder; `None` if that is empty.
+    fn of(folder: &Path) -> Option<Earlier> {
+        let manifest: Manifest = serde_json::from_slice(&fs::read(folder.join(MANIFEST)).ok()?).ok()?;
+        let summary = fs::read(folder.join(SUMMARY)).ok();
+        let summary = summary.and_then(|json| serde_json::from_slice::<SummaryFile>(&json).ok());
+        let digest = summary.map(|summary| summary.results.digest).unwrap_or_default();
+        let made_from_it = MADE_FROM_RESULTS.into_iter().filter(|name| folder.join(name).exists()).collect();
+        Some(Earlier { started: manifest.started, digest, made_from_it, kept: None })
+    }
+}
+
+/// Puts right what processes have left that were killed while they made or placed results for `out`.
+pub(super) fn clear_after_the_dead(disk: &dyn Disk, out: &Path) {
+    bring_back(disk, out);
+    for left in stand_in::clear(out) {
+        tell(&format!("note: removed {}, left by a run that was killed", left.display()));
+    }
+}
+
+fn bring_back(disk: &dyn Disk, out: &Path) {
+    if put_back(disk, out).unwrap_or(false) {
+        tell(&format!("note: put the result in {} back, which a run that was killed had taken aside", out.display()));
     }
 }
 
@@ -222,8 +309,7 @@ pub fn verify(a: &Path, b: &Path) -> Result<(), Failure> {
     let comparison = report::compare(sides.0, sides.1)
         .map_err(|error| Failure::System(format!("cannot read the events: {}", plainly(&error))))?;
     if comparison.same() && damage.is_empty() {
-        let _ = io::stdout().write_all(comparison.to_string().as_bytes());
-        return Ok(());
+        return super::print(&comparison.to_string());
     }
     let mut text = comparison.to_string();
     for file in damage {
@@ -236,25 +322,46 @@ pub fn verify(a: &Path, b: &Path) -> Result<(), Failure> {
 pub(super) fn open(folder: &Path) -> Result<Side<BufReader<File>>, Failure> {
     let name = folder.display().to_string();
     let name = if name.len() > 1 { name.trim_end_matches('/').to_owned() } else { name };
+    bring_back(&RealDisk, folder);
     if !folder.is_dir() {
         return Err(Failure::Input(format!("there is no folder {name}")));
     }
-    if !folder.join(MANIFEST).exists() {
+    if fs::symlink_metadata(folder.join(MANIFEST)).is_err() {
         return Err(Failure::Input(format!("{name} is not a result folder: it has no {MANIFEST}")));
     }
-    let events = folder.join(EVENTS);
-    let file = File::open(&events).map_err(|error| unreadable(&events, &error))?;
+    let file = part(folder, EVENTS)?;
     Ok(Side {
-        manifest: parse(&folder.join(MANIFEST))?,
-        summary: parse::<SummaryFile>(&folder.join(SUMMARY))?,
+        manifest: parse(folder, MANIFEST)?,
+        summary: parse::<SummaryFile>(folder, SUMMARY)?,
         events: BufReader::with_capacity(BUFFER, file),
         name,
     })
 }
 
-fn parse<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, Failure> {
-    let bytes = fs::read(path).map_err(|error| unreadable(path, &error))?;
+fn parse<T: serde::de::DeserializeOwned>(folder: &Path, name: &str) -> Result<T, Failure> {
+    let (path, mut bytes) = (folder.join(name), Vec::new());
+    part(folder, name)?.read_to_end(&mut bytes).map_err(|error| unreadable(&path, &error))?;
     serde_json::from_slice(&bytes).map_err(|error| Failure::Input(format!("{} is damaged: {error}", path.display())))
+}
+
+/// A file of a result, which may come from anybody: what it names is in its folder, and is a file that has an end.
+fn part(folder: &Path, name: &str) -> Result<File, Failure> {
+    let path = folder.join(name);
+    let mut parts = Path::new(name).components();
+    if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) || name.ends_with('/') {
+        let manifest = folder.join(MANIFEST);
+        let text = format!("{} is damaged: {name:?} is no file of this folder", manifest.display());
+        return Err(Failure::Input(text));
+    }
+    let wrong = |what: &str| Failure::Input(format!("cannot read {}: it is {what}", path.display()));
+    match open_file(&path, OFlags::NOFOLLOW) {
+        Ok(file) if file.metadata().is_ok_and(|found| found.is_file()) => Ok(file),
+        Ok(_) => Err(wrong("no regular file")),
+        Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+            Err(wrong("a link, and a result has none"))
+        }
+        Err(error) => Err(unreadable(&path, &error)),
+    }
 }
 
 /// Those files of a result that do not have the size and hash they were written with. The events are not among them:
@@ -263,7 +370,7 @@ fn changed_files(folder: &Path, manifest: &Manifest) -> Result<Vec<String>, Fail
     let mut changed = Vec::new();
     for output in manifest.files.iter().filter(|output| output.name != EVENTS) {
         let path = folder.join(&output.name);
-        match hash_file(&path) {
+        match hash(part(folder, &output.name)?) {
             Ok((bytes, hash)) if (bytes, &hash) == (output.bytes, &output.hash) => {}
             Ok(_) => changed.push(path.display().to_string()),
             Err(error) => return Err(unreadable(&path, &error)),
@@ -273,7 +380,7 @@ fn changed_files(folder: &Path, manifest: &Manifest) -> Result<Vec<String>, Fail
 }
 
 /// Size and hash of a file, as a manifest lists them.
-pub fn hash_file(path: &Path) -> io::Result<(u64, String)> {
+fn hash(mut file: File) -> io::Result<(u64, String)> {
     struct Sponge(Xxh3);
     impl Write for Sponge {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -286,7 +393,7 @@ pub fn hash_file(path: &Path) -> io::Result<(u64, String)> {
         }
     }
     let mut sponge = Sponge(Xxh3::new());
-    let bytes = io::copy(&mut File::open(path)?, &mut sponge)?;
+    let bytes = io::copy(&mut file, &mut sponge)?;
     Ok((bytes, format!("{:032x}", sponge.0.digest128())))
 }
 
@@ -315,14 +422,12 @@ fn replaceable(out: &Path) -> Result<bool, FileError> {
     };
     let ours = manifest.files.iter().map(|file| file.name.as_str()).chain([MANIFEST]).chain(MADE_FROM_RESULTS);
     let ours: BTreeSet<&str> = ours.collect();
-    match names.iter().find(|name| !ours.contains(name.as_str())) {
+    // A report that was killed leaves these.
+    let half = |name: &str| MADE_FROM_RESULTS.iter().any(|made| name.starts_with(&format!(".{made}.partial-")));
+    match names.iter().find(|name| !ours.contains(name.as_str()) && !half(name)) {
         None => Ok(true),
         Some(name) => Err(FileError::NotOurs { out: out.to_owned(), name: name.clone() }),
     }
-}
-
-fn parent(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn sync(folder: &Path) -> Result<(), FileError> {
@@ -342,6 +447,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
 fn plainly(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::StorageFull => "the disk is full".to_owned(),
+        io::ErrorKind::FileTooLarge => "a file may not be that long here (see ulimit -f)".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
         io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),
@@ -352,7 +458,7 @@ fn plainly(error: &io::Error) -> String {
 impl From<FileError> for Failure {
     fn from(error: FileError) -> Failure {
         match error {
-            FileError::Io { .. } => Failure::System(error.to_string()),
+            FileError::Io { .. } | FileError::GivenUp(_) => Failure::System(error.to_string()),
             FileError::NotAResult(_) | FileError::NotOurs { .. } | FileError::NoName(_) => {
                 Failure::Input(error.to_string())
             }
@@ -362,6 +468,8 @@ impl From<FileError> for Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use tempfile::TempDir;
 
     use super::*;
@@ -378,7 +486,7 @@ mod tests {
     fn result(out: &Path, jobs: &str) -> PathBuf {
         let mut folder = ResultFolder::create(out).unwrap();
         folder.write(JOBS, jobs.as_bytes()).unwrap();
-        folder.finish(manifest()).unwrap()
+        folder.finish(manifest()).unwrap().out
     }
 
     #[test]
@@ -528,6 +636,32 @@ mod tests {
     }
 
     #[test]
+    fn verify_keeps_to_the_folder_and_to_files_that_end() {
+        let scratch = TempDir::new().unwrap();
+        let out = scratch.path().join("out");
+        let mut folder = ResultFolder::create(&out).unwrap();
+        [EVENTS, SUMMARY, JOBS].into_iter().for_each(|name| folder.write(name, b"{}").unwrap());
+        folder.finish(manifest()).unwrap();
+        let found: Manifest = parse(&out, MANIFEST).unwrap();
+        let told = |name: &str| {
+            let output = Output { name: name.to_owned(), ..found.files[0].clone() };
+            let manifest = Manifest { files: vec![output], ..found.clone() };
+            changed_files(&out, &manifest).unwrap_err().to_string()
+        };
+        for name in ["/dev/zero", "../secret", "..", "", "a/b", "\u{1b}[2J/"] {
+            let text = told(name);
+            assert!(text.ends_with("is no file of this folder") && !text.contains('\u{1b}'), "{text}");
+        }
+        std::os::unix::fs::symlink("/dev/zero", out.join("endless")).unwrap();
+        assert!(told("endless").ends_with("endless: it is a link, and a result has none"), "{}", told("endless"));
+        fs::create_dir(out.join("folder")).unwrap();
+        assert!(told("folder").ends_with("folder: it is no regular file"));
+        fs::remove_file(out.join(SUMMARY)).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, out.join(SUMMARY), rustix::fs::Mode::RWXU).unwrap();
+        assert!(open(&out).err().unwrap().to_string().ends_with("summary.json: it is no regular file"));
+    }
+
+    #[test]
     fn verify_tells_what_is_missing_or_changed() {
         let scratch = TempDir::new().unwrap();
         let told = |a: &str, b: &str| {
@@ -564,5 +698,220 @@ mod tests {
         assert_eq!(told("a", "b"), Err((2, "cannot read b/events.jsonl: there is no such file or folder".to_owned())));
         fs::remove_file(scratch.path().join("b").join(MANIFEST)).unwrap();
         assert_eq!(told("a", "b"), Err((2, "b is not a result folder: it has no manifest.json".to_owned())));
+    }
+
+    /// The disk of a process that is killed: from some call on nothing happens any more. It may also lack what some file
+    /// systems lack, and lets others act between two calls.
+    struct MortalDisk {
+        exchanges: bool,
+        dies_after: usize,
+        calls: Mutex<Vec<String>>,
+        between: Option<Box<dyn Fn(usize) + Send + Sync>>,
+    }
+
+    impl MortalDisk {
+        fn new(exchanges: bool, dies_after: usize) -> MortalDisk {
+            MortalDisk { exchanges, dies_after, calls: Mutex::default(), between: None }
+        }
+
+        fn call(&self, what: &str, path: &Path, doing: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+            let number = {
+                let mut calls = self.calls.lock().unwrap();
+                calls.push(format!("{what} {}", path.file_name().unwrap().to_string_lossy()));
+                calls.len()
+            };
+            if number > self.dies_after {
+                return Err(io::Error::other("the process is dead"));
+            }
+            if let Some(between) = &self.between {
+                between(number);
+            }
+            doing()
+        }
+    }
+
+    impl Disk for MortalDisk {
+        fn exchange(&self, a: &Path, b: &Path) -> io::Result<()> {
+            if !self.exchanges {
+                return Err(rustix::io::Errno::INVAL.into());
+            }
+            self.call("exchange", b, || RealDisk.exchange(a, b))
+        }
+
+        fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+            self.call("rename to", to, || RealDisk.rename(from, to))
+        }
+
+        fn sync(&self, folder: &Path) -> io::Result<()> {
+            self.call("sync", folder, || RealDisk.sync(folder))
+        }
+
+        fn remove_file(&self, path: &Path) -> io::Result<()> {
+            self.call("remove", path, || RealDisk.remove_file(path))
+        }
+
+        fn remove_dir(&self, path: &Path) -> io::Result<()> {
+            self.call("remove folder", path, || RealDisk.remove_dir(path))
+        }
+    }
+
+    /// Fails unless a result is there with all that its manifest lists; says what its jobs are.
+    fn whole(out: &Path) -> String {
+        let manifest: Manifest = serde_json::from_slice(&fs::read(out.join(MANIFEST)).unwrap()).unwrap();
+        assert_eq!(changed_files(out, &manifest).unwrap(), [""; 0]);
+        fs::read_to_string(out.join(JOBS)).unwrap()
+    }
+
+    fn made(disk: &Arc<MortalDisk>, out: &Path, jobs: &str) -> ResultFolder {
+        let mut folder = ResultFolder::create_on(disk.clone(), out).unwrap();
+        folder.write(JOBS, jobs.as_bytes()).unwrap();
+        folder.write(EVENTS, b"").unwrap();
+        folder
+    }
+
+    #[test]
+    fn whenever_the_process_is_killed_the_old_result_or_the_new_one_is_whole() {
+        for exchanges in [true, false] {
+            for keep in [true, false] {
+                let (mut killed, mut old, mut new) = (0, 0, 0);
+                loop {
+                    let scratch = TempDir::new().unwrap();
+                    let out = scratch.path().join("out");
+                    result(&out, "old");
+                    fs::write(out.join("report.html"), "made of it").unwrap();
+                    let disk = Arc::new(MortalDisk::new(exchanges, killed));
+                    let mut folder = made(&disk, &out, "new");
+                    if keep {
+                        folder.keep_earlier();
+                    }
+                    let finished = folder.finish(manifest()).is_ok();
+
+                    // Where folders can be exchanged nobody has to do anything for it.
+                    if !exchanges {
+                        bring_back(&RealDisk, &out);
+                    }
+                    // One that steps aside to stay needs nobody to bring it back to be found.
+                    let place =
+                        if keep && !exchanges && !out.exists() { scratch.path().join("out.1") } else { out.clone() };
+                    match whole(&place).as_str() {
+                        "old" => old += 1,
+                        "new" => new += 1,
+                        other => panic!("{other}"),
+                    }
+                    if finished {
+                        break;
+                    }
+                    // With nothing lost that was to be kept.
+                    let found = [&out, &scratch.path().join("out.1")].map(|place| place.exists().then(|| whole(place)));
+                    assert!(
+                        !keep || found.iter().flatten().any(|jobs| jobs == "old"),
+                        "{found:?} after {killed} calls"
+                    );
+                    // And the next run is as good as any, and clears up.
+                    result(&out, "next");
+                    assert_eq!(whole(&out), "next");
+                    let left = names(scratch.path());
+                    assert!(left == ["out"] || keep && left == ["out", "out.1"], "{left:?} after {killed} calls");
+                    killed += 1;
+                }
+                assert!(old >= 2 && new >= 2 && killed >= if keep { 3 } else { 7 }, "{killed} {old} {new}");
+            }
+        }
+    }
+
+    #[test]
+    fn whenever_the_launcher_is_killed_the_old_result_or_the_new_one_is_whole() {
+        for exchanges in [true, false] {
+            for at in 1..20 {
+                let scratch = TempDir::new().unwrap();
+                let out = scratch.path().join("out");
+                result(&out, "old");
+                let mut disk = MortalDisk::new(exchanges, usize::MAX);
+                let (stand_in, lifeline) = (Arc::new(Mutex::new(None::<StandIn>)), Arc::new(Mutex::new(None)));
+                let (to_clear, thread) = (stand_in.clone(), lifeline.clone());
+                // What the thread does that hears of the launcher's end: it gets as far as it can between two calls.
+                disk.between = Some(Box::new(move |number| {
+                    if number == at {
+                        let stand_in = to_clear.lock().unwrap().clone().unwrap();
+                        *thread.lock().unwrap() = Some(std::thread::spawn(move || stand_in.give_up()));
+                        std::thread::sleep(std::time::Duration::from_millis(3));
+                    }
+                }));
+                let folder = made(&Arc::new(disk), &out, "new");
+                *stand_in.lock().unwrap() = Some(folder.stand_in().clone());
+                let finished = folder.finish(manifest());
+                lifeline.lock().unwrap().take().map(std::thread::JoinHandle::join).transpose().unwrap();
+
+                let found = whole(&out);
+                assert_eq!(found, if finished.is_ok() { "new" } else { "old" }, "at call {at}");
+                assert_eq!(names(scratch.path()), ["out"], "at call {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_power_cut_finds_the_new_result_on_the_disk_before_the_old_one_goes() {
+        let scratch = TempDir::new().unwrap();
+        let (home, out) =
+            (scratch.path().file_name().unwrap().to_string_lossy().into_owned(), scratch.path().join("out"));
+        result(&out, "old");
+        let disk = Arc::new(MortalDisk::new(true, usize::MAX));
+        let folder = made(&disk, &out, "new");
+        let partial = folder.stand_in().path().file_name().unwrap().to_string_lossy().into_owned();
+        folder.finish(manifest()).unwrap();
+        let calls = disk.calls.lock().unwrap().clone();
+        assert_eq!(calls[..3], [format!("sync {partial}"), "exchange out".to_owned(), format!("sync {home}")]);
+        assert!(calls[3..].iter().all(|call| call.starts_with("remove")), "{calls:?}");
+        drop(disk);
+
+        // Folders that had to be made are known to those above them.
+        let disk = Arc::new(MortalDisk::new(true, usize::MAX));
+        made(&disk, &scratch.path().join("a").join("b").join("out"), "new").finish(manifest()).unwrap();
+        let calls = disk.calls.lock().unwrap().clone();
+        assert_eq!(
+            calls[1..],
+            ["rename to out".to_owned(), "sync b".to_owned(), "sync a".to_owned(), format!("sync {home}")]
+        );
+    }
+
+    #[test]
+    fn an_earlier_result_is_told_and_can_be_kept() {
+        let scratch = TempDir::new().unwrap();
+        let out = scratch.path().join("out");
+        let placed = |keep: bool, jobs: &str| {
+            let mut folder = ResultFolder::create(&out).unwrap();
+            folder.write(JOBS, jobs.as_bytes()).unwrap();
+            if keep {
+                folder.keep_earlier();
+            }
+            folder.finish(manifest()).unwrap().earlier
+        };
+        assert_eq!(placed(true, "first"), None);
+        fs::write(out.join("report.html"), "made of it").unwrap();
+        let earlier = placed(false, "second").unwrap();
+        assert_eq!((earlier.started, earlier.made_from_it), (manifest().started, vec!["report.html"]));
+        assert_eq!(placed(true, "third").unwrap().kept, Some(scratch.path().join("out.1")));
+        assert_eq!(placed(true, "fourth").unwrap().kept, Some(scratch.path().join("out.2")));
+        assert_eq!(
+            ["out.1", "out.2", "out"].map(|name| whole(&scratch.path().join(name))),
+            ["second", "third", "fourth"]
+        );
+    }
+
+    #[test]
+    fn what_turns_up_in_the_last_moment_is_kept_aside() {
+        let scratch = TempDir::new().unwrap();
+        let out = scratch.path().join("out");
+        result(&out, "old");
+        let mut disk = MortalDisk::new(true, usize::MAX);
+        let note = out.join("note.txt");
+        disk.between = Some(Box::new(move |number| {
+            if number == 2 {
+                fs::write(&note, "mine").unwrap();
+            }
+        }));
+        made(&Arc::new(disk), &out, "new").finish(manifest()).unwrap();
+        assert_eq!(whole(&out), "new");
+        assert_eq!(fs::read_to_string(scratch.path().join("out.1").join("note.txt")).unwrap(), "mine");
     }
 }

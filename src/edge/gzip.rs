@@ -13,6 +13,7 @@ pub const INFLATED_MAX: u64 = 1 << 30;
 const LINE_MAX: usize = 256 << 20;
 
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
+const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
 /// A file as a stream, decompressed where it starts like gzip.
 pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
@@ -20,7 +21,19 @@ pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     if file.metadata()?.is_dir() {
         return Err(ErrorKind::IsADirectory.into());
     }
-    plain(BufReader::with_capacity(1 << 16, file))
+    let mut input = plain(BufReader::with_capacity(1 << 16, file))?;
+    if input.fill_buf()?.starts_with(&MARK) {
+        input.consume(MARK.len());
+    }
+    Ok(input)
+}
+
+/// Without the mark that some programs put before text in UTF-8.
+pub fn without_mark(mut bytes: Vec<u8>) -> Vec<u8> {
+    if bytes.starts_with(&MARK) {
+        bytes.drain(..MARK.len());
+    }
+    bytes
 }
 
 /// What is in a stream, compressed or not.

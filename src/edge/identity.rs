@@ -177,6 +177,28 @@ impl Identity {
         write_public(&folder.join(CA), &self.pem.authority)
     }
 
+    /// For a process that is to take it over without a file: three blocks of PEM.
+    pub fn handed_over(&self) -> String {
+        let Pem { authority, certificate, key } = &self.pem;
+        [authority, certificate, key].map(|block| format!("{}\n", block.trim_end())).concat()
+    }
+
+    /// Takes over what [`Identity::handed_over`] has made, line by line, and no line more.
+    pub fn taken_over(mut line: impl FnMut() -> Option<String>) -> Result<Identity, IdentityError> {
+        let mut block = || {
+            let mut text = String::new();
+            while let Some(line) = line() {
+                text.push_str(&line);
+                if line.starts_with("-----END") {
+                    break;
+                }
+            }
+            text
+        };
+        let pem = Pem { authority: block(), certificate: block(), key: block() };
+        pem.parse(Path::new("what the launcher has handed over"))
+    }
+
     /// What a router with this identity says and demands in TLS.
     pub fn server_tls(&self) -> Result<rustls::ServerConfig, IdentityError> {
         let mut config = rustls::ServerConfig::builder_with_provider(provider())

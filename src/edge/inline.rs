@@ -1,15 +1,16 @@
 //! A run in one process: the same actors, no network.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use super::Failure;
 use super::bidder::{self, Stop};
 use super::conduct::Conducted;
 use super::results::{Results, Setting};
-use super::signals::Interrupts;
+use super::signals::on_interrupt;
+use super::stand_in::StandIn;
 use crate::kernel::{ActorId, Digest, Place};
 use crate::protocol::codec;
 use crate::report::{Names, Status, Summary, Tally};
@@ -25,16 +26,19 @@ fn batches_per_look(topology: &Topology) -> usize {
 }
 
 /// Runs a topology here and now.
-pub fn run(loaded: &Loaded, out: Option<PathBuf>) -> Result<(), Failure> {
+pub fn run(loaded: &Loaded, out: Option<PathBuf>, keep: bool) -> Result<(), Failure> {
     let began = Instant::now();
-    let interrupted = watch_for_interrupts()?;
+    let made = Arc::new(OnceLock::<StandIn>::new());
+    let doomed = made.clone();
+    let interrupted = watch_with(move || doomed.get().into_iter().for_each(StandIn::give_up))?;
     let plan = Plan::of(&loaded.topology);
     let (outsider, fault) = bidder::start(&loaded.topology, &interrupted)?;
     let batches = batches_per_look(&loaded.topology);
     let actors = topology::build_with(&loaded.topology, &plan.all(), outsider)
         .map_err(|error| Failure::Input(loaded.tell(&error)))?;
     let mut place = Place::new(actors, plan.latencies.clone());
-    let results = Results::create(out.as_deref(), loaded)?;
+    let results = Results::create(out.as_deref(), loaded, keep)?;
+    let _ = made.set(results.stand_in().clone());
     let mut progress = results.progress();
 
     let joined = began.elapsed();
@@ -112,20 +116,21 @@ pub fn summary(topology: &Topology, stop: &Stop) -> Result<Option<Summary>, Fail
     }
 }
 
-/// A flag that goes up on Ctrl-C; set by a thread of its own, since this one computes.
+/// A flag that goes up on Ctrl-C.
 pub fn watch_for_interrupts() -> Result<Stop, Failure> {
-    let flag = Arc::new(AtomicBool::new(false));
+    watch_with(|| {})
+}
+
+/// The same, with what is to be done before a second one ends the process.
+fn watch_with(last: impl Fn() + Send + 'static) -> Result<Stop, Failure> {
+    let flag = Stop::default();
     let raised = flag.clone();
-    let runtime = super::runtime()?;
-    std::thread::spawn(move || {
-        runtime.block_on(async {
-            let Ok(mut interrupts) = Interrupts::new() else { return };
-            interrupts.next().await;
-            raised.store(true, Ordering::Relaxed);
-            // Whoever asks twice means it.
-            interrupts.next().await;
+    on_interrupt(move || {
+        // Whoever asks twice means it.
+        if raised.swap(true, Ordering::Relaxed) {
+            last();
             std::process::exit(130);
-        });
-    });
+        }
+    })?;
     Ok(flag)
 }

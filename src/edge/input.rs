@@ -1,9 +1,13 @@
 //! Topology files, read from disk.
 
+use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read as _};
-use std::path::PathBuf;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
-use super::gzip::{INFLATED_MAX, inflate, read_lines};
+use rustix::fs::OFlags;
+
+use super::gzip::{INFLATED_MAX, inflate, read_lines, without_mark};
 use super::{Failure, bidder};
 use crate::topology::{self, Loaded, Override, Topology};
 use crate::workload::Source;
@@ -12,10 +16,18 @@ use crate::workload::rigids::{Origin, Rigids};
 /// Reads and checks a topology; what is wrong with it is told all at once.
 pub fn load_topology(path: &str, overrides: &[Override]) -> Result<Loaded, Failure> {
     let read = &mut |path: &str| read(path).map_err(|error| plainly(&error));
-    let mut loaded =
-        topology::load(path, overrides, read).map_err(|complaints| Failure::Input(complaints.to_string()))?;
+    let mut loaded = topology::load(path, overrides, read).map_err(|complaints| {
+        let instead = is_written(path, "vary").then(|| format!("{path} is an experiment: hansa sweep {path}"));
+        Failure::Input(instead.unwrap_or_else(|| complaints.to_string()))
+    })?;
     loaded.inputs.extend(bidder::files(&loaded.topology));
     Ok(loaded)
+}
+
+/// Whether a file is TOML with this key: what is wrong with it may be no more than what it was taken for.
+pub fn is_written(path: &str, key: &str) -> bool {
+    let text = read(path).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    text.and_then(|text| text.parse::<toml::Table>().ok()).is_some_and(|table| table.contains_key(key))
 }
 
 /// A topology file that means exactly this wherever it lies: logs are named by their whole paths.
@@ -38,7 +50,7 @@ pub fn default_out(topology: &Topology) -> PathBuf {
 
 /// Reads a file, packed or not, but no more of it than any topology has, and nothing that never ends.
 pub fn read(path: &str) -> std::io::Result<Vec<u8>> {
-    let file = std::fs::File::open(path)?;
+    let file = open(path.as_ref(), OFlags::empty())?;
     if !file.metadata()?.is_file() {
         let kind = if file.metadata()?.is_dir() { ErrorKind::IsADirectory } else { ErrorKind::InvalidInput };
         return Err(kind.into());
@@ -46,7 +58,13 @@ pub fn read(path: &str) -> std::io::Result<Vec<u8>> {
     if file.metadata()?.len() > READ_MAX {
         return Err(std::io::Error::other(format!("there is more than {} MiB in it", READ_MAX >> 20)));
     }
-    inflate(read_lines(file.take(READ_MAX))?, READ_MAX)
+    Ok(without_mark(inflate(read_lines(file.take(READ_MAX))?, READ_MAX)?))
+}
+
+/// Opens a file to read, without waiting for whoever may write to it.
+pub fn open(path: &Path, flags: OFlags) -> std::io::Result<File> {
+    let flags = (flags | OFlags::NONBLOCK).bits() as i32;
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
 /// More than any topology has, as the reader of topologies says, and any log.

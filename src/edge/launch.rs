@@ -4,22 +4,26 @@
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::net::SocketAddr;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use rustix::process::geteuid;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
+use super::commit::RealDisk;
+use super::files::clear_after_the_dead;
 use super::identity::Authority;
 use super::input::written_out;
-use super::lifeline::Word;
+use super::lifeline::{HANDED_OVER, Word};
 use super::signals::Interrupts;
-use super::{Failure, pin};
+use super::stand_in::Lock;
+use super::{Failure, pin, tell};
 use crate::protocol::handshake::Party;
 use crate::topology::Topology;
 
@@ -29,6 +33,8 @@ pub struct Launch<'a> {
     /// How many sites, or users, share one process.
     pub per_process: usize,
     pub cores: Cores,
+    /// Where the router puts the results.
+    pub out: PathBuf,
     /// Flags that are handed on to the router: where results go and how the run is watched.
     pub router_flags: Vec<String>,
 }
@@ -49,6 +55,8 @@ pub const LISTENING: &str = "listening on ";
 const LEAVE_WITHIN: Duration = Duration::from_secs(5);
 /// How long processes get to hear of the end of a run that has failed before they are told to leave.
 const GRACE: Duration = Duration::from_millis(300);
+/// How long a router may take to leave when it is told for the second time.
+const AT_ONCE: Duration = Duration::from_secs(2);
 /// How long a router may take to write partial results.
 const WIND_UP_WITHIN: Duration = Duration::from_secs(600);
 const LOG_TAIL_LINES: usize = 12;
@@ -64,11 +72,11 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     let topology = nest.path.join("topology.toml");
     write(&topology, &written_out(launch.topology))?;
 
-    let (mut router, address) = start_router(&launch, &nest, &authority, &topology).await?;
+    let (mut router, address) = start_router(&launch, &authority, &topology).await?;
     let (exits, mut exited) = mpsc::unbounded_channel();
     let mut members = Vec::new();
     for parties in groups(launch.topology, launch.per_process) {
-        members.push(start_member(parties, &nest, &authority, &topology, address, exits.clone())?);
+        members.push(start_member(parties, &nest, &authority, &topology, address, exits.clone()).await?);
     }
     drop(exits);
 
@@ -88,13 +96,16 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
             }
             () = interrupts.next() => {
                 // Whoever asks twice means it.
-                router.deadline(if interrupted { Duration::ZERO } else { WIND_UP_WITHIN });
+                router.deadline(if interrupted { AT_ONCE } else { WIND_UP_WITHIN });
                 interrupted = true;
                 router.tell(&Word::Interrupt).await;
             }
         }
     };
-    router.output.await.map_err(system)?;
+    let printed = router.output.await.map_err(system)?;
+    if status.signal().is_some() {
+        clear_after_the_dead(&RealDisk, &launch.out);
+    }
     if !status.success() {
         // Nobody is there any more for those that have not even joined.
         sleep(GRACE).await;
@@ -111,8 +122,9 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
         show_log_tail(&members[lost]);
     }
     match status.code() {
-        Some(0) => Ok(()),
+        Some(0) => printed,
         Some(code) => Err(Failure::Told(u8::try_from(code).unwrap_or(1))),
+        None if interrupted => Err(Failure::Interrupted("interrupted".to_owned())),
         None => Err(Failure::LostRouter(format!("the router process is gone: it {}", how_it_went(status)))),
     }
 }
@@ -122,7 +134,7 @@ struct Router {
     process: Child,
     words: ChildStdin,
     /// Hands what the router prints on to our own standard output.
-    output: tokio::task::JoinHandle<()>,
+    output: tokio::task::JoinHandle<Result<(), Failure>>,
 }
 
 /// A process that plays sites or users.
@@ -149,18 +161,24 @@ impl Router {
     }
 }
 
-/// A private folder for keys, the topology and logs; gone when the run is over.
+/// A private folder for the topology and logs; gone when the run is over, or when the next one begins.
 struct Nest {
     path: PathBuf,
+    /// Tells others that we live.
+    _lock: Lock,
 }
 
 impl Nest {
     fn new() -> Result<Nest, Failure> {
         let base = std::env::temp_dir();
+        clear_dead_nests(&base);
         for attempt in 0u32.. {
             let path = base.join(format!("hansa-{}-{attempt}", std::process::id()));
             match fs::DirBuilder::new().mode(0o700).create(&path) {
-                Ok(()) => return Ok(Nest { path }),
+                Ok(()) => match Lock::take(&path) {
+                    Lock::Taken | Lock::Gone => {}
+                    lock => return Ok(Nest { path, _lock: lock }),
+                },
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => {}
                 Err(error) => return Err(Failure::System(format!("cannot create {}: {error}", path.display()))),
             }
@@ -172,6 +190,26 @@ impl Nest {
 impl Drop for Nest {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Removes the nests of launchers that were killed with all that they had started.
+fn clear_dead_nests(base: &Path) {
+    let Ok(entries) = fs::read_dir(base) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(number) = name.to_str().and_then(|name| name.strip_prefix("hansa-")?.split('-').next()) else {
+            continue;
+        };
+        let is_number = number.parse::<u32>().is_ok();
+        let is_ours = entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw());
+        if is_number
+            && is_ours
+            && !Path::new("/proc").join(number).exists()
+            && matches!(Lock::take(&entry.path()), Lock::Held(_))
+        {
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 
@@ -199,21 +237,24 @@ pub fn label(parties: &[Party]) -> String {
 
 async fn start_router(
     launch: &Launch<'_>,
-    nest: &Nest,
     authority: &Authority,
     topology: &Path,
 ) -> Result<(Router, SocketAddr), Failure> {
-    let mut command = hansa("router", nest, authority, &[Party::Router], topology)?;
+    let mut command = hansa("router", topology)?;
     command.args(["--bind", "127.0.0.1:0", "--layout", "processes"]).args(&launch.router_flags);
     command.stdout(Stdio::piped()).stderr(Stdio::inherit());
     let mut process = command.spawn().map_err(|error| cannot_start(&error))?;
-    let words = process.stdin.take().expect("standard input is a pipe");
+    let mut words = process.stdin.take().expect("standard input is a pipe");
+    hand_over(authority, &[Party::Router], &mut words).await?;
     let mut lines = BufReader::new(process.stdout.take().expect("standard output is a pipe"));
 
     let mut first = String::new();
     lines.read_line(&mut first).await.map_err(system)?;
     let Some(address) = first.trim().strip_prefix(LISTENING).and_then(|address| address.parse().ok()) else {
         let status = process.wait().await.map_err(system)?;
+        if status.signal().is_some() {
+            clear_after_the_dead(&RealDisk, &launch.out);
+        }
         // It has said itself what is wrong.
         return Err(status.code().map_or_else(
             || Failure::LostRouter(format!("the router process {}", how_it_went(status))),
@@ -222,16 +263,13 @@ async fn start_router(
     };
     let output = tokio::spawn(async move {
         let mut rest = Vec::new();
-        if lines.read_to_end(&mut rest).await.is_ok()
-            && let Err(failure) = super::print(&String::from_utf8_lossy(&rest))
-        {
-            eprintln!("error: {failure}");
-        }
+        lines.read_to_end(&mut rest).await.map_err(system)?;
+        super::print(&String::from_utf8_lossy(&rest))
     });
     Ok((Router { process, words, output }, address))
 }
 
-fn start_member(
+async fn start_member(
     parties: Vec<Party>,
     nest: &Nest,
     authority: &Authority,
@@ -240,7 +278,7 @@ fn start_member(
     exits: mpsc::UnboundedSender<(String, ExitStatus)>,
 ) -> Result<Member, Failure> {
     let role = if matches!(parties[0], Party::Site(_)) { "site" } else { "user" };
-    let mut command = hansa(role, nest, authority, &parties, topology)?;
+    let mut command = hansa(role, topology)?;
     command.arg("--router").arg(router.to_string());
     for party in &parties {
         if let Party::Site(name) | Party::User(name) = party {
@@ -252,7 +290,9 @@ fn start_member(
         File::create(&log).map_err(|error| Failure::System(format!("cannot create {}: {error}", log.display())))?;
     command.stdout(file.try_clone().map_err(system)?).stderr(file);
     let mut process = command.spawn().map_err(|error| cannot_start(&error))?;
-    let lifeline = process.stdin.take();
+    let mut lifeline = process.stdin.take().expect("standard input is a pipe");
+    hand_over(authority, &parties, &mut lifeline).await?;
+    let lifeline = Some(lifeline);
     let label = label(&parties);
     let told = label.clone();
     tokio::spawn(async move {
@@ -263,22 +303,22 @@ fn start_member(
     Ok(Member { label, lifeline, log })
 }
 
-/// This program again, in another role, with an identity of its own.
-fn hansa(
-    role: &str,
-    nest: &Nest,
-    authority: &Authority,
-    parties: &[Party],
-    topology: &Path,
-) -> Result<Command, Failure> {
-    let identity = nest.path.join(file_name(parties));
-    authority.issue(parties, 30).and_then(|issued| issued.save(&identity)).map_err(system)?;
+/// This program again, in another role, with an identity that it is handed through its standard input: a key in a file
+/// might outlive us.
+fn hansa(role: &str, topology: &Path) -> Result<Command, Failure> {
     let program = std::env::current_exe().map_err(system)?;
     let mut command = Command::new(program);
-    command.arg(role).arg("--topology").arg(topology).arg("--identity").arg(identity).arg("--held");
+    command.arg(role).arg("--topology").arg(topology).args(["--identity", HANDED_OVER, "--held"]);
     // Ctrl-C is for the launcher alone, which knows how to end a run in good order.
     command.stdin(Stdio::piped()).process_group(0).kill_on_drop(true);
     Ok(command)
+}
+
+async fn hand_over(authority: &Authority, parties: &[Party], to: &mut ChildStdin) -> Result<(), Failure> {
+    let identity = authority.issue(parties, 30).map_err(system)?;
+    // One that has left already is noticed by its exit.
+    let _ = to.write_all(identity.handed_over().as_bytes()).await;
+    Ok(())
 }
 
 fn file_name(parties: &[Party]) -> String {
@@ -317,11 +357,11 @@ fn show_log_tail(member: &Member) {
     }
     let lines: Vec<&str> = text.lines().collect();
     if lines.is_empty() {
-        eprintln!("{} wrote nothing to its log", member.label);
+        tell(&format!("{} wrote nothing to its log", member.label));
         return;
     }
-    eprintln!("the last lines of the log of {}:", member.label);
-    lines[lines.len().saturating_sub(LOG_TAIL_LINES)..].iter().for_each(|line| eprintln!("  {line}"));
+    tell(&format!("the last lines of the log of {}:", member.label));
+    lines[lines.len().saturating_sub(LOG_TAIL_LINES)..].iter().for_each(|line| tell(&format!("  {line}")));
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

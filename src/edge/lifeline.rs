@@ -1,16 +1,20 @@
 //! The thread between a launcher and the processes that it starts: each child holds the reading end of a pipe that
 //! nobody but its launcher can write to. When the launcher is gone, however it went, the pipe closes and the child
-//! leaves too; until then the launcher can tell the router what it sees.
+//! leaves too; until then the launcher can tell the router what it sees. The first thing that comes through it is the
+//! child's identity.
 
-use std::io::{BufRead, stdin};
-use std::path::PathBuf;
+use std::io::{BufRead, Read as _, stdin};
+use std::path::{Path, PathBuf};
 use std::process::exit;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::mpsc;
 
 use super::Failure;
 use super::bidder::Stop;
+use super::identity::Identity;
+use super::stand_in::StandIn;
 
 /// What a launcher tells its router.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,29 +43,93 @@ impl Word {
     }
 }
 
-/// Holds on to the launcher: when it is gone, removes the `doomed` folders, which nobody else can clear away any more,
-/// and leaves the process. Only for processes that a launcher has started.
-///
-/// A thread of its own, since the process may be busy with the run and deaf to everything else.
-pub fn hold(words: mpsc::UnboundedSender<Failure>, doomed: Vec<PathBuf>, stop: Stop) {
-    std::thread::spawn(move || {
-        for line in stdin().lock().lines() {
-            let Ok(line) = line else { break };
-            let failure = match Word::read(&line) {
-                Some(Word::Interrupt) => Failure::Interrupted("interrupted".to_owned()),
-                Some(Word::Lost { label, why }) => Failure::LostPeer { label, text: why },
-                None => continue,
-            };
-            stop.store(true, Ordering::Relaxed);
-            // A run that is over no longer listens, and needs no more words.
-            let _ = words.send(failure);
-        }
-        for folder in doomed {
+/// What nobody else can clear away once the launcher is gone.
+#[derive(Clone, Default)]
+pub struct Doomed {
+    pub folders: Vec<PathBuf>,
+    /// Results that will never be whole; those that are being put in their place are let be until they are.
+    pub results: Option<StandIn>,
+}
+
+impl Doomed {
+    fn clear(&self) {
+        for folder in &self.folders {
             let _ = std::fs::remove_dir_all(folder);
         }
-        exit(3);
-    });
+        if let Some(results) = &self.results {
+            results.give_up();
+        }
+    }
 }
+
+/// How a run is ended from outside, by a signal or by a word of the launcher.
+#[derive(Clone)]
+pub struct Ending {
+    words: mpsc::UnboundedSender<Failure>,
+    stop: Stop,
+    doomed: Doomed,
+    interrupted: Arc<AtomicBool>,
+}
+
+impl Ending {
+    /// Its words go to the run; the flag goes up with the first.
+    pub fn new(words: mpsc::UnboundedSender<Failure>, doomed: Doomed, stop: Stop) -> Ending {
+        Ending { words, stop, doomed, interrupted: Arc::default() }
+    }
+
+    /// Ends the run, or, if it was asked to end already, the process: whoever asks twice means it.
+    pub fn interrupt(&self) {
+        if self.interrupted.swap(true, Ordering::Relaxed) {
+            self.doomed.clear();
+            exit(130);
+        }
+        self.end(Failure::Interrupted("interrupted".to_owned()));
+    }
+
+    fn end(&self, failure: Failure) {
+        self.stop.store(true, Ordering::Relaxed);
+        // A run that is over no longer listens, and needs no more words.
+        let _ = self.words.send(failure);
+    }
+
+    /// Holds on to the launcher: when it is gone, clears away what is doomed and leaves the process. Only for processes
+    /// that a launcher has started.
+    ///
+    /// A thread of its own, since the process may be busy with the run and deaf to everything else.
+    pub fn hold(self) {
+        std::thread::spawn(move || {
+            for line in stdin().lock().lines() {
+                let Ok(line) = line else { break };
+                match Word::read(&line) {
+                    Some(Word::Interrupt) => self.interrupt(),
+                    Some(Word::Lost { label, why }) => self.end(Failure::LostPeer { label, text: why }),
+                    None => {}
+                }
+            }
+            self.doomed.clear();
+            exit(3);
+        });
+    }
+}
+
+/// What stands for a folder where a launcher hands over the identity: then no key is ever in a file.
+pub const HANDED_OVER: &str = "-";
+
+/// The identity of a process: from its folder, or from its launcher, before any word.
+pub fn identity(folder: &Path) -> Result<Identity, Failure> {
+    if folder != Path::new(HANDED_OVER) {
+        return Identity::load(folder).map_err(|error| Failure::Input(error.to_string()));
+    }
+    let line = || {
+        let mut line = String::new();
+        let read = stdin().lock().take(LINE_MAX).read_line(&mut line);
+        read.ok().filter(|read| *read > 0).map(|_| line)
+    };
+    Identity::taken_over(line).map_err(|error| Failure::Input(error.to_string()))
+}
+
+/// More than a line of an identity has.
+const LINE_MAX: u64 = 1 << 10;
 
 #[cfg(test)]
 mod tests {

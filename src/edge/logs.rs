@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::input::plainly;
 use super::sweep::replace;
-use super::{Failure, gzip};
+use super::{Failure, gzip, tell};
 use crate::random::SplitMix64;
 use crate::time::{Span, Time};
 use crate::topology::{Topology, Workload};
@@ -118,13 +118,13 @@ pub fn convert(path: &str, trace: Trace, to: Format, strict: bool, out: Option<&
         }
     }
     if faults.is_empty() {
-        faults.note().iter().for_each(|note| eprintln!("warning: {path}: {note}"));
+        faults.note().iter().for_each(|note| tell(&format!("warning: {path}: {note}")));
     } else {
         let text = format!("{path}: {faults}");
         if strict {
             return Err(Failure::Input(text));
         }
-        eprintln!("warning: {text}");
+        tell(&format!("warning: {text}"));
     }
     let nodes = machine(&header, &jobs);
     // A log that is written as a log again keeps what it says of itself; whatever came from elsewhere gets a new header,

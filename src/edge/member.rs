@@ -10,6 +10,7 @@ use super::bidder::Stop;
 use super::identity::Identity;
 use super::input::load_topology;
 use super::launch::label;
+use super::lifeline::{Doomed, Ending};
 use super::quic::{self, Close, JoinError, Options, WireError};
 use super::signals::Interrupts;
 use super::{Failure, freight, lifeline, play};
@@ -36,8 +37,9 @@ const GOODBYE_WITHIN: Duration = Duration::from_secs(10);
 /// Takes part in a run from joining to its end.
 pub async fn take_part(membership: Membership) -> Result<(), Failure> {
     let (words, mut interruptions) = mpsc::unbounded_channel();
+    let identity = lifeline::identity(&membership.identity);
     if membership.held {
-        lifeline::hold(words.clone(), Vec::new(), Stop::default());
+        Ending::new(words.clone(), Doomed::default(), Stop::default()).hold();
     }
     let mut interrupts = Interrupts::new()?;
     let who = label(&membership.parties);
@@ -47,16 +49,20 @@ pub async fn take_part(membership: Membership) -> Result<(), Failure> {
             () = interrupts.next() => Failure::Interrupted(format!("{who} was interrupted")),
         }
     };
-    join_and_play(&membership, ending).await
+    join_and_play(&membership, identity, ending).await
 }
 
-async fn join_and_play(membership: &Membership, ending: impl Future<Output = Failure>) -> Result<(), Failure> {
+async fn join_and_play(
+    membership: &Membership,
+    identity: Result<Identity, Failure>,
+    ending: impl Future<Output = Failure>,
+) -> Result<(), Failure> {
     let mut ending = pin!(ending);
     let loaded = load_topology(&membership.topology, &membership.overrides)?;
     let topology = &loaded.topology;
     let plan = Plan::of(topology);
     let ids = membership.parties.iter().map(|party| find(&plan, party)).collect::<Result<Vec<_>, _>>()?;
-    let identity = Identity::load(&membership.identity).map_err(|error| Failure::Input(error.to_string()))?;
+    let identity = identity?;
     let actors = topology::build(topology, &ids).map_err(|error| Failure::Input(error.to_string()))?;
 
     let hello = Hello::new(membership.parties.clone(), topology.hash());

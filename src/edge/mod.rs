@@ -7,6 +7,7 @@ pub mod bench;
 mod bidder;
 mod certs;
 pub mod cli;
+mod commit;
 mod compose;
 mod conduct;
 mod convert;
@@ -15,6 +16,7 @@ pub mod files;
 mod freight;
 mod generate;
 pub mod gzip;
+mod heard;
 mod host;
 pub mod identity;
 mod inline;
@@ -33,6 +35,7 @@ mod reproduce;
 mod results;
 mod route;
 mod signals;
+mod stand_in;
 mod sweep;
 mod terminal;
 
@@ -57,10 +60,26 @@ fn runtime_beside_this_thread() -> Result<tokio::runtime::Runtime, Failure> {
 
 /// Writes to standard output.
 fn print(text: &str) -> Result<(), Failure> {
-    use std::io::Write;
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
+    match show(text) {
         // Whoever reads through `head` has seen enough.
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        end => end.map_err(|error| Failure::System(format!("cannot write to standard output: {error}"))),
+        Err(Failure::Unread) => Ok(()),
+        end => end,
     }
+}
+
+/// The same, for a command that is of no use any more once nobody reads what it prints.
+fn show(text: &str) -> Result<(), Failure> {
+    use std::io::{ErrorKind, Write};
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| match error.kind() {
+        ErrorKind::BrokenPipe => Failure::Unread,
+        ErrorKind::StorageFull => Failure::System("cannot write to standard output: the disk is full".to_owned()),
+        _ => Failure::System(format!("cannot write to standard output: {error}")),
+    })
+}
+
+/// Writes a line to standard error. Whoever does not read it must not end us.
+fn tell(text: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
 }

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::Failure;
 use super::conduct::{Conducted, LeafFacts};
-use super::files::{FileError, ResultFile, ResultFolder};
+use super::files::{Earlier, FileError, Placed, ResultFile, ResultFolder};
 use super::freight::Moved;
 use super::host::{host, utc_now};
 use super::input::{default_out, written_out};
+use super::stand_in::StandIn;
 use super::terminal::Progress;
+use super::{Failure, tell};
 use crate::kernel::{Digest, Entry, merge};
 use crate::protocol::{Answer, Record, codec};
 use crate::report::{
@@ -45,14 +46,13 @@ pub struct Setting {
 
 impl Results<'_> {
     /// Prepares the folder, so that a run does not begin whose results cannot be written.
-    pub fn create<'a>(out: Option<&Path>, loaded: &'a Loaded) -> Result<Results<'a>, Failure> {
+    pub fn create<'a>(out: Option<&Path>, loaded: &'a Loaded, keep: bool) -> Result<Results<'a>, Failure> {
         let out = out.map_or_else(|| default_out(&loaded.topology), Path::to_owned);
-        Ok(Results {
-            loaded,
-            names: Names::of(&loaded.topology),
-            folder: ResultFolder::create(&out)?,
-            started: utc_now(),
-        })
+        let mut folder = ResultFolder::create(&out)?;
+        if keep {
+            folder.keep_earlier();
+        }
+        Ok(Results { loaded, names: Names::of(&loaded.topology), folder, started: utc_now() })
     }
 
     /// Gives the results to whoever owns `path`, where that is not us.
@@ -61,8 +61,8 @@ impl Results<'_> {
     }
 
     /// Where the results are until they are whole.
-    pub fn unfinished(&self) -> &Path {
-        self.folder.unfinished()
+    pub fn stand_in(&self) -> &StandIn {
+        self.folder.stand_in()
     }
 
     /// A line that shows how far the run is.
@@ -81,6 +81,12 @@ impl Results<'_> {
                 "nothing is left to do, but only {ended} of {} jobs have come to an end: a site or a user keeps them back",
                 self.loaded.topology.jobs()
             )));
+        }
+        // Whoever broke a rule did so at some time.
+        if let Err(Failure::Breach(text)) = &mut end {
+            let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+            let first = in_time(first, reached);
+            *text = if rest.is_empty() { first } else { format!("{first}\n{rest}") };
         }
         let status = match &end {
             Ok(()) => Status::Complete,
@@ -113,6 +119,7 @@ impl Results<'_> {
             digest.clear();
         }
         let results = tally.summary(self.loaded.topology.seed, status.clone(), digest);
+        let digest = results.digest.clone();
         let table = summary_table(&results, Some(&facts));
         if let Some(schedule) = &results.schedule {
             self.folder.write("schedule.json", &report::pretty(schedule))?;
@@ -134,9 +141,13 @@ impl Results<'_> {
             host: host(),
             files: Vec::new(),
         };
-        let out = self.folder.finish(manifest)?;
-        super::print(&format!("{table}results in {}\n", out.display()))?;
-        end
+        let Placed { out, earlier } = self.folder.finish(manifest)?;
+        let printed = super::print(&format!("{table}results in {}\n", out.display()));
+        if let Some(earlier) = earlier {
+            tell(&format!("note: {}", of_earlier(&earlier, &digest)));
+        }
+        // A run that ended early has more to say than that nobody could read this.
+        end.and(printed)
     }
 
     fn write(
@@ -212,10 +223,31 @@ impl RunProgress {
     }
 }
 
+/// What became of the result that was there before.
+fn of_earlier(earlier: &Earlier, digest: &str) -> String {
+    let Earlier { started, digest: before, made_from_it, kept } = earlier;
+    let which = if before.is_empty() || digest.is_empty() {
+        format!("a result of {started}")
+    } else if before == digest {
+        format!("the result of {started}, which had the same digest")
+    } else {
+        format!("another result, of {started} with digest {before}")
+    };
+    let along =
+        if made_from_it.is_empty() { String::new() } else { format!(" with its {}", made_from_it.join(" and ")) };
+    match kept {
+        Some(kept) => format!("{which}{along} was there before; it is now in {}", kept.display()),
+        None => format!("this replaced {which}{along} (--keep lets it stay)"),
+    }
+}
+
 fn partly(failure: &Failure, reached: Time) -> String {
     let text = failure.to_string();
-    let first = text.lines().next().unwrap_or_default();
-    if first.contains("virtual time") { first.to_owned() } else { format!("{first} at virtual time {reached}") }
+    in_time(text.lines().next().unwrap_or_default(), reached)
+}
+
+fn in_time(line: &str, reached: Time) -> String {
+    if line.contains("virtual time") { line.to_owned() } else { format!("{line} at virtual time {reached}") }
 }
 
 fn facts(conducted: &Conducted, setting: &Setting) -> RunFacts {

@@ -4,7 +4,6 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
@@ -16,9 +15,10 @@ use super::freight::{Freight, Live};
 use super::identity::Identity;
 use super::input::load_topology;
 use super::launch::{LISTENING, label};
+use super::lifeline::{Doomed, Ending};
 use super::quic::{Close, Listener, Options, Peer, Terms};
 use super::results::{Results, Setting};
-use super::signals::Interrupts;
+use super::signals::on_interrupt;
 use super::{Failure, lifeline, runtime, runtime_beside_this_thread};
 use crate::kernel::{ActorId, Contact, Hub};
 use crate::topology::{self, Loaded, Override, Plan, Role, Topology};
@@ -39,6 +39,8 @@ pub struct Routing {
     /// Virtual seconds in a second of the wall's clock, for a live run.
     pub live: Option<f64>,
     pub join_within: Duration,
+    /// Lets an earlier result stay, under another name.
+    pub keep: bool,
     /// Started by a launcher: leave when it is gone.
     pub held: bool,
 }
@@ -56,19 +58,21 @@ pub fn check_live(topology: &Topology, path: &str) -> Result<(), Failure> {
 /// Runs the router from the first peer to the last result.
 pub fn route(routing: Routing) -> Result<(), Failure> {
     let begun = Instant::now();
+    let identity = lifeline::identity(&routing.identity);
     let loaded = load_topology(&routing.topology, &routing.overrides)?;
     if routing.live.is_some() {
         check_live(&loaded.topology, &routing.topology)?;
     }
+    let identity = identity?;
     let runtime = match bidder::wanted(&loaded.topology) {
         None => runtime()?,
         // Whoever waits for a bidder is deaf to everything else; the connections have to be kept up all the same.
         Some(_) => runtime_beside_this_thread()?,
     };
-    runtime.block_on(route_run(routing, &loaded, begun))
+    runtime.block_on(route_run(routing, identity, &loaded, begun))
 }
 
-async fn route_run(routing: Routing, loaded: &Loaded, begun: Instant) -> Result<(), Failure> {
+async fn route_run(routing: Routing, identity: Identity, loaded: &Loaded, begun: Instant) -> Result<(), Failure> {
     let plan = Plan::of(&loaded.topology);
     let build = |bidder| {
         topology::build_with(&loaded.topology, &plan.at_hub(), bidder)
@@ -77,16 +81,16 @@ async fn route_run(routing: Routing, loaded: &Loaded, begun: Instant) -> Result<
     };
     // A bidder is not waited for before somebody listens to whoever wants to end that.
     let early = if bidder::wanted(&loaded.topology).is_none() { Some(build(None)?) } else { None };
-    let identity = Identity::load(&routing.identity).map_err(|error| Failure::Input(error.to_string()))?;
-    let mut results = Results::create(routing.out.as_deref(), loaded)?;
+    let mut results = Results::create(routing.out.as_deref(), loaded, routing.keep)?;
     if let Some(path) = &routing.owner_of {
         results.give_to_owner_of(path)?;
     }
 
     let stop = Stop::default();
-    let nest = routing.identity.parent().map(Path::to_owned);
-    let doomed = nest.into_iter().chain([results.unfinished().to_owned()]);
-    let interruptions = listen_for_the_end(routing.held.then(|| doomed.collect()), &stop)?;
+    // Where there is a launcher, its folder goes when it is gone.
+    let nest = Path::new(&routing.topology).parent().filter(|_| routing.held).map(Path::to_owned);
+    let doomed = Doomed { folders: nest.into_iter().collect(), results: Some(results.stand_in().clone()) };
+    let mut interruptions = listen_for_the_end(routing.held, doomed, &stop)?;
     let mut listener = Listener::bind(routing.bind, &identity, &Options::default())
         .map_err(|error| Failure::System(error.to_string()))?;
     announce(listener.address())?;
@@ -94,8 +98,8 @@ async fn route_run(routing: Routing, loaded: &Loaded, begun: Instant) -> Result<
     let actors = early.map_or_else(|| build(outsider), Ok)?;
 
     let terms = Terms { roster: plan.parties(), topology: loaded.topology.hash() };
-    let (peers, interruptions) = match admit(&mut listener, terms, &routing, interruptions).await {
-        Ok(admitted) => admitted,
+    let peers = match admit(&mut listener, terms, &routing, &mut interruptions).await {
+        Ok(peers) => peers,
         Err(failure) => {
             // Those who have come already should not wait for a run that will not be.
             listener.close(Vec::new(), Close::Stopped, &failure.to_string()).await;
@@ -123,13 +127,17 @@ async fn route_run(routing: Routing, loaded: &Loaded, begun: Instant) -> Result<
         contact,
         speed: routing.live,
         names: &plan.names,
-        interruptions,
+        interruptions: &mut interruptions,
     };
     let mut conducted = conduct::conduct(hub, &mut lines, watch).await;
     conducted.end = fault.or(conducted.end);
     let mut moved = None;
     if let (Some(freight), Ok(())) = (freight, &conducted.end) {
-        match freight.finish().await {
+        let arrived = tokio::select! {
+            arrived = freight.finish() => arrived,
+            Some(failure) = interruptions.recv() => Err(failure),
+        };
+        match arrived {
             Ok(all) => moved = Some(all),
             Err(failure) => conducted.end = Err(failure),
         }
@@ -181,23 +189,13 @@ fn freight(
 }
 
 /// Gathers what may end the run from outside: a signal, or a word of the launcher.
-///
-/// Where there is a launcher, these folders go when it is gone: its keys, and the results that will never be whole.
-fn listen_for_the_end(doomed: Option<Vec<PathBuf>>, stop: &Stop) -> Result<mpsc::UnboundedReceiver<Failure>, Failure> {
+fn listen_for_the_end(held: bool, doomed: Doomed, stop: &Stop) -> Result<Interruptions, Failure> {
     let (words, interruptions) = mpsc::unbounded_channel();
-    if let Some(doomed) = doomed {
-        lifeline::hold(words.clone(), doomed, stop.clone());
+    let ending = Ending::new(words, doomed, stop.clone());
+    if held {
+        ending.clone().hold();
     }
-    let mut interrupts = Interrupts::new()?;
-    let stop = stop.clone();
-    tokio::spawn(async move {
-        interrupts.next().await;
-        stop.store(true, Ordering::Relaxed);
-        let _ = words.send(Failure::Interrupted("interrupted".to_owned()));
-        // Whoever asks twice means it.
-        interrupts.next().await;
-        std::process::exit(130);
-    });
+    on_interrupt(move || ending.interrupt())?;
     Ok(interruptions)
 }
 
@@ -215,10 +213,10 @@ async fn admit(
     listener: &mut Listener,
     terms: Terms,
     routing: &Routing,
-    mut interruptions: Interruptions,
-) -> Result<(Vec<Peer>, Interruptions), Failure> {
+    interruptions: &mut Interruptions,
+) -> Result<Vec<Peer>, Failure> {
     let end = tokio::select! {
-        peers = listener.admit(terms) => return Ok((peers, interruptions)),
+        peers = listener.admit(terms) => return Ok(peers),
         Some(failure) = interruptions.recv() => match failure {
             Failure::LostPeer { label, text } => {
                 let text = format!("lost {label} before the run began: {text}");

@@ -1,26 +1,69 @@
 //! Ctrl-C and its kin.
 
+use std::future::poll_fn;
+use std::task::Poll;
+
+use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::Failure;
+use super::{Failure, runtime};
 
-/// The signals by which a person or an operating system asks a process to end.
-pub struct Interrupts {
-    interrupt: Signal,
-    terminate: Signal,
-}
+/// The signals by which a person, a terminal that closes or an operating system asks a process to end.
+pub struct Interrupts(Vec<Signal>);
 
 impl Interrupts {
     pub fn new() -> Result<Interrupts, Failure> {
-        let listen =
-            |kind| signal(kind).map_err(|error| Failure::System(format!("cannot listen for signals: {error}")));
-        Ok(Interrupts { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+        let mut kinds = vec![SignalKind::interrupt(), SignalKind::terminate()];
+        // Whoever runs us under nohup wants us to outlive the terminal.
+        if !is_ignored(Number::HUP) {
+            kinds.push(SignalKind::hangup());
+        }
+        kinds.into_iter().map(listen).collect::<Result<_, _>>().map(Interrupts)
     }
 
     pub async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
+        poll_fn(|context| match self.0.iter_mut().any(|signal| signal.poll_recv(context).is_ready()) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        })
+        .await;
     }
+}
+
+fn listen(kind: SignalKind) -> Result<Signal, Failure> {
+    signal(kind).map_err(|error| Failure::System(format!("cannot listen for signals: {error}")))
+}
+
+/// Calls back for every such signal from now on, from a thread of its own: the others may be deaf while they compute or
+/// write. Listens when this returns.
+pub fn on_interrupt(heard: impl Fn() + Send + 'static) -> Result<(), Failure> {
+    let runtime = runtime()?;
+    let mut interrupts = {
+        let _inside = runtime.enter();
+        Interrupts::new()?
+    };
+    std::thread::spawn(move || {
+        runtime.block_on(async {
+            loop {
+                interrupts.next().await;
+                heard();
+            }
+        });
+    });
+    Ok(())
+}
+
+/// Makes a file that may not grow any larger an error like a full disk, instead of the end of this process.
+pub fn survive_limits() {
+    let Ok(runtime) = runtime() else { return };
+    let _inside = runtime.enter();
+    // Listening once replaces what the system would do, for good.
+    let _ = listen(SignalKind::from_raw(Number::XFSZ.as_raw()));
+}
+
+/// As whoever started us has left it.
+fn is_ignored(number: Number) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (number.as_raw() - 1) & 1 == 1)
 }

@@ -86,7 +86,13 @@ impl Files {
 
 /// Runs the experiment at `path`, as far as its rows are not there yet.
 pub fn run_experiment(path: &str, files: &mut Files, sweeping: &Sweeping) -> Result<Swept, Failure> {
-    let experiment = experiment::read(path, &mut |path| files.read(path)).map_err(input)?;
+    let experiment = experiment::read(path, &mut |path| files.read(path)).map_err(|complaints| {
+        let is_topology = ["site", "user"].iter().any(|key| input::is_written(path, key));
+        match is_topology && !input::is_written(path, "vary") {
+            true => Failure::Input(format!("{path} is a topology: hansa run {path}")),
+            false => Failure::Input(complaints.to_string()),
+        }
+    })?;
     let fingerprint = check_all(&experiment, files)?;
     let interrupted = watch_for_interrupts()?;
 

@@ -66,7 +66,9 @@ fn a_killed_site_is_named_and_ends_the_run() {
     let id = launcher.child.id();
     let york = child_called(id, "york").to_string();
     assert!(Command::new("kill").args(["-KILL", &york]).status().unwrap().success());
+    let killed = Instant::now();
     let (code, said) = launcher.end(SOON);
+    assert!(killed.elapsed() < Duration::from_secs(4), "it took {:?}: {said}", killed.elapsed());
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("lost site york at virtual time"), "{said}");
     assert!(said.contains("signal 9"), "{said}");

@@ -6,6 +6,7 @@ mod batch;
 mod bidder;
 mod containers;
 mod digests;
+mod endings;
 mod faults;
 mod freight;
 mod grid;

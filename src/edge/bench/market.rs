@@ -37,7 +37,12 @@ pub const QUEUES: [u32; 3] = [1_000, 10_000, 100_000];
 pub const LOAD: f64 = 1.4;
 
 /// Measures all policies, the best of so many rounds each.
-pub fn measure(jobs: u32, instants: u64, rounds: u32, mut tell: impl FnMut(&Row)) -> Result<ByHand, Failure> {
+pub fn measure(
+    jobs: u32,
+    instants: u64,
+    rounds: u32,
+    mut tell: impl FnMut(&Row) -> Result<(), Failure>,
+) -> Result<ByHand, Failure> {
     let by_hand = by_hand(&paper("fifo", jobs), rounds)?;
     for entry in bid::ALL {
         let mut row = Row { policy: entry.name, tasks: 0, seconds: f64::INFINITY, instant_ns: [0.0; QUEUES.len()] };
@@ -52,7 +57,7 @@ pub fn measure(jobs: u32, instants: u64, rounds: u32, mut tell: impl FnMut(&Row)
         for (queue, ns) in QUEUES.iter().zip(&mut row.instant_ns) {
             *ns = an_instant(&deep(entry.name, *queue, instants + 2), instants)?;
         }
-        tell(&row);
+        tell(&row)?;
     }
     Ok(by_hand)
 }

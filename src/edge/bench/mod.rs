@@ -10,7 +10,7 @@ mod turn;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use super::{Failure, pin, runtime};
+use super::{Failure, pin, runtime, show};
 
 pub use turn::ECHO;
 
@@ -61,34 +61,39 @@ impl Effort {
     }
 }
 
+/// Prints a line, and fails once nobody reads them any more.
+macro_rules! line {
+    ($($format:tt)*) => { show(&format!("{}\n", format_args!($($format)*))) };
+}
+
 /// Measures and prints as it goes.
 pub fn bench(effort: &Effort) -> Result<(), Failure> {
-    println!("engine                  pending    heap Mev/s  engine Mev/s   engine/heap (goal: 0.5 or more)");
+    line!("engine                  pending    heap Mev/s  engine Mev/s   engine/heap (goal: 0.5 or more)")?;
     for pending in [100, 10_000] {
         let rates = engine::measure(pending, effort.events, effort.rounds);
         let (heap, engine) = (rates.heap / 1e6, rates.engine / 1e6);
-        println!("{:>31} {heap:>13.2} {engine:>13.2} {:>13.2}", rates.pending, engine / heap);
+        line!("{:>31} {heap:>13.2} {engine:>13.2} {:>13.2}", rates.pending, engine / heap)?;
     }
 
-    println!();
+    line!("")?;
     market(effort)?;
 
-    println!();
-    reservations(effort);
+    line!("")?;
+    reservations(effort)?;
 
-    println!("\nturn over QUIC           leaves      quinn us        hub us   hub/quinn (goal: 1.3 or less)");
+    line!("\nturn over QUIC           leaves      quinn us        hub us   hub/quinn (goal: 1.3 or less)")?;
     let mut turn_us = Vec::new();
     for &leaves in effort.leaves {
         let turns = effort.turns / (1 + leaves as u32 / 8);
         let turns = on_one_core(|| runtime()?.block_on(turn::measure(leaves, turns)))?;
-        println!("{:>31} {:>13.1} {:>13.1} {:>13.2}", turns.leaves, turns.quinn, turns.hub, turns.hub / turns.quinn);
+        line!("{:>31} {:>13.1} {:>13.1} {:>13.2}", turns.leaves, turns.quinn, turns.hub, turns.hub / turns.quinn)?;
         turn_us.push((leaves, turns.quinn));
     }
 
-    println!("\nmarket grid     tasks  load   inline s  processes s   ratio    waits  waits/task  messages/packet");
+    line!("\nmarket grid     tasks  load   inline s  processes s   ratio    waits  waits/task  messages/packet")?;
     for &load in effort.loads {
         let grid = grid::measure(effort.tasks, load, effort.rounds)?;
-        println!(
+        line!(
             "{:>21} {:>5.1} {:>10.3} {:>12.3} {:>7.2} {:>8} {:>11.3} {:>16.2}",
             grid.tasks,
             grid.load,
@@ -98,42 +103,46 @@ pub fn bench(effort: &Effort) -> Result<(), Failure> {
             grid.waits,
             grid.waits as f64 / grid.tasks as f64,
             grid.messages_per_packet,
-        );
-        println!("{}", explain(&grid, &turn_us));
+        )?;
+        line!("{}", explain(&grid, &turn_us))?;
     }
     Ok(())
 }
 
 /// Standing reservations: the calendar beside the paper's list.
-fn reservations(effort: &Effort) {
-    println!(
+fn reservations(effort: &Effort) -> Result<(), Failure> {
+    line!(
         "reservations on {} nodes     records   us: find ff     pe_w   pedu_w      add   delete   \
          the paper's list: find ff      add   delete   (goal: ff, add and delete under 20)",
         calendar::NODES
-    );
+    )?;
     for (lie, words) in [(calendar::Lie::Ahead, "further ahead"), (calendar::Lie::Dense, "closer together")] {
         for &standing in effort.standing {
             let row = calendar::measure(lie, standing, 2_000);
             let [ff, by_nodes, by_area] = row.find;
             let list = row.list.map_or([const { String::new() }; 3], |list| list.map(|us| format!("{us:.0}")));
             let [find, add, delete] = list;
-            println!(
+            line!(
                 "{:>9} {words:<22} {:>9} {ff:>13.1} {by_nodes:>8.1} {by_area:>8.1} {:>8.1} {:>8.1} {find:>26} \
                  {add:>8} {delete:>8}",
-                row.standing, row.records, row.add, row.delete,
-            );
+                row.standing,
+                row.records,
+                row.add,
+                row.delete,
+            )?;
         }
     }
+    Ok(())
 }
 
 /// The market, policy by policy.
 fn market(effort: &Effort) -> Result<(), Failure> {
     let [short, middle, long] = market::QUEUES;
-    println!(
+    line!(
         "market at {}     tasks   CPU s    ns/task   us an instant with {short} / {middle} / {long} waiting   \
          long/short (goal: 3 or less; random asks everybody)",
         market::LOAD
-    );
+    )?;
     let mut fifo = f64::NAN;
     let by_hand = market::measure(effort.jobs, effort.instants, effort.rounds, |row| {
         let [short, middle, long] = row.instant_ns.map(|ns| ns / 1e3);
@@ -141,17 +150,17 @@ fn market(effort: &Effort) -> Result<(), Failure> {
         if row.policy == "fifo" {
             fifo = ns;
         }
-        println!(
+        line!(
             "{:>13} {:>9} {:>7.3} {ns:>10.0} {short:>28.2} {middle:>9.2} {long:>9.2} {:>12.2}",
             row.policy,
             row.tasks,
             row.seconds,
             long / short
-        );
+        )
     })?;
     let ns = by_hand.seconds * 1e9 / by_hand.tasks as f64;
-    println!("{:>13} {:>9} {:>7.3} {ns:>10.0}", "fifo by hand", by_hand.tasks, by_hand.seconds);
-    println!("      fifo takes {:.2} times as long as by hand (goal: 2 or less)", fifo / ns);
+    line!("{:>13} {:>9} {:>7.3} {ns:>10.0}", "fifo by hand", by_hand.tasks, by_hand.seconds)?;
+    line!("      fifo takes {:.2} times as long as by hand (goal: 2 or less)", fifo / ns)?;
     Ok(())
 }
 

@@ -139,14 +139,14 @@ impl Grid {
         let latencies: Latencies = vec![Span::ZERO; leaves + 1].into();
         let hub = Hub::new(actors, &homes, latencies);
         let mut lines: Vec<Line> = self.peers.drain(..).map(Line::new).collect();
-        let (_words, interruptions) = mpsc::unbounded_channel();
+        let (_words, mut interruptions) = mpsc::unbounded_channel();
         let watch = Watch {
             stall_after: Duration::from_secs(60),
             contact: Contact::All,
             speed: None,
             progress: &mut |_, _, _| {},
             names: &[],
-            interruptions,
+            interruptions: &mut interruptions,
         };
         let conducted = conduct(hub, &mut lines, watch).await;
         self.senders = lines.into_iter().map(Line::into_sender).collect();

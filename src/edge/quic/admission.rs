@@ -20,6 +20,7 @@ use super::{
     BindError, Close, Connection, DRAIN_TIMEOUT, FINISH_TIMEOUT, FrameReceiver, FrameSender, HELLO_MAX, Options, Peer,
     WireError, encode, endpoint_config, is_loopback, transport,
 };
+use crate::edge::heard::heard_up_to;
 use crate::edge::identity::{Identity, Names};
 use crate::protocol::codec::{self, CodecError, FRAME_MAX};
 use crate::protocol::handshake::{Hello, PROTOCOL, Party, RELEASE, TopologyHash, Welcome};
@@ -50,6 +51,8 @@ pub struct Listener {
     options: Options,
     doorman: Option<JoinHandle<()>>,
     door: Option<Arc<Door>>,
+    /// Those who have joined while others are awaited: kept here, so that they are told if it comes to nothing.
+    waiting: BTreeMap<usize, Peer>,
 }
 
 impl Listener {
@@ -64,7 +67,15 @@ impl Listener {
         let endpoint =
             Endpoint::new(endpoint_config(), Some(far), socket, Arc::new(quinn::TokioRuntime)).map_err(socket_error)?;
         let address = endpoint.local_addr().map_err(socket_error)?;
-        Ok(Listener { endpoint, address, near: Arc::new(near), options: options.clone(), doorman: None, door: None })
+        Ok(Listener {
+            endpoint,
+            address,
+            near: Arc::new(near),
+            options: options.clone(),
+            doorman: None,
+            door: None,
+            waiting: BTreeMap::new(),
+        })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -87,18 +98,17 @@ impl Listener {
         self.dismiss();
         self.doorman = Some(tokio::spawn(keep(self.endpoint.clone(), door.clone())));
 
-        let mut peers = BTreeMap::new();
         let mut losses = JoinSet::new();
         let awaited = door.seats().len();
-        while peers.values().map(|peer: &Peer| peer.parties.len()).sum::<usize>() < awaited {
+        while self.waiting.values().map(|peer| peer.parties.len()).sum::<usize>() < awaited {
             tokio::select! {
                 Some(peer) = arrivals.recv() => {
                     let connection = peer.connection.clone();
                     losses.spawn(async move { (connection.quic.stable_id(), connection.closed().await) });
-                    peers.insert(peer.connection.quic.stable_id(), peer);
+                    self.waiting.insert(peer.connection.quic.stable_id(), peer);
                 }
                 Some(Ok((id, why))) = losses.join_next() => {
-                    let peer: Peer = peers.remove(&id).expect("a peer is lost once");
+                    let peer = self.waiting.remove(&id).expect("a peer is lost once");
                     tracing::warn!("{} left before the run began: {why}", list(&peer.parties));
                     door.vacate(&peer.parties);
                 }
@@ -106,7 +116,7 @@ impl Listener {
         }
         door.begun.store(true, Ordering::Relaxed);
 
-        let mut peers: Vec<Peer> = peers.into_values().collect();
+        let mut peers: Vec<Peer> = std::mem::take(&mut self.waiting).into_values().collect();
         peers.sort_by_key(|peer| door.terms.roster.iter().position(|party| peer.parties.contains(party)));
         peers
     }
@@ -287,7 +297,7 @@ impl Door {
 
     fn check(&self, hello: &Hello, connection: &Connection) -> Result<(), Refusal> {
         if hello.release != RELEASE {
-            return Err(Refusal::Release(hello.release.escape_debug().take(40).collect()));
+            return Err(Refusal::Release(heard_up_to(&hello.release, 40)));
         }
         if hello.topology != self.terms.topology {
             return Err(Refusal::Topology { ours: self.terms.topology, theirs: hello.topology });
@@ -355,7 +365,7 @@ fn certificate(connection: &Connection) -> CertificateDer<'static> {
 
 /// A name that a stranger made up, cut to what fits a message.
 fn short(party: &Party) -> Party {
-    let cut = |name: &String| name.escape_debug().take(80).collect();
+    let cut = |name: &String| heard_up_to(name, 80);
     match party {
         Party::Router => Party::Router,
         Party::Site(name) => Party::Site(cut(name)),

@@ -40,7 +40,7 @@ pub enum JoinError {
     Identity(#[from] IdentityError),
     #[error("{router:?} is no address of a router: host:port is wanted")]
     Address { router: String },
-    #[error("no router answers at {router} after {waited:?} ({last}); is it running there, and is the UDP port open?")]
+    #[error("no router answers at {router} after {:.1} s ({last}); is it running there, and is the UDP port open?", waited.as_secs_f64())]
     NoRouter { router: String, waited: Duration, last: String },
     #[error("the router at {address} refused: {reason}")]
     Refused { address: SocketAddr, reason: String },

@@ -15,6 +15,7 @@ use quinn::{AckFrequencyConfig, ConnectionError, Endpoint, EndpointConfig, Trans
 
 use tokio::time::timeout;
 
+use crate::edge::heard::heard;
 use crate::edge::identity::IdentityError;
 use crate::protocol::codec::FRAME_MAX;
 use crate::protocol::handshake::Party;
@@ -185,12 +186,12 @@ impl From<ConnectionError> for WireError {
         match error {
             ConnectionError::ApplicationClosed(closed) => WireError::Closed {
                 close: Close::ALL.into_iter().find(|close| VarInt::from(*close) == closed.error_code),
-                reason: String::from_utf8_lossy(&closed.reason).into_owned(),
+                reason: heard(&closed.reason),
             },
             ConnectionError::ConnectionClosed(closed) => match u64::from(closed.error_code) {
                 code if CRYPTO.contains(&code) => WireError::Tls(alert_from_them(code as u8)),
                 2 => WireError::Busy,
-                _ => WireError::Failed(closed.to_string()),
+                _ => WireError::Failed(heard(closed.to_string().as_bytes())),
             },
             ConnectionError::TransportError(error) => match u64::from(error.code) {
                 code if CRYPTO.contains(&code) => WireError::Tls(alert_from_us(code as u8, &error.reason)),

@@ -1,0 +1,56 @@
+//! What a peer has said, made fit to be shown and kept. It may be anything: words that move the cursor, turn the line
+//! round, pretend to be ours, or never end.
+
+/// More than the longest reason that a router or a member of ours gives.
+const HEARD_MAX: usize = 400;
+
+/// One line of at most so many characters, all of which can be seen.
+pub fn heard(said: &[u8]) -> String {
+    heard_up_to(&String::from_utf8_lossy(&said[..said.len().min(4 * HEARD_MAX)]), HEARD_MAX)
+}
+
+/// The same for what has its own measure, such as a name.
+pub fn heard_up_to(said: &str, max: usize) -> String {
+    let mut shown = String::new();
+    for (at, letter) in said.chars().enumerate() {
+        if at == max {
+            shown.push_str("...");
+            break;
+        }
+        match is_seen(letter) {
+            true => shown.push(letter),
+            false => shown.extend(letter.escape_default()),
+        }
+    }
+    shown
+}
+
+/// Neither a control character nor one that only changes how others look.
+fn is_seen(letter: char) -> bool {
+    !letter.is_control()
+        && !matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_heard_is_one_line_that_can_be_seen() {
+        assert_eq!(
+            heard(b"lost site york at virtual time 1.5: \"gone\""),
+            "lost site york at virtual time 1.5: \"gone\""
+        );
+        assert_eq!(heard("Zürich ist müde".as_bytes()), "Zürich ist müde");
+        assert_eq!(
+            heard(b"\x1b[2J\x1b]0;title\x07\nresults in /etc"),
+            "\\u{1b}[2J\\u{1b}]0;title\\u{7}\\nresults in /etc"
+        );
+        assert_eq!(heard("a\u{202e}b\u{9b}31m\u{2028}c".as_bytes()), "a\\u{202e}b\\u{9b}31m\\u{2028}c");
+        assert_eq!(heard(b"\xff\xfe"), "\u{fffd}\u{fffd}");
+        assert_eq!(heard(&[b'x'; 100_000]), "x".repeat(HEARD_MAX) + "...");
+        assert_eq!(heard_up_to("four", 4), "four");
+    }
+}

@@ -1,0 +1,224 @@
+//! The folder `OUT.partial-PID`, in which a result is made. It belongs to one process and goes when that does: by its
+//! own hand, by that of a launcher, or by that of the next run, which knows that nobody is using it any more because
+//! nobody holds the lock on it. (A process number tells nothing: in containers everybody is process 1.)
+
+use std::ffi::OsString;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::commit::{Disk, RealDisk, remove_tree};
+
+const PARTIAL: &str = ".partial-";
+const ASIDE: &str = ".replaced";
+
+/// Shared between the thread that makes the result and whoever clears it away when the process has to leave.
+#[derive(Clone)]
+pub struct StandIn(Arc<Inner>);
+
+struct Inner {
+    path: PathBuf,
+    disk: Arc<dyn Disk>,
+    stage: Mutex<Stage>,
+    /// Held for as long as the process lives; none where the file system has no locks.
+    _lock: Option<File>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Making,
+    /// The result is in its place, and what bears the stand-in's name now is something else.
+    Placed,
+    /// Cleared away, or about to be.
+    GivenUp,
+}
+
+impl StandIn {
+    /// Makes the folder beside `out`.
+    pub fn create(out: &Path, disk: Arc<dyn Disk>) -> io::Result<StandIn> {
+        let name = out.file_name().unwrap_or_default();
+        // Process ids come round again.
+        for attempt in 0..1000 {
+            let mut stand_in = name.to_owned();
+            stand_in.push(format!("{PARTIAL}{}", std::process::id()));
+            if attempt > 0 {
+                stand_in.push(format!("-{attempt}"));
+            }
+            let path = parent(out).join(stand_in);
+            match fs::create_dir(&path) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(error),
+            }
+            let lock = match Lock::take(&path) {
+                Lock::Held(lock) => Some(lock),
+                Lock::Unknown => None,
+                // Somebody has taken it for a dead one's, as long as it was not locked.
+                Lock::Taken | Lock::Gone => continue,
+            };
+            return Ok(StandIn(Arc::new(Inner { path, disk, stage: Mutex::new(Stage::Making), _lock: lock })));
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// Puts the result in its place (`place`), and does what is left to do then (`after`). Whoever wants to clear the
+    /// folder away meanwhile has to wait until both are done. `None` if it was given up before.
+    pub fn commit<P, T, E>(
+        &self,
+        place: impl FnOnce() -> Result<P, E>,
+        after: impl FnOnce(P) -> Result<T, E>,
+    ) -> Option<Result<T, E>> {
+        let mut stage = self.stage();
+        if *stage != Stage::Making {
+            return None;
+        }
+        Some(place().and_then(|placed| {
+            *stage = Stage::Placed;
+            after(placed)
+        }))
+    }
+
+    /// Clears the folder away, unless the result is in its place. From then on it cannot get there any more.
+    pub fn give_up(&self) {
+        let mut stage = self.stage();
+        if *stage != Stage::Placed {
+            *stage = Stage::GivenUp;
+            // The thread that makes the result may put another file into it while we remove it, but not for long.
+            let _ = (0..10).find(|_| remove_tree(&*self.0.disk, &self.0.path).is_ok());
+        }
+    }
+
+    fn stage(&self) -> MutexGuard<'_, Stage> {
+        // What a panic has left half done is not in its place.
+        self.0.stage.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// What is taken aside for this stand-in's sake, where folders cannot be exchanged.
+pub fn aside(stand_in: &Path) -> PathBuf {
+    let mut aside = stand_in.as_os_str().to_owned();
+    aside.push(ASIDE);
+    PathBuf::from(aside)
+}
+
+/// The stand-ins for `out` whose processes are gone; of some only what they took aside is there.
+pub fn left_behind(out: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    let (Some(name), Ok(entries)) = (out.file_name(), fs::read_dir(parent(out))) else { return found };
+    for entry in entries.flatten() {
+        let entry = entry.file_name();
+        let Some(stand_in) = stand_in_of(entry.as_bytes(), name.as_bytes()) else { continue };
+        found.push(parent(out).join(OsString::from_vec(stand_in.to_vec())));
+    }
+    found.sort();
+    found.dedup();
+    found.retain(|path| matches!(Lock::take(path), Lock::Held(_) | Lock::Gone));
+    found
+}
+
+/// Removes what dead processes have left behind of their results for `out`, and says what it was. A result that has
+/// to be put back must have been before.
+pub fn clear(out: &Path) -> Vec<PathBuf> {
+    let left = left_behind(out).into_iter().flat_map(|stand_in| [aside(&stand_in), stand_in]);
+    let remove = |path: &PathBuf| match Lock::take(path) {
+        Lock::Held(_lock) => remove_tree(&RealDisk, path).is_ok(),
+        _ => false,
+    };
+    left.filter(remove).collect()
+}
+
+/// `out.partial-12`, of that or of `out.partial-12.replaced`.
+fn stand_in_of<'a>(entry: &'a [u8], out: &[u8]) -> Option<&'a [u8]> {
+    let stand_in = entry.strip_suffix(ASIDE.as_bytes()).unwrap_or(entry);
+    let number = stand_in.strip_prefix(out)?.strip_prefix(PARTIAL.as_bytes())?;
+    let mut parts = number.split(|byte| *byte == b'-');
+    let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    let fits = parts.next().is_some_and(is_number) && parts.next().is_none_or(is_number) && parts.next().is_none();
+    fits.then_some(stand_in)
+}
+
+/// Who holds a folder.
+pub enum Lock {
+    /// We do, from now on until this is dropped.
+    Held(File),
+    /// A process that lives does.
+    Taken,
+    /// It is not there, or not any more.
+    Gone,
+    /// This file system does not tell.
+    Unknown,
+}
+
+impl Lock {
+    pub fn take(folder: &Path) -> Lock {
+        let file = match File::open(folder) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Lock::Gone,
+            Err(_) => return Lock::Unknown,
+        };
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Lock::Taken,
+            Err(TryLockError::Error(_)) => return Lock::Unknown,
+        }
+        // It may have been removed, and made again by somebody else, between the two.
+        let same = |there: fs::Metadata| {
+            file.metadata().is_ok_and(|ours| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
+        };
+        if fs::symlink_metadata(folder).is_ok_and(same) { Lock::Held(file) } else { Lock::Gone }
+    }
+}
+
+pub fn parent(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_ours_are_taken_for_stand_ins() {
+        let of =
+            |entry: &str| stand_in_of(entry.as_bytes(), b"out").map(|name| String::from_utf8_lossy(name).into_owned());
+        assert_eq!(of("out.partial-12").as_deref(), Some("out.partial-12"));
+        assert_eq!(of("out.partial-12-3.replaced").as_deref(), Some("out.partial-12-3"));
+        for other in [
+            "out",
+            "out.partial-",
+            "out.partial-x",
+            "out.partial-1-",
+            "out.partial-1-2-3",
+            "out2.partial-1",
+            "out.partial-1.tar",
+        ] {
+            assert_eq!(of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn what_the_dead_leave_is_cleared_and_what_the_living_use_is_not() {
+        let scratch = tempfile::TempDir::new().unwrap();
+        let out = scratch.path().join("out");
+        let living = StandIn::create(&out, Arc::new(RealDisk)).unwrap();
+        for dead in ["out.partial-1", "out.partial-1-7", "out.partial-2.replaced"] {
+            fs::create_dir(scratch.path().join(dead)).unwrap();
+            fs::write(scratch.path().join(dead).join("events.jsonl"), "half").unwrap();
+        }
+        fs::create_dir(scratch.path().join("out.partial-mine")).unwrap();
+        assert_eq!(clear(&out).len(), 3);
+        assert!(living.path().is_dir() && scratch.path().join("out.partial-mine").is_dir());
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 2);
+
+        let path = living.path().to_owned();
+        drop(living);
+        assert_eq!(clear(&out), [path]);
+    }
+}

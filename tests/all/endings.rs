@@ -1,0 +1,374 @@
+//! However a run or a command is ended: by kills at any moment, by signals, by pipes that close and disks that are full.
+//! A good result that was there stays whole, nothing is left behind, and the exit code says what happened.
+
+use std::fs;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::grid::{HANSA, Machines, Process, Scratch, hansa, hansa_ok, json, long_topology, shipped, text};
+
+const BEGUN: &str = "the run begins";
+const SOON: Duration = Duration::from_secs(30);
+
+const SMALL: &str = "name = \"small\"\nseed = 1\n[market]\npolicy = \"fifo\"\n[[site]]\nname = \"york\"\ncores = 1000\n\
+                     kind = \"Kind1\"\n[[user]]\nname = \"alice\"\n[[workload]]\nsource = \"market\"\njobs = 40\nload = 0.7\n";
+
+fn run(topology: &Path, out: &Path, flags: &[&str]) -> Command {
+    let mut command = Command::new(HANSA);
+    command.arg("run").arg(topology).arg("--out").arg(out).args(flags).stdin(Stdio::null());
+    command
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = entries.collect();
+    names.sort();
+    names
+}
+
+/// The processes whose command lines name this file.
+fn processes_with(path: &str) -> Vec<u32> {
+    let named = |id: &u32| {
+        let line = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(path)
+    };
+    let ids = fs::read_dir("/proc").unwrap().flatten();
+    ids.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(named).collect()
+}
+
+fn kill(id: u32) {
+    let _ = Command::new("kill").args(["-KILL", &id.to_string()]).stderr(Stdio::null()).status();
+}
+
+fn nobody_left(path: &str) {
+    let deadline = Instant::now() + SOON;
+    while !processes_with(path).is_empty() {
+        assert!(Instant::now() < deadline, "orphans: {:?}", processes_with(path));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Numbers from 0 to 1 that are spread evenly, whatever their count.
+fn spread(count: usize) -> impl Iterator<Item = f64> {
+    (1..=count).map(|number| (number as f64 * 0.618_033_988_75).fract())
+}
+
+fn keys_in(folder: &Path) -> usize {
+    let holds_key = |path: &PathBuf| fs::read_to_string(path).is_ok_and(|text| text.contains("PRIVATE KEY"));
+    let mut found = 0;
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        found += if entry.path().is_dir() { keys_in(&entry.path()) } else { usize::from(holds_key(&entry.path())) };
+    }
+    found
+}
+
+/// Kills launchers and routers at moments that are spread over the run, most of them where results are put in place.
+#[test]
+fn an_earlier_result_stays_whole_whoever_is_killed_when() {
+    let scratch = Scratch::new();
+    let topology = scratch.file("small.toml", SMALL);
+    let (home, temporary) = (scratch.path("home"), scratch.path("temporary"));
+    [&home, &temporary].into_iter().for_each(|folder| fs::create_dir(folder).unwrap());
+    let (good, out) = (scratch.path("good"), home.join("out"));
+    assert!(run(&topology, &good, &["--inline"]).output().unwrap().status.success());
+    let begun = Instant::now();
+    assert!(run(&topology, &out, &[]).env("TMPDIR", &temporary).output().unwrap().status.success());
+    let whole_run = begun.elapsed();
+
+    let (mut killed, nest) = (0, temporary.display().to_string());
+    for (number, part) in spread(40).enumerate() {
+        // Two in three in the last part of the run.
+        let part = if number % 3 == 0 { part * 1.1 } else { 0.6 + part * 0.5 };
+        let mut launcher = run(&topology, &out, &[]);
+        launcher.env("TMPDIR", &temporary).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut launcher = launcher.spawn().unwrap();
+        std::thread::sleep(whole_run.mul_f64(part));
+        let router = || processes_with(&nest).into_iter().find(|id| is_router(*id));
+        match (number % 2, router()) {
+            (1, Some(router)) => kill(router),
+            _ => kill(launcher.id()),
+        }
+        killed += usize::from(launcher.wait().unwrap().code() != Some(0));
+        nobody_left(&nest);
+        let verified = hansa(&[Path::new("verify"), &good, &out]);
+        assert!(verified.status.success(), "kill {number}: {}{}", text(&verified.stdout), text(&verified.stderr));
+        assert_eq!(keys_in(&temporary), 0, "kill {number}");
+    }
+    assert!(killed >= 10, "only {killed} of 40 runs were killed");
+    let next = run(&topology, &out, &[]).env("TMPDIR", &temporary).output().unwrap();
+    assert!(next.status.success(), "{}", text(&next.stderr));
+    assert_eq!((names(&home), names(&temporary)), (vec!["out".to_owned()], Vec::new()), "{}", text(&next.stderr));
+}
+
+fn is_router(id: u32) -> bool {
+    let line = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&line).contains("\0router\0")
+}
+
+/// Every system call that changes files, and those between them, each the last that the process makes.
+#[test]
+fn an_earlier_result_stays_whole_whatever_system_call_is_the_last() {
+    if !Command::new("strace").arg("--version").output().is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED: strace is not here to kill a process at a system call");
+        return;
+    }
+    let scratch = Scratch::new();
+    let topology = scratch.file("small.toml", SMALL);
+    let home = scratch.path("home");
+    fs::create_dir(&home).unwrap();
+    let (good, out) = (scratch.path("good"), home.join("out"));
+    for out in [&good, &out] {
+        assert!(run(&topology, out, &["--inline"]).output().unwrap().status.success());
+    }
+
+    let mut killed = 0;
+    for call in ["renameat2", "rename", "fsync", "unlink", "unlinkat", "rmdir", "mkdir", "flock", "getdents64"] {
+        for number in 1..40 {
+            let mut strace = Command::new("strace");
+            strace.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={call}")]);
+            strace.args(["-e", &format!("inject={call}:signal=SIGKILL:when={number}"), HANSA, "run"]);
+            strace.arg(&topology).arg("--out").arg(&out).arg("--inline");
+            let output = strace.output().unwrap();
+            let ended = output.status;
+            let verified = hansa(&[Path::new("verify"), &good, &out]);
+            assert!(verified.status.success(), "{call} {number}: {}", text(&verified.stderr));
+            if ended.success() {
+                break;
+            }
+            assert!(
+                ended.signal() == Some(9) || ended.code() == Some(137),
+                "{call} {number}: {ended} {}",
+                text(&output.stderr)
+            );
+            killed += 1;
+        }
+    }
+    assert!(killed >= 15, "only {killed} kills");
+    assert!(run(&topology, &out, &["--inline"]).output().unwrap().status.success());
+    assert_eq!(names(&home), ["out"]);
+}
+
+fn freight_for_minutes(scratch: &Scratch) -> PathBuf {
+    let live = fs::read_to_string(shipped("live.toml")).unwrap();
+    let live =
+        live.replace("payload = \"1 kB per MB\"", "payload = \"1 GB per GB\"").replace("10_000_000", "2_000_000_000");
+    scratch.file("freight.toml", &live)
+}
+
+#[test]
+fn an_interrupt_is_heard_while_loads_are_under_way() {
+    let scratch = Scratch::new();
+    let (topology, out) = (freight_for_minutes(&scratch), scratch.path("out"));
+    let mut launcher = Process::start("the launcher", &mut run(&topology, &out, &[]));
+    launcher.says(BEGUN);
+    std::thread::sleep(Duration::from_secs(2));
+    let asked = Instant::now();
+    launcher.signal("INT");
+    let (code, said) = launcher.end(SOON);
+    assert_eq!(code, Some(130), "{said}");
+    assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
+    let manifest = json(&out.join("manifest.json"));
+    assert!(manifest["status"].as_str().unwrap().starts_with("partial: interrupted"), "{manifest}");
+}
+
+#[test]
+fn a_second_interrupt_leaves_at_once_and_nothing_behind() {
+    for signal in ["INT", "HUP"] {
+        let scratch = Scratch::new();
+        let topology = scratch.file("long.toml", &long_topology());
+        let (home, out) = (scratch.path("home"), scratch.path("home").join("out"));
+        let mut launcher = Process::start("the launcher", &mut run(&topology, &out, &[]));
+        launcher.says(BEGUN);
+        std::thread::sleep(Duration::from_millis(500));
+        let asked = Instant::now();
+        launcher.signal(signal);
+        std::thread::sleep(Duration::from_millis(30));
+        launcher.signal(signal);
+        let (code, said) = launcher.end(SOON);
+        assert_eq!(code, Some(130), "{said}");
+        assert!(asked.elapsed() < Duration::from_secs(6), "{:?}", asked.elapsed());
+        let left: Vec<String> = names(&home).into_iter().filter(|name| name != "out").collect();
+        assert_eq!(left, [""; 0], "{said}");
+    }
+}
+
+#[test]
+fn a_terminal_that_closes_winds_a_run_up() {
+    for flags in [&["--inline"][..], &[]] {
+        let scratch = Scratch::new();
+        let topology = scratch.file("long.toml", &long_topology());
+        let out = scratch.path("out");
+        let mut launched = Process::start("the run", &mut run(&topology, &out, flags));
+        if flags.is_empty() {
+            launched.says(BEGUN);
+        }
+        std::thread::sleep(Duration::from_millis(500));
+        launched.signal("HUP");
+        let (code, said) = launched.end(SOON);
+        assert_eq!(code, Some(130), "{said}");
+        let manifest = json(&out.join("manifest.json"));
+        assert!(manifest["status"].as_str().unwrap().starts_with("partial: interrupted"), "{manifest}");
+    }
+}
+
+#[test]
+fn a_killed_router_leaves_no_half_result_to_its_launcher() {
+    let scratch = Scratch::new();
+    let topology = scratch.file("long.toml", &long_topology());
+    let out = scratch.path("home").join("out");
+    let mut launcher = Process::start("the launcher", &mut run(&topology, &out, &[]));
+    launcher.says(BEGUN);
+    let nest = format!("hansa-{}-", launcher.child.id());
+    kill(processes_with(&nest).into_iter().find(|id| is_router(*id)).unwrap());
+    let (code, said) = launcher.end(SOON);
+    assert_eq!(code, Some(3), "{said}");
+    assert_eq!(names(&scratch.path("home")), [""; 0], "{said}");
+}
+
+#[test]
+fn those_who_have_joined_hear_why_the_router_gives_up() {
+    let mut machines = Machines::router(&long_topology(), &["--join-within", "6"]);
+    machines.start(&["york.site", "alice.user"]);
+    machines.members.iter().for_each(|member| member.says(" joined"));
+    assert_eq!(machines.router.end(SOON).0, Some(6));
+    for member in &mut machines.members {
+        let (_, said) = member.end(SOON);
+        assert!(said.contains("after 6 s the router still waits for"), "{said}");
+    }
+}
+
+#[test]
+fn a_result_that_is_replaced_is_told_and_can_stay() {
+    let scratch = Scratch::new();
+    let topology = scratch.file("small.toml", SMALL);
+    let out = scratch.path("out");
+    let said = |flags: &[&str]| {
+        let output = run(&topology, &out, flags).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    assert_eq!(said(&["--inline"]), "");
+    hansa_ok(&[Path::new("report"), &out]);
+    let again = said(&["--inline"]);
+    assert!(again.contains("note: this replaced the result of 20"), "{again}");
+    assert!(again.contains("which had the same digest with its report.html and trace.json"), "{again}");
+    let other = said(&["--inline", "--seed", "2"]);
+    assert!(other.contains("note: this replaced another result, of 20") && other.contains("with digest "), "{other}");
+    let kept = said(&["--keep"]);
+    assert!(kept.contains("was there before; it is now in ") && kept.contains("out.1"), "{kept}");
+    assert_eq!(json(&scratch.path("out.1").join("manifest.json"))["seed"], 2);
+    assert_eq!(json(&out.join("manifest.json"))["seed"], 1);
+}
+
+/// Runs a command with this as its standard output and standard error, to its end.
+fn into(command: &mut Command, stdout: Stdio, stderr: Stdio) -> (Option<i32>, String) {
+    let mut process = command.stdin(Stdio::null()).stdout(stdout).stderr(stderr).spawn().unwrap();
+    let deadline = Instant::now() + SOON;
+    while process.try_wait().unwrap().is_none() {
+        assert!(Instant::now() < deadline, "it has not ended: {:?}", process.kill());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let output = process.wait_with_output().unwrap();
+    (output.status.code(), text(&output.stderr))
+}
+
+fn closed_pipe() -> Stdio {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    writer.into()
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_is_no_panic() {
+    let scratch = Scratch::new();
+    let topology = scratch.file("small.toml", "name = 1");
+    let mut validate = Command::new(HANSA);
+    validate.arg("validate").arg(&topology);
+    assert_eq!(into(&mut validate, closed_pipe(), closed_pipe()).0, Some(2));
+    let begun = Instant::now();
+    assert_eq!(into(Command::new(HANSA).arg("bench"), closed_pipe(), Stdio::piped()), (Some(0), String::new()));
+    assert!(begun.elapsed() < Duration::from_secs(20), "it went on for {:?}", begun.elapsed());
+}
+
+#[test]
+fn an_output_that_takes_nothing_is_told() {
+    let scratch = Scratch::new();
+    let topology = scratch.file("small.toml", SMALL);
+    let full = || Stdio::from(fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
+    for flags in [&["--inline"][..], &[]] {
+        let (code, said) = into(&mut run(&topology, &scratch.path("out"), flags), full(), Stdio::piped());
+        assert_eq!(code, Some(7), "{said}");
+        assert!(said.contains("cannot write to standard output: the disk is full"), "{said}");
+    }
+    let out = scratch.path("out");
+    let (code, said) = into(Command::new(HANSA).arg("verify").arg(&out).arg(&out), full(), Stdio::piped());
+    assert_eq!(code, Some(7), "{said}");
+}
+
+#[test]
+fn a_limit_on_the_length_of_files_is_told_like_a_full_disk() {
+    let scratch = Scratch::new();
+    let topology = scratch.file("small.toml", &SMALL.replace("jobs = 40", "jobs = 400"));
+    for flags in ["--inline", "--per-process=1"] {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "ulimit -f 16 && exec \"$0\" run \"$1\" --out \"$2\" \"$3\"", HANSA]);
+        shell.arg(&topology).arg(scratch.path("home").join("out")).arg(flags);
+        let (code, said) = into(&mut shell, Stdio::null(), Stdio::piped());
+        assert_eq!(code, Some(7), "{said}");
+        assert!(said.contains("events.jsonl: a file may not be that long here"), "{said}");
+        assert_eq!(names(&scratch.path("home")), [""; 0]);
+    }
+}
+
+#[test]
+fn files_that_never_end_and_files_for_other_commands_are_told() {
+    let scratch = Scratch::new();
+    let fifo = scratch.path("fifo.toml");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let told = |command: &str, file: &Path| {
+        let mut hansa = Command::new(HANSA);
+        hansa.arg(command).arg(file).process_group(0);
+        let (code, said) = into(&mut hansa, Stdio::null(), Stdio::piped());
+        assert_eq!(code, Some(2), "{said}");
+        said
+    };
+    assert!(told("validate", &fifo).contains("this is no regular file"));
+    let small = scratch.file("small.toml", SMALL);
+    let experiment = scratch.file("seeds.toml", "name = \"seeds\"\ntopology = \"small.toml\"\n[vary]\nseed = [1, 2]\n");
+    assert!(told("run", &experiment).contains("is an experiment: hansa sweep "), "{}", told("run", &experiment));
+    assert!(told("sweep", &small).contains("is a topology: hansa run "), "{}", told("sweep", &small));
+}
+
+#[test]
+fn a_mark_of_byte_order_is_no_part_of_a_log() {
+    let scratch = Scratch::new();
+    let line = "1 0 -1 60 1 -1 -1 1 3660 -1 1 1 1 -1 1 -1 -1 -1\n";
+    let log = scratch.file("marked.swf", &format!("\u{feff}{line}"));
+    let plain = scratch.file("plain.swf", line);
+    let converted = |log: &Path| text(&hansa_ok(&[Path::new("convert"), log]).stdout);
+    assert_eq!(converted(&log), converted(&plain));
+    let grid = |log: &str| {
+        let topology = format!(
+            "name = \"log\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 8\nscheduler = \"fcfs\"\n[[user]]\nname = \"alice\"\n\
+             [[workload]]\nsource = \"swf\"\nfile = \"{log}\"\n"
+        );
+        text(
+            &hansa_ok(&[Path::new("validate"), &scratch.file("log.toml", &topology), Path::new("--set=name=x")]).stdout,
+        )
+    };
+    assert_eq!(grid("marked.swf"), grid("plain.swf"));
+}
+
+#[test]
+fn results_that_differ_are_an_answer_and_no_error() {
+    let scratch = Scratch::new();
+    let topology = scratch.file("small.toml", SMALL);
+    let (a, b) = (scratch.path("a"), scratch.path("b"));
+    assert!(run(&topology, &a, &["--inline"]).output().unwrap().status.success());
+    assert!(run(&topology, &b, &["--inline", "--seed", "2"]).output().unwrap().status.success());
+    let verified = hansa(&[Path::new("verify"), &a, &b]);
+    assert_eq!(verified.status.code(), Some(1));
+    assert!(!text(&verified.stderr).contains("error"), "{}", text(&verified.stderr));
+}
