@@ -8,6 +8,7 @@ use super::{Batch, Market, Reservation, System, Topology, Unplaceable, paths, re
 use crate::grid::{Edge, Graph, Job, JobId, Request};
 use crate::kernel::{ActorId, BoxedActor, Latencies};
 use crate::near::nearest;
+use crate::protocol::codec::MESSAGE_MAX;
 use crate::protocol::handshake::Party;
 use crate::protocol::{Cancel, Enqueue, Message, Record, Reserve};
 use crate::roles::{self, scheduler};
@@ -65,6 +66,11 @@ pub enum JobError {
     Unplaceable { task: usize, cores: u32, kind: String },
     #[error(transparent)]
     Immeasurable(Immeasurable),
+    #[error(
+        "task {task} takes {cores} cores of {site}, and so many, scattered over the site, may be too many to name in one \
+         message: it takes at most {CORES_SCATTERED}, or all but that many"
+    )]
+    TooScattered { task: usize, cores: u32, site: String },
     #[error("all data up to here needs more than a thousand years over the slowest link")]
     Endless,
 }
@@ -78,6 +84,9 @@ impl BuildError {
         }
     }
 }
+
+/// Cores whose numbers fit into one message however they lie: a run of neighbours takes at most ten bytes.
+const CORES_SCATTERED: u32 = (MESSAGE_MAX as u32 - 256) / 10;
 
 /// Whoever runs the system.
 pub const HUB: ActorId = ActorId(0);
@@ -281,6 +290,7 @@ fn deal_queued(topology: &Topology) -> Result<Vec<Queued>, BuildError> {
             *soonest = think.min(*soonest);
         }
         for Handed { job, user, after } in handed {
+            check_scatter(&job, topology).map_err(|error| BuildError::Job { workload: index, job: job.id, error })?;
             let (id, arrive) = (job.id, job.arrive);
             let think = if thinks.is_empty() { None } else { thinks.get(&id).copied() };
             let enqueue = Enqueue { job: Arc::new(job), site, think };
@@ -303,6 +313,7 @@ fn deal_asks(topology: &Topology) -> Result<Vec<Vec<(Time, Message)>>, BuildErro
         let asks = workload.source.asks(&mut next).map_err(failed)?;
         for ((job, ask), &user) in asks.into_iter().zip(workload.users.iter().cycle()) {
             let (id, Request { ready, deadline, .. }) = (job.id, ask.request);
+            check_scatter(&job, topology).map_err(|error| BuildError::Job { workload: index, job: id, error })?;
             let reserve = Reserve { job: Arc::new(job), ready, deadline };
             hands[user].push((ask.request.arrive, Message::Reserve(reserve)));
             if let Some(cancel) = ask.cancel {
@@ -372,6 +383,7 @@ fn platform(topology: &Topology) -> Platform {
 }
 
 fn check(job: &Job, topology: &Topology, weighing: Option<&Market>) -> Result<(), JobError> {
+    check_scatter(job, topology)?;
     if topology.system.unplaceable() == Unplaceable::Error {
         for (task, wish) in job.tasks.iter().enumerate() {
             if !topology.sites.iter().any(|site| site.kind == wish.kind && site.cores >= wish.cores) {
@@ -382,6 +394,18 @@ fn check(job: &Job, topology: &Topology, weighing: Option<&Market>) -> Result<()
     }
     if let Some(market) = weighing {
         Figures::of(job, &Graph::new(job.tasks.len(), &job.edges), market, true).map_err(JobError::Immeasurable)?;
+    }
+    Ok(())
+}
+
+/// Whether the cores that a task gets can be told in one message, however they lie: jobs themselves are never too long.
+fn check_scatter(job: &Job, topology: &Topology) -> Result<(), JobError> {
+    for (task, wish) in job.tasks.iter().enumerate().filter(|(_, wish)| wish.cores > CORES_SCATTERED) {
+        // There are no more runs of neighbours than gaps between them.
+        let scattered = |cores: u32| cores >= wish.cores && cores - wish.cores > CORES_SCATTERED;
+        if let Some(site) = topology.sites.iter().find(|site| scattered(site.cores)) {
+            return Err(JobError::TooScattered { task, cores: wish.cores, site: site.name.clone() });
+        }
     }
     Ok(())
 }
