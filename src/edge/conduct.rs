@@ -287,11 +287,13 @@ impl Conductor<'_, '_> {
     /// Writes to all leaves that should hear something, before waiting for any.
     async fn flush(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
         let mut problem = None;
-        hub.flush(self.watch.contact, &mut |leaf, down: Down<Message>| {
-            lines[leaf].frames_down += 1;
-            if let Err(error) = quic::encode(&down, &mut lines[leaf].outgoing) {
-                problem = Some((leaf, error));
-            }
+        hub.flush(self.watch.contact, &mut |leaf, down: Down<Message>| match quic::encode_in_pieces(
+            down,
+            Down::cut,
+            &mut lines[leaf].outgoing,
+        ) {
+            Ok(frames) => lines[leaf].frames_down += frames,
+            Err(error) => problem = Some((leaf, error)),
         });
         if let Some((leaf, error)) = problem {
             return Err(Failure::Internal(format!("a frame for {} cannot be written: {error}", lines[leaf].label)));
@@ -392,7 +394,7 @@ impl Conductor<'_, '_> {
         hub.stop(&mut |leaf, down: Down<Message>| {
             lines[leaf].outgoing.clear();
             // A leaf that cannot be told is one whose last words are not heard.
-            let _ = quic::encode(&down, &mut lines[leaf].outgoing);
+            let _ = quic::encode_in_pieces(down, Down::cut, &mut lines[leaf].outgoing);
         });
         let last_words = async {
             for line in lines.iter_mut() {

@@ -2,8 +2,7 @@
 
 use super::Failure;
 use super::quic::{self, FrameReceiver, FrameSender};
-use crate::kernel::{ActorId, Breach, Down, Leaf, Promise, Up};
-use crate::protocol::codec::CodecError;
+use crate::kernel::{ActorId, Breach, Down, Leaf};
 use crate::protocol::{Message, Record, codec};
 
 /// Plays the leaf's part until the hub says that the run is over.
@@ -14,7 +13,6 @@ pub async fn play(
     names: &[String],
 ) -> Result<(), Failure> {
     let mut outgoing = Vec::new();
-    let mut said = Promise::default();
     while !leaf.finished() {
         let down: Down<Message> = match receiver.next().await {
             Ok(Some(frame)) => codec::decode(frame).map_err(|error| {
@@ -25,32 +23,15 @@ pub async fn play(
         };
         leaf.receive(down).map_err(|breach| breached(&breach, names))?;
         while let Some(up) = leaf.turn().map_err(|breach| breached(&breach, names))? {
-            write(up, &mut said, &mut outgoing)?;
+            let before = leaf.before();
+            quic::encode_in_pieces(up, |up| up.cut(before), &mut outgoing)
+                .map_err(|error| Failure::Internal(format!("a message cannot be sent: {error}")))?;
             match sender.write(&outgoing).await {
                 Ok(()) => outgoing.clear(),
                 Err(error) => return Err(lost_router(&leaf, &error.to_string())),
             }
         }
     }
-    Ok(())
-}
-
-/// Encodes a frame; where it is too long, in pieces, of which the earlier ones promise no more than the last frame did.
-fn write(up: Up<Message, Record>, said: &mut Promise, outgoing: &mut Vec<u8>) -> Result<(), Failure> {
-    let promise = up.promise();
-    let mut pieces = vec![up];
-    while let Some(piece) = pieces.pop() {
-        match quic::encode(&piece, outgoing) {
-            Ok(()) => {}
-            Err(CodecError::TooLong(_)) if piece.mail.len() + piece.log.len() > 1 => {
-                let (first, rest) = piece.split(*said);
-                pieces.push(rest);
-                pieces.push(first);
-            }
-            Err(error) => return Err(Failure::Internal(format!("a message cannot be sent: {error}"))),
-        }
-    }
-    *said = promise;
     Ok(())
 }
 

@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 
 use super::min_tree::MinTree;
 use super::place::{BoxedActor, Latencies, Place, STEPS_MAX};
-use super::{ActorId, Breach, Down, Entry, Envelope, Message, Up};
+use super::{ActorId, Breach, Down, Entry, Envelope, Message, Then, Up};
 use crate::time::{Span, Stamp};
 
 pub struct Hub<M, R> {
@@ -46,6 +46,8 @@ struct Peer<M> {
     granted: Stamp,
     sent: u64,
     heard: u64,
+    /// Whether it has been told that the run is over.
+    told: bool,
     finished: bool,
     last_down: Option<(&'static str, Stamp)>,
     last_up: Option<(&'static str, Stamp)>,
@@ -65,9 +67,6 @@ pub enum Contact {
 
 /// Mail that a leaf may be kept waiting for.
 const MAIL_KEPT: usize = 512;
-
-/// Messages in one frame to a leaf, lest it grow beyond what the codec allows.
-const MAIL_PER_FRAME: usize = 10_000;
 
 /// What the hub knows of one leaf, for a report of who waits for whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -191,17 +190,12 @@ impl<M: Message, R> Hub<M, R> {
         for leaf in 0..self.leaves.len() {
             let grant = self.grant(leaf);
             let peer = &mut self.leaves[leaf];
-            let ending = self.finishing && !peer.granted.is_never();
+            let ending = self.finishing && !peer.told;
             let view = peer.view();
             let useful = !peer.mail.is_empty() || (peer.granted <= view && view < grant);
             let pressing = contact == Contact::All || peer.mail.len() > MAIL_KEPT || view.after(peer.latency) == safe;
             if ending || (useful && pressing) {
-                while peer.mail.len() > MAIL_PER_FRAME {
-                    let rest = peer.mail.split_off(MAIL_PER_FRAME);
-                    send(leaf, peer.frame(peer.granted, false));
-                    peer.mail = rest;
-                }
-                send(leaf, peer.frame(grant, self.finishing));
+                send(leaf, peer.frame(grant, if self.finishing { Then::Finish } else { Then::Run }));
             }
         }
     }
@@ -211,9 +205,8 @@ impl<M: Message, R> Hub<M, R> {
         for leaf in 0..self.leaves.len() {
             let grant = self.grant(leaf);
             let peer = &mut self.leaves[leaf];
-            if !peer.finished {
-                send(leaf, peer.frame(grant, true));
-            }
+            // Whoever has said goodbye has still to know that all was in vain.
+            send(leaf, peer.frame(grant, Then::Stop));
         }
         self.finishing = true;
     }
@@ -363,6 +356,7 @@ impl<M> Peer<M> {
             granted: Stamp::ZERO,
             sent: 0,
             heard: 0,
+            told: false,
             finished: false,
             last_down: None,
             last_up: None,
@@ -390,13 +384,14 @@ impl<M> Peer<M> {
         Ok(promised)
     }
 
-    fn frame(&mut self, grant: Stamp, finish: bool) -> Down<M> {
+    fn frame(&mut self, grant: Stamp, then: Then) -> Down<M> {
         self.sent += 1;
         self.granted = grant;
+        self.told |= matches!(then, Then::Finish | Then::Stop);
         let reaction = std::mem::replace(&mut self.unsent, Stamp::NEVER);
         if !reaction.is_never() {
             self.unheard.push_back((self.sent, reaction));
         }
-        Down { grant, finish, mail: std::mem::take(&mut self.mail) }
+        Down { grant, then, mail: std::mem::take(&mut self.mail) }
     }
 }

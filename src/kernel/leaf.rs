@@ -11,9 +11,21 @@ use crate::time::Stamp;
 pub struct Down<M> {
     /// Everything strictly before this may be run: nothing sooner will be sent any more.
     pub grant: Stamp,
-    /// The last frame: run what the grant allows, and send the rest of the log.
-    pub finish: bool,
+    pub then: Then,
     pub mail: Vec<Envelope<M>>,
+}
+
+/// What a leaf is to do once it has a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Then {
+    /// Run what the grant allows.
+    Run,
+    /// The run is over: run what the grant allows, and send the rest of the log.
+    Finish,
+    /// The same, but the run has failed.
+    Stop,
+    /// Wait: a later piece of the same frame says the rest. All pieces count as one.
+    Wait,
 }
 
 /// From a leaf to the hub.
@@ -31,25 +43,33 @@ pub struct Up<M, R> {
     pub log: Vec<Entry<R>>,
 }
 
-/// What a leaf has promised in a frame, whatever else was in it.
+/// What the hub can count on anyway while only some of a frame's pieces are there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Promise {
-    pub heard: u64,
     pub floor: Stamp,
     pub done: Stamp,
 }
 
-impl<M, R> Up<M, R> {
-    pub fn promise(&self) -> Promise {
-        Promise { heard: self.heard, floor: self.floor, done: self.done }
+impl<M> Down<M> {
+    /// Cuts a frame in two that say the same as one; `None` where there is nothing to cut.
+    pub fn cut(mut self) -> Option<(Down<M>, Down<M>)> {
+        let half = self.mail.len() / 2;
+        let rest = self.mail.split_off(half);
+        let first = Down { grant: self.grant, then: Then::Wait, mail: self.mail };
+        (half > 0).then_some((first, Down { mail: rest, ..self }))
     }
+}
 
-    /// Cuts a frame in two that say the same as one. The first promises only what the frame before it did.
-    pub fn split(mut self, before: Promise) -> (Up<M, R>, Up<M, R>) {
-        let later =
-            Up { mail: self.mail.split_off(self.mail.len() / 2), log: self.log.split_off(self.log.len() / 2), ..self };
-        let Promise { heard, floor, done } = before;
-        (Up { heard, floor, done, finished: false, mail: self.mail, log: self.log }, later)
+impl<M, R> Up<M, R> {
+    /// Cuts a frame in two that say the same as one; `None` where there is nothing to cut. The first promises only what
+    /// the hub knew `before`.
+    pub fn cut(mut self, before: Promise) -> Option<(Up<M, R>, Up<M, R>)> {
+        let half = (self.mail.len() + self.log.len()) / 2;
+        let mail = self.mail.split_off(half.min(self.mail.len()));
+        let log = self.log.split_off(half - self.mail.len());
+        let Promise { floor, done } = before;
+        let first = Up { heard: self.heard, floor, done, finished: false, mail: self.mail, log: self.log };
+        (half > 0).then_some((first, Up { mail, log, ..self }))
     }
 }
 
@@ -57,10 +77,16 @@ pub struct Leaf<M, R> {
     place: Place<M, R>,
     granted: Stamp,
     finish: bool,
+    stopped: bool,
     finished: bool,
+    /// Pieces of a frame are here, and its end is not.
+    waits: bool,
     heard: u64,
     /// What the hub takes for this leaf's floor: what it was told last, lowered by what it has sent since.
     believed: Stamp,
+    /// What the hub could count on before the last frame, and what it has been told since.
+    before: Promise,
+    done: Stamp,
 }
 
 /// Batches after which a leaf that has much to do sends what it has so far.
@@ -74,9 +100,13 @@ impl<M: Message, R> Leaf<M, R> {
             place: Place::with_floors(actors, latencies, true),
             granted: Stamp::ZERO,
             finish: false,
+            stopped: false,
             finished: false,
+            waits: false,
             heard: 0,
             believed: Stamp::ZERO,
+            before: Promise::default(),
+            done: Stamp::ZERO,
         }
     }
 
@@ -88,6 +118,16 @@ impl<M: Message, R> Leaf<M, R> {
     /// Whether the last frame has been handed out.
     pub fn finished(&self) -> bool {
         self.finished
+    }
+
+    /// Whether the hub has said that the run has failed.
+    pub fn stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// What the pieces of the last frame may promise, but for the last of them.
+    pub fn before(&self) -> Promise {
+        self.before
     }
 
     /// Takes in a frame of the hub. Call [`Leaf::turn`] until it has nothing more to say.
@@ -111,15 +151,19 @@ impl<M: Message, R> Leaf<M, R> {
             self.believed = self.believed.min(envelope.message.reaction().earliest(envelope.arrival));
             self.place.accept(envelope);
         }
-        self.granted = down.grant;
-        self.finish |= down.finish;
-        self.heard += 1;
+        self.waits = down.then == Then::Wait;
+        if !self.waits {
+            self.granted = down.grant;
+            self.heard += 1;
+        }
+        self.stopped |= down.then == Then::Stop;
+        self.finish |= matches!(down.then, Then::Finish | Then::Stop);
         Ok(())
     }
 
     /// Runs a while; gives the frame that the hub should have, if it would learn anything from it.
     pub fn turn(&mut self) -> Result<Option<Up<M, R>>, Breach> {
-        if self.finished {
+        if self.finished || self.waits {
             return Ok(None);
         }
         let more = self.place.run_before(self.granted, BATCHES_PER_TURN)?;
@@ -136,7 +180,8 @@ impl<M: Message, R> Leaf<M, R> {
         if !worth_saying {
             return Ok(None);
         }
-        self.believed = floor;
+        let floor_before = std::mem::replace(&mut self.believed, floor);
+        self.before = Promise { floor: floor_before, done: std::mem::replace(&mut self.done, done) };
         Ok(Some(Up {
             heard: self.heard,
             floor,

@@ -161,7 +161,9 @@ impl Wires {
                 if self.draw(2) == 0
                     && let Some(up) = self.leaves[leaf].turn()?
                 {
-                    self.up[leaf].push_back(up);
+                    let before = self.leaves[leaf].before();
+                    let pieces = pieces(up, &mut self.chance, &|up| up.cut(before));
+                    self.up[leaf].extend(pieces);
                     self.idle = 0;
                 }
             }
@@ -179,9 +181,9 @@ impl Wires {
         let mut moved = self.hub.events() > before;
         if self.draw(2) == 0 {
             let contact = if self.draw(2) == 0 { Contact::All } else { Contact::Blockers };
-            let down = &mut self.down;
+            let (down, chance) = (&mut self.down, &mut self.chance);
             self.hub.flush(contact, &mut |leaf, frame| {
-                down[leaf].push_back(frame);
+                down[leaf].extend(pieces(frame, chance, &Down::cut));
                 moved = true;
             });
         }
@@ -199,6 +201,19 @@ impl Wires {
         let mut logs = self.hub.take_leaf_logs();
         logs.push(self.hub.take_log());
         Ok(merge(logs).collect())
+    }
+}
+
+/// Cuts a frame as often as chance likes, as if it were too long.
+fn pieces<F: Clone>(frame: F, chance: &mut u64, cut: &dyn Fn(F) -> Option<(F, F)>) -> Vec<F> {
+    *chance = mix(*chance);
+    match (*chance % 3 == 0).then(|| cut(frame.clone())).flatten() {
+        None => vec![frame],
+        Some((first, rest)) => {
+            let mut all = pieces(first, chance, cut);
+            all.extend(pieces(rest, chance, cut));
+            all
+        }
     }
 }
 
@@ -330,6 +345,58 @@ fn a_lying_leaf_is_found_out() {
     ];
     for (lie, what) in lies {
         assert_eq!(honest().receive(0, lie), Err(protocol(what)));
+    }
+}
+
+/// Wakes up so late that whatever it sent would arrive after the end of time.
+struct Late;
+
+impl Actor<Word, u64> for Late {
+    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
+        if batch[0].cause == Cause::Start {
+            out.wake_at(Time::from_micros(u64::MAX - 2), 0);
+        }
+        out.log(1);
+    }
+}
+
+#[test]
+fn who_may_run_for_ever_is_still_told_when_the_run_is_over() {
+    let latencies: Latencies = Arc::from([Span::ZERO, Span::from_micros(10)]);
+    for chance in 0..20 {
+        let (late, opener) = (Box::new(Late), Box::new(Opener(1)));
+        let actors: Cast = vec![(ActorId(0), late), (ActorId(1), opener)];
+        assert_eq!(Wires::new(&[0, 1], 1, actors, latencies.clone()).run(chance).unwrap().len(), 2);
+    }
+}
+
+#[test]
+fn a_frame_is_cut_as_long_as_there_is_something_to_cut() {
+    let word = Word { life: 0, patience: 0, content: 0 };
+    let mail = |count| -> Vec<_> {
+        (0..count)
+            .map(|number| Envelope { arrival: stamp(1), from: ActorId(1), to: ActorId(0), number, message: word })
+            .collect()
+    };
+    let log = |count| vec![Entry { stamp: stamp(0), actor: ActorId(1), record: 0u64 }; count];
+    for (letters, records) in [(0, 0), (1, 0), (0, 1), (1, 1), (1, 2), (2, 1), (7, 0), (0, 7), (5, 9)] {
+        let before = Promise { floor: stamp(1), done: stamp(0) };
+        let up =
+            Up { heard: 3, floor: stamp(9), done: stamp(8), finished: true, mail: mail(letters), log: log(records) };
+        let (mut whole, mut found) = (vec![up.clone()], Vec::new());
+        while let Some(up) = whole.pop() {
+            match up.clone().cut(before) {
+                Some((first, rest)) => whole.extend([rest, first]),
+                None => found.push(up),
+            }
+        }
+        assert_eq!(found.len(), (letters as usize + records).max(1));
+        assert!(found.iter().all(|piece| piece.mail.len() + piece.log.len() <= 1 && piece.heard == 3));
+        let (last, first) = found.split_last().unwrap();
+        assert!(first.iter().all(|piece| !piece.finished && (piece.floor, piece.done) == (stamp(1), stamp(0))));
+        assert_eq!((last.floor, last.done, last.finished), (stamp(9), stamp(8), true));
+        assert_eq!(found.iter().flat_map(|piece| piece.mail.clone()).collect::<Vec<_>>(), up.mail);
+        assert_eq!(found.iter().flat_map(|piece| piece.log.clone()).collect::<Vec<_>>(), up.log);
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::Grid;
 use crate::grid::{Edge, Job, JobId};
 use crate::kernel::ActorId;
+use crate::protocol::codec::MESSAGE_MAX;
 use crate::protocol::{Enqueue, Message, Submit};
 use crate::time::{Span, Time};
 use crate::workload::{Numbering, Platform, Workload, WorkloadError};
@@ -50,9 +51,17 @@ pub enum JobError {
     /// A system cannot reckon with it.
     #[error("{0}")]
     Immeasurable(String),
+    #[error(
+        "task {task} takes {cores} cores of {site}, and so many, scattered over the site, may be too many to name in one \
+         message: it takes at most {CORES_SCATTERED}, or all but that many"
+    )]
+    TooScattered { task: usize, cores: u32, site: String },
     #[error("all data up to here needs more than a thousand years over the slowest link")]
     Endless,
 }
+
+/// Cores whose numbers fit into one message however they lie: a run of neighbours takes at most ten bytes.
+const CORES_SCATTERED: u32 = (MESSAGE_MAX as u32 - 256) / 10;
 
 /// Times that transfers end at stay far below what a clock can show.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +92,19 @@ impl Grid<'_> {
         Platform { cores }
     }
 
+    /// Whether the cores that a task gets can be told in one message, however they lie: jobs themselves are never too long.
+    pub fn check_tellable(&self, job: &Job) -> Result<(), DealError> {
+        for (task, wish) in job.tasks.iter().enumerate().filter(|(_, wish)| wish.cores > CORES_SCATTERED) {
+            // There are no more runs of neighbours than gaps between them.
+            let scattered = |cores: u32| cores >= wish.cores && cores - wish.cores > CORES_SCATTERED;
+            if let Some((_, site)) = self.sites.iter().find(|(_, site)| scattered(site.cores)) {
+                let error = JobError::TooScattered { task, cores: wish.cores, site: site.name.clone() };
+                return Err(DealError::Job { job: job.id, error });
+            }
+        }
+        Ok(())
+    }
+
     /// Whether each task of a job fits some site.
     pub fn check_placeable(&self, job: &Job) -> Result<(), JobError> {
         for (task, wish) in job.tasks.iter().enumerate() {
@@ -106,6 +128,7 @@ pub(super) fn submit(
 ) -> Result<(), DealError> {
     let jobs = workload.source.jobs(&grid.platform(), tick, &mut dealing.next)?;
     for (job, &user) in jobs.into_iter().zip(workload.users.iter().cycle()) {
+        grid.check_tellable(&job)?;
         let id = job.id;
         let checked = check(&job).and_then(|()| dealing.data.take(&job.edges));
         checked.map_err(|error| DealError::Job { job: id, error })?;

@@ -26,6 +26,28 @@ pub fn encode<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), CodecErr
     Ok(())
 }
 
+/// As [`encode`], but what is too long for one frame goes as several: `cut` makes two of one, as long as that can be
+/// done. Gives the number of frames.
+pub fn encode_in_pieces<T: Serialize>(
+    value: T,
+    cut: impl Fn(T) -> Option<(T, T)>,
+    out: &mut Vec<u8>,
+) -> Result<u64, CodecError> {
+    let mut frames = 0;
+    let mut pieces = vec![value];
+    while let Some(piece) = pieces.pop() {
+        match encode(&piece, out) {
+            Ok(()) => frames += 1,
+            Err(CodecError::TooLong(length)) => {
+                let (first, rest) = cut(piece).ok_or(CodecError::TooLong(length))?;
+                pieces.extend([rest, first]);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(frames)
+}
+
 /// Appends one frame that holds these bytes.
 pub fn append(contents: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError> {
     if contents.len() > FRAME_MAX {
@@ -131,5 +153,120 @@ impl FrameReceiver {
             let grown = (2 * self.end).min(HEADER + self.frame_max);
             self.buffer.resize(grown, 0);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::grid::{Job, JobId, Kind, NodeSet, Task, TaskId};
+    use crate::kernel::{ActorId, Down, Entry, Envelope, Promise, Then, Up};
+    use crate::protocol::{Enqueue, Message, Record, Run};
+    use crate::time::{Span, Stamp, Time};
+
+    fn contents(mut frames: &[u8]) -> Vec<&[u8]> {
+        let mut found = Vec::new();
+        while let Some((header, rest)) = frames.split_first_chunk() {
+            let (frame, rest) = rest.split_at(u32::from_le_bytes(*header) as usize);
+            found.push(frame);
+            frames = rest;
+        }
+        found
+    }
+
+    /// Few bytes to many words, and the other way round.
+    fn message(small: bool, number: u32) -> Message {
+        let task = TaskId { job: JobId(number), index: 0 };
+        if small {
+            return Message::Run(Run { task, cores: 1, runtime: Span::from_micros(1) });
+        }
+        let task = Task::new(Span::from_secs(u64::from(number) << 20), u32::MAX - number, Kind(u16::MAX));
+        let job = Job {
+            id: JobId(u32::MAX - number),
+            arrive: Time::from_micros(u64::MAX / 7),
+            first_task: u32::MAX,
+            tasks: vec![task; 1 + number as usize % 3],
+            edges: Vec::new(),
+            worth: None,
+        };
+        Message::Enqueue(Enqueue { job: Arc::new(job), site: Some(ActorId(1)), think: None })
+    }
+
+    fn record(runs: u32) -> Entry<Record> {
+        let mut cores = NodeSet::default();
+        (0..runs).for_each(|run| cores.push(2 * run, 2 * run));
+        let task = TaskId { job: JobId(runs), index: 0 };
+        Entry { stamp: Stamp::ZERO, actor: ActorId(1), record: Record::Started { task, cores } }
+    }
+
+    fn mail(small: bool, count: u32) -> Vec<Envelope<Message>> {
+        let (from, to) = (ActorId(1), ActorId(0));
+        let letter = |number| Envelope {
+            arrival: Stamp::ZERO,
+            from,
+            to,
+            number: u64::from(number),
+            message: message(small, number),
+        };
+        (0..count).map(letter).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(6))]
+
+        /// Around the longest frame, to the byte, and far beyond it: the other side reads what was written.
+        #[test]
+        fn whatever_can_be_written_can_be_read(
+            small: bool,
+            by_log: bool,
+            factor in prop_oneof![3 => Just(1usize), 1 => 2usize..4],
+            beyond in -40isize..40,
+        ) {
+            let room = (factor * FRAME_MAX).checked_add_signed(beyond).unwrap();
+            let up = |mail, log| Up { heard: 9, floor: Stamp::NEVER, done: Stamp::ZERO, finished: true, mail, log };
+            let probe = mail(small, 2_000);
+            let each = codec::length(&probe).unwrap().div_ceil(2_000) + 1;
+            let letters = if by_log { 10 } else { room / each };
+            let mail = mail(small, letters as u32);
+            // Records that fill what is left as well as they can.
+            let mut left = room.saturating_sub(codec::length(&up(mail.clone(), Vec::new())).unwrap());
+            let mut log = Vec::new();
+            while left >= 20 {
+                let record = record((left / 11).clamp(1, 100_000) as u32);
+                left = left.saturating_sub(codec::length(&record).unwrap());
+                log.push(record);
+            }
+            let whole = up(mail, log);
+            let before = Promise::default();
+            let mut out = Vec::new();
+            let frames = encode_in_pieces(whole.clone(), |up| up.cut(before), &mut out).unwrap();
+            let pieces: Vec<Up<Message, Record>> = contents(&out).into_iter().map(|f| codec::decode(f).unwrap()).collect();
+            prop_assert_eq!(pieces.len() as u64, frames);
+            prop_assert_eq!(frames > 1, codec::length(&whole).unwrap() > FRAME_MAX);
+            prop_assert!(pieces.iter().rev().skip(1).all(|piece| !piece.finished && piece.floor == before.floor));
+            prop_assert!(pieces.iter().flat_map(|piece| &piece.mail).eq(&whole.mail));
+            prop_assert!(pieces.iter().flat_map(|piece| &piece.log).eq(&whole.log));
+
+            let whole = Down { grant: Stamp::NEVER, then: Then::Finish, mail: whole.mail };
+            out.clear();
+            let frames = encode_in_pieces(whole.clone(), Down::cut, &mut out).unwrap();
+            let pieces: Vec<Down<Message>> = contents(&out).into_iter().map(|f| codec::decode(f).unwrap()).collect();
+            prop_assert_eq!(pieces.len() as u64, frames);
+            prop_assert!(pieces.iter().rev().skip(1).all(|piece| piece.then == Then::Wait));
+            prop_assert_eq!(pieces.last().unwrap().then, Then::Finish);
+            prop_assert!(pieces.iter().flat_map(|piece| &piece.mail).eq(&whole.mail));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_cut_is_an_error_and_leaves_nothing_behind() {
+        let mut out = vec![7];
+        let error = encode_in_pieces(vec![1u8; FRAME_MAX], |_| None, &mut out).unwrap_err();
+        assert!(matches!(error, CodecError::TooLong(length) if length == FRAME_MAX + 5));
+        assert_eq!(out, [7]);
     }
 }

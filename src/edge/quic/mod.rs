@@ -21,7 +21,7 @@ use crate::protocol::codec::FRAME_MAX;
 use crate::protocol::handshake::Party;
 
 pub use admission::{Listener, Terms};
-pub use frame::{FrameReceiver, FrameSender, append, encode};
+pub use frame::{FrameReceiver, FrameSender, append, encode, encode_in_pieces};
 pub use join::{JoinError, Joined, connect};
 
 /// The longest hello: what is allocated for a peer before it is known.

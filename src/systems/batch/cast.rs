@@ -65,6 +65,7 @@ impl System for Batch {
             *soonest = think.min(*soonest);
         }
         for Handed { job, user, after } in handed {
+            grid.check_tellable(&job)?;
             let (id, arrive) = (job.id, job.arrive);
             let think = if thinks.is_empty() { None } else { thinks.get(&id).copied() };
             let enqueue = Enqueue { job: Arc::new(job), site, think };

@@ -50,6 +50,7 @@ impl System for Reservation {
         let asks = workload.source.asks(&mut dealing.next)?;
         for ((job, ask), &user) in asks.into_iter().zip(workload.users.iter().cycle()) {
             let (id, Request { ready, deadline, .. }) = (job.id, ask.request);
+            grid.check_tellable(&job)?;
             let reserve = Reserve { job: Arc::new(job), ready, deadline };
             let says = &mut dealing.scripts[user].says;
             says.push((ask.request.arrive, grid.service, Message::Reserve(reserve)));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::fields::{Field, Fields, any_of};
 use super::super::file::Path;
-use super::{CORES_MAX, Context, EDGES_MAX, REFUSE, TASKS_MAX, TOO_LONG_A_JOB, tables};
+use super::{CORES_MAX, Context, EDGES_MAX, POINTS_MAX, REFUSE, TASKS_MAX, TOO_LONG_A_JOB, tables};
 use crate::grid::{Curve, CurveError, DATA_MAX, Edge, Kind, LONGEST, Task, Worth};
 use crate::time::{Span, Time};
 use crate::workload::table::{Entry, Table};
@@ -181,6 +181,10 @@ fn check_worth(field: &Field<'_>) -> Option<Worth> {
     let points = fields.get("points");
     let points = points.as_ref().and_then(|field| field.list("a list of points, such as [[3.0, 0.8]]"));
     let points = points.unwrap_or_default();
+    if points.len() > POINTS_MAX {
+        field.complain(format!("expected at most {POINTS_MAX} points, found {}", points.len()));
+        return None;
+    }
     let pairs: Vec<Option<(f64, f64)>> = points
         .iter()
         .map(|field| {

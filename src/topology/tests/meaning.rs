@@ -486,3 +486,20 @@ fn requests_are_taken_as_they_are_and_only_nonsense_about_them_is_complained_abo
     let complaints = load_text(FINE, &["workload.0.source=\"reservations\""]).unwrap_err().to_string();
     assert!(complaints.contains("need a [reservation] table"), "{complaints}");
 }
+
+#[test]
+fn what_no_message_can_hold_is_told_before_the_run() {
+    let table = |tasks: &str, cores: u32| {
+        let text = format!(
+            "name = \"long\"\n[market]\n[[site]]\nname = \"york\"\ncores = {cores}\n[[user]]\nname = \"alice\"\n\
+             [[workload]]\nsource = \"table\"\n[[workload.job]]\ntasks = [{tasks}]\n"
+        );
+        let topology = load_text(&text, &[]).unwrap();
+        crate::topology::check_jobs(&topology).err().map(|error| error.to_string())
+    };
+    let task = |cores: u32| format!("{{ runtime = \"1 min\", cores = {cores} }}, ");
+    assert_eq!(table(&task(400_000), 4_000_000), None);
+    assert_eq!(table(&task(3_900_000), 4_000_000), None);
+    let told = table(&task(500_000), 4_000_000).unwrap();
+    assert!(told.contains("task 0 takes 500000 cores of york") && told.contains("at most 419379"), "{told}");
+}

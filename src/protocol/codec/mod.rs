@@ -1,20 +1,32 @@
 //! How messages become bytes: the one module that knows the encoding.
 //!
-//! Decoding is bounded: nothing longer than [`FRAME_MAX`] is read, a hostile length never allocates more than
-//! that, trailing bytes are an error, and no input makes it panic.
+//! What is encoded can be decoded: one limit, [`FRAME_MAX`], and it counts bytes. Decoding is bounded by what has really
+//! arrived: a list that claims more elements than bytes are left is refused before anything is allocated for it, so a
+//! value takes up at most some hundred times its bytes. Trailing bytes are an error, and no input makes it panic.
+
+mod reader;
+
+use std::io;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use reader::Reader;
+
+pub use reader::DecodeError;
+
 /// The longest frame in bytes that may be written or read.
 pub const FRAME_MAX: usize = 4 << 20;
+
+/// The longest message or record. A frame that holds nothing else has room for it; any frame that holds more can be cut.
+pub const MESSAGE_MAX: usize = FRAME_MAX - 256;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
     #[error("cannot encode: {0}")]
     Encode(#[from] bincode::error::EncodeError),
     #[error("cannot decode: {0}")]
-    Decode(#[from] bincode::error::DecodeError),
+    Decode(#[from] DecodeError),
     #[error("{0} bytes left over after the message")]
     Trailing(usize),
     #[error("a frame of {0} bytes is longer than the {FRAME_MAX} that are allowed")]
@@ -24,7 +36,7 @@ pub enum CodecError {
 /// Appends the encoding of `value` to `bytes`.
 pub fn encode<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
     let before = bytes.len();
-    bincode::serde::encode_into_std_write(value, bytes, config())?;
+    bincode::serde::encode_into_std_write(value, bytes, bincode::config::standard())?;
     match bytes.len() - before {
         length if length > FRAME_MAX => {
             bytes.truncate(before);
@@ -34,29 +46,34 @@ pub fn encode<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), CodecE
     }
 }
 
+/// How many bytes the encoding of `value` takes, whether a frame has room for them or not.
+pub fn length<T: Serialize>(value: &T) -> Result<usize, CodecError> {
+    Ok(bincode::serde::encode_into_std_write(value, &mut io::sink(), bincode::config::standard())?)
+}
+
 /// Reads one value that takes up all of `bytes`.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
     if bytes.len() > FRAME_MAX {
         return Err(CodecError::TooLong(bytes.len()));
     }
-    let (value, used) = bincode::serde::decode_from_slice(bytes, config())?;
-    match bytes.len() - used {
+    let mut reader = Reader { rest: bytes };
+    let value = T::deserialize(&mut reader)?;
+    match reader.rest.len() {
         0 => Ok(value),
         left => Err(CodecError::Trailing(left)),
     }
-}
-
-fn config() -> impl bincode::config::Config {
-    bincode::config::standard().with_limit::<FRAME_MAX>()
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
+    use proptest::prelude::*;
+
     use super::*;
     use crate::grid::{Curve, Edge, Invalid, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
     use crate::kernel::{ActorId, Down, Up};
+    use crate::protocol::handshake::Hello;
     use crate::protocol::{Answer, Answered, Cancel, Ended, Enqueue, Hold, Message, Outcome, Over, Queue};
     use crate::protocol::{Landed, Record, Reserve, Run, Ship, Submit, Verdict, Withdraw};
     use crate::time::{Span, Time};
@@ -138,5 +155,51 @@ mod tests {
         assert!(matches!(encode(&long, &mut Vec::new()), Err(CodecError::TooLong(_))));
         assert!(matches!(decode::<Vec<u8>>(&long), Err(CodecError::TooLong(_))));
         assert!(matches!(decode::<u8>(&[1, 2]), Err(CodecError::Trailing(1))));
+    }
+
+    /// The one reason for a reader of our own: what may be written may be read, though each byte may become a word.
+    #[test]
+    fn what_is_within_the_limit_on_one_side_is_so_on_the_other() {
+        for length in [FRAME_MAX / 8 - 5, FRAME_MAX / 8 + 1, FRAME_MAX / 2, FRAME_MAX - 6, FRAME_MAX - 5] {
+            let mut bytes = Vec::new();
+            encode(&vec![7u64; length], &mut bytes).unwrap();
+            assert_eq!(bytes.len(), length + 5);
+            assert_eq!(decode::<Vec<u64>>(&bytes).unwrap(), vec![7u64; length]);
+        }
+        assert!(matches!(encode(&vec![7u64; FRAME_MAX - 4], &mut Vec::new()), Err(CodecError::TooLong(_))));
+    }
+
+    /// Before the first element is read, let alone allocated for: the error is that of the list.
+    #[test]
+    fn a_list_is_held_against_the_bytes_that_are_left() {
+        let refused = |bytes: &[u8], claimed, left| {
+            let expected = DecodeError::Length { claimed, left };
+            assert!(matches!(decode::<Vec<u64>>(bytes), Err(CodecError::Decode(error)) if error == expected));
+            assert!(matches!(decode::<String>(bytes), Err(CodecError::Decode(error)) if error == expected));
+        };
+        refused(&[3, 1, 1], 3, 2);
+        refused(&[251, 0, 1, 9], 256, 1);
+        refused(&[253, 255, 255, 255, 255, 255, 255, 255, 255], u64::MAX, 0);
+        // A hello that claims a name of 2^40 bytes.
+        let name = [1, 1, 253, 0, 0, 0, 0, 0, 1, 0, 0, b'y'];
+        let error = decode::<Hello>(&name).unwrap_err();
+        assert!(matches!(error, CodecError::Decode(DecodeError::Length { claimed: 0x100_0000_0000, left: 1 })));
+    }
+
+    /// bincode's own reader as judge, where neither of its bounds gets in the way.
+    fn agree<T: DeserializeOwned + PartialEq + std::fmt::Debug>(bytes: &[u8]) {
+        let judge = bincode::serde::decode_from_slice::<T, _>(bytes, bincode::config::standard());
+        let judge = judge.ok().filter(|(_, used)| *used == bytes.len()).map(|(value, _)| value);
+        assert_eq!(decode::<T>(bytes).ok(), judge, "{bytes:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn both_readers_read_the_same(bytes in prop::collection::vec(prop_oneof![0u8..5, 248u8..=255, any::<u8>()], 0..60)) {
+            agree::<Up<Message, Record>>(&bytes);
+            agree::<Down<Message>>(&bytes);
+            agree::<(bool, u8, u16, u32, u64, Option<u64>, [u8; 2])>(&bytes);
+            agree::<Vec<Option<Record>>>(&bytes);
+        }
     }
 }
