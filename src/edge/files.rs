@@ -5,15 +5,15 @@
 //! before is replaced; whatever else is there is not touched.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Write};
-use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::fs::{FileExt, MetadataExt, chown};
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Failure;
-use crate::report::{self, Manifest, Output, Side, SummaryFile};
+use crate::report::{self, Manifest, Output, Side, Store, SummaryFile};
 
 pub const MANIFEST: &str = "manifest.json";
 pub const SUMMARY: &str = "summary.json";
@@ -109,6 +109,14 @@ impl ResultFolder {
         &self.partial
     }
 
+    /// A file for this run alone, which nobody else ever sees: it has no name.
+    pub fn scratch(&self) -> Result<Scratch, FileError> {
+        let path = self.partial.join(".aside");
+        let open = OpenOptions::new().read(true).append(true).create_new(true).open(&path);
+        let file = open.and_then(|file| fs::remove_file(&path).map(|()| file));
+        Ok(Scratch(file.map_err(|error| io_error("create", &path, error))?))
+    }
+
     pub fn writer(&self, name: &str) -> Result<ResultFile, FileError> {
         ResultFile::create(name, self.partial.join(name))
     }
@@ -168,6 +176,19 @@ impl Drop for ResultFolder {
         if !self.finished {
             let _ = fs::remove_dir_all(&self.partial);
         }
+    }
+}
+
+/// What is over during a run, until its tables are made.
+pub struct Scratch(File);
+
+impl Store for Scratch {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes)
+    }
+
+    fn read_at(&self, place: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.0.read_exact_at(buffer, place)
     }
 }
 

@@ -78,7 +78,7 @@ async fn route_run(routing: Routing, loaded: &Loaded, begun: Instant) -> Result<
     // A bidder is not waited for before somebody listens to whoever wants to end that.
     let early = if bidder::wanted(&loaded.topology).is_none() { Some(build(None)?) } else { None };
     let identity = Identity::load(&routing.identity).map_err(|error| Failure::Input(error.to_string()))?;
-    let mut results = Results::create(routing.out.as_deref(), loaded)?;
+    let mut results = Results::create(routing.out.as_deref(), loaded, routing.live.is_some())?;
     if let Some(path) = &routing.owner_of {
         results.give_to_owner_of(path)?;
     }

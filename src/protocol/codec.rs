@@ -46,6 +46,18 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
     }
 }
 
+/// Appends what this program will read again itself, however long it is.
+pub fn pack<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+    bincode::serde::encode_into_std_write(value, bytes, bincode::config::standard())?;
+    Ok(())
+}
+
+/// Reads what [`pack`] has written.
+pub fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
+    let (value, _) = bincode::serde::decode_from_slice(bytes, bincode::config::standard())?;
+    Ok(value)
+}
+
 fn config() -> impl bincode::config::Config {
     bincode::config::standard().with_limit::<FRAME_MAX>()
 }
