@@ -69,10 +69,14 @@ fn open(topology: &Topology) -> Place<Message, Record> {
 }
 
 fn run(place: &mut Place<Message, Record>, each: &mut dyn FnMut(&Record)) {
-    while place.run_before(Stamp::NEVER, 4096).is_ok_and(|more| more) {
-        place.drain_log(&mut |entry| each(&entry.record));
+    loop {
+        let more = place.run_before(Stamp::NEVER, 4096).is_ok_and(|more| more);
+        place.log().iter().for_each(|entry| each(&entry.record));
+        place.clear_log();
+        if !more {
+            return;
+        }
     }
-    place.drain_log(&mut |entry| each(&entry.record));
 }
 
 /// The rule, taken at its word: every site is asked, one by one.

@@ -5,9 +5,9 @@
 //! before is replaced in the same step, or kept beside it; whatever else is there is not touched.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Read, Write};
-use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::fs::{FileExt, MetadataExt, chown};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::commit::{Disk, RealDisk, put_back, put_in_place, remove_tree};
 use super::input::open as open_file;
 use super::stand_in::{self, Lock, StandIn, parent};
 use super::{Failure, tell};
-use crate::report::{self, Manifest, Output, Side, SummaryFile};
+use crate::report::{self, Manifest, Output, Side, Store, SummaryFile};
 
 pub const MANIFEST: &str = "manifest.json";
 pub const SUMMARY: &str = "summary.json";
@@ -135,6 +135,14 @@ impl ResultFolder {
     /// Where its files are until it is whole.
     pub fn stand_in(&self) -> &StandIn {
         &self.stand_in
+    }
+
+    /// A file for this run alone, which nobody else ever sees: it has no name.
+    pub fn scratch(&self) -> Result<Scratch, FileError> {
+        let path = self.stand_in.path().join(".aside");
+        let open = OpenOptions::new().read(true).append(true).create_new(true).open(&path);
+        let file = open.and_then(|file| fs::remove_file(&path).map(|()| file));
+        Ok(Scratch(file.map_err(|error| io_error("create", &path, error))?))
     }
 
     pub fn writer(&self, name: &str) -> Result<ResultFile, FileError> {
@@ -255,6 +263,19 @@ pub(super) fn clear_after_the_dead(disk: &dyn Disk, out: &Path) {
 fn bring_back(disk: &dyn Disk, out: &Path) {
     if put_back(disk, out).unwrap_or(false) {
         tell(&format!("note: put the result in {} back, which a run that was killed had taken aside", out.display()));
+    }
+}
+
+/// What is over during a run, until its tables are made.
+pub struct Scratch(File);
+
+impl Store for Scratch {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes)
+    }
+
+    fn read_at(&self, place: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.0.read_exact_at(buffer, place)
     }
 }
 

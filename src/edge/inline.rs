@@ -11,9 +11,8 @@ use super::conduct::Conducted;
 use super::results::{Results, Setting};
 use super::signals::on_interrupt;
 use super::stand_in::StandIn;
-use crate::kernel::{ActorId, Digest, Place};
-use crate::protocol::codec;
-use crate::report::{Names, Status, Summary, Tally};
+use crate::kernel::{ActorId, Place};
+use crate::report::{Names, Recorder, Status, Summary, Tally};
 use crate::time::Stamp;
 use crate::topology::{self, Loaded, Plan, Topology};
 
@@ -37,12 +36,11 @@ pub fn run(loaded: &Loaded, out: Option<PathBuf>, keep: bool) -> Result<(), Fail
     let actors = topology::build_with(&loaded.topology, &plan.all(), outsider)
         .map_err(|error| Failure::Input(loaded.tell(&error)))?;
     let mut place = Place::new(actors, plan.latencies.clone());
-    let results = Results::create(out.as_deref(), loaded, keep)?;
+    let mut results = Results::create(out.as_deref(), loaded, keep, false)?;
     let _ = made.set(results.stand_in().clone());
     let mut progress = results.progress();
 
     let joined = began.elapsed();
-    let mut log = Vec::new();
     let end = loop {
         match place.run_before(Stamp::NEVER, batches) {
             Ok(true) => {}
@@ -52,9 +50,9 @@ pub fn run(loaded: &Loaded, out: Option<PathBuf>, keep: bool) -> Result<(), Fail
                 break Err(Failure::Breach(breach.describe(&actor, &|_| String::new())));
             }
         }
-        let records = place.take_log();
-        progress.update(place.now().time, place.events(), &records);
-        log.extend(records);
+        progress.update(place.now().time, place.events(), place.log());
+        results.record(place.log())?;
+        place.clear_log();
         if let Some(failure) = fault.take() {
             break Err(failure);
         }
@@ -63,17 +61,17 @@ pub fn run(loaded: &Loaded, out: Option<PathBuf>, keep: bool) -> Result<(), Fail
         }
     };
     let end = fault.or(end);
-    log.extend(place.take_log());
+    results.record(place.log())?;
     progress.clear();
 
     let conducted = Conducted {
-        logs: vec![log],
+        logs: Vec::new(),
         reached: place.now().time,
         events: place.events(),
         waits: 0,
         leaves: Vec::new(),
         end,
-        wall: began.elapsed().saturating_sub(joined),
+        wall: began.elapsed().saturating_sub(joined + results.written_for()),
     };
     results.conducted(conducted, Setting { layout: "inline".to_owned(), began, joined, moved: None, live: None })
 }
@@ -86,24 +84,17 @@ pub fn summary(topology: &Topology, stop: &Stop) -> Result<Option<Summary>, Fail
     let actors =
         topology::build_with(topology, &plan.all(), outsider).map_err(|error| Failure::Input(error.to_string()))?;
     let mut place = Place::new(actors, plan.latencies.clone());
-    let (mut digest, mut tally) = (Digest::new(), Tally::new(topology, &Names::of(topology)));
-    let (mut encoded, mut problem) = (Vec::new(), None);
+    let mut recorder = Recorder::new(Tally::putting_aside(topology, &Names::of(topology), None));
     loop {
         let more = place.run_before(Stamp::NEVER, batches).map_err(|breach| {
             let actor = |id: ActorId| plan.names.get(id.index()).cloned().unwrap_or_else(|| id.to_string());
             Failure::Breach(breach.describe(&actor, &|_| String::new()))
         })?;
-        place.drain_log(&mut |entry| {
-            encoded.clear();
-            let written = codec::encode(&entry, &mut encoded).map_err(|error| error.to_string());
-            digest.update(&encoded);
-            if let Err(error) = written.and_then(|()| tally.add(&entry).map_err(|error| error.to_string())) {
-                problem.get_or_insert(error);
-            }
-        });
-        if let Some(problem) = problem {
-            return Err(Failure::Internal(format!("the log makes no sense: {problem}")));
+        for entry in place.log() {
+            let recorded = recorder.record(entry);
+            recorded.map_err(|error| Failure::Internal(format!("the log makes no sense: {error}")))?;
         }
+        place.clear_log();
         if let Some(failure) = fault.take() {
             return Err(failure);
         }
@@ -111,7 +102,8 @@ pub fn summary(topology: &Topology, stop: &Stop) -> Result<Option<Summary>, Fail
             return Ok(None);
         }
         if !more {
-            return Ok(Some(tally.summary(topology.seed, Status::Complete, digest.finish())));
+            let digest = recorder.digest();
+            return Ok(Some(recorder.tally.summary(topology.seed, Status::Complete, digest)));
         }
     }
 }

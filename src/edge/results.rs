@@ -1,21 +1,22 @@
 //! What a run leaves behind: its log, tables, summary and manifest, in one folder that is whole or says that it is not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::conduct::{Conducted, LeafFacts};
-use super::files::{Earlier, FileError, Placed, ResultFile, ResultFolder};
+use super::files::{EVENTS, Earlier, FileError, Placed, ResultFile, ResultFolder};
 use super::freight::Moved;
 use super::host::{host, utc_now};
 use super::input::{default_out, written_out};
 use super::stand_in::StandIn;
 use super::terminal::Progress;
 use super::{Failure, tell};
-use crate::kernel::{Digest, Entry, merge};
-use crate::protocol::{Answer, Record, codec};
+use crate::kernel::{Entry, merge};
+use crate::protocol::{Answer, Record};
 use crate::report::{
-    self, EventWriter, Live, Manifest, MovedFacts, Names, RunFacts, Status, SummaryFile, Tally, summary_table,
+    self, Live, Manifest, MovedFacts, Names, Recorder, RunFacts, Status, SummaryFile, Tally, Unrecorded, Untaken,
+    summary_table,
 };
 use crate::time::Time;
 use crate::topology::{self, Loaded};
@@ -23,11 +24,21 @@ use crate::topology::{self, Loaded};
 /// Measured times beside those of the model, drawn.
 pub const LIVE_PLOT: &str = "live.svg";
 
+const TRANSFERS: &str = "transfers.csv";
+
+/// Bytes that are written at once.
+const PIECE: usize = 1 << 16;
+
 /// The results of one run, being made.
 pub struct Results<'a> {
     loaded: &'a Loaded,
     names: Names,
     folder: ResultFolder,
+    recorder: Recorder,
+    /// Files that grow while the run goes on, by their names.
+    open: BTreeMap<&'static str, ResultFile>,
+    /// How long recording and writing have taken so far.
+    written_for: Duration,
     started: String,
 }
 
@@ -46,13 +57,56 @@ pub struct Setting {
 
 impl Results<'_> {
     /// Prepares the folder, so that a run does not begin whose results cannot be written.
-    pub fn create<'a>(out: Option<&Path>, loaded: &'a Loaded, keep: bool) -> Result<Results<'a>, Failure> {
+    ///
+    /// What is over is put aside in a file there; of a live run all flows are kept, to be compared with what is measured.
+    pub fn create<'a>(out: Option<&Path>, loaded: &'a Loaded, keep: bool, live: bool) -> Result<Results<'a>, Failure> {
         let out = out.map_or_else(|| default_out(&loaded.topology), Path::to_owned);
         let mut folder = ResultFolder::create(&out)?;
         if keep {
             folder.keep_earlier();
         }
-        Ok(Results { loaded, names: Names::of(&loaded.topology), folder, started: utc_now() })
+        let names = Names::of(&loaded.topology);
+        let tally = match live {
+            true => Tally::new(&loaded.topology, &names),
+            false => Tally::putting_aside(&loaded.topology, &names, Some(Box::new(folder.scratch()?))),
+        };
+        Ok(Results {
+            loaded,
+            recorder: Recorder::new(tally).with_lines(&names),
+            names,
+            folder,
+            open: BTreeMap::new(),
+            written_for: Duration::ZERO,
+            started: utc_now(),
+        })
+    }
+
+    /// Takes the next records of the run's log: writes them down, and all that is known by them.
+    pub fn record(&mut self, log: &[Entry<Record>]) -> Result<(), Failure> {
+        let begun = Instant::now();
+        for entry in log {
+            self.recorder.record(entry)?;
+            if self.recorder.lines().len() >= PIECE {
+                self.write_lines()?;
+            }
+        }
+        if self.loaded.topology.cables.is_some() && self.recorder.tally.transfers_so_far().len() >= PIECE {
+            put(&self.folder, &mut self.open, TRANSFERS, self.recorder.tally.transfers_so_far())?;
+            self.recorder.tally.transfers_so_far().clear();
+        }
+        self.written_for += begun.elapsed();
+        Ok(())
+    }
+
+    fn write_lines(&mut self) -> Result<(), FileError> {
+        put(&self.folder, &mut self.open, EVENTS, self.recorder.lines())?;
+        self.recorder.lines().clear();
+        Ok(())
+    }
+
+    /// How long recording and writing have taken so far.
+    pub fn written_for(&self) -> Duration {
+        self.written_for
     }
 
     /// Gives the results to whoever owns `path`, where that is not us.
@@ -74,8 +128,11 @@ impl Results<'_> {
     pub fn conducted(mut self, conducted: Conducted, setting: Setting) -> Result<(), Failure> {
         let mut facts = facts(&conducted, &setting);
         let Conducted { logs, mut end, reached, .. } = conducted;
-        let (digest, tally) = self.write_log(merge(logs))?;
-        let ended = tally.jobs_ended();
+        for entry in merge(logs) {
+            self.record(std::slice::from_ref(&entry))?;
+        }
+        let writing = Instant::now();
+        let ended = self.recorder.tally.jobs_ended();
         if end.is_ok() && ended < self.loaded.topology.jobs() {
             end = Err(Failure::Breach(format!(
                 "nothing is left to do, but only {ended} of {} jobs have come to an end: a site or a user keeps them back",
@@ -92,39 +149,39 @@ impl Results<'_> {
             Ok(()) => Status::Complete,
             Err(failure) => Status::Partial(partly(failure, reached)),
         };
-        self.write("jobs.csv", |file| tally.jobs_csv(|row| file.put(row)))?;
-
-        if tally.is_reserving() {
-            self.write("reservations.csv", |file| tally.reservations_csv(|row| file.put(row)))?;
-        }
-
-        if tally.is_queueing() {
-            self.write("result.swf", |file| tally.result_swf(|piece| file.put(piece)))?;
-        }
-
+        self.write_lines()?;
+        let seed = self.loaded.topology.seed;
+        // Another run of a live one would measure something else.
+        let digest = if setting.live.is_some() { String::new() } else { self.recorder.digest() };
+        let (folder, open, tally) = (&self.folder, &mut self.open, &self.recorder.tally);
+        let results = tally
+            .close(seed, status.clone(), digest, |name, rows| put(folder, open, name, rows).map_err(Failure::from))?;
         if self.loaded.topology.cables.is_some() {
-            self.write("transfers.csv", |file| tally.transfers_csv(|row| file.put(row)))?;
+            tally.transfers_csv(|rows| put(folder, open, TRANSFERS, rows))?;
+        }
+        for file in std::mem::take(&mut self.open).into_values() {
+            self.folder.close(file)?;
         }
 
         facts.moved = setting.moved.as_ref().map(|moved| MovedFacts { flows: moved.flows, bytes: moved.bytes });
-        let mut digest = digest;
         if let Some(speed) = setting.live {
             let times = setting.moved.iter().flat_map(|moved| &moved.times);
             let times: Vec<_> = times.map(|(edge, time)| (*edge, time.as_secs_f64())).collect();
-            let live = Live::of(&tally, speed, &times);
+            let live = Live::of(&self.recorder.tally, speed, &times);
             self.folder.write("live.csv", live.csv().as_bytes())?;
             self.folder.write(LIVE_PLOT, live.svg().as_bytes())?;
             facts.live = Some(live.facts());
-            // Another run would measure something else.
-            digest.clear();
         }
-        let results = tally.summary(self.loaded.topology.seed, status.clone(), digest);
-        let digest = results.digest.clone();
-        let table = summary_table(&results, Some(&facts));
         if let Some(schedule) = &results.schedule {
             self.folder.write("schedule.json", &report::pretty(schedule))?;
         }
-        let summary = SummaryFile { results, run: facts };
+        let before = self.written_for;
+        let tell_time = |facts: &mut RunFacts| {
+            facts.write_seconds = (before + writing.elapsed()).as_secs_f64();
+            facts.wall_seconds = setting.began.elapsed().as_secs_f64();
+        };
+        tell_time(&mut facts);
+        let mut summary = SummaryFile { results, run: facts };
         self.folder.write("summary.json", &report::pretty(&summary))?;
         let manifest = Manifest {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -137,11 +194,15 @@ impl Results<'_> {
             inputs: self.loaded.inputs.iter().map(input).collect(),
             names: self.names,
             started: self.started,
-            wall_seconds: setting.began.elapsed().as_secs_f64(),
+            wall_seconds: summary.run.wall_seconds,
             host: host(),
             files: Vec::new(),
         };
+        let digest = summary.results.digest.clone();
         let Placed { out, earlier } = self.folder.finish(manifest)?;
+        // The file cannot know how long it takes to put it in its place.
+        tell_time(&mut summary.run);
+        let table = summary_table(&summary.results, Some(&summary.run));
         let printed = super::print(&format!("{table}results in {}\n", out.display()));
         if let Some(earlier) = earlier {
             tell(&format!("note: {}", of_earlier(&earlier, &digest)));
@@ -149,47 +210,39 @@ impl Results<'_> {
         // A run that ended early has more to say than that nobody could read this.
         end.and(printed)
     }
+}
 
-    fn write(
-        &mut self,
-        name: &str,
-        fill: impl FnOnce(&mut ResultFile) -> Result<(), FileError>,
-    ) -> Result<(), FileError> {
-        let mut file = self.folder.writer(name)?;
-        fill(&mut file)?;
-        self.folder.close(file)
+/// Appends to a file, which is made when something is first written to it.
+fn put(
+    folder: &ResultFolder,
+    open: &mut BTreeMap<&'static str, ResultFile>,
+    name: &'static str,
+    bytes: &[u8],
+) -> Result<(), FileError> {
+    let file = match open.entry(name) {
+        btree_map::Entry::Occupied(file) => file.into_mut(),
+        btree_map::Entry::Vacant(place) => place.insert(folder.writer(name)?),
+    };
+    file.put(bytes)
+}
+
+impl From<Unrecorded> for Failure {
+    fn from(error: Unrecorded) -> Failure {
+        match error {
+            Unrecorded::Untaken(untaken) => untaken.into(),
+            Unrecorded::Codec(error) => Failure::Internal(format!("a record cannot be encoded: {error}")),
+        }
     }
+}
 
-    /// Writes the log while taking its digest and what the tables need.
-    fn write_log(&mut self, log: impl Iterator<Item = Entry<Record>>) -> Result<(String, Tally), Failure> {
-        let mut digest = Digest::new();
-        let mut tally = Tally::new(&self.loaded.topology, &self.names);
-        let lines = EventWriter::new(&self.names);
-        let (mut encoded, mut line) = (Vec::new(), Vec::new());
-        let mut problem = None;
-        self.write("events.jsonl", |file| {
-            for entry in log {
-                encoded.clear();
-                if let Err(error) = codec::encode(&entry, &mut encoded) {
-                    problem = Some(Failure::Internal(format!("a record cannot be encoded: {error}")));
-                    break;
-                }
-                digest.update(&encoded);
-                if let Err(inconsistent) = tally.add(&entry) {
-                    // Our own actors tell no such story: a peer has made something up.
-                    let text = format!("the records of the run contradict each other: {inconsistent}");
-                    problem = Some(Failure::Breach(text));
-                    break;
-                }
-                line.clear();
-                lines.write(&entry, &mut line);
-                file.put(&line)?;
+impl From<Untaken> for Failure {
+    fn from(error: Untaken) -> Failure {
+        match error {
+            // Our own actors tell no such story: a peer has made something up.
+            Untaken::Inconsistent(wrong) => {
+                Failure::Breach(format!("the records of the run contradict each other: {wrong}"))
             }
-            Ok(())
-        })?;
-        match problem {
-            Some(problem) => Err(problem),
-            None => Ok((digest.finish(), tally)),
+            Untaken::Io(_) => Failure::System(error.to_string()),
         }
     }
 }
@@ -261,6 +314,7 @@ fn facts(conducted: &Conducted, setting: &Setting) -> RunFacts {
         layout: setting.layout.clone(),
         wall_seconds: setting.began.elapsed().as_secs_f64(),
         run_seconds,
+        write_seconds: 0.0,
         join_seconds: setting.joined.as_secs_f64(),
         events: conducted.events,
         events_per_second: (run_seconds > 0.0).then(|| conducted.events as f64 / run_seconds),

@@ -81,7 +81,7 @@ async fn route_run(routing: Routing, identity: Identity, loaded: &Loaded, begun:
     };
     // A bidder is not waited for before somebody listens to whoever wants to end that.
     let early = if bidder::wanted(&loaded.topology).is_none() { Some(build(None)?) } else { None };
-    let mut results = Results::create(routing.out.as_deref(), loaded, routing.keep)?;
+    let mut results = Results::create(routing.out.as_deref(), loaded, routing.keep, routing.live.is_some())?;
     if let Some(path) = &routing.owner_of {
         results.give_to_owner_of(path)?;
     }

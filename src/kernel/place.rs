@@ -113,9 +113,14 @@ impl<M: Message, R> Place<M, R> {
         std::mem::take(&mut self.log)
     }
 
-    /// Hands every record that has come up to `sink`, in log order, and keeps the memory for the next ones.
-    pub fn drain_log(&mut self, sink: &mut dyn FnMut(Entry<R>)) {
-        self.log.drain(..).for_each(sink);
+    /// The records that have come up since they were last cleared, in log order.
+    pub fn log(&self) -> &[Entry<R>] {
+        &self.log
+    }
+
+    /// Forgets those records, and keeps the memory for the next ones.
+    pub fn clear_log(&mut self) {
+        self.log.clear();
     }
 
     /// Runs up to `batches` batches, all strictly before `bound`; says whether there were that many.

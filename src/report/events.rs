@@ -16,6 +16,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use super::Names;
+use super::text::{self, put_number, put_seconds};
 use crate::grid::{Edge, EdgeId, Invalid, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::{Answer, Record};
@@ -419,49 +420,8 @@ fn put_edge(line: &mut Vec<u8>, edge: EdgeId) {
 
 fn put_cores(line: &mut Vec<u8>, cores: &NodeSet) {
     line.extend_from_slice(b",\"cores\":\"");
-    for (position, &(first, last)) in cores.runs().iter().enumerate() {
-        if position > 0 {
-            line.push(b' ');
-        }
-        put_number(line, first.into());
-        if last > first {
-            line.push(b'-');
-            put_number(line, last.into());
-        }
-    }
+    text::put_cores(line, cores, 0);
     line.push(b'"');
-}
-
-/// Whole microseconds as decimal seconds, with the decimals that are needed.
-fn put_seconds(line: &mut Vec<u8>, micros: u64) {
-    put_number(line, micros / 1_000_000);
-    let fraction = micros % 1_000_000;
-    if fraction > 0 {
-        let mut digits = [b'0'; 6];
-        let mut rest = fraction;
-        for digit in digits.iter_mut().rev() {
-            *digit += (rest % 10) as u8;
-            rest /= 10;
-        }
-        let used = 6 - digits.iter().rev().take_while(|digit| **digit == b'0').count();
-        line.push(b'.');
-        line.extend_from_slice(&digits[..used]);
-    }
-}
-
-// By hand because the formatting machinery costs more than the rest of a line.
-fn put_number(line: &mut Vec<u8>, mut number: u64) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    line.extend_from_slice(&digits[at..]);
 }
 
 /// The shortest decimals that read back as the same number.

@@ -35,11 +35,11 @@
 //! `REJECTED` for what was refused, and, where the log ends before the work does, `RUNNING` or `SUBMITTED`. A job that
 //! came too late to be worth anything was completed successfully all the same: `starved` tells.
 
-use std::fmt::{self, Display};
-
-use super::tally::{Fate, JobRow, SiteFacts, Standing};
-use super::{Names, Tally};
-use crate::grid::NodeSet;
+use super::Tally;
+use super::schedule::Queues;
+use super::tally::{Fate, JobRow, Standing, TaskRow};
+use super::text::{Row, field};
+use crate::grid::Task;
 use crate::time::Time;
 
 const HEADER: &str = "job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,\
@@ -47,164 +47,149 @@ const HEADER: &str = "job_id,workload_name,profile,submission_time,requested_num
     allocated_resources,consumed_energy,metadata,\
     row,job,task,user,site,kind,cores,ready_time,starved,value,value_max,slr\n";
 
-impl Tally {
-    /// Writes the table in pieces of some kilobytes.
-    pub fn jobs_csv<E>(&self, mut put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-        let mut text = HEADER.to_owned();
-        for row in self.jobs.values() {
-            if let Some(queues) = &self.queues {
-                self.rigid_row(&mut text, row, queues.workload(row.job.id));
-            } else if self.reserving && row.tasks.len() == 1 {
-                self.rigid_row(&mut text, row, None);
-            } else {
-                self.job_row(&mut text, row);
-                for (index, ready) in row.ready().into_iter().enumerate() {
-                    self.task_row(&mut text, row, index, ready);
-                }
-            }
-            if text.len() > 1 << 16 {
-                put(text.as_bytes())?;
-                text.clear();
-            }
+/// The table in the making.
+pub(super) struct Sheet<'a> {
+    tally: &'a Tally,
+    pub text: Vec<u8>,
+    /// As fields.
+    topology: String,
+    actors: Vec<String>,
+    sites: Vec<String>,
+    kinds: Vec<String>,
+}
+
+impl<'a> Sheet<'a> {
+    pub fn new(tally: &'a Tally) -> Sheet<'a> {
+        let fields = |names: &[String]| names.iter().map(|name| field(name)).collect();
+        Sheet {
+            tally,
+            text: HEADER.as_bytes().to_vec(),
+            topology: field(&tally.topology),
+            actors: fields(&tally.names.actors),
+            sites: tally.sites.iter().map(|site| field(&site.name)).collect(),
+            kinds: fields(&tally.names.kinds),
         }
-        put(text.as_bytes())
+    }
+
+    pub fn job(&mut self, row: &JobRow, ready: &[Option<Time>]) {
+        let Tally { queues, reserving, .. } = self.tally;
+        if queues.is_some() || (*reserving && row.tasks.len() == 1) {
+            return self.rigid_row(row, queues.as_ref());
+        }
+        self.job_row(row);
+        for (index, ready) in ready.iter().enumerate() {
+            self.task_row(row, index, *ready);
+        }
     }
 
     /// A job and its one task are the same.
-    fn rigid_row(&self, text: &mut String, row: &JobRow, workload: Option<usize>) {
+    fn rigid_row(&mut self, row: &JobRow, queues: Option<&Queues>) {
         let (task, ran) = (&row.job.tasks[0], &row.tasks[0]);
-        let standing = row.standing();
-        let site = ran.site.map(|site| &self.sites[site as usize]);
         let ready = row.answered.as_ref().map_or(row.job.arrive, |answered| answered.ready);
-        let mut line = Line { text };
-        line.field(self.number(row.job.id));
-        match workload {
-            None => line.name(&self.topology),
-            Some(workload) => line.field(format_args!("{}.{workload}", self.topology)),
+        let number = self.tally.number(row.job.id);
+        let mut line = Row(&mut self.text);
+        line.number(number);
+        match queues.and_then(|queues| queues.workload(row.job.id)) {
+            None => line.text(&self.topology),
+            Some(workload) => line.text(&field(&format!("{}.{workload}", self.tally.topology))),
         };
-        line.field("rigid").field(row.job.arrive.seconds()).field(task.cores).field(task.walltime.seconds());
-        line.field(u8::from(standing == Standing::Finished)).field(state(standing, ran.start.is_some()));
-        line.times(row.job.arrive, ran.start, ran.end);
-        line.maybe(site.map(|site| Allocated { site, cores: &ran.cores })).empty().empty();
-        line.field("job").field(row.job.id).field(0);
-        line.name(self.names.actors.get(row.user.index()).map_or("", String::as_str));
-        line.name(site.map_or("", |site| &site.name)).name(kind(&self.names, row, 0)).field(&ran.cores);
-        line.field(ready.seconds()).empty().empty().empty().empty();
-        line.end();
+        asks(&mut line, "rigid", row, Some(task));
+        stands(&mut line, row.standing(), ran.start.is_some());
+        times(&mut line, row.job.arrive, ran.start, ran.end);
+        self.allocated(ran);
+        let user = self.actors.get(row.user.index()).map_or("", String::as_str).to_owned();
+        Row(&mut self.text).text("job").number(row.job.id.0).number(0u32).text(&user);
+        self.place(row, 0);
+        Row(&mut self.text).time(ready).empty().empty().empty().empty().end();
     }
 
-    fn job_row(&self, text: &mut String, row: &JobRow) {
-        let standing = row.standing();
+    fn job_row(&mut self, row: &JobRow) {
         let finish = match row.fate {
             Fate::Completed { at, .. } | Fate::Removed { at } | Fate::Cancelled { at } => Some(at),
             Fate::Open | Fate::Refused | Fate::NotAdmitted | Fate::TurnedAway | Fate::Rejected(_) => None,
         };
-        let mut line = Line { text };
-        line.field(row.job.id).name(&self.topology).field("dag").field(row.job.arrive.seconds());
-        line.empty().empty();
-        line.field(u8::from(standing == Standing::Finished)).field(state(standing, row.start().is_some()));
-        line.times(row.job.arrive, row.start(), finish);
-        line.empty().empty().empty();
-        line.field("job").field(row.job.id).empty();
-        line.name(&self.names.of_actor(row.user)).empty().empty().empty().empty();
-        line.maybe(row.starved().map(u8::from)).maybe(row.value());
-        line.maybe(row.job.worth.as_ref().map(|worth| worth.max)).maybe(row.slr());
-        line.end();
-    }
-
-    fn task_row(&self, text: &mut String, row: &JobRow, index: usize, ready: Option<Time>) {
-        let (task, ran) = (&row.job.tasks[index], &row.tasks[index]);
-        let standing = row.task_standing(index);
-        let site = ran.site.map(|site| &self.sites[site as usize]);
-        let mut line = Line { text };
-        line.field(format_args!("{}.{index}", row.job.id)).name(&self.topology).field("rigid");
-        line.field(row.job.arrive.seconds()).field(task.cores).field(task.walltime.seconds());
-        line.field(u8::from(standing == Standing::Finished)).field(state(standing, ran.start.is_some()));
-        line.times(row.job.arrive, ran.start, ran.end);
-        line.maybe(site.map(|site| Allocated { site, cores: &ran.cores })).empty().empty();
-        line.field("task").field(row.job.id).field(index);
-        line.name(&self.names.of_actor(row.user)).name(site.map_or("", |site| &site.name));
-        line.name(kind(&self.names, row, index)).field(&ran.cores).maybe(ready.map(Time::seconds));
+        let start = row.start();
+        let mut line = Row(&mut self.text);
+        line.number(row.job.id.0).text(&self.topology);
+        asks(&mut line, "dag", row, None);
+        stands(&mut line, row.standing(), start.is_some());
+        times(&mut line, row.job.arrive, start, finish);
+        line.empty().empty().empty().text("job").number(row.job.id.0).empty();
+        user(&mut line, &self.actors, row);
         line.empty().empty().empty().empty();
+        line.maybe(row.starved(), |line, starved| line.number(starved)).maybe(row.value(), Row::float);
+        line.maybe(row.job.worth.as_ref(), |line, worth| line.float(worth.max)).maybe(row.slr(), Row::float);
         line.end();
+    }
+
+    fn task_row(&mut self, row: &JobRow, index: usize, ready: Option<Time>) {
+        let ran = &row.tasks[index];
+        let mut line = Row(&mut self.text);
+        super::text::put_number(line.0, row.job.id.0.into());
+        line.0.push(b'.');
+        line.number(index as u64).text(&self.topology);
+        asks(&mut line, "rigid", row, Some(&row.job.tasks[index]));
+        stands(&mut line, row.task_standing(index), ran.start.is_some());
+        times(&mut line, row.job.arrive, ran.start, ran.end);
+        self.allocated(ran);
+        let mut line = Row(&mut self.text);
+        line.text("task").number(row.job.id.0).number(index as u64);
+        user(&mut line, &self.actors, row);
+        self.place(row, index);
+        Row(&mut self.text).maybe(ready, Row::time).empty().empty().empty().empty().end();
+    }
+
+    /// Its cores by their numbers in the whole grid, and two fields that nobody knows.
+    fn allocated(&mut self, ran: &TaskRow) {
+        let site = ran.site.map(|site| &self.tally.sites[site as usize]);
+        let mut line = Row(&mut self.text);
+        line.maybe(site, |line, site| line.cores(&ran.cores, site.first_core)).empty().empty();
+    }
+
+    /// Where it ran.
+    fn place(&mut self, row: &JobRow, index: usize) {
+        let (task, ran) = (&row.job.tasks[index], &row.tasks[index]);
+        let kind = self.kinds.get(usize::from(task.kind.0)).map_or("", String::as_str);
+        let site = ran.site.map_or("", |site| &self.sites[site as usize]);
+        Row(&mut self.text).text(site).text(kind).cores(&ran.cores, 0);
     }
 }
 
-fn kind<'a>(names: &'a Names, row: &JobRow, index: usize) -> &'a str {
-    names.kinds.get(usize::from(row.job.tasks[index].kind.0)).map_or("", String::as_str)
+/// From `profile` to `requested_time`.
+fn asks(line: &mut Row<'_>, profile: &str, row: &JobRow, task: Option<&Task>) {
+    line.text(profile).time(row.job.arrive);
+    match task {
+        Some(task) => line.number(task.cores).span(task.walltime),
+        None => line.empty().empty(),
+    };
 }
 
-fn state(standing: Standing, started: bool) -> &'static str {
-    match standing {
+/// `success` and `final_state`.
+fn stands(line: &mut Row<'_>, standing: Standing, started: bool) {
+    line.number(standing == Standing::Finished).text(match standing {
         Standing::Finished => "COMPLETED_SUCCESSFULLY",
         Standing::Killed => "COMPLETED_WALLTIME_REACHED",
         Standing::Removed => "COMPLETED_KILLED",
         Standing::Refused => "REJECTED",
         Standing::Unfinished if started => "RUNNING",
         Standing::Unfinished => "SUBMITTED",
-    }
+    });
 }
 
-/// Cores by their numbers in the whole grid.
-struct Allocated<'a> {
-    site: &'a SiteFacts,
-    cores: &'a NodeSet,
+/// From `starting_time` to `stretch`.
+fn times(line: &mut Row<'_>, submitted: Time, start: Option<Time>, finish: Option<Time>) {
+    let execution = start.zip(finish).map(|(start, finish)| finish.since(start));
+    let turnaround = finish.map(|finish| finish.since(submitted));
+    let stretch = turnaround.zip(execution).filter(|(_, execution)| !execution.is_zero());
+    line.maybe(start, Row::time).maybe(execution, Row::span).maybe(finish, Row::time);
+    line.maybe(start.map(|start| start.since(submitted)), Row::span).maybe(turnaround, Row::span);
+    let ratio = stretch.map(|(turnaround, execution)| turnaround.micros() as f64 / execution.micros() as f64);
+    line.maybe(ratio, Row::float);
 }
 
-impl Display for Allocated<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (position, &(first, last)) in self.cores.runs().iter().enumerate() {
-            let separator = if position > 0 { " " } else { "" };
-            let (first, last) = (self.site.first_core + u64::from(first), self.site.first_core + u64::from(last));
-            if first == last { write!(f, "{separator}{first}")? } else { write!(f, "{separator}{first}-{last}")? }
-        }
-        Ok(())
-    }
-}
-
-/// One row; every field leaves a comma behind, and the end takes the last one back.
-struct Line<'a> {
-    text: &'a mut String,
-}
-
-impl Line<'_> {
-    fn field(&mut self, field: impl Display) -> &mut Self {
-        use fmt::Write;
-        write!(self.text, "{field},").expect("writing to memory does not fail");
-        self
-    }
-
-    fn empty(&mut self) -> &mut Self {
-        self.field("")
-    }
-
-    fn maybe(&mut self, field: Option<impl Display>) -> &mut Self {
-        match field {
-            Some(field) => self.field(field),
-            None => self.empty(),
-        }
-    }
-
-    fn name(&mut self, name: &str) -> &mut Self {
-        if name.contains([',', '"', '\n', '\r']) {
-            return self.field(format_args!("\"{}\"", name.replace('"', "\"\"")));
-        }
-        self.field(name)
-    }
-
-    /// From `starting_time` to `stretch`.
-    fn times(&mut self, submitted: Time, start: Option<Time>, finish: Option<Time>) -> &mut Self {
-        let execution = start.zip(finish).map(|(start, finish)| finish.since(start));
-        let turnaround = finish.map(|finish| finish.since(submitted));
-        let stretch = turnaround.zip(execution).filter(|(_, execution)| !execution.is_zero());
-        self.maybe(start.map(Time::seconds)).maybe(execution.map(|span| span.seconds()));
-        self.maybe(finish.map(Time::seconds)).maybe(start.map(|start| start.since(submitted).seconds()));
-        self.maybe(turnaround.map(|span| span.seconds()));
-        self.maybe(stretch.map(|(turnaround, execution)| turnaround.micros() as f64 / execution.micros() as f64))
-    }
-
-    fn end(&mut self) {
-        self.text.pop();
-        self.text.push('\n');
-    }
+fn user(line: &mut Row<'_>, actors: &[String], row: &JobRow) {
+    match actors.get(row.user.index()) {
+        Some(name) => line.text(name),
+        None => line.number(row.user.0),
+    };
 }

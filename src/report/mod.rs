@@ -1,36 +1,43 @@
 //! From a run's log to what people read: events, tables, summaries, comparisons. Bytes in, bytes out: no files, no
 //! clocks.
 
+mod account;
+mod core;
 mod events;
 mod jobs;
+mod ledger;
 mod live;
 pub mod manifest;
 mod names;
 mod page;
 mod palette;
 pub mod plan;
+mod recorder;
 mod replay;
 mod reservations;
 mod schedule;
 mod summary;
 mod table;
 mod tally;
+mod text;
 mod trace;
 mod transfers;
 mod verify;
 mod view;
 
 pub use events::{EventReader, EventWriter, Unreadable};
+pub use ledger::Store;
 pub use live::{Live, LiveFacts};
 pub use manifest::{Host, Input, Manifest, Output, Status, pretty};
 pub use names::Names;
 pub use page::page;
+pub use recorder::{Recorder, Unrecorded};
 pub use replay::{Unreplayable, replay};
 pub use reservations::Reservations;
 pub use schedule::{LogFacts, Schedule};
 pub use summary::{Counts, MovedFacts, RunFacts, SizeGroup, Spread, Summary, SummaryFile, Use, Utilisation, Value};
 pub use table::summary_table;
-pub use tally::{Inconsistent, Tally};
+pub use tally::{Inconsistent, Tally, Untaken};
 pub use transfers::Carried;
 pub use verify::{Comparison, Difference, Found, Side, compare};
 pub use view::View;

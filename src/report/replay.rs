@@ -3,9 +3,7 @@
 use std::io::{self, BufRead, Read};
 
 use super::verify::LINE_MAX;
-use super::{EventReader, Inconsistent, Names, Tally, Unreadable};
-use crate::kernel::Digest;
-use crate::protocol::codec;
+use super::{EventReader, Names, Recorder, Tally, Unreadable, Unrecorded};
 use crate::topology::Topology;
 
 /// Why a log gives no tally.
@@ -16,29 +14,26 @@ pub enum Unreplayable {
     #[error("line {line}, {wrong}")]
     Unreadable { line: u64, wrong: Unreadable },
     #[error("line {line}: {wrong}")]
-    Inconsistent { line: u64, wrong: Inconsistent },
+    Untaken { line: u64, wrong: Unrecorded },
 }
 
 /// Reads a log to its end, one line at a time: what stays in memory is the tally, which now owns the jobs. For the
 /// 45,000 tasks of `market-paper` that is some 15 megabytes.
 pub fn replay(topology: &Topology, names: &Names, mut events: impl BufRead) -> Result<(Tally, String), Unreplayable> {
     let reader = EventReader::new(names);
-    let mut tally = Tally::new(topology, names);
-    let (mut digest, mut encoded) = (Digest::new(), Vec::new());
+    let mut recorder = Recorder::new(Tally::new(topology, names));
     let (mut text, mut line) = (Vec::new(), 0);
     loop {
         text.clear();
         if events.by_ref().take(LINE_MAX).read_until(b'\n', &mut text)? == 0 {
-            return Ok((tally, digest.finish()));
+            let digest = recorder.digest();
+            return Ok((recorder.tally, digest));
         }
         line += 1;
         let whole = text.strip_suffix(b"\n").ok_or_else(|| cut_off(text.len()));
         let entry =
             whole.and_then(|text| reader.read(text)).map_err(|wrong| Unreplayable::Unreadable { line, wrong })?;
-        tally.add(&entry).map_err(|wrong| Unreplayable::Inconsistent { line, wrong })?;
-        encoded.clear();
-        codec::encode(&entry, &mut encoded).map_err(io::Error::other)?;
-        digest.update(&encoded);
+        recorder.record(&entry).map_err(|wrong| Unreplayable::Untaken { line, wrong })?;
     }
 }
 

@@ -13,8 +13,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Tally;
+use super::account::{Account, Table};
 use super::tally::{AnsweredRow, Fate, JobRow};
+use super::text::Row;
+use super::{Summary, Tally};
 use crate::grid::Request;
 use crate::protocol::Answer;
 use crate::time::Time;
@@ -49,94 +51,90 @@ impl Reservations {
 const HEADER: &str = "request,user,arrival,ready,duration,deadline,nodes,answer,reason,site,start,end,allocated,\
     slowdown,real_start,real_end,state\n";
 
-impl Tally {
+/// The account of requests.
+pub(super) struct Requests<'a> {
+    tally: &'a Tally,
+    text: Option<Vec<u8>>,
+    sum: Reservations,
+    slowdowns: f64,
+}
+
+impl<'a> Requests<'a> {
     /// `None` if nobody asked for any.
-    pub(super) fn reservations(&self) -> Option<Reservations> {
-        if !self.reserving {
-            return None;
-        }
-        let mut sum = Reservations::default();
-        let mut slowdowns = 0.0;
-        for row in self.jobs.values() {
-            sum.submitted += 1;
-            let Some(answered) = &row.answered else {
-                sum.unanswered += 1;
-                continue;
-            };
-            match &answered.answer {
-                Answer::Invalid(_) => sum.invalid += 1,
-                Answer::Declined => sum.declined += 1,
-                Answer::Accepted { start, .. } => {
-                    sum.accepted += 1;
-                    slowdowns += request(row, answered).map_or(0.0, |request| request.slowdown(*start));
-                    match row.fate {
-                        Fate::Completed { .. } => {
-                            sum.finished += 1;
-                            sum.released += released(row);
-                        }
-                        Fate::Cancelled { .. } => sum.cancelled += 1,
-                        _ => sum.unfinished += 1,
+    pub fn of(tally: &'a Tally, tables: bool) -> Option<Requests<'a>> {
+        let text = tables.then(|| HEADER.as_bytes().to_vec());
+        tally.reserving.then(|| Requests { tally, text, sum: Reservations::default(), slowdowns: 0.0 })
+    }
+
+    fn count(&mut self, row: &JobRow) {
+        let sum = &mut self.sum;
+        sum.submitted += 1;
+        match row.answered.as_ref().map(|answered| (&answered.answer, answered)) {
+            None => sum.unanswered += 1,
+            Some((Answer::Invalid(_), _)) => sum.invalid += 1,
+            Some((Answer::Declined, _)) => sum.declined += 1,
+            Some((Answer::Accepted { start, .. }, answered)) => {
+                sum.accepted += 1;
+                self.slowdowns += request(row, answered).map_or(0.0, |request| request.slowdown(*start));
+                match row.fate {
+                    Fate::Completed { .. } => {
+                        sum.finished += 1;
+                        sum.released += released(row);
                     }
+                    Fate::Cancelled { .. } => sum.cancelled += 1,
+                    _ => sum.unfinished += 1,
                 }
             }
         }
-        assert!(sum.add_up(), "every request is counted once");
-        let valid = sum.accepted + sum.declined;
-        sum.acceptance = (valid > 0).then(|| sum.accepted as f64 / valid as f64);
-        sum.slowdown = (sum.accepted > 0).then(|| slowdowns / sum.accepted as f64);
-        Some(sum)
     }
 
-    /// Writes the table in pieces of some kilobytes.
-    pub fn reservations_csv<E>(&self, mut put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-        let mut text = HEADER.to_owned();
-        for row in self.jobs.values() {
-            if let Some(answered) = &row.answered {
-                text.push_str(&self.reservation_row(row, answered));
-            }
-            if text.len() > 1 << 14 {
-                put(text.as_bytes())?;
-                text.clear();
-            }
-        }
-        put(text.as_bytes())
-    }
-
-    fn reservation_row(&self, row: &JobRow, answered: &AnsweredRow) -> String {
+    fn row(&mut self, row: &JobRow, answered: &AnsweredRow) {
+        let Some(text) = &mut self.text else { return };
         let AnsweredRow { ready, deadline, answer } = answered;
-        let (user, request) = (self.names.of_actor(row.user), request(row, answered));
-        let (duration, nodes) =
-            request.map_or_else(Default::default, |r| (r.duration.seconds().to_string(), r.nodes.to_string()));
-        let asked = format!(
-            "{},{user},{},{},{duration},{},{nodes}",
-            row.job.id,
-            row.job.arrive.seconds(),
-            ready.seconds(),
-            deadline.seconds()
-        );
+        let request = request(row, answered);
+        let mut line = Row(text);
+        line.number(row.job.id.0).text(&self.tally.names.of_actor(row.user)).time(row.job.arrive).time(*ready);
+        line.maybe(request, |line, request| line.span(request.duration)).time(*deadline);
+        line.maybe(request, |line, request| line.number(request.nodes));
         match answer {
-            Answer::Declined => format!("{asked},declined,,,,,,,,,\n"),
-            Answer::Invalid(invalid) => format!("{asked},invalid,{},,,,,,,,\n", invalid.name()),
+            Answer::Declined => line.text("declined").text(",,,,,,,,"),
+            Answer::Invalid(invalid) => line.text("invalid").text(invalid.name()).text(",,,,,,,"),
             Answer::Accepted { site, start, nodes } => {
                 let end = request.map_or(*start, |request| *start + request.duration);
-                let slowdown = request.map_or(0.0, |request| request.slowdown(*start));
                 let ran = row.tasks.first();
-                let time = |time: Option<Time>| time.map_or(String::new(), |time| time.seconds().to_string());
-                let state = match row.fate {
+                line.text("accepted").empty().text(&self.tally.names.of_actor(*site)).time(*start).time(end);
+                line.cores(nodes, 0).float(request.map_or(0.0, |request| request.slowdown(*start)));
+                line.maybe(ran.and_then(|ran| ran.start), Row::time).maybe(ran.and_then(|ran| ran.end), Row::time);
+                line.text(match row.fate {
                     Fate::Completed { .. } => "finished",
                     Fate::Cancelled { .. } => "cancelled",
                     _ => "unfinished",
-                };
-                format!(
-                    "{asked},accepted,,{},{},{},{nodes},{slowdown},{},{},{state}\n",
-                    self.names.of_actor(*site),
-                    start.seconds(),
-                    end.seconds(),
-                    time(ran.and_then(|ran| ran.start)),
-                    time(ran.and_then(|ran| ran.end)),
-                )
+                })
             }
+        };
+        line.end();
+    }
+}
+
+impl Account for Requests<'_> {
+    fn job(&mut self, row: &JobRow, _: &[Option<Time>]) {
+        self.count(row);
+        if let Some(answered) = &row.answered {
+            self.row(row, answered);
         }
+    }
+
+    fn tables(&mut self) -> Vec<Table<'_>> {
+        self.text.as_mut().map(|text| ("reservations.csv", text)).into_iter().collect()
+    }
+
+    fn close(&mut self, summary: &mut Summary) {
+        let mut sum = self.sum;
+        assert!(sum.add_up(), "every request is counted once");
+        let valid = sum.accepted + sum.declined;
+        sum.acceptance = (valid > 0).then(|| sum.accepted as f64 / valid as f64);
+        sum.slowdown = (sum.accepted > 0).then(|| self.slowdowns / sum.accepted as f64);
+        summary.reservations = Some(sum);
     }
 }
 
@@ -158,7 +156,7 @@ pub(super) mod tests {
     use crate::grid::{Invalid, Job, JobId, Kind, NodeSet, Task, TaskId};
     use crate::kernel::{ActorId, Entry};
     use crate::protocol::Record;
-    use crate::report::tests::{BOB, ROUTER, YORK, names, topology};
+    use crate::report::tests::{BOB, ROUTER, YORK, names, table, topology};
     use crate::report::{Status, summary_table};
     use crate::systems::Service;
     use crate::systems::reservation::Reservation;
@@ -223,13 +221,7 @@ pub(super) mod tests {
 
     #[test]
     fn the_table_has_a_row_a_request() {
-        let mut text = String::new();
-        tally()
-            .reservations_csv(|part| {
-                text.push_str(std::str::from_utf8(part).unwrap());
-                Ok::<(), std::convert::Infallible>(())
-            })
-            .unwrap();
+        let text = table(&tally(), "reservations.csv");
         assert_eq!(
             text,
             format!(

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Tally;
+use super::account::{Account, Table};
 use super::tally::{Fate, JobRow, Standing};
+use super::{Summary, Tally};
 use crate::grid::JobId;
 use crate::systems::batch::Batch;
 use crate::time::{Span, Time};
@@ -192,79 +193,134 @@ impl Mean {
     }
 }
 
-impl Tally {
+/// The account of jobs that queue.
+pub(super) struct Queueing<'a> {
+    tally: &'a Tally,
+    queues: &'a Queues,
+    all: Schedule,
+    waits: Mean,
+    turnarounds: Mean,
+    slowdowns: Mean,
+    bounded: Mean,
+    /// The first submission, the last end, and node microseconds of work.
+    first: Time,
+    last: Time,
+    work: u128,
+    /// Of each site: when jobs came and went, and how many nodes they asked for.
+    steps: Vec<Vec<(Time, i64)>>,
+    /// What became of the jobs, and the text that is made of it at the end.
+    results: Option<(Vec<(JobId, Rigid)>, Vec<u8>)>,
+}
+
+impl<'a> Queueing<'a> {
     /// `None` if this run has no queues.
-    pub fn schedule(&self) -> Option<Schedule> {
-        let queues = self.queues.as_ref()?;
-        let mut all = Schedule {
-            nb_computing_machines: self.sites.iter().map(|site| u64::from(site.cores)).sum(),
+    pub fn of(tally: &'a Tally, tables: bool) -> Option<Queueing<'a>> {
+        let queues = tally.queues.as_ref()?;
+        let all = Schedule {
+            nb_computing_machines: tally.sites.iter().map(|site| u64::from(site.cores)).sum(),
             logs: queues.logs.clone(),
             ..Schedule::default()
         };
-        let (mut waits, mut turnarounds) = (Mean::default(), Mean::default());
-        let (mut slowdowns, mut bounded) = (Mean::default(), Mean::default());
-        let (mut first, mut last, mut work) = (Time::NEVER, Time::ZERO, 0u128);
-        for row in self.jobs.values() {
-            all.nb_jobs += 1;
-            first = first.min(row.job.arrive);
-            *match row.standing() {
-                Standing::Finished => &mut all.nb_jobs_success,
-                Standing::Killed => &mut all.nb_jobs_killed,
-                Standing::Refused | Standing::Removed => &mut all.nb_jobs_rejected,
-                Standing::Unfinished => &mut all.nb_jobs_unfinished,
-            } += 1;
-            if let Fate::Rejected(why) = row.fate {
-                *all.rejected.entry(why.to_string()).or_default() += 1;
-            }
-            let Some(fared) = Fared::of(row) else { continue };
-            last = last.max(row.job.arrive + fared.turnaround);
-            work += u128::from(fared.runtime.micros()) * u128::from(row.job.tasks[0].cores);
-            waits.add(fared.wait.micros() as f64 / 1e6);
-            turnarounds.add(fared.turnaround.micros() as f64 / 1e6);
-            slowdowns.add(fared.slowdown());
-            bounded.add(fared.bounded_slowdown());
+        Some(Queueing {
+            tally,
+            queues,
+            all,
+            waits: Mean::default(),
+            turnarounds: Mean::default(),
+            slowdowns: Mean::default(),
+            bounded: Mean::default(),
+            first: Time::NEVER,
+            last: Time::ZERO,
+            work: 0,
+            steps: vec![Vec::new(); tally.sites.len()],
+            results: tables.then(Default::default),
+        })
+    }
+
+    fn count(&mut self, row: &JobRow) {
+        let all = &mut self.all;
+        all.nb_jobs += 1;
+        *match row.standing() {
+            Standing::Finished => &mut all.nb_jobs_success,
+            Standing::Killed => &mut all.nb_jobs_killed,
+            Standing::Refused | Standing::Removed => &mut all.nb_jobs_rejected,
+            Standing::Unfinished => &mut all.nb_jobs_unfinished,
+        } += 1;
+        if let Fate::Rejected(why) = row.fate {
+            *all.rejected.entry(why.to_string()).or_default() += 1;
         }
-        all.nb_jobs_finished = all.nb_jobs_success + all.nb_jobs_killed;
-        assert!(all.add_up(), "every job is counted once");
-        all.success_rate = (all.nb_jobs > 0).then(|| all.nb_jobs_success as f64 / all.nb_jobs as f64);
-        (all.mean_waiting_time, all.max_waiting_time) = (waits.mean(), waits.max());
-        (all.mean_turnaround_time, all.max_turnaround_time) = (turnarounds.mean(), turnarounds.max());
-        (all.mean_slowdown, all.max_slowdown) = (slowdowns.mean(), slowdowns.max());
-        (all.mean_bounded_slowdown, all.max_bounded_slowdown) = (bounded.mean(), bounded.max());
-        if work > 0 {
-            all.makespan = Some(last.micros() as f64 / 1e6);
-            let there = u128::from(last.since(first).micros()) * u128::from(all.nb_computing_machines);
-            all.utilisation = (there > 0).then(|| work as f64 / there as f64);
-            all.underutilisation = Some(self.demand() as f64 / work as f64 - 1.0);
-        }
-        Some(all)
+        self.first = self.first.min(row.job.arrive);
+        let Some(fared) = Fared::of(row) else { return };
+        self.last = self.last.max(row.job.arrive + fared.turnaround);
+        self.work += u128::from(fared.runtime.micros()) * u128::from(row.job.tasks[0].cores);
+        self.waits.add(fared.wait.micros() as f64 / 1e6);
+        self.turnarounds.add(fared.turnaround.micros() as f64 / 1e6);
+        self.slowdowns.add(fared.slowdown());
+        self.bounded.add(fared.bounded_slowdown());
+    }
+
+    fn step(&mut self, row: &JobRow) {
+        let task = &row.tasks[0];
+        let Some(site) = task.site else { return };
+        let (nodes, end) = (i64::from(row.job.tasks[0].cores), task.end.unwrap_or(self.tally.last));
+        let steps = &mut self.steps[site as usize];
+        steps.push((row.job.arrive, nodes));
+        steps.push((end.max(row.job.arrive), -nodes));
     }
 
     /// Node microseconds that the sites could have worked: at each moment all nodes, or those that jobs asked for.
-    fn demand(&self) -> u128 {
-        let mut steps: Vec<(u32, Time, i64)> = Vec::with_capacity(2 * self.jobs.len());
-        for row in self.jobs.values() {
-            let task = &row.tasks[0];
-            if let Some(site) = task.site {
-                let (nodes, end) = (i64::from(row.job.tasks[0].cores), task.end.unwrap_or(self.last));
-                steps.push((site, row.job.arrive, nodes));
-                steps.push((site, end.max(row.job.arrive), -nodes));
-            }
-        }
-        steps.sort_unstable();
-        let (mut sum, mut level) = (0, 0i64);
-        for (step, next) in steps.iter().zip(steps.iter().skip(1)) {
-            level += step.2;
-            if step.0 == next.0 {
-                let wanted = level.clamp(0, self.sites[step.0 as usize].cores.into()) as u128;
-                sum += wanted * u128::from(next.1.since(step.1).micros());
-            } else {
-                level = 0;
+    fn demand(&mut self) -> u128 {
+        let mut sum = 0;
+        for (steps, site) in self.steps.iter_mut().zip(&self.tally.sites) {
+            steps.sort_unstable();
+            let mut level = 0;
+            for (step, next) in steps.iter().zip(steps.iter().skip(1)) {
+                level += step.1;
+                let wanted = level.clamp(0, site.cores.into()) as u128;
+                sum += wanted * u128::from(next.0.since(step.0).micros());
             }
         }
         sum
     }
+}
 
+impl Account for Queueing<'_> {
+    fn job(&mut self, row: &JobRow, _: &[Option<Time>]) {
+        self.count(row);
+        self.step(row);
+        if let Some((results, _)) = &mut self.results {
+            results.push((row.job.id, self.tally.result(self.queues, row)));
+        }
+    }
+
+    fn tables(&mut self) -> Vec<Table<'_>> {
+        self.results.as_mut().map(|(_, text)| ("result.swf", text)).into_iter().collect()
+    }
+
+    fn close(&mut self, summary: &mut Summary) {
+        let demand = self.demand();
+        if let Some((results, text)) = &mut self.results {
+            self.tally.result_swf(std::mem::take(results), text);
+        }
+        let all = &mut self.all;
+        all.nb_jobs_finished = all.nb_jobs_success + all.nb_jobs_killed;
+        assert!(all.add_up(), "every job is counted once");
+        all.success_rate = (all.nb_jobs > 0).then(|| all.nb_jobs_success as f64 / all.nb_jobs as f64);
+        (all.mean_waiting_time, all.max_waiting_time) = (self.waits.mean(), self.waits.max());
+        (all.mean_turnaround_time, all.max_turnaround_time) = (self.turnarounds.mean(), self.turnarounds.max());
+        (all.mean_slowdown, all.max_slowdown) = (self.slowdowns.mean(), self.slowdowns.max());
+        (all.mean_bounded_slowdown, all.max_bounded_slowdown) = (self.bounded.mean(), self.bounded.max());
+        if self.work > 0 {
+            all.makespan = Some(self.last.micros() as f64 / 1e6);
+            let there = u128::from(self.last.since(self.first).micros()) * u128::from(all.nb_computing_machines);
+            all.utilisation = (there > 0).then(|| self.work as f64 / there as f64);
+            all.underutilisation = Some(demand as f64 / self.work as f64 - 1.0);
+        }
+        summary.schedule = Some(std::mem::take(all));
+    }
+}
+
+impl Tally {
     /// The number by which `jobs.csv` knows a job.
     pub(super) fn number(&self, job: JobId) -> u64 {
         self.queues.as_ref().map_or(job.0.into(), |queues| queues.number(job))
@@ -280,10 +336,9 @@ impl Tally {
         self.queues.is_some()
     }
 
-    /// Writes what became of the jobs in the Standard Workload Format, which knows whole seconds.
-    pub fn result_swf<E>(&self, put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    /// What became of the jobs in the Standard Workload Format, which knows whole seconds.
+    fn result_swf(&self, mut jobs: Vec<(JobId, Rigid)>, text: &mut Vec<u8>) {
         let nodes: u64 = self.sites.iter().map(|site| u64::from(site.cores)).sum();
-        let mut jobs: Vec<(JobId, Rigid)> = self.jobs.values().map(|row| (row.job.id, self.result(row))).collect();
         self.tell_apart(&mut jobs);
         let mut jobs: Vec<Rigid> = jobs.into_iter().map(|(_, job)| job).collect();
         jobs.sort_by_key(|job| job.submit);
@@ -293,7 +348,11 @@ impl Tally {
             header.extend(sites.map(|(site, number)| format!("Partition: {number} {}", site.name)));
         }
         header.push("Note: moments are rounded to whole seconds".to_owned());
-        swf::write(&header, &jobs, put)
+        let put = |piece: &[u8]| {
+            text.extend_from_slice(piece);
+            Ok::<_, std::convert::Infallible>(())
+        };
+        swf::write(&header, &jobs, put).expect("memory takes all that is written");
     }
 
     /// Several workloads may use the same numbers; then the run's own, counted from 1, take their place.
@@ -311,13 +370,13 @@ impl Tally {
         }
     }
 
-    fn result(&self, row: &JobRow) -> Rigid {
-        let logged = self.queues.as_ref().and_then(|queues| queues.rigid(row.job.id)).cloned();
+    fn result(&self, queues: &Queues, row: &JobRow) -> Rigid {
+        let logged = queues.rigid(row.job.id).cloned();
         let logged = logged.unwrap_or_else(|| Rigid { number: u64::from(row.job.id.0) + 1, ..Rigid::default() });
         let (task, fared) = (row.job.tasks[0], Fared::of(row));
         let site = row.tasks[0].site.filter(|_| self.sites.len() > 1).map(|site| site + 1);
         // Whose a job of a model is, the run alone knows. Users come after the sites and whoever is at the router.
-        let is_logged = self.queues.as_ref().is_some_and(|queues| queues.is_logged(row.job.id));
+        let is_logged = queues.is_logged(row.job.id);
         let user = row.user.0.checked_sub(self.sites.len() as u32).filter(|_| !is_logged);
         let submit = whole(row.job.arrive);
         let moments = fared.map(|fared| {

@@ -8,9 +8,8 @@ use super::reservations::Reservations;
 use super::schedule::Schedule;
 use super::tally::{JobRow, Standing};
 use super::transfers::Carried;
-use super::view::{View, view};
+use super::view::View;
 use super::{LiveFacts, Status, Tally};
-use crate::grid::JobId;
 use crate::time::{Span, Time};
 
 /// The whole file: what every run of the topology and seed gives, and what this one took.
@@ -105,7 +104,7 @@ pub struct SizeGroup {
     pub slr_censored: Option<f64>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Utilisation {
     pub all: Use,
     pub kinds: Vec<Use>,
@@ -113,7 +112,7 @@ pub struct Utilisation {
 }
 
 /// How busy some cores were.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Use {
     pub name: String,
     pub cores: u64,
@@ -141,8 +140,11 @@ pub struct RunFacts {
     pub wall_seconds: f64,
     /// Of these: until everybody had joined and was ready.
     pub join_seconds: f64,
-    /// Of these: from the first event to the last.
+    /// Of these: from the first event to the last, without what was spent on writing them down.
     pub run_seconds: f64,
+    /// Of these: for the log, the tables and all that is made of them.
+    #[serde(default)]
+    pub write_seconds: f64,
     /// Events handled: at the hub alone, where there is one.
     pub events: u64,
     pub events_per_second: Option<f64>,
@@ -198,20 +200,15 @@ impl Spread {
 }
 
 impl Counts {
-    fn of(standings: impl Iterator<Item = Standing>) -> Counts {
-        let mut counts = Counts::default();
-        for standing in standings {
-            counts.submitted += 1;
-            *match standing {
-                Standing::Finished => &mut counts.finished,
-                Standing::Killed => &mut counts.killed,
-                Standing::Removed => &mut counts.removed,
-                Standing::Refused => &mut counts.refused,
-                Standing::Unfinished => &mut counts.unfinished,
-            } += 1;
-        }
-        assert!(counts.add_up(), "every job and task is counted once");
-        counts
+    pub(super) fn add(&mut self, standing: Standing) {
+        self.submitted += 1;
+        *match standing {
+            Standing::Finished => &mut self.finished,
+            Standing::Killed => &mut self.killed,
+            Standing::Removed => &mut self.removed,
+            Standing::Refused => &mut self.refused,
+            Standing::Unfinished => &mut self.unfinished,
+        } += 1;
     }
 
     pub fn add_up(&self) -> bool {
@@ -219,177 +216,42 @@ impl Counts {
     }
 }
 
-impl Tally {
-    pub fn summary(&self, seed: u64, status: Status, digest: String) -> Summary {
-        let rows = || self.jobs.values();
-        let tasks = || rows().flat_map(|row| (0..row.tasks.len()).map(move |index| (row, index)));
-        let arrivals = rows().map(|row| row.job.arrive).min().zip(rows().map(|row| row.job.arrive).max());
-        let end = tasks().filter_map(|(row, index)| self.held(row, index)).map(|(_, end)| end).max();
-        let whole = arrivals.zip(end).map(|((first, _), end)| (first, end));
-        let job_waits = rows().filter_map(JobRow::wait).collect();
-        let task_waits = rows().flat_map(task_waits).collect();
+impl Summary {
+    /// One that knows of no job yet.
+    pub(super) fn begin(tally: &Tally, seed: u64, status: Status, digest: String) -> Summary {
+        let arrivals = tally.totals.arrivals;
+        let end = tally.end_of_work();
+        let whole = arrivals.zip(end).map(|((first, _), end)| end.since(first));
         Summary {
-            topology: self.topology.clone(),
+            topology: tally.topology.clone(),
             seed,
             status,
             digest,
-            entries: self.entries,
-            jobs: Counts::of(rows().map(JobRow::standing)),
-            tasks: Counts::of(tasks().map(|(row, index)| row.task_standing(index))),
-            starved: rows().filter_map(JobRow::starved).map(u64::from).reduce(|sum, one| sum + one),
-            value: self.value(),
-            job_wait: Spread::of(job_waits),
-            task_wait: Spread::of(task_waits),
-            slr: mean(rows().filter_map(JobRow::slr)),
-            slr_by_size: self.by_size(),
+            entries: tally.entries,
+            jobs: Counts::default(),
+            tasks: Counts::default(),
+            starved: None,
+            value: None,
+            job_wait: None,
+            task_wait: None,
+            slr: None,
+            slr_by_size: Vec::new(),
             first_arrival: arrivals.map(|(first, _)| seconds(first)),
             last_arrival: arrivals.map(|(_, last)| seconds(last)),
             end: end.map(seconds),
-            makespan: whole.map(|(first, end)| end.since(first).micros() as f64 / 1e6),
-            utilisation: self.utilisation(arrivals, whole),
-            useful: self.useful(),
-            view: view(self),
-            reservations: self.reservations(),
-            transfers: self.transfers.carried(),
-            schedule: self.schedule(),
+            makespan: whole.map(|whole| whole.micros() as f64 / 1e6),
+            utilisation: Utilisation::default(),
+            useful: None,
+            view: None,
+            reservations: None,
+            transfers: tally.transfers.carried(),
+            schedule: None,
         }
-    }
-
-    fn value(&self) -> Option<Value> {
-        let worths = || self.jobs.values().filter_map(|row| Some((row.value()?, row.job.worth.as_ref()?.max)));
-        let (obtained, max) = worths().reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1))?;
-        Some(Value { obtained, max, proportion: (max > 0.0).then(|| obtained / max) })
-    }
-
-    fn by_size(&self) -> Vec<SizeGroup> {
-        let mut rows: Vec<(u128, JobId, &JobRow)> =
-            self.jobs.values().map(|row| (work(row), row.job.id, row)).collect();
-        rows.sort_unstable_by_key(|(work, job, _)| (*work, *job));
-        let rows: Vec<&JobRow> = rows.into_iter().map(|(_, _, row)| row).collect();
-        let groups = (0..10).map(|group| &rows[group * rows.len() / 10..(group + 1) * rows.len() / 10]);
-        groups.filter(|group| !group.is_empty()).map(size_group).collect()
-    }
-
-    /// From when to when a task held its cores, as far as the log goes.
-    fn held(&self, row: &JobRow, index: usize) -> Option<(Time, Time)> {
-        let task = &row.tasks[index];
-        Some((task.start?, task.end.unwrap_or(self.last)))
-    }
-
-    fn utilisation(&self, arrivals: Option<(Time, Time)>, whole: Option<(Time, Time)>) -> Utilisation {
-        let mut sites = vec![Busy::default(); self.sites.len()];
-        for row in self.jobs.values() {
-            for (index, task) in row.tasks.iter().enumerate() {
-                if let (Some(site), Some(held)) = (task.site, self.held(row, index)) {
-                    let cores = row.job.tasks[index].cores;
-                    sites[site as usize].add(held, cores, arrivals, whole);
-                }
-            }
-        }
-        for (busy, site) in sites.iter_mut().zip(&self.sites) {
-            busy.cores = site.cores.into();
-        }
-
-        let usage = |name: &str, busy: &Busy| busy.usage(name, arrivals, whole);
-        let sum = |kind: Option<usize>| {
-            let of_kind = |site: usize| kind.is_none_or(|kind| usize::from(self.sites[site].kind.0) == kind);
-            (0..sites.len()).filter(|&site| of_kind(site)).map(|site| &sites[site]).fold(Busy::default(), Busy::plus)
-        };
-        Utilisation {
-            all: usage("all", &sum(None)),
-            kinds: self.names.kinds.iter().enumerate().map(|(kind, name)| usage(name, &sum(Some(kind)))).collect(),
-            sites: self.sites.iter().zip(&sites).map(|(site, busy)| usage(&site.name, busy)).collect(),
-        }
-    }
-
-    fn useful(&self) -> Option<f64> {
-        self.jobs.values().find(|row| row.job.worth.is_some())?;
-        let done = |row: &JobRow| -> u128 {
-            let held = |index| {
-                let (start, end) = self.held(row, index)?;
-                Some(u128::from(end.since(start).micros()) * u128::from(row.job.tasks[index].cores))
-            };
-            (0..row.tasks.len()).filter_map(held).sum()
-        };
-        let all: u128 = self.jobs.values().map(done).sum();
-        let paid = self.jobs.values().filter(|row| row.value().is_some_and(|value| value > 0.0));
-        (all > 0).then(|| paid.map(done).sum::<u128>() as f64 / all as f64)
-    }
-}
-
-/// Core microseconds, whole and within the windows.
-#[derive(Clone, Copy, Debug, Default)]
-struct Busy {
-    cores: u64,
-    tasks: u64,
-    total: u128,
-    arrivals: u128,
-    whole: u128,
-}
-
-impl Busy {
-    fn add(&mut self, held: (Time, Time), cores: u32, arrivals: Option<(Time, Time)>, whole: Option<(Time, Time)>) {
-        let cores = u128::from(cores);
-        self.tasks += 1;
-        self.total += cores * u128::from(held.1.since(held.0).micros());
-        self.arrivals += cores * overlap(held, arrivals);
-        self.whole += cores * overlap(held, whole);
-    }
-
-    fn plus(self, other: &Busy) -> Busy {
-        Busy {
-            cores: self.cores + other.cores,
-            tasks: self.tasks + other.tasks,
-            total: self.total + other.total,
-            arrivals: self.arrivals + other.arrivals,
-            whole: self.whole + other.whole,
-        }
-    }
-
-    fn usage(&self, name: &str, arrivals: Option<(Time, Time)>, whole: Option<(Time, Time)>) -> Use {
-        let share = |busy: u128, window: Option<(Time, Time)>| {
-            let available = window.map_or(0, |(from, to)| u128::from(to.since(from).micros()) * u128::from(self.cores));
-            (available > 0).then(|| busy as f64 / available as f64)
-        };
-        Use {
-            name: name.to_owned(),
-            cores: self.cores,
-            tasks: self.tasks,
-            busy: self.total as f64 / 1e6,
-            arrivals: share(self.arrivals, arrivals),
-            makespan: share(self.whole, whole),
-        }
-    }
-}
-
-fn overlap(held: (Time, Time), window: Option<(Time, Time)>) -> u128 {
-    window.map_or(0, |(from, to)| held.1.min(to).since(held.0.max(from)).micros().into())
-}
-
-fn task_waits(row: &JobRow) -> Vec<Span> {
-    let waits = row.tasks.iter().zip(row.ready()).filter_map(|(task, from)| Some(task.start?.since(from?)));
-    waits.collect()
-}
-
-fn size_group(group: &[&JobRow]) -> SizeGroup {
-    let censored = |row: &&JobRow| match row.starved()? {
-        true => Some(row.job.worth.as_ref()?.curve.final_()),
-        false => row.slr(),
-    };
-    SizeGroup {
-        jobs: group.len() as u64,
-        slr: mean(group.iter().filter_map(|row| row.slr())),
-        slr_censored: mean(group.iter().filter_map(censored)),
     }
 }
 
 pub(super) fn work(row: &JobRow) -> u128 {
     row.job.tasks.iter().map(|task| u128::from(task.runtime.micros()) * u128::from(task.cores)).sum()
-}
-
-fn mean(numbers: impl Iterator<Item = f64>) -> Option<f64> {
-    let (count, sum) = numbers.fold((0u64, 0.0), |(count, sum), number| (count + 1, sum + number));
-    (count > 0).then(|| sum / count as f64)
 }
 
 fn seconds(time: Time) -> f64 {

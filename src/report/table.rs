@@ -198,7 +198,11 @@ fn facts(run: &RunFacts) -> String {
     // At the router alone, where there are others.
     let events = if run.hub_waits.is_some() { "router events" } else { "events" };
     let (run_seconds, wall_seconds) = (run.run_seconds, run.wall_seconds);
-    let mut words = format!("{}, {run_seconds:.2} s of {wall_seconds:.2} s, {} {events}", run.layout, run.events);
+    let mut words = format!("{}, {run_seconds:.2} s of {wall_seconds:.2} s", run.layout);
+    if run.write_seconds >= 0.005 {
+        words.push_str(&format!(", {:.2} s writing", run.write_seconds));
+    }
+    words.push_str(&format!(", {} {events}", run.events));
     if let Some(rate) = run.events_per_second {
         words.push_str(&format!(", {}/s", number(rate)));
     }

@@ -1,7 +1,10 @@
 //! Keeps what the tables need while a log goes by.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
+use std::io;
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use crate::grid::{EdgeId, Graph, Invalid, Job, JobId, Kind, NodeSet, TaskId};
 use crate::kernel::{ActorId, Entry};
@@ -11,14 +14,15 @@ use crate::time::{Span, Time};
 use crate::topology::Topology;
 
 use super::Names;
+use super::ledger::{Ledger, Merged, Store};
 use super::schedule::Queues;
 use super::transfers::Transfers;
 
 /// Takes a run's log, entry by entry, and remembers what became of every job and task.
 ///
-/// It shares the jobs with whoever made them and adds some 90 bytes a task and 120 a job: a run of 100,000 tasks is
-/// held in about 10 megabytes.
-#[derive(Clone, Debug)]
+/// One that keeps all, as pages want it, shares the jobs with whoever made them and adds some 90 bytes a task and 120 a
+/// job. One that puts aside what is over keeps in memory what is not, and a bit a job.
+#[derive(Debug)]
 pub struct Tally {
     pub(super) topology: String,
     pub(super) names: Names,
@@ -30,11 +34,29 @@ pub struct Tally {
     pub(super) reserving: bool,
     /// What there is to know of queues, where this topology is about these.
     pub(super) queues: Option<Queues>,
+    /// All jobs, or those that are not over.
     pub(super) jobs: BTreeMap<JobId, JobRow>,
+    /// Those that are, where they are put aside.
+    over: Option<Ledger>,
     pub(super) transfers: Transfers,
+    pub(super) totals: Totals,
     pub(super) entries: u64,
     /// The time of the last entry.
     pub(super) last: Time,
+}
+
+/// What is known of all jobs without looking at them again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Totals {
+    pub jobs: u64,
+    ended: u64,
+    /// The first and the last submission.
+    pub arrivals: Option<(Time, Time)>,
+    /// Tasks that have started.
+    pub started: u64,
+    running: u64,
+    /// When the last task ended that did.
+    end: Time,
 }
 
 #[derive(Clone, Debug)]
@@ -48,7 +70,7 @@ pub(super) struct SiteFacts {
     pub report_every: Span,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct JobRow {
     pub job: Arc<Job>,
     pub user: ActorId,
@@ -60,7 +82,7 @@ pub(super) struct JobRow {
 }
 
 /// A request for nodes between two times, and its answer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct AnsweredRow {
     pub ready: Time,
     pub deadline: Time,
@@ -68,7 +90,7 @@ pub(super) struct AnsweredRow {
 }
 
 /// What the router made of a job.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Fate {
     Open,
     Completed {
@@ -90,7 +112,7 @@ pub(super) enum Fate {
     },
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct TaskRow {
     /// An index into the sites.
     pub site: Option<u32>,
@@ -147,7 +169,25 @@ pub enum Inconsistent {
     NoSuchCores(TaskId, String),
 }
 
+/// Why an entry is not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum Untaken {
+    #[error(transparent)]
+    Inconsistent(#[from] Inconsistent),
+    #[error("cannot put aside what is over: {0}")]
+    Io(#[from] io::Error),
+}
+
 impl Tally {
+    /// A tally that puts aside what is over: into the store, or else packed into memory.
+    pub fn putting_aside(topology: &Topology, names: &Names, store: Option<Box<dyn Store>>) -> Tally {
+        let mut tally = Tally::new(topology, names);
+        tally.over = Some(Ledger::new(store));
+        tally.transfers.let_go();
+        tally
+    }
+
+    /// A tally that keeps all.
     pub fn new(topology: &Topology, names: &Names) -> Tally {
         let mut first_core = 0;
         let mut sites = Vec::new();
@@ -175,16 +215,26 @@ impl Tally {
             reserving: topology.settings::<Reservation>().is_some(),
             queues: Queues::of(topology),
             jobs: BTreeMap::new(),
+            over: None,
             transfers: Transfers::of(topology),
+            totals: Totals::default(),
             entries: 0,
             last: Time::ZERO,
         }
     }
 
     /// Takes the next entry of the log.
-    pub fn add(&mut self, entry: &Entry<Record>) -> Result<(), Inconsistent> {
+    pub fn add(&mut self, entry: &Entry<Record>) -> Result<(), Untaken> {
         self.entries += 1;
         self.last = self.last.max(entry.stamp.time);
+        match self.take(entry)? {
+            Some(job) => self.put_aside(job),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes an entry; gives the job that nothing more can happen to because of it, if there may be one.
+    fn take(&mut self, entry: &Entry<Record>) -> Result<Option<JobId>, Inconsistent> {
         let now = entry.stamp.time;
         match &entry.record {
             Record::Arrived { job, user } => self.admit(job, *user, Fate::Open),
@@ -195,29 +245,22 @@ impl Tally {
                 let site = self.site(*site)?;
                 let row = self.task(*task)?;
                 (row.site, row.assigned) = (Some(site), Some(now));
-                Ok(())
+                Ok(None)
             }
             Record::Started { task, cores } => self.start(*task, entry.actor, cores, now),
-            Record::Finished { task } | Record::Killed { task } => {
-                let row = self.task(*task)?;
-                match (row.start, row.end) {
-                    (_, Some(_)) => return Err(Inconsistent::Again(*task, "finished")),
-                    (None, _) => return Err(Inconsistent::NeverStarted(*task)),
-                    _ => (row.end, row.killed) = (Some(now), matches!(entry.record, Record::Killed { .. })),
-                }
-                Ok(())
-            }
+            Record::Finished { task } => self.end(*task, now, false),
+            Record::Killed { task } => self.end(*task, now, true),
             Record::Completed { job, value } => {
                 let row = self.open(*job)?;
                 if row.tasks.iter().any(|task| task.end.is_none()) {
                     return Err(Inconsistent::Incomplete(*job));
                 }
                 row.fate = Fate::Completed { at: now, value: *value };
-                Ok(())
+                self.ended(*job)
             }
             Record::Removed { job } => {
                 self.open(*job)?.fate = Fate::Removed { at: now };
-                Ok(())
+                self.ended(*job)
             }
             Record::Answered { job, ready, deadline, answer } => {
                 let row = self.open(*job)?;
@@ -225,23 +268,29 @@ impl Tally {
                     return Err(Inconsistent::Answered(*job));
                 }
                 row.answered = Some(AnsweredRow { ready: *ready, deadline: *deadline, answer: answer.clone() });
-                if !matches!(answer, Answer::Accepted { .. }) {
-                    row.fate = Fate::TurnedAway;
+                if matches!(answer, Answer::Accepted { .. }) {
+                    return Ok(None);
                 }
-                Ok(())
+                row.fate = Fate::TurnedAway;
+                self.ended(*job)
             }
             Record::Cancelled { job } => {
                 self.open(*job)?.fate = Fate::Cancelled { at: now };
-                Ok(())
+                self.ended(*job)
             }
             Record::Sent { edge, from, to, bytes, active } => {
                 let ends = (self.site(*from)?, self.site(*to)?);
                 if !self.jobs.contains_key(&edge.job) {
-                    return Err(Inconsistent::UnknownJob(edge.job));
+                    return Err(unknown(self.over.as_ref(), edge.job));
                 }
-                self.transfers.sent(*edge, ends, *bytes, (now, *active))
+                self.transfers.sent(*edge, ends, *bytes, (now, *active))?;
+                Ok(None)
             }
-            Record::Delivered { edge } => self.transfers.delivered(*edge, now),
+            Record::Delivered { edge } => {
+                self.transfers.delivered(*edge, now)?;
+                self.transfers.settle(&self.sites);
+                Ok(None)
+            }
         }
     }
 
@@ -261,7 +310,19 @@ impl Tally {
 
     /// How many jobs have come to their end, one way or another.
     pub fn jobs_ended(&self) -> u64 {
-        self.jobs.values().filter(|job| job.fate != Fate::Open).count() as u64
+        self.totals.ended
+    }
+
+    /// Every job, by number.
+    pub(super) fn rows(&self) -> io::Result<Rows<'_>> {
+        let over = self.over.as_ref().map(Ledger::read).transpose()?;
+        Ok(Rows { here: self.jobs.values().peekable(), over, unpacked: None })
+    }
+
+    /// When the last task ended, or the log if one was running then.
+    pub(super) fn end_of_work(&self) -> Option<Time> {
+        let Totals { started, running, end, .. } = self.totals;
+        if running > 0 { Some(self.last) } else { (started > 0).then_some(end) }
     }
 
     /// Every stretch of time for which a task was ready, its job submitted and its predecessors finished, but had not
@@ -277,7 +338,7 @@ impl Tally {
         })
     }
 
-    fn admit(&mut self, job: &Arc<Job>, user: ActorId, fate: Fate) -> Result<(), Inconsistent> {
+    fn admit(&mut self, job: &Arc<Job>, user: ActorId, fate: Fate) -> Result<Option<JobId>, Inconsistent> {
         let tasks = job.tasks.len();
         if job.edges.iter().any(|edge| edge.from >= edge.to || edge.to as usize >= tasks) {
             return Err(Inconsistent::Edge(job.id));
@@ -285,16 +346,29 @@ impl Tally {
         if self.queues.is_some() && tasks != 1 {
             return Err(Inconsistent::NotOneTask(job.id));
         }
+        if self.over.as_ref().is_some_and(|over| over.holds(job.id)) {
+            return Err(Inconsistent::Twice(job.id));
+        }
         let critical_path = critical_path(job, self.tick, self.ccr_millionths);
         let tasks = vec![TaskRow::default(); tasks];
         let row = JobRow { job: job.clone(), user, fate, critical_path, tasks, answered: None };
-        match self.jobs.insert(job.id, row) {
-            None => Ok(()),
-            Some(_) => Err(Inconsistent::Twice(job.id)),
-        }
+        match self.jobs.entry(job.id) {
+            btree_map::Entry::Vacant(place) => place.insert(row),
+            btree_map::Entry::Occupied(_) => return Err(Inconsistent::Twice(job.id)),
+        };
+        self.totals.jobs += 1;
+        let (first, last) = self.totals.arrivals.unwrap_or((job.arrive, job.arrive));
+        self.totals.arrivals = Some((first.min(job.arrive), last.max(job.arrive)));
+        if fate == Fate::Open { Ok(None) } else { self.ended(job.id) }
     }
 
-    fn start(&mut self, task: TaskId, actor: ActorId, cores: &NodeSet, now: Time) -> Result<(), Inconsistent> {
+    fn start(
+        &mut self,
+        task: TaskId,
+        actor: ActorId,
+        cores: &NodeSet,
+        now: Time,
+    ) -> Result<Option<JobId>, Inconsistent> {
         let site = self.site(actor)?;
         let facts = &self.sites[site as usize];
         if cores.runs().last().is_some_and(|&(_, last)| last >= facts.cores) {
@@ -305,6 +379,36 @@ impl Tally {
             return Err(Inconsistent::Again(task, "started"));
         }
         (row.site, row.start, row.cores) = (Some(site), Some(now), cores.clone());
+        self.totals.started += 1;
+        self.totals.running += 1;
+        Ok(None)
+    }
+
+    fn end(&mut self, task: TaskId, now: Time, killed: bool) -> Result<Option<JobId>, Inconsistent> {
+        let row = self.task(task)?;
+        match (row.start, row.end) {
+            (_, Some(_)) => return Err(Inconsistent::Again(task, "finished")),
+            (None, _) => return Err(Inconsistent::NeverStarted(task)),
+            _ => (row.end, row.killed) = (Some(now), killed),
+        }
+        self.totals.running -= 1;
+        self.totals.end = self.totals.end.max(now);
+        Ok(Some(task.job))
+    }
+
+    fn ended(&mut self, job: JobId) -> Result<Option<JobId>, Inconsistent> {
+        self.totals.ended += 1;
+        Ok(Some(job))
+    }
+
+    /// Puts a job aside if nothing more can happen to it.
+    fn put_aside(&mut self, job: JobId) -> Result<(), Untaken> {
+        let Some(over) = &mut self.over else { return Ok(()) };
+        let btree_map::Entry::Occupied(row) = self.jobs.entry(job) else { return Ok(()) };
+        if row.get().is_over() {
+            over.put(&row.remove())?;
+            self.transfers.forget(job);
+        }
         Ok(())
     }
 
@@ -313,17 +417,53 @@ impl Tally {
     }
 
     fn task(&mut self, task: TaskId) -> Result<&mut TaskRow, Inconsistent> {
-        let row = self.jobs.get_mut(&task.job).ok_or(Inconsistent::UnknownJob(task.job))?;
+        let over = self.over.as_ref();
+        let row = self.jobs.get_mut(&task.job).ok_or_else(|| unknown(over, task.job))?;
         row.tasks.get_mut(task.index as usize).ok_or(Inconsistent::UnknownTask(task))
     }
 
     fn open(&mut self, job: JobId) -> Result<&mut JobRow, Inconsistent> {
-        let row = self.jobs.get_mut(&job).ok_or(Inconsistent::UnknownJob(job))?;
+        let over = self.over.as_ref();
+        let row = self.jobs.get_mut(&job).ok_or_else(|| unknown(over, job))?;
         if row.fate == Fate::Open { Ok(row) } else { Err(Inconsistent::Ended(job)) }
     }
 }
 
+fn unknown(over: Option<&Ledger>, job: JobId) -> Inconsistent {
+    if over.is_some_and(|over| over.holds(job)) { Inconsistent::Ended(job) } else { Inconsistent::UnknownJob(job) }
+}
+
+/// Every job of a tally, by number.
+pub(super) struct Rows<'a> {
+    here: std::iter::Peekable<btree_map::Values<'a, JobId, JobRow>>,
+    over: Option<Merged<'a>>,
+    unpacked: Option<JobRow>,
+}
+
+impl Rows<'_> {
+    pub fn next(&mut self) -> io::Result<Option<&JobRow>> {
+        let here = self.here.peek().map(|row| row.job.id);
+        let over = self.over.as_ref().and_then(Merged::peek);
+        if over.is_none_or(|over| here.is_some_and(|here| here < over)) {
+            return Ok(self.here.next());
+        }
+        self.unpacked = self.over.as_mut().map(Merged::next).transpose()?.flatten();
+        Ok(self.unpacked.as_ref())
+    }
+}
+
 impl JobRow {
+    /// Whether nothing more can happen to it: what was given to a site before the job was given up goes on to its end,
+    /// but what was taken back in time never starts.
+    fn is_over(&self) -> bool {
+        let is_over = |task: &TaskRow| task.end.is_some() || (task.start.is_none() && task.assigned.is_none());
+        match self.fate {
+            Fate::Open => false,
+            Fate::Cancelled { .. } => self.tasks.iter().all(|task| task.end.is_some() || task.start.is_none()),
+            _ => self.tasks.iter().all(is_over),
+        }
+    }
+
     pub fn cancelled(&self) -> bool {
         matches!(self.fate, Fate::Cancelled { .. })
     }
@@ -375,13 +515,20 @@ impl JobRow {
 
     /// For each task when the last of its predecessors ended; where it has none, from when on the job was wanted.
     pub fn ready(&self) -> Vec<Option<Time>> {
-        let mut ready = vec![Some(self.wanted()); self.tasks.len()];
+        let mut ready = Vec::new();
+        self.ready_into(&mut ready);
+        ready
+    }
+
+    /// The same, into memory that is there.
+    pub fn ready_into(&self, ready: &mut Vec<Option<Time>>) {
+        ready.clear();
+        ready.resize(self.tasks.len(), Some(self.wanted()));
         for edge in &self.job.edges {
             let end = self.tasks[edge.from as usize].end;
             let latest = &mut ready[edge.to as usize];
             *latest = latest.zip(end).map(|(latest, end)| latest.max(end));
         }
-        ready
     }
 
     /// How many times its critical path the job took, if it was completed.
@@ -427,4 +574,88 @@ fn critical_path(job: &Job, tick: Span, ccr_millionths: u64) -> Span {
     };
     let ranks = Graph::new(job.tasks.len(), &job.edges).upward_ranks(|task| job.tasks[task].runtime, forced);
     ranks.into_iter().max().unwrap_or(Span::ZERO)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::grid::{Edge, Task};
+    use crate::report::Status;
+    use crate::report::tests::{BOB, ROUTER, YORK, names, story, table, topology};
+    use crate::time::Stamp;
+
+    /// A job whose tasks follow each other; every other one has run.
+    pub fn row(job: u32, tasks: u32) -> JobRow {
+        let task = |index: u32| Task::new(Span::from_secs(u64::from(index + job % 5)), 1 + index, Kind(0));
+        let ran = |index: u32| {
+            let moment = |seconds: u32| Some(Time::ZERO + Span::from_secs(u64::from(seconds)));
+            let cores = NodeSet::all(1 + index);
+            TaskRow {
+                site: Some(1),
+                assigned: moment(index),
+                start: moment(index),
+                end: moment(index + 1),
+                cores,
+                killed: false,
+            }
+        };
+        let asked = Job {
+            id: JobId(job),
+            arrive: Time::from_micros(job.into()),
+            first_task: 0,
+            tasks: (0..tasks).map(task).collect(),
+            edges: (1..tasks).map(|to| Edge::new(to - 1, to)).collect(),
+            worth: None,
+        };
+        JobRow {
+            job: Arc::new(asked),
+            user: BOB,
+            fate: Fate::Removed { at: Time::from_micros(7) },
+            critical_path: Span::from_secs(3),
+            tasks: (0..tasks).map(|index| if index % 2 == 0 { ran(index) } else { TaskRow::default() }).collect(),
+            answered: None,
+        }
+    }
+
+    fn told(tally: &Tally) -> (String, String) {
+        (table(tally, "jobs.csv"), format!("{:?}", tally.summary(7, Status::Complete, String::new())))
+    }
+
+    proptest! {
+        /// Wherever the log ends.
+        #[test]
+        fn a_tally_that_puts_aside_what_is_over_tells_the_same(until in 0usize..25) {
+            let mut keeping = Tally::new(&topology(), &names());
+            let mut putting_aside = Tally::putting_aside(&topology(), &names(), None);
+            for entry in story().iter().take(until) {
+                keeping.add(entry).unwrap();
+                putting_aside.add(entry).unwrap();
+            }
+            prop_assert_eq!(told(&keeping), told(&putting_aside));
+            prop_assert_eq!(keeping.jobs_ended(), putting_aside.jobs_ended());
+        }
+    }
+
+    #[test]
+    fn what_is_over_leaves_memory_and_is_still_known() {
+        let mut tally = Tally::putting_aside(&topology(), &names(), None);
+        story().iter().for_each(|entry| tally.add(entry).unwrap());
+        // Of the job that was given up one task still runs, and the last one still waits.
+        assert_eq!(tally.jobs.keys().map(|job| job.0).collect::<Vec<_>>(), [4, 5]);
+
+        let mut told = |actor, record| {
+            let entry = Entry { stamp: Stamp::at(tally.last), actor, record };
+            tally.add(&entry).map_err(|error| error.to_string())
+        };
+        let task = |job, index| TaskId { job: JobId(job), index };
+        assert_eq!(told(YORK, Record::Finished { task: task(0, 0) }), Err("job 0 has ended already".to_owned()));
+        assert_eq!(told(ROUTER, Record::Removed { job: JobId(3) }), Err("job 3 has ended already".to_owned()));
+        assert_eq!(told(ROUTER, Record::Removed { job: JobId(9) }), Err("job 9 has not arrived".to_owned()));
+        let again = Record::Arrived { job: row(1, 1).job, user: BOB };
+        assert_eq!(told(ROUTER, again), Err("job 1 arrives twice".to_owned()));
+        assert_eq!(told(YORK, Record::Finished { task: task(4, 0) }), Ok(()));
+        assert_eq!(tally.jobs.keys().map(|job| job.0).collect::<Vec<_>>(), [5]);
+    }
 }

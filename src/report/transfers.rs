@@ -10,13 +10,15 @@
 //! | `lone_rate` | the same, had it been alone on its links |
 //! | `stretch` | how many times as long as alone it took |
 
-use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::collections::{BTreeMap, VecDeque};
+use std::io::Write;
 
 use serde::{Deserialize, Serialize};
 
+use super::tally::SiteFacts;
+use super::text::{Row, put_number};
 use super::{Inconsistent, Tally};
-use crate::grid::EdgeId;
+use crate::grid::{EdgeId, JobId};
 use crate::network::{Link, LinkId, Paths};
 use crate::time::Time;
 use crate::topology::{Topology, paths};
@@ -43,12 +45,20 @@ pub(super) struct Crossing<'a> {
     pub ended: Time,
 }
 
-/// Every flow of the run, and the network that it crossed.
+/// Every flow of the run, and the network that it crossed. Those that have ended, and all before them, may be let go:
+/// then only their rows and sums are left.
 #[derive(Clone, Debug)]
 pub(super) struct Transfers {
     paths: Option<Paths>,
-    rows: Vec<TransferRow>,
+    /// In order of release, from the first that is still here.
+    rows: VecDeque<TransferRow>,
+    /// How many have been let go.
+    gone: usize,
+    lets_go: bool,
     numbers: BTreeMap<EdgeId, usize>,
+    /// Of those that have been let go.
+    sums: Sums,
+    text: Vec<u8>,
 }
 
 #[derive(Clone, Debug)]
@@ -62,10 +72,33 @@ struct TransferRow {
     ended: Option<Time>,
 }
 
+/// In order of release, as sums of floats depend on it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    flows: u64,
+    unfinished: u64,
+    bytes: u64,
+    /// Count and sum.
+    rate: (f64, f64),
+    stretch: (f64, f64),
+}
+
 impl Transfers {
     pub fn of(topology: &Topology) -> Transfers {
-        let paths = topology.cables.is_some().then(|| paths(topology));
-        Transfers { paths, rows: Vec::new(), numbers: BTreeMap::new() }
+        Transfers {
+            paths: topology.cables.is_some().then(|| paths(topology)),
+            rows: VecDeque::new(),
+            gone: 0,
+            lets_go: false,
+            numbers: BTreeMap::new(),
+            sums: Sums::default(),
+            text: HEADER.as_bytes().to_vec(),
+        }
+    }
+
+    /// From now on keeps no flow that has ended.
+    pub fn let_go(&mut self) {
+        self.lets_go = true;
     }
 
     pub fn sent(
@@ -75,34 +108,60 @@ impl Transfers {
         bytes: u64,
         (released, active): (Time, Time),
     ) -> Result<(), Inconsistent> {
-        if self.numbers.insert(edge, self.rows.len()).is_some() {
+        if self.numbers.insert(edge, self.gone + self.rows.len()).is_some() {
             return Err(Inconsistent::SentTwice(edge));
         }
-        self.rows.push(TransferRow { edge, from, to, bytes, released, active, ended: None });
+        self.rows.push_back(TransferRow { edge, from, to, bytes, released, active, ended: None });
         Ok(())
     }
 
     pub fn delivered(&mut self, edge: EdgeId, now: Time) -> Result<(), Inconsistent> {
-        let row = self.numbers.get(&edge).map(|number| &mut self.rows[*number]);
-        let row = row.filter(|row| row.ended.is_none()).ok_or(Inconsistent::NotOnItsWay(edge))?;
-        row.ended = Some(now);
+        let here = self.numbers.get(&edge).and_then(|number| number.checked_sub(self.gone));
+        let row = here.and_then(|here| self.rows.get_mut(here)).filter(|row| row.ended.is_none());
+        row.ok_or(Inconsistent::NotOnItsWay(edge))?.ended = Some(now);
         Ok(())
+    }
+
+    /// Lets go of the flows at the front that have ended.
+    pub fn settle(&mut self, sites: &[SiteFacts]) {
+        while self.lets_go
+            && let Some(row) = self.rows.pop_front_if(|row| row.ended.is_some())
+        {
+            self.gone += 1;
+            self.sums = self.plus(self.sums, &row);
+            let mut text = std::mem::take(&mut self.text);
+            self.write(&row, sites, &mut text);
+            self.text = text;
+        }
+    }
+
+    /// Forgets the edges of a job that is over.
+    pub fn forget(&mut self, job: JobId) {
+        let edge = |number| EdgeId { job, from: number, to: number };
+        while let Some((&edge, _)) = self.numbers.range(edge(0)..=edge(u32::MAX)).next() {
+            self.numbers.remove(&edge);
+        }
     }
 
     pub fn carried(&self) -> Option<Carried> {
         self.paths.as_ref()?;
-        let ended = || self.rows.iter().filter(|row| row.ended.is_some());
-        let mean = |what: &dyn Fn(&TransferRow) -> Option<f64>| {
-            let (count, sum) = ended().filter_map(what).fold((0.0, 0.0), |(count, sum), one| (count + 1.0, sum + one));
-            (count > 0.0).then_some(sum / count)
-        };
-        Some(Carried {
-            flows: ended().count() as u64,
-            unfinished: (self.rows.len() - ended().count()) as u64,
-            bytes: ended().map(|row| row.bytes).sum(),
-            rate: mean(&|row| row.rate()),
-            stretch: mean(&|row| self.stretch(row)),
-        })
+        let Sums { flows, unfinished, bytes, rate, stretch } =
+            self.rows.iter().fold(self.sums, |sums, row| self.plus(sums, row));
+        let mean = |(count, sum): (f64, f64)| (count > 0.0).then_some(sum / count);
+        Some(Carried { flows, unfinished, bytes, rate: mean(rate), stretch: mean(stretch) })
+    }
+
+    fn plus(&self, mut sums: Sums, row: &TransferRow) -> Sums {
+        if row.ended.is_none() {
+            sums.unfinished += 1;
+            return sums;
+        }
+        let add = |(count, sum): (f64, f64), one: Option<f64>| one.map_or((count, sum), |one| (count + 1.0, sum + one));
+        sums.flows += 1;
+        sums.bytes += row.bytes;
+        sums.rate = add(sums.rate, row.rate());
+        sums.stretch = add(sums.stretch, self.stretch(row));
+        sums
     }
 
     /// The links, and what crossed them in order of release; nothing, if there are none.
@@ -126,6 +185,27 @@ impl Transfers {
 
     fn stretch(&self, row: &TransferRow) -> Option<f64> {
         Some(row.seconds()? / self.alone(row)?)
+    }
+
+    fn write(&self, row: &TransferRow, sites: &[SiteFacts], text: &mut Vec<u8>) {
+        let TransferRow { edge, from, to, bytes, released, active, ended } = row;
+        put_number(text, edge.job.0.into());
+        text.push(b',');
+        put_number(text, edge.from.into());
+        text.push(b'-');
+        put_number(text, edge.to.into());
+        let name = |site: &u32| sites[*site as usize].name.as_str();
+        let mut line = Row(text);
+        line.empty().text(name(from)).text(name(to)).number(*bytes).time(*released).time(*active);
+        line.maybe(*ended, |line, ended| line.time(ended));
+        let lone = self.alone(row).map(|alone| *bytes as f64 / alone);
+        for number in [row.rate(), lone, self.stretch(row)] {
+            line.maybe(number, |line, number| {
+                write!(line.0, "{number:.3}").expect("writing to memory does not fail");
+                line.empty()
+            });
+        }
+        line.end();
     }
 }
 
@@ -169,31 +249,21 @@ impl Tally {
         })
     }
 
-    /// Writes the table in pieces of some kilobytes.
+    /// The rows of the table that are known by now, once each, and all others at the end.
+    pub fn transfers_so_far(&mut self) -> &mut Vec<u8> {
+        &mut self.transfers.text
+    }
+
+    /// Writes what is left of the table, in pieces of some kilobytes.
     pub fn transfers_csv<E>(&self, mut put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-        let mut text = HEADER.to_owned();
+        let mut text = self.transfers.text.clone();
         for row in &self.transfers.rows {
-            let TransferRow { edge, bytes, released, active, ended, .. } = row;
-            let [from, to] = [row.from, row.to].map(|site| &self.sites[site as usize].name);
-            let ended = ended.map_or(String::new(), seconds);
-            let rounded = |number: Option<f64>| number.map_or(String::new(), |number| format!("{number:.3}"));
-            let lone = self.transfers.alone(row).map(|alone| *bytes as f64 / alone);
-            let numbers = [row.rate(), lone, self.transfers.stretch(row)].map(rounded).join(",");
-            let (released, active) = (seconds(*released), seconds(*active));
-            let (job, first, last) = (edge.job, edge.from, edge.to);
-            writeln!(text, "{job},{first}-{last},{from},{to},{bytes},{released},{active},{ended},{numbers}")
-                .expect("a string takes all that is written");
+            self.transfers.write(row, &self.sites, &mut text);
             if text.len() > 1 << 16 {
-                put(text.as_bytes())?;
+                put(&text)?;
                 text.clear();
             }
         }
-        put(text.as_bytes())
+        put(&text)
     }
-}
-
-fn seconds(time: Time) -> String {
-    let (whole, micros) = (time.micros() / 1_000_000, time.micros() % 1_000_000);
-    let text = format!("{whole}.{micros:06}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

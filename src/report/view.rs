@@ -24,24 +24,32 @@ impl View {
     }
 }
 
-/// `None` where the router sees everything at once.
-pub(super) fn view(tally: &Tally) -> Option<View> {
-    if tally.sites.iter().all(|site| site.latency.is_zero() && site.report_every.is_zero()) {
-        return None;
+/// What has been seen of tasks that ended.
+#[derive(Default)]
+pub(super) struct Views {
+    count: u64,
+    sum: u128,
+    max: u64,
+    unseen: u128,
+}
+
+impl Views {
+    pub fn add(&mut self, site: &SiteFacts, end: Time, cores: u32) {
+        let lag = site.told(end).since(end).micros();
+        self.count += 1;
+        self.sum += u128::from(lag);
+        self.max = self.max.max(lag);
+        self.unseen += u128::from(lag) * u128::from(cores);
     }
-    let (mut count, mut sum, mut max, mut unseen) = (0u64, 0u128, 0u64, 0u128);
-    for row in tally.jobs.values() {
-        for (task, wish) in row.tasks.iter().zip(&row.job.tasks) {
-            let Some((site, end)) = task.site.zip(task.end) else { continue };
-            let lag = tally.sites[site as usize].told(end).since(end).micros();
-            count += 1;
-            sum += u128::from(lag);
-            max = max.max(lag);
-            unseen += u128::from(lag) * u128::from(wish.cores);
+
+    /// `None` where the router sees everything at once.
+    pub fn of(&self, tally: &Tally) -> Option<View> {
+        if tally.sites.iter().all(|site| site.latency.is_zero() && site.report_every.is_zero()) {
+            return None;
         }
+        let lag_mean = if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 / 1e6 };
+        Some(View { lag_mean, lag_max: self.max as f64 / 1e6, unseen: self.unseen as f64 / 1e6 })
     }
-    let lag_mean = if count == 0 { 0.0 } else { sum as f64 / count as f64 / 1e6 };
-    Some(View { lag_mean, lag_max: max as f64 / 1e6, unseen: unseen as f64 / 1e6 })
 }
 
 impl SiteFacts {

@@ -64,6 +64,17 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
     }
 }
 
+/// Appends what this program will read again itself, however long it is.
+pub fn pack<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+    bincode::serde::encode_into_std_write(value, bytes, bincode::config::standard())?;
+    Ok(())
+}
+
+/// Reads what [`pack`] has written.
+pub fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
+    Ok(T::deserialize(&mut Reader { rest: bytes })?)
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;

@@ -12,8 +12,9 @@ impl Page<'_> {
             (
                 "Wall time",
                 format!(
-                    "{:.2} s, of these {:.2} s until everybody had joined and {:.2} s for the run itself",
-                    run.wall_seconds, run.join_seconds, run.run_seconds
+                    "{:.2} s, of these {:.2} s until everybody had joined, {:.2} s for the run itself and {:.2} s to \
+                     write it down",
+                    run.wall_seconds, run.join_seconds, run.run_seconds, run.write_seconds
                 ),
             ),
             (

@@ -6,7 +6,7 @@ use crate::grid::{Job, JobId, Kind, NodeSet, Task, TaskId};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::Record;
 use crate::report::reservations::tests as reservations;
-use crate::report::tests::{ANN, ROUTER, YORK, golden, manifest, story, tally, topology};
+use crate::report::tests::{ANN, ROUTER, YORK, golden, manifest, story, table, tally, topology};
 use crate::report::{Names, RunFacts};
 use crate::systems::Service;
 use crate::systems::batch::Reserved;
@@ -207,14 +207,7 @@ fn jobs_have_the_numbers_that_jobs_csv_gives_them() {
     let mut topology = queueing();
     topology.workloads = vec![numbered(&[7, 31, 4])];
     let tally = queued(&topology, &[0, 3, 9]);
-    let mut csv = Vec::new();
-    tally
-        .jobs_csv(|part| {
-            csv.extend_from_slice(part);
-            Ok::<_, ()>(())
-        })
-        .unwrap();
-    let csv = String::from_utf8(csv).unwrap();
+    let csv = table(&tally, "jobs.csv");
     let numbers: Vec<&str> = csv.lines().skip(1).map(|line| line.split_once(',').unwrap().0).collect();
     assert_eq!(numbers, ["7", "31", "4"]);
     let page = shown(&manifest(), &topology, &tally);

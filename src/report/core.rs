@@ -1,0 +1,248 @@
+//! The account that every run has: `jobs.csv`, and the numbers that speak of jobs, tasks and sites.
+
+use super::Tally;
+use super::account::{Account, Table};
+use super::jobs::Sheet;
+use super::summary::{Counts, SizeGroup, Spread, Summary, Use, Utilisation, Value, work};
+use super::tally::{JobRow, TaskRow};
+use super::view::Views;
+use crate::time::{Span, Time};
+
+pub(super) struct Core<'a> {
+    tally: &'a Tally,
+    sheet: Option<Sheet<'a>>,
+    jobs: Counts,
+    tasks: Counts,
+    starved: Option<u64>,
+    /// Obtained, and at most.
+    value: Option<(f64, f64)>,
+    job_waits: Vec<Span>,
+    task_waits: Vec<Span>,
+    slr: Mean,
+    sizes: Vec<Sized>,
+    sites: Vec<Busy>,
+    useful: Useful,
+    views: Views,
+    /// From the first submission to the last one, and to the end.
+    arrivals: Option<(Time, Time)>,
+    whole: Option<(Time, Time)>,
+}
+
+/// What the groups of jobs by size are made of.
+struct Sized {
+    work: u128,
+    slr: Option<f64>,
+    censored: Option<f64>,
+}
+
+/// Core microseconds of work.
+#[derive(Default)]
+struct Useful {
+    anything_has_worth: bool,
+    all: u128,
+    paid: u128,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mean {
+    count: u64,
+    sum: f64,
+}
+
+impl Mean {
+    pub fn add(&mut self, number: f64) {
+        self.count += 1;
+        self.sum += number;
+    }
+
+    pub fn get(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64)
+    }
+}
+
+impl<'a> Core<'a> {
+    pub fn new(tally: &'a Tally, tables: bool) -> Core<'a> {
+        let arrivals = tally.totals.arrivals;
+        Core {
+            tally,
+            sheet: tables.then(|| Sheet::new(tally)),
+            jobs: Counts::default(),
+            tasks: Counts::default(),
+            starved: None,
+            value: None,
+            // Of millions, what doubling leaves unused is much.
+            job_waits: Vec::with_capacity(tally.totals.jobs as usize),
+            task_waits: Vec::with_capacity(tally.totals.started as usize),
+            slr: Mean::default(),
+            sizes: Vec::with_capacity(tally.totals.jobs as usize),
+            sites: vec![Busy::default(); tally.sites.len()],
+            useful: Useful::default(),
+            views: Views::default(),
+            arrivals,
+            whole: arrivals.zip(tally.end_of_work()).map(|((first, _), end)| (first, end)),
+        }
+    }
+
+    /// From when to when a task held its cores, as far as the log goes.
+    fn held(&self, task: &TaskRow) -> Option<(Time, Time)> {
+        Some((task.start?, task.end.unwrap_or(self.tally.last)))
+    }
+
+    fn tasks(&mut self, row: &JobRow, ready: &[Option<Time>]) -> u128 {
+        let mut done = 0;
+        for (index, (task, wish)) in row.tasks.iter().zip(&row.job.tasks).enumerate() {
+            self.tasks.add(row.task_standing(index));
+            let Some(held) = self.held(task) else { continue };
+            self.task_waits.extend(ready[index].map(|from| held.0.since(from)));
+            let Some(site) = task.site else { continue };
+            self.sites[site as usize].add(held, wish.cores, self.arrivals, self.whole);
+            done += u128::from(held.1.since(held.0).micros()) * u128::from(wish.cores);
+            if let Some(end) = task.end {
+                self.views.add(&self.tally.sites[site as usize], end, wish.cores);
+            }
+        }
+        done
+    }
+
+    fn worth(&mut self, row: &JobRow, done: u128) {
+        self.useful.all += done;
+        let Some((value, worth)) = row.value().zip(row.job.worth.as_ref()) else { return };
+        let (obtained, max) = self.value.unwrap_or((0.0, 0.0));
+        self.value = Some((obtained + value, max + worth.max));
+        if value > 0.0 {
+            self.useful.paid += done;
+        }
+    }
+
+    fn by_size(&mut self) -> Vec<SizeGroup> {
+        // Equal work is left in the order of numbers.
+        self.sizes.sort_by_key(|job| job.work);
+        let count = self.sizes.len();
+        let groups = (0..10).map(|group| &self.sizes[group * count / 10..(group + 1) * count / 10]);
+        groups.filter(|group| !group.is_empty()).map(size_group).collect()
+    }
+
+    fn utilisation(&mut self) -> Utilisation {
+        let tally = self.tally;
+        for (busy, site) in self.sites.iter_mut().zip(&tally.sites) {
+            busy.cores = site.cores.into();
+        }
+        let sites = &self.sites;
+        let usage = |name: &str, busy: &Busy| busy.usage(name, self.arrivals, self.whole);
+        let sum = |kind: Option<usize>| {
+            let of_kind = |site: usize| kind.is_none_or(|kind| usize::from(tally.sites[site].kind.0) == kind);
+            (0..sites.len()).filter(|&site| of_kind(site)).map(|site| &sites[site]).fold(Busy::default(), Busy::plus)
+        };
+        Utilisation {
+            all: usage("all", &sum(None)),
+            kinds: tally.names.kinds.iter().enumerate().map(|(kind, name)| usage(name, &sum(Some(kind)))).collect(),
+            sites: tally.sites.iter().zip(sites).map(|(site, busy)| usage(&site.name, busy)).collect(),
+        }
+    }
+}
+
+impl Account for Core<'_> {
+    fn job(&mut self, row: &JobRow, ready: &[Option<Time>]) {
+        if let Some(sheet) = &mut self.sheet {
+            sheet.job(row, ready);
+        }
+        self.jobs.add(row.standing());
+        self.job_waits.extend(row.wait());
+        let done = self.tasks(row, ready);
+        self.useful.anything_has_worth |= row.job.worth.is_some();
+        self.worth(row, done);
+        let (slr, starved) = (row.slr(), row.starved());
+        if let Some(slr) = slr {
+            self.slr.add(slr);
+        }
+        let censored = starved.and_then(|starved| match starved {
+            true => Some(row.job.worth.as_ref()?.curve.final_()),
+            false => slr,
+        });
+        if let Some(starved) = starved {
+            *self.starved.get_or_insert(0) += u64::from(starved);
+        }
+        self.sizes.push(Sized { work: work(row), slr, censored });
+    }
+
+    fn tables(&mut self) -> Vec<Table<'_>> {
+        self.sheet.as_mut().map(|sheet| ("jobs.csv", &mut sheet.text)).into_iter().collect()
+    }
+
+    fn close(&mut self, summary: &mut Summary) {
+        assert!(self.jobs.add_up() && self.tasks.add_up(), "every job and task is counted once");
+        summary.jobs = self.jobs;
+        summary.tasks = self.tasks;
+        summary.starved = self.starved;
+        summary.value = self.value.map(|(obtained, max)| {
+            let proportion = (max > 0.0).then(|| obtained / max);
+            Value { obtained, max, proportion }
+        });
+        summary.job_wait = Spread::of(std::mem::take(&mut self.job_waits));
+        summary.task_wait = Spread::of(std::mem::take(&mut self.task_waits));
+        summary.slr = self.slr.get();
+        summary.slr_by_size = self.by_size();
+        summary.utilisation = self.utilisation();
+        let Useful { anything_has_worth, all, paid } = self.useful;
+        summary.useful = (anything_has_worth && all > 0).then(|| paid as f64 / all as f64);
+        summary.view = self.views.of(self.tally);
+    }
+}
+
+fn size_group(group: &[Sized]) -> SizeGroup {
+    let mean = |what: fn(&Sized) -> Option<f64>| {
+        let mut mean = Mean::default();
+        group.iter().filter_map(what).for_each(|number| mean.add(number));
+        mean.get()
+    };
+    SizeGroup { jobs: group.len() as u64, slr: mean(|job| job.slr), slr_censored: mean(|job| job.censored) }
+}
+
+/// Core microseconds, whole and within the windows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Busy {
+    cores: u64,
+    tasks: u64,
+    total: u128,
+    arrivals: u128,
+    whole: u128,
+}
+
+impl Busy {
+    fn add(&mut self, held: (Time, Time), cores: u32, arrivals: Option<(Time, Time)>, whole: Option<(Time, Time)>) {
+        let cores = u128::from(cores);
+        self.tasks += 1;
+        self.total += cores * u128::from(held.1.since(held.0).micros());
+        self.arrivals += cores * overlap(held, arrivals);
+        self.whole += cores * overlap(held, whole);
+    }
+
+    fn plus(self, other: &Busy) -> Busy {
+        Busy {
+            cores: self.cores + other.cores,
+            tasks: self.tasks + other.tasks,
+            total: self.total + other.total,
+            arrivals: self.arrivals + other.arrivals,
+            whole: self.whole + other.whole,
+        }
+    }
+
+    fn usage(&self, name: &str, arrivals: Option<(Time, Time)>, whole: Option<(Time, Time)>) -> Use {
+        let share = |busy: u128, window: Option<(Time, Time)>| {
+            let available = window.map_or(0, |(from, to)| u128::from(to.since(from).micros()) * u128::from(self.cores));
+            (available > 0).then(|| busy as f64 / available as f64)
+        };
+        Use {
+            name: name.to_owned(),
+            cores: self.cores,
+            tasks: self.tasks,
+            busy: self.total as f64 / 1e6,
+            arrivals: share(self.arrivals, arrivals),
+            makespan: share(self.whole, whole),
+        }
+    }
+}
+
+fn overlap(held: (Time, Time), window: Option<(Time, Time)>) -> u128 {
+    window.map_or(0, |(from, to)| held.1.min(to).since(held.0.max(from)).micros().into())
+}

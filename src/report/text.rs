@@ -1,0 +1,154 @@
+//! Numbers and names as bytes, by hand: the formatting machinery costs more than all else that is done for a row.
+
+use std::io::Write;
+
+use crate::grid::NodeSet;
+use crate::time::{Span, Time};
+
+/// `00` to `99`.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
+        number += 1;
+    }
+    pairs
+};
+
+pub(super) fn put_number(line: &mut Vec<u8>, mut number: u64) {
+    if number < 10 {
+        return line.push(b'0' + number as u8);
+    }
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    while number >= 10 {
+        at -= 2;
+        digits[at..at + 2].copy_from_slice(&PAIRS[(number % 100) as usize]);
+        number /= 100;
+    }
+    if number > 0 {
+        at -= 1;
+        digits[at] = b'0' + number as u8;
+    }
+    line.extend_from_slice(&digits[at..]);
+}
+
+/// Whole microseconds as decimal seconds, with the decimals that are needed.
+pub(super) fn put_seconds(line: &mut Vec<u8>, micros: u64) {
+    put_number(line, micros / 1_000_000);
+    let mut rest = (micros % 1_000_000) as usize;
+    if rest > 0 {
+        let mut digits = *b".000000";
+        for place in [5, 3, 1] {
+            digits[place..place + 2].copy_from_slice(&PAIRS[rest % 100]);
+            rest /= 100;
+        }
+        let used = digits.len() - digits.iter().rev().take_while(|digit| **digit == b'0').count();
+        line.extend_from_slice(&digits[..used]);
+    }
+}
+
+/// Runs of cores as `0-3 7`, counted from `first`.
+pub(super) fn put_cores(line: &mut Vec<u8>, cores: &NodeSet, first: u64) {
+    for (position, &(low, high)) in cores.runs().iter().enumerate() {
+        if position > 0 {
+            line.push(b' ');
+        }
+        put_number(line, first + u64::from(low));
+        if high > low {
+            line.push(b'-');
+            put_number(line, first + u64::from(high));
+        }
+    }
+}
+
+/// One row of a table; every field leaves a comma behind, and the end takes the last one back.
+pub(super) struct Row<'a>(pub &'a mut Vec<u8>);
+
+impl Row<'_> {
+    pub fn number(&mut self, number: impl Into<u64>) -> &mut Self {
+        put_number(self.0, number.into());
+        self.empty()
+    }
+
+    pub fn time(&mut self, time: Time) -> &mut Self {
+        put_seconds(self.0, time.micros());
+        self.empty()
+    }
+
+    pub fn span(&mut self, span: Span) -> &mut Self {
+        put_seconds(self.0, span.micros());
+        self.empty()
+    }
+
+    /// The shortest decimals that read back as the same number.
+    pub fn float(&mut self, number: f64) -> &mut Self {
+        write!(self.0, "{number}").expect("writing to memory does not fail");
+        self.empty()
+    }
+
+    /// Text that needs no quotes, or has them.
+    pub fn text(&mut self, text: &str) -> &mut Self {
+        self.0.extend_from_slice(text.as_bytes());
+        self.empty()
+    }
+
+    pub fn cores(&mut self, cores: &NodeSet, first: u64) -> &mut Self {
+        put_cores(self.0, cores, first);
+        self.empty()
+    }
+
+    pub fn empty(&mut self) -> &mut Self {
+        self.0.push(b',');
+        self
+    }
+
+    pub fn maybe<T>(&mut self, field: Option<T>, put: impl FnOnce(&mut Self, T) -> &mut Self) -> &mut Self {
+        match field {
+            Some(field) => put(self, field),
+            None => self.empty(),
+        }
+    }
+
+    pub fn end(&mut self) {
+        self.0.pop();
+        self.0.push(b'\n');
+    }
+}
+
+/// A name as a field of a table.
+pub(super) fn field(name: &str) -> String {
+    if name.contains([',', '"', '\n', '\r']) { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn put(put: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut line = Vec::new();
+        put(&mut line);
+        String::from_utf8(line).unwrap()
+    }
+
+    proptest! {
+        /// The formatting machinery is the judge.
+        #[test]
+        fn numbers_are_as_the_machinery_writes_them(number in any::<u64>(), shift in 0u32..64) {
+            let number = number >> shift;
+            prop_assert_eq!(put(|line| put_number(line, number)), number.to_string());
+            let seconds = Time::from_micros(number).seconds().to_string();
+            prop_assert_eq!(put(|line| put_seconds(line, number)), seconds);
+        }
+    }
+
+    #[test]
+    fn cores_are_numbered_through() {
+        let cores = NodeSet::parse("0-3 7").unwrap();
+        assert_eq!(put(|line| put_cores(line, &cores, 0)), cores.to_string());
+        assert_eq!(put(|line| put_cores(line, &cores, 10)), "10-13 17");
+    }
+}
