@@ -229,7 +229,7 @@ async fn a_peer_that_breaks_off_within_a_frame_harms_nobody_else() {
 #[tokio::test]
 async fn what_a_peer_says_as_it_leaves_cannot_pass_for_our_own_words() {
     let mut world = World::new();
-    let (mut peers, mut joined) = world.gather(&[&[site("york")], &[user("ann")]]).await;
+    let (mut peers, joined) = world.gather(&[&[site("york")], &[user("ann")]]).await;
     let tricks = "\x1b[2J\x1b]0;mine\x07\r\nresults in out/forged \u{202e}\u{9b}31m";
     joined[0].connection.close(Close::Broken, tricks);
     joined[1].connection.close(Close::Broken, &"long ".repeat(10_000));
