@@ -78,7 +78,7 @@ fn an_earlier_result_stays_whole_whoever_is_killed_when() {
     let whole_run = begun.elapsed();
 
     let (mut killed, nest) = (0, temporary.display().to_string());
-    for (number, part) in spread(40).enumerate() {
+    for (number, part) in spread(24).enumerate() {
         // Two in three in the last part of the run.
         let part = if number % 3 == 0 { part * 1.1 } else { 0.6 + part * 0.5 };
         let mut launcher = run(&topology, &out, &[]);
@@ -96,7 +96,7 @@ fn an_earlier_result_stays_whole_whoever_is_killed_when() {
         assert!(verified.status.success(), "kill {number}: {}{}", text(&verified.stdout), text(&verified.stderr));
         assert_eq!(keys_in(&temporary), 0, "kill {number}");
     }
-    assert!(killed >= 10, "only {killed} of 40 runs were killed");
+    assert!(killed >= 8, "only {killed} of 24 runs were killed");
     let next = run(&topology, &out, &[]).env("TMPDIR", &temporary).output().unwrap();
     assert!(next.status.success(), "{}", text(&next.stderr));
     assert_eq!((names(&home), names(&temporary)), (vec!["out".to_owned()], Vec::new()), "{}", text(&next.stderr));
@@ -229,13 +229,14 @@ fn a_killed_router_leaves_no_half_result_to_its_launcher() {
 
 #[test]
 fn those_who_have_joined_hear_why_the_router_gives_up() {
-    let mut machines = Machines::router(&long_topology(), &["--join-within", "6"]);
+    let mut machines = Machines::router(&long_topology(), &[]);
     machines.start(&["york.site", "alice.user"]);
     machines.members.iter().for_each(|member| member.says(" joined"));
-    assert_eq!(machines.router.end(SOON).0, Some(6));
+    machines.router.signal("INT");
+    assert_eq!(machines.router.end(SOON).0, Some(130));
     for member in &mut machines.members {
         let (_, said) = member.end(SOON);
-        assert!(said.contains("after 6 s the router still waits for"), "{said}");
+        assert!(said.contains("the other side closed the connection: interrupted"), "{said}");
     }
 }
 
