@@ -120,7 +120,7 @@ fn market(sites: u32) -> Topology {
 }
 
 fn requests(sites: u32) -> u32 {
-    (5 * sites).max(2_000)
+    (10 * sites).max(2_000)
 }
 
 /// As many requests to each site, however many there are; jobs take all the time that they ask for.

@@ -7,6 +7,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::prelude::*;
 
 use super::bench::Effort;
 use super::inline;
@@ -551,13 +553,13 @@ fn outcome(end: Result<(), Failure>) -> ExitCode {
 
 /// What the processes of a grid have to say goes to standard error; RUST_LOG chooses how much.
 fn log_to_stderr() {
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "hansa=warn".into());
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let usual = Targets::new().with_target("hansa", LevelFilter::WARN);
+    let wanted = std::env::var("RUST_LOG").ok().and_then(|wanted| wanted.parse().ok());
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
-        .with_target(false)
-        .init();
+        .with_target(false);
+    tracing_subscriber::registry().with(lines.with_filter(wanted.unwrap_or(usual))).init();
 }
 
 fn speed(text: &str) -> Result<f64, String> {

@@ -24,6 +24,15 @@ pub struct Offer {
     pub rank: i128,
 }
 
+/// No offer is better than this, by rank and then by start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    pub rank: i128,
+    pub start: Time,
+    /// Whether there is an offer that is as good.
+    pub is_exact: bool,
+}
+
 impl Book {
     pub fn new(nodes: u32, fit: &'static Fit, rect_end: RectEnd) -> Book {
         Book { calendar: Calendar::new(nodes), fit, rect_end, until: Time::ZERO }
@@ -62,24 +71,31 @@ impl Book {
         Some(Offer { start, nodes, rank })
     }
 
-    /// A rank and a start than which [`Book::find`] offers none that is better, by counts alone; nothing if these show that
-    /// it offers none. A book without bookings, and one that goes by starts, knows the rank itself.
-    pub fn bound(&self, now: Time, request: &Request) -> Option<(i128, Time)> {
+    /// What [`Book::find`] offers at best, by counts alone; nothing if these show that it offers nothing.
+    pub fn bound(&self, now: Time, request: &Request) -> Option<Bound> {
         let latest = request.latest_start(now)?;
-        let start = self.calendar.next_room(request.ready.max(now), request.nodes)?;
-        if start > latest {
+        let from = request.ready.max(now);
+        if request.nodes > self.nodes() {
             return None;
         }
-        let end = latest + request.duration;
         // Where a rectangle may end at the latest.
         let beyond = match self.rect_end {
             RectEnd::Clip => request.deadline,
             RectEnd::Inf2tdl => request.deadline.max(self.until),
             RectEnd::Open => Time::NEVER,
         };
+        if self.until <= now {
+            // All nodes are free at all times, and the calendar need not be looked at.
+            let all = Rectangle { start: from, width: self.nodes(), begin: now, end: beyond };
+            return Some(Bound { rank: self.fit.rank(&all), start: from, is_exact: true });
+        }
+        let start = self.calendar.next_room(from, request.nodes)?;
+        if start > latest {
+            return None;
+        }
+        let end = latest + request.duration;
         let rectangle = match (self.fit.measure, self.fit.seek) {
-            (Measure::Start, _) => return Some((0, start)),
-            _ if self.until <= now => Rectangle { start, width: self.nodes(), begin: now, end: beyond },
+            (Measure::Start, _) => return Some(Bound { rank: 0, start, is_exact: false }),
             (Measure::Nodes, Seek::Least) => {
                 let width = (self.nodes() - self.calendar.busy_over(start, end).len()).max(request.nodes);
                 Rectangle { start, width, begin: start, end }
@@ -87,7 +103,7 @@ impl Book {
             (_, Seek::Least) => Rectangle { start, width: request.nodes, begin: start, end: start + request.duration },
             (_, Seek::Most) => Rectangle { start, width: self.calendar.most_free(start, end), begin: now, end: beyond },
         };
-        Some((self.fit.rank(&rectangle), start))
+        Some(Bound { rank: self.fit.rank(&rectangle), start, is_exact: false })
     }
 
     fn preferred(&self, now: Time, wish: &Wish, deadline: Time) -> Option<(Time, i128)> {

@@ -15,7 +15,7 @@ pub struct MetaScheduler {
     choose: Choose,
     /// The nodes of the largest cluster.
     largest: u32,
-    /// Room for the bounds of all clusters.
+    /// Room for the bounds of clusters.
     bounds: Vec<Reverse<(i128, Time, usize)>>,
     /// What has been accepted, and has neither ended nor been taken back.
     live: BTreeMap<JobId, Live>,
@@ -88,13 +88,18 @@ impl MetaScheduler {
     /// All clusters are equally fast, so the earliest start is the earliest end as well.
     ///
     /// Whoever could be best goes first, by a bound that costs a look at counts; who cannot be better than the best offer
-    /// so far is not asked.
+    /// so far is not asked. Sites without bookings are known without a look, and all but the first of them are left out.
     fn find_best(&mut self, now: Time, request: &Request) -> Option<(usize, Offer)> {
         let mut bounds = std::mem::take(&mut self.bounds);
-        bounds.extend(self.clusters.iter().enumerate().filter_map(|(number, cluster)| {
-            let (rank, start) = cluster.book.bound(now + cluster.latency, request)?;
-            Some(Reverse((rank, start, number)))
-        }));
+        let mut offered: Option<(i128, Time, usize)> = None;
+        for (number, cluster) in self.clusters.iter().enumerate() {
+            let Some(bound) = cluster.book.bound(now + cluster.latency, request) else { continue };
+            let key = (bound.rank, bound.start, number);
+            if offered.is_none_or(|offered| key < offered) {
+                bounds.push(Reverse(key));
+                offered = if bound.is_exact { Some(key) } else { offered };
+            }
+        }
         let mut bounds = BinaryHeap::from(bounds);
         let mut best: Option<((i128, Time, usize), Offer)> = None;
         while let Some(Reverse(bound)) = bounds.pop()
