@@ -513,6 +513,11 @@ impl JobRow {
         self.tasks.iter().filter_map(|task| task.start).min()
     }
 
+    /// When the last of its tasks that ended did, at its site.
+    pub fn last_end(&self) -> Option<Time> {
+        self.tasks.iter().filter_map(|task| task.end).max()
+    }
+
     /// For each task when the last of its predecessors ended; where it has none, from when on the job was wanted.
     pub fn ready(&self) -> Vec<Option<Time>> {
         let mut ready = Vec::new();
