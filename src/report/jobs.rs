@@ -89,9 +89,9 @@ impl<'a> Sheet<'a> {
     }
 
     pub fn job(&mut self, row: &JobRow, ready: &[Option<Time>]) {
-        let Tally { queues, reserving, .. } = self.tally;
-        if queues.is_some() || (*reserving && row.tasks.len() == 1) {
-            return self.rigid_row(row, queues.as_ref());
+        if self.tally.is_one_task(row) {
+            let queues = self.tally.queues.as_ref().filter(|queues| queues.system == row.system);
+            return self.rigid_row(row, queues);
         }
         self.job_row(row);
         let Some(mut text) = self.tasks.take() else { return };
@@ -107,7 +107,7 @@ impl<'a> Sheet<'a> {
         let ready = row.answered.as_ref().map_or(row.job.arrive, |answered| answered.ready);
         let mut text = std::mem::take(&mut self.jobs);
         let mut line = Row(&mut text);
-        line.number(self.tally.number(row.job.id));
+        line.number(queues.map_or(row.job.id.0.into(), |queues| queues.number(row.job.id)));
         match queues.and_then(|queues| queues.workload(row.job.id)) {
             None => line.text(&self.topology),
             Some(workload) => line.text(&field(&format!("{}.{workload}", self.tally.topology))),

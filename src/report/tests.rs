@@ -218,8 +218,7 @@ fn ids_stay_apart_when_they_are_read_as_numbers() {
         let text = table(&tally, name);
         let columns = text.lines().next().unwrap().split(',').count();
         assert!(text.lines().all(|line| line.split(',').count() == columns), "{name}: {text}");
-        let ids: Vec<f64> =
-            text.lines().skip(1).map(|line| line.split_once(',').unwrap().0.parse().unwrap()).collect();
+        let ids: Vec<f64> = text.lines().skip(1).map(|line| line.split_once(',').unwrap().0.parse().unwrap()).collect();
         assert_eq!(ids, (0..rows).map(f64::from).collect::<Vec<_>>(), "{name}");
     }
 }

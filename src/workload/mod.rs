@@ -117,6 +117,18 @@ impl Source {
 const AHEAD: usize = 16_384;
 
 impl Source {
+    /// How many jobs it has.
+    pub fn count(&self) -> u32 {
+        match self {
+            Source::Market(generator) => generator.jobs,
+            Source::Table(table) => table.jobs.len() as u32,
+            Source::Layered(generator) => generator.workflows,
+            Source::Reservations(demand) => demand.requests,
+            Source::Requests(table) => table.asks.len() as u32,
+            Source::Rigid(rigids) => rigids.count,
+        }
+    }
+
     /// The jobs of this workload in order of submission, numbered on from `next` and each looked at: the first ones, and
     /// what is left for later.
     pub fn ahead<E: From<WorkloadError>>(
