@@ -24,6 +24,11 @@ impl SplitMix64 {
         SplitMix64 { state: seed }
     }
 
+    /// The stream as it is after so many numbers.
+    pub fn after(self, numbers: u64) -> SplitMix64 {
+        SplitMix64 { state: self.state.wrapping_add(STEP.wrapping_mul(numbers)) }
+    }
+
     pub fn next_u64(&mut self) -> u64 {
         let number = mix(self.state);
         self.state = self.state.wrapping_add(STEP);

@@ -63,11 +63,13 @@ pub fn run(loaded: &Loaded, out: Option<PathBuf>, keep: bool) -> Result<(), Fail
     let end = fault.or(end);
     results.record(place.log())?;
     progress.clear();
+    let (reached, events) = (place.now().time, place.events());
+    drop(place);
 
     let conducted = Conducted {
         logs: Vec::new(),
-        reached: place.now().time,
-        events: place.events(),
+        reached,
+        events,
         waits: 0,
         leaves: Vec::new(),
         end,

@@ -8,6 +8,7 @@ mod job;
 mod nodes;
 mod request;
 mod site;
+mod ways;
 mod workflow;
 
 pub use calendar::{Bits, Bounds, Calendar, Clash, Rectangle, Set, Wish};
@@ -18,4 +19,5 @@ pub use job::{Edge, EdgeId, Job, JobId, Kind, Task, TaskId, Worth};
 pub use nodes::NodeSet;
 pub use request::{Invalid, Request};
 pub use site::{Named, Reserved, Site, User};
+pub use ways::{forced_ranks, output_delay};
 pub use workflow::{DATA_MAX, Step, Workflow, WorkflowError};

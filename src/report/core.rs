@@ -1,4 +1,4 @@
-//! The account that every run has: `jobs.csv`, and the numbers that speak of jobs, tasks and sites.
+//! The account that every run has: `jobs.csv`, `tasks.csv`, and the numbers that speak of jobs, tasks and sites.
 
 use super::Tally;
 use super::account::{Account, Table};
@@ -166,7 +166,9 @@ impl Account for Core<'_> {
     }
 
     fn tables(&mut self) -> Vec<Table<'_>> {
-        self.sheet.as_mut().map(|sheet| ("jobs.csv", &mut sheet.text)).into_iter().collect()
+        let Some(sheet) = &mut self.sheet else { return Vec::new() };
+        let tasks = sheet.tasks.as_mut().map(|tasks| ("tasks.csv", tasks));
+        [("jobs.csv", &mut sheet.jobs)].into_iter().chain(tasks).collect()
     }
 
     fn close(&mut self, summary: &mut Summary) {

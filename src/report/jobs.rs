@@ -1,15 +1,14 @@
-//! `jobs.csv`: one row a job, followed by one row for each of its tasks.
+//! `jobs.csv`, a row a job, and `tasks.csv`, a row a task, where jobs have several.
 //!
-//! The first seventeen columns have the names, the order and the units (seconds) of Batsim's `jobs.csv`, so its tools
-//! read the file; ours follow. To Batsim a job is what holds cores, which here is a task: rows of jobs leave the
-//! resources to their tasks, so that nothing is counted twice. A field that is not known, or has no meaning for its
-//! row, is empty.
+//! The first seventeen columns of both have the names, the order and the units (seconds) of Batsim's `jobs.csv`, so its
+//! tools read the files; ours follow. To Batsim a job is what holds cores, which here is a task: the rows of jobs with
+//! several tasks leave the resources to `tasks.csv`. A field that is not known, or has no meaning for its row, is empty.
 //!
-//! | column | job | task |
+//! | column | `jobs.csv` | `tasks.csv` |
 //! | --- | --- | --- |
-//! | `job_id` | `12` | `12.3` |
+//! | `job_id` | its number | its number, when the tasks of all jobs are numbered through |
 //! | `workload_name` | the topology | the topology |
-//! | `profile` | `dag` | `rigid` |
+//! | `profile` | `dag`, or `rigid` for a job that is one task | `rigid` |
 //! | `submission_time` | when its user submitted it | the same |
 //! | `requested_number_of_resources`, `requested_time` | | cores and the time asked for |
 //! | `success` | 1 if all tasks ended | 1 if it ended |
@@ -19,16 +18,21 @@
 //! | `execution_time`, `waiting_time`, `turnaround_time`, `stretch` | from these, as Batsim has them | from these |
 //! | `allocated_resources` | | its cores, when those of all sites are numbered through |
 //! | `consumed_energy`, `metadata` | | |
-//! | `row` | `job` | `task` |
-//! | `job`, `task` | number | numbers |
+//! | `job`, `task` | its number | that of its job, and its own in there, from 0 |
 //! | `user`, `site`, `kind` | who submitted it | and where it ran |
 //! | `cores` | | its cores, as its site numbers them |
 //! | `ready_time` | | when its last predecessor ended |
+//! | `last_end` | when the last of its tasks that did ended at its site | |
 //! | `starved`, `value`, `value_max`, `slr` | what its user got | |
 //!
-//! Where jobs queue or hold reservations, a job is one task, and there is one row for both: `row` is `job` and `profile`
-//! is `rigid`. The `job_id` of one that queues is the number that it has in its log, and `ready_time` that of a
-//! reservation is the time from which on its user wanted it; `waiting_time` counts from the submission all the same.
+//! The router hears of an end later than it happens, so a job's `finish_time`, which its `turnaround_time`, `slr` and value
+//! count to, is later than its `last_end` by the way there and by what the site waits before it reports. The makespan of the
+//! summary and of plans is about the latter.
+//!
+//! Where jobs queue or hold reservations, a job is one task, and its row in `jobs.csv` is about both: it has the columns of
+//! the task too, and `finish_time` is when it ended at its site. The `job_id` of one that queues is the number that it has in
+//! its log, and `ready_time` that of a reservation is the time from which on its user wanted it; `waiting_time` counts from
+//! the submission all the same.
 //!
 //! `final_state` is `COMPLETED_SUCCESSFULLY`, `COMPLETED_WALLTIME_REACHED`, `COMPLETED_KILLED` for what was removed after its final
 //! deadline,
@@ -42,15 +46,27 @@ use super::text::{Row, field};
 use crate::grid::Task;
 use crate::time::Time;
 
-const HEADER: &str = "job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,\
-    success,final_state,starting_time,execution_time,finish_time,waiting_time,turnaround_time,stretch,\
-    allocated_resources,consumed_energy,metadata,\
-    row,job,task,user,site,kind,cores,ready_time,starved,value,value_max,slr\n";
+macro_rules! batsim {
+    ($ours:literal) => {
+        concat!(
+            "job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,",
+            "success,final_state,starting_time,execution_time,finish_time,waiting_time,turnaround_time,stretch,",
+            "allocated_resources,consumed_energy,metadata,",
+            $ours,
+            "\n"
+        )
+    };
+}
 
-/// The table in the making.
+const JOBS: &str = batsim!("job,user,site,kind,cores,ready_time,last_end,starved,value,value_max,slr");
+const TASKS: &str = batsim!("job,task,user,site,kind,cores,ready_time");
+
+/// The tables in the making.
 pub(super) struct Sheet<'a> {
     tally: &'a Tally,
-    pub text: Vec<u8>,
+    pub jobs: Vec<u8>,
+    /// Where jobs have several tasks.
+    pub tasks: Option<Vec<u8>>,
     /// As fields.
     topology: String,
     actors: Vec<String>,
@@ -63,7 +79,8 @@ impl<'a> Sheet<'a> {
         let fields = |names: &[String]| names.iter().map(|name| field(name)).collect();
         Sheet {
             tally,
-            text: HEADER.as_bytes().to_vec(),
+            jobs: JOBS.as_bytes().to_vec(),
+            tasks: (!tally.is_rigid()).then(|| TASKS.as_bytes().to_vec()),
             topology: field(&tally.topology),
             actors: fields(&tally.names.actors),
             sites: tally.sites.iter().map(|site| field(&site.name)).collect(),
@@ -72,23 +89,25 @@ impl<'a> Sheet<'a> {
     }
 
     pub fn job(&mut self, row: &JobRow, ready: &[Option<Time>]) {
-        let Tally { queues, reserving, .. } = self.tally;
-        if queues.is_some() || (*reserving && row.tasks.len() == 1) {
-            return self.rigid_row(row, queues.as_ref());
+        if self.tally.is_one_task(row) {
+            let queues = self.tally.queues.as_ref().filter(|queues| queues.system == row.system);
+            return self.rigid_row(row, queues);
         }
         self.job_row(row);
+        let Some(mut text) = self.tasks.take() else { return };
         for (index, ready) in ready.iter().enumerate() {
-            self.task_row(row, index, *ready);
+            self.task_row(&mut text, row, index, *ready);
         }
+        self.tasks = Some(text);
     }
 
     /// A job and its one task are the same.
     fn rigid_row(&mut self, row: &JobRow, queues: Option<&Queues>) {
         let (task, ran) = (&row.job.tasks[0], &row.tasks[0]);
         let ready = row.answered.as_ref().map_or(row.job.arrive, |answered| answered.ready);
-        let number = self.tally.number(row.job.id);
-        let mut line = Row(&mut self.text);
-        line.number(number);
+        let mut text = std::mem::take(&mut self.jobs);
+        let mut line = Row(&mut text);
+        line.number(queues.map_or(row.job.id.0.into(), |queues| queues.number(row.job.id)));
         match queues.and_then(|queues| queues.workload(row.job.id)) {
             None => line.text(&self.topology),
             Some(workload) => line.text(&field(&format!("{}.{workload}", self.tally.topology))),
@@ -96,11 +115,11 @@ impl<'a> Sheet<'a> {
         asks(&mut line, "rigid", row, Some(task));
         stands(&mut line, row.standing(), ran.start.is_some());
         times(&mut line, row.job.arrive, ran.start, ran.end);
-        self.allocated(ran);
-        let user = self.actors.get(row.user.index()).map_or("", String::as_str).to_owned();
-        Row(&mut self.text).text("job").number(row.job.id.0).number(0u32).text(&user);
-        self.place(row, 0);
-        Row(&mut self.text).time(ready).empty().empty().empty().empty().end();
+        self.allocated(&mut line, ran);
+        line.number(row.job.id.0).text(self.actors.get(row.user.index()).map_or("", String::as_str));
+        self.place(&mut line, row, 0);
+        line.time(ready).maybe(ran.end, Row::time).empty().empty().empty().empty().end();
+        self.jobs = text;
     }
 
     fn job_row(&mut self, row: &JobRow) {
@@ -109,49 +128,45 @@ impl<'a> Sheet<'a> {
             Fate::Open | Fate::Refused | Fate::NotAdmitted | Fate::TurnedAway | Fate::Rejected(_) => None,
         };
         let start = row.start();
-        let mut line = Row(&mut self.text);
+        let mut line = Row(&mut self.jobs);
         line.number(row.job.id.0).text(&self.topology);
         asks(&mut line, "dag", row, None);
         stands(&mut line, row.standing(), start.is_some());
         times(&mut line, row.job.arrive, start, finish);
-        line.empty().empty().empty().text("job").number(row.job.id.0).empty();
+        line.empty().empty().empty().number(row.job.id.0);
         user(&mut line, &self.actors, row);
-        line.empty().empty().empty().empty();
+        line.empty().empty().empty().empty().maybe(row.last_end(), Row::time);
         line.maybe(row.starved(), |line, starved| line.number(starved)).maybe(row.value(), Row::float);
         line.maybe(row.job.worth.as_ref(), |line, worth| line.float(worth.max)).maybe(row.slr(), Row::float);
         line.end();
     }
 
-    fn task_row(&mut self, row: &JobRow, index: usize, ready: Option<Time>) {
+    fn task_row(&self, text: &mut Vec<u8>, row: &JobRow, index: usize, ready: Option<Time>) {
         let ran = &row.tasks[index];
-        let mut line = Row(&mut self.text);
-        super::text::put_number(line.0, row.job.id.0.into());
-        line.0.push(b'.');
-        line.number(index as u64).text(&self.topology);
+        let mut line = Row(text);
+        line.number(u64::from(row.job.first_task) + index as u64).text(&self.topology);
         asks(&mut line, "rigid", row, Some(&row.job.tasks[index]));
         stands(&mut line, row.task_standing(index), ran.start.is_some());
         times(&mut line, row.job.arrive, ran.start, ran.end);
-        self.allocated(ran);
-        let mut line = Row(&mut self.text);
-        line.text("task").number(row.job.id.0).number(index as u64);
+        self.allocated(&mut line, ran);
+        line.number(row.job.id.0).number(index as u64);
         user(&mut line, &self.actors, row);
-        self.place(row, index);
-        Row(&mut self.text).maybe(ready, Row::time).empty().empty().empty().empty().end();
+        self.place(&mut line, row, index);
+        line.maybe(ready, Row::time).end();
     }
 
     /// Its cores by their numbers in the whole grid, and two fields that nobody knows.
-    fn allocated(&mut self, ran: &TaskRow) {
+    fn allocated(&self, line: &mut Row<'_>, ran: &TaskRow) {
         let site = ran.site.map(|site| &self.tally.sites[site as usize]);
-        let mut line = Row(&mut self.text);
         line.maybe(site, |line, site| line.cores(&ran.cores, site.first_core)).empty().empty();
     }
 
     /// Where it ran.
-    fn place(&mut self, row: &JobRow, index: usize) {
+    fn place(&self, line: &mut Row<'_>, row: &JobRow, index: usize) {
         let (task, ran) = (&row.job.tasks[index], &row.tasks[index]);
         let kind = self.kinds.get(usize::from(task.kind.0)).map_or("", String::as_str);
         let site = ran.site.map_or("", |site| &self.sites[site as usize]);
-        Row(&mut self.text).text(site).text(kind).cores(&ran.cores, 0);
+        line.text(site).text(kind).cores(&ran.cores, 0);
     }
 }
 

@@ -63,7 +63,7 @@ impl<'a> Requests<'a> {
     /// `None` if nobody asked for any.
     pub fn of(tally: &'a Tally, tables: bool) -> Option<Requests<'a>> {
         let text = tables.then(|| HEADER.as_bytes().to_vec());
-        tally.reserving.then(|| Requests { tally, text, sum: Reservations::default(), slowdowns: 0.0 })
+        tally.reserving.map(|_| Requests { tally, text, sum: Reservations::default(), slowdowns: 0.0 })
     }
 
     fn count(&mut self, row: &JobRow) {
@@ -118,6 +118,9 @@ impl<'a> Requests<'a> {
 
 impl Account for Requests<'_> {
     fn job(&mut self, row: &JobRow, _: &[Option<Time>]) {
+        if Some(row.system) != self.tally.reserving {
+            return;
+        }
         self.count(row);
         if let Some(answered) = &row.answered {
             self.row(row, answered);

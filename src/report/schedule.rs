@@ -68,9 +68,31 @@ pub struct LogFacts {
     pub note: Option<String>,
 }
 
+impl LogFacts {
+    /// `None` for jobs that are of no log.
+    fn of(rigids: &Rigids) -> Option<LogFacts> {
+        let (Origin::Swf(LogFile { path, .. }) | Origin::Batsim(LogFile { path, .. })) = &rigids.origin else {
+            return None;
+        };
+        let faults = &rigids.content.faults;
+        Some(LogFacts {
+            file: path.clone(),
+            jobs: rigids.count.into(),
+            left_out: faults.left_out,
+            put_in_order: faults.disordered,
+            released: faults.released,
+            outside: rigids.content.outside,
+            faults: faults.first.clone(),
+            note: faults.note().map(str::to_owned),
+        })
+    }
+}
+
 /// What a tally of queues knows beside its log.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queues {
+    /// Which of the topology's systems has them.
+    pub system: u32,
     /// Workloads of rigid jobs, by their first job.
     numbered: Vec<(u32, Arc<Vec<Rigid>>)>,
     /// Which workloads are logs, that know their users.
@@ -84,8 +106,9 @@ pub(super) struct Queues {
 
 impl Queues {
     pub fn of(topology: &Topology) -> Option<Queues> {
-        topology.settings::<Batch>()?;
+        let system = topology.systems.iter().position(|system| system.settings::<Batch>().is_some())?;
         let mut queues = Queues {
+            system: system as u32,
             policies: topology.sites.iter().map(|site| site.scheduler.clone()).collect(),
             ..Queues::default()
         };
@@ -96,27 +119,11 @@ impl Queues {
                 &workload.source,
                 Source::Rigid(Rigids { origin: Origin::Swf(_) | Origin::Batsim(_), .. })
             ));
-            next += match &workload.source {
-                Source::Table(table) => table.jobs.len() as u32,
-                Source::Rigid(rigids) => {
-                    queues.numbered.push((next, rigids.content.jobs.clone()));
-                    if let Origin::Swf(LogFile { path, .. }) | Origin::Batsim(LogFile { path, .. }) = &rigids.origin {
-                        let faults = &rigids.content.faults;
-                        queues.logs.push(LogFacts {
-                            file: path.clone(),
-                            jobs: rigids.count.into(),
-                            left_out: faults.left_out,
-                            put_in_order: faults.disordered,
-                            released: faults.released,
-                            outside: rigids.content.outside,
-                            faults: faults.first.clone(),
-                            note: faults.note().map(str::to_owned),
-                        });
-                    }
-                    rigids.count
-                }
-                _ => 0,
-            };
+            if let Source::Rigid(rigids) = &workload.source {
+                queues.numbered.push((next, rigids.content.jobs.clone()));
+                queues.logs.extend(LogFacts::of(rigids));
+            }
+            next += workload.source.count();
         }
         Some(queues)
     }
@@ -129,7 +136,7 @@ impl Queues {
     }
 
     /// What its log, or else the run, numbers it.
-    fn number(&self, job: JobId) -> u64 {
+    pub fn number(&self, job: JobId) -> u64 {
         self.rigid(job).map_or(job.0.into(), |rigid| rigid.number)
     }
 
@@ -286,6 +293,9 @@ impl<'a> Queueing<'a> {
 
 impl Account for Queueing<'_> {
     fn job(&mut self, row: &JobRow, _: &[Option<Time>]) {
+        if row.system != self.queues.system {
+            return;
+        }
         self.count(row);
         self.step(row);
         if let Some((results, _)) = &mut self.results {

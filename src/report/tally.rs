@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::grid::{EdgeId, Graph, Invalid, Job, JobId, Kind, NodeSet, TaskId};
+use crate::grid::{EdgeId, Graph, Invalid, Job, JobId, Kind, NodeSet, TaskId, forced_ranks, output_delay};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::{Answer, Record};
 use crate::systems::reservation::Reservation;
+use crate::systems::{Gives, System};
 use crate::time::{Span, Time};
 use crate::topology::Topology;
 
@@ -28,10 +29,10 @@ pub struct Tally {
     pub(super) names: Names,
     pub(super) sites: Vec<SiteFacts>,
     site_of: BTreeMap<ActorId, u32>,
-    tick: Span,
-    ccr_millionths: u64,
-    /// Whether this topology is about reservations.
-    pub(super) reserving: bool,
+    /// By the number of their actors.
+    systems: Vec<Reckoning>,
+    /// Which of the topology's systems is about reservations.
+    pub(super) reserving: Option<u32>,
     /// What there is to know of queues, where this topology is about these.
     pub(super) queues: Option<Queues>,
     /// All jobs, or those that are not over.
@@ -43,6 +44,16 @@ pub struct Tally {
     pub(super) entries: u64,
     /// The time of the last entry.
     pub(super) last: Time,
+}
+
+/// How a system reckons.
+#[derive(Clone, Copy, Debug)]
+struct Reckoning {
+    tick: Span,
+    ccr_millionths: u64,
+    /// Whether its jobs are one task each.
+    is_rigid: bool,
+    gives: Gives,
 }
 
 /// What is known of all jobs without looking at them again.
@@ -74,6 +85,8 @@ pub(super) struct SiteFacts {
 pub(super) struct JobRow {
     pub job: Arc<Job>,
     pub user: ActorId,
+    /// Which of the topology's systems it was handed to.
+    pub system: u32,
     pub fate: Fate,
     pub critical_path: Span,
     pub tasks: Vec<TaskRow>,
@@ -210,9 +223,12 @@ impl Tally {
             names: names.clone(),
             sites,
             site_of,
-            tick: topology.systems[0].tick(),
-            ccr_millionths: topology.systems[0].ccr_millionths(),
-            reserving: topology.settings::<Reservation>().is_some(),
+            systems: topology.systems.iter().map(|system| Reckoning::of(&**system)).collect(),
+            reserving: topology
+                .systems
+                .iter()
+                .position(|system| system.settings::<Reservation>().is_some())
+                .map(|system| system as u32),
             queues: Queues::of(topology),
             jobs: BTreeMap::new(),
             over: None,
@@ -237,10 +253,10 @@ impl Tally {
     fn take(&mut self, entry: &Entry<Record>) -> Result<Option<JobId>, Inconsistent> {
         let now = entry.stamp.time;
         match &entry.record {
-            Record::Arrived { job, user } => self.admit(job, *user, Fate::Open),
-            Record::Refused { job, user, .. } => self.admit(job, *user, Fate::Refused),
-            Record::NotAdmitted { job, user } => self.admit(job, *user, Fate::NotAdmitted),
-            Record::Rejected { job, user, why } => self.admit(job, *user, Fate::Rejected(*why)),
+            Record::Arrived { job, user } => self.admit(job, *user, entry.actor, Fate::Open),
+            Record::Refused { job, user, .. } => self.admit(job, *user, entry.actor, Fate::Refused),
+            Record::NotAdmitted { job, user } => self.admit(job, *user, entry.actor, Fate::NotAdmitted),
+            Record::Rejected { job, user, why } => self.admit(job, *user, entry.actor, Fate::Rejected(*why)),
             Record::Assigned { task, site } => {
                 let site = self.site(*site)?;
                 let row = self.task(*task)?;
@@ -294,14 +310,14 @@ impl Tally {
         }
     }
 
-    /// Whether there is a table of reservations to write.
-    pub fn is_reserving(&self) -> bool {
-        self.reserving
+    /// Whether it is a single task that keeps its nodes, as its system's jobs should be.
+    pub(super) fn is_one_task(&self, row: &JobRow) -> bool {
+        self.systems[row.system as usize].is_rigid && row.tasks.len() == 1
     }
 
     /// Whether each job is a single task that keeps its nodes, whose numbers matter.
     pub(super) fn is_rigid(&self) -> bool {
-        self.reserving || self.queues.is_some()
+        self.systems.iter().all(|system| system.is_rigid)
     }
 
     pub(super) fn site_index(&self, actor: ActorId) -> Option<usize> {
@@ -325,10 +341,24 @@ impl Tally {
         if running > 0 { Some(self.last) } else { (started > 0).then_some(end) }
     }
 
+    /// What the moments are called at which each system gives out tasks.
+    pub(super) fn gives(&self) -> impl Iterator<Item = Gives> {
+        self.systems.iter().map(|system| system.gives)
+    }
+
+    pub(super) fn gives_of(&self, row: &JobRow) -> Gives {
+        self.systems[row.system as usize].gives
+    }
+
     /// Every stretch of time for which a task was ready, its job submitted and its predecessors finished, but had not
     /// started: with its kind, and cut where the job was given up or the log ends.
     pub(super) fn waiting(&self) -> impl Iterator<Item = (Kind, Time, Time)> {
-        let rows = self.jobs.values().filter(|row| row.standing() != Standing::Refused);
+        self.waiting_of(|_| true)
+    }
+
+    /// The same for some of the jobs.
+    pub(super) fn waiting_of(&self, which: impl Fn(&JobRow) -> bool) -> impl Iterator<Item = (Kind, Time, Time)> {
+        let rows = self.jobs.values().filter(move |row| row.standing() != Standing::Refused && which(row));
         rows.flat_map(move |row| {
             let given_up = row.given_up().unwrap_or(self.last);
             let until = move |task: &TaskRow| task.start.unwrap_or(given_up);
@@ -338,20 +368,28 @@ impl Tally {
         })
     }
 
-    fn admit(&mut self, job: &Arc<Job>, user: ActorId, fate: Fate) -> Result<Option<JobId>, Inconsistent> {
+    fn admit(
+        &mut self,
+        job: &Arc<Job>,
+        user: ActorId,
+        service: ActorId,
+        fate: Fate,
+    ) -> Result<Option<JobId>, Inconsistent> {
         let tasks = job.tasks.len();
         if job.edges.iter().any(|edge| edge.from >= edge.to || edge.to as usize >= tasks) {
             return Err(Inconsistent::Edge(job.id));
         }
-        if self.queues.is_some() && tasks != 1 {
-            return Err(Inconsistent::NotOneTask(job.id));
-        }
         if self.over.as_ref().is_some_and(|over| over.holds(job.id)) {
             return Err(Inconsistent::Twice(job.id));
         }
-        let critical_path = critical_path(job, self.tick, self.ccr_millionths);
+        // Services come first. Whoever else tells of a job has made it up.
+        let system = service.0.min(self.systems.len() as u32 - 1);
+        if self.queues.as_ref().is_some_and(|queues| queues.system == system) && tasks != 1 {
+            return Err(Inconsistent::NotOneTask(job.id));
+        }
+        let critical_path = critical_path(job, &self.systems[system as usize]);
         let tasks = vec![TaskRow::default(); tasks];
-        let row = JobRow { job: job.clone(), user, fate, critical_path, tasks, answered: None };
+        let row = JobRow { job: job.clone(), user, system, fate, critical_path, tasks, answered: None };
         match self.jobs.entry(job.id) {
             btree_map::Entry::Vacant(place) => place.insert(row),
             btree_map::Entry::Occupied(_) => return Err(Inconsistent::Twice(job.id)),
@@ -452,6 +490,14 @@ impl Rows<'_> {
     }
 }
 
+impl Reckoning {
+    fn of(system: &dyn System) -> Reckoning {
+        let row = system.row();
+        let (tick, ccr_millionths) = (system.tick(), system.ccr_millionths());
+        Reckoning { tick, ccr_millionths, is_rigid: row.is_rigid, gives: row.gives }
+    }
+}
+
 impl JobRow {
     /// Whether nothing more can happen to it: what was given to a site before the job was given up goes on to its end,
     /// but what was taken back in time never starts.
@@ -513,6 +559,11 @@ impl JobRow {
         self.tasks.iter().filter_map(|task| task.start).min()
     }
 
+    /// When the last of its tasks that ended did, at its site.
+    pub fn last_end(&self) -> Option<Time> {
+        self.tasks.iter().filter_map(|task| task.end).max()
+    }
+
     /// For each task when the last of its predecessors ended; where it has none, from when on the job was wanted.
     pub fn ready(&self) -> Vec<Option<Time>> {
         let mut ready = Vec::new();
@@ -561,18 +612,10 @@ impl JobRow {
     }
 }
 
-/// The longest way through a job: run times, plus the delays that no placement avoids.
-fn critical_path(job: &Job, tick: Span, ccr_millionths: u64) -> Span {
-    let delay = |from: usize| {
-        let ticks = job.tasks[from].runtime.micros().div_ceil(tick.micros().max(1));
-        let delay = (u128::from(ticks) * u128::from(ccr_millionths)).div_ceil(1_000_000);
-        Span::from_micros(u64::try_from(delay * u128::from(tick.micros())).unwrap_or(u64::MAX))
-    };
-    let forced = |from: usize, to: usize| match job.tasks[from].kind == job.tasks[to].kind {
-        true => Span::ZERO,
-        false => delay(from),
-    };
-    let ranks = Graph::new(job.tasks.len(), &job.edges).upward_ranks(|task| job.tasks[task].runtime, forced);
+/// The longest way through a job, as the system that it was handed to reckons.
+fn critical_path(job: &Job, system: &Reckoning) -> Span {
+    let delay = |task: usize| output_delay(job.tasks[task].runtime, system.ccr_millionths, system.tick);
+    let ranks = forced_ranks(job, &Graph::new(job.tasks.len(), &job.edges), delay);
     ranks.into_iter().max().unwrap_or(Span::ZERO)
 }
 
@@ -584,6 +627,8 @@ pub(super) mod tests {
     use crate::grid::{Edge, Task};
     use crate::report::Status;
     use crate::report::tests::{BOB, ROUTER, YORK, names, story, table, topology};
+    use crate::systems::Service;
+    use crate::systems::market::{Figures, Market};
     use crate::time::Stamp;
 
     /// A job whose tasks follow each other; every other one has run.
@@ -612,6 +657,7 @@ pub(super) mod tests {
         JobRow {
             job: Arc::new(asked),
             user: BOB,
+            system: 0,
             fate: Fate::Removed { at: Time::from_micros(7) },
             critical_path: Span::from_secs(3),
             tasks: (0..tasks).map(|index| if index % 2 == 0 { ran(index) } else { TaskRow::default() }).collect(),
@@ -636,6 +682,20 @@ pub(super) mod tests {
             prop_assert_eq!(told(&keeping), told(&putting_aside));
             prop_assert_eq!(keeping.jobs_ended(), putting_aside.jobs_ended());
         }
+    }
+
+    #[test]
+    fn the_critical_path_is_the_one_that_the_market_reckons_with() {
+        let (share, tick) = (900_000, Span::from_minutes(1));
+        let market = Market { ccr_millionths: share, tick, ..Market::default() };
+        let grid = Topology { systems: vec![Service::new(market.clone())], ..topology() };
+        let task = |kind| Task::new(Span::from_secs(61), 1, Kind(kind));
+        let job = Job { tasks: vec![task(0), task(1)], edges: vec![Edge::new(0, 1)], ..(*row(1, 2).job).clone() };
+        let figures = Figures::of(&job, &Graph::new(2, &job.edges), &market, false).unwrap();
+        let mut tally = Tally::new(&grid, &names());
+        let record = Record::Arrived { job: Arc::new(job), user: BOB };
+        tally.add(&Entry { stamp: Stamp::ZERO, actor: ROUTER, record }).unwrap();
+        assert_eq!(tally.jobs[&JobId(1)].critical_path, figures.critical_path);
     }
 
     #[test]

@@ -175,6 +175,7 @@ pub(crate) fn golden(name: &str, found: &[u8]) {
 fn the_story_as_tables() {
     let tally = tally(&story());
     golden("jobs.csv", table(&tally, "jobs.csv").as_bytes());
+    golden("tasks.csv", table(&tally, "tasks.csv").as_bytes());
 
     let status = Status::Partial("interrupted at virtual time 01:20:00".to_owned());
     let results = tally.summary(7, status, "0123456789abcdef0123456789abcdef".to_owned());
@@ -200,6 +201,26 @@ fn the_story_as_tables() {
     let json = super::manifest::pretty(&file);
     golden("summary.json", &json);
     assert_eq!(serde_json::from_slice::<SummaryFile>(&json).unwrap(), file);
+}
+
+/// Whoever reads a table without knowing it takes `0.1` and `0.10` for one number.
+#[test]
+fn ids_stay_apart_when_they_are_read_as_numbers() {
+    let long = job(0, 0, &[(1, 1, 0); 11], &[], false);
+    let other = Job { first_task: 11, ..job(1, 0, &[(1, 1, 0); 11], &[], false) };
+    let arrived = |job: Job| Entry {
+        stamp: Stamp::ZERO,
+        actor: ROUTER,
+        record: Record::Arrived { job: Arc::new(job), user: ANN },
+    };
+    let tally = tally(&[arrived(long), arrived(other)]);
+    for (name, rows) in [("jobs.csv", 2), ("tasks.csv", 22)] {
+        let text = table(&tally, name);
+        let columns = text.lines().next().unwrap().split(',').count();
+        assert!(text.lines().all(|line| line.split(',').count() == columns), "{name}: {text}");
+        let ids: Vec<f64> = text.lines().skip(1).map(|line| line.split_once(',').unwrap().0.parse().unwrap()).collect();
+        assert_eq!(ids, (0..rows).map(f64::from).collect::<Vec<_>>(), "{name}");
+    }
 }
 
 #[test]

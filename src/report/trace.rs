@@ -1,8 +1,9 @@
 //! `trace.json`: the run as a trace in virtual time, for Perfetto (ui.perfetto.dev) and `chrome://tracing`.
 //!
 //! In the JSON of the Trace Event Format: a process a site, whose threads are lanes in which no two tasks overlap, and a
-//! process for the auction with what it handed out at each instant and how many tasks stood in its queue. An arrow leads
-//! from the auction that a task won to the task's start. One microsecond of the trace is one of virtual time.
+//! process a system with what it gave to sites at each instant and how many tasks waited. An arrow leads from there to the
+//! task's start. Where there are links, a process shows what crossed them. One microsecond of the trace is one of virtual
+//! time.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -10,58 +11,103 @@ use std::io::Write;
 
 use super::Tally;
 use super::tally::{JobRow, TaskRow};
+use super::transfers::Flow;
+use crate::systems::Gives;
 use crate::time::Time;
 
 /// Processes and threads count from 1: some readers take 0 for the kernel.
-const AUCTION: usize = 1;
-const FIRST_SITE: usize = 2;
-const CLEARING: u32 = 1;
+const FIRST_SYSTEM: usize = 1;
+const GIVING: u32 = 1;
 
 impl Tally {
     /// Hands over the whole trace, an event at a time.
     pub fn trace<E>(&self, put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let mut trace = Trace { put, line: Vec::new(), first: true };
         trace.raw(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
-        self.auction_track(&mut trace)?;
-        for site in 0..self.sites.len() {
-            self.site_track(site, &mut trace)?;
+        let mut won = self.given_by_system();
+        for (system, gives) in self.gives().enumerate() {
+            self.system_track(system, gives, std::mem::take(&mut won[system]), &mut trace)?;
         }
+        let first_site = FIRST_SYSTEM + won.len();
+        for site in 0..self.sites.len() {
+            self.site_track(site, first_site + site, &mut trace)?;
+        }
+        self.network_track(first_site + self.sites.len(), &mut trace)?;
         trace.raw(b"\n]}\n")
     }
 
-    /// When each instant's auction ended, what it handed out, and the queue. Arrows begin here, so this comes first.
-    fn auction_track<E, P: FnMut(&[u8]) -> Result<(), E>>(&self, trace: &mut Trace<P>) -> Result<(), E> {
-        trace.process(AUCTION, "auction")?;
-        trace.thread(AUCTION, CLEARING, "tasks assigned")?;
-        let mut won: BTreeMap<Time, (usize, Vec<u64>)> = BTreeMap::new();
+    /// For each system how many tasks it gave to sites at each instant, and which of them started.
+    fn given_by_system(&self) -> Vec<Given> {
+        let mut given = vec![Given::new(); self.gives().count()];
         for task in self.tasks() {
             if let Some(at) = task.row.assigned {
-                let (tasks, flows) = won.entry(at).or_default();
+                let (tasks, flows) = given[task.job.system as usize].entry(at).or_default();
                 *tasks += 1;
                 flows.extend(task.row.start.map(|_| task.number));
             }
         }
-        for (at, (tasks, flows)) in &won {
+        given
+    }
+
+    /// When each instant was over for a system, what it gave out, and what waited. Arrows begin here, so this comes first.
+    fn system_track<E, P: FnMut(&[u8]) -> Result<(), E>>(
+        &self,
+        system: usize,
+        Gives { moment, task, category }: Gives,
+        given: Given,
+        trace: &mut Trace<P>,
+    ) -> Result<(), E> {
+        let pid = FIRST_SYSTEM + system;
+        trace.process(pid, moment)?;
+        trace.thread(pid, GIVING, "tasks assigned")?;
+        for (at, (tasks, flows)) in &given {
             let ts = at.micros();
             // As long as time can be short: two instants are never nearer to each other than that.
             trace.event(format_args!(
-                r#"{{"ph":"X","pid":{AUCTION},"tid":{CLEARING},"ts":{ts},"dur":1,"name":"auction","cat":"auction","args":{{"tasks":{tasks}}}}}"#
+                r#"{{"ph":"X","pid":{pid},"tid":{GIVING},"ts":{ts},"dur":1,"name":"{moment}","cat":"{moment}","args":{{"tasks":{tasks}}}}}"#
             ))?;
             for id in flows {
                 trace.event(format_args!(
-                    r#"{{"ph":"s","pid":{AUCTION},"tid":{CLEARING},"ts":{ts},"id":{id},"name":"bid won","cat":"bid"}}"#
+                    r#"{{"ph":"s","pid":{pid},"tid":{GIVING},"ts":{ts},"id":{id},"name":"{task}","cat":"{category}"}}"#
                 ))?;
             }
         }
         let mut steps = Steps::default();
-        for (_, from, to) in self.waiting() {
+        for (_, from, to) in self.waiting_of(|row| row.system as usize == system) {
             steps.add(from, to, 1);
         }
-        trace.counter(AUCTION, "waiting tasks", &steps)
+        trace.counter(pid, "waiting tasks", &steps)
     }
 
-    fn site_track<E, P: FnMut(&[u8]) -> Result<(), E>>(&self, site: usize, trace: &mut Trace<P>) -> Result<(), E> {
-        let pid = FIRST_SITE + site;
+    /// What crossed the links, from when it used them.
+    fn network_track<E, P: FnMut(&[u8]) -> Result<(), E>>(&self, pid: usize, trace: &mut Trace<P>) -> Result<(), E> {
+        let mut flows: Vec<Flow<'_>> = self.flows().collect();
+        if flows.is_empty() {
+            return Ok(());
+        }
+        trace.process(pid, "network")?;
+        flows.sort_by_key(|flow| (flow.active, flow.edge));
+        let mut lanes = Lanes::default();
+        for Flow { edge, from, to, bytes, active, ended } in flows {
+            let (lane, is_new) = lanes.take(active, ended);
+            if is_new {
+                trace.thread(pid, lane, &format!("transfers, lane {lane}"))?;
+            }
+            let (ts, dur) = (active.micros(), ended.since(active).micros());
+            let way = json(&format!("{from} to {to}"));
+            trace.event(format_args!(
+                r#"{{"ph":"X","pid":{pid},"tid":{lane},"ts":{ts},"dur":{dur},"name":"data {edge}","cat":"transfer","args":{{"bytes":{bytes},"way":{way}}}}}"#
+            ))?;
+        }
+        Ok(())
+    }
+
+    fn site_track<E, P: FnMut(&[u8]) -> Result<(), E>>(
+        &self,
+        site: usize,
+        pid: usize,
+        trace: &mut Trace<P>,
+    ) -> Result<(), E> {
         trace.process(pid, &format!("site {}", self.sites[site].name))?;
         let mut tasks: Vec<(Time, Time, TaskOf<'_>)> = self
             .tasks()
@@ -102,8 +148,9 @@ impl Tally {
             task.row.cores,
         ))?;
         if task.row.assigned.is_some() {
+            let Gives { task: what, category, .. } = self.gives_of(task.job);
             trace.event(format_args!(
-                r#"{{"ph":"f","bp":"e","pid":{pid},"tid":{lane},"ts":{ts},"id":{},"name":"bid won","cat":"bid"}}"#,
+                r#"{{"ph":"f","bp":"e","pid":{pid},"tid":{lane},"ts":{ts},"id":{},"name":"{what}","cat":"{category}"}}"#,
                 task.number
             ))?;
         }
@@ -116,6 +163,9 @@ impl Tally {
         rows.zip(1..).map(|((job, index, row), number)| TaskOf { job, index, row, number })
     }
 }
+
+/// Tasks that were given to sites at each moment, and the numbers of those that started.
+type Given = BTreeMap<Time, (usize, Vec<u64>)>;
 
 struct TaskOf<'a> {
     job: &'a JobRow,
@@ -289,7 +339,10 @@ mod tests {
             assert!(*s == "s" && *f == "f" && from <= to);
             assert!([(a, from), (b, to)].iter().all(|(lane, ts)| lanes[lane].iter().any(|slice| slice.0 == **ts)));
         }
-        (lanes.iter().filter(|(lane, _)| lane.0 > AUCTION as u64).map(|(_, slices)| slices.len()).sum(), flows.len())
+        (
+            lanes.iter().filter(|(lane, _)| lane.0 > FIRST_SYSTEM as u64).map(|(_, slices)| slices.len()).sum(),
+            flows.len(),
+        )
     }
 
     #[test]

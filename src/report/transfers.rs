@@ -220,6 +220,16 @@ impl TransferRow {
     }
 }
 
+/// A flow that has ended, between two sites.
+pub(super) struct Flow<'a> {
+    pub edge: EdgeId,
+    pub from: &'a str,
+    pub to: &'a str,
+    pub bytes: u64,
+    pub active: Time,
+    pub ended: Time,
+}
+
 /// A flow that has ended.
 pub(super) struct Timed<'a> {
     pub edge: EdgeId,
@@ -246,6 +256,15 @@ impl Tally {
                 released: row.released.micros() as f64 / 1e6,
                 seconds: row.seconds()?,
             })
+        })
+    }
+
+    /// All flows that have ended.
+    pub(super) fn flows(&self) -> impl Iterator<Item = Flow<'_>> {
+        let name = |site: u32| self.sites[site as usize].name.as_str();
+        self.transfers.rows.iter().filter_map(move |row| {
+            let TransferRow { edge, from, to, bytes, active, ended, .. } = *row;
+            Some(Flow { edge, from: name(from), to: name(to), bytes, active, ended: ended? })
         })
     }
 

@@ -5,7 +5,7 @@ mod site;
 mod user;
 
 pub use site::Site;
-pub use user::User;
+pub use user::{Later, User};
 
 use crate::grid::Named;
 

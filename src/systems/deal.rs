@@ -8,6 +8,7 @@ use crate::grid::{Edge, Job, JobId};
 use crate::kernel::ActorId;
 use crate::protocol::codec::MESSAGE_MAX;
 use crate::protocol::{Enqueue, Message, Submit};
+use crate::roles::Later;
 use crate::time::{Span, Time};
 use crate::workload::{Numbering, Platform, Workload, WorkloadError};
 
@@ -15,6 +16,7 @@ use crate::workload::{Numbering, Platform, Workload, WorkloadError};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Script {
     pub says: Vec<(Time, ActorId, Message)>,
+    pub later: Vec<Later>,
     pub then: BTreeMap<JobId, Vec<(Span, ActorId, Enqueue)>>,
 }
 
@@ -126,14 +128,21 @@ pub(super) fn submit(
     dealing: &mut Dealing,
     check: impl Fn(&Job) -> Result<(), JobError>,
 ) -> Result<(), DealError> {
-    let jobs = workload.source.jobs(&grid.platform(), tick, &mut dealing.next)?;
+    let Dealing { next, data, scripts } = dealing;
+    let (jobs, rest) = workload.source.ahead(&grid.platform(), tick, next, |job| {
+        grid.check_tellable(job)?;
+        let checked = check(job).and_then(|()| data.take(&job.edges));
+        checked.map_err(|error| DealError::Job { job: job.id, error })
+    })?;
+    let users = workload.users.len();
+    if let Some(rest) = rest.map(Arc::new) {
+        for (place, &user) in rest.places().zip(workload.users.iter().cycle().skip(jobs.len() % users)).take(users) {
+            scripts[user].later.push(Later { to: grid.service, jobs: rest.clone(), place, step: users });
+        }
+    }
     for (job, &user) in jobs.into_iter().zip(workload.users.iter().cycle()) {
-        grid.check_tellable(&job)?;
-        let id = job.id;
-        let checked = check(&job).and_then(|()| dealing.data.take(&job.edges));
-        checked.map_err(|error| DealError::Job { job: id, error })?;
         let (arrive, submit) = (job.arrive, Message::Submit(Submit { job: Arc::new(job) }));
-        dealing.scripts[user].says.push((arrive, grid.service, submit));
+        scripts[user].says.push((arrive, grid.service, submit));
     }
     Ok(())
 }

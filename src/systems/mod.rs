@@ -46,8 +46,20 @@ pub struct Row {
     pub over_links: Option<&'static [&'static str]>,
     /// Most cores of a grid.
     pub cores_max: u64,
+    /// What it calls the moments at which it gives tasks to sites.
+    pub gives: Gives,
     /// As it is where nothing is said.
     pub usual: fn() -> Service,
+}
+
+/// Words for traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gives {
+    /// A moment at which tasks are given to sites.
+    pub moment: &'static str,
+    /// What has become of each of them then.
+    pub task: &'static str,
+    pub category: &'static str,
 }
 
 pub fn find(key: &str) -> Option<&'static Row> {

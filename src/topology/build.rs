@@ -173,8 +173,8 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsider: Option<Out
                 topology.systems[system].site(&grids[system], site)?
             }
             Role::User(index) => {
-                let Script { says, then } = std::mem::take(&mut scripts[index]);
-                Box::new(User::saying(says).then(then))
+                let Script { says, later, then } = std::mem::take(&mut scripts[index]);
+                Box::new(User::saying(says).later(later).then(then))
             }
             Role::Exchange => Box::new(Exchange::new(paths(topology))),
         };

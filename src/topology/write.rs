@@ -51,15 +51,7 @@ impl Topology {
 
     /// How many jobs are submitted in all.
     pub fn jobs(&self) -> u64 {
-        let jobs = self.workloads.iter().map(|workload| match &workload.source {
-            Source::Market(generator) => u64::from(generator.jobs),
-            Source::Table(table) => table.jobs.len() as u64,
-            Source::Layered(generator) => u64::from(generator.workflows),
-            Source::Reservations(demand) => u64::from(demand.requests),
-            Source::Requests(table) => table.asks.len() as u64,
-            Source::Rigid(rigids) => rigids.count.into(),
-        });
-        jobs.sum()
+        self.workloads.iter().map(|workload| u64::from(workload.source.count())).sum()
     }
 
     fn write(&self, comments: bool) -> String {

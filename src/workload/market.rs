@@ -44,30 +44,62 @@ pub enum LoadBasis {
 impl Generator {
     /// Draws all jobs, numbered from zero, in order of arrival.
     pub fn generate(&self, platform: &Platform, tick: Span) -> Result<Vec<Job>, WorkloadError> {
-        let mut master = SplitMix64::new(self.seed);
-        let mut drawn: Vec<Drawn> =
-            (0..self.jobs).map(|_| self.draw(&mut SplitMix64::new(master.next_u64()))).collect();
+        let mut next = (0, 0);
+        let mut number = |job: &mut Job| {
+            (job.id, job.first_task) = (JobId(next.0), next.1);
+            next = (next.0 + 1, next.1 + job.tasks.len() as u32);
+            Ok::<_, WorkloadError>(())
+        };
+        Ok(self.draw_ahead(usize::MAX, platform, tick, &mut number)?.0)
+    }
 
-        let mut elapsed = 0.0;
-        for job in &mut drawn {
-            elapsed += job.gap;
-            job.gap = elapsed;
-        }
-        let last = elapsed;
-        let span = self.span(&drawn, platform)?;
-        let mut jobs = Vec::with_capacity(drawn.len());
-        let mut first_task = 0;
-        for (number, job) in drawn.into_iter().enumerate() {
-            let arrive = calendar(job.gap / last * span);
-            let mut job = job.at(arrive, tick).ok_or(WorkloadError::TooSparse)?;
-            if self.output > 0 {
-                self.load_edges(&mut job).ok_or(WorkloadError::TooMuchData)?;
+    /// Draws all jobs in order of arrival, and gives so many of them, the first ones; the rest can be drawn again one by
+    /// one. Each is shown to `take` before it is known when it arrives; what that finds wrong is told last.
+    pub fn draw_ahead<E: From<WorkloadError>>(
+        &self,
+        most: usize,
+        platform: &Platform,
+        tick: Span,
+        take: &mut dyn FnMut(&mut Job) -> Result<(), E>,
+    ) -> Result<(Vec<Job>, Option<Rest>), E> {
+        let mut master = SplitMix64::new(self.seed);
+        let mut jobs = Vec::with_capacity(most.min(self.jobs as usize));
+        let (mut offer, mut gaps, mut places) = (Offer::default(), Vec::with_capacity(self.jobs as usize), Vec::new());
+        let (mut elapsed, mut wrong, mut taken) = (0.0, None, Ok(()));
+        for _ in 0..self.jobs {
+            let drawn = self.draw(&mut SplitMix64::new(master.next_u64()));
+            offer.add(&drawn.tasks);
+            elapsed += drawn.gap;
+            gaps.push(elapsed);
+            match self.job(drawn, 0.0, tick) {
+                Err(error) => wrong = wrong.or(Some(error)),
+                Ok(mut job) => {
+                    taken = taken.and_then(|()| take(&mut job));
+                    if jobs.len() < most { jobs.push(job) } else { places.push((job.id, job.first_task)) }
+                }
             }
-            let tasks = job.tasks.len() as u32;
-            jobs.push(Job { id: JobId(number as u32), first_task, ..job });
-            first_task += tasks;
         }
-        Ok(jobs)
+        let span = self.span(&offer, platform)?;
+        let arrivals = gaps.iter().map(|gap| arrival(calendar(gap / elapsed * span), tick)).collect::<Option<Vec<_>>>();
+        let mut arrivals = arrivals.ok_or(WorkloadError::TooSparse)?;
+        wrong.map_or(Ok(()), Err)?;
+        taken?;
+        jobs.iter_mut().zip(&arrivals).for_each(|(job, arrive)| job.arrive = *arrive);
+        if places.is_empty() {
+            return Ok((jobs, None));
+        }
+        let first = jobs.len();
+        let places = arrivals.drain(first..).zip(places).map(|(arrive, (id, task))| (arrive, id, task)).collect();
+        Ok((jobs, Some(Rest { generator: self.clone(), tick, first, places })))
+    }
+
+    /// A job that was drawn, as it arrives at a tick.
+    fn job(&self, drawn: Drawn, arrive: f64, tick: Span) -> Result<Job, WorkloadError> {
+        let mut job = drawn.at(arrive, tick).ok_or(WorkloadError::TooSparse)?;
+        if self.output > 0 {
+            self.load_edges(&mut job).ok_or(WorkloadError::TooMuchData)?;
+        }
+        Ok(job)
     }
 
     /// The draws of one job, in the order that gives them their meaning.
@@ -118,14 +150,13 @@ impl Generator {
     }
 
     /// How long, in ticks of the mean week, the jobs take to arrive so that they offer the load that is asked for.
-    fn span(&self, drawn: &[Drawn], platform: &Platform) -> Result<f64, WorkloadError> {
-        let tasks = || drawn.iter().flat_map(|job| &job.tasks);
-        if let Some(homeless) = tasks().find(|task| platform.cores(task.kind) == 0) {
-            return Err(WorkloadError::NoCores(homeless.kind));
+    fn span(&self, offer: &Offer, platform: &Platform) -> Result<f64, WorkloadError> {
+        if let Some(homeless) = offer.kinds.iter().map(|(kind, _)| *kind).find(|kind| platform.cores(*kind) == 0) {
+            return Err(WorkloadError::NoCores(homeless));
         }
-        let work = |kind| tasks().filter(|task| task.kind == kind).map(DrawnTask::work).sum::<f64>();
+        let work = |kind| offer.kinds.iter().find(|(other, _)| *other == kind).map_or(0.0, |(_, work)| *work);
         Ok(match self.load_basis {
-            LoadBasis::Total => tasks().map(DrawnTask::work).sum::<f64>() / (platform.total() as f64 * self.load),
+            LoadBasis::Total => offer.all / (platform.total() as f64 * self.load),
             LoadBasis::Bottleneck => {
                 let share = |kind| work(kind) / platform.cores(kind).max(1) as f64;
                 self.kinds.map(share).into_iter().fold(0.0, f64::max) / self.load
@@ -134,12 +165,64 @@ impl Generator {
     }
 }
 
+/// The work that jobs offer, in core ticks: all, and by kind in the order in which kinds came up.
+#[derive(Default)]
+struct Offer {
+    all: f64,
+    kinds: Vec<(Kind, f64)>,
+}
+
+impl Offer {
+    fn add(&mut self, tasks: &[DrawnTask]) {
+        for task in tasks {
+            self.all += task.work();
+            match self.kinds.iter_mut().find(|(kind, _)| *kind == task.kind) {
+                Some((_, work)) => *work += task.work(),
+                None => self.kinds.push((task.kind, task.work())),
+            }
+        }
+    }
+}
+
+/// The jobs after the first ones of a workload. They would fill memory, so each is drawn again when it is wanted: where
+/// its numbers begin and when it arrives is known, and it has a stream of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rest {
+    generator: Generator,
+    tick: Span,
+    /// The place of the first of them in the workload.
+    first: usize,
+    /// When each arrives, its number, and that of its first task.
+    places: Vec<(Time, JobId, u32)>,
+}
+
+impl Rest {
+    /// The places of these jobs in their workload.
+    pub fn places(&self) -> std::ops::Range<usize> {
+        self.first..self.first + self.places.len()
+    }
+
+    /// When the job at a place arrives, and its number.
+    pub fn arrival(&self, place: usize) -> (Time, JobId) {
+        let (arrive, id, _) = self.places[place - self.first];
+        (arrive, id)
+    }
+
+    pub fn job(&self, place: usize) -> Job {
+        let (arrive, id, first_task) = self.places[place - self.first];
+        let seed = SplitMix64::new(self.generator.seed).after(place as u64).next_u64();
+        let drawn = self.generator.draw(&mut SplitMix64::new(seed));
+        let job = self.generator.job(drawn, 0.0, self.tick).expect("it was drawn before");
+        Job { id, arrive, first_task, ..job }
+    }
+}
+
 /// A job as drawn, in ticks, before it is known when it arrives.
 struct Drawn {
     tasks: Vec<DrawnTask>,
     edges: Vec<Edge>,
     curve: Curve,
-    /// First the time since the job before, then since the start, in units of the mean gap.
+    /// The time since the job before, in units of the mean gap.
     gap: f64,
 }
 
@@ -157,21 +240,24 @@ impl DrawnTask {
 
 impl Drawn {
     fn at(self, arrive: f64, tick: Span) -> Option<Job> {
-        let micros = |ticks: u64| ticks.checked_mul(tick.micros());
         let max = self.tasks.iter().map(DrawnTask::work).sum();
         let task = |task: &DrawnTask| {
-            let runtime = Span::from_micros(micros(task.runtime)?);
+            let runtime = Span::from_micros(task.runtime.checked_mul(tick.micros())?);
             Some(Task::new(runtime, task.cores, task.kind))
         };
         Some(Job {
             id: JobId(0),
-            arrive: Time::from_micros(micros(arrive as u64)?),
+            arrive: arrival(arrive, tick)?,
             first_task: 0,
             tasks: self.tasks.iter().map(task).collect::<Option<_>>()?,
             edges: self.edges,
             worth: Some(Worth { max, curve: self.curve }),
         })
     }
+}
+
+fn arrival(ticks: f64, tick: Span) -> Option<Time> {
+    Some(Time::from_micros((ticks as u64).checked_mul(tick.micros())?))
 }
 
 fn draw_curve(stream: &mut SplitMix64) -> Curve {
@@ -285,6 +371,29 @@ mod tests {
         assert_eq!(jobs.iter().map(|job| job.tasks.len()).sum::<usize>(), 532);
         assert_eq!(jobs.iter().map(work).sum::<u64>(), 56_892);
         assert!(jobs.iter().all(|job| job.check().is_ok()));
+    }
+
+    #[test]
+    fn jobs_that_are_drawn_when_wanted_are_the_same() {
+        let told = Generator { output: 8_000, ..generator(50) };
+        let all = told.generate(&platform(), MINUTE).unwrap();
+        for most in [0, 1, 20, 49, 50] {
+            let mut next = 0..;
+            let mut tasks = 0;
+            let mut number = |job: &mut Job| {
+                (job.id, job.first_task) = (JobId(next.next().unwrap()), tasks);
+                tasks += job.tasks.len() as u32;
+                Ok::<_, WorkloadError>(())
+            };
+            let (jobs, rest) = told.draw_ahead(most, &platform(), MINUTE, &mut number).unwrap();
+            assert_eq!(jobs, all[..most]);
+            assert_eq!(rest.is_some(), most < 50);
+            for place in rest.iter().flat_map(Rest::places) {
+                let rest = rest.as_ref().unwrap();
+                assert_eq!(rest.job(place), all[place]);
+                assert_eq!(rest.arrival(place), (all[place].arrive, all[place].id));
+            }
+        }
     }
 
     #[test]

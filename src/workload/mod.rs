@@ -113,7 +113,44 @@ impl Source {
     }
 }
 
+/// Jobs that are made at once; of workloads that can make them when they are wanted, the others are left for later.
+const AHEAD: usize = 16_384;
+
 impl Source {
+    /// How many jobs it has.
+    pub fn count(&self) -> u32 {
+        match self {
+            Source::Market(generator) => generator.jobs,
+            Source::Table(table) => table.jobs.len() as u32,
+            Source::Layered(generator) => generator.workflows,
+            Source::Reservations(demand) => demand.requests,
+            Source::Requests(table) => table.asks.len() as u32,
+            Source::Rigid(rigids) => rigids.count,
+        }
+    }
+
+    /// The jobs of this workload in order of submission, numbered on from `next` and each looked at: the first ones, and
+    /// what is left for later.
+    pub fn ahead<E: From<WorkloadError>>(
+        &self,
+        platform: &Platform,
+        tick: Span,
+        next: &mut Numbering,
+        mut look: impl FnMut(&Job) -> Result<(), E>,
+    ) -> Result<(Vec<Job>, Option<market::Rest>), E> {
+        if let Source::Market(generator) = self {
+            let mut take = |job: &mut Job| {
+                (job.id, job.first_task) = next.give(job.tasks.len()).ok_or(WorkloadError::TooMany)?;
+                job.check().map_err(|error| WorkloadError::Job { job: job.id, error })?;
+                look(job)
+            };
+            return generator.draw_ahead(AHEAD, platform, tick, &mut take);
+        }
+        let jobs = self.jobs(platform, tick, next)?;
+        jobs.iter().try_for_each(look)?;
+        Ok((jobs, None))
+    }
+
     /// All requests for reservations of this workload in order of arrival, each as a job of one task, numbered on from
     /// `next`. Whether they make sense is for the scheduler to tell.
     pub fn asks(&self, next: &mut Numbering) -> Result<Vec<(Job, reservations::Ask)>, WorkloadError> {

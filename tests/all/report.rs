@@ -26,7 +26,9 @@ fn a_report_is_added_to_a_result_that_stays_the_same() {
     let mut names: Vec<_> =
         std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
-    assert_eq!(names, ["events.jsonl", "jobs.csv", "manifest.json", "report.html", "summary.json", "trace.json"]);
+    let expected =
+        ["events.jsonl", "jobs.csv", "manifest.json", "report.html", "summary.json", "tasks.csv", "trace.json"];
+    assert_eq!(names, expected);
     let verify = hansa(&["verify".into(), out, scratch.path("other")]);
     assert!(verify.status.success(), "{}", text(&verify.stderr));
 }

@@ -115,7 +115,7 @@ impl Page<'_> {
     }
 
     fn waiting_in_words(&self) -> &'static str {
-        match self.tally.reserving {
+        match self.tally.reserving.is_some() {
             true => "Waiting is a job from its ready time until it starts or is taken back, once it is accepted.",
             false => {
                 "Waiting is a task whose job is submitted and whose predecessors are done, until it starts or its job is \

@@ -60,7 +60,7 @@ impl Page<'_> {
                 what(row),
             ]
         });
-        let (from, since) = match self.tally.reserving {
+        let (from, since) = match self.tally.reserving.is_some() {
             true => ("#Ready", "From the ready time"),
             false => ("#Submitted", "From submission"),
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Batch, Batcher, Dispatch, Dispatcher, Place, policy};
 use crate::grid::{JobId, Named, Site};
 use crate::protocol::{Enqueue, Message};
-use crate::systems::{Cast, CastError, DealError, Dealing, Grid, Outsider, Policy, Row, Service, System};
+use crate::systems::{Cast, CastError, DealError, Dealing, Gives, Grid, Outsider, Policy, Row, Service, System};
 use crate::time::Span;
 use crate::workload::rigids::Handed;
 use crate::workload::{Source, Workload};
@@ -22,6 +22,7 @@ pub const ROW: Row = Row {
     is_rigid: true,
     over_links: None,
     cores_max: u64::MAX,
+    gives: Gives { moment: "dispatcher", task: "handed to a queue", category: "dispatch" },
     usual: || Service::new(Batch::default()),
 };
 

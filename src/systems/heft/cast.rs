@@ -4,7 +4,7 @@ use super::{CORES_MAX, Planner, Planning, Resource};
 use crate::grid::Site;
 use crate::roles;
 use crate::systems::deal::submit;
-use crate::systems::{Cast, CastError, DealError, Dealing, Grid, Outsider, Policy, Row, Service, System};
+use crate::systems::{Cast, CastError, DealError, Dealing, Gives, Grid, Outsider, Policy, Row, Service, System};
 use crate::time::Span;
 use crate::workload::Workload;
 
@@ -19,6 +19,7 @@ pub const ROW: Row = Row {
     is_rigid: false,
     over_links: Some(&[]),
     cores_max: CORES_MAX,
+    gives: Gives { moment: "planner", task: "sent to its site", category: "plan" },
     usual: || Service::new(Planning::default()),
 };
 

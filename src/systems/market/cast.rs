@@ -5,7 +5,9 @@ use super::{Auctioneer, Cluster, EXTERNAL, Figures, Foreign, Market, Unplaceable
 use crate::grid::{Graph, Job, Named, Site};
 use crate::roles;
 use crate::systems::deal::submit;
-use crate::systems::{Cast, CastError, DealError, Dealing, Grid, JobError, Outsider, Policy, Row, Service, System};
+use crate::systems::{
+    Cast, CastError, DealError, Dealing, Gives, Grid, JobError, Outsider, Policy, Row, Service, System,
+};
 use crate::time::Span;
 use crate::workload::Workload;
 
@@ -20,6 +22,7 @@ pub const ROW: Row = Row {
     is_rigid: false,
     over_links: Some(&["ccr", "network"]),
     cores_max: u64::MAX,
+    gives: Gives { moment: "auction", task: "bid won", category: "bid" },
     usual: || Service::new(Market::default()),
 };
 

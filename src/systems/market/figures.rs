@@ -1,7 +1,7 @@
 //! What the market works out about a job once, when it comes in.
 
 use super::rules::{Market, SuccSum};
-use crate::grid::{Graph, Job};
+use crate::grid::{Graph, Job, forced_ranks, output_delay};
 use crate::time::Span;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -28,12 +28,9 @@ pub struct Immeasurable {
 
 impl Figures {
     pub fn of(job: &Job, graph: &Graph, market: &Market, weigh: bool) -> Result<Figures, Immeasurable> {
-        let delays: Vec<Span> = job.tasks.iter().map(|task| delay(task.runtime, market)).collect();
-        let edge_delay = |from: usize, to: usize| match job.tasks[from].kind == job.tasks[to].kind {
-            true => Span::ZERO,
-            false => delays[from],
-        };
-        let ranks = graph.upward_ranks(|task| job.tasks[task].runtime, edge_delay);
+        let delay = |runtime| output_delay(runtime, market.ccr_millionths, market.tick);
+        let delays: Vec<Span> = job.tasks.iter().map(|task| delay(task.runtime)).collect();
+        let ranks = forced_ranks(job, graph, |task| delays[task]);
         let critical_path = ranks.iter().copied().max().expect("a checked job has tasks");
         let successor_work = if weigh { successor_work(job, graph, market)? } else { Vec::new() };
         Ok(Figures { ranks, critical_path, delays, successor_work })
@@ -43,19 +40,6 @@ impl Figures {
 /// A length of time in ticks; exact for whole ticks.
 pub fn ticks(span: Span, tick: Span) -> f64 {
     span.micros() as f64 / tick.micros() as f64
-}
-
-/// The output of a task takes a share of the task's run time, in ticks, rounded up.
-fn delay(runtime: Span, market: &Market) -> Span {
-    let unit = market.tick.micros().checked_mul(1_000_000);
-    if let (Some(share), Some(unit)) = (runtime.micros().checked_mul(market.ccr_millionths), unit) {
-        // As below; most tasks are short enough for this.
-        return Span::from_micros(share.div_ceil(unit).saturating_mul(market.tick.micros()));
-    }
-    let tick = u128::from(market.tick.micros());
-    let share = u128::from(runtime.micros()) * u128::from(market.ccr_millionths);
-    let micros = share.div_ceil(1_000_000 * tick).saturating_mul(tick);
-    Span::from_micros(micros.try_into().unwrap_or(u64::MAX))
 }
 
 fn successor_work(job: &Job, graph: &Graph, market: &Market) -> Result<Vec<f64>, Immeasurable> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Book, Cluster, Holder, MetaScheduler, Reservation, fit};
 use crate::grid::{Named, Request, Site};
 use crate::protocol::{Cancel, Message, Reserve};
-use crate::systems::{Cast, CastError, DealError, Dealing, Grid, Outsider, Policy, Row, Service, System};
+use crate::systems::{Cast, CastError, DealError, Dealing, Gives, Grid, Outsider, Policy, Row, Service, System};
 use crate::workload::Workload;
 
 pub const ROW: Row = Row {
@@ -19,6 +19,7 @@ pub const ROW: Row = Row {
     is_rigid: false,
     over_links: None,
     cores_max: u64::MAX,
+    gives: Gives { moment: "answers", task: "booked", category: "booking" },
     usual: || Service::new(Reservation::default()),
 };
 

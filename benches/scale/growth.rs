@@ -1,0 +1,70 @@
+//! What grows with all jobs ever seen, and what writing costs beside the simulation.
+//!
+//! Each run is a process of its own, since what is asked is how much memory it takes and how long it is until the prompt
+//! is back.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+const MARKET: &str = "topologies/market-paper.toml";
+
+/// The market paper's experiment with so many jobs; 800,000 of them are ten million tasks.
+pub fn measure(asked: Option<u64>) {
+    let sizes = asked.map_or_else(|| vec![10_000, 40_000, 160_000], |jobs| vec![jobs]);
+    println!(
+        "{:>10}{:>12}{:>10}{:>12}{:>12}{:>10}{:>12}{:>10}{:>10}",
+        "jobs", "tasks", "peak MB", "bytes/task", "simulate s", "write s", "write/sim", "told s", "wall s"
+    );
+    sizes.into_iter().for_each(grown);
+}
+
+fn grown(jobs: u64) {
+    let scratch = tempfile::tempdir().expect("there is room for results");
+    let out = scratch.path().join("out");
+    let begun = Instant::now();
+    let child = Command::new(env!("CARGO_BIN_EXE_hansa"))
+        .args(["run", "--inline", MARKET, "--set", &format!("workload.0.jobs={jobs}"), "--out"])
+        .arg(&out)
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("hansa starts");
+    let peak = watch(child);
+    let wall = begun.elapsed().as_secs_f64();
+    let summary = read(&out.join("summary.json"));
+    let number = |path: &str| summary.pointer(path).and_then(Value::as_f64).expect("the summary has it");
+    let tasks = number("/results/tasks/submitted");
+    let (run, write) = (number("/run/run_seconds"), number("/run/write_seconds"));
+    println!(
+        "{jobs:>10}{tasks:>12}{:>10.0}{:>12.0}{run:>12.2}{write:>10.2}{:>12.2}{:>10.2}{wall:>10.2}",
+        peak as f64 / 1e6,
+        peak as f64 / tasks,
+        write / run,
+        number("/run/wall_seconds"),
+    );
+}
+
+/// The most memory in bytes that a process has had by its end.
+fn watch(mut child: Child) -> u64 {
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    loop {
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let high = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = high.and_then(|words| words.split_whitespace().next()?.parse::<u64>().ok());
+        peak = peak.max(kilobytes.unwrap_or(0) * 1024);
+        if let Some(status) = child.try_wait().expect("our own child") {
+            assert!(status.success(), "the run fails");
+            return peak;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn read(path: &Path) -> Value {
+    let bytes = fs::read(path).expect("the run has left a summary");
+    serde_json::from_slice(&bytes).expect("a summary is JSON")
+}

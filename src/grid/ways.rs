@@ -1,0 +1,43 @@
+//! The longest ways through a job, as whoever reckons with it and whoever reports on it must both have them.
+
+use super::{Graph, Job};
+use crate::time::Span;
+
+/// How long the output of a task takes to another cluster, where no links say so: a share of its run time, in whole ticks,
+/// rounded up once.
+pub fn output_delay(runtime: Span, share_millionths: u64, tick: Span) -> Span {
+    let tick = tick.micros().max(1);
+    if let (Some(share), Some(unit)) = (runtime.micros().checked_mul(share_millionths), tick.checked_mul(1_000_000)) {
+        // As below; most tasks are short enough for this.
+        return Span::from_micros(share.div_ceil(unit).saturating_mul(tick));
+    }
+    let tick = u128::from(tick);
+    let share = u128::from(runtime.micros()) * u128::from(share_millionths);
+    let micros = share.div_ceil(1_000_000 * tick).saturating_mul(tick);
+    Span::from_micros(micros.try_into().unwrap_or(u64::MAX))
+}
+
+/// The longest way from the start of each task to the end of the job, counting only delays that no placement can avoid:
+/// those between tasks that need different kinds of cores. The longest of all is the critical path.
+pub fn forced_ranks(job: &Job, graph: &Graph, delay: impl Fn(usize) -> Span) -> Vec<Span> {
+    let forced = |from: usize, to: usize| match job.tasks[from].kind == job.tasks[to].kind {
+        true => Span::ZERO,
+        false => delay(from),
+    };
+    graph.upward_ranks(|task| job.tasks[task].runtime, forced)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_rounded_up_once() {
+        let delay =
+            |runtime, share| output_delay(Span::from_secs(runtime), share, Span::from_minutes(1)).micros() / 60_000_000;
+        assert_eq!((delay(60, 0), delay(60, 1), delay(60, 1_000_000), delay(61, 1_000_000)), (0, 1, 1, 2));
+        // Nine tenths of 61 s are less than a minute.
+        assert_eq!(delay(61, 900_000), 1);
+        assert_eq!(delay(1 << 40, 1 << 20), (1 << 60) / 60_000_000 + 1);
+    }
+}
