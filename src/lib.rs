@@ -13,15 +13,18 @@ pub mod kernel;
 pub mod network;
 pub mod protocol;
 
+pub mod settings;
+
 pub mod roles;
 pub mod systems;
 pub mod workload;
 
-pub mod catalog;
 pub mod report;
 pub mod topology;
 
 pub mod experiment;
+
+pub mod catalog;
 
 #[cfg(feature = "edge")]
 pub mod edge;

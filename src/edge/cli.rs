@@ -103,8 +103,17 @@ enum Command {
     Show {
         /// A topology file
         topology: Option<String>,
+        /// Print the reference of all keys instead (Markdown)
+        #[arg(long, conflicts_with_all = ["topology", "set", "seed"])]
+        keys: bool,
         #[command(flatten)]
         overrides: OverrideArgs,
+    },
+    /// Print a JSON Schema of topologies, with which editors complete and check them
+    Schema {
+        /// Of experiments instead
+        #[arg(long)]
+        experiment: bool,
     },
     /// Write the docker-compose file that runs a topology with one container a role
     Compose {
@@ -415,9 +424,14 @@ fn dispatch(command: Command) -> Result<(), Failure> {
             topology::check_jobs(&loaded.topology).map_err(|error| Failure::Input(loaded.tell(&error)))?;
             print(&format!("{}: fine\n", args.topology)).and_then(|()| print(&loaded.topology.in_short()))
         }
+        Command::Show { keys: true, .. } => print(&catalog::keys()),
         Command::Show { topology: None, .. } => print(&catalog::listing()),
-        Command::Show { topology: Some(topology), overrides } => {
+        Command::Show { topology: Some(topology), overrides, .. } => {
             print(&written_out(&load_topology(&topology, &overrides.parse()?)?.topology))
+        }
+        Command::Schema { experiment } => {
+            let schema = if experiment { catalog::experiment_schema() } else { catalog::topology_schema() };
+            print(&format!("{schema:#}\n"))
         }
         Command::Compose { topology, out, image } => {
             let loaded = load_topology(&topology.topology, &topology.overrides.parse()?)?;

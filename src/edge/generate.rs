@@ -7,8 +7,8 @@ use clap::Args;
 use super::sweep::replace;
 use super::{Failure, print};
 use crate::grid::Kind;
+use crate::settings::units;
 use crate::time::{Span, Time};
-use crate::topology::units;
 use crate::workload::layered::{Costs, Generator, Shape};
 use crate::workload::workflow::write;
 

@@ -16,9 +16,11 @@
 use std::sync::Arc;
 
 use super::metrics::{self, METRICS, Metric};
-use crate::topology::{
-    Complaint, Complaints, Field, Fields, Library, Node, Origin, Override, Place, Read, Table, Value, beside, is_name,
+use crate::settings::{
+    Complaint, Complaints, Field, Fields, FilePath, Form, Listed, Maybe, NAME, Name, Node, Place, Reader, Shape, Table,
+    Text, Value, Walk, Word, key, list, quoted, version,
 };
+use crate::topology::{Library, Origin, Override, Read, beside};
 
 #[derive(Clone, Debug)]
 pub struct Experiment {
@@ -57,6 +59,9 @@ pub const RUNS_MAX: usize = 100_000;
 pub fn read(path: &str, read: &mut Read<'_>) -> Result<Experiment, Complaints> {
     let mut library = Library::new(read);
     let Some(root) = library.open(path, None) else { return library.findings.verdict(None) };
+    if !version::fits(&root, &library.findings) {
+        return library.findings.verdict(None);
+    }
     let experiment = check(&root, path, &library);
     library.findings.verdict(Some(experiment))
 }
@@ -91,26 +96,68 @@ fn digit(number: &mut usize, base: usize) -> usize {
     digit
 }
 
+/// What an experiment says of itself, but for what varies and what is set.
+struct Written {
+    name: String,
+    about: Option<String>,
+    topology: String,
+    metrics: Vec<&'static Metric>,
+}
+
+impl Written {
+    fn usual() -> Written {
+        Written { name: String::new(), about: None, topology: String::new(), metrics: METRICS.iter().collect() }
+    }
+
+    fn walk(&mut self, w: &mut dyn Walk) {
+        version::walk(w);
+        w.set(key("name", "").means("results go to `out/` and this name").need(NAME), &mut self.name, Name);
+        w.set(key("about", "").means("a line for people"), &mut self.about, Maybe(Text("a text")));
+        let topology = key("topology", "").means("the topology of every run").need(TOPOLOGY);
+        w.set(topology, &mut self.topology, FilePath(TOPOLOGY));
+        let metrics = key("metrics", "").means("the numbers to keep of every run").usual("all of them");
+        w.set(metrics, &mut self.metrics, Metrics);
+        let vary = key("vary", "").means("what varies: every combination is a run, and the first key changes slowest");
+        w.elsewhere(
+            &vary.need(VARY),
+            Shape::Free {
+                what: "a table of keys of the topology as `--set` takes them, each with a list of values",
+                example: "{ seed = [1, 2], market.policy = [\"fifo\", \"srtf\"] }",
+                json: r#"{ "type": "object", "minProperties": 1 }"#,
+            },
+        );
+        let set = key("set", "").means("what is the same in every run, though the topology says something else");
+        w.elsewhere(
+            &set.usual("nothing"),
+            Shape::Free {
+                what: "a table of keys of the topology as `--set` takes them, each with a value",
+                example: "{ workload.0.jobs = 1000 }",
+                json: r#"{ "type": "object" }"#,
+            },
+        );
+    }
+}
+
+const TOPOLOGY: &str = "the path of a topology file, as seen from this one";
+const VARY: &str = "a [vary] table with the keys of the topology that take several values";
+
+/// The keys of an experiment.
+pub fn keys() -> Vec<Listed> {
+    list(|w| Written::usual().walk(w))
+}
+
 fn check(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
     let findings = &library.findings;
     let fields = Fields::root(root, findings);
-    let expected = "a name of at most 63 small letters, digits and hyphens";
-    let name = fields.need("name", expected).and_then(|field| match field.text(expected)? {
-        text if is_name(text) => Some(text.to_owned()),
-        _ => field.wrong(expected),
-    });
-    let about = fields.get("about").and_then(|field| field.text("a text").map(str::to_owned));
-    let expected = "the path of a topology file, as seen from this one";
-    let topology = fields.need("topology", expected).and_then(|field| field.text(expected).map(str::to_owned));
-    let metrics = fields.get("metrics").map(|field| check_metrics(&field));
+    let mut written = Written::usual();
+    written.walk(&mut Reader::new(&fields));
     let origin = Arc::new(Origin { path: path.to_owned(), text: findings.source(0).text.clone() });
-    let reader = Reader { library, origin };
+    let settings = Settings { library, origin };
 
-    let expected = "a [vary] table with the keys of the topology that take several values";
-    let vary = fields.need("vary", expected).and_then(|field| field.table(expected)).and_then(|_| root.get("vary"));
-    let axes: Vec<Axis> = vary.map_or_else(Vec::new, |node| reader.axes(node));
+    let vary = fields.need("vary", VARY).and_then(|field| field.table(VARY)).and_then(|_| root.get("vary"));
+    let axes: Vec<Axis> = vary.map_or_else(Vec::new, |node| settings.axes(node));
     let set = fields.get("set").and_then(|field| field.table("a [set] table")).and_then(|_| root.get("set"));
-    let fixed = set.map_or_else(Vec::new, |node| reader.fixed(node, &axes));
+    let fixed = set.map_or_else(Vec::new, |node| settings.fixed(node, &axes));
     fields.finish();
 
     if let Some(vary) = vary {
@@ -123,35 +170,44 @@ fn check(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
             findings.add(Complaint::new(vary.place, "vary", message));
         }
     }
-    Experiment {
-        name: name.unwrap_or_default(),
-        about,
-        topology: beside(path, &topology.unwrap_or_default()),
-        axes,
-        metrics: metrics.unwrap_or_else(|| METRICS.iter().collect()),
-        fixed,
-    }
+    let Written { name, about, topology, metrics } = written;
+    Experiment { name, about, topology: beside(path, &topology), axes, metrics, fixed }
 }
 
-fn check_metrics(field: &Field<'_>) -> Vec<&'static Metric> {
-    let Some(list) = field.list("a list of metrics") else { return Vec::new() };
-    if list.is_empty() {
-        field.complain("expected at least one metric, found none: leave the key out to keep all");
-    }
-    let mut metrics: Vec<&'static Metric> = Vec::with_capacity(list.len());
-    for field in &list {
-        let names = METRICS.iter().map(|metric| metric.name);
-        let Some(metric) = field.choice("a metric", names, metrics::find) else { continue };
-        match metrics.iter().any(|other| other.name == metric.name) {
-            true => field.complain("this metric is in the list twice"),
-            false => metrics.push(metric),
+/// Some metrics, each once.
+struct Metrics;
+
+impl Form<Vec<&'static Metric>> for Metrics {
+    fn read(&self, field: &Field<'_>) -> Option<Vec<&'static Metric>> {
+        let list = field.list("a list of metrics")?;
+        if list.is_empty() {
+            field.complain("expected at least one metric, found none: leave the key out to keep all");
         }
+        let mut metrics: Vec<&'static Metric> = Vec::with_capacity(list.len());
+        for field in &list {
+            let names = METRICS.iter().map(|metric| metric.name);
+            let Some(metric) = field.choice("a metric", names, metrics::find) else { continue };
+            match metrics.iter().any(|other| other.name == metric.name) {
+                true => field.complain("this metric is in the list twice"),
+                false => metrics.push(metric),
+            }
+        }
+        Some(metrics)
     }
-    metrics
+
+    fn text(&self, value: &Vec<&'static Metric>) -> Option<String> {
+        let names: Vec<String> = value.iter().map(|metric| quoted(metric.name)).collect();
+        Some(format!("[{}]", names.join(", ")))
+    }
+
+    fn shape(&self) -> Shape {
+        let words = METRICS.iter().map(|metric| Word::new(metric.name, metric.about)).collect();
+        Shape::List { of: Box::new(Shape::Words(words)), least: 1, most: METRICS.len() }
+    }
 }
 
 /// Turns written settings into overrides that know where they stand.
-struct Reader<'a, 'r, 'x> {
+struct Settings<'a, 'r, 'x> {
     library: &'a Library<'r, 'x>,
     origin: Arc<Origin>,
 }
@@ -163,7 +219,7 @@ struct Leaf<'n> {
     node: &'n Node,
 }
 
-impl Reader<'_, '_, '_> {
+impl Settings<'_, '_, '_> {
     fn axes(&self, vary: &Node) -> Vec<Axis> {
         let mut axes: Vec<Axis> = Vec::new();
         for leaf in leaves(vary) {

@@ -70,6 +70,11 @@ impl Curve {
         self.last().slr
     }
 
+    /// The points between the two.
+    pub fn points(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        self.vertices[1..self.vertices.len() - 1].iter().map(|vertex| (vertex.slr, vertex.value))
+    }
+
     /// The share of its full value that a result still has.
     pub fn factor(&self, slr: f64) -> f64 {
         if slr <= self.initial() {
@@ -177,9 +182,7 @@ impl TryFrom<Plain> for Curve {
 
 impl Serialize for Curve {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let inner = &self.vertices[1..self.vertices.len() - 1];
-        let points = inner.iter().map(|vertex| (vertex.slr, vertex.value)).collect();
-        Plain { initial: self.initial(), final_: self.final_(), points }.serialize(serializer)
+        Plain { initial: self.initial(), final_: self.final_(), points: self.points().collect() }.serialize(serializer)
     }
 }
 

@@ -123,7 +123,7 @@ impl Queues {
                 queues.numbered.push((next, rigids.content.jobs.clone()));
                 queues.logs.extend(LogFacts::of(rigids));
             }
-            next += workload.source.count();
+            next += workload.source.supply().jobs_in_all() as u32;
         }
         Some(queues)
     }

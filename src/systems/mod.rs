@@ -17,6 +17,7 @@ use crate::grid::{Named, Site};
 use crate::kernel::{ActorId, BoxedActor};
 use crate::network::Network;
 use crate::protocol::{Message, Record};
+use crate::settings::Walk;
 use crate::time::Span;
 use crate::workload::Workload;
 
@@ -42,8 +43,8 @@ pub struct Row {
     pub has_reserved: bool,
     /// Whether its jobs are one task each, which asks for a walltime.
     pub is_rigid: bool,
-    /// Whether it moves data over links, and which of its keys make no sense then.
-    pub over_links: Option<&'static [&'static str]>,
+    /// Whether it moves data, over links if there are any.
+    pub moves_data: bool,
     /// Most cores of a grid.
     pub cores_max: u64,
     /// What it calls the moments at which it gives tasks to sites.
@@ -73,6 +74,9 @@ pub type Cast = Result<BoxedActor<Message, Record>, CastError>;
 pub trait System: Alike {
     fn row(&self) -> &'static Row;
 
+    /// Its settings, all of them; `linked` is whether the topology has links.
+    fn walk(&mut self, w: &mut dyn Walk, linked: bool);
+
     /// The rule that matters most, by the name that a topology gives it.
     fn policy(&self) -> Policy<'_>;
 
@@ -91,8 +95,10 @@ pub trait System: Alike {
         false
     }
 
-    /// From now on data goes over links.
-    fn go_over_links(&mut self) {}
+    /// What a topology could say so that it is none.
+    fn instead_of_placing(&self) -> Option<&'static str> {
+        None
+    }
 
     /// The program outside that takes part in decisions at the hub, if one does.
     fn foreign(&self) -> Option<&market::Foreign> {
@@ -172,8 +178,8 @@ impl Service {
         (self.0.as_mut() as &mut dyn Any).downcast_mut()
     }
 
-    pub fn go_over_links(&mut self) {
-        self.0.go_over_links();
+    pub fn walk(&mut self, w: &mut dyn Walk, linked: bool) {
+        self.0.walk(w, linked);
     }
 }
 

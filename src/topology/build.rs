@@ -1,6 +1,5 @@
 //! Makes the actors that a topology describes, all of them or some.
 
-use super::units::SPAN_MAX;
 use super::{Topology, paths};
 use crate::grid::Site;
 use crate::kernel::{ActorId, BoxedActor, Latencies};
@@ -9,6 +8,7 @@ use crate::network::{Exchange, Network};
 use crate::protocol::handshake::Party;
 use crate::protocol::{Message, Record};
 use crate::roles::User;
+use crate::settings::units::SPAN_MAX;
 use crate::systems::{CastError, DataLimit, DealError, Dealing, Grid, Outsider, Script};
 use crate::time::Span;
 

@@ -6,9 +6,9 @@
 
 use serde::Serialize;
 
-use super::units::SPAN_MAX;
 use super::{Site, Topology};
 use crate::network::{Duplex, Efficiency, Link, LinkId, Mode, Model, Paths};
+use crate::settings::units::SPAN_MAX;
 use crate::time::Span;
 
 /// The network of a topology.

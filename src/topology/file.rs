@@ -1,13 +1,12 @@
-//! A topology as it is written: tables of values that know where they stand. Nothing here knows what they mean.
+//! The files that a topology is read from: what workloads include and attach, and sites and users with a `count`.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::complaint::{Complaint, Findings, Place};
+use crate::settings::{Attached, Complaint, Findings, Node, Path, Place, Table, Value, convert_table};
 
 /// Largest file that is read.
 pub const BYTES_MAX: usize = 64 << 20;
@@ -23,62 +22,6 @@ pub struct Input {
 impl Input {
     pub fn of(path: &str, bytes: &[u8]) -> Input {
         Input { path: path.to_owned(), hash: format!("{:032x}", xxh3_128(bytes)) }
-    }
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Node {
-    pub place: Place,
-    pub value: Value,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) enum Value {
-    Text(String),
-    /// What does not fit is as good as the nearest that does: no setting goes that far.
-    Integer(i128),
-    /// As it is written, for those who need it exactly.
-    Float(String),
-    Boolean(bool),
-    Date,
-    List(Vec<Node>),
-    Table(Table),
-    /// Could not be read, and somebody has complained about that.
-    Lost,
-}
-
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Table {
-    pub entries: Vec<Entry>,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Entry {
-    pub key: String,
-    pub key_place: Place,
-    pub node: Node,
-}
-
-impl Table {
-    pub fn get(&self, key: &str) -> Option<&Node> {
-        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
-    }
-
-    pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
-        self.entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node)
-    }
-
-    /// Puts an entry in the place of the one with its key, if there is one.
-    pub fn set(&mut self, entry: Entry) {
-        match self.entries.iter_mut().find(|old| old.key == entry.key) {
-            Some(old) => *old = entry,
-            None => self.entries.push(entry),
-        }
-    }
-
-    fn take(&mut self, key: &str) -> Option<Node> {
-        let at = self.entries.iter().position(|entry| entry.key == key)?;
-        Some(self.entries.remove(at).node)
     }
 }
 
@@ -157,44 +100,6 @@ fn document(findings: &Findings, source: usize) -> Option<Table> {
     errors.is_empty().then(|| convert_table(table.get_ref(), &|span| Place::of(source, span)))
 }
 
-/// Reads one value as TOML, with all of it at `place`; `None` if it is something else.
-pub(crate) fn value(text: &str, place: Place) -> Option<Node> {
-    let value = DeValue::parse(text).ok()?;
-    Some(Node { place, value: convert(value.get_ref(), &|_| place) })
-}
-
-fn convert_table(table: &DeTable<'_>, place: &impl Fn(std::ops::Range<usize>) -> Place) -> Table {
-    let entries = table.iter().map(|(key, value)| Entry {
-        key: key.get_ref().to_string(),
-        key_place: place(key.span()),
-        node: Node { place: place(value.span()), value: convert(value.get_ref(), place) },
-    });
-    Table { entries: entries.collect() }
-}
-
-fn convert(value: &DeValue<'_>, place: &impl Fn(std::ops::Range<usize>) -> Place) -> Value {
-    match value {
-        DeValue::String(text) => Value::Text(text.to_string()),
-        DeValue::Integer(number) => Value::Integer(integer(number.as_str(), number.radix())),
-        DeValue::Float(number) => Value::Float(number.as_str().to_owned()),
-        DeValue::Boolean(flag) => Value::Boolean(*flag),
-        DeValue::Datetime(_) => Value::Date,
-        DeValue::Array(items) => {
-            let node = |item: &toml::Spanned<DeValue<'_>>| Node {
-                place: place(item.span()),
-                value: convert(item.get_ref(), place),
-            };
-            Value::List(items.iter().map(node).collect())
-        }
-        DeValue::Table(table) => Value::Table(convert_table(table, place)),
-    }
-}
-
-fn integer(text: &str, radix: u32) -> i128 {
-    let beyond = if text.starts_with('-') { i128::MIN } else { i128::MAX };
-    i128::from_str_radix(text, radix).unwrap_or(beyond)
-}
-
 /// Puts what workloads include in the place of their `include`; keys beside it go first.
 pub(crate) fn include(root: &mut Table, path: &str, library: &mut Library<'_, '_>) {
     let Some(Node { value: Value::List(workloads), .. }) = root.get_mut("workload") else { return };
@@ -239,9 +144,6 @@ fn included(mut table: Table, mut chain: Vec<String>, key: &str, library: &mut L
 }
 
 const INCLUDES_MAX: usize = 16;
-
-/// The files that workloads name as theirs, by where they name them.
-pub(crate) type Attached = BTreeMap<Place, (String, Result<Vec<u8>, String>)>;
 
 /// Reads the files that workloads name under `file`. What is in them is not looked at here.
 pub(crate) fn attach(root: &Table, path: &str, library: &mut Library<'_, '_>) -> Attached {
@@ -342,42 +244,3 @@ fn expand_member(mut member: Node, key: &Path<'_>, findings: &Findings, expanded
 }
 
 const MEMBERS_MAX_WIDE: i128 = MEMBERS_MAX as i128;
-
-/// The keys that lead to a value, as a chain that costs nothing until somebody complains.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Path<'p> {
-    up: Option<&'p Path<'p>>,
-    last: Step<'p>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Step<'p> {
-    Key(&'p str),
-    Index(usize),
-}
-
-impl<'p> Path<'p> {
-    pub fn root(key: &'p str) -> Path<'p> {
-        Path { up: None, last: Step::Key(key) }
-    }
-
-    pub fn key<'q>(&'q self, key: &'q str) -> Path<'q> {
-        Path { up: Some(self), last: Step::Key(key) }
-    }
-
-    pub fn index<'q>(&'q self, index: usize) -> Path<'q> {
-        Path { up: Some(self), last: Step::Index(index) }
-    }
-}
-
-impl fmt::Display for Path<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(up) = self.up {
-            write!(f, "{up}.")?;
-        }
-        match self.last {
-            Step::Key(key) => f.write_str(key),
-            Step::Index(index) => write!(f, "{index}"),
-        }
-    }
-}

@@ -3,29 +3,28 @@
 mod build;
 mod cables;
 mod check;
-mod complaint;
-mod fields;
 mod file;
+mod keys;
 mod overrides;
 mod planning;
 pub mod simgrid;
+mod tables;
 #[cfg(test)]
 mod tests;
-pub mod units;
 mod write;
 
 pub use crate::near::nearest;
+pub use crate::settings::Complaints;
 pub use build::{Actors, BuildError, Plan, Role, build, build_with, check_jobs, data_limit};
 pub use cables::{Cable, Cables, End, Payload, Way, link_names, paths};
-pub use complaint::Complaints;
-pub(crate) use complaint::{Complaint, Place};
-pub(crate) use fields::{Field, Fields, is_name};
 pub use file::{Input, Read};
-pub(crate) use file::{Library, Node, Table, Value, beside};
+pub(crate) use file::{Library, beside};
+pub use keys::keys;
 pub(crate) use overrides::Origin;
 pub use overrides::{NoOverride, Override};
 pub use planning::resources;
 
+use crate::settings::version;
 use crate::systems::{Service, System};
 use crate::time::Span;
 
@@ -108,6 +107,9 @@ impl Loaded {
 pub fn load(path: &str, overrides: &[Override], read: &mut Read<'_>) -> Result<Loaded, Complaints> {
     let mut library = file::Library::new(read);
     let Some(mut root) = library.open(path, None) else { return library.findings.verdict(None) };
+    if !version::fits(&root, &library.findings) {
+        return library.findings.verdict(None);
+    }
 
     let settings = overrides::read(overrides, &mut library.findings);
     let settings = overrides::apply_to_written(&mut root, settings);

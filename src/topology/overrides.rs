@@ -3,9 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::complaint::{Complaint, Findings, Place};
-use super::file::{self, Entry, Node, Table, Value};
 use crate::near::nearest;
+use crate::settings::{self, Entry, Node, Table, Value};
+use crate::settings::{Complaint, Findings, Place};
+use crate::settings::{Layout, Listed, What, any_of};
+use crate::systems;
 
 /// A setting that is stronger than the file's, such as `market.policy=srtf`: a path of keys, where an index or a
 /// name picks one of many, and a value.
@@ -92,7 +94,7 @@ pub(super) fn read(overrides: &[Override], findings: &mut Findings) -> Vec<Setti
 
 /// What is no TOML is taken for a text: nobody wants to quote in a shell.
 fn parsed(value: &str, place: Place) -> Node {
-    file::value(value, place).unwrap_or_else(|| Node { place, value: Value::Text(value.to_owned()) })
+    settings::value(value, place).unwrap_or_else(|| Node { place, value: Value::Text(value.to_owned()) })
 }
 
 const FLAG: &str = "--set ";
@@ -125,6 +127,16 @@ fn no_place(setting: &Setting, at: usize, known: Known) -> Complaint {
         }
         Known::Count(0) => Complaint::new(*place, key, format!("there is no {before} at all")),
         Known::Count(count) => Complaint::new(*place, key, format!("expected an index below {count}, found {step:?}")),
+        Known::Absent(table, there) if there.is_empty() => {
+            Complaint::new(*place, key, format!("there is no [[{table}]] in this topology"))
+        }
+        Known::Absent(table, there) => {
+            let tables: Vec<String> = there.iter().map(|key| format!("[{key}]")).collect();
+            let tables = any_of(tables.iter().map(String::as_str));
+            let message = format!("there is no [{table}] in this topology, which runs a {tables}");
+            let complaint = Complaint::new(*place, key, message);
+            complaint.hint(format!("--set {table}={{}} adds one, with its defaults")).meant(nearest(step, there))
+        }
         Known::Nothing => Complaint::new(setting.whole, key, format!("{before} is a single value and has no {step:?}")),
     }
 }
@@ -140,6 +152,23 @@ enum Known {
     Names(Vec<String>),
     Count(usize),
     Nothing,
+    /// A table that this topology does not have, and that no setting makes; with the tables that it has instead.
+    Absent(&'static str, Vec<&'static str>),
+}
+
+/// Why a setting may not make the table that it is for: nobody wants another system, or half a link.
+fn absent(root: &Table, step: &str) -> Option<Known> {
+    let is_list = |listed: &Listed| matches!(listed.what, What::Table(Layout::Sections(_), _));
+    if let Some(listed) = super::keys().into_iter().find(|listed| listed.key.name == step && is_list(listed)) {
+        return Some(Known::Absent(listed.key.name, Vec::new()));
+    }
+    let row = systems::find(step)?;
+    let mut there: Vec<&'static str> =
+        systems::ALL.iter().map(|row| row.key).filter(|key| root.get(key).is_some()).collect();
+    if there.is_empty() {
+        there.push(systems::ALL[0].key);
+    }
+    (!there.contains(&row.key)).then_some(Known::Absent(row.key, there))
 }
 
 fn put_in_table(table: &mut Table, setting: &Setting, at: usize, stage: Stage) -> Result<(), (usize, Known)> {
@@ -152,6 +181,9 @@ fn put_in_table(table: &mut Table, setting: &Setting, at: usize, stage: Stage) -
     if table.get(step).is_none() {
         if stage == Stage::Written {
             return Err((at, Known::Nothing));
+        }
+        if let Some(absent) = absent(table, step).filter(|_| at == 0) {
+            return Err((at, absent));
         }
         table.set(entry(Node { place: *place, value: Value::Table(Table::default()) }));
     }

@@ -7,9 +7,14 @@
 use serde::Serialize;
 
 use super::workflow::CostTable;
-use crate::grid::{Edge, Job, JobId, Kind, Step, Workflow, WorkflowError};
+use super::{Row, Source, Supply};
+use crate::grid::{DATA_MAX, Edge, Job, JobId, Kind, LONGEST, Step, Workflow, WorkflowError};
 use crate::math;
 use crate::random::{SplitMix64, mix};
+use crate::settings::limits::{EDGES_MAX, TASKS_MAX, TOO_LONG_A_JOB};
+use crate::settings::{
+    self, Context, Field, Fields, Form, Millionths, Moment, Number, POSITIVE_SPAN, Pair, Rate, SPAN, Walk, key,
+};
 use crate::time::{Span, Time};
 
 /// Workflows of one shape that come one after the other, each with a graph and costs of its own.
@@ -58,6 +63,126 @@ pub struct Layered {
     pub levels: Vec<u32>,
     /// Ascending by (from, to).
     pub edges: Vec<(u32, u32)>,
+}
+
+pub const ROW: Row = Row {
+    name: "layered",
+    about: "random layered workflows with the parameters of daggen",
+    read: |w, context| {
+        let mut generator = Generator::usual(context);
+        generator.walk(w, context);
+        Source::Layered(generator)
+    },
+};
+
+const WORKFLOWS_MAX: u32 = 100_000;
+const JUMP_MAX: u32 = 10_000;
+const RUNTIME: &str = "the shortest and the longest run time of a task, such as [\"10 s\", \"40 s\"]";
+
+impl Generator {
+    fn usual(context: &Context<'_>) -> Generator {
+        Generator {
+            seed: context.seed,
+            workflows: 1,
+            arrive: Time::ZERO,
+            every: Span::ZERO,
+            shape: Shape { tasks: 1, fat: 0.5, density: 0.5, regularity: 0.5, jump: 1 },
+            costs: Costs {
+                // As long as the paper's, if one of its units is a second.
+                runtime: (Span::from_secs(10), Span::from_secs(40)),
+                ccr_millionths: 1_000_000,
+                bandwidth: 1_000_000_000,
+            },
+            kind: Kind(0),
+        }
+    }
+}
+
+impl Supply for Generator {
+    fn name(&self) -> &'static str {
+        ROW.name
+    }
+
+    fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+        let Generator { seed, workflows, arrive, every, shape, costs, kind } = self;
+        let share = Number::from(0.0, 1.0, "a number from 0 to 1");
+        context.walk_seed(seed, w);
+        w.set(key("workflows", "").means("how many there are"), workflows, 1..=WORKFLOWS_MAX);
+        w.set(key("arrive", "the first"), arrive, Moment);
+        w.set(key("every", "from one to the next"), every, SPAN);
+        w.set(key("tasks", "of a workflow").need("how many tasks a workflow has"), &mut shape.tasks, 1..=TASKS_MAX);
+        let fat = Number::above(0.0, 1.0, "a number above 0, up to 1");
+        w.set(key("fat", "a level has about tasks to the power of this"), &mut shape.fat, fat);
+        w.set(key("density", "how much of the level before a task waits for"), &mut shape.density, share);
+        w.set(key("regularity", "1: all levels have the same size"), &mut shape.regularity, share);
+        w.set(key("jump", "how many levels an edge may go back"), &mut shape.jump, 1..=JUMP_MAX);
+        w.set(key("runtime", "of a task at speed 1"), &mut costs.runtime, RunTimes { tasks: shape.tasks });
+        w.set(key("ccr", "what data weighs beside run times"), &mut costs.ccr_millionths, Millionths { most: 1_000 });
+        w.set(key("bandwidth", "at which it does"), &mut costs.bandwidth, Rate);
+        context.walk_kind(kind, "the kind of core that the tasks need", w);
+        if let Some(fields) = w.fields() {
+            self.check(fields);
+        }
+    }
+
+    fn jobs_in_all(&self) -> u64 {
+        self.workflows.into()
+    }
+
+    fn tasks_in_all(&self) -> u64 {
+        u64::from(self.workflows) * u64::from(self.shape.tasks)
+    }
+}
+
+impl Generator {
+    fn check(&self, fields: &Fields<'_>) {
+        if u128::from(self.every.micros()) * u128::from(self.workflows) > u128::from(LONGEST.micros()) {
+            fields.complain("expected the last workflow to come within 285 years".to_owned());
+        }
+        let (edges, data) = (self.shape.edges_max(), self.costs.data(self.costs.runtime.1.micros()));
+        let heaviest = data.map_or(f64::INFINITY, |data| data as f64 * edges);
+        if edges <= EDGES_MAX as f64 && heaviest <= DATA_MAX as f64 {
+            return;
+        }
+
+        // They might be too large for a job: draws them, to see whether they are.
+        for number in 0..self.workflows {
+            match self.workflow(number) {
+                Ok(workflow) if workflow.edges.len() <= EDGES_MAX => {}
+                Ok(workflow) => {
+                    let found = workflow.edges.len();
+                    let message = format!("expected at most {EDGES_MAX} edges, found {found} in workflow {number}");
+                    return fields.complain(message);
+                }
+                Err(error) => return fields.complain(format!("workflow {number}: {error}")),
+            }
+        }
+    }
+}
+
+/// The shortest and the longest run time of a task.
+struct RunTimes {
+    tasks: u32,
+}
+
+impl Form<(Span, Span)> for RunTimes {
+    fn read(&self, field: &Field<'_>) -> Option<(Span, Span)> {
+        let pair = field.pair(RUNTIME)?;
+        let [Some(shortest), Some(longest)] = pair.each_ref().map(|field| field.positive_span()) else { return None };
+        if shortest > longest {
+            return field.wrong("the shorter time first");
+        }
+        let all = u128::from(longest.micros()) * u128::from(self.tasks);
+        if all > u128::from(LONGEST.micros()) { pair[1].wrong(TOO_LONG_A_JOB) } else { Some((shortest, longest)) }
+    }
+
+    fn text(&self, value: &(Span, Span)) -> Option<String> {
+        Pair(POSITIVE_SPAN, RUNTIME).text(value)
+    }
+
+    fn shape(&self) -> settings::Shape {
+        Form::<(Span, Span)>::shape(&Pair(POSITIVE_SPAN, RUNTIME))
+    }
 }
 
 impl Generator {

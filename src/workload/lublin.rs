@@ -9,6 +9,8 @@ use serde::Serialize;
 use super::rigid::Rigid;
 use crate::math;
 use crate::random::SplitMix64;
+use crate::settings::limits::CORES_MAX;
+use crate::settings::{Context, FormExt, Maybe, Millionths, Number, Walk, key};
 use crate::time::{Span, Time};
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -71,6 +73,45 @@ pub struct Sizes {
     pub prob: Option<f64>,
     /// How many nodes count as one when a run time is drawn that goes with the size.
     pub unit: Option<u32>,
+}
+
+const JOBS_MAX: u32 = 2_000_000;
+const SHARE: Maybe<Number> = Maybe(Number::from(0.0, 1.0, "a share from 0 to 1"));
+const POWER: Maybe<Number> = Maybe(Number::from(0.0, 31.0, "a power of two from 0 to 31, such as 4.5"));
+const OWN: &str = "the model's own";
+
+impl Lublin {
+    pub(super) fn usual(context: &Context<'_>) -> Lublin {
+        Lublin {
+            seed: context.seed,
+            jobs: 1,
+            nodes: context.widest(),
+            types: Types::Two,
+            stream: Stream::Own,
+            sizes: Sizes::default(),
+            rate_millionths: 1_000_000,
+        }
+    }
+
+    pub(super) fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+        let Lublin { seed, jobs, nodes, types, stream, sizes, rate_millionths } = self;
+        context.walk_seed(seed, w);
+        w.set(key("jobs", "").need("how many jobs to generate"), jobs, 1..=JOBS_MAX);
+        w.set(key("nodes", "no job is larger").usual("the nodes of the largest site"), nodes, 1..=CORES_MAX);
+        w.set(key("types", "which kinds of job the lublin model has"), types, Types::ALL);
+        w.set(key("stream", "what the lublin model draws from"), stream, Stream::ALL);
+        let rate = Millionths { most: 1_000 }.that("a number above 0, up to 1000", |rate: &u64| *rate > 0);
+        w.set(key("arrival_factor", "how much faster than in the model jobs come"), rate_millionths, rate);
+        let Sizes { serial, pow2, low, med, high, prob, unit } = sizes;
+        w.set(key("serial", "the share of jobs with one node").usual(OWN), serial, SHARE);
+        w.set(key("pow2", "the share of jobs whose size is a power of two above one").usual(OWN), pow2, SHARE);
+        w.set(key("size_low", "the least size above one, as a power of two").usual(OWN), low, POWER);
+        w.set(key("size_med", "the middle size, as a power of two").usual(OWN), med, POWER);
+        w.set(key("size_high", "the largest size, as a power of two").usual(OWN), high, POWER);
+        w.set(key("size_prob", "the share of sizes between the least and the middle one").usual(OWN), prob, SHARE);
+        let about = "how many nodes count as one where run times go with sizes";
+        w.set(key("unit", about).usual("1"), unit, Maybe(1..=CORES_MAX));
+    }
 }
 
 /// One kind of job, with the names of the paper.

@@ -5,9 +5,13 @@
 
 use serde::Serialize;
 
-use super::{Platform, WorkloadError};
-use crate::grid::{Curve, DATA_MAX, Edge, Job, JobId, Kind, Task, Worth};
+use super::{Platform, Row, Source, Supply, WorkloadError};
+use crate::grid::{Curve, DATA_MAX, Edge, Job, JobId, Kind, LONGEST, Task, Worth};
 use crate::random::SplitMix64;
+use crate::settings::limits::{CORES_MAX, TASKS_MAX, TOO_LONG_A_JOB};
+use crate::settings::{
+    Context, Field, Fields, Fit, Form, FormExt, Number, POSITIVE_SPAN, Pair, Rate, Shape, Unless, Walk, key,
+};
 use crate::time::{Span, Time};
 
 /// Parameters of the generator, all as in the specification's section on workloads.
@@ -34,11 +38,175 @@ pub struct Generator {
     pub output: u64,
 }
 
+/// What the load of a generated workload is measured against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoadBasis {
     Total,
     Bottleneck,
+}
+
+impl LoadBasis {
+    pub const ALL: &[(&'static str, LoadBasis, &'static str)] = &[
+        ("total", LoadBasis::Total, "all cores of the grid"),
+        ("bottleneck", LoadBasis::Bottleneck, "the cores of the kind that is asked for most"),
+    ];
+}
+
+pub const ROW: Row = Row {
+    name: "market",
+    about: "the market paper's generator: random jobs at a given load",
+    read: |w, context| {
+        let mut generator = Generator::usual(context);
+        generator.walk(w, context);
+        Source::Market(generator)
+    },
+};
+
+const JOBS_MAX: u32 = 10_000_000;
+/// In ticks, as in the paper.
+const USUAL_RUNTIME: (u64, u64) = (10, 200_000);
+const OUTPUT_NEEDS_LINKS: &str =
+    "data needs links to go over, and this topology has none: leave this out, or add [[link]]s";
+
+impl Generator {
+    fn usual(context: &Context<'_>) -> Generator {
+        Generator {
+            seed: context.seed,
+            jobs: 1,
+            load: 1.0,
+            load_basis: LoadBasis::Total,
+            tasks: (5, 20),
+            total_runtime: USUAL_RUNTIME,
+            cores_max: 100,
+            kinds: [Kind(0), Kind(u16::from(context.kinds.len() == 2))],
+            kind_share: 0.8,
+            degree: 1.0,
+            output: 0,
+        }
+    }
+}
+
+impl Supply for Generator {
+    fn name(&self) -> &'static str {
+        ROW.name
+    }
+
+    fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+        context.walk_seed(&mut self.seed, w);
+        w.set(key("jobs", "").need("how many jobs to generate"), &mut self.jobs, 1..=JOBS_MAX);
+        let load = Number::above(0.0, 10.0, "a number above 0, up to 10");
+        w.set(key("load", "work offered, as a share of what the cores can do"), &mut self.load, load);
+        w.set(key("load_basis", "what a load is measured against"), &mut self.load_basis, LoadBasis::ALL);
+        let tasks = Pair(1..=TASKS_MAX, "the fewest and the most tasks of a job, such as [5, 20]");
+        let tasks = tasks.that("the smaller number first", |(fewest, most): &(u32, u32)| fewest <= most);
+        w.set(key("tasks", "fewest and most of a job"), &mut self.tasks, tasks);
+        let total = TotalRuntime { tick: context.tick, most_tasks: self.tasks.1 };
+        let runtime = key("total_runtime", "of all tasks of a job together").usual("10 ticks and 200000 ticks");
+        w.set(runtime, &mut self.total_runtime, total);
+        w.set(key("cores_max", "of a task"), &mut self.cores_max, 1..=CORES_MAX);
+        let kinds = key("kinds", "the usual kind of core and the other one").usual("the two kinds that there are");
+        w.set(kinds, &mut self.kinds, Pair(context.kind(), "the usual kind of core and the other one"));
+        w.set(
+            key("kind_share", "of the usual kind"),
+            &mut self.kind_share,
+            Number::from(0.0, 1.0, "a number from 0 to 1"),
+        );
+        let degree = Number::from(0.0, 50.0, "a number from 0 to 50");
+        w.set(key("degree", "how many inputs tasks tend to have"), &mut self.degree, degree);
+        let output = key("output", "what tasks write while they run, over each of their edges");
+        w.set(output.only_if(context.linked, OUTPUT_NEEDS_LINKS), &mut self.output, Unless(Rate, 0));
+        if let Some(fields) = w.fields() {
+            self.check(fields, context);
+        }
+    }
+
+    fn jobs_in_all(&self) -> u64 {
+        self.jobs.into()
+    }
+
+    fn tasks_in_all(&self) -> u64 {
+        u64::from(self.jobs) * u64::from(self.tasks.1)
+    }
+}
+
+impl Generator {
+    fn check(&self, fields: &Fields<'_>, context: &Context<'_>) {
+        let total = TotalRuntime { tick: context.tick, most_tasks: self.tasks.1 };
+        if !fields.has("total_runtime") && total.is_too_long(USUAL_RUNTIME.1) {
+            let expected = format!("{TOTAL_RUNTIME}, as the usual 200000 ticks would take 285 years");
+            fields.missing("total_runtime", &expected);
+        }
+        let kinds = context.kinds.len();
+        if !fields.has("kinds") && kinds > 2 {
+            fields.missing("kinds", &format!("which two of the {kinds} kinds of core the tasks use"));
+            return;
+        }
+        self.check_widest(fields, context);
+    }
+
+    /// If jobs that fit nowhere are errors, no task may come out too wide.
+    fn check_widest(&self, fields: &Fields<'_>, context: &Context<'_>) {
+        let Fit::Must(hint) = context.fit else { return };
+        let share = self.kind_share;
+        for (kind, used) in self.kinds.into_iter().zip([share > 0.0, share < 1.0]) {
+            let Some((name, largest)) = context.largest(kind).filter(|_| used) else { continue };
+            let widest = self.cores_max;
+            if widest > largest {
+                let message =
+                    format!("tasks may want {widest} cores, and the largest site of kind {name} has {largest}");
+                let complaint = match fields.get("cores_max") {
+                    Some(field) => field.complaint(message),
+                    None => fields.complaint("cores_max", message),
+                };
+                fields.findings().add(complaint.hints(hint));
+                return;
+            }
+        }
+    }
+}
+
+const TOTAL_RUNTIME: &str = "the shortest and the longest total run time of a job, such as [\"10 min\", \"2 d\"]";
+
+/// The shortest and the longest total run time of a job, kept in ticks.
+struct TotalRuntime {
+    tick: Span,
+    most_tasks: u32,
+}
+
+impl TotalRuntime {
+    /// Each task may be rounded up to a tick.
+    fn is_too_long(&self, ticks: u64) -> bool {
+        u128::from(ticks + u64::from(self.most_tasks)) * u128::from(self.tick.micros()) > u128::from(LONGEST.micros())
+    }
+
+    fn ticks(&self, field: &Field<'_>) -> Option<u64> {
+        let (span, tick) = (field.positive_span()?, self.tick);
+        if !span.micros().is_multiple_of(tick.micros()) {
+            return field.wrong(format_args!("whole ticks of the market, which are {tick} long"));
+        }
+        Some(span.micros() / tick.micros())
+    }
+}
+
+impl Form<(u64, u64)> for TotalRuntime {
+    fn read(&self, field: &Field<'_>) -> Option<(u64, u64)> {
+        let pair = field.pair(TOTAL_RUNTIME)?;
+        let [Some(shortest), Some(longest)] = pair.each_ref().map(|field| self.ticks(field)) else { return None };
+        if shortest > longest {
+            return field.wrong("the shorter time first");
+        }
+        if self.is_too_long(longest) { pair[1].wrong(TOO_LONG_A_JOB) } else { Some((shortest, longest)) }
+    }
+
+    fn text(&self, &(shortest, longest): &(u64, u64)) -> Option<String> {
+        let span = |ticks| Span::from_micros(self.tick.micros() * ticks);
+        Pair(POSITIVE_SPAN, TOTAL_RUNTIME).text(&(span(shortest), span(longest)))
+    }
+
+    fn shape(&self) -> Shape {
+        Form::<(Span, Span)>::shape(&Pair(POSITIVE_SPAN, TOTAL_RUNTIME))
+    }
 }
 
 impl Generator {

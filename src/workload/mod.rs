@@ -15,6 +15,7 @@ pub mod workflow;
 use serde::Serialize;
 
 use crate::grid::{DATA_MAX, Job, JobError, JobId, Kind, Task, WorkflowError};
+use crate::settings::{Context, Walk};
 use crate::time::Span;
 
 pub use rigid::{Fault, Faults, Rigid, Trace, Unrunnable};
@@ -29,10 +30,47 @@ pub struct Workload {
     pub source: Source,
 }
 
-/// Where the jobs of a workload come from, as a topology describes it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "source", rename_all = "snake_case")]
-pub enum Source {
+/// A source that a topology may name.
+pub struct Row {
+    pub name: &'static str,
+    pub about: &'static str,
+    /// Walks one with the usual settings, and gives what has become of it.
+    pub read: fn(&mut dyn Walk, &Context<'_>) -> Source,
+}
+
+pub const ALL: &[Row] = &[
+    market::ROW,
+    table::ROW,
+    reservations::GENERATED,
+    reservations::WRITTEN,
+    workflow::ROW,
+    rigids::SWF,
+    rigids::BATSIM,
+    rigids::LUBLIN,
+    layered::ROW,
+];
+
+/// Declares what can supply jobs: once here, and its rows above.
+macro_rules! sources {
+    ($($variant:ident($supply:ty)),+ $(,)?) => {
+        /// Where the jobs of a workload come from, as a topology describes it.
+        #[derive(Clone, Debug, PartialEq, Serialize)]
+        #[serde(tag = "source", rename_all = "snake_case")]
+        pub enum Source { $($variant($supply)),+ }
+
+        impl Source {
+            pub fn supply(&self) -> &dyn Supply {
+                match self { $(Source::$variant(supply) => supply),+ }
+            }
+
+            pub fn supply_mut(&mut self) -> &mut dyn Supply {
+                match self { $(Source::$variant(supply) => supply),+ }
+            }
+        }
+    };
+}
+
+sources! {
     Market(market::Generator),
     Table(table::Table),
     Layered(layered::Generator),
@@ -41,22 +79,19 @@ pub enum Source {
     Rigid(rigids::Rigids),
 }
 
-impl Source {
+/// What supplies jobs, as a topology sees it.
+pub trait Supply {
     /// What a topology calls it.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Source::Market(_) => "market",
-            Source::Table(_) => "table",
-            Source::Layered(_) => "layered",
-            Source::Reservations(_) => "reservations",
-            Source::Requests(_) => "requests",
-            Source::Rigid(rigids) => match rigids.origin {
-                rigids::Origin::Swf(_) => "swf",
-                rigids::Origin::Batsim(_) => "batsim",
-                rigids::Origin::Lublin(_) => "lublin",
-            },
-        }
-    }
+    fn name(&self) -> &'static str;
+
+    /// Its settings, all of them.
+    fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>);
+
+    /// How many jobs there are.
+    fn jobs_in_all(&self) -> u64;
+
+    /// The most tasks that these jobs have together.
+    fn tasks_in_all(&self) -> u64;
 }
 
 /// What a generator must know of the grid to aim at a load: how many cores there are of each kind.
@@ -117,18 +152,6 @@ impl Source {
 const AHEAD: usize = 16_384;
 
 impl Source {
-    /// How many jobs it has.
-    pub fn count(&self) -> u32 {
-        match self {
-            Source::Market(generator) => generator.jobs,
-            Source::Table(table) => table.jobs.len() as u32,
-            Source::Layered(generator) => generator.workflows,
-            Source::Reservations(demand) => demand.requests,
-            Source::Requests(table) => table.asks.len() as u32,
-            Source::Rigid(rigids) => rigids.count,
-        }
-    }
-
     /// The jobs of this workload in order of submission, numbered on from `next` and each looked at: the first ones, and
     /// what is left for later.
     pub fn ahead<E: From<WorkloadError>>(

@@ -4,8 +4,13 @@
 use serde::Serialize;
 
 use super::lublin::{Lublin, Sizes, Stream, Types};
+use super::{Row, Source, Supply};
 use crate::grid::Request;
 use crate::random::{SplitMix64, mix};
+use crate::settings::limits::CORES_MAX;
+use crate::settings::{
+    Context, FormExt, Layout, Maybe, Millionths, Moment, Number, POSITIVE_SPAN, SPAN, Unless, Walk, key,
+};
 use crate::time::{Span, Time};
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -41,6 +46,149 @@ pub struct Ask {
 pub struct Asks {
     /// In order of arrival.
     pub asks: Vec<Ask>,
+}
+
+pub const GENERATED: Row = Row {
+    name: "reservations",
+    about: "the reservation paper's generator: requests with ready times and deadlines",
+    read: |w, context| {
+        let mut demand = Demand::usual(context);
+        demand.walk(w, context);
+        Source::Reservations(demand)
+    },
+};
+
+pub const WRITTEN: Row = Row {
+    name: "requests",
+    about: "requests for reservations that are written out one by one",
+    read: |w, context| {
+        let mut asks = Asks { asks: Vec::new() };
+        asks.walk(w, context);
+        Source::Requests(asks)
+    },
+};
+
+const REQUESTS_MAX: u32 = 10_000_000;
+/// Most of what is a multiple of something else.
+const FACTOR: Millionths = Millionths { most: 1_000 };
+const POWER: Number = Number::from(0.0, 31.0, "a power of two from 0 to 31, such as 7.0");
+
+impl Demand {
+    fn usual(context: &Context<'_>) -> Demand {
+        Demand {
+            seed: context.seed,
+            requests: 1,
+            nodes: context.widest(),
+            size: 0.0,
+            size_max: 0.0,
+            rate_millionths: 1_000_000,
+            ahead_millionths: 3_000_000,
+            slack_millionths: 3_000_000,
+            used_millionths: 1_000_000,
+        }
+    }
+}
+
+impl Supply for Demand {
+    fn name(&self) -> &'static str {
+        GENERATED.name
+    }
+
+    fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+        context.walk_seed(&mut self.seed, w);
+        let requests = key("requests", "").need("how many requests to generate");
+        w.set(requests, &mut self.requests, 1..=REQUESTS_MAX);
+        let nodes = key("nodes", "no request is larger").usual("the nodes of the largest site");
+        w.set(nodes, &mut self.nodes, 1..=CORES_MAX);
+        let size = key("size", "the middle size, as a power of two").usual("`size_max` less 3.0");
+        w.set(size, &mut self.size, POWER);
+        if w.reads() {
+            self.size_max = f64::from(self.nodes.ilog2());
+        }
+        let size_max = key("size_max", "the largest size, as a power of two").usual("that of `nodes`, rounded down");
+        w.set(size_max, &mut self.size_max, POWER);
+        if w.lacks("size") {
+            // As far below the whole machine as on the paper's, where the largest is 2^10.
+            self.size = (self.size_max - 3.0).max(0.0);
+        }
+        let rate = key("arrival_factor", "how much faster than usual requests come");
+        w.set(rate, &mut self.rate_millionths, FACTOR.that("a number above 0, up to 1000", |rate: &u64| *rate > 0));
+        w.set(key("ahead", "ready up to so many durations after arrival"), &mut self.ahead_millionths, FACTOR);
+        w.set(key("slack", "up to so many durations between end and deadline"), &mut self.slack_millionths, FACTOR);
+        let used = key("used", "the least share of its time that a job really runs");
+        w.set(used, &mut self.used_millionths, Millionths { most: 1 });
+        if w.reads() {
+            self.size_max = self.size_max.max(self.size);
+        }
+    }
+
+    fn jobs_in_all(&self) -> u64 {
+        self.requests.into()
+    }
+
+    fn tasks_in_all(&self) -> u64 {
+        self.requests.into()
+    }
+}
+
+impl Supply for Asks {
+    fn name(&self) -> &'static str {
+        WRITTEN.name
+    }
+
+    fn walk(&mut self, w: &mut dyn Walk, _: &Context<'_>) {
+        let request =
+            key("request", "").means("a request, in order of arrival").need("at least one [[workload.request]]");
+        let request = request.each("a table that describes a request");
+        let mut before = Time::ZERO;
+        w.rows(request, Layout::Sections("workload.request"), &mut self.asks, Ask::usual, |ask, w| {
+            ask.walk(w, before);
+            before = before.max(ask.request.arrive);
+        });
+    }
+
+    fn jobs_in_all(&self) -> u64 {
+        self.asks.len() as u64
+    }
+
+    fn tasks_in_all(&self) -> u64 {
+        self.asks.len() as u64
+    }
+}
+
+impl Ask {
+    fn usual() -> Ask {
+        let (arrive, duration) = (Time::ZERO, Span::ZERO);
+        let request = Request { arrive, ready: arrive, duration, deadline: arrive, nodes: 1 };
+        Ask { request, runtime: duration, cancel: None }
+    }
+
+    /// Only what nobody could mean is complained about: the scheduler has its own answer to what makes no sense.
+    fn walk(&mut self, w: &mut dyn Walk, before: Time) {
+        let Ask { request, runtime, cancel } = self;
+        let Request { arrive, ready, duration, deadline, nodes } = request;
+        if w.reads() {
+            *arrive = before;
+        }
+        let in_order = Moment.that("requests in order of arrival", |arrive: &Time| *arrive >= before);
+        w.set(key("arrive", "").means("when its user asks").usual("when the one before it arrives"), arrive, in_order);
+        if w.reads() {
+            *ready = *arrive;
+        }
+        w.set(key("ready", "the earliest start").usual("the arrival"), ready, Moment);
+        w.set(key("duration", "").need("how long the nodes are needed"), duration, SPAN);
+        if w.reads() {
+            (*deadline, *runtime) = (*ready + *duration, *duration);
+        }
+        w.set(key("deadline", "the latest end").usual("as soon as can be: `ready` and `duration`"), deadline, Moment);
+        w.set(key("nodes", "").need("how many nodes are needed"), nodes, 0..=CORES_MAX);
+        let (longest, arrive) = (*duration, *arrive);
+        let within = POSITIVE_SPAN.that("a time within the duration that is asked for", |time: &Span| *time <= longest);
+        let really = key("runtime", "how long the job really runs").usual("`duration`");
+        w.set(really, runtime, Unless(within, Span::ZERO));
+        let later = Moment.that("a time that is not before the arrival", |time: &Time| *time >= arrive);
+        w.set(key("cancel", "when its user takes it back"), cancel, Maybe(later));
+    }
 }
 
 /// The only durations there are, in seconds.

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::lublin::Lublin;
 use super::rigid::{Faults, Rigid, Trace};
-use super::{Numbering, WorkloadError};
+use super::{Numbering, Row, Source, Supply, WorkloadError, batsim, swf};
 use crate::grid::{Job, JobId, Kind, Task};
+use crate::settings::units::MILLION;
+use crate::settings::{Context, Field, Fields, FilePath, Flag, FormExt, Maybe, Millionths, SPAN, Text, Walk, key};
 use crate::time::{Span, Time};
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -33,7 +36,7 @@ pub enum Origin {
     Lublin(Lublin),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LogFile {
     pub path: String,
     /// XXH3-128 of its bytes, uncompressed, in hexadecimal.
@@ -87,6 +90,164 @@ pub struct Handed {
     pub user: usize,
     /// It is submitted once that job is over, and this long after it.
     pub after: Option<(JobId, Span)>,
+}
+
+pub const SWF: Row = Row {
+    name: "swf",
+    about: "rigid jobs of a log in the Standard Workload Format",
+    read: |w, context| Source::Rigid(Rigids::read(Origin::Swf(LogFile::default()), w, context)),
+};
+
+pub const BATSIM: Row = Row {
+    name: "batsim",
+    about: "rigid jobs of a Batsim workload, those with delays",
+    read: |w, context| Source::Rigid(Rigids::read(Origin::Batsim(LogFile::default()), w, context)),
+};
+
+pub const LUBLIN: Row = Row {
+    name: "lublin",
+    about: "rigid jobs of the model of Lublin and Feitelson",
+    read: |w, context| Source::Rigid(Rigids::read(Origin::Lublin(Lublin::usual(context)), w, context)),
+};
+
+const LOG: &str = "a log of jobs";
+
+impl Rigids {
+    fn read(origin: Origin, w: &mut dyn Walk, context: &Context<'_>) -> Rigids {
+        let (window, content) = (Window::default(), Content::default());
+        let overestimate_millionths = MILLION;
+        let mut rigids =
+            Rigids { origin, deal: Deal::default(), site: None, overestimate_millionths, window, count: 0, content };
+        rigids.walk(w, context);
+        rigids
+    }
+
+    fn walk_log(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+        let Rigids { origin: Origin::Swf(log) | Origin::Batsim(log), window, count, .. } = self else { return };
+        let LogFile { path, hash, strict } = log;
+        // What a resolved topology says about a log that may be elsewhere.
+        let (mut said_hash, mut said_count) =
+            if w.writes() { (Some(hash.clone()), Some(*count)) } else { (None, None) };
+        // The same log is the same meaning, wherever it lies.
+        w.set(key("file", "").need(LOG).aside(), path, FilePath("the path of a log of jobs"));
+        let in_file = key("hash", "of what is in the file, uncompressed").usual("that of the file");
+        w.set(in_file, &mut said_hash, Maybe(Text("the hash of the log")));
+        let count = key("count", "jobs of it that run").usual("what is in the file");
+        w.set(count, &mut said_count, Maybe(1..=u32::MAX));
+        w.set(key("strict", "whether anything wrong in it is an error"), strict, Flag);
+        let from = key("from", "jobs are left out that were submitted before; time counts from here");
+        w.set(from, &mut window.from, SPAN);
+        let to = key("to", "jobs are left out that were submitted then or later").usual("no end");
+        w.set(to, &mut window.to, Maybe(SPAN));
+        let jobs = key("jobs", "at most, the first ones").usual("all");
+        w.set(jobs, &mut window.jobs, Maybe(1..=u32::MAX));
+        let Some(fields) = w.fields() else { return };
+        if window.to.is_some_and(|to| to <= window.from) {
+            fields.complain("expected `to` after `from`".to_owned());
+        }
+        self.open(fields, said_hash, said_count, context);
+    }
+
+    /// Takes the jobs from the file, or what is said of it if it is not here.
+    fn open(&mut self, fields: &Fields<'_>, hash: Option<String>, count: Option<u32>, context: &Context<'_>) {
+        let Rigids { origin: Origin::Swf(log) | Origin::Batsim(log), .. } = self else { return };
+        let Some(field) = fields.get("file") else { return };
+        let Some((path, read)) = context.attached.get(&field.place()) else { return };
+        log.path.clone_from(path);
+        match (read, hash, count) {
+            (Ok(bytes), hash, _) => {
+                log.hash = format!("{:032x}", xxh3_128(bytes));
+                if hash.is_some_and(|hash| hash != log.hash) {
+                    field.complain(format!("{path} is another file than it was: its hash is {}", log.hash));
+                }
+                let strict = log.strict;
+                self.content = self.jobs_of(&field, path, bytes);
+                let faults = &self.content.faults;
+                if strict && !faults.is_empty() {
+                    field.complain(format!("{path}, as it is read strictly: {faults}"));
+                }
+            }
+            (Err(reason), Some(hash), Some(count)) => {
+                log.hash = hash;
+                self.count = count;
+                self.content.missing = Some(format!("cannot read {path}: {reason}"));
+            }
+            (Err(reason), ..) => field.complain(format!("cannot read {path}: {reason}")),
+        }
+    }
+
+    fn jobs_of(&self, field: &Field<'_>, path: &str, bytes: &[u8]) -> Content {
+        let trace = match self.origin {
+            Origin::Batsim(_) => batsim::read(bytes).map_err(|error| error.to_string()),
+            Origin::Swf(_) | Origin::Lublin(_) => swf::read(bytes).map_err(|error| error.to_string()),
+        };
+        let content = match trace {
+            Ok(trace) => Content::of(trace, self.window),
+            Err(what) => {
+                field.complain(format!("{path}: {what}"));
+                return Content::default();
+            }
+        };
+        if content.jobs.is_empty() {
+            let Content { faults, outside, .. } = &content;
+            let why = match (outside, faults.is_empty()) {
+                (0, true) => String::new(),
+                (0, false) => format!(": {faults}"),
+                (_, true) => format!(": {outside} are not wanted here"),
+                (_, false) => format!(": {outside} are not wanted here, and of the others {faults}"),
+            };
+            field.complain(format!("{path} has no job to run{why}"));
+        }
+        content
+    }
+
+    /// Settles which jobs there are, once all has been read.
+    fn settle(&mut self, fields: &Fields<'_>) {
+        if let Origin::Lublin(lublin) = &self.origin {
+            let trace = Trace { jobs: lublin.generate(), ..Trace::default() };
+            self.content = Content::of(trace, Window::default());
+        }
+        if !self.content.is_bearable(self.overestimate_millionths) {
+            fields.complain("the jobs take longer together than time can be counted".to_owned());
+        }
+        if self.content.missing.is_none() {
+            self.count = self.content.jobs.len() as u32;
+        }
+    }
+}
+
+impl Supply for Rigids {
+    fn name(&self) -> &'static str {
+        match self.origin {
+            Origin::Swf(_) => SWF.name,
+            Origin::Batsim(_) => BATSIM.name,
+            Origin::Lublin(_) => LUBLIN.name,
+        }
+    }
+
+    fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+        match &mut self.origin {
+            Origin::Swf(_) | Origin::Batsim(_) => self.walk_log(w, context),
+            Origin::Lublin(lublin) => lublin.walk(w, context),
+        }
+        w.set(key("deal", "which user submits a rigid job"), &mut self.deal, Deal::ALL);
+        let site = key("site", "the only one that these jobs go to").usual("all sites");
+        w.set(site, &mut self.site, Maybe(context.site()));
+        let factor = Millionths { most: 1_000 }.that("a factor of at least 1", |factor: &u64| *factor >= MILLION);
+        let overestimate = key("overestimate", "jobs that ask for no time ask for so many times their run time");
+        w.set(overestimate, &mut self.overestimate_millionths, factor);
+        if let Some(fields) = w.fields() {
+            self.settle(fields);
+        }
+    }
+
+    fn jobs_in_all(&self) -> u64 {
+        self.count.into()
+    }
+
+    fn tasks_in_all(&self) -> u64 {
+        self.count.into()
+    }
 }
 
 impl Content {

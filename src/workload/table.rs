@@ -1,9 +1,16 @@
 //! Jobs written out one by one in a topology file.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
-use crate::grid::{Edge, Job, JobId, Task, Worth};
-use crate::time::Time;
+use super::{Row, Source, Supply};
+use crate::grid::{Curve, CurveError, DATA_MAX, Edge, Job, JobId, Kind, LONGEST, Task, Worth};
+use crate::settings::limits::{CORES_MAX, EDGES_MAX, POINTS_MAX, TASKS_MAX, TOO_LONG_A_JOB};
+use crate::settings::{
+    Context, Field, Fields, Fit, Form, FormExt, Layout, Maybe, Moment, Number, POSITIVE_SPAN, Shape, Unless, Walk, key,
+};
+use crate::time::{Span, Time};
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Table {
@@ -17,6 +24,339 @@ pub struct Entry {
     pub tasks: Vec<Task>,
     pub edges: Vec<Edge>,
     pub worth: Option<Worth>,
+}
+
+pub const ROW: Row = Row {
+    name: "table",
+    about: "jobs that are written out one by one",
+    read: |w, context| {
+        let mut table = Table { jobs: Vec::new() };
+        table.walk(w, context);
+        Source::Table(table)
+    },
+};
+
+impl Supply for Table {
+    fn name(&self) -> &'static str {
+        ROW.name
+    }
+
+    fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+        let job = key("job", "").means("a job, in order of arrival").need("at least one [[workload.job]]");
+        let job = job.each("a table that describes a job");
+        let mut before = Time::ZERO;
+        w.rows(job, Layout::Sections("workload.job"), &mut self.jobs, Entry::usual, |job, w| {
+            job.walk(before, w, context);
+            before = before.max(job.arrive);
+        });
+    }
+
+    fn jobs_in_all(&self) -> u64 {
+        self.jobs.len() as u64
+    }
+
+    fn tasks_in_all(&self) -> u64 {
+        self.jobs.iter().map(|job| job.tasks.len() as u64).sum()
+    }
+}
+
+impl Entry {
+    fn usual() -> Entry {
+        Entry { arrive: Time::ZERO, tasks: Vec::new(), edges: Vec::new(), worth: None }
+    }
+
+    fn walk(&mut self, before: Time, w: &mut dyn Walk, context: &Context<'_>) {
+        if w.reads() {
+            self.arrive = before;
+        }
+        let in_order = Moment.that("jobs in order of arrival", |arrive: &Time| *arrive >= before);
+        let arrive = key("arrive", "").means("when it is submitted").usual("when the one before it arrives");
+        w.set(arrive, &mut self.arrive, in_order);
+        let tasks = key("tasks", "").need("a list of tasks").expects("a list of tasks");
+        let tasks = tasks.each("a task such as { runtime = \"6 min\", cores = 3 }");
+        let usual = || Task::new(Span::ZERO, 1, Kind(0));
+        w.rows(tasks, Layout::Lines, &mut self.tasks, usual, |task, w| walk_task(task, w, context));
+        if let Some(field) = w.fields().and_then(|fields| fields.get("tasks")) {
+            check_tasks(&field, &self.tasks);
+        }
+        let edges = key("edges", "").means("which tasks need what others have produced, by their numbers from 0");
+        w.set(edges, &mut self.edges, Edges { tasks: self.tasks.len() });
+        self.walk_worth(w);
+    }
+
+    fn walk_worth(&mut self, w: &mut dyn Walk) {
+        let worth = key("worth", "").means("what its result is worth to its user, and how that falls with its age");
+        let worth = worth.expects("a table such as { max = 100.0, initial = 2.0, final = 6.0 }");
+        let mut written = self.worth.as_ref().map(WrittenWorth::of);
+        w.maybe(worth, Layout::Inline, &mut written, WrittenWorth::default, WrittenWorth::walk);
+        if w.reads() {
+            self.worth = written.and_then(|written| written.worth);
+        }
+    }
+}
+
+fn walk_task(task: &mut Task, w: &mut dyn Walk, context: &Context<'_>) {
+    let Task { runtime, cores, kind, walltime } = task;
+    w.set(key("runtime", "").need("how long the task runs"), runtime, POSITIVE_SPAN);
+    w.set(key("cores", "").need("how many cores the task uses"), cores, 1..=CORES_MAX);
+    context.walk_kind(kind, "the kind of core that the task needs", w);
+    if w.reads() {
+        *walltime = *runtime;
+    }
+    let asked = key("walltime", "").means("how long its user asks for them").usual("`runtime`");
+    let asked =
+        asked.only_if(context.walltimes, "nobody asks for a walltime here: only a queue, of a [batch] table, does");
+    w.set(asked, walltime, Unless(POSITIVE_SPAN, *runtime));
+    let (Fit::Must(hint), Some(fields)) = (context.fit, w.fields()) else { return };
+    if let Some((name, largest)) = context.largest(*kind).filter(|(_, largest)| *cores > *largest)
+        && let Some(field) = fields.get("cores")
+    {
+        let message = format!("the task wants {cores} cores, and the largest site of kind {name} has {largest}");
+        fields.findings().add(field.complaint(message).hints(hint));
+    }
+}
+
+fn check_tasks(field: &Field<'_>, tasks: &[Task]) {
+    if field.listed().is_none() {
+        return;
+    }
+    if tasks.is_empty() || tasks.len() > TASKS_MAX as usize {
+        field.complain(format!("expected from 1 to {TASKS_MAX} tasks, found {}", tasks.len()));
+    }
+    if tasks.iter().map(|task| task.runtime).fold(Span::ZERO, Span::saturating_add) > LONGEST {
+        field.wrong::<()>(TOO_LONG_A_JOB);
+    }
+}
+
+/// Which tasks need what others have produced.
+struct Edges {
+    tasks: usize,
+}
+
+const EDGES: &str = "a list of pairs of tasks, such as [[0, 1]]";
+
+impl Form<Vec<Edge>> for Edges {
+    fn read(&self, field: &Field<'_>) -> Option<Vec<Edge>> {
+        read_edges(field, self.tasks)
+    }
+
+    fn text(&self, edges: &Vec<Edge>) -> Option<String> {
+        let edge = |Edge { from, to, data }: &Edge| match data {
+            0 => format!("[{from}, {to}]"),
+            data => format!("[{from}, {to}, {data}]"),
+        };
+        let edges: Vec<String> = edges.iter().map(edge).collect();
+        (!edges.is_empty()).then(|| format!("[{}]", edges.join(", ")))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Free {
+            what: "a list of two tasks each, and the bytes that go from one to the other if that matters",
+            example: "[[0, 1, 1000]]",
+            json: r#"{ "type": "array", "items": {
+                "type": "array", "items": { "type": "integer", "minimum": 0 }, "minItems": 2, "maxItems": 3
+            } }"#,
+        }
+    }
+}
+
+fn read_edges(field: &Field<'_>, tasks: usize) -> Option<Vec<Edge>> {
+    let list = field.list(EDGES)?;
+    if list.len() > EDGES_MAX {
+        return field.wrong(format_args!("at most {EDGES_MAX} edges"));
+    }
+    let last = u32::try_from(tasks.saturating_sub(1)).unwrap_or(u32::MAX);
+    let mut found: BTreeMap<Edge, usize> = BTreeMap::new();
+    for (number, field) in list.iter().enumerate() {
+        let Some((ends, data)) = ends(field) else { continue };
+        let [from, to] = ends;
+        let [Some(from), Some(to)] = [from, to].map(|end| end.whole_of("the number of a task,", 0..=last)) else {
+            continue;
+        };
+        let data = data.map_or(Some(0), |data| data.whole_of("a number of bytes", 0..=DATA_MAX));
+        let edge = Edge { from, to, data: data.unwrap_or(0) };
+        let before = found.range(Edge::new(from, to)..).next().filter(|(edge, _)| (edge.from, edge.to) == (from, to));
+        if before.is_some() || found.insert(edge, number).is_some() {
+            field.complain(format!("the edge from {from} to {to} is in the list twice"));
+        }
+    }
+
+    let edges: Vec<Edge> = found.keys().copied().collect();
+    if let Some(circle) = circle(tasks, &edges) {
+        let circle: Vec<String> = circle.iter().map(u32::to_string).collect();
+        field.complain(format!("tasks wait for each other in a circle: {}", circle.join(" -> ")));
+        return None;
+    }
+    for (Edge { from, to, .. }, number) in found.iter().filter(|(edge, _)| edge.from > edge.to) {
+        list[*number].complain(format!("task {to} needs task {from}, so {from} must come ahead of it in the list"));
+    }
+    Some(edges)
+}
+
+/// Two tasks, and the bytes that go from one to the other if that is said.
+fn ends<'s>(field: &'s Field<'_>) -> Option<([Field<'s>; 2], Option<Field<'s>>)> {
+    const EXPECTED: &str = "a task and one that needs its output, such as [0, 1]";
+    let mut list = field.list(EXPECTED)?;
+    let data = if list.len() == 3 { list.pop() } else { None };
+    let length = list.len();
+    let Ok(ends) = <[Field; 2]>::try_from(list) else {
+        field.complain(format!("expected {EXPECTED}, found a list of {length}"));
+        return None;
+    };
+    Some((ends, data))
+}
+
+/// Some tasks that need each other, the first again at the end.
+fn circle(tasks: usize, edges: &[Edge]) -> Option<Vec<u32>> {
+    let mut waits_for = vec![0u32; tasks];
+    let mut next: Vec<Vec<u32>> = vec![Vec::new(); tasks];
+    for Edge { from, to, .. } in edges {
+        waits_for[*to as usize] += 1;
+        next[*from as usize].push(*to);
+    }
+    let mut ready: Vec<usize> = (0..tasks).filter(|&task| waits_for[task] == 0).collect();
+    while let Some(task) = ready.pop() {
+        for &to in &next[task] {
+            waits_for[to as usize] -= 1;
+            if waits_for[to as usize] == 0 {
+                ready.push(to as usize);
+            }
+        }
+    }
+
+    // Whoever still waits, waits for somebody who does: going back long enough leads round.
+    let stuck = |task: &u32| waits_for[*task as usize] > 0;
+    let mut back: BTreeMap<u32, u32> = BTreeMap::new();
+    for edge in edges.iter().filter(|edge| stuck(&edge.from) && stuck(&edge.to)) {
+        back.entry(edge.to).or_insert(edge.from);
+    }
+    let mut at = *back.keys().next()?;
+    let mut way = vec![at];
+    loop {
+        at = back[&at];
+        if let Some(start) = way.iter().position(|task| *task == at) {
+            way.push(at);
+            way.drain(..start);
+            way.reverse();
+            return Some(way);
+        }
+        way.push(at);
+    }
+}
+
+/// A worth as it is written.
+#[derive(Default)]
+struct WrittenWorth {
+    max: Option<f64>,
+    initial: Option<f64>,
+    last: Option<f64>,
+    points: Vec<Option<(f64, f64)>>,
+    /// What it means, once it has been read.
+    worth: Option<Worth>,
+}
+
+const FINITE: Number = Number::from(f64::MIN, f64::MAX, "a number");
+
+impl WrittenWorth {
+    fn of(worth: &Worth) -> WrittenWorth {
+        let Worth { max, curve } = worth;
+        let points = curve.points().map(Some).collect();
+        WrittenWorth {
+            max: Some(*max),
+            initial: Some(curve.initial()),
+            last: Some(curve.final_()),
+            points,
+            worth: None,
+        }
+    }
+
+    fn walk(&mut self, w: &mut dyn Walk) {
+        let max = Maybe(Number::from(0.0, f64::MAX, "a number that is not negative"));
+        w.set(key("max", "").need("the value of an early result"), &mut self.max, max);
+        let initial = key("initial", "").need("the SLR until which a result has its full value");
+        w.set(initial, &mut self.initial, Maybe(CurveNumber));
+        let last = key("final", "").need("the SLR from which on a result has no value");
+        w.set(last, &mut self.last, Maybe(CurveNumber));
+        let points = key("points", "").means("an SLR and the share of the value there, for each bend between the two");
+        w.set(points, &mut self.points, Points);
+        if let Some(fields) = w.fields() {
+            self.worth = self.read(fields);
+        }
+    }
+
+    fn read(&self, fields: &Fields<'_>) -> Option<Worth> {
+        let points = self.points.iter().copied().collect::<Option<Vec<(f64, f64)>>>()?;
+        match Curve::new(self.initial?, self.last?, &points) {
+            Ok(curve) => Some(Worth { max: self.max?, curve }),
+            Err(error) => {
+                let point = match error {
+                    CurveError::OutOfRange { point, .. }
+                    | CurveError::Unsorted { point, .. }
+                    | CurveError::Increasing { point, .. } => Some(point - 1),
+                    CurveError::NonFinite(_) | CurveError::BadDeadlines { .. } => None,
+                };
+                let field = fields.get("points");
+                let list = field.as_ref().zip(point).and_then(|(field, _)| field.list(POINTS));
+                match list.as_ref().zip(point).and_then(|(list, point)| list.get(point)) {
+                    Some(point) => point.complain(error.to_string()),
+                    None => fields.complain(error.to_string()),
+                }
+                None
+            }
+        }
+    }
+}
+
+/// A number as curves have it, written as they write it themselves.
+struct CurveNumber;
+
+impl Form<f64> for CurveNumber {
+    fn read(&self, field: &Field<'_>) -> Option<f64> {
+        FINITE.read(field)
+    }
+
+    fn text(&self, value: &f64) -> Option<String> {
+        Some(toml::Value::from(*value).to_string())
+    }
+
+    fn shape(&self) -> Shape {
+        FINITE.shape()
+    }
+}
+
+/// The bends of a curve; `None` for one that cannot be read.
+struct Points;
+
+const POINTS: &str = "a list of points, such as [[3.0, 0.8]]";
+
+impl Form<Vec<Option<(f64, f64)>>> for Points {
+    fn read(&self, field: &Field<'_>) -> Option<Vec<Option<(f64, f64)>>> {
+        let point = |field: &Field<'_>| {
+            let [slr, value] = field.pair("an SLR and the share of the value there, such as [3.0, 0.8]")?;
+            FINITE.read(&slr).zip(FINITE.read(&value))
+        };
+        let list = field.list(POINTS)?;
+        if list.len() > POINTS_MAX {
+            field.complain(format!("expected at most {POINTS_MAX} points, found {}", list.len()));
+            return None;
+        }
+        Some(list.iter().map(point).collect())
+    }
+
+    fn text(&self, points: &Vec<Option<(f64, f64)>>) -> Option<String> {
+        let point = |(slr, value): (f64, f64)| toml::Value::from(vec![slr, value]);
+        Some(toml::Value::Array(points.iter().flatten().copied().map(point).collect()).to_string())
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Free {
+            what: "a list of two numbers each",
+            example: "[[3.0, 0.8]]",
+            json: r#"{ "type": "array", "items": {
+                "type": "array", "items": { "type": "number" }, "minItems": 2, "maxItems": 2
+            } }"#,
+        }
+    }
 }
 
 impl Table {

@@ -15,6 +15,7 @@ mod identity;
 mod layouts;
 mod namespaces;
 mod report;
+mod schema;
 mod sweep;
 mod wire;
 mod workflow;

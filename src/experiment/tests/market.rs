@@ -1,4 +1,3 @@
-use crate::catalog;
 use crate::experiment::market::{Extent, FULL, LOADS, Outcome, POLICIES, SMALL, TOPOLOGY};
 use crate::experiment::{self, Row, Table};
 use crate::topology;
@@ -30,7 +29,7 @@ fn the_experiment_is_the_papers() {
 
 #[test]
 fn every_policy_of_the_paper_is_in_the_catalogue() {
-    let known = catalog::bid_policies();
+    let known = crate::systems::market::policies();
     assert!(POLICIES.iter().all(|(name, _)| known.iter().any(|entry| entry.name == *name)));
 }
 

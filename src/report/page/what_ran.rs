@@ -6,12 +6,13 @@ use std::fmt::Write;
 use super::html::{bar, count, counted, definitions, escape, number, percent, span, table};
 use super::value::worth;
 use super::{Page, ROWS_MAX};
-use crate::catalog;
 use crate::report::Use;
 use crate::report::summary::work;
+use crate::settings;
 use crate::systems::Policy;
 use crate::topology::{Site, Workload};
 use crate::workload::Source;
+use crate::workload::market::LoadBasis;
 use crate::workload::rigids::Origin;
 
 const TOPOLOGY_MAX: usize = 40_000;
@@ -23,7 +24,7 @@ impl Page<'_> {
             let Policy { what, name, about } = system.policy();
             let about = match about {
                 "" => String::new(),
-                about => format!(": {}", escape(&catalog::remark(about))),
+                about => format!(": {}", escape(&settings::remark(about))),
             };
             facts.push((what, format!("<code>{}</code>{about}", escape(name))));
         }
@@ -160,7 +161,7 @@ impl Page<'_> {
 fn workload(workload: &Workload) -> String {
     match &workload.source {
         Source::Market(market) => {
-            let basis = catalog::LOAD_BASES
+            let basis = LoadBasis::ALL
                 .iter()
                 .find(|(_, basis, _)| *basis == market.load_basis)
                 .map_or("the cores", |basis| basis.2);

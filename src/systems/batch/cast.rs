@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{Batch, Batcher, Dispatch, Dispatcher, Place, policy};
 use crate::grid::{JobId, Named, Site};
 use crate::protocol::{Enqueue, Message};
+use crate::settings::Walk;
 use crate::systems::{Cast, CastError, DealError, Dealing, Gives, Grid, Outsider, Policy, Row, Service, System};
 use crate::time::Span;
 use crate::workload::rigids::Handed;
@@ -20,7 +21,7 @@ pub const ROW: Row = Row {
     has_speeds: false,
     has_reserved: true,
     is_rigid: true,
-    over_links: None,
+    moves_data: false,
     cores_max: u64::MAX,
     gives: Gives { moment: "dispatcher", task: "handed to a queue", category: "dispatch" },
     usual: || Service::new(Batch::default()),
@@ -29,6 +30,10 @@ pub const ROW: Row = Row {
 impl System for Batch {
     fn row(&self) -> &'static Row {
         &ROW
+    }
+
+    fn walk(&mut self, w: &mut dyn Walk, _: bool) {
+        self.settings(w);
     }
 
     fn policy(&self) -> Policy<'_> {

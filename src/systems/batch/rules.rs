@@ -2,10 +2,19 @@
 
 use serde::Serialize;
 
+use crate::settings::{Walk, key};
+
 /// The dispatcher at the router.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Batch {
     pub dispatch: Dispatch,
+}
+
+impl Batch {
+    /// The settings of `[batch]`.
+    pub(super) fn settings(&mut self, w: &mut dyn Walk) {
+        w.set(key("dispatch", "which of several sites gets a job"), &mut self.dispatch, Dispatch::ALL);
+    }
 }
 
 /// Which of the sites that are large enough gets a job.

@@ -3,6 +3,7 @@
 use super::{CORES_MAX, Planner, Planning, Resource};
 use crate::grid::Site;
 use crate::roles;
+use crate::settings::Walk;
 use crate::systems::deal::submit;
 use crate::systems::{Cast, CastError, DealError, Dealing, Gives, Grid, Outsider, Policy, Row, Service, System};
 use crate::time::Span;
@@ -17,7 +18,7 @@ pub const ROW: Row = Row {
     has_speeds: true,
     has_reserved: false,
     is_rigid: false,
-    over_links: Some(&[]),
+    moves_data: true,
     cores_max: CORES_MAX,
     gives: Gives { moment: "planner", task: "sent to its site", category: "plan" },
     usual: || Service::new(Planning::default()),
@@ -26,6 +27,10 @@ pub const ROW: Row = Row {
 impl System for Planning {
     fn row(&self) -> &'static Row {
         &ROW
+    }
+
+    fn walk(&mut self, w: &mut dyn Walk, _: bool) {
+        self.settings(w);
     }
 
     fn policy(&self) -> Policy<'_> {

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::{Improvement, Replaying, Stop, Update};
+use crate::settings::{Walk, key};
 
 /// What plans workflows at the router, and how.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -60,7 +61,22 @@ impl Default for Planning {
     }
 }
 
+const ITERATIONS_MAX: u32 = 10_000;
+
 impl Planning {
+    /// The settings of `[workflow]`.
+    pub(super) fn settings(&mut self, w: &mut dyn Walk) {
+        w.set(key("policy", "who decides where and when a task runs"), &mut self.policy, Policy::ALL);
+        let iterations = key("iterations", "plans of network-heft after the first");
+        w.set(iterations, &mut self.iterations, 0..=ITERATIONS_MAX);
+        w.set(key("stop", "when network-heft has planned enough"), &mut self.stop, StopRule::ALL);
+        w.set(
+            key("update", "what a transfer costs that the last plan did not need"),
+            &mut self.update,
+            UpdateRule::ALL,
+        );
+    }
+
     /// What a topology calls the policy.
     pub fn name(&self) -> &'static str {
         let found = Policy::ALL.iter().find(|(_, policy, _)| *policy == self.policy);

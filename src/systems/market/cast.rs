@@ -4,6 +4,7 @@ use super::bid::{self, BidPolicy};
 use super::{Auctioneer, Cluster, EXTERNAL, Figures, Foreign, Market, Unplaceable};
 use crate::grid::{Graph, Job, Named, Site};
 use crate::roles;
+use crate::settings::Walk;
 use crate::systems::deal::submit;
 use crate::systems::{
     Cast, CastError, DealError, Dealing, Gives, Grid, JobError, Outsider, Policy, Row, Service, System,
@@ -20,7 +21,7 @@ pub const ROW: Row = Row {
     has_speeds: false,
     has_reserved: false,
     is_rigid: false,
-    over_links: Some(&["ccr", "network"]),
+    moves_data: true,
     cores_max: u64::MAX,
     gives: Gives { moment: "auction", task: "bid won", category: "bid" },
     usual: || Service::new(Market::default()),
@@ -29,6 +30,10 @@ pub const ROW: Row = Row {
 impl System for Market {
     fn row(&self) -> &'static Row {
         &ROW
+    }
+
+    fn walk(&mut self, w: &mut dyn Walk, linked: bool) {
+        self.settings(w, linked);
     }
 
     fn policy(&self) -> Policy<'_> {
@@ -51,9 +56,8 @@ impl System for Market {
         self.unplaceable == Unplaceable::Error
     }
 
-    /// With links nobody reckons with what transfers would take without.
-    fn go_over_links(&mut self) {
-        self.ccr_millionths = 0;
+    fn instead_of_placing(&self) -> Option<&'static str> {
+        Some("with `market.unplaceable = \"refuse\"` jobs that fit nowhere are refused, and the run goes on")
     }
 
     fn foreign(&self) -> Option<&Foreign> {

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::settings::{FormExt, Layout, List, Millionths, POSITIVE_SPAN, Registered, Text, Walk, Word, key};
 use crate::time::Span;
 
 /// The auction at the router.
@@ -29,6 +30,93 @@ pub struct Market {
     pub admission_theta_millionths: u64,
     /// The share of the cores' time that is given out.
     pub admission_eta_millionths: u64,
+}
+
+impl Default for Market {
+    fn default() -> Market {
+        Market {
+            policy: "fifo".to_owned(),
+            bidder: None,
+            tick: Span::from_minutes(1),
+            ccr_millionths: 200_000,
+            network: Network::PerCluster,
+            blocking: Blocking::PerKind,
+            removal: Removal::Deadline,
+            unplaceable: Unplaceable::Error,
+            succ_sum: SuccSum::PerPath,
+            edf: EdfDeadline::Initial,
+            pvdsq: Pvdsq::ResourceSquared,
+            pvr: Pvr::Value,
+            admission: Admission::Off,
+            admission_theta_millionths: 750_000,
+            admission_eta_millionths: 850_000,
+        }
+    }
+}
+
+const OVER_LINKS: &str = "transfers take what the links of this topology allow: leave this out";
+const BIDDER: &str = "a table such as { command = [\"python3\", \"bidder.py\"] }";
+const COMMAND: &str = "a program and its arguments, such as [\"python3\", \"bidder.py\"]";
+
+impl Market {
+    /// The settings of `[market]`; with links nobody reckons with what transfers would take without.
+    pub(super) fn settings(&mut self, w: &mut dyn Walk, linked: bool) {
+        let policy = Registered { what: "a bid policy", words: Word::named(&super::policies()) };
+        w.set(key("policy", "who bids best"), &mut self.policy, policy);
+        w.set(key("tick", "the unit of run times and ages"), &mut self.tick, POSITIVE_SPAN);
+        let ccr = key("ccr", "communication to computation ratio").only_if(!linked, OVER_LINKS);
+        w.set(ccr, &mut self.ccr_millionths, Millionths { most: 1_000 });
+        let network = key("network", "where the output of a finished task is, and when").only_if(!linked, OVER_LINKS);
+        w.set(network, &mut self.network, Network::ALL);
+        w.set(key("blocking", "whom the best bidder stops when it fits nowhere"), &mut self.blocking, Blocking::ALL);
+        w.set(key("removal", "when a job is given up"), &mut self.removal, Removal::ALL);
+        let unplaceable = key("unplaceable", "what becomes of a job with a task that fits no site");
+        w.set(unplaceable, &mut self.unplaceable, Unplaceable::ALL);
+        let succ_sum = key("succ_sum", "how the work behind a task adds up where branches join");
+        w.set(succ_sum, &mut self.succ_sum, SuccSum::ALL);
+        w.set(key("edf", "which deadline edf means"), &mut self.edf, EdfDeadline::ALL);
+        w.set(key("pvdsq", "what pvdsq squares"), &mut self.pvdsq, Pvdsq::ALL);
+        w.set(key("pvr", "the units of pvr"), &mut self.pvr, Pvr::ALL);
+        let admission = key("admission", "whether jobs are turned away that would come too late");
+        w.set(admission, &mut self.admission, Admission::ALL);
+        let theta = key("admission_theta", "a job is due when it is worth this share of its value");
+        w.set(theta, &mut self.admission_theta_millionths, Millionths { most: 1 });
+        let eta = key("admission_eta", "the share of the cores' time that admission gives out");
+        w.set(eta, &mut self.admission_eta_millionths, Millionths { most: 1 });
+        let bidder =
+            key("bidder", "").means("a program of your own that bids, if the policy is `external`").expects(BIDDER);
+        w.maybe(bidder, Layout::Section("market.bidder"), &mut self.bidder, Foreign::default, Foreign::settings);
+
+        let Some(fields) = w.fields() else { return };
+        if linked {
+            self.ccr_millionths = 0;
+        }
+        if self.policy != EXTERNAL {
+            // It may be described beside any policy, as experiments have many; only one bids.
+            self.bidder = None;
+        } else if !fields.has("bidder") {
+            fields.missing("bidder", BIDDER);
+        }
+    }
+}
+
+impl Default for Foreign {
+    fn default() -> Foreign {
+        let (ask, winner, timeout) = (AskWhen::Once, BestBid::Largest, Span::from_secs(5));
+        Foreign { command: Vec::new(), ask, winner, timeout }
+    }
+}
+
+impl Foreign {
+    fn settings(&mut self, w: &mut dyn Walk) {
+        let command = List(Text("a text"), COMMAND)
+            .that(COMMAND, |command: &Vec<String>| command.first().is_some_and(|program| !program.is_empty()));
+        w.set(key("command", "the program that bids").need(COMMAND), &mut self.command, command);
+        w.set(key("ask", "when a program outside is asked for a bid"), &mut self.ask, AskWhen::ALL);
+        w.set(key("winner", "which of its bids is the best"), &mut self.winner, BestBid::ALL);
+        let timeout = key("timeout", "how long it may take to answer, on the clock of the wall");
+        w.set(timeout, &mut self.timeout, POSITIVE_SPAN);
+    }
 }
 
 /// The policy that stands for a program outside.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Book, Cluster, Holder, MetaScheduler, Reservation, fit};
 use crate::grid::{Named, Request, Site};
 use crate::protocol::{Cancel, Message, Reserve};
+use crate::settings::Walk;
 use crate::systems::{Cast, CastError, DealError, Dealing, Gives, Grid, Outsider, Policy, Row, Service, System};
 use crate::workload::Workload;
 
@@ -17,7 +18,7 @@ pub const ROW: Row = Row {
     has_speeds: false,
     has_reserved: false,
     is_rigid: false,
-    over_links: None,
+    moves_data: false,
     cores_max: u64::MAX,
     gives: Gives { moment: "answers", task: "booked", category: "booking" },
     usual: || Service::new(Reservation::default()),
@@ -26,6 +27,10 @@ pub const ROW: Row = Row {
 impl System for Reservation {
     fn row(&self) -> &'static Row {
         &ROW
+    }
+
+    fn walk(&mut self, w: &mut dyn Walk, _: bool) {
+        self.settings(w);
     }
 
     fn policy(&self) -> Policy<'_> {

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::settings::{Registered, Walk, Word, key};
+
 /// The meta-scheduler at the router.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reservation {
@@ -9,6 +11,17 @@ pub struct Reservation {
     pub policy: String,
     pub rect_end: RectEnd,
     pub choose: Choose,
+}
+
+impl Reservation {
+    /// The settings of `[reservation]`.
+    pub(super) fn settings(&mut self, w: &mut dyn Walk) {
+        let policy = Registered { what: "a fit policy", words: Word::named(&super::policies()) };
+        w.set(key("policy", "which of the possible starts a reservation gets"), &mut self.policy, policy);
+        let rect_end = key("rect_end", "how long a free rectangle without end counts");
+        w.set(rect_end, &mut self.rect_end, RectEnd::ALL);
+        w.set(key("choose", "which of several sites gets a request"), &mut self.choose, Choose::ALL);
+    }
 }
 
 /// How long a free rectangle counts that goes on after everything known has ended.

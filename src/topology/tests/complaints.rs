@@ -40,6 +40,8 @@ const KEYS: &[Fault] = &[
 ];
 
 const VALUES: &[Fault] = &[
+    ("name = \"fine\"", "hansa = \"99.1\"\nname = \"Fine Grid\""),
+    ("name = \"fine\"", "name = \"fine\"\nhansa = 1"),
     ("[[site]]", "seed = -1\n[[site]]"),
     ("[[site]]", "about = true\n[[site]]"),
     ("[[site]]", "[market]\npolicy = \"fifoo\"\n[[site]]"),
@@ -178,6 +180,8 @@ fn of_settings() {
         &["workload.0.jobs.x=50"],
         &["workload.0.job.0.arrive=1 s"],
         &["defaults.site.latency=5"],
+        &["reservation.policy=ff"],
+        &["batch.dispatch=first", "link.0.latency=5 ms"],
         &["name"],
     ];
     let mut page = String::new();

@@ -409,7 +409,7 @@ fn every_name_of_the_catalogue_is_usable() {
             let setting = format!("{path}={name}");
             let with_bidder = section.key.starts_with("market.bidder") || name == EXTERNAL;
             load_text(
-                base(section.key, name),
+                base(&section.key, name),
                 &if with_bidder { vec![bidder[0], bidder[1], &setting] } else { vec![setting.as_str()] },
             )
         };
@@ -433,7 +433,7 @@ fn every_name_of_the_catalogue_is_usable() {
 fn base(key: &str, name: &str) -> &'static str {
     match key.split_once('.') {
         Some(("reservation", _)) => RESERVING,
-        Some(("network" | "link", _)) => super::cables::STAR,
+        Some(("network" | "link" | "workflow", _)) => super::cables::STAR,
         Some(("batch", _)) => QUEUEING,
         Some(("workload", "deal" | "types" | "stream")) => QUEUEING,
         Some(("site", "scheduler")) if policy::find(name).is_some() => QUEUEING,

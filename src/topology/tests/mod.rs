@@ -3,6 +3,7 @@ mod cables;
 mod complaints;
 mod hostile;
 mod meaning;
+mod round_trip;
 
 use super::{Complaints, Loaded, Override, Topology, load};
 

@@ -3,6 +3,7 @@
 mod dax;
 mod dot;
 mod files;
+mod source;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ use std::fmt;
 use crate::grid::{LONGEST, Workflow};
 use crate::time::Span;
 
+pub use source::ROW;
 pub use table::CostTable;
 
 /// What a file holds.

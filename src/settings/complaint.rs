@@ -10,13 +10,13 @@ pub struct Complaints(Findings);
 /// Gathers complaints while a topology is read. The same fault of the same place is told once, however many
 /// sites or users come from there.
 #[derive(Default)]
-pub(crate) struct Findings {
+pub struct Findings {
     sources: Vec<Source>,
     list: RefCell<BTreeMap<(Place, String), Complaint>>,
 }
 
 /// A text that settings come from.
-pub(crate) struct Source {
+pub struct Source {
     /// The path of a file; `None` for a flag of the command line.
     pub path: Option<String>,
     pub text: String,
@@ -24,13 +24,13 @@ pub(crate) struct Source {
 
 /// Where something is written. A source as a whole comes before all that is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub struct Place {
     source: u32,
     span: Option<(u32, u32)>,
 }
 
 /// One thing that is wrong.
-pub(crate) struct Complaint {
+pub struct Complaint {
     place: Place,
     /// The path of keys that leads there, such as `site.york.cores`.
     key: String,
@@ -115,6 +115,14 @@ impl Complaint {
     pub fn hint(mut self, hint: impl Into<String>) -> Complaint {
         self.hints.push(hint.into());
         self
+    }
+
+    /// A hint, if there is one.
+    pub fn hints(self, hint: Option<&'static str>) -> Complaint {
+        match hint {
+            Some(hint) => self.hint(hint),
+            None => self,
+        }
     }
 
     /// Names what was probably meant, if anything was.

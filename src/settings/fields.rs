@@ -1,29 +1,29 @@
 //! Asks written tables for settings: what is asked for is checked, what is not asked for is unknown.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use super::cables::Payload;
 use super::complaint::{Complaint, Findings, Place};
-use super::file::{Entry, Node, Path, Table, Value};
 use super::units::{self, CapacityError, Inexact, SpanError};
-use crate::grid::Named;
+use super::written::{Entry, Node, Path, Table, Value};
 use crate::near::nearest;
 use crate::time::Span;
 
 /// A table whose settings are being asked for.
-pub(crate) struct Fields<'a> {
+pub struct Fields<'a> {
     table: &'a Table,
     place: Place,
     /// `None` for the topology itself.
     path: Option<Path<'a>>,
     asked: RefCell<Vec<&'static str>>,
+    /// Whether anything may be here.
+    anything: Cell<bool>,
     findings: &'a Findings,
 }
 
 /// A setting and the way to it.
-pub(crate) struct Field<'a> {
+pub struct Field<'a> {
     node: &'a Node,
     path: Path<'a>,
     findings: &'a Findings,
@@ -31,7 +31,14 @@ pub(crate) struct Field<'a> {
 
 impl<'a> Fields<'a> {
     pub fn root(table: &'a Table, findings: &'a Findings) -> Fields<'a> {
-        Fields { table, place: Place::whole(0), path: None, asked: RefCell::default(), findings }
+        Fields {
+            table,
+            place: Place::whole(0),
+            path: None,
+            asked: RefCell::default(),
+            anything: Cell::new(false),
+            findings,
+        }
     }
 
     pub fn findings(&self) -> &'a Findings {
@@ -61,20 +68,37 @@ impl<'a> Fields<'a> {
         Complaint::new(self.place, self.path_to(key), message)
     }
 
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Whatever else is here is not complained about.
+    pub fn ask_for_all(&self) {
+        self.anything.set(true);
+    }
+
     pub fn has(&self, key: &str) -> bool {
         self.table.get(key).is_some()
     }
 
     /// Complains about the table as a whole.
     pub fn complain(&self, message: String) {
+        self.findings.add(self.complaint_here(message));
+    }
+
+    /// A complaint about the table as a whole.
+    pub fn complaint_here(&self, message: String) -> Complaint {
         match &self.path {
-            Some(path) => self.findings.add(Complaint::new(self.place, path, message)),
-            None => self.findings.add(Complaint::new(self.place, "", message)),
+            Some(path) => Complaint::new(self.place, path, message),
+            None => Complaint::new(self.place, "", message),
         }
     }
 
     /// Complains about every setting that nobody asked for.
     pub fn finish(&self) {
+        if self.anything.get() {
+            return;
+        }
         let mut asked = self.asked.borrow().clone();
         asked.sort_unstable();
         asked.dedup();
@@ -230,32 +254,6 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// So many real bytes for so many; none for nothing.
-    pub fn payload(&self) -> Option<Option<Payload>> {
-        const EXPECTED: &str = "a scale such as \"1 kB per GB\", or \"0\" for none";
-        let text = match &self.node.value {
-            Value::Integer(0) => "0",
-            Value::Text(text) => text.trim(),
-            _ => return self.wrong(EXPECTED),
-        };
-        if text == "0" {
-            return Some(None);
-        }
-        // What is left out before the second unit is a one.
-        let read = text.split_once("per").and_then(|(real, of)| {
-            let (real, of) = (real.trim(), of.trim());
-            let of =
-                if of.starts_with(|letter: char| letter.is_ascii_digit()) { of.to_owned() } else { format!("1 {of}") };
-            Some(Payload { real: units::bytes(real)?, of: units::bytes(&of)?.max(1) })
-        });
-        match read {
-            Some(Payload { real: 0, .. }) => Some(None),
-            Some(payload) if payload.real <= payload.of => Some(Some(payload)),
-            Some(_) => self.wrong("no more real bytes than there are"),
-            None => self.wrong(EXPECTED),
-        }
-    }
-
     /// A span that is not zero.
     pub fn positive_span(&self) -> Option<Span> {
         match self.span()? {
@@ -287,10 +285,21 @@ impl<'a> Field<'a> {
         self.choice("", all.iter().map(|(word, ..)| *word), find)
     }
 
-    /// One of these names.
-    pub fn named(&self, what: &str, all: &[Named]) -> Option<&'static str> {
-        let names = all.iter().map(|named| named.name);
-        self.choice(what, names.clone(), |text| names.clone().find(|name| *name == text))
+    pub fn findings(&self) -> &'a Findings {
+        self.findings
+    }
+
+    /// The table that this is, as it is written.
+    pub fn as_table(&self) -> Option<&'a Table> {
+        match &self.node.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// Whether this is a zero, which some units can do without.
+    pub fn is_zero(&self) -> bool {
+        matches!(self.node.value, Value::Integer(0))
     }
 
     /// The items, if this is a list.
@@ -318,8 +327,8 @@ impl<'a> Field<'a> {
         self.table_at(self.path, expected)
     }
 
-    /// A table of a section that goes by its name, if it has a proper one, or by its number.
-    pub fn member<'s>(&self, section: &'s Path<'s>) -> Option<Fields<'s>>
+    /// A table that goes by its name in a section, if it has a proper one, and otherwise by its number.
+    pub fn member<'s>(&self, section: &'s Path<'s>, expected: impl Display) -> Option<Fields<'s>>
     where
         'a: 's,
     {
@@ -330,7 +339,7 @@ impl<'a> Field<'a> {
             },
             _ => self.path,
         };
-        self.table_at(path, format_args!("a [[{section}]] table"))
+        self.table_at(path, expected)
     }
 
     fn table_at<'s>(&self, path: Path<'s>, expected: impl Display) -> Option<Fields<'s>>
@@ -338,19 +347,19 @@ impl<'a> Field<'a> {
         'a: 's,
     {
         let Value::Table(table) = &self.node.value else { return self.wrong(expected) };
-        let asked = RefCell::default();
-        Some(Fields { table, place: self.node.place, path: Some(path), asked, findings: self.findings })
+        let (asked, anything) = (RefCell::default(), Cell::new(false));
+        Some(Fields { table, place: self.node.place, path: Some(path), asked, anything, findings: self.findings })
     }
 }
 
 /// Names become names of certificates, files and containers.
-pub(crate) fn is_name(text: &str) -> bool {
+pub fn is_name(text: &str) -> bool {
     let letters = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit();
     text.len() <= 63 && text.bytes().next().is_some_and(letters) && text.bytes().all(|c| letters(c) || c == b'-')
 }
 
 /// `a, b or c`, with an end even if there are thousands.
-pub(crate) fn any_of<'a>(words: impl Iterator<Item = &'a str> + Clone) -> String {
+pub fn any_of<'a>(words: impl Iterator<Item = &'a str> + Clone) -> String {
     let count = words.clone().count();
     if count > LISTED {
         let first: Vec<&str> = words.take(LISTED).collect();

@@ -1,0 +1,49 @@
+//! How large what settings describe may be.
+
+use crate::protocol::codec::MESSAGE_MAX;
+
+/// Most cores of a site, and of a task.
+pub const CORES_MAX: u32 = 1 << 31;
+/// Most tasks of a job: it travels as one message, so it cannot be of any size.
+pub const TASKS_MAX: u32 = 10_000;
+/// Most edges of a job.
+pub const EDGES_MAX: usize = 100_000;
+/// Most points of a curve.
+pub const POINTS_MAX: usize = 10_000;
+/// The longest job: what a task, an edge and a point of its curve take, and what else there is to a job and its message.
+const JOB_BYTES_MAX: usize = 26 * TASKS_MAX as usize + 19 * EDGES_MAX + 16 * POINTS_MAX + 256;
+const _: () = assert!(JOB_BYTES_MAX <= MESSAGE_MAX);
+
+/// What is expected of tasks that take more than [`crate::grid::LONGEST`].
+pub const TOO_LONG_A_JOB: &str = "tasks that take less than 285 years together";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::{Curve, Edge, Job, JobId, Kind, Task, Worth};
+    use crate::kernel::{ActorId, Down, Envelope, Then};
+    use crate::protocol::{Enqueue, Message, codec};
+    use crate::time::{Span, Stamp, Time};
+
+    #[test]
+    fn the_longest_job_fits_into_a_frame() {
+        let task = Task::new(Span::MAX, u32::MAX, Kind(u16::MAX));
+        let edge = Edge { from: u32::MAX, to: u32::MAX, data: u64::MAX };
+        let curve = Curve::new(1.0, 2.0, &vec![(1.5, 0.5); POINTS_MAX]).unwrap();
+        let job = Job {
+            id: JobId(u32::MAX),
+            arrive: Time::NEVER,
+            first_task: u32::MAX,
+            tasks: vec![task; TASKS_MAX as usize],
+            edges: vec![edge; EDGES_MAX],
+            worth: Some(Worth { max: 1e300, curve }),
+        };
+        let actor = ActorId(u32::MAX);
+        let message = Message::Enqueue(Enqueue { job: job.into(), site: Some(actor), think: Some(Span::MAX) });
+        let length = codec::length(&message).unwrap();
+        assert!(length <= JOB_BYTES_MAX && length > JOB_BYTES_MAX - 256, "{length}");
+        let envelope = Envelope { arrival: Stamp::NEVER, from: actor, to: actor, number: u64::MAX, message };
+        let down = Down { grant: Stamp::NEVER, then: Then::Run, mail: vec![envelope] };
+        assert!(codec::length(&down).unwrap() < length + 100);
+    }
+}

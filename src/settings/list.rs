@@ -1,0 +1,75 @@
+//! Which keys there are, with what they mean.
+
+use super::forms::Shape;
+use super::walk::{Key, Layout, Purpose, Rows, Slot, Walk};
+
+/// A key of a table.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    pub key: Key,
+    pub what: What,
+    /// What holds if it is left out; `None` if it cannot be, or if that is nothing.
+    pub usual: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub enum What {
+    Value(Shape),
+    Table(Layout, Vec<Listed>),
+    /// These are there if the word under the key of this name is that one.
+    Variant {
+        word: &'static str,
+        keys: Vec<Listed>,
+    },
+}
+
+/// All keys of a table, of which `walk` walks one with its defaults.
+pub fn list(walk: impl FnOnce(&mut dyn Walk)) -> Vec<Listed> {
+    let mut lister = Lister { listed: Vec::new() };
+    walk(&mut lister);
+    lister.listed
+}
+
+struct Lister {
+    listed: Vec<Listed>,
+}
+
+impl Walk for Lister {
+    fn purpose(&self) -> Purpose {
+        Purpose::List
+    }
+
+    fn value(&mut self, key: &Key, slot: &mut dyn Slot) {
+        let usual = match (&key.need, key.usual) {
+            (Some(_), _) => None,
+            (None, Some(usual)) => Some(usual.to_owned()),
+            (None, None) => slot.text().map(|text| format!("`{text}`")),
+        };
+        self.listed.push(Listed { key: key.clone(), what: What::Value(slot.shape()), usual });
+    }
+
+    fn tables(&mut self, key: &Key, layout: Layout, rows: &mut dyn Rows) {
+        let listed = list(|w| rows.add(w));
+        let usual = key.usual.filter(|_| key.need.is_none()).map(str::to_owned);
+        self.listed.push(Listed { key: key.clone(), what: What::Table(layout, listed), usual });
+    }
+
+    fn variants(
+        &mut self,
+        key: &'static str,
+        words: &[&'static str],
+        _: Option<usize>,
+        inner: &mut dyn FnMut(usize, &mut dyn Walk),
+    ) {
+        for (number, word) in words.iter().enumerate() {
+            let keys = list(|w| inner(number, w));
+            let what = What::Variant { word, keys };
+            self.listed.push(Listed { key: super::walk::key(key, ""), what, usual: None });
+        }
+    }
+
+    fn elsewhere(&mut self, key: &Key, shape: Shape) {
+        let usual = key.usual.map(str::to_owned);
+        self.listed.push(Listed { key: key.clone(), what: What::Value(shape), usual });
+    }
+}

@@ -1,0 +1,40 @@
+//! Settings, each table of them described once.
+//!
+//! A struct of settings has a function that walks it: it names every key with the value behind it, the [`Form`] that
+//! the value has, and a line about what it means. Whatever happens to settings is a [`Walk`] over that description:
+//! [`Reader`] fills the struct from what is written and complains about the rest, [`Page`] writes it down (and so gives
+//! the text that the hash is of), [`list`] says which keys there are, from which come the reference of keys, the catalogue of
+//! names and the schema for editors.
+//!
+//! What a key may refer to, such as the names of sites, is in a [`Context`]. Nothing here knows a system or a source.
+
+mod complaint;
+mod context;
+mod fields;
+mod forms;
+pub mod limits;
+mod list;
+mod read;
+mod reference;
+mod schema;
+pub mod units;
+pub mod version;
+mod walk;
+mod write;
+mod written;
+
+pub use complaint::Complaints;
+pub use complaint::{Complaint, Findings, Place};
+pub use context::{Context, Fit, Names};
+pub use fields::{Field, Fields, any_of, is_name};
+pub use forms::{
+    Flag, Form, FormExt, List, Maybe, Millionths, Moment, NAME, Name, Number, OneOf, POSITIVE_SPAN, Pair,
+    Path as FilePath, Rate, Registered, SPAN, Shape, Text, Unless, Word, quoted, remark,
+};
+pub use list::{Listed, What, list};
+pub use read::Reader;
+pub use reference::{Chapter, reference};
+pub use schema::schema;
+pub use walk::{Key, Layout, Purpose, Rows, Walk, key};
+pub use write::Page;
+pub use written::{Attached, Entry, Node, Path, Table, Value, convert_table, value};

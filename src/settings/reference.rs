@@ -1,0 +1,138 @@
+//! The reference of keys, as a page for people.
+
+use super::forms::{Shape, Word};
+use super::list::{Listed, What};
+use super::walk::Layout;
+
+/// A table with its heading.
+pub struct Chapter {
+    /// Such as `[market]`.
+    pub heading: String,
+    /// What there is to say first; may be empty.
+    pub about: String,
+    pub keys: Vec<Listed>,
+}
+
+/// The chapters in Markdown, with the tables within tables as chapters of their own.
+pub fn reference(chapters: &[Chapter]) -> String {
+    let mut page = Reference { page: String::new(), listed: Vec::new() };
+    for Chapter { heading, about, keys } in chapters {
+        page.chapter(heading, about, keys);
+    }
+    page.page
+}
+
+struct Reference {
+    page: String,
+    /// Words that have been listed under a heading: those of one key are the same in many tables.
+    listed: Vec<(Vec<Word>, String)>,
+}
+
+impl Reference {
+    fn chapter(&mut self, heading: &str, about: &str, keys: &[Listed]) {
+        let page = &mut self.page;
+        page.push_str(&format!("\n## {heading}\n\n"));
+        if !about.is_empty() {
+            page.push_str(&format!("{about}\n\n"));
+        }
+        let plain: Vec<&Listed> = keys.iter().filter(|listed| !matches!(listed.what, What::Variant { .. })).collect();
+        if !plain.is_empty() {
+            page.push_str("| key | value | if left out | what it means |\n| --- | --- | --- | --- |\n");
+            plain.iter().for_each(|listed| page.push_str(&row(listed)));
+        }
+        for listed in &plain {
+            if let What::Value(shape) = &listed.what {
+                self.words(listed.key.name, shape, heading);
+            }
+        }
+        for listed in keys {
+            let about = sentence(listed.key.line());
+            match &listed.what {
+                What::Value(_) => {}
+                What::Table(layout, keys) => {
+                    self.chapter(&table_heading(*layout, heading, listed.key.name), &about, keys)
+                }
+                What::Variant { word, keys } => {
+                    let heading = format!("{heading} with `{} = \"{word}\"`", listed.key.name);
+                    self.chapter(&heading, "", keys);
+                }
+            }
+        }
+    }
+
+    fn words(&mut self, key: &str, shape: &Shape, heading: &str) {
+        let (words, one) = match shape {
+            Shape::Words(words) => (words, "is one of"),
+            Shape::List { of, .. } => match of.as_ref() {
+                Shape::Words(words) => (words, "is a list of some of"),
+                _ => return,
+            },
+            _ => return,
+        };
+        if let Some((_, there)) = self.listed.iter().find(|(listed, _)| listed == words) {
+            return self.page.push_str(&format!("\n`{key}`: the words are those in {there}.\n"));
+        }
+        self.page.push_str(&format!("\n`{key}` {one}\n\n"));
+        words.iter().for_each(|Word { name, about }| self.page.push_str(&format!("- `{name}`: {}\n", escaped(about))));
+        self.listed.push((words.clone(), heading.to_owned()));
+    }
+}
+
+fn table_heading(layout: Layout, above: &str, key: &str) -> String {
+    match layout {
+        Layout::Section(path) => format!("`[{path}]`"),
+        Layout::Sections(path) => format!("`[[{path}]]`"),
+        Layout::Inline => format!("{above}: `{key} = {{ ... }}`"),
+        Layout::Lines => format!("{above}: `{key} = [{{ ... }}]`"),
+    }
+}
+
+fn row(listed: &Listed) -> String {
+    let form = match &listed.what {
+        What::Value(shape) => value(shape),
+        What::Table(Layout::Section(_) | Layout::Inline, _) => "a table, see below".to_owned(),
+        What::Table(..) | What::Variant { .. } => "a list of tables, see below".to_owned(),
+    };
+    let usual = match (&listed.usual, &listed.key.need) {
+        (Some(usual), _) => usual.clone(),
+        (None, Some(_)) => "needed".to_owned(),
+        (None, None) => "nothing".to_owned(),
+    };
+    let line = escaped(listed.key.line());
+    format!("| `{}` | {} | {} | {line} |\n", listed.key.name, escaped(&form), escaped(&usual))
+}
+
+fn value(shape: &Shape) -> String {
+    match shape {
+        Shape::Text { what, pattern: None, .. } => (*what).to_owned(),
+        Shape::Text { what, example, .. } => format!("{what}, such as `\"{example}\"`"),
+        Shape::Free { what, example, .. } => format!("{what}, such as `{example}`"),
+        Shape::Flag => "`true` or `false`".to_owned(),
+        Shape::Whole { least, most: u64::MAX } => format!("a whole number from {least}"),
+        Shape::Whole { least, most } => format!("a whole number from {least} to {most}"),
+        Shape::Number { least, most, above, decimals } => {
+            let fine = decimals.map_or(String::new(), |decimals| format!(", with at most {decimals} decimals"));
+            match (*above, *most) {
+                (true, most) => format!("a number above {least}, up to {most}{fine}"),
+                (false, f64::MAX) => format!("a number from {least}{fine}"),
+                (false, most) => format!("a number from {least} to {most}{fine}"),
+            }
+        }
+        Shape::Span { above_zero: true } => "a time above zero, such as `\"90 s\"`".to_owned(),
+        Shape::Span { above_zero: false } => "a time, such as `\"5 ms\"`".to_owned(),
+        Shape::Rate => "bits or bytes a second, such as `\"1 Gbps\"` or `\"125 MB/s\"`".to_owned(),
+        Shape::Words(_) => "a word, see below".to_owned(),
+        Shape::NameOf(what) => format!("the name of {what}"),
+        Shape::List { of, least: 2, most: 2 } => format!("a list of two: each {}", value(of)),
+        Shape::List { of, .. } => format!("a list: each {}", value(of)),
+    }
+}
+
+fn sentence(line: &str) -> String {
+    let mut letters = line.chars();
+    letters.next().map_or(String::new(), |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('|', "\\|")
+}

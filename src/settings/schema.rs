@@ -1,0 +1,140 @@
+//! A JSON Schema of settings, draft 7, as editors of TOML take it.
+//!
+//! It takes whatever the reader takes, and refuses most of what the reader refuses: unknown keys, wrong words, wrong types,
+//! numbers out of range and times without a unit. What depends on other settings is left to the reader.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::forms::{Shape, Word};
+use super::list::{Listed, What};
+use super::walk::Layout;
+
+/// The schema of a file with these keys.
+pub fn schema(title: &str, keys: &[Listed]) -> Value {
+    let Value::Object(mut root) = table(keys) else { unreachable!("a table is an object") };
+    root.insert("$schema".into(), json!("http://json-schema.org/draft-07/schema#"));
+    root.insert("title".into(), json!(title));
+    Value::Object(root)
+}
+
+fn table(keys: &[Listed]) -> Value {
+    let plain: Vec<&Listed> = keys.iter().filter(|listed| !matches!(listed.what, What::Variant { .. })).collect();
+    let variants: Vec<(&str, &str, &[Listed])> = keys
+        .iter()
+        .filter_map(|listed| match &listed.what {
+            What::Variant { word, keys } => Some((listed.key.name, *word, keys.as_slice())),
+            _ => None,
+        })
+        .collect();
+    if variants.is_empty() {
+        return closed(&plain);
+    }
+
+    // What a key may be at all; which of it goes with which word is said below.
+    let mut all: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+    for listed in plain.iter().copied().chain(variants.iter().flat_map(|(.., keys)| keys.iter())) {
+        let forms = all.entry(listed.key.name).or_default();
+        let form = property(listed);
+        if !forms.contains(&form) {
+            forms.push(form);
+        }
+    }
+    let properties: Map<String, Value> = all
+        .into_iter()
+        .map(|(name, mut forms)| {
+            let form = if forms.len() == 1 { forms.remove(0) } else { json!({ "anyOf": forms }) };
+            (name.to_owned(), form)
+        })
+        .collect();
+    let cases: Vec<Value> = variants
+        .iter()
+        .map(|(key, word, keys)| {
+            let fitting: Vec<&Listed> = plain.iter().copied().chain(keys.iter()).collect();
+            json!({ "if": { "properties": { *key: { "const": word } }, "required": [key] }, "then": closed(&fitting) })
+        })
+        .collect();
+    let mut whole =
+        json!({ "type": "object", "properties": properties, "additionalProperties": false, "allOf": cases });
+    demand(&mut whole, &plain);
+    whole
+}
+
+/// A table with these keys and no others.
+fn closed(keys: &[&Listed]) -> Value {
+    let properties: Map<String, Value> =
+        keys.iter().map(|listed| (listed.key.name.to_owned(), property(listed))).collect();
+    let mut closed = json!({ "type": "object", "properties": properties, "additionalProperties": false });
+    demand(&mut closed, keys);
+    closed
+}
+
+/// Says which keys there must be, unless another key says where they are.
+fn demand(table: &mut Value, keys: &[&Listed]) {
+    let needed = keys.iter().filter(|listed| listed.key.need.is_some() && !listed.key.may_be_elsewhere);
+    let needed: Vec<&str> = needed.map(|listed| listed.key.name).collect();
+    let Some(rest) = keys.iter().find(|listed| listed.key.holds_the_rest) else {
+        table["required"] = json!(needed);
+        return;
+    };
+    table["anyOf"] = json!([{ "required": [rest.key.name] }, { "required": needed }]);
+}
+
+fn property(listed: &Listed) -> Value {
+    let mut form = match &listed.what {
+        What::Value(shape) => value(shape),
+        What::Table(Layout::Section(_) | Layout::Inline, keys) => table(keys),
+        What::Table(Layout::Sections(_) | Layout::Lines, keys) => {
+            let least = usize::from(listed.key.need.is_some());
+            json!({ "type": "array", "items": table(keys), "minItems": least })
+        }
+        What::Variant { .. } => unreachable!("variants are no properties"),
+    };
+    let mut line = listed.key.line().to_owned();
+    if let Some(usual) = &listed.usual {
+        line.push_str(&format!(" (default: {usual})"));
+    }
+    form["description"] = json!(line);
+    form
+}
+
+fn value(shape: &Shape) -> Value {
+    match shape {
+        Shape::Text { pattern: Some(pattern), .. } => json!({ "type": "string", "pattern": pattern }),
+        Shape::Text { pattern: None, .. } => json!({ "type": "string" }),
+        Shape::Flag => json!({ "type": "boolean" }),
+        Shape::Whole { least, most } => json!({ "type": "integer", "minimum": least, "maximum": most }),
+        Shape::Number { least, most, above: true, .. } => {
+            json!({ "type": "number", "exclusiveMinimum": least, "maximum": most })
+        }
+        Shape::Number { least, most, above: false, .. } => {
+            json!({ "type": "number", "minimum": least, "maximum": most })
+        }
+        Shape::Span { above_zero: true } => {
+            json!({ "type": "string", "pattern": SPAN, "not": { "pattern": "^[^1-9]*$" } })
+        }
+        Shape::Span { above_zero: false } => {
+            json!({ "anyOf": [{ "type": "string", "pattern": SPAN }, { "enum": [0, "0"] }] })
+        }
+        Shape::Rate => json!({ "type": "string", "pattern": RATE }),
+        Shape::Words(words) => {
+            let names: Vec<&str> = words.iter().map(|word| word.name).collect();
+            let lines: Vec<&str> = words.iter().map(|Word { about, .. }| about.as_str()).collect();
+            // Where Taplo, and so Even Better TOML, looks for what the words mean.
+            json!({ "type": "string", "enum": names, "x-taplo": { "docs": { "enumValues": lines } } })
+        }
+        Shape::NameOf(_) => json!({ "type": "string", "minLength": 1 }),
+        Shape::List { of, least, most } => {
+            let mut list = json!({ "type": "array", "items": value(of), "minItems": least });
+            if *most < usize::MAX {
+                list["maxItems"] = json!(most);
+            }
+            list
+        }
+        Shape::Free { json, .. } => serde_json::from_str(json).expect("schemas in the source are JSON"),
+    }
+}
+
+const SPAN: &str = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)\s*(us|ms|s|min|h|d)\s*$";
+const RATE: &str = r"^\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)\s*([kMGT]?bps|[kMGT]?B/s)\s*$";

@@ -1,0 +1,35 @@
+//! Which Hansa a file is written for.
+
+use super::forms::Shape;
+use super::walk::{Walk, key};
+use super::written::{Table, Value};
+use super::{Complaint, Findings};
+
+/// The version of what files mean: the first two numbers of the program's.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"));
+const KEY: &str = "hansa";
+
+/// The key `hansa`, which is looked at before all others.
+pub(crate) fn walk(w: &mut dyn Walk) {
+    let about = "the version of Hansa that the file is written for; another one refuses it with one message";
+    w.elsewhere(
+        &key(KEY, "").means(about).usual("any"),
+        Shape::Free { what: "the first two numbers of a version", example: EXAMPLE, json: JSON },
+    );
+}
+
+const EXAMPLE: &str = concat!("\"", env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"), "\"");
+const JSON: &str =
+    concat!("{ \"const\": \"", env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"), "\" }");
+
+/// Whether a file is for this version. What else is wrong with one that is not would be no news.
+pub(crate) fn fits(root: &Table, findings: &Findings) -> bool {
+    let Some(node) = root.get(KEY) else { return true };
+    if matches!(&node.value, Value::Text(version) if version == VERSION) {
+        return true;
+    }
+    let found = findings.written(node.place);
+    let message = format!("this file is written for another version of Hansa: expected \"{VERSION}\", found {found}");
+    findings.add(Complaint::new(node.place, KEY, message));
+    false
+}

@@ -1,0 +1,333 @@
+//! How settings are described: a walk from key to key.
+
+use std::borrow::Cow;
+
+use super::fields::Fields;
+use super::forms::{Form, Shape};
+
+/// Something that is done to all settings of a table, one after the other.
+///
+/// Descriptions call what is in `impl dyn Walk`; the methods of the trait are for those who write another walk.
+pub trait Walk {
+    fn purpose(&self) -> Purpose;
+
+    /// A value under a key.
+    fn value(&mut self, key: &Key, slot: &mut dyn Slot);
+
+    /// A table under a key, or several.
+    fn tables(&mut self, key: &Key, layout: Layout, rows: &mut dyn Rows);
+
+    /// Settings that are there only where the word under `key` is one of `words`; `chosen` is its number, if it has been said.
+    fn variants(
+        &mut self,
+        key: &'static str,
+        words: &[&'static str],
+        chosen: Option<usize>,
+        inner: &mut dyn FnMut(usize, &mut dyn Walk),
+    );
+
+    /// A key that is read by somebody else, but belongs to the table.
+    fn elsewhere(&mut self, key: &Key, shape: Shape);
+
+    /// A line for whoever reads what is written.
+    fn remark(&mut self, _text: &str) {}
+
+    /// What is written in this table, if it is being read: for checks that need several settings at once.
+    fn fields(&self) -> Option<&Fields<'_>> {
+        None
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    Read,
+    Write,
+    List,
+}
+
+/// A key and what there is to say about it.
+#[derive(Clone, Debug)]
+pub struct Key {
+    pub name: &'static str,
+    /// The comment beside it in a resolved topology.
+    pub about: &'static str,
+    /// What it means, where that takes more than the comment.
+    pub means: &'static str,
+    /// What is expected, if it cannot be left out.
+    pub need: Option<Cow<'static, str>>,
+    /// What holds if it is left out, where no value can say so.
+    pub usual: Option<&'static str>,
+    /// Why it must not be there.
+    pub unfit: Option<Cow<'static, str>>,
+    /// What is expected of a table, and of each in a list of them.
+    pub expects: &'static str,
+    pub each: &'static str,
+    /// It says nothing about what the run does, so it is no part of the hash.
+    pub aside: bool,
+    /// It is needed, but another table may have it.
+    pub may_be_elsewhere: bool,
+    /// It names a file that may have whatever else is needed.
+    pub holds_the_rest: bool,
+    /// In complaints its tables go by their names.
+    pub by_name: bool,
+}
+
+/// A key; `about` is the comment beside it in a resolved topology.
+pub fn key(name: &'static str, about: &'static str) -> Key {
+    let (need, usual, unfit) = (None, None, None);
+    let (aside, by_name, may_be_elsewhere, holds_the_rest) = (false, false, false, false);
+    let (means, expects, each) = ("", "", "");
+    Key { name, about, means, need, usual, unfit, expects, each, aside, may_be_elsewhere, holds_the_rest, by_name }
+}
+
+impl Key {
+    /// What it means, for the reference of keys.
+    pub fn means(self, means: &'static str) -> Key {
+        Key { means, ..self }
+    }
+
+    /// It cannot be left out.
+    pub fn need(self, expected: impl Into<Cow<'static, str>>) -> Key {
+        Key { need: Some(expected.into()), ..self }
+    }
+
+    /// It cannot be left out unless another table has it, as `there` says.
+    pub fn need_unless(self, there: bool, expected: &'static str) -> Key {
+        let need = (!there).then_some(Cow::Borrowed(expected));
+        Key { need, may_be_elsewhere: true, ..self }
+    }
+
+    pub fn holds_the_rest(self) -> Key {
+        Key { holds_the_rest: true, ..self }
+    }
+
+    /// What holds if it is left out.
+    pub fn usual(self, usual: &'static str) -> Key {
+        Key { usual: Some(usual), ..self }
+    }
+
+    /// It may be there only if `fits`; otherwise it is left out, and whoever writes it is told why.
+    pub fn only_if(self, fits: bool, why: impl Into<Cow<'static, str>>) -> Key {
+        Key { unfit: (!fits).then(|| why.into()), ..self }
+    }
+
+    pub fn expects(self, table: &'static str) -> Key {
+        Key { expects: table, ..self }
+    }
+
+    pub fn each(self, row: &'static str) -> Key {
+        Key { each: row, ..self }
+    }
+
+    pub fn by_name(self) -> Key {
+        Key { by_name: true, ..self }
+    }
+
+    pub fn aside(self) -> Key {
+        Key { aside: true, ..self }
+    }
+
+    /// The line about it in references.
+    pub fn line(&self) -> &str {
+        [self.means, self.about, self.need.as_deref().unwrap_or_default()]
+            .into_iter()
+            .find(|line| !line.is_empty())
+            .unwrap_or_default()
+    }
+}
+
+/// How tables are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// `[market.bidder]`, with the whole path.
+    Section(&'static str),
+    /// `[[workload.job]]`, likewise.
+    Sections(&'static str),
+    /// `worth = { max = 1.0 }`
+    Inline,
+    /// A list of such tables, one a line.
+    Lines,
+}
+
+/// A value with its form, as walks get it.
+pub trait Slot {
+    /// Takes what is written, or complains and leaves the value as it is.
+    fn read(&mut self, field: &super::Field<'_>);
+
+    /// The value in TOML; `None` if it is to be left out.
+    fn text(&self) -> Option<String>;
+
+    /// What the value means, if it is a word with a line of its own.
+    fn remark(&self) -> Option<String>;
+
+    fn shape(&self) -> Shape;
+}
+
+/// Tables of one kind, as walks get them.
+pub trait Rows {
+    /// Forgets what is there, before others are read.
+    fn clear(&mut self);
+
+    /// Adds one with the usual settings, and walks it.
+    fn add(&mut self, w: &mut dyn Walk);
+
+    /// Adds one in the place of something that cannot be read, so that the others keep their numbers.
+    fn fill(&mut self) {}
+
+    fn count(&self) -> usize;
+
+    fn walk(&mut self, index: usize, w: &mut dyn Walk);
+}
+
+impl dyn Walk + '_ {
+    /// A setting. Reading leaves the value as it is if nothing is written, so what is there is the default.
+    pub fn set<T, F: Form<T>>(&mut self, key: Key, value: &mut T, form: F) {
+        self.value(&key, &mut Bound { value, form });
+    }
+
+    /// A table that is always there, if only with its defaults.
+    pub fn table<T>(&mut self, key: Key, layout: Layout, value: &mut T, walk: impl FnMut(&mut T, &mut dyn Walk)) {
+        self.tables(&key, layout, &mut Always { value, walk });
+    }
+
+    /// A table that may be there.
+    pub fn maybe<T>(
+        &mut self,
+        key: Key,
+        layout: Layout,
+        value: &mut Option<T>,
+        usual: impl Fn() -> T,
+        walk: impl FnMut(&mut T, &mut dyn Walk),
+    ) {
+        self.tables(&key, layout, &mut Sometimes { value, usual, walk });
+    }
+
+    /// A list of tables.
+    pub fn rows<T>(
+        &mut self,
+        key: Key,
+        layout: Layout,
+        rows: &mut Vec<T>,
+        usual: impl Fn() -> T,
+        walk: impl FnMut(&mut T, &mut dyn Walk),
+    ) {
+        self.tables(&key, layout, &mut Many { rows, usual, walk });
+    }
+
+    pub fn reads(&self) -> bool {
+        self.purpose() == Purpose::Read
+    }
+
+    pub fn writes(&self) -> bool {
+        self.purpose() == Purpose::Write
+    }
+
+    /// Whether a key is being read and not written down.
+    pub fn lacks(&self, key: &str) -> bool {
+        self.fields().is_some_and(|fields| !fields.has(key))
+    }
+}
+
+struct Bound<'v, T, F> {
+    value: &'v mut T,
+    form: F,
+}
+
+impl<T, F: Form<T>> Slot for Bound<'_, T, F> {
+    fn read(&mut self, field: &super::Field<'_>) {
+        if let Some(value) = self.form.read(field) {
+            *self.value = value;
+        }
+    }
+
+    fn text(&self) -> Option<String> {
+        self.form.text(self.value)
+    }
+
+    fn remark(&self) -> Option<String> {
+        self.form.remark(self.value)
+    }
+
+    fn shape(&self) -> Shape {
+        self.form.shape()
+    }
+}
+
+struct Always<'v, T, W> {
+    value: &'v mut T,
+    walk: W,
+}
+
+impl<T, W: FnMut(&mut T, &mut dyn Walk)> Rows for Always<'_, T, W> {
+    fn clear(&mut self) {}
+
+    fn add(&mut self, w: &mut dyn Walk) {
+        (self.walk)(self.value, w);
+    }
+
+    fn count(&self) -> usize {
+        1
+    }
+
+    fn walk(&mut self, _: usize, w: &mut dyn Walk) {
+        (self.walk)(self.value, w);
+    }
+}
+
+struct Sometimes<'v, T, U, W> {
+    value: &'v mut Option<T>,
+    usual: U,
+    walk: W,
+}
+
+impl<T, U: Fn() -> T, W: FnMut(&mut T, &mut dyn Walk)> Rows for Sometimes<'_, T, U, W> {
+    fn clear(&mut self) {
+        *self.value = None;
+    }
+
+    fn add(&mut self, w: &mut dyn Walk) {
+        let mut value = (self.usual)();
+        (self.walk)(&mut value, w);
+        *self.value = Some(value);
+    }
+
+    fn count(&self) -> usize {
+        usize::from(self.value.is_some())
+    }
+
+    fn walk(&mut self, _: usize, w: &mut dyn Walk) {
+        if let Some(value) = self.value {
+            (self.walk)(value, w);
+        }
+    }
+}
+
+struct Many<'v, T, U, W> {
+    rows: &'v mut Vec<T>,
+    usual: U,
+    walk: W,
+}
+
+impl<T, U: Fn() -> T, W: FnMut(&mut T, &mut dyn Walk)> Rows for Many<'_, T, U, W> {
+    fn clear(&mut self) {
+        self.rows.clear();
+    }
+
+    fn add(&mut self, w: &mut dyn Walk) {
+        let mut row = (self.usual)();
+        (self.walk)(&mut row, w);
+        self.rows.push(row);
+    }
+
+    fn fill(&mut self) {
+        self.rows.push((self.usual)());
+    }
+
+    fn count(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn walk(&mut self, index: usize, w: &mut dyn Walk) {
+        (self.walk)(&mut self.rows[index], w);
+    }
+}

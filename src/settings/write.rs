@@ -1,0 +1,149 @@
+//! Settings as text, with nothing left to defaults.
+
+use std::collections::BTreeSet;
+
+use super::forms::Shape;
+use super::walk::{Key, Layout, Purpose, Rows, Slot, Walk};
+
+/// A page of TOML that is being written.
+pub struct Page {
+    text: String,
+    /// What has been explained: once is enough, also for a thousand sites. `None` if nothing is.
+    said: Option<BTreeSet<String>>,
+}
+
+impl Page {
+    /// With a line about everything that has one.
+    pub fn explained() -> Page {
+        Page { text: String::new(), said: Some(BTreeSet::new()) }
+    }
+
+    /// Only what counts for what a run does.
+    pub fn bare() -> Page {
+        Page { text: String::new(), said: None }
+    }
+
+    pub fn into_text(self) -> String {
+        self.text
+    }
+
+    fn line(&mut self, key: &Key, value: &str, remark: Option<String>) {
+        let setting = format!("{} = {value}", key.name);
+        let about = match remark {
+            Some(remark) => format!("{}: {remark}", key.about),
+            None => key.about.to_owned(),
+        };
+        let is_new = !about.is_empty() && self.said.as_mut().is_some_and(|said| said.insert(about.clone()));
+        match is_new {
+            true => self.text.push_str(&format!("{setting:32} # {about}\n")),
+            false => self.text.push_str(&format!("{setting}\n")),
+        }
+    }
+
+    fn leaves_out(&self, key: &Key) -> bool {
+        key.unfit.is_some() || key.aside && self.said.is_none()
+    }
+}
+
+impl Walk for Page {
+    fn purpose(&self) -> Purpose {
+        Purpose::Write
+    }
+
+    fn value(&mut self, key: &Key, slot: &mut dyn Slot) {
+        if let Some(text) = slot.text().filter(|_| !self.leaves_out(key)) {
+            self.line(key, &text, slot.remark());
+        }
+    }
+
+    fn tables(&mut self, key: &Key, layout: Layout, rows: &mut dyn Rows) {
+        if self.leaves_out(key) || rows.count() == 0 && key.need.is_none() {
+            return;
+        }
+        match layout {
+            Layout::Section(path) => {
+                for index in 0..rows.count() {
+                    self.text.push_str(&format!("\n[{path}]\n"));
+                    rows.walk(index, self);
+                }
+            }
+            Layout::Sections(path) => {
+                for index in 0..rows.count() {
+                    self.text.push_str(&format!("\n[[{path}]]\n"));
+                    rows.walk(index, self);
+                }
+            }
+            Layout::Inline => {
+                let text = in_line(rows, 0);
+                self.line(key, &text, None);
+            }
+            Layout::Lines => {
+                self.text.push_str(&format!("{} = [\n", key.name));
+                for index in 0..rows.count() {
+                    self.text.push_str(&format!("    {},\n", in_line(rows, index)));
+                }
+                self.text.push_str("]\n");
+            }
+        }
+    }
+
+    fn variants(
+        &mut self,
+        _: &'static str,
+        _: &[&'static str],
+        chosen: Option<usize>,
+        inner: &mut dyn FnMut(usize, &mut dyn Walk),
+    ) {
+        inner(chosen.expect("whatever is written has been chosen"), self);
+    }
+
+    fn elsewhere(&mut self, _: &Key, _: Shape) {}
+
+    fn remark(&mut self, text: &str) {
+        if self.said.is_some() {
+            self.text.push_str(&format!("# {text}\n"));
+        }
+    }
+}
+
+fn in_line(rows: &mut dyn Rows, index: usize) -> String {
+    let mut line = Line { parts: Vec::new() };
+    rows.walk(index, &mut line);
+    format!("{{ {} }}", line.parts.join(", "))
+}
+
+/// A table in one line.
+struct Line {
+    parts: Vec<String>,
+}
+
+impl Walk for Line {
+    fn purpose(&self) -> Purpose {
+        Purpose::Write
+    }
+
+    fn value(&mut self, key: &Key, slot: &mut dyn Slot) {
+        if let Some(text) = slot.text().filter(|_| key.unfit.is_none()) {
+            self.parts.push(format!("{} = {text}", key.name));
+        }
+    }
+
+    fn tables(&mut self, key: &Key, _: Layout, rows: &mut dyn Rows) {
+        for index in 0..rows.count() {
+            let text = in_line(rows, index);
+            self.parts.push(format!("{} = {text}", key.name));
+        }
+    }
+
+    fn variants(
+        &mut self,
+        _: &'static str,
+        _: &[&'static str],
+        chosen: Option<usize>,
+        inner: &mut dyn FnMut(usize, &mut dyn Walk),
+    ) {
+        inner(chosen.expect("whatever is written has been chosen"), self);
+    }
+
+    fn elsewhere(&mut self, _: &Key, _: Shape) {}
+}

@@ -1,0 +1,144 @@
+//! Settings as they are written: tables of values that know where they stand. Nothing here knows what they mean.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use toml::de::{DeTable, DeValue};
+
+use super::complaint::Place;
+
+#[derive(Clone, Debug)]
+pub struct Node {
+    pub place: Place,
+    pub value: Value,
+}
+
+#[derive(Clone, Debug)]
+pub enum Value {
+    Text(String),
+    /// What does not fit is as good as the nearest that does: no setting goes that far.
+    Integer(i128),
+    /// As it is written, for those who need it exactly.
+    Float(String),
+    Boolean(bool),
+    Date,
+    List(Vec<Node>),
+    Table(Table),
+    /// Could not be read, and somebody has complained about that.
+    Lost,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    pub entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub key: String,
+    pub key_place: Place,
+    pub node: Node,
+}
+
+impl Table {
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
+    }
+
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+        self.entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node)
+    }
+
+    /// Puts an entry in the place of the one with its key, if there is one.
+    pub fn set(&mut self, entry: Entry) {
+        match self.entries.iter_mut().find(|old| old.key == entry.key) {
+            Some(old) => *old = entry,
+            None => self.entries.push(entry),
+        }
+    }
+
+    pub fn take(&mut self, key: &str) -> Option<Node> {
+        let at = self.entries.iter().position(|entry| entry.key == key)?;
+        Some(self.entries.remove(at).node)
+    }
+}
+
+/// The files that settings name, by where they name them: the path as seen from here, and what is in it.
+pub type Attached = BTreeMap<Place, (String, Result<Vec<u8>, String>)>;
+
+/// Reads one value as TOML, with all of it at `place`; `None` if it is something else.
+pub fn value(text: &str, place: Place) -> Option<Node> {
+    let value = DeValue::parse(text).ok()?;
+    Some(Node { place, value: convert(value.get_ref(), &|_| place) })
+}
+
+pub fn convert_table(table: &DeTable<'_>, place: &impl Fn(std::ops::Range<usize>) -> Place) -> Table {
+    let entries = table.iter().map(|(key, value)| Entry {
+        key: key.get_ref().to_string(),
+        key_place: place(key.span()),
+        node: Node { place: place(value.span()), value: convert(value.get_ref(), place) },
+    });
+    Table { entries: entries.collect() }
+}
+
+fn convert(value: &DeValue<'_>, place: &impl Fn(std::ops::Range<usize>) -> Place) -> Value {
+    match value {
+        DeValue::String(text) => Value::Text(text.to_string()),
+        DeValue::Integer(number) => Value::Integer(integer(number.as_str(), number.radix())),
+        DeValue::Float(number) => Value::Float(number.as_str().to_owned()),
+        DeValue::Boolean(flag) => Value::Boolean(*flag),
+        DeValue::Datetime(_) => Value::Date,
+        DeValue::Array(items) => {
+            let node = |item: &toml::Spanned<DeValue<'_>>| Node {
+                place: place(item.span()),
+                value: convert(item.get_ref(), place),
+            };
+            Value::List(items.iter().map(node).collect())
+        }
+        DeValue::Table(table) => Value::Table(convert_table(table, place)),
+    }
+}
+
+fn integer(text: &str, radix: u32) -> i128 {
+    let beyond = if text.starts_with('-') { i128::MIN } else { i128::MAX };
+    i128::from_str_radix(text, radix).unwrap_or(beyond)
+}
+
+/// The keys that lead to a value, as a chain that costs nothing until somebody complains.
+#[derive(Clone, Copy, Debug)]
+pub struct Path<'p> {
+    up: Option<&'p Path<'p>>,
+    last: Step<'p>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step<'p> {
+    Key(&'p str),
+    Index(usize),
+}
+
+impl<'p> Path<'p> {
+    pub fn root(key: &'p str) -> Path<'p> {
+        Path { up: None, last: Step::Key(key) }
+    }
+
+    pub fn key<'q>(&'q self, key: &'q str) -> Path<'q> {
+        Path { up: Some(self), last: Step::Key(key) }
+    }
+
+    pub fn index<'q>(&'q self, index: usize) -> Path<'q> {
+        Path { up: Some(self), last: Step::Index(index) }
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(up) = self.up {
+            write!(f, "{up}.")?;
+        }
+        match self.last {
+            Step::Key(key) => f.write_str(key),
+            Step::Index(index) => write!(f, "{index}"),
+        }
+    }
+}

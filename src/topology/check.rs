@@ -1,0 +1,54 @@
+//! From what is written to what is meant. Every fault is complained about; what is faulty is then taken for
+//! something harmless, so that the check can go on to the next one.
+
+use super::Topology;
+use super::tables::{Head, Parts, cables, members, walk_systems, workload};
+use crate::settings::{Attached, Fields, Findings, Place, Reader, Table};
+use crate::systems::{self, Service};
+
+/// Only good if there are no complaints in the end. With it comes where each workload is written.
+pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings) -> (Topology, Vec<Place>) {
+    let fields = Fields::root(root, findings);
+    let w = &mut Reader::new(&fields);
+    let mut head = Head::usual();
+    head.walk(w);
+    let systems = read_systems(&fields, findings, w);
+
+    let written = fields.get("defaults");
+    let defaults = written.as_ref().and_then(|field| field.table("a table of defaults"));
+    let names = members::Names::default();
+    let (sites, kinds) = members::read_sites(&systems, defaults.as_ref(), &names, &fields, w);
+    let mut usual = members::usual_user();
+    if let Some(table) = defaults.as_ref().and_then(|all| all.get("user")?.table("a table of defaults")) {
+        members::walk_user(&mut usual, None, &mut Reader::new(&table));
+        table.finish();
+    }
+    let mut users = Vec::new();
+    members::walk_users(&mut users, &usual, &names, w);
+    if let Some(defaults) = defaults {
+        defaults.finish();
+    }
+    let cables = cables::read(&fields, &sites, &systems, w);
+
+    let Head { name, about, seed } = head;
+    let linked = cables.is_some();
+    let parts = Parts { seed, kinds: &kinds, systems: &systems, sites: &sites, users: &users, linked, attached };
+    let around = workload::Around::of(&parts);
+    let (workloads, places) = workload::read(&around, &fields, w).into_iter().unzip();
+    fields.finish();
+    (Topology { name, about, seed, kinds, systems, sites, cables, users, workloads }, places)
+}
+
+/// The first system of all, if nothing is said.
+fn read_systems(fields: &Fields<'_>, findings: &Findings, w: &mut Reader<'_>) -> Vec<Service> {
+    let linked = fields.has("link");
+    let mut chosen = Vec::new();
+    walk_systems(&mut chosen, linked, w);
+    if chosen.is_empty() {
+        let mut usual = (systems::ALL[0].usual)();
+        let nothing = Table::default();
+        usual.walk(&mut Reader::new(&Fields::root(&nothing, findings)), linked);
+        chosen.push(usual);
+    }
+    chosen
+}

@@ -1,0 +1,37 @@
+//! All keys that a topology may have, from the descriptions of its tables: what the catalogue of names, the reference of
+//! keys and the schema for editors are made of.
+
+use super::tables::members::{self, Around, Described, Names};
+use super::tables::{Head, cables, walk_systems, workload};
+use crate::settings::{Layout, Listed, Walk, key, list};
+use crate::systems::{self, Row, Service};
+
+/// The keys of a topology, in the order in which one is written.
+pub fn keys() -> Vec<Listed> {
+    let mut services: Vec<Service> = systems::ALL.iter().map(|row| (row.usual)()).collect();
+    let rows: Vec<&Row> = systems::ALL.iter().collect();
+    let names = Names::default();
+    let sites = Around { systems: &rows, names: &names, some_kind: false, defaults: false };
+    list(|w| {
+        Head::usual().walk(w);
+        walk_systems(&mut services, false, w);
+        members::walk_sites(&mut Vec::new(), &Described::usual(), &sites, w);
+        cables::walk(&mut cables::usual(), &[], w);
+        members::walk_users(&mut Vec::new(), &members::usual_user(), &names, w);
+        walk_defaults(&Around { defaults: true, ..sites }, w);
+        workload::walk(&mut Vec::new(), &workload::Around::unknown(&services), w);
+    })
+}
+
+/// `[defaults]`, as far as there is something to say that the sites and users themselves do not say.
+fn walk_defaults(sites: &Around<'_>, w: &mut dyn Walk) {
+    let defaults = key("defaults", "").means("what holds for sites and users that say nothing else");
+    w.table(defaults, Layout::Section("defaults"), &mut (), |(), w| {
+        let site = key("site", "").means("what holds for every `[[site]]` that says nothing else");
+        w.table(site, Layout::Section("defaults.site"), &mut Described::usual(), |usual, w| usual.walk(sites, w));
+        let user = key("user", "").means("what holds for every `[[user]]` that says nothing else");
+        w.table(user, Layout::Section("defaults.user"), &mut members::usual_user(), |usual, w| {
+            members::walk_user(usual, None, w);
+        });
+    });
+}

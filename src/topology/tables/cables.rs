@@ -1,0 +1,384 @@
+//! `[network]`, `[[link]]` and `[[route]]`: what data crosses.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use super::site_names;
+use crate::network::{Duplex, EFFICIENCIES, MODES, Mode, Model};
+use crate::settings::units::{bytes, bytes_text};
+use crate::settings::{
+    Field, Fields, Form, FormExt, Layout, Maybe, NAME, Name, Names, OneOf, Pair, Place, Rate, SPAN, Shape, Walk,
+    any_of, is_name, key, quoted,
+};
+use crate::systems::{self, Service};
+use crate::time::Span;
+use crate::topology::Site;
+use crate::topology::cables::{Cable, Cables, End, LINKS_MAX, NoWay, Payload, SITES_MAX, Way};
+
+/// What is written of the network, if there are links; `w` reads the root.
+pub fn read(fields: &Fields<'_>, sites: &[Site], systems: &[Service], w: &mut dyn Walk) -> Option<Cables> {
+    let Some(links) = fields.get("link") else {
+        for (key, what) in [("network", "a network needs"), ("route", "routes need")] {
+            if let Some(field) = fields.get(key) {
+                field.complain(format!("{what} links: expected at least one [[link]], found none"));
+            }
+        }
+        return None;
+    };
+    if !systems.iter().any(|system| system.row().moves_data) {
+        let movers = systems::ALL.iter().filter(|row| row.moves_data);
+        let tables: Vec<String> = movers.map(|row| format!("[{}]", row.key)).collect();
+        let tables = any_of(tables.iter().map(String::as_str));
+        links.complain(format!("no data moves between the sites of this topology: links need a {tables} table"));
+    }
+    if sites.len() > SITES_MAX {
+        links.complain(format!("expected at most {SITES_MAX} sites where there are links, found {}", sites.len()));
+        return None;
+    }
+    let count = links.listed().map_or(0, |links| links.len());
+    if count > LINKS_MAX {
+        links.complain(format!("expected at most {LINKS_MAX} links, found {count}"));
+        return None;
+    }
+
+    let mut cables = usual();
+    walk(&mut cables, sites, w);
+    // Whoever cannot be reached because of another fault is not worth a complaint of his own.
+    if fields.findings().is_empty()
+        && let Err(no_way) = cables.paths(sites)
+    {
+        let complaint = links.complaint(no_way.to_string());
+        fields.findings().add(match no_way {
+            NoWay::Unreachable { .. } => complaint.hint(
+                "data goes over links with ends, such as between = [\"york\", \"lab\"], or over a [[route]] of its own",
+            ),
+            _ => complaint,
+        });
+    }
+    Some(cables)
+}
+
+pub fn usual() -> Cables {
+    Cables { model: Model::Ideal, payload: None, switches: Vec::new(), links: Vec::new(), routes: Vec::new() }
+}
+
+/// All tables of the network.
+pub fn walk(cables: &mut Cables, sites: &[Site], w: &mut dyn Walk) {
+    let Cables { model, payload, switches, links, routes } = cables;
+    let network = key("network", "").means("how data moves between sites, over the `[[link]]`s");
+    let mut table = (*model, *payload, std::mem::take(switches));
+    w.table(network, Layout::Section("network"), &mut table, |(model, payload, switches), w| {
+        w.set(key("model", "how links share out what they have"), model, Model::ALL);
+        let about =
+            key("payload", "what processes really move").means("how much processes really move of what flows do");
+        w.set(about.usual("nothing"), payload, Payloads);
+        let about = key("switches", "where links meet that is no site").usual("none");
+        w.set(about, switches, Switches { sites });
+    });
+    (*model, *payload, *switches) = table;
+
+    let ends: Names<'_> =
+        sites.iter().map(|site| site.name.as_str()).chain(switches.iter().map(String::as_str)).collect();
+    let ends = Ends { names: &ends, sites: sites.len() };
+    let taken = Taken::default();
+    let link = key("link", "").means("a link between sites or switches").by_name();
+    let fresh = || usual_link(*model);
+    w.rows(link, Layout::Sections("link"), links, fresh, |link, w| walk_link(link, *model, &ends, &taken, w));
+
+    let names: Names<'_> = links.iter().map(|link| link.name.as_str()).collect();
+    let known = Known { sites, switches, links, names: &names, site_names: &site_names(sites) };
+    let pairs = RefCell::default();
+    let about = "the links that data crosses between two sites, where that is not the shortest way";
+    let mut written: Vec<Written> = routes.drain(..).map(Written::of).collect();
+    let route = key("route", "").means(about);
+    w.rows(route, Layout::Sections("route"), &mut written, Written::default, |route, w| route.walk(&known, &pairs, w));
+    routes.extend(written.into_iter().filter_map(Written::way));
+}
+
+/// What processes really move.
+struct Payloads;
+
+const PAYLOAD: &str = "a scale such as \"1 kB per GB\", or \"0\" for none";
+
+impl Form<Option<Payload>> for Payloads {
+    fn read(&self, field: &Field<'_>) -> Option<Option<Payload>> {
+        let text = match field.is_zero() {
+            true => "0",
+            false => field.text(PAYLOAD)?.trim(),
+        };
+        if text == "0" {
+            return Some(None);
+        }
+        // What is left out before the second unit is a one.
+        let read = text.split_once("per").and_then(|(real, of)| {
+            let (real, of) = (real.trim(), of.trim());
+            let of =
+                if of.starts_with(|letter: char| letter.is_ascii_digit()) { of.to_owned() } else { format!("1 {of}") };
+            Some(Payload { real: bytes(real)?, of: bytes(&of)?.max(1) })
+        });
+        match read {
+            Some(Payload { real: 0, .. }) => Some(None),
+            Some(payload) if payload.real <= payload.of => Some(Some(payload)),
+            Some(_) => field.wrong("no more real bytes than there are"),
+            None => field.wrong(PAYLOAD),
+        }
+    }
+
+    fn text(&self, value: &Option<Payload>) -> Option<String> {
+        let Payload { real, of } = (*value)?;
+        Some(quoted(&format!("{} per {}", bytes_text(real), bytes_text(of))))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Free {
+            what: "real bytes for so many, or `0`",
+            example: "\"1 kB per GB\"",
+            json: r#"{ "anyOf": [
+                { "const": 0 },
+                { "type": "string", "pattern": "^\\s*(0|[0-9.]+\\s*[kMGT]?B\\s*per\\s*[0-9.]*\\s*[kMGT]?B)\\s*$" }
+            ] }"#,
+        }
+    }
+}
+
+/// Names of what is no site.
+struct Switches<'a> {
+    sites: &'a [Site],
+}
+
+impl Form<Vec<String>> for Switches<'_> {
+    fn read(&self, field: &Field<'_>) -> Option<Vec<String>> {
+        let list = field.list("a list of names, such as [\"lab\", \"campus\"]")?;
+        if list.len() > LINKS_MAX {
+            field.complain(format!("expected at most {LINKS_MAX} switches, found {}", list.len()));
+            return None;
+        }
+        let mut taken: BTreeMap<&str, &str> = self.sites.iter().map(|site| (site.name.as_str(), "site")).collect();
+        let mut switches = Vec::new();
+        for field in &list {
+            let Some(name) = field.text(NAME) else { continue };
+            if !is_name(name) {
+                field.wrong::<()>(NAME);
+            } else if let Some(what) = taken.insert(name, "switch") {
+                field.complain(format!("there is a {what} with the name {name:?} already"));
+            }
+            switches.push(name.to_owned());
+        }
+        Some(switches)
+    }
+
+    fn text(&self, value: &Vec<String>) -> Option<String> {
+        let names: Vec<String> = value.iter().map(|name| quoted(name)).collect();
+        (!names.is_empty()).then(|| format!("[{}]", names.join(", ")))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::List { of: Box::new(Name.shape()), least: 0, most: LINKS_MAX }
+    }
+}
+
+/// What a link can end at: sites and switches share a list of names, sites first.
+struct Ends<'a> {
+    names: &'a Names<'a>,
+    sites: usize,
+}
+
+impl Ends<'_> {
+    fn form(&self) -> impl Form<End> + '_ {
+        let sites = self.sites;
+        let end = move |number| if number < sites { End::Site(number) } else { End::Switch(number - sites) };
+        let number = move |end: &End| match *end {
+            End::Site(site) => site,
+            End::Switch(switch) => sites + switch,
+        };
+        OneOf { what: "a site or a switch", names: self.names }.meaning(end, number)
+    }
+}
+
+/// The names of links, and where each is written.
+#[derive(Default)]
+struct Taken(RefCell<BTreeMap<String, Place>>);
+
+/// The name of a link, which no other has.
+struct LinkName<'a>(&'a Taken);
+
+impl Form<String> for LinkName<'_> {
+    fn read(&self, field: &Field<'_>) -> Option<String> {
+        let name = Name.read(field)?;
+        let mut taken = self.0.0.borrow_mut();
+        if let Some(place) = taken.get(&name) {
+            let complaint = field.complaint(format!("there is a link with the name {name:?} already"));
+            field.findings().add(complaint.related("the other one is", *place));
+        } else {
+            taken.insert(name.clone(), field.place());
+        }
+        Some(name)
+    }
+
+    fn text(&self, value: &String) -> Option<String> {
+        Name.text(value)
+    }
+
+    fn shape(&self) -> Shape {
+        Name.shape()
+    }
+}
+
+fn usual_link(model: Model) -> Cable {
+    let (mode, efficiency, duplex) = (Mode::Shared, model.efficiency(), Duplex::Half);
+    Cable { name: String::new(), capacity: 1, latency: Span::ZERO, mode, efficiency, duplex, between: None }
+}
+
+fn walk_link(link: &mut Cable, model: Model, ends: &Ends<'_>, taken: &Taken, w: &mut dyn Walk) {
+    let Cable { name, capacity, latency, mode, efficiency, duplex, between } = link;
+    w.set(key("name", "").need(NAME), name, LinkName(taken));
+    w.set(key("capacity", "").need("what crosses the link, such as \"1 Gbps\""), capacity, Rate);
+    w.set(key("latency", "of the link, one way"), latency, SPAN);
+    w.set(key("mode", "whether flows compete for a link"), mode, MODES);
+    if w.reads() {
+        *efficiency = model.efficiency();
+    }
+    let about = key("efficiency", "how much of a link its flows can use").usual("what the network's model says");
+    w.set(about, efficiency, EFFICIENCIES);
+    let about = key("duplex", "which ways data goes over a link").usual("`\"full\"` with ends, `\"half\"` without");
+    w.set(about, duplex, Duplex::ALL);
+    let two = Pair(ends.form(), "the two ends of the link, such as [\"york\", \"lab\"]");
+    let two = two.that("two different ends", |[a, b]: &[End; 2]| a != b);
+    let about = key("between", "its two ends").usual("nowhere: only routes that name it cross it");
+    w.set(about, between, Maybe(two));
+    let Some(fields) = w.fields() else { return };
+    match fields.get("duplex") {
+        None => *duplex = if between.is_some() { Duplex::Full } else { Duplex::Half },
+        Some(field) if *duplex == Duplex::Full && !fields.has("between") => {
+            let complaint =
+                field.complaint("a full-duplex link needs its ends, or nobody knows which way data crosses it");
+            fields.findings().add(complaint.hint("for example between = [\"york\", \"lab\"]"));
+        }
+        Some(_) => {}
+    }
+}
+
+/// What routes refer to.
+struct Known<'a> {
+    sites: &'a [Site],
+    switches: &'a [String],
+    links: &'a [Cable],
+    names: &'a Names<'a>,
+    site_names: &'a Names<'a>,
+}
+
+/// A route as its table has it.
+#[derive(Default)]
+struct Written {
+    from: Option<usize>,
+    to: Option<usize>,
+    links: Vec<(usize, bool)>,
+}
+
+impl Written {
+    fn of(way: Way) -> Written {
+        Written { from: Some(way.from), to: Some(way.to), links: way.links }
+    }
+
+    fn way(self) -> Option<Way> {
+        Some(Way { from: self.from?, to: self.to?, links: self.links })
+    }
+
+    fn walk(&mut self, known: &Known<'_>, pairs: &RefCell<BTreeMap<(usize, usize), Place>>, w: &mut dyn Walk) {
+        let site = Maybe(OneOf { what: "a site", names: known.site_names });
+        w.set(key("from", "").need("the name of a site"), &mut self.from, site);
+        w.set(key("to", "").need("the name of a site"), &mut self.to, site);
+        let ends = self.from.zip(self.to);
+        let links = key("links", "").need("the links that data crosses, such as [\"up\", \"down\"]");
+        w.set(links, &mut self.links, Crossed { ends, known });
+        let (Some(fields), Some((from, to))) = (w.fields(), ends) else { return };
+        let [from_name, to_name] = [from, to].map(|site| &known.sites[site].name);
+        if from == to {
+            fields.complain(format!("data that stays at {from_name} needs no route"));
+        } else if let Some(place) = pairs.borrow_mut().insert((from, to), fields.place()) {
+            let complaint = fields.complaint_here(format!("there is a route from {from_name} to {to_name} already"));
+            fields.findings().add(complaint.related("the other one is", place));
+        }
+    }
+}
+
+/// The links that a route crosses, and which of them from their second end to their first.
+struct Crossed<'a> {
+    ends: Option<(usize, usize)>,
+    known: &'a Known<'a>,
+}
+
+impl Form<Vec<(usize, bool)>> for Crossed<'_> {
+    fn read(&self, field: &Field<'_>) -> Option<Vec<(usize, bool)>> {
+        let (from, to) = self.ends.filter(|(from, to)| from != to)?;
+        follow(field, from, to, self.known)
+    }
+
+    fn text(&self, value: &Vec<(usize, bool)>) -> Option<String> {
+        let names: Vec<String> = value.iter().map(|(link, _)| quoted(&self.known.links[*link].name)).collect();
+        Some(format!("[{}]", names.join(", ")))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::List { of: Box::new(Shape::NameOf("a link")), least: 1, most: usize::MAX }
+    }
+}
+
+/// Follows a route over its links, as far as their ends are known.
+fn follow(field: &Field<'_>, from: usize, to: usize, known: &Known<'_>) -> Option<Vec<(usize, bool)>> {
+    const LINKS: &str = "a list of links, such as [\"up\", \"down\"]";
+    let list = field.list(LINKS)?;
+    if list.is_empty() {
+        // It would be free and without limits, which nobody means; whoever does has links of the mode "per_flow".
+        return field.wrong(LINKS);
+    }
+    let mut links = Vec::with_capacity(list.len());
+    let mut crossed = BTreeMap::new();
+    let mut at = Some(End::Site(from));
+    let name = |end| match end {
+        End::Site(site) => known.sites[site].name.as_str(),
+        End::Switch(switch) => known.switches[switch].as_str(),
+    };
+    for field in &list {
+        let number = OneOf { what: "a link", names: known.names }.read(field)?;
+        let cable = &known.links[number];
+        let back = match (cable.between, at) {
+            (None, _) => {
+                at = None;
+                false
+            }
+            (Some([a, b]), Some(end)) if end == a || end == b => {
+                at = Some(if end == a { b } else { a });
+                end == b
+            }
+            (Some([a, b]), Some(end)) => {
+                let (end, a, b) = (name(end), name(a), name(b));
+                field.complain(format!("the route is at {end} here, and this link connects {a} and {b}"));
+                return None;
+            }
+            (Some(_), None) if cable.duplex == Duplex::Full => {
+                field.complain("which way the route crosses this link is not clear, as the link before has no ends");
+                return None;
+            }
+            (Some([_, b]), None) => {
+                at = (cable.duplex == Duplex::OneWay).then_some(b);
+                false
+            }
+        };
+        if back && cable.duplex == Duplex::OneWay {
+            field.complain("the route crosses this one-way link against its direction");
+            return None;
+        }
+        let back = back && cable.duplex == Duplex::Full;
+        if crossed.insert((number, back), ()).is_some() {
+            field.complain("the route crosses this link twice");
+            return None;
+        }
+        links.push((number, back));
+    }
+    if let Some(end) = at.filter(|end| *end != End::Site(to)) {
+        field.complain(format!("the route ends at {}, and should lead to {}", name(end), known.sites[to].name));
+        return None;
+    }
+    Some(links)
+}

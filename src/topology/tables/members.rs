@@ -1,0 +1,470 @@
+//! `[[site]]` and `[[user]]`: who takes part, and what `[defaults]` says about them.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use super::{latency_key, walk_count};
+use crate::grid::{Calendar, Kind, Named, NodeSet, Reserved};
+use crate::settings::limits::CORES_MAX;
+use crate::settings::{
+    Complaint, Field, Fields, Form, FormExt, Layout, Millionths, Moment, NAME, Place, SPAN, Shape, Walk, Word, any_of,
+    is_name, key, quoted,
+};
+use crate::systems::{self, Row, Service};
+use crate::time::{Span, Time};
+use crate::topology::build::EXCHANGE;
+use crate::topology::{Site, User};
+
+const ROUTER: &str = "router";
+
+/// Whether somebody at the hub of some run has this name.
+fn is_taken_at_hub(name: &str) -> bool {
+    [ROUTER, EXCHANGE].contains(&name) || systems::ALL.iter().any(|row| row.service == name)
+}
+
+/// Sites and users share one space of names: both have certificates and containers of that name.
+#[derive(Default)]
+pub struct Names {
+    taken: RefCell<BTreeMap<String, (Place, &'static str)>>,
+}
+
+/// A name that nobody has yet.
+struct FreshName<'n> {
+    names: &'n Names,
+    what: &'static str,
+}
+
+impl Form<String> for FreshName<'_> {
+    /// Something else than nothing whenever anything is written there.
+    fn read(&self, field: &Field<'_>) -> Option<String> {
+        let text = field.text(NAME)?;
+        let mut taken = self.names.taken.borrow_mut();
+        if text.contains("{}") {
+            let complaint = field.complaint(format!("expected {NAME}, found {text:?}"));
+            field.findings().add(complaint.hint("for a row of them, give a `count` beside a name with {}"));
+        } else if !is_name(text) {
+            field.wrong::<()>(NAME);
+        } else if is_taken_at_hub(text) {
+            field.complain(format!("the {text} of the run has this name: choose another"));
+        } else if let Some((place, other)) = taken.get(text) {
+            let complaint = field.complaint(format!("there is a {other} with the name {text:?} already"));
+            field.findings().add(complaint.related("the other one is", *place));
+        } else {
+            taken.insert(text.to_owned(), (field.place(), self.what));
+        }
+        Some(text.to_owned())
+    }
+
+    fn text(&self, value: &String) -> Option<String> {
+        Some(quoted(value))
+    }
+
+    fn shape(&self) -> Shape {
+        let what = "a name: small letters, digits and hyphens, and `{}` for the number where there is a `count`";
+        Shape::Text { what, pattern: Some(r"^([a-z0-9]|\{\})([-a-z0-9]|\{\}){0,62}$"), example: "york-2" }
+    }
+}
+
+/// A site as its table has it, or the defaults of all sites.
+#[derive(Clone)]
+pub struct Described {
+    /// No cores, no scheduler and no systems if nothing has been said about them.
+    pub site: Site,
+    /// Its kind; nothing if nothing has been said.
+    pub kind: String,
+}
+
+/// What sites may refer to.
+pub struct Around<'a> {
+    pub systems: &'a [&'static Row],
+    pub names: &'a Names,
+    /// Whether some site says what kind of core it has, so that all must.
+    pub some_kind: bool,
+    /// Whether these are the defaults of all sites.
+    pub defaults: bool,
+}
+
+impl Described {
+    pub fn usual() -> Described {
+        let site = Site {
+            name: String::new(),
+            cores: 0,
+            kind: Kind(0),
+            speed_millionths: USUAL_SPEED,
+            scheduler: String::new(),
+            latency: Span::ZERO,
+            report_every: Span::ZERO,
+            reserved: Vec::new(),
+            systems: Vec::new(),
+        };
+        Described { site, kind: String::new() }
+    }
+
+    pub fn walk(&mut self, around: &Around<'_>, w: &mut dyn Walk) {
+        let Described { site, kind } = self;
+        if !around.defaults {
+            w.set(key("name", "").need(NAME), &mut site.name, FreshName { names: around.names, what: "site" });
+            walk_count(w);
+        }
+        let cores = key("cores", "").need_unless(around.defaults || site.cores > 0, "how many cores the site has");
+        w.set(cores, &mut site.cores, 1..=CORES_MAX);
+        let about = "a name for the kind of its cores, which tasks ask for; all sites name theirs, or none does";
+        let kind_key = key("kind", "").means(about).usual("`\"any\"`");
+        let need = around.some_kind && kind.is_empty() && !around.defaults;
+        w.set(
+            if need { kind_key.need("a kind of core, as other sites name theirs") } else { kind_key },
+            kind,
+            KindName,
+        );
+        around.walk_systems(&mut site.systems, w);
+
+        let rows = around.rows(&site.systems);
+        let has_speeds = rows.iter().any(|row| row.has_speeds);
+        let why = || format!("expected no speed: only under a {} do sites differ in it", tables(|row| row.has_speeds));
+        let speed = key("speed", "tasks take their run time divided by this").only_if(has_speeds, why());
+        let above_zero = Millionths { most: SPEED_MAX }.that("a speed above zero", |speed: &u64| *speed > 0);
+        w.set(speed, &mut site.speed_millionths, above_zero);
+        let scheduler =
+            key("scheduler", "how a site runs what it is given").usual("the first of those that fit its system");
+        w.set(scheduler, &mut site.scheduler, Scheduler { fitting: schedulers(&rows), rows: &rows });
+        w.set(latency_key(), &mut site.latency, SPAN);
+        let report_every = key("report_every", "ends are told at multiples of this; 0 s is at once");
+        w.set(report_every, &mut site.report_every, SPAN);
+        let reserves = rows.iter().any(|row| row.has_reserved);
+        let why = || {
+            format!("expected nothing reserved: only sites under a {} plan around it", tables(|row| row.has_reserved))
+        };
+        let reserved =
+            key("reserved", "").means("nodes that are kept from jobs for some time").only_if(reserves, why());
+        let reserved = reserved.expects(RESERVED).each(RESERVED);
+        w.rows(reserved, Layout::Lines, &mut site.reserved, no_reservation, walk_reserved);
+        if let Some(fields) = w.fields() {
+            check_reserved(fields, site);
+        }
+    }
+}
+
+impl Around<'_> {
+    fn walk_systems(&self, systems: &mut Vec<usize>, w: &mut dyn Walk) {
+        // Where there is one system, nobody has to say who uses a site.
+        if w.writes() && self.systems.len() == 1 {
+            return;
+        }
+        let about = "the systems that use it, by the names of their tables: one, or a list";
+        let system = key("system", "who uses it").means(about).usual("the only one that there is");
+        w.set(system, systems, Systems { keys: self.systems.iter().map(|row| row.key).collect() });
+        let Some(fields) = w.fields() else { return };
+        if systems.is_empty() && !self.defaults {
+            if self.systems.len() > 1 && !fields.has("system") {
+                let keys = any_of(self.systems.iter().map(|row| row.key));
+                fields.missing("system", &format!("which system uses this site: {keys}"));
+            }
+            systems.push(0);
+        }
+    }
+
+    /// Leaves out what the defaults of all sites say that makes no sense under the systems of this one.
+    fn fit(&self, site: &mut Site) {
+        let rows = self.rows(&site.systems);
+        let fitting = schedulers(&rows);
+        if !fitting.iter().any(|named| named.name == site.scheduler) {
+            site.scheduler = fitting.first().map_or("", |named| named.name).to_owned();
+        }
+        if !rows.iter().any(|row| row.has_speeds) {
+            site.speed_millionths = USUAL_SPEED;
+        }
+        if !rows.iter().any(|row| row.has_reserved) {
+            site.reserved.clear();
+        }
+    }
+
+    /// The systems that use a site; all of them, if nothing has been said.
+    fn rows(&self, systems: &[usize]) -> Vec<&'static Row> {
+        match systems {
+            [] => self.systems.to_vec(),
+            systems => systems.iter().map(|system| self.systems[*system]).collect(),
+        }
+    }
+}
+
+/// The tables of the systems that can do something, for people.
+fn tables(can: impl Fn(&Row) -> bool) -> String {
+    let tables: Vec<String> = systems::ALL.iter().filter(|row| can(row)).map(|row| format!("[{}]", row.key)).collect();
+    any_of(tables.iter().map(String::as_str))
+}
+
+const SPEED_MAX: u64 = 1_000_000;
+const USUAL_SPEED: u64 = 1_000_000;
+
+struct KindName;
+
+impl Form<String> for KindName {
+    fn read(&self, field: &Field<'_>) -> Option<String> {
+        const KIND: &str = "a kind of core: at most 63 letters, digits, hyphens, underscores and dots";
+        let text = field.text(KIND)?;
+        let fits = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.');
+        if (1..=63).contains(&text.len()) && text.bytes().all(fits) { Some(text.to_owned()) } else { field.wrong(KIND) }
+    }
+
+    fn text(&self, value: &String) -> Option<String> {
+        Some(quoted(value))
+    }
+
+    fn shape(&self) -> Shape {
+        let what = "letters, digits, hyphens, underscores and dots";
+        Shape::Text { what, pattern: Some("^[-_.A-Za-z0-9]{1,63}$"), example: "Kind1" }
+    }
+}
+
+/// One system by its key, or several.
+struct Systems {
+    keys: Vec<&'static str>,
+}
+
+impl Form<Vec<usize>> for Systems {
+    fn read(&self, field: &Field<'_>) -> Option<Vec<usize>> {
+        let keys = || self.keys.iter().copied();
+        let place = |key: &str| keys().position(|other| other == key);
+        let find = |field: &Field<'_>| field.choice("a system of this topology", keys(), place);
+        let Some(list) = field.listed() else { return find(field).map(|system| vec![system]) };
+        let mut found: Vec<usize> = list.iter().filter_map(find).collect();
+        found.sort_unstable();
+        found.dedup();
+        if found.len() < list.len() || found.is_empty() {
+            field.complain("expected each system once, and at least one");
+        }
+        Some(found).filter(|found| !found.is_empty())
+    }
+
+    fn text(&self, value: &Vec<usize>) -> Option<String> {
+        let keys: Vec<String> = value.iter().map(|system| quoted(self.keys[*system])).collect();
+        (!keys.is_empty()).then(|| format!("[{}]", keys.join(", ")))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Free {
+            what: "the key of a system's table, or a list of such",
+            example: "\"market\"",
+            json: r#"{ "anyOf": [
+                { "type": "string" }, { "type": "array", "items": { "type": "string" }, "minItems": 1 }
+            ] }"#,
+        }
+    }
+}
+
+/// The names that a site may choose from, the usual one first.
+pub fn schedulers(rows: &[&Row]) -> Vec<Named> {
+    let mut all: Vec<Named> = Vec::new();
+    for named in rows.iter().flat_map(|row| (row.schedulers)()) {
+        if !all.contains(&named) {
+            all.push(named);
+        }
+    }
+    all
+}
+
+struct Scheduler<'r> {
+    fitting: Vec<Named>,
+    rows: &'r [&'static Row],
+}
+
+impl Form<String> for Scheduler<'_> {
+    fn read(&self, field: &Field<'_>) -> Option<String> {
+        let names = self.fitting.iter().map(|named| named.name);
+        let text = field.text(any_of(names.clone()))?;
+        let fits = |named: &Named| named.name == text;
+        if !self.fitting.iter().any(fits)
+            && let Some(row) = systems::ALL.iter().find(|row| (row.schedulers)().iter().any(fits))
+        {
+            let here: Vec<String> = self.rows.iter().map(|row| format!("[{}]", row.key)).collect();
+            let here = any_of(here.iter().map(String::as_str));
+            let expected = match self.fitting.first() {
+                Some(first) => format!("a scheduler of a site under {here}, such as {}", first.name),
+                None => format!("no scheduler: sites under {here} do as they are told"),
+            };
+            return field.wrong(format_args!("{expected} ({text} needs a [{}] table)", row.key));
+        }
+        field
+            .choice("a site scheduler", names.clone(), |text| names.clone().find(|name| *name == text))
+            .map(str::to_owned)
+    }
+
+    fn text(&self, value: &String) -> Option<String> {
+        (!self.fitting.is_empty()).then(|| quoted(value))
+    }
+
+    fn remark(&self, value: &String) -> Option<String> {
+        self.fitting.iter().find(|named| named.name == value).map(|named| Word::new(named.name, named.about).about)
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Words(Word::named(&self.fitting))
+    }
+}
+
+const RESERVED: &str = "a list such as [{ from = \"1 h\", until = \"2 h\", nodes = \"0-3 7\" }]";
+
+fn no_reservation() -> Reserved {
+    Reserved { from: Time::ZERO, until: Time::ZERO, nodes: NodeSet::default() }
+}
+
+fn walk_reserved(reserved: &mut Reserved, w: &mut dyn Walk) {
+    let Reserved { from, until, nodes } = reserved;
+    w.set(key("from", "").need("a time"), from, Moment);
+    w.set(key("until", "").need("a time"), until, Moment);
+    w.set(key("nodes", "").need("numbers of nodes, such as \"0-3 7\""), nodes, Nodes);
+    let Some(fields) = w.fields() else { return };
+    if until <= from && fields.has("from") && fields.has("until") {
+        fields.complain("expected an end after its start".to_owned());
+    }
+}
+
+/// Which nodes, by their numbers.
+struct Nodes;
+
+impl Form<NodeSet> for Nodes {
+    fn read(&self, field: &Field<'_>) -> Option<NodeSet> {
+        let text = field.text("numbers of nodes, such as \"0-3 7\"")?;
+        let nodes = NodeSet::parse(text).filter(|nodes| !nodes.is_empty());
+        nodes.or_else(|| field.wrong("numbers of nodes in order, such as \"0-3 7\""))
+    }
+
+    fn text(&self, value: &NodeSet) -> Option<String> {
+        Some(format!("\"{value}\""))
+    }
+
+    fn shape(&self) -> Shape {
+        let what = "numbers of nodes in order";
+        Shape::Text { what, pattern: Some("^[0-9]+(-[0-9]+)?( [0-9]+(-[0-9]+)?)*$"), example: "0-3 7" }
+    }
+}
+
+/// What is reserved must be there, and only once at a time.
+fn check_reserved(fields: &Fields<'_>, site: &Site) {
+    if site.reserved.is_empty() {
+        return;
+    }
+    let Some(field) = fields.get("reserved") else { return };
+    let Some(list) = field.listed() else { return };
+    let mut calendar = Calendar::new(CORES_MAX);
+    for (reserved, field) in site.reserved.iter().zip(&list) {
+        let Reserved { from, until, nodes } = reserved;
+        if from < until && !nodes.is_empty() && calendar.insert(*from, *until, nodes).is_err() {
+            field.complain("some of these nodes are reserved already in that time, or are beyond all numbers");
+        }
+    }
+}
+
+/// All sites and the kinds of core that they offer.
+pub fn read_sites(
+    systems: &[Service],
+    defaults: Option<&Fields<'_>>,
+    names: &Names,
+    root: &Fields<'_>,
+    w: &mut dyn Walk,
+) -> (Vec<Site>, Vec<String>) {
+    let rows: Vec<&Row> = systems.iter().map(|system| system.row()).collect();
+    let mut usual = Described::usual();
+    let mut around = Around { systems: &rows, names, some_kind: false, defaults: true };
+    let written = defaults.and_then(|all| all.get("site"));
+    if let Some(fields) = written.as_ref().and_then(|field| field.table("a table of defaults")) {
+        usual.walk(&around, &mut crate::settings::Reader::new(&fields));
+        fields.finish();
+    }
+    around.defaults = false;
+    let field = root.get("site");
+    let tables = field.as_ref().and_then(Field::listed).unwrap_or_default();
+    let tables = || tables.iter().filter_map(Field::as_table);
+    around.some_kind = !usual.kind.is_empty() || tables().any(|table| table.get("kind").is_some());
+
+    let mut described: Vec<Described> = Vec::new();
+    walk_sites(&mut described, &usual, &around, w);
+    let mut kinds = Kinds::default();
+    let mut sites = Vec::with_capacity(described.len());
+    for Described { mut site, kind } in described {
+        around.fit(&mut site);
+        if site.cores == 0 {
+            site.cores = CORES_MAX;
+        }
+        match kinds.number(if kind.is_empty() { "any" } else { &kind }) {
+            Some(kind) => site.kind = kind,
+            None => {
+                let most = usize::from(u16::MAX) + 1;
+                let message = format!("expected at most {most} kinds of core, found one more");
+                field.iter().for_each(|field| field.complain(&message));
+            }
+        }
+        sites.push(site);
+    }
+    if let Some(field) = &field {
+        check_all(field, &sites, &rows);
+    }
+    (sites, kinds.names)
+}
+
+/// `[[site]]`.
+pub fn walk_sites(sites: &mut Vec<Described>, usual: &Described, around: &Around<'_>, w: &mut dyn Walk) {
+    let site = key("site", "").means("a site: a cluster of nodes").need("at least one [[site]]").by_name();
+    w.rows(site, Layout::Sections("site"), sites, || usual.clone(), |site, w| site.walk(around, w));
+}
+
+/// What can only be said of all sites together, or of each as it is in the end.
+fn check_all(field: &Field<'_>, sites: &[Site], rows: &[&Row]) {
+    let tables = field.listed().unwrap_or_default();
+    for (site, field) in sites.iter().zip(&tables) {
+        let last = site.reserved.iter().filter_map(|reserved| reserved.nodes.runs().last()).map(|run| run.1).max();
+        if last.is_some_and(|last| last >= site.cores) {
+            let last = last.unwrap_or_default();
+            let message = format!("expected nodes of the site, which has {}, found node {last}", site.cores);
+            let reserved = field.as_table().and_then(|table| table.get("reserved")).map(|node| node.place);
+            let place = reserved.unwrap_or(field.place());
+            field.findings().add(Complaint::new(place, format!("site.{}.reserved", site.name), message));
+        }
+    }
+    for (number, row) in rows.iter().enumerate() {
+        let its = sites.iter().filter(|site| site.systems.contains(&number));
+        let cores: u64 = its.map(|site| u64::from(site.cores)).sum();
+        if cores > row.cores_max {
+            field.complain(format!("expected at most {} cores under a [{}], found {cores}", row.cores_max, row.key));
+        }
+    }
+}
+
+/// Numbers the kinds of core in order of first mention.
+#[derive(Default)]
+struct Kinds {
+    names: Vec<String>,
+    numbers: BTreeMap<String, Kind>,
+}
+
+impl Kinds {
+    fn number(&mut self, name: &str) -> Option<Kind> {
+        if let Some(kind) = self.numbers.get(name) {
+            return Some(*kind);
+        }
+        let kind = Kind(u16::try_from(self.names.len()).ok()?);
+        self.names.push(name.to_owned());
+        self.numbers.insert(name.to_owned(), kind);
+        Some(kind)
+    }
+}
+
+/// `[[user]]`.
+pub fn walk_users(users: &mut Vec<User>, usual: &User, names: &Names, w: &mut dyn Walk) {
+    let user =
+        key("user", "").means("somebody who submits jobs").need("at least one [[user]] to submit jobs").by_name();
+    w.rows(user, Layout::Sections("user"), users, || usual.clone(), |user, w| walk_user(user, Some(names), w));
+}
+
+/// A user, or the defaults of all users if there are no names.
+pub fn walk_user(user: &mut User, names: Option<&Names>, w: &mut dyn Walk) {
+    if let Some(names) = names {
+        w.set(key("name", "").need(NAME), &mut user.name, FreshName { names, what: "user" });
+        walk_count(w);
+    }
+    w.set(latency_key(), &mut user.latency, SPAN);
+}
+
+pub fn usual_user() -> User {
+    User { name: String::new(), latency: Span::ZERO }
+}

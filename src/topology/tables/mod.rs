@@ -1,0 +1,102 @@
+//! The tables of a topology that are no system's and no source's, each described once.
+
+pub(super) mod cables;
+pub(super) mod members;
+pub(super) mod workload;
+
+use crate::settings::{Attached, Context, Fit, Key, Layout, Maybe, Name, Names, Shape, Text, Walk, key, version};
+use crate::systems::{self, Service};
+use crate::topology::{Site, Topology, User};
+
+/// What a topology says of itself.
+pub(super) struct Head {
+    pub name: String,
+    pub about: Option<String>,
+    pub seed: u64,
+}
+
+impl Head {
+    pub fn usual() -> Head {
+        Head { name: String::new(), about: None, seed: 1 }
+    }
+
+    pub fn walk(&mut self, w: &mut dyn Walk) {
+        version::walk(w);
+        let name = key("name", "").means("results go to `out/` and this name").need("a name for the topology");
+        w.set(name, &mut self.name, Name);
+        let about = key("about", "").means("a line for people").aside();
+        w.set(about, &mut self.about, Maybe(Text("a text")));
+        w.set(key("seed", "of all that is random"), &mut self.seed, 0..=u64::MAX);
+    }
+}
+
+/// The table of every system that runs.
+pub(super) fn walk_systems(systems: &mut Vec<Service>, linked: bool, w: &mut dyn Walk) {
+    let mut rest: Vec<Service> = std::mem::take(systems);
+    for row in systems::ALL {
+        let at = rest.iter().position(|service| service.row().key == row.key);
+        let mut service = at.map(|at| rest.remove(at));
+        let table = key(row.key, "").means(row.about).usual(USUAL_SYSTEM);
+        w.maybe(table, Layout::Section(row.key), &mut service, row.usual, |service, w| service.walk(w, linked));
+        systems.extend(service);
+    }
+}
+
+const USUAL_SYSTEM: &str = "not there; a topology without any system has a `[market]`";
+
+/// What a workload of a system may refer to.
+pub(super) fn context<'a>(parts: &Parts<'a>, system: usize) -> Context<'a> {
+    let service = &parts.systems[system];
+    let mut largest = vec![0; parts.kinds.len()];
+    for site in parts.sites.iter().filter(|site| site.systems.contains(&system)) {
+        let largest = &mut largest[usize::from(site.kind.0)];
+        *largest = site.cores.max(*largest);
+    }
+    Context {
+        seed: parts.seed,
+        tick: service.tick(),
+        kinds: parts.kinds.iter().map(String::as_str).collect(),
+        largest,
+        sites: site_names(parts.sites),
+        users: parts.users.iter().map(|user| user.name.as_str()).collect(),
+        linked: parts.linked,
+        walltimes: service.row().is_rigid,
+        fit: if service.must_place() { Fit::Must(service.instead_of_placing()) } else { Fit::May },
+        attached: parts.attached,
+    }
+}
+
+/// What is known of a topology before its workloads.
+#[derive(Clone, Copy)]
+pub(super) struct Parts<'a> {
+    pub seed: u64,
+    pub kinds: &'a [String],
+    pub systems: &'a [Service],
+    pub sites: &'a [Site],
+    pub users: &'a [User],
+    pub linked: bool,
+    pub attached: &'a Attached,
+}
+
+impl Topology {
+    pub(super) fn parts(&self) -> Parts<'_> {
+        let Topology { seed, kinds, systems, sites, users, cables, .. } = self;
+        let attached = Context::unknown().attached;
+        Parts { seed: *seed, kinds, systems, sites, users, linked: cables.is_some(), attached }
+    }
+}
+
+pub(super) fn site_names(sites: &[Site]) -> Names<'_> {
+    sites.iter().map(|site| site.name.as_str()).collect()
+}
+
+/// The key `latency` of who is linked to the router.
+fn latency_key() -> Key {
+    key("latency", "to the router, one way")
+}
+
+/// The key `count`, which is gone before sites and users are looked at one by one.
+fn walk_count(w: &mut dyn Walk) {
+    let count = key("count", "").means("so many of these, with numbers from 1 in the place of `{}` in their name");
+    w.elsewhere(&count.usual("1"), Shape::Whole { least: 1, most: super::file::MEMBERS_MAX as u64 });
+}

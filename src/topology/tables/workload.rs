@@ -1,0 +1,201 @@
+//! `[[workload]]`: which jobs there are, who submits them, and where they go.
+
+use super::{Parts, context};
+use crate::settings::{
+    Context, Field, Fields, FilePath, Form, Layout, Maybe, Names, OneOf, Place, Registered, Shape, Walk, Word, any_of,
+    key, quoted,
+};
+use crate::systems::{self, Row, Service};
+use crate::topology::Workload;
+use crate::workload::{self, Source};
+
+/// A workload as its table has it; without a source until that is known.
+pub struct Written {
+    name: String,
+    users: Vec<usize>,
+    system: usize,
+    source: Option<Source>,
+    place: Option<Place>,
+}
+
+/// What all workloads have in common: for each system what jobs that go there may refer to.
+pub struct Around<'a> {
+    systems: &'a [Service],
+    contexts: Vec<Context<'a>>,
+}
+
+impl<'a> Around<'a> {
+    pub fn of(parts: &Parts<'a>) -> Around<'a> {
+        let contexts = (0..parts.systems.len()).map(|system| context(parts, system)).collect();
+        Around { systems: parts.systems, contexts }
+    }
+
+    /// Of nothing that is known.
+    pub fn unknown(systems: &'a [Service]) -> Around<'a> {
+        Around { systems, contexts: systems.iter().map(|_| Context::unknown()).collect() }
+    }
+
+    fn users(&self) -> &Names<'a> {
+        &self.contexts[0].users
+    }
+}
+
+/// All workloads, and where each is written.
+pub fn read(around: &Around<'_>, root: &Fields<'_>, w: &mut dyn Walk) -> Vec<(Workload, Place)> {
+    let mut written = Vec::new();
+    walk(&mut written, around, w);
+    let workload = |written: Written| {
+        let Written { users, system, source, place, .. } = written;
+        Some((Workload { users, system, source: source? }, place?))
+    };
+    let workloads: Vec<(Workload, Place)> = written.into_iter().filter_map(workload).collect();
+
+    let tasks: u64 = workloads.iter().map(|(workload, _)| workload.source.supply().tasks_in_all()).sum();
+    if let Some(field) = root.get("workload").filter(|_| tasks > u64::from(u32::MAX)) {
+        field.complain(format!("expected at most {} tasks in all, found up to {tasks}", u32::MAX));
+    }
+    workloads
+}
+
+pub fn write(workloads: &[Workload], around: &Around<'_>, w: &mut dyn Walk) {
+    let written = |workload: &Workload| {
+        let Workload { users, system, source } = workload.clone();
+        Written { name: source.supply().name().to_owned(), users, system, source: Some(source), place: None }
+    };
+    walk(&mut workloads.iter().map(written).collect(), around, w);
+}
+
+pub fn walk(workloads: &mut Vec<Written>, around: &Around<'_>, w: &mut dyn Walk) {
+    let all = 0..around.users().len();
+    let usual = || Written { name: String::new(), users: all.clone().collect(), system: 0, source: None, place: None };
+    let workload = key("workload", "").means("jobs, and who submits them").need("at least one [[workload]]");
+    w.rows(workload, Layout::Sections("workload"), workloads, usual, |workload, w| workload.walk(around, w));
+}
+
+impl Written {
+    fn walk(&mut self, around: &Around<'_>, w: &mut dyn Walk) {
+        self.place = w.fields().map(Fields::place);
+        let include = key("include", "").means("a file with keys of this table; those that stand here are stronger");
+        w.elsewhere(&include.usual("none").holds_the_rest(), FilePath("").shape());
+        // Without a source nobody knows which other keys make sense.
+        let names = any_of(workload::ALL.iter().map(|row| row.name));
+        let words = workload::ALL.iter().map(|row| Word::new(row.name, row.about)).collect();
+        let source = key("source", "where jobs come from").need(format!("{names}, or an include"));
+        w.set(source, &mut self.name, Registered { what: "a workload source", words });
+        let chosen = workload::ALL.iter().position(|row| row.name == self.name);
+        if w.reads() {
+            self.walk_users(around, w);
+            let Some(chosen) = chosen else {
+                // What else there is may be right or wrong.
+                w.fields().into_iter().for_each(Fields::ask_for_all);
+                return;
+            };
+            self.walk_system(chosen, around, w);
+        } else {
+            self.walk_system(chosen.unwrap_or_default(), around, w);
+            self.walk_users(around, w);
+        }
+
+        let context = &around.contexts[self.system];
+        let words: Vec<&str> = workload::ALL.iter().map(|row| row.name).collect();
+        let source = &mut self.source;
+        w.variants("source", &words, chosen, &mut |number, w| match source.as_mut().filter(|_| w.writes()) {
+            Some(source) => source.supply_mut().walk(w, context),
+            None => *source = Some((workload::ALL[number].read)(w, context)),
+        });
+        if let Some(fields) = w.fields() {
+            self.check(fields, around);
+        }
+    }
+
+    fn walk_users(&mut self, around: &Around<'_>, w: &mut dyn Walk) {
+        // A list of all users, of whom there may be thousands, says nothing; it is the default.
+        if w.writes() && self.users.iter().copied().eq(0..around.users().len()) {
+            return w.remark("users: all");
+        }
+        let users = key("users", "").means("who submits the jobs, one after the other in turns").usual("all users");
+        w.set(users, &mut self.users, Users { names: around.users() });
+    }
+
+    /// Where a workload goes: what it says, or the only system that takes what the source makes.
+    fn walk_system(&mut self, chosen: usize, around: &Around<'_>, w: &mut dyn Walk) {
+        if w.writes() && around.systems.len() == 1 {
+            return;
+        }
+        let takes = |row: &Row| row.sources.contains(&workload::ALL[chosen].name);
+        let rows = || around.systems.iter().map(|system| system.row());
+        let keys: Names<'_> = rows().map(|row| row.key).collect();
+        let about = "the system that they go to, by the name of its table";
+        let system = key("system", "where its jobs go").means(about).usual("the only one that takes such jobs");
+        let mut said = if w.reads() { None } else { Some(self.system) };
+        w.set(system, &mut said, Maybe(OneOf { what: "a system of this topology", names: &keys }));
+        let Some(fields) = w.fields() else { return };
+        if said.is_none() && fields.has("system") {
+            // A name that is none has been complained about.
+            return;
+        }
+        self.system = said.unwrap_or_else(|| {
+            let taking: Vec<usize> = (0..around.systems.len()).filter(|at| takes(around.systems[*at].row())).collect();
+            if taking.len() > 1 {
+                let keys = any_of(taking.iter().map(|at| around.systems[*at].row().key));
+                fields.missing("system", &format!("which system these jobs go to: {keys}"));
+            }
+            taking.first().copied().unwrap_or(0)
+        });
+        let row = around.systems[self.system].row();
+        if let Some(field) = fields.get("source").filter(|_| !takes(row)) {
+            let takers = systems::ALL.iter().filter(|row| takes(row));
+            let takers: Vec<String> = takers.map(|row| format!("[{}]", row.key)).collect();
+            let (fitting, takers) = (any_of(row.sources.iter().copied()), any_of(takers.iter().map(String::as_str)));
+            field.complain(format!(
+                "expected {fitting}, which a [{}] takes; jobs of source {} need a {takers} table in the topology",
+                row.key, self.name
+            ));
+        }
+    }
+
+    fn check(&self, fields: &Fields<'_>, around: &Around<'_>) {
+        let row = around.systems[self.system].row();
+        if let Some(Source::Table(table)) = &self.source
+            && row.is_rigid
+            && table.jobs.iter().any(|job| job.tasks.len() > 1)
+            && let Some(field) = fields.get("source")
+        {
+            field.complain(format!("expected jobs of one task each: a [{}] takes no others", row.key));
+        }
+    }
+}
+
+/// Some of the users, each once.
+struct Users<'n> {
+    names: &'n Names<'n>,
+}
+
+impl Form<Vec<usize>> for Users<'_> {
+    fn read(&self, field: &Field<'_>) -> Option<Vec<usize>> {
+        let list = field.list("a list of users")?;
+        if list.is_empty() {
+            field.complain("expected at least one user, found none: nobody would submit the jobs");
+        }
+        let one = OneOf { what: "a user", names: self.names };
+        let mut users = Vec::with_capacity(list.len());
+        let mut seen = vec![false; self.names.len()];
+        for field in &list {
+            let Some(user) = one.read(field) else { continue };
+            if std::mem::replace(&mut seen[user], true) {
+                field.complain("this user is in the list twice");
+            }
+            users.push(user);
+        }
+        Some(users)
+    }
+
+    fn text(&self, value: &Vec<usize>) -> Option<String> {
+        let names: Vec<String> = value.iter().map(|user| quoted(self.names.name(*user))).collect();
+        Some(format!("[{}]", names.join(", ")))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::List { of: Box::new(Shape::NameOf("a user")), least: 1, most: usize::MAX }
+    }
+}

@@ -1,0 +1,284 @@
+//! Random settings of every table, drawn from the descriptions themselves, are read, written, read again and hashed.
+
+use std::collections::BTreeMap;
+
+use super::batch::QUEUEING;
+use super::*;
+use crate::random::SplitMix64;
+use crate::settings::{Layout, Listed, Shape, What};
+use crate::systems;
+use crate::topology::keys;
+use crate::workload;
+
+/// Topologies in which settings are changed, so that together they have every system and every source.
+fn bases() -> Vec<(String, String)> {
+    let grid = |system: &str, source: &str| {
+        format!(
+            "name = \"base\"\n{system}\n[[site]]\nname = \"york\"\ncores = 64\n[[site]]\nname = \"leeds\"\ncores = 64\n\
+             [[user]]\nname = \"alice\"\n[[user]]\nname = \"bob\"\n[[workload]]\n{source}\n"
+        )
+    };
+    let task = "[[workload.job]]\ntasks = [{ runtime = \"1 min\", cores = 1 }";
+    let sources = [
+        ("market", "jobs = 2\ncores_max = 8".to_owned()),
+        ("table", format!("{task}]")),
+        ("reservations", "requests = 3".to_owned()),
+        ("requests", "[[workload.request]]\nduration = \"1 h\"\nnodes = 1".to_owned()),
+        ("workflow", "file = \"flow.dot\"".to_owned()),
+        ("swf", "file = \"log.swf\"".to_owned()),
+        ("batsim", "file = \"log.json\"".to_owned()),
+        ("lublin", "jobs = 2".to_owned()),
+        ("layered", "tasks = 5".to_owned()),
+    ];
+    let mut bases = Vec::new();
+    for row in systems::ALL {
+        for source in row.sources {
+            let (name, keys) = sources.iter().find(|(name, _)| name == source).expect("every source is here");
+            let text = grid(&format!("[{}]", row.key), &format!("source = \"{name}\"\n{keys}"));
+            bases.push((format!("{} {source}", row.key), text));
+        }
+    }
+    let bidder = "[market]\npolicy = \"external\"\n[market.bidder]\ncommand = [\"bid\"]";
+    bases.push(("bidder".to_owned(), grid(bidder, "source = \"market\"\njobs = 2\ncores_max = 8")));
+    for kinds in ["market", "table", "workflow", "layered"] {
+        let (name, keys) = sources.iter().find(|(name, _)| *name == kinds).expect("every source is here");
+        let keys = match kinds {
+            "market" => keys.clone(),
+            "table" => keys.replace("cores = 1", "cores = 1, kind = \"a\""),
+            _ => format!("{keys}\nkind = \"a\""),
+        };
+        let text = grid("[market]", &format!("source = \"{name}\"\n{keys}"));
+        let text = text.replacen("cores = 64", "cores = 64\nkind = \"a\"", 1);
+        bases.push((
+            format!("kinds {kinds}"),
+            text.replace("cores = 64\n[[user]]", "cores = 64\nkind = \"b\"\n[[user]]"),
+        ));
+    }
+    let edges = format!(
+        "source = \"table\"\n{task}, {{ runtime = \"1 min\", cores = 1 }}]\nworth = {{ max = 1, initial = 2, final = 6 }}"
+    );
+    bases.push(("job".to_owned(), grid("[market]", &edges)));
+    bases.push(("links".to_owned(), super::cables::STAR.to_owned()));
+    let market = "source = \"market\"\njobs = 2\ncores_max = 8";
+    bases.push(("market over links".to_owned(), format!("{}{LINKS}", grid("[market]", market))));
+    let counted = grid("[market]", market).replacen("\"york\"", "\"york-{}\"\ncount = 2", 1);
+    bases.push(("counted".to_owned(), counted.replace("\"alice\"", "\"alice-{}\"\ncount = 2")));
+    let usual = "[defaults.site]\ncores = 128\nsystem = \"batch\"\n\
+                 reserved = [{ from = \"1 h\", until = \"2 h\", nodes = \"0\" }]\n[market]\n[batch]";
+    let defaults = grid(usual, "source = \"lublin\"\njobs = 2");
+    let defaults = defaults.replacen("cores = 64", "system = \"batch\"\ncores = 128", 1);
+    bases.push(("defaults".to_owned(), defaults.replace("cores = 64", "")));
+    let usual = "[defaults.site]\nsystem = \"batch\"\n[market]\n[batch]";
+    let one = grid(usual, "source = \"lublin\"\njobs = 2").replacen("cores = 64", "cores = 64\nsystem = \"batch\"", 1);
+    bases.push(("the usual system".to_owned(), one));
+    let reserved = "cores = 64\nreserved = [{ from = \"1 s\", until = \"2 s\", nodes = \"0\" }]";
+    bases.push((
+        "reserved".to_owned(),
+        grid("[batch]", "source = \"lublin\"\njobs = 2").replace("cores = 64", reserved),
+    ));
+    bases.push(("queueing".to_owned(), QUEUEING.to_owned()));
+    let systems = |text: String| text.replace("cores = 64", "cores = 128\nsystem = [\"market\", \"batch\"]");
+    let lublin = grid("[market]\n[batch]", "source = \"lublin\"\njobs = 2");
+    bases.push(("several".to_owned(), systems(lublin)));
+    let table = format!("source = \"table\"\nsystem = \"market\"\n{task}]");
+    bases.push(("one of several".to_owned(), systems(grid("[market]\n[batch]", &table))));
+    bases
+}
+
+/// Four ways from york to leeds, one of which leads anywhere.
+const LINKS: &str = r#"[[site]]
+name = "bath"
+cores = 64
+[network]
+switches = []
+[[link]]
+name = "a"
+capacity = "1 Gbps"
+between = ["york", "leeds"]
+[[link]]
+name = "b"
+capacity = "1 Gbps"
+between = ["york", "leeds"]
+[[link]]
+name = "c"
+capacity = "1 Gbps"
+[[link]]
+name = "d"
+capacity = "1 Gbps"
+between = ["leeds", "bath"]
+[[route]]
+from = "york"
+to = "leeds"
+links = ["c"]
+"#;
+
+const LOG: &str = "1 0 -1 10 1 -1 -1 1 20 -1 1 7 1 -1 -1 -1 -1 -1\n2 5000 -1 10 1 -1 -1 1 20 -1 1 8 2 -1 -1 -1 -1 -1\n";
+const BATSIM: &str = r#"{ "nb_res": 4, "jobs": [
+    { "id": 1, "subtime": 0, "walltime": 20, "res": 1, "profile": "d" },
+    { "id": 2, "subtime": 5000, "walltime": 20, "res": 1, "profile": "d" }],
+    "profiles": { "d": { "type": "delay", "delay": 10 } } }"#;
+const FLOW: &str = "digraph flow {\n 1 [size=\"1e9\"];\n 2 [size=\"1e9\"];\n 1 -> 2 [size=\"1000\"];\n}\n";
+
+fn read(text: &str, settings: &[String]) -> Result<Topology, String> {
+    let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+    let files = [
+        ("grid.toml", text.as_bytes()),
+        ("log.swf", LOG.as_bytes()),
+        ("log.json", BATSIM.as_bytes()),
+        ("flow.dot", FLOW.as_bytes()),
+        ("mosaic.json", FLOW.as_bytes()),
+    ];
+    load_files(&files, &settings).map(|loaded| loaded.topology).map_err(|complaints| complaints.to_string())
+}
+
+/// Every key that takes a value, as `--set` names it; with the source that it is for, if it is for one.
+fn leaves(above: &str, keys: &[Listed], source: Option<&'static str>, found: &mut Vec<Leaf>) {
+    for Listed { key, what, .. } in keys {
+        let path = format!("{above}{}", key.name);
+        match what {
+            What::Value(shape) => found.push(Leaf { path, shape: shape.clone(), source, aside: key.aside }),
+            What::Table(Layout::Sections(_) | Layout::Lines, keys) => {
+                leaves(&format!("{path}.0."), keys, source, found)
+            }
+            What::Table(_, keys) => leaves(&format!("{path}."), keys, source, found),
+            What::Variant { word, keys } => leaves(above, keys, Some(word), found),
+        }
+    }
+}
+
+struct Leaf {
+    path: String,
+    shape: Shape,
+    source: Option<&'static str>,
+    aside: bool,
+}
+
+/// A value of this shape, in TOML.
+fn draw(shape: &Shape, random: &mut SplitMix64) -> String {
+    let pick = |random: &mut SplitMix64, count: usize| random.int(0, count as u64 - 1) as usize;
+    match shape {
+        Shape::Text { example, .. } => format!("\"{example}\""),
+        Shape::Free { example, .. } => (*example).to_owned(),
+        Shape::Flag => ["true", "false"][pick(random, 2)].to_owned(),
+        Shape::Whole { least, most } => random.int(*least, (*most).min(least.saturating_add(63))).to_string(),
+        Shape::Number { least, most, above, .. } => {
+            let (least, most) = (least.max(-10.0), most.min(10.0));
+            // Four decimals are what all of them take.
+            let number = least + (1.0 - random.unit()) * (most - least);
+            let number = (number * 1e4).floor() / 1e4;
+            format!("{:?}", if *above { number.max(least + 1e-4) } else { number })
+        }
+        Shape::Span { .. } => format!("\"{} {}\"", random.int(1, 90), ["us", "ms", "s", "min", "h"][pick(random, 5)]),
+        Shape::Rate => format!("\"{} {}\"", random.int(1, 90), ["kbps", "MB/s", "Gbps"][pick(random, 3)]),
+        Shape::Words(words) => format!("\"{}\"", words[pick(random, words.len())].name),
+        Shape::NameOf("a user") => ["\"alice\"", "\"bob\""][pick(random, 2)].to_owned(),
+        Shape::NameOf("a link") => ["\"a\"", "\"b\"", "\"c\""][pick(random, 3)].to_owned(),
+        Shape::NameOf("a site or a switch") => ["\"york\"", "\"bath\"", "\"lab\""][pick(random, 3)].to_owned(),
+        Shape::NameOf("a system of this topology") => {
+            format!("\"{}\"", systems::ALL[pick(random, systems::ALL.len())].key)
+        }
+        Shape::NameOf("a kind of core that a site offers") => ["\"a\"", "\"b\""][pick(random, 2)].to_owned(),
+        Shape::NameOf(_) => ["\"york\"", "\"leeds\"", "\"bath\""][pick(random, 3)].to_owned(),
+        Shape::List { of, least, most } => {
+            let count = random.int(*least as u64, (*most).min(least + 2) as u64);
+            let items: Vec<String> = (0..count).map(|_| draw(of, random)).collect();
+            format!("[{}]", items.join(", "))
+        }
+    }
+}
+
+/// What is written reads back to the same, with the same hash.
+fn survives(topology: &Topology, what: &str) {
+    let text = topology.to_toml();
+    let again = read(&text, &[]).unwrap_or_else(|complaints| panic!("{what}\n{complaints}\n{text}"));
+    assert_eq!(&again, topology, "{what}\n{text}");
+    assert_eq!(again.hash(), topology.hash(), "{what}\n{text}");
+}
+
+#[test]
+fn every_key_of_every_table_is_read_written_and_hashed() {
+    let mut all = Vec::new();
+    leaves("", &keys(), None, &mut all);
+    let mut random = SplitMix64::new(7);
+    let mut taken: BTreeMap<String, usize> = BTreeMap::new();
+    for (name, text) in bases() {
+        let base = read(&text, &[]).unwrap_or_else(|complaints| panic!("{name}\n{complaints}"));
+        survives(&base, &name);
+        let its_source =
+            workload::ALL.iter().map(|row| row.name).find(|row| text.contains(&format!("source = \"{row}\"")));
+        for leaf in all.iter().filter(|leaf| leaf.source.is_none_or(|source| Some(source) == its_source)) {
+            // Two that are taken are enough; some keys take few of the values of their form.
+            let mut left = 2;
+            for attempt in 0..12 {
+                if left == 0 {
+                    break;
+                }
+                let value = match &leaf.shape {
+                    Shape::Words(words) => format!("\"{}\"", words[attempt % words.len()].name),
+                    shape => draw(shape, &mut random),
+                };
+                let setting = format!("{}={value}", leaf.path);
+                let Ok(topology) = read(&text, std::slice::from_ref(&setting)) else { continue };
+                let what = format!("{name}: {setting}");
+                survives(&topology, &what);
+                // Nothing that changes the meaning is forgotten in the hash.
+                let differs = Topology { about: None, ..topology.clone() } != Topology { about: None, ..base.clone() };
+                assert_eq!(topology.hash() != base.hash(), differs && !is_path(leaf), "{what}");
+                if topology != base {
+                    left -= 1;
+                    *taken.entry(format!("{} {}", leaf.path, leaf.source.unwrap_or_default())).or_default() += 1;
+                }
+            }
+        }
+    }
+    // Each key has been set to something else than its default, and taken, somewhere.
+    let never: Vec<String> = all
+        .iter()
+        .map(|leaf| format!("{} {}", leaf.path, leaf.source.unwrap_or_default()))
+        .filter(|path| !taken.contains_key(path))
+        .collect();
+    assert_eq!(never, NEVER, "these keys have never been set to anything that was taken");
+}
+
+/// Where a log lies is not what it means.
+fn is_path(leaf: &Leaf) -> bool {
+    leaf.aside && leaf.path.ends_with(".file")
+}
+
+/// What changes nothing here: names of files, of which there is one a format, and what says again what is known.
+const NEVER: &[&str] = &[
+    "hansa ",
+    "workload.0.include ",
+    "workload.0.file workflow",
+    "workload.0.file swf",
+    "workload.0.hash swf",
+    "workload.0.count swf",
+    "workload.0.file batsim",
+    "workload.0.hash batsim",
+    "workload.0.count batsim",
+];
+
+#[test]
+fn many_keys_at_once_are_read_written_and_hashed() {
+    let mut all = Vec::new();
+    leaves("", &keys(), None, &mut all);
+    let mut random = SplitMix64::new(11);
+    let mut taken = 0;
+    for (name, text) in bases() {
+        for _ in 0..8 {
+            let mut settings: Vec<String> = Vec::new();
+            // What does not go together with the others is left out again.
+            for _ in 0..8 {
+                let leaf = &all[random.int(0, all.len() as u64 - 1) as usize];
+                settings.push(format!("{}={}", leaf.path, draw(&leaf.shape, &mut random)));
+                if read(&text, &settings).is_err() {
+                    settings.pop();
+                }
+            }
+            let topology = read(&text, &settings).unwrap();
+            survives(&topology, &format!("{name}: {settings:?}"));
+            taken += settings.len();
+        }
+    }
+    assert!(taken > 100, "{taken}");
+}

@@ -1,0 +1,72 @@
+//! A workload that is one workflow from a file. It becomes a table of one job, so that a resolved topology needs no other file.
+
+use super::{Written, read};
+use crate::grid::{Kind, Workflow};
+use crate::settings::limits::{EDGES_MAX, TASKS_MAX};
+use crate::settings::{Context, Field, Fields, FilePath, Fit, Moment, Walk, key};
+use crate::time::Time;
+use crate::workload::table::{Entry, Table};
+use crate::workload::{Row, Source};
+
+pub const ROW: Row = Row {
+    name: "workflow",
+    about: "a workflow from a file: WfFormat, DAX or DOT",
+    read: |w, context| {
+        let mut written = FromFile { arrive: Time::ZERO, kind: Kind(0), file: String::new() };
+        Source::Table(Table { jobs: written.walk(w, context).into_iter().collect() })
+    },
+};
+
+struct FromFile {
+    arrive: Time,
+    kind: Kind,
+    file: String,
+}
+
+impl FromFile {
+    fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) -> Option<Entry> {
+        w.set(key("arrive", "").means("when it is submitted"), &mut self.arrive, Moment);
+        context.walk_kind(&mut self.kind, "the kind of core that the tasks need", w);
+        let file = key("file", "").need("a workflow: WfFormat (JSON), DAX (XML) or DOT");
+        w.set(file, &mut self.file, FilePath("the path of a workflow"));
+
+        let fields = w.fields()?;
+        let field = fields.get("file")?;
+        let workflow = open(&field, context)?;
+        check(fields, &field, &workflow, self.kind, context)?;
+        let tasks = workflow.job_tasks(self.kind);
+        Some(Entry { arrive: self.arrive, tasks, edges: workflow.edges, worth: None })
+    }
+}
+
+fn open(field: &Field<'_>, context: &Context<'_>) -> Option<Workflow> {
+    let (path, content) = context.attached.get(&field.place())?;
+    let message = match content.as_ref().map(|bytes| read(path, bytes)) {
+        Ok(Ok(Written::Workflow(workflow))) => return Some(workflow),
+        Ok(Ok(Written::Table(_))) => format!("{path} has times for single processors: it can only be planned"),
+        Ok(Err(error)) => error.of(path),
+        Err(reason) => format!("cannot read {path}: {reason}"),
+    };
+    field.complain(message);
+    None
+}
+
+fn check(fields: &Fields<'_>, field: &Field<'_>, workflow: &Workflow, kind: Kind, context: &Context<'_>) -> Option<()> {
+    let counts = [(workflow.tasks.len(), TASKS_MAX as usize, "tasks"), (workflow.edges.len(), EDGES_MAX, "edges")];
+    for (found, most, what) in counts {
+        if found > most {
+            field.complain(format!("expected at most {most} {what}, found {found}"));
+            return None;
+        }
+    }
+    let Fit::Must(hint) = context.fit else { return Some(()) };
+    let (name, largest) = context.largest(kind)?;
+    let widest = workflow.tasks.iter().max_by_key(|task| task.cores)?;
+    if widest.cores > largest {
+        let (task, cores) = (&widest.name, widest.cores);
+        let message = format!("task `{task}` wants {cores} cores, and the largest site of kind {name} has {largest}");
+        fields.findings().add(field.complaint(message).hints(hint));
+        return None;
+    }
+    Some(())
+}

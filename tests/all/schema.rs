@@ -1,0 +1,131 @@
+//! The schemas that editors get, held against a validator that is not ours, and the reference of keys.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::grid::{Scratch, hansa_ok, text};
+
+/// Prints a line for each file: its path, and the first thing that is wrong with it if there is one.
+const VALIDATE: &str = r#"
+import json, sys, tomllib
+import jsonschema
+schema = json.load(open(sys.argv[1]))
+validator = jsonschema.validators.validator_for(schema)
+validator.check_schema(schema)
+for path in sys.argv[2:]:
+    errors = [error.message for error in validator(schema).iter_errors(tomllib.load(open(path, "rb")))]
+    print(path, "FINE" if not errors else "WRONG " + errors[0].replace("\n", " ")[:200])
+"#;
+
+/// Whether Python has the package `jsonschema` here; where tests run for everybody it must.
+fn has_validator() -> bool {
+    let python = Command::new("python3").args(["-c", "import jsonschema, tomllib"]).stderr(Stdio::null()).status();
+    let has = python.is_ok_and(|status| status.success());
+    assert!(has || std::env::var_os("CI").is_none(), "the schema needs a validator: pip install jsonschema");
+    if !has {
+        eprintln!("SKIPPED: python3 has no jsonschema on this machine: pip install jsonschema");
+    }
+    has
+}
+
+/// What the validator says about each file.
+fn verdicts(schema: &Path, files: &[String]) -> Vec<String> {
+    let output = Command::new("python3").arg("-c").arg(VALIDATE).arg(schema).args(files).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout).lines().map(str::to_owned).collect()
+}
+
+fn toml_files(folder: &str) -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let mut files: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|end| end == "toml"))
+        .map(|path| path.to_str().unwrap().to_owned())
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn what_is_shipped_is_as_the_schema_says_and_what_is_wrong_is_not() {
+    if !has_validator() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let of_topologies = scratch.file("topology.json", &text(&hansa_ok(&["schema"]).stdout));
+    let of_experiments = scratch.file("experiment.json", &text(&hansa_ok(&["schema", "--experiment"]).stdout));
+
+    let mut fine = toml_files("topologies");
+    assert!(fine.len() > 8, "{fine:?}");
+    // What a topology means is written down in full, so the schema has to know every key that the writer knows.
+    for file in fine.clone() {
+        let name = Path::new(&file).file_name().unwrap().to_str().unwrap().to_owned();
+        let resolved = scratch.file(&name, &text(&hansa_ok(&["show", file.as_str()]).stdout));
+        fine.push(resolved.to_str().unwrap().to_owned());
+    }
+    let experiments = toml_files("experiments");
+    for verdict in [verdicts(&of_topologies, &fine), verdicts(&of_experiments, &experiments)].concat() {
+        assert!(verdict.ends_with(" FINE"), "{verdict}");
+    }
+
+    let quickstart = std::fs::read_to_string(&fine[fine.iter().position(|f| f.ends_with("quickstart.toml")).unwrap()]);
+    let quickstart = quickstart.unwrap();
+    let wrong = [
+        ("[[site]]", "[markt]\npolicy = \"fifo\"\n[[site]]"),
+        ("policy = \"fifo\"", "policy = \"fifoo\""),
+        ("policy = \"fifo\"", "polcy = \"fifo\""),
+        ("policy = \"fifo\"", "policy = \"fifo\"\ntick = 60"),
+        ("policy = \"fifo\"", "policy = \"fifo\"\ntick = \"0 s\""),
+        ("policy = \"fifo\"", "policy = \"fifo\"\nccr = -1"),
+        ("latency = \"5 ms\"", "latency = \"5 sec\""),
+        ("latency = \"5 ms\"", "latency = 5"),
+        ("cores = 64", "cores = 0"),
+        ("cores = 64", "cores = \"many\""),
+        ("source = \"market\"", "source = \"markt\""),
+        ("source = \"market\"", "source = \"lublin\""),
+        ("source = \"market\"", ""),
+        ("name = \"quickstart\"", "name = \"Quick Start\""),
+        ("name = \"quickstart\"", ""),
+        ("name = \"quickstart\"", "name = \"quickstart\"\nhansa = \"99.1\""),
+    ];
+    let files: Vec<String> = wrong
+        .iter()
+        .enumerate()
+        .map(|(number, (fine, fault))| {
+            assert!(quickstart.contains(fine), "{fine}");
+            let file = scratch.file(&format!("wrong-{number}.toml"), &quickstart.replacen(fine, fault, 1));
+            file.to_str().unwrap().to_owned()
+        })
+        .collect();
+    for (verdict, fault) in verdicts(&of_topologies, &files).iter().zip(wrong) {
+        assert!(verdict.contains(" WRONG "), "{fault:?}: {verdict}");
+    }
+    let experiment = std::fs::read_to_string(&experiments[0]).unwrap();
+    let wrong =
+        [("[vary]", "[varied]"), ("metrics = [\"value\"", "metrics = [\"valu\""), ("topology =", "topologie =")];
+    let files: Vec<String> = wrong
+        .iter()
+        .enumerate()
+        .map(|(number, (fine, fault))| {
+            assert!(experiment.contains(fine), "{fine}");
+            let file = scratch.file(&format!("experiment-{number}.toml"), &experiment.replacen(fine, fault, 1));
+            file.to_str().unwrap().to_owned()
+        })
+        .collect();
+    for (verdict, fault) in verdicts(&of_experiments, &files).iter().zip(wrong) {
+        assert!(verdict.contains(" WRONG "), "{fault:?}: {verdict}");
+    }
+}
+
+/// `HANSA_GOLDEN=write` writes it anew.
+#[test]
+fn the_reference_of_keys_is_what_the_program_says() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/keys.md");
+    let said = text(&hansa_ok(&["show", "--keys"]).stdout).to_string();
+    if std::env::var("HANSA_GOLDEN").is_ok_and(|word| word == "write") {
+        std::fs::write(&path, &said).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(kept == said, "docs/keys.md is not what `hansa show --keys` prints: run that and look at what has changed");
+}
