@@ -196,10 +196,8 @@ impl<M: Message, R> Place<M, R> {
     /// Numbers and delivers what `actor` asked for, none of which may come to pass before `earliest`.
     fn carry_out(&mut self, actor: ActorId, earliest: Stamp, cause: &'static str) -> Result<(), Breach> {
         let mut actions = std::mem::take(&mut self.outbox.actions);
-        let mut next_number = self.take_numbers(actor, actions.len());
-        for action in actions.drain(..) {
-            let number = next_number;
-            next_number += 1;
+        let first = self.take_numbers(actor, actions.len());
+        for (number, action) in (first..).zip(actions.drain(..)) {
             match action {
                 Action::Send { to, sent, message } => {
                     if sent < earliest {
