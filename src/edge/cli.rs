@@ -515,7 +515,7 @@ fn be_member(args: MemberArgs, role: fn(String) -> Party) -> Result<(), Failure>
         join_within: Duration::from_secs_f64(args.join_within),
         held: args.held,
     };
-    runtime()?.block_on(take_part(membership))
+    take_part(&membership)
 }
 
 impl OverrideArgs {

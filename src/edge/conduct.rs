@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use tokio::time::Sleep;
 
 use super::Failure;
+use super::keeper::Kept;
 use super::launch::label;
 use super::quic::{self, Close, Connection, FrameReceiver, FrameSender, Peer, WireError};
 use crate::kernel::{ActorId, Breach, Contact, Down, Entry, Hub, Up};
@@ -87,8 +88,7 @@ const REASON_WITHIN: Duration = Duration::from_secs(1);
 /// How long leaves may take to say their last words when a run has ended early.
 const WIND_UP_WITHIN: Duration = Duration::from_secs(2);
 
-/// Batches after which the clock is looked at, and how often the outside world is: often enough for the connections,
-/// which need this thread too.
+/// Batches after which the clock is looked at, where they are quick, and how often the outside world is.
 const BATCHES_PER_LOOK: usize = 128;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -173,11 +173,13 @@ enum LineError {
     Closed,
 }
 
-/// Conducts a run to its end.
-pub async fn conduct(mut hub: Hub<Message, Record>, lines: &mut [Line], watch: Watch<'_>) -> Conducted {
+/// Conducts a run to its end: actors compute here, and the runtime is entered to write and to wait.
+pub fn conduct(kept: &Kept, mut hub: Hub<Message, Record>, lines: &mut [Line], watch: Watch<'_>) -> Conducted {
+    let _within = kept.enter();
     let stall = pin!(tokio::time::sleep(watch.stall_after));
     let began = Instant::now();
     let mut conductor = Conductor {
+        kept,
         stall,
         reached: (Stamp::ZERO, 0, usize::MAX),
         began,
@@ -186,14 +188,14 @@ pub async fn conduct(mut hub: Hub<Message, Record>, lines: &mut [Line], watch: W
         waits: 0,
         watch,
     };
-    let end = conductor.run(&mut hub, lines).await;
+    let end = conductor.run(&mut hub, lines);
     let wall = began.elapsed();
     if let Err(Failure::LostPeer { label, .. }) = &end {
         // Nobody is to wait for its last words, or for it to take ours.
         lines.iter().filter(|line| line.label == *label).for_each(|line| line.connection.close(Close::Dropped, ""));
     }
     if end.is_err() {
-        conductor.wind_up(&mut hub, lines).await;
+        kept.block_on(conductor.wind_up(&mut hub, lines));
     }
     conductor.look(&mut hub);
     conductor.collect(&mut hub);
@@ -223,7 +225,8 @@ pub async fn conduct(mut hub: Hub<Message, Record>, lines: &mut [Line], watch: W
     Conducted { logs, reached, events: hub.events(), waits, leaves: facts.collect(), wall, end }
 }
 
-struct Conductor<'w, 's> {
+struct Conductor<'k, 'w, 's> {
+    kept: &'k Kept,
     watch: Watch<'w>,
     stall: Pin<&'s mut Sleep>,
     /// How far the run was when the stall clock was last wound up.
@@ -234,19 +237,22 @@ struct Conductor<'w, 's> {
     waits: u64,
 }
 
-impl Conductor<'_, '_> {
-    async fn run(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
+impl Conductor<'_, '_, '_> {
+    fn run(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
+        let kept = self.kept;
         loop {
-            self.keep_pace(hub, lines).await?;
-            let mut looked = Instant::now();
-            while hub.advance(BATCHES_PER_LOOK).map_err(|breach| self.breach(&breach, lines))? {
+            self.keep_pace(hub, lines)?;
+            let (mut looked, mut batches) = (Instant::now(), BATCHES_PER_LOOK);
+            while hub.advance(batches).map_err(|breach| self.breach(&breach, lines))? {
                 if looked.elapsed() < LOOK_EVERY {
                     continue;
                 }
+                // Actors that compute for long are looked after more often.
+                batches = (batches / 2).max(1);
                 looked = Instant::now();
                 self.look(hub);
                 // Lets the runtime keep the connections alive, and hear what ends the run from outside.
-                tokio::task::yield_now().await;
+                kept.breathe();
                 if let Ok(failure) = self.watch.interruptions.try_recv() {
                     return Err(place_in_time(failure, hub, lines));
                 }
@@ -255,25 +261,37 @@ impl Conductor<'_, '_> {
                 return Ok(());
             }
             self.look(hub);
-            self.flush(hub, lines).await?;
-            let mut waited = false;
-            for leaf in hub.blockers() {
-                waited |= self.hear(hub, lines, leaf).await?;
-            }
-            self.waits += u64::from(waited);
+            kept.block_on(self.exchange(hub, lines))?;
         }
     }
 
+    /// Writes to whoever should hear something, and hears those that hold the hub up.
+    async fn exchange(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
+        self.flush(hub, lines).await?;
+        let mut waited = false;
+        for leaf in hub.blockers() {
+            waited |= self.hear(hub, lines, leaf).await?;
+        }
+        self.waits += u64::from(waited);
+        Ok(())
+    }
+
     /// In a live run: lets nothing happen before its time on the wall's clock.
-    async fn keep_pace(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
+    fn keep_pace(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
         let Some(speed) = self.watch.speed else { return Ok(()) };
         while let Some(due) = hub.due() {
             let wall = Duration::from_secs_f64(due.time.micros() as f64 / 1e6 / speed);
             if wall > self.began.elapsed() {
                 let until = tokio::time::Instant::from_std(self.began + wall);
-                tokio::select! {
-                    () = tokio::time::sleep_until(until) => {}
-                    Some(failure) = self.watch.interruptions.recv() => return Err(place_in_time(failure, hub, lines)),
+                let interruptions = &mut self.watch.interruptions;
+                let interrupted = self.kept.block_on(async {
+                    tokio::select! {
+                        () = tokio::time::sleep_until(until) => None,
+                        Some(failure) = interruptions.recv() => Some(failure),
+                    }
+                });
+                if let Some(failure) = interrupted {
+                    return Err(place_in_time(failure, hub, lines));
                 }
                 // Waiting for the clock is no stall.
                 self.stall.as_mut().reset(tokio::time::Instant::now() + self.watch.stall_after);

@@ -1,7 +1,7 @@
 //! Processes talking: the router listens and admits, a leaf joins, and each pair has one long-lived stream of frames.
 //!
-//! What the frames hold is the business of others. Everything here runs best on a `current_thread` runtime; a thread
-//! that computes for longer than the idle timeout without yielding to its runtime is taken for dead by its peers.
+//! What the frames hold is the business of others. Everything here runs best on a `current_thread` runtime. A runtime that
+//! nobody drives for longer than the idle timeout is taken for dead by its peers: `edge/keeper.rs` sees to that.
 
 mod admission;
 mod frame;
