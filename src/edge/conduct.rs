@@ -4,6 +4,8 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -14,10 +16,10 @@ use super::Failure;
 use super::keeper::Kept;
 use super::launch::label;
 use super::quic::{self, Close, Connection, FrameReceiver, FrameSender, Peer, WireError};
-use crate::kernel::{ActorId, Breach, Contact, Down, Entry, Hub, Up};
+use crate::kernel::{self, ActorId, Breach, Contact, Down, Entry, Hub, Up};
 use crate::protocol::codec::CodecError;
 use crate::protocol::{Message, Record, codec};
-use crate::time::{Stamp, Time};
+use crate::time::Time;
 
 /// One leaf's connection.
 pub struct Line {
@@ -78,6 +80,8 @@ pub struct Watch<'a> {
     pub speed: Option<f64>,
     /// The names of all actors, by their numbers.
     pub names: &'a [String],
+    /// How many bytes of loads have passed: the run goes on as long as they do.
+    pub carried: Arc<AtomicU64>,
     /// Something from outside that ends the run.
     pub interruptions: &'a mut mpsc::UnboundedReceiver<Failure>,
 }
@@ -87,6 +91,9 @@ const REASON_WITHIN: Duration = Duration::from_secs(1);
 
 /// How long leaves may take to say their last words when a run has ended early.
 const WIND_UP_WITHIN: Duration = Duration::from_secs(2);
+
+/// Virtual time in which nothing happens creeps when it is so many times slower than the wall's clock.
+const CREEP: u128 = 1000;
 
 /// Batches after which the clock is looked at, where they are quick, and how often the outside world is.
 const BATCHES_PER_LOOK: usize = 128;
@@ -181,7 +188,7 @@ pub fn conduct(kept: &Kept, mut hub: Hub<Message, Record>, lines: &mut [Line], w
     let mut conductor = Conductor {
         kept,
         stall,
-        reached: (Stamp::ZERO, 0, usize::MAX),
+        reached: Reached::default(),
         began,
         log: Vec::new(),
         leaf_logs: lines.iter().map(|_| Vec::new()).collect(),
@@ -230,7 +237,7 @@ struct Conductor<'k, 'w, 's> {
     watch: Watch<'w>,
     stall: Pin<&'s mut Sleep>,
     /// How far the run was when the stall clock was last wound up.
-    reached: (Stamp, u64, usize),
+    reached: Reached,
     began: Instant,
     log: Vec<Entry<Record>>,
     leaf_logs: Vec<Vec<Entry<Record>>>,
@@ -388,9 +395,9 @@ impl Conductor<'_, '_, '_> {
                 Event::Done(done) => break Ok(done),
                 Event::Interruption(failure) => break Err(End::Interruption(failure)),
                 Event::Alarm => {
-                    // Frames that bring nothing new do not count: virtual time must move, or what is known of it.
-                    let reached = hub.progress();
-                    if std::mem::replace(&mut self.reached, reached) == reached {
+                    let reached = Reached { run: hub.progress(), carried: self.watch.carried.load(Ordering::Relaxed) };
+                    let before = std::mem::replace(&mut self.reached, reached);
+                    if !reached.is_beyond(&before, self.watch.stall_after) {
                         break Err(End::Stall);
                     }
                     self.stall.as_mut().reset(tokio::time::Instant::now() + self.watch.stall_after);
@@ -448,6 +455,27 @@ impl Conductor<'_, '_, '_> {
         let actor = |id: ActorId| self.watch.names.get(id.index()).cloned().unwrap_or_else(|| id.to_string());
         let leaf = |leaf: usize| lines.get(leaf).map_or_else(|| format!("leaf {leaf}"), |line| line.label.clone());
         Failure::Breach(breach.describe(&actor, &leaf))
+    }
+}
+
+/// How far a run has come, by all that may be waited for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reached {
+    run: kernel::Progress,
+    /// Bytes of loads.
+    carried: u64,
+}
+
+impl Reached {
+    /// Whether the run has got on since, which is so long ago. Frames that bring nothing new do not count, and neither
+    /// does virtual time that creeps while nothing happens in it.
+    fn is_beyond(&self, before: &Reached, after: Duration) -> bool {
+        let (run, then) = (&self.run, &before.run);
+        if run.events > then.events || run.goodbyes > then.goodbyes || self.carried > before.carried {
+            return true;
+        }
+        let gained = u128::from(run.safe.time.micros().saturating_sub(then.safe.time.micros()));
+        run.safe > then.safe && (run.told > then.told || gained * CREEP >= after.as_micros())
     }
 }
 

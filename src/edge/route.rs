@@ -118,6 +118,7 @@ fn route_run(
 
     let joined = begun.elapsed();
     let mut progress = results.progress();
+    let carried = freight.as_ref().map(Freight::passed).unwrap_or_default();
     let watch = Watch {
         stall_after: routing.stall_after,
         progress: &mut |now, events, records| {
@@ -129,6 +130,7 @@ fn route_run(
         contact,
         speed: routing.live,
         names: &plan.names,
+        carried,
         interruptions: &mut interruptions,
     };
     let mut conducted = conduct::conduct(kept, hub, &mut lines, watch);

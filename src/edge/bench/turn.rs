@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
@@ -159,6 +160,7 @@ impl Grid {
             speed: None,
             progress: &mut |_, _, _| {},
             names: &[],
+            carried: Arc::default(),
             interruptions: &mut interruptions,
         };
         let conducted = conduct(kept, hub, &mut lines, watch);

@@ -5,6 +5,7 @@
 
 mod admission;
 mod frame;
+mod gate;
 mod join;
 
 use std::net::{IpAddr, SocketAddr};
@@ -22,6 +23,8 @@ use crate::protocol::handshake::Party;
 
 pub use admission::{Listener, Terms};
 pub use frame::{FrameReceiver, FrameSender, append, encode, encode_in_pieces};
+use gate::Gate;
+pub use gate::LoadSender;
 pub use join::{JoinError, Joined, connect};
 
 /// The longest hello: what is allocated for a peer before it is known.
@@ -79,9 +82,14 @@ pub struct Peer {
 pub struct Connection {
     quic: quinn::Connection,
     endpoint: Endpoint,
+    gate: Arc<Gate>,
 }
 
 impl Connection {
+    fn new(quic: quinn::Connection, endpoint: Endpoint) -> Connection {
+        Connection { quic, endpoint, gate: Arc::default() }
+    }
+
     pub fn address(&self) -> SocketAddr {
         self.quic.remote_address()
     }
@@ -97,9 +105,9 @@ impl Connection {
         (stats.udp_tx.datagrams, stats.udp_rx.datagrams)
     }
 
-    /// Opens a stream to the other side, once it takes another one.
-    pub async fn open_uni(&self) -> std::io::Result<quinn::SendStream> {
-        Ok(self.quic.open_uni().await?)
+    /// Opens a stream for a load to the other side, once it takes another one.
+    pub async fn open_uni(&self) -> std::io::Result<LoadSender> {
+        Ok(LoadSender::new(self.quic.open_uni().await?, self.gate.clone()))
     }
 
     /// The next stream that the other side opens.
