@@ -474,7 +474,8 @@ fn run(args: RunArgs) -> Result<(), Failure> {
         router_flags.push("--keep".to_owned());
     }
     let (topology, per_process) = (&loaded.topology, args.per_process as usize);
-    let ended = runtime()?.block_on(launch(Launch { topology, per_process, cores, out, router_flags }));
+    let stall_after = Duration::from_secs_f64(args.stall_after);
+    let ended = runtime()?.block_on(launch(Launch { topology, per_process, cores, out, router_flags, stall_after }));
     if let Err(Failure::Told(Failure::INPUT)) = ended
         && let Err(error) = topology::check_jobs(&loaded.topology)
         && let Some(place) = loaded.place(&error)

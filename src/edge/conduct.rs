@@ -19,7 +19,7 @@ use super::quic::{self, Close, Connection, FrameReceiver, FrameSender, Peer, Wir
 use crate::kernel::{self, ActorId, Breach, Contact, Down, Entry, Hub, Up};
 use crate::protocol::codec::CodecError;
 use crate::protocol::{Message, Record, codec};
-use crate::time::Time;
+use crate::time::{Stamp, Time};
 
 /// One leaf's connection.
 pub struct Line {
@@ -31,10 +31,13 @@ pub struct Line {
     /// Frames that came in while we were busy writing.
     backlog: VecDeque<Up<Message, Record>>,
     outgoing: Vec<u8>,
+    unmoved: Unmoved,
     waits: u64,
     blocked: Duration,
     frames_down: u64,
     frames_up: u64,
+    /// Of frames from the leaf.
+    bytes_up: u64,
 }
 
 /// What a conducted run leaves behind, whether it came to its end or not.
@@ -92,6 +95,12 @@ const REASON_WITHIN: Duration = Duration::from_secs(1);
 /// How long leaves may take to say their last words when a run has ended early.
 const WIND_UP_WITHIN: Duration = Duration::from_secs(2);
 
+/// What one leaf may have told of moments that are not over, in bytes of memory: some six million records.
+const UNMOVED_MAX: usize = 512 << 20;
+
+/// Bytes that belong to no frame, beyond what packets cost.
+const NO_FRAMES: u64 = 1 << 20;
+
 /// Virtual time in which nothing happens creeps when it is so many times slower than the wall's clock.
 const CREEP: u128 = 1000;
 
@@ -109,10 +118,12 @@ impl Line {
             connection,
             backlog: VecDeque::new(),
             outgoing: Vec::new(),
+            unmoved: Unmoved::default(),
             waits: 0,
             blocked: Duration::ZERO,
             frames_down: 0,
             frames_up: 0,
+            bytes_up: 0,
         }
     }
 
@@ -130,7 +141,10 @@ impl Line {
                     biased;
                     written = &mut writing => break written?,
                     frame = self.receiver.next() => {
-                        self.backlog.push_back(codec::decode(frame?.ok_or(LineError::Closed)?)?);
+                        let frame = frame?.ok_or(LineError::Closed)?;
+                        self.bytes_up += frame.len() as u64;
+                        let up = self.unmoved.take(frame)?;
+                        self.backlog.push_back(up);
                         self.frames_up += 1;
                     }
                 }
@@ -148,7 +162,8 @@ impl Line {
         match self.receiver.next().await? {
             Some(frame) => {
                 self.frames_up += 1;
-                Ok(codec::decode(frame)?)
+                self.bytes_up += frame.len() as u64;
+                self.unmoved.take(frame)
             }
             None => {
                 // Whoever leaves in good order says why when it closes, which is just after.
@@ -165,7 +180,45 @@ impl Line {
         }
         let Some(frame) = self.receiver.ready()? else { return Ok(None) };
         self.frames_up += 1;
-        Ok(Some(codec::decode(frame)?))
+        self.bytes_up += frame.len() as u64;
+        self.unmoved.take(frame).map(Some)
+    }
+}
+
+/// What a leaf has sent since it last promised anything new. An honest one may have much to say of one moment, and says it
+/// in pieces; but whatever a leaf says has to be kept until time moves, so there is an end to it.
+#[derive(Debug)]
+struct Unmoved {
+    /// Which frames it has heard, how soon something may leave it, what it has done.
+    promise: (u64, Stamp, Stamp),
+    frames: u64,
+    /// As they came.
+    bytes: usize,
+    /// As they are kept here.
+    kept: usize,
+    max: usize,
+}
+
+impl Default for Unmoved {
+    fn default() -> Unmoved {
+        Unmoved { promise: (0, Stamp::ZERO, Stamp::ZERO), frames: 0, bytes: 0, kept: 0, max: UNMOVED_MAX }
+    }
+}
+
+impl Unmoved {
+    fn take(&mut self, frame: &[u8]) -> Result<Up<Message, Record>, LineError> {
+        let up: Up<Message, Record> = codec::decode(frame)?;
+        let promise = (up.heard, up.floor, up.done);
+        if promise != self.promise {
+            *self = Unmoved { promise, max: self.max, ..Unmoved::default() };
+        }
+        self.frames += 1;
+        self.bytes += frame.len();
+        self.kept += size_of_val(&*up.mail) + size_of_val(&*up.log) + frame.len();
+        if self.kept > self.max {
+            return Err(LineError::TooMuch { frames: self.frames, bytes: self.bytes, kept: self.kept, max: self.max });
+        }
+        Ok(up)
     }
 }
 
@@ -178,6 +231,11 @@ enum LineError {
     Garbage(#[from] CodecError),
     #[error("it left before the run was over")]
     Closed,
+    #[error(
+        "it has sent {frames} frames ({bytes} bytes) without promising anything new: they take {kept} bytes here, where \
+         at most {max} may wait for virtual time to move"
+    )]
+    TooMuch { frames: u64, bytes: usize, kept: usize, max: usize },
 }
 
 /// Conducts a run to its end: actors compute here, and the runtime is entered to write and to wait.
@@ -493,6 +551,13 @@ enum End {
 
 /// A leaf that is gone: who, since when in virtual time, and why.
 fn lost(hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, error: LineError) -> Failure {
+    if let LineError::TooMuch { .. } = error {
+        return Failure::Breach(format!(
+            "{} floods the router at virtual time {}: {error}",
+            lines[leaf].label,
+            hub.now()
+        ));
+    }
     let standing = &hub.standings()[leaf];
     let mut text = format!("lost {} at virtual time {}: {error}", lines[leaf].label, hub.now().time);
     if let Some((name, stamp)) = standing.last_down {
@@ -557,6 +622,77 @@ fn explain_stall(hub: &Hub<Message, Record>, lines: &[Line], quiet_for: Duration
             }
             None => text.push_str("\n    it has never sent a message"),
         }
+        let Unmoved { frames, bytes, .. } = line.unmoved;
+        let _ = write!(text, "\n    since it last promised anything new: {frames} frames, {bytes} bytes");
+        if let Some((come, announced)) = line.receiver.half() {
+            let _ = write!(text, "\n    and {come} of the {announced} bytes of a frame that is not whole");
+        }
+        let other = line.connection.bytes_in().saturating_sub(line.bytes_up);
+        if other > NO_FRAMES + line.bytes_up / 4 {
+            let _ = write!(text, "\n    and {other} bytes in all that are no frames");
+        }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::{JobId, TaskId};
+
+    fn frame(floor: u64, records: u32) -> Vec<u8> {
+        let stamp = |micros| Stamp::at(Time::from_micros(micros));
+        let entry = |index| Entry {
+            stamp: stamp(1),
+            actor: ActorId(1),
+            record: Record::Killed { task: TaskId { job: JobId(0), index } },
+        };
+        let log = (0..records).map(entry).collect();
+        let up: Up<Message, Record> =
+            Up { heard: 1, floor: stamp(floor), done: stamp(1), finished: false, mail: Vec::new(), log };
+        let mut bytes = Vec::new();
+        codec::encode(&up, &mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn who_promises_nothing_new_may_send_only_so_much() {
+        const MAX: usize = 4 << 20;
+        let mut unmoved = Unmoved { max: MAX, ..Unmoved::default() };
+        let (mut kept, frame) = (0, frame(5, 1000));
+        let refused = loop {
+            match unmoved.take(&frame) {
+                Ok(up) => kept += up.log.capacity() * size_of::<Entry<Record>>(),
+                Err(error) => break error.to_string(),
+            }
+            assert!(kept <= MAX, "{kept} bytes are kept, where {MAX} may be");
+        };
+        assert!(kept > MAX / 2, "{kept}");
+        assert!(refused.contains("without promising anything new") && refused.contains("frames ("), "{refused}");
+    }
+
+    #[test]
+    fn who_keeps_promising_may_send_without_end() {
+        let mut unmoved = Unmoved { max: 1 << 20, ..Unmoved::default() };
+        for floor in 0..200 {
+            unmoved.take(&frame(floor, 1000)).unwrap();
+        }
+    }
+
+    #[test]
+    fn time_that_creeps_is_no_progress_unless_something_happens_in_it() {
+        let window = Duration::from_secs(3);
+        let at = |micros, told, events, carried| Reached {
+            run: kernel::Progress { safe: Stamp::at(Time::from_micros(micros)), events, told, goodbyes: 0 },
+            carried,
+        };
+        let before = at(1_000_000, 5, 7, 11);
+        assert!(!before.is_beyond(&before, window));
+        assert!(!at(1_000_003, 5, 7, 11).is_beyond(&before, window), "a microsecond a second");
+        assert!(!at(1_000_000, 9, 7, 11).is_beyond(&before, window), "records without end of one moment");
+        assert!(at(1_000_003, 6, 7, 11).is_beyond(&before, window));
+        assert!(at(1_003_000, 5, 7, 11).is_beyond(&before, window));
+        assert!(at(1_000_000, 5, 8, 11).is_beyond(&before, window));
+        assert!(at(1_000_000, 5, 7, 12).is_beyond(&before, window), "loads move");
+    }
 }

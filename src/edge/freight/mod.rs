@@ -22,7 +22,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Failure;
-use super::quic::{Connection, LoadSender};
+use super::quic::{Connection, LOADS_MAX, LoadSender};
 use crate::grid::EdgeId;
 use crate::kernel::{ActorId, Entry};
 use crate::network::LinkId;
@@ -104,16 +104,18 @@ impl Freight {
         amount: impl Fn(u64) -> u64 + Send + 'static,
         live: Option<Live>,
     ) -> Freight {
+        // A live run shares links between as many loads as there are flows.
+        let (at_once, streams) =
+            if live.is_some() { (Semaphore::MAX_PERMITS, LOADS_MAX) } else { (AT_ONCE, AT_ONCE as u32) };
         let mut by_actor = vec![None; names.len()];
         for (connection, sites) in homes {
+            connection.take_loads(streams * CREDIT);
             let mailbox = Arc::<Mutex<Mailbox>>::default();
             tokio::spawn(sort_mail(connection.clone(), mailbox.clone()));
             for site in sites {
                 by_actor[site.index()] = Some(Home { connection: connection.clone(), mailbox: mailbox.clone() });
             }
         }
-        // A live run shares links between as many loads as there are flows.
-        let at_once = if live.is_some() { Semaphore::MAX_PERMITS } else { AT_ONCE };
         Freight {
             homes: by_actor,
             names,

@@ -7,8 +7,12 @@ use super::content::Content;
 use super::words::{BLOCK, Label, Word, check};
 use crate::edge::quic::Connection;
 
+/// What may wait here until it is checked.
+const UNREAD: u32 = 64 << 20;
+
 /// Serves the router until the connection ends. What goes wrong with a load is the router's to notice: it misses it.
 pub async fn serve(connection: Connection) {
+    connection.take_loads(UNREAD);
     while let Ok(stream) = connection.accept_uni().await {
         let connection = connection.clone();
         tokio::spawn(async move {

@@ -281,6 +281,7 @@ impl Door {
         self.check(&hello, connection)?;
         let address = connection.address();
         let missing = self.seat(&hello.parties, address)?;
+        connection.trust();
 
         let mut welcome = Vec::new();
         encode(&Welcome { missing }, &mut welcome).expect("a welcome is short");

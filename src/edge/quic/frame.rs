@@ -132,6 +132,12 @@ impl FrameReceiver {
         Ok(self.take()?.map(|frame| &self.buffer[frame]))
     }
 
+    /// How much has come of a frame that is not whole, and how long it is said to be.
+    pub fn half(&self) -> Option<(usize, usize)> {
+        let (header, contents) = self.buffer[self.start..self.end].split_first_chunk::<HEADER>()?;
+        Some((contents.len(), u32::from_le_bytes(*header) as usize))
+    }
+
     fn take(&mut self) -> Result<Option<Range<usize>>, WireError> {
         let Some((header, contents)) = self.buffer[self.start..self.end].split_first_chunk::<HEADER>() else {
             return Ok(None);

@@ -133,6 +133,7 @@ impl<E: Into<WireError>> From<E> for Greeting {
 }
 
 async fn greet(connection: Connection, hello: &[u8], options: &Options) -> Result<Joined, Greeting> {
+    connection.trust();
     let (send, receive) = connection.quic.open_bi().await?;
     let (mut sender, mut receiver) = (FrameSender::new(send, &connection), FrameReceiver::new(receive, FRAME_MAX));
     // A refusal may come before the hello is out; it is read below, with its reason.

@@ -34,7 +34,14 @@ const HELLO_MAX: usize = 256 << 10;
 const LOOPBACK_MTU: u16 = 6000;
 
 /// Streams that carry loads beside the one that carries frames.
-const LOADS_MAX: u32 = 1024;
+pub const LOADS_MAX: u32 = 1024;
+
+/// What a peer may have unread here before anybody knows who it is: a hello.
+const STRANGERS_WINDOW: u32 = HELLO_MAX as u32 + (16 << 10);
+
+/// What a peer may have unread on its stream of frames. Two sides that write a frame each to one another, and only then
+/// read, must not wait for ever.
+const FRAMES_WINDOW: u32 = 2 * FRAME_MAX as u32;
 
 /// How long the last bytes may take to arrive when a connection is closed in good order.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
@@ -103,6 +110,22 @@ impl Connection {
     pub fn packets(&self) -> (u64, u64) {
         let stats = self.quic.stats();
         (stats.udp_tx.datagrams, stats.udp_rx.datagrams)
+    }
+
+    /// Lets the other side send frames of every length, now that it is known.
+    fn trust(&self) {
+        self.quic.set_receive_window(FRAMES_WINDOW.into());
+    }
+
+    /// Lets the other side send loads, of which so many bytes may be unread.
+    pub fn take_loads(&self, unread: u32) {
+        self.quic.set_receive_window((FRAMES_WINDOW + unread).into());
+        self.quic.set_max_concurrent_uni_streams(LOADS_MAX.into());
+    }
+
+    /// How many bytes have come from the other side, whatever they are.
+    pub fn bytes_in(&self) -> u64 {
+        self.quic.stats().udp_rx.bytes
     }
 
     /// Opens a stream for a load to the other side, once it takes another one.
@@ -282,10 +305,11 @@ fn transport(options: &Options, remote: IpAddr) -> Arc<TransportConfig> {
     config
         .max_idle_timeout(Some(options.idle_timeout.try_into().unwrap_or(VarInt::MAX.into())))
         .keep_alive_interval(Some(options.keep_alive))
-        .max_concurrent_uni_streams(LOADS_MAX.into())
+        .max_concurrent_uni_streams(0u32.into())
         .max_concurrent_bidi_streams(1u32.into())
-        // Two sides that write a frame each to one another, and only then read, must not wait for ever.
-        .stream_receive_window((2 * FRAME_MAX as u32).into())
+        .stream_receive_window(FRAMES_WINDOW.into())
+        // Raised once the other side is known, and again if it is to send loads.
+        .receive_window(STRANGERS_WINDOW.into())
         .datagram_receive_buffer_size(None)
         .initial_rtt(Duration::from_millis(100));
 
