@@ -490,7 +490,8 @@ fn run(args: RunArgs) -> Result<(), Failure> {
         router_flags.push("--keep".to_owned());
     }
     let (topology, per_process) = (&loaded.topology, args.per_process as usize);
-    let ended = runtime()?.block_on(launch(Launch { topology, per_process, cores, out, router_flags }));
+    let stall_after = Duration::from_secs_f64(args.stall_after);
+    let ended = runtime()?.block_on(launch(Launch { topology, per_process, cores, out, router_flags, stall_after }));
     if let Err(Failure::Told(Failure::INPUT)) = ended
         && let Err(error) = topology::check_jobs(&loaded.topology)
         && let Some(place) = loaded.place(&error)
@@ -531,7 +532,7 @@ fn be_member(args: MemberArgs, role: fn(String) -> Party) -> Result<(), Failure>
         join_within: Duration::from_secs_f64(args.join_within),
         held: args.held,
     };
-    runtime()?.block_on(take_part(membership))
+    take_part(&membership)
 }
 
 impl OverrideArgs {

@@ -4,6 +4,8 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -11,9 +13,10 @@ use tokio::sync::mpsc;
 use tokio::time::Sleep;
 
 use super::Failure;
+use super::keeper::Kept;
 use super::launch::label;
 use super::quic::{self, Close, Connection, FrameReceiver, FrameSender, Peer, WireError};
-use crate::kernel::{ActorId, Breach, Contact, Down, Entry, Hub, Up};
+use crate::kernel::{self, ActorId, Breach, Contact, Down, Entry, Hub, Up};
 use crate::protocol::codec::CodecError;
 use crate::protocol::{Message, Record, codec};
 use crate::time::{Stamp, Time};
@@ -28,10 +31,13 @@ pub struct Line {
     /// Frames that came in while we were busy writing.
     backlog: VecDeque<Up<Message, Record>>,
     outgoing: Vec<u8>,
+    unmoved: Unmoved,
     waits: u64,
     blocked: Duration,
     frames_down: u64,
     frames_up: u64,
+    /// Of frames from the leaf.
+    bytes_up: u64,
 }
 
 /// What a conducted run leaves behind, whether it came to its end or not.
@@ -77,6 +83,8 @@ pub struct Watch<'a> {
     pub speed: Option<f64>,
     /// The names of all actors, by their numbers.
     pub names: &'a [String],
+    /// How many bytes of loads have passed: the run goes on as long as they do.
+    pub carried: Arc<AtomicU64>,
     /// Something from outside that ends the run.
     pub interruptions: &'a mut mpsc::UnboundedReceiver<Failure>,
 }
@@ -87,8 +95,16 @@ const REASON_WITHIN: Duration = Duration::from_secs(1);
 /// How long leaves may take to say their last words when a run has ended early.
 const WIND_UP_WITHIN: Duration = Duration::from_secs(2);
 
-/// Batches after which the clock is looked at, and how often the outside world is: often enough for the connections,
-/// which need this thread too.
+/// What one leaf may have told of moments that are not over, in bytes of memory: some six million records.
+const UNMOVED_MAX: usize = 512 << 20;
+
+/// Bytes that belong to no frame, beyond what packets cost.
+const NO_FRAMES: u64 = 1 << 20;
+
+/// Virtual time in which nothing happens creeps when it is so many times slower than the wall's clock.
+const CREEP: u128 = 1000;
+
+/// Batches after which the clock is looked at, where they are quick, and how often the outside world is.
 const BATCHES_PER_LOOK: usize = 128;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -102,10 +118,12 @@ impl Line {
             connection,
             backlog: VecDeque::new(),
             outgoing: Vec::new(),
+            unmoved: Unmoved::default(),
             waits: 0,
             blocked: Duration::ZERO,
             frames_down: 0,
             frames_up: 0,
+            bytes_up: 0,
         }
     }
 
@@ -123,7 +141,10 @@ impl Line {
                     biased;
                     written = &mut writing => break written?,
                     frame = self.receiver.next() => {
-                        self.backlog.push_back(codec::decode(frame?.ok_or(LineError::Closed)?)?);
+                        let frame = frame?.ok_or(LineError::Closed)?;
+                        self.bytes_up += frame.len() as u64;
+                        let up = self.unmoved.take(frame)?;
+                        self.backlog.push_back(up);
                         self.frames_up += 1;
                     }
                 }
@@ -141,7 +162,8 @@ impl Line {
         match self.receiver.next().await? {
             Some(frame) => {
                 self.frames_up += 1;
-                Ok(codec::decode(frame)?)
+                self.bytes_up += frame.len() as u64;
+                self.unmoved.take(frame)
             }
             None => {
                 // Whoever leaves in good order says why when it closes, which is just after.
@@ -158,7 +180,45 @@ impl Line {
         }
         let Some(frame) = self.receiver.ready()? else { return Ok(None) };
         self.frames_up += 1;
-        Ok(Some(codec::decode(frame)?))
+        self.bytes_up += frame.len() as u64;
+        self.unmoved.take(frame).map(Some)
+    }
+}
+
+/// What a leaf has sent since it last promised anything new. An honest one may have much to say of one moment, and says it
+/// in pieces; but whatever a leaf says has to be kept until time moves, so there is an end to it.
+#[derive(Debug)]
+struct Unmoved {
+    /// Which frames it has heard, how soon something may leave it, what it has done.
+    promise: (u64, Stamp, Stamp),
+    frames: u64,
+    /// As they came.
+    bytes: usize,
+    /// As they are kept here.
+    kept: usize,
+    max: usize,
+}
+
+impl Default for Unmoved {
+    fn default() -> Unmoved {
+        Unmoved { promise: (0, Stamp::ZERO, Stamp::ZERO), frames: 0, bytes: 0, kept: 0, max: UNMOVED_MAX }
+    }
+}
+
+impl Unmoved {
+    fn take(&mut self, frame: &[u8]) -> Result<Up<Message, Record>, LineError> {
+        let up: Up<Message, Record> = codec::decode(frame)?;
+        let promise = (up.heard, up.floor, up.done);
+        if promise != self.promise {
+            *self = Unmoved { promise, max: self.max, ..Unmoved::default() };
+        }
+        self.frames += 1;
+        self.bytes += frame.len();
+        self.kept += size_of_val(&*up.mail) + size_of_val(&*up.log) + frame.len();
+        if self.kept > self.max {
+            return Err(LineError::TooMuch { frames: self.frames, bytes: self.bytes, kept: self.kept, max: self.max });
+        }
+        Ok(up)
     }
 }
 
@@ -171,29 +231,36 @@ enum LineError {
     Garbage(#[from] CodecError),
     #[error("it left before the run was over")]
     Closed,
+    #[error(
+        "it has sent {frames} frames ({bytes} bytes) without promising anything new: they take {kept} bytes here, where \
+         at most {max} may wait for virtual time to move"
+    )]
+    TooMuch { frames: u64, bytes: usize, kept: usize, max: usize },
 }
 
-/// Conducts a run to its end.
-pub async fn conduct(mut hub: Hub<Message, Record>, lines: &mut [Line], watch: Watch<'_>) -> Conducted {
+/// Conducts a run to its end: actors compute here, and the runtime is entered to write and to wait.
+pub fn conduct(kept: &Kept, mut hub: Hub<Message, Record>, lines: &mut [Line], watch: Watch<'_>) -> Conducted {
+    let _within = kept.enter();
     let stall = pin!(tokio::time::sleep(watch.stall_after));
     let began = Instant::now();
     let mut conductor = Conductor {
+        kept,
         stall,
-        reached: (Stamp::ZERO, 0, usize::MAX),
+        reached: Reached::default(),
         began,
         log: Vec::new(),
         leaf_logs: lines.iter().map(|_| Vec::new()).collect(),
         waits: 0,
         watch,
     };
-    let end = conductor.run(&mut hub, lines).await;
+    let end = conductor.run(&mut hub, lines);
     let wall = began.elapsed();
     if let Err(Failure::LostPeer { label, .. }) = &end {
         // Nobody is to wait for its last words, or for it to take ours.
         lines.iter().filter(|line| line.label == *label).for_each(|line| line.connection.close(Close::Dropped, ""));
     }
     if end.is_err() {
-        conductor.wind_up(&mut hub, lines).await;
+        kept.block_on(conductor.wind_up(&mut hub, lines));
     }
     conductor.look(&mut hub);
     conductor.collect(&mut hub);
@@ -223,30 +290,34 @@ pub async fn conduct(mut hub: Hub<Message, Record>, lines: &mut [Line], watch: W
     Conducted { logs, reached, events: hub.events(), waits, leaves: facts.collect(), wall, end }
 }
 
-struct Conductor<'w, 's> {
+struct Conductor<'k, 'w, 's> {
+    kept: &'k Kept,
     watch: Watch<'w>,
     stall: Pin<&'s mut Sleep>,
     /// How far the run was when the stall clock was last wound up.
-    reached: (Stamp, u64, usize),
+    reached: Reached,
     began: Instant,
     log: Vec<Entry<Record>>,
     leaf_logs: Vec<Vec<Entry<Record>>>,
     waits: u64,
 }
 
-impl Conductor<'_, '_> {
-    async fn run(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
+impl Conductor<'_, '_, '_> {
+    fn run(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
+        let kept = self.kept;
         loop {
-            self.keep_pace(hub, lines).await?;
-            let mut looked = Instant::now();
-            while hub.advance(BATCHES_PER_LOOK).map_err(|breach| self.breach(&breach, lines))? {
+            self.keep_pace(hub, lines)?;
+            let (mut looked, mut batches) = (Instant::now(), BATCHES_PER_LOOK);
+            while hub.advance(batches).map_err(|breach| self.breach(&breach, lines))? {
                 if looked.elapsed() < LOOK_EVERY {
                     continue;
                 }
+                // Actors that compute for long are looked after more often.
+                batches = (batches / 2).max(1);
                 looked = Instant::now();
                 self.look(hub);
                 // Lets the runtime keep the connections alive, and hear what ends the run from outside.
-                tokio::task::yield_now().await;
+                kept.breathe();
                 if let Ok(failure) = self.watch.interruptions.try_recv() {
                     return Err(place_in_time(failure, hub, lines));
                 }
@@ -255,25 +326,37 @@ impl Conductor<'_, '_> {
                 return Ok(());
             }
             self.look(hub);
-            self.flush(hub, lines).await?;
-            let mut waited = false;
-            for leaf in hub.blockers() {
-                waited |= self.hear(hub, lines, leaf).await?;
-            }
-            self.waits += u64::from(waited);
+            kept.block_on(self.exchange(hub, lines))?;
         }
     }
 
+    /// Writes to whoever should hear something, and hears those that hold the hub up.
+    async fn exchange(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
+        self.flush(hub, lines).await?;
+        let mut waited = false;
+        for leaf in hub.blockers() {
+            waited |= self.hear(hub, lines, leaf).await?;
+        }
+        self.waits += u64::from(waited);
+        Ok(())
+    }
+
     /// In a live run: lets nothing happen before its time on the wall's clock.
-    async fn keep_pace(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
+    fn keep_pace(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
         let Some(speed) = self.watch.speed else { return Ok(()) };
         while let Some(due) = hub.due() {
             let wall = Duration::from_secs_f64(due.time.micros() as f64 / 1e6 / speed);
             if wall > self.began.elapsed() {
                 let until = tokio::time::Instant::from_std(self.began + wall);
-                tokio::select! {
-                    () = tokio::time::sleep_until(until) => {}
-                    Some(failure) = self.watch.interruptions.recv() => return Err(place_in_time(failure, hub, lines)),
+                let interruptions = &mut self.watch.interruptions;
+                let interrupted = self.kept.block_on(async {
+                    tokio::select! {
+                        () = tokio::time::sleep_until(until) => None,
+                        Some(failure) = interruptions.recv() => Some(failure),
+                    }
+                });
+                if let Some(failure) = interrupted {
+                    return Err(place_in_time(failure, hub, lines));
                 }
                 // Waiting for the clock is no stall.
                 self.stall.as_mut().reset(tokio::time::Instant::now() + self.watch.stall_after);
@@ -370,9 +453,9 @@ impl Conductor<'_, '_> {
                 Event::Done(done) => break Ok(done),
                 Event::Interruption(failure) => break Err(End::Interruption(failure)),
                 Event::Alarm => {
-                    // Frames that bring nothing new do not count: virtual time must move, or what is known of it.
-                    let reached = hub.progress();
-                    if std::mem::replace(&mut self.reached, reached) == reached {
+                    let reached = Reached { run: hub.progress(), carried: self.watch.carried.load(Ordering::Relaxed) };
+                    let before = std::mem::replace(&mut self.reached, reached);
+                    if !reached.is_beyond(&before, self.watch.stall_after) {
                         break Err(End::Stall);
                     }
                     self.stall.as_mut().reset(tokio::time::Instant::now() + self.watch.stall_after);
@@ -433,6 +516,27 @@ impl Conductor<'_, '_> {
     }
 }
 
+/// How far a run has come, by all that may be waited for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reached {
+    run: kernel::Progress,
+    /// Bytes of loads.
+    carried: u64,
+}
+
+impl Reached {
+    /// Whether the run has got on since, which is so long ago. Frames that bring nothing new do not count, and neither
+    /// does virtual time that creeps while nothing happens in it.
+    fn is_beyond(&self, before: &Reached, after: Duration) -> bool {
+        let (run, then) = (&self.run, &before.run);
+        if run.events > then.events || run.goodbyes > then.goodbyes || self.carried > before.carried {
+            return true;
+        }
+        let gained = u128::from(run.safe.time.micros().saturating_sub(then.safe.time.micros()));
+        run.safe > then.safe && (run.told > then.told || gained * CREEP >= after.as_micros())
+    }
+}
+
 enum Event<T> {
     Done(T),
     Interruption(Failure),
@@ -447,6 +551,13 @@ enum End {
 
 /// A leaf that is gone: who, since when in virtual time, and why.
 fn lost(hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, error: LineError) -> Failure {
+    if let LineError::TooMuch { .. } = error {
+        return Failure::Breach(format!(
+            "{} floods the router at virtual time {}: {error}",
+            lines[leaf].label,
+            hub.now()
+        ));
+    }
     let standing = &hub.standings()[leaf];
     let mut text = format!("lost {} at virtual time {}: {error}", lines[leaf].label, hub.now().time);
     if let Some((name, stamp)) = standing.last_down {
@@ -511,6 +622,77 @@ fn explain_stall(hub: &Hub<Message, Record>, lines: &[Line], quiet_for: Duration
             }
             None => text.push_str("\n    it has never sent a message"),
         }
+        let Unmoved { frames, bytes, .. } = line.unmoved;
+        let _ = write!(text, "\n    since it last promised anything new: {frames} frames, {bytes} bytes");
+        if let Some((come, announced)) = line.receiver.half() {
+            let _ = write!(text, "\n    and {come} of the {announced} bytes of a frame that is not whole");
+        }
+        let other = line.connection.bytes_in().saturating_sub(line.bytes_up);
+        if other > NO_FRAMES + line.bytes_up / 4 {
+            let _ = write!(text, "\n    and {other} bytes in all that are no frames");
+        }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::{JobId, TaskId};
+
+    fn frame(floor: u64, records: u32) -> Vec<u8> {
+        let stamp = |micros| Stamp::at(Time::from_micros(micros));
+        let entry = |index| Entry {
+            stamp: stamp(1),
+            actor: ActorId(1),
+            record: Record::Killed { task: TaskId { job: JobId(0), index } },
+        };
+        let log = (0..records).map(entry).collect();
+        let up: Up<Message, Record> =
+            Up { heard: 1, floor: stamp(floor), done: stamp(1), finished: false, mail: Vec::new(), log };
+        let mut bytes = Vec::new();
+        codec::encode(&up, &mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn who_promises_nothing_new_may_send_only_so_much() {
+        const MAX: usize = 4 << 20;
+        let mut unmoved = Unmoved { max: MAX, ..Unmoved::default() };
+        let (mut kept, frame) = (0, frame(5, 1000));
+        let refused = loop {
+            match unmoved.take(&frame) {
+                Ok(up) => kept += up.log.capacity() * size_of::<Entry<Record>>(),
+                Err(error) => break error.to_string(),
+            }
+            assert!(kept <= MAX, "{kept} bytes are kept, where {MAX} may be");
+        };
+        assert!(kept > MAX / 2, "{kept}");
+        assert!(refused.contains("without promising anything new") && refused.contains("frames ("), "{refused}");
+    }
+
+    #[test]
+    fn who_keeps_promising_may_send_without_end() {
+        let mut unmoved = Unmoved { max: 1 << 20, ..Unmoved::default() };
+        for floor in 0..200 {
+            unmoved.take(&frame(floor, 1000)).unwrap();
+        }
+    }
+
+    #[test]
+    fn time_that_creeps_is_no_progress_unless_something_happens_in_it() {
+        let window = Duration::from_secs(3);
+        let at = |micros, told, events, carried| Reached {
+            run: kernel::Progress { safe: Stamp::at(Time::from_micros(micros)), events, told, goodbyes: 0 },
+            carried,
+        };
+        let before = at(1_000_000, 5, 7, 11);
+        assert!(!before.is_beyond(&before, window));
+        assert!(!at(1_000_003, 5, 7, 11).is_beyond(&before, window), "a microsecond a second");
+        assert!(!at(1_000_000, 9, 7, 11).is_beyond(&before, window), "records without end of one moment");
+        assert!(at(1_000_003, 6, 7, 11).is_beyond(&before, window));
+        assert!(at(1_003_000, 5, 7, 11).is_beyond(&before, window));
+        assert!(at(1_000_000, 5, 8, 11).is_beyond(&before, window));
+        assert!(at(1_000_000, 5, 7, 12).is_beyond(&before, window), "loads move");
+    }
 }

@@ -25,3 +25,23 @@ pub fn utc_now() -> String {
     let (year, month, day) = (now.year(), u8::from(now.month()), now.day());
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", now.hour(), now.minute(), now.second())
 }
+
+/// What a process of this machine is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Activity {
+    /// By a signal, or by a debugger.
+    pub stopped: bool,
+    pub waits_for_a_device: bool,
+    /// What it has used of its processors, in ticks.
+    pub ticks: u64,
+}
+
+/// Looks at a process, where the system tells.
+pub fn activity(process: u32) -> Option<Activity> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // Its name comes before, in brackets, and may hold anything.
+    let mut fields = text.rsplit_once(") ")?.1.split(' ');
+    let state = fields.next()?;
+    let ticks = fields.skip(10).take(2).map(|ticks| ticks.parse::<u64>().unwrap_or(0)).sum();
+    Some(Activity { stopped: matches!(state, "T" | "t"), waits_for_a_device: state == "D", ticks })
+}

@@ -8,7 +8,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::geteuid;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -18,6 +18,7 @@ use tokio::time::{sleep, timeout};
 
 use super::commit::RealDisk;
 use super::files::clear_after_the_dead;
+use super::host::{self, Activity};
 use super::identity::Authority;
 use super::input::written_out;
 use super::lifeline::{HANDED_OVER, Word};
@@ -37,6 +38,8 @@ pub struct Launch<'a> {
     pub out: PathBuf,
     /// Flags that are handed on to the router: where results go and how the run is watched.
     pub router_flags: Vec<String>,
+    /// How long a router that should end may do nothing at all, if that is longer than it waits for others at its end.
+    pub stall_after: Duration,
 }
 
 /// Which cores the processes of a grid may use.
@@ -57,6 +60,10 @@ const LEAVE_WITHIN: Duration = Duration::from_secs(5);
 const GRACE: Duration = Duration::from_millis(300);
 /// How long a router may take to leave when it is told for the second time.
 const AT_ONCE: Duration = Duration::from_secs(2);
+/// How often the launcher looks whether the router does anything.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long a router that winds up may have to wait for others.
+const QUIET_MIN: Duration = Duration::from_secs(10);
 /// How long a router may take to write partial results.
 const WIND_UP_WITHIN: Duration = Duration::from_secs(600);
 const LOG_TAIL_LINES: usize = 12;
@@ -82,8 +89,24 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
 
     let mut lost: Option<usize> = None;
     let mut interrupted = false;
+    let mut pulse = Pulse::new();
+    let quiet = launch.stall_after.max(QUIET_MIN);
+    let mut looks = tokio::time::interval(LOOK_EVERY);
     let status = loop {
         tokio::select! {
+            _ = looks.tick() => {
+                let Some(id) = router.process.id() else { continue };
+                if pulse.feel(host::activity(id)) {
+                    tell(&format!(
+                        "the router (process {id}) is stopped, as by SIGSTOP: nothing goes on until it is continued"
+                    ));
+                }
+                if (lost.is_some() || interrupted) && pulse.still_for() > quiet {
+                    let quiet = quiet.as_secs_f64();
+                    tell(&format!("the router (process {id}) has done nothing for {quiet} s and is ended"));
+                    router.deadline(Duration::ZERO);
+                }
+            }
             status = router.process.wait() => break status.map_err(system)?,
             Some((label, status)) = exited.recv() => {
                 let Some(member) = members.iter().position(|member| member.label == label) else { continue };
@@ -91,6 +114,7 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
                     continue;
                 }
                 lost = Some(member);
+                pulse.restart();
                 router.tell(&Word::Lost { label, why: how_it_went(status) }).await;
                 router.deadline(WIND_UP_WITHIN);
             }
@@ -98,6 +122,7 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
                 // Whoever asks twice means it.
                 router.deadline(if interrupted { AT_ONCE } else { WIND_UP_WITHIN });
                 interrupted = true;
+                pulse.restart();
                 router.tell(&Word::Interrupt).await;
             }
         }
@@ -158,6 +183,38 @@ impl Router {
             sleep(within).await;
             let _ = std::process::Command::new("kill").arg("-KILL").arg(id.to_string()).status();
         });
+    }
+}
+
+/// Whether a process does anything.
+struct Pulse {
+    last: Option<Activity>,
+    since: Instant,
+    told: bool,
+}
+
+impl Pulse {
+    fn new() -> Pulse {
+        Pulse { last: None, since: Instant::now(), told: false }
+    }
+
+    /// Says whether it is news that the process is stopped.
+    fn feel(&mut self, now: Option<Activity>) -> bool {
+        let before = std::mem::replace(&mut self.last, now);
+        if self.last != before || now.is_none_or(|now| now.waits_for_a_device) {
+            self.since = Instant::now();
+        }
+        let stopped = [before, now].iter().all(|seen| seen.is_some_and(|seen| seen.stopped));
+        stopped && !std::mem::replace(&mut self.told, stopped)
+    }
+
+    /// From now on it should do something.
+    fn restart(&mut self) {
+        self.since = Instant::now();
+    }
+
+    fn still_for(&self) -> Duration {
+        self.since.elapsed()
     }
 }
 

@@ -1,7 +1,7 @@
 //! A process that plays sites or users: finds the router, joins, plays its part, leaves.
 
 use std::path::PathBuf;
-use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -9,11 +9,13 @@ use tokio::sync::mpsc;
 use super::bidder::Stop;
 use super::identity::Identity;
 use super::input::load_topology;
+use super::keeper::Kept;
 use super::launch::label;
 use super::lifeline::{Doomed, Ending};
-use super::quic::{self, Close, JoinError, Options, WireError};
-use super::signals::Interrupts;
-use super::{Failure, freight, lifeline, play};
+use super::play::{self, Stage};
+use super::quic::{self, Close, JoinError, Joined, Options, WireError};
+use super::signals::on_interrupt;
+use super::{Failure, freight, lifeline};
 use crate::kernel::{ActorId, Leaf};
 use crate::protocol::handshake::{Hello, Party};
 use crate::topology::{self, Override, Plan};
@@ -35,29 +37,31 @@ pub struct Membership {
 const GOODBYE_WITHIN: Duration = Duration::from_secs(10);
 
 /// Takes part in a run from joining to its end.
-pub async fn take_part(membership: Membership) -> Result<(), Failure> {
-    let (words, mut interruptions) = mpsc::unbounded_channel();
+pub fn take_part(membership: &Membership) -> Result<(), Failure> {
+    let kept = Kept::new()?;
+    let _within = kept.enter();
+    let (words, mut endings) = mpsc::unbounded_channel();
     let identity = lifeline::identity(&membership.identity);
     if membership.held {
         Ending::new(words.clone(), Doomed::default(), Stop::default()).hold();
     }
-    let mut interrupts = Interrupts::new()?;
-    let who = label(&membership.parties);
-    let ending = async {
-        tokio::select! {
-            Some(failure) = interruptions.recv() => failure,
-            () = interrupts.next() => Failure::Interrupted(format!("{who} was interrupted")),
+    let (who, asked) = (label(&membership.parties), AtomicBool::default());
+    on_interrupt(move || {
+        // Whoever asks twice means it, and does not wait for actors that compute.
+        if asked.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
         }
-    };
-    join_and_play(&membership, identity, ending).await
+        let _ = words.send(Failure::Interrupted(format!("{who} was interrupted")));
+    })?;
+    join_and_play(&kept, membership, identity, &mut endings)
 }
 
-async fn join_and_play(
+fn join_and_play(
+    kept: &Kept,
     membership: &Membership,
     identity: Result<Identity, Failure>,
-    ending: impl Future<Output = Failure>,
+    endings: &mut mpsc::UnboundedReceiver<Failure>,
 ) -> Result<(), Failure> {
-    let mut ending = pin!(ending);
     let loaded = load_topology(&membership.topology, &membership.overrides)?;
     let topology = &loaded.topology;
     let plan = Plan::of(topology);
@@ -67,18 +71,25 @@ async fn join_and_play(
 
     let hello = Hello::new(membership.parties.clone(), topology.hash());
     let options = Options { join_timeout: membership.join_within, ..Options::default() };
-    let mut joined = tokio::select! {
-        joined = quic::connect(&membership.router, &identity, &hello, &options) => joined.map_err(not_joined)?,
-        failure = &mut ending => return Err(failure),
-    };
+    let mut joined = kept.block_on(async {
+        tokio::select! {
+            joined = quic::connect(&membership.router, &identity, &hello, &options) => joined.map_err(not_joined),
+            Some(failure) = endings.recv() => Err(failure),
+        }
+    })?;
     tracing::info!(router = %joined.connection.address(), missing = joined.missing, "{} joined", label(&membership.parties));
 
     let loads = tokio::spawn(freight::serve(joined.connection.clone()));
     let leaf = Leaf::new(actors, plan.latencies.clone());
-    let end = tokio::select! {
-        end = play::play(leaf, &mut joined.sender, &mut joined.receiver, &plan.names) => end,
-        failure = &mut ending => Err(failure),
-    };
+    let (sender, receiver) = (&mut joined.sender, &mut joined.receiver);
+    let end = play::play(leaf, Stage { kept, sender, receiver, names: &plan.names, endings });
+    let end = kept.block_on(leave(joined, end));
+    loads.abort();
+    end
+}
+
+/// Waits to hear how the run ended, if all went well here, and goes.
+async fn leave(mut joined: Joined, end: Result<(), Failure>) -> Result<(), Failure> {
     match &end {
         Ok(()) => {
             // The router closes the connection once it has everybody's last words.
@@ -91,7 +102,6 @@ async fn join_and_play(
         }
         Err(failure) => joined.connection.leave(joined.sender, Close::Broken, &failure.to_string()).await,
     }
-    loads.abort();
     end
 }
 

@@ -21,6 +21,7 @@ mod host;
 pub mod identity;
 mod inline;
 mod input;
+mod keeper;
 mod launch;
 mod lifeline;
 mod logs;
@@ -38,21 +39,14 @@ mod signals;
 mod stand_in;
 mod sweep;
 mod terminal;
+#[cfg(test)]
+mod tests;
 
 pub use failure::{EXIT_CODES, Failure};
 
 /// A runtime of one thread: lock-step traffic is fastest where nothing has to change cores.
 pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::System(format!("cannot start the runtime: {error}")))
-}
-
-/// One whose tasks go on while this thread is busy.
-fn runtime_beside_this_thread() -> Result<tokio::runtime::Runtime, Failure> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
         .enable_all()
         .build()
         .map_err(|error| Failure::System(format!("cannot start the runtime: {error}")))

@@ -1,38 +1,82 @@
-//! Drives a leaf: plays one or more of a run's actors for a hub that is elsewhere.
+//! Drives a leaf: plays one or more of a run's actors for a hub that is elsewhere. They compute here, and the runtime is
+//! entered to write and to wait.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
 
 use super::Failure;
-use super::quic::{self, FrameReceiver, FrameSender};
+use super::keeper::Kept;
+use super::quic::{self, FrameReceiver, FrameSender, WireError};
 use crate::kernel::{ActorId, Breach, Down, Leaf};
 use crate::protocol::{Message, Record, codec};
 
+/// A leaf that has much to say lets go of what it has so far when it is so many bytes, or after so long.
+const KEPT_BYTES: usize = 64 << 10;
+const KEPT_FOR: Duration = Duration::from_millis(20);
+
+/// Where a leaf meets its hub.
+pub struct Stage<'a> {
+    pub kept: &'a Kept,
+    pub sender: &'a mut FrameSender,
+    pub receiver: &'a mut FrameReceiver,
+    /// The names of all actors, by their numbers.
+    pub names: &'a [String],
+    /// Something from outside that ends the part.
+    pub endings: &'a mut mpsc::UnboundedReceiver<Failure>,
+}
+
 /// Plays the leaf's part until the hub says that the run is over.
-pub async fn play(
-    mut leaf: Leaf<Message, Record>,
-    sender: &mut FrameSender,
-    receiver: &mut FrameReceiver,
-    names: &[String],
-) -> Result<(), Failure> {
+pub fn play(mut leaf: Leaf<Message, Record>, stage: Stage<'_>) -> Result<(), Failure> {
+    let Stage { kept, sender, receiver, names, endings } = stage;
     let mut outgoing = Vec::new();
     while !leaf.finished() {
-        let down: Down<Message> = match receiver.next().await {
+        let down: Down<Message> = match kept.block_on(exchange(sender, receiver, &outgoing, endings))? {
             Ok(Some(frame)) => codec::decode(frame).map_err(|error| {
                 Failure::LostRouter(format!("the router sent something that cannot be read: {error}"))
             })?,
             Ok(None) => return Err(lost_router(&leaf, "it closed the connection before the run was over")),
             Err(error) => return Err(lost_router(&leaf, &error.to_string())),
         };
+        outgoing.clear();
         leaf.receive(down).map_err(|breach| breached(&breach, names))?;
+        let mut let_go = Instant::now();
         while let Some(up) = leaf.turn().map_err(|breach| breached(&breach, names))? {
             let before = leaf.before();
             quic::encode_in_pieces(up, |up| up.cut(before), &mut outgoing)
                 .map_err(|error| Failure::Internal(format!("a message cannot be sent: {error}")))?;
-            match sender.write(&outgoing).await {
-                Ok(()) => outgoing.clear(),
-                Err(error) => return Err(lost_router(&leaf, &error.to_string())),
+            if leaf.finished() || outgoing.len() >= KEPT_BYTES || let_go.elapsed() >= KEPT_FOR {
+                kept.block_on(sender.write(&outgoing)).map_err(|error| lost_router(&leaf, &error.to_string()))?;
+                kept.breathe();
+                outgoing.clear();
+                let_go = Instant::now();
+                if let Ok(failure) = endings.try_recv() {
+                    return Err(failure);
+                }
             }
         }
     }
     Ok(())
+}
+
+/// Writes what there is to say, and waits for the next frame of the router, or for something else that ends it all.
+async fn exchange<'r>(
+    sender: &mut FrameSender,
+    receiver: &'r mut FrameReceiver,
+    outgoing: &[u8],
+    endings: &mut mpsc::UnboundedReceiver<Failure>,
+) -> Result<Result<Option<&'r [u8]>, WireError>, Failure> {
+    let talk = async {
+        if !outgoing.is_empty() {
+            sender.write(outgoing).await?;
+        }
+        receiver.next().await
+    };
+    tokio::select! {
+        biased;
+        frame = talk => Ok(frame),
+        Some(failure) = endings.recv() => Err(failure),
+    }
 }
 
 fn lost_router(leaf: &Leaf<Message, Record>, why: &str) -> Failure {

@@ -14,12 +14,13 @@ use super::freight::shape::Shaper;
 use super::freight::{Freight, Live};
 use super::identity::Identity;
 use super::input::load_topology;
+use super::keeper::Kept;
 use super::launch::{LISTENING, label};
 use super::lifeline::{Doomed, Ending};
 use super::quic::{Close, Listener, Options, Peer, Terms};
 use super::results::{Results, Setting};
 use super::signals::on_interrupt;
-use super::{Failure, lifeline, runtime, runtime_beside_this_thread};
+use super::{Failure, lifeline};
 use crate::kernel::{ActorId, Contact, Hub};
 use crate::topology::{self, Loaded, Override, Plan, Role, Topology};
 
@@ -63,16 +64,17 @@ pub fn route(routing: Routing) -> Result<(), Failure> {
     if routing.live.is_some() {
         check_live(&loaded.topology, &routing.topology)?;
     }
-    let identity = identity?;
-    let runtime = match bidder::wanted(&loaded.topology) {
-        None => runtime()?,
-        // Whoever waits for a bidder is deaf to everything else; the connections have to be kept up all the same.
-        Some(_) => runtime_beside_this_thread()?,
-    };
-    runtime.block_on(route_run(routing, identity, &loaded, begun))
+    route_run(&Kept::new()?, routing, identity?, &loaded, begun)
 }
 
-async fn route_run(routing: Routing, identity: Identity, loaded: &Loaded, begun: Instant) -> Result<(), Failure> {
+fn route_run(
+    kept: &Kept,
+    routing: Routing,
+    identity: Identity,
+    loaded: &Loaded,
+    begun: Instant,
+) -> Result<(), Failure> {
+    let _within = kept.enter();
     let plan = Plan::of(&loaded.topology);
     let build = |bidder| {
         topology::build_with(&loaded.topology, &plan.at_hub(), bidder)
@@ -98,11 +100,11 @@ async fn route_run(routing: Routing, identity: Identity, loaded: &Loaded, begun:
     let actors = early.map_or_else(|| build(outsider), Ok)?;
 
     let terms = Terms { roster: plan.parties(), topology: loaded.topology.hash() };
-    let peers = match admit(&mut listener, terms, &routing, &mut interruptions).await {
+    let peers = match kept.block_on(admit(&mut listener, terms, &routing, &mut interruptions)) {
         Ok(peers) => peers,
         Err(failure) => {
             // Those who have come already should not wait for a run that will not be.
-            listener.close(Vec::new(), Close::Stopped, &failure.to_string()).await;
+            kept.block_on(listener.close(Vec::new(), Close::Stopped, &failure.to_string()));
             return Err(failure);
         }
     };
@@ -116,6 +118,7 @@ async fn route_run(routing: Routing, identity: Identity, loaded: &Loaded, begun:
 
     let joined = begun.elapsed();
     let mut progress = results.progress();
+    let carried = freight.as_ref().map(Freight::passed).unwrap_or_default();
     let watch = Watch {
         stall_after: routing.stall_after,
         progress: &mut |now, events, records| {
@@ -127,16 +130,19 @@ async fn route_run(routing: Routing, identity: Identity, loaded: &Loaded, begun:
         contact,
         speed: routing.live,
         names: &plan.names,
+        carried,
         interruptions: &mut interruptions,
     };
-    let mut conducted = conduct::conduct(hub, &mut lines, watch).await;
+    let mut conducted = conduct::conduct(kept, hub, &mut lines, watch);
     conducted.end = fault.or(conducted.end);
     let mut moved = None;
     if let (Some(freight), Ok(())) = (freight, &conducted.end) {
-        let arrived = tokio::select! {
-            arrived = freight.finish() => arrived,
-            Some(failure) = interruptions.recv() => Err(failure),
-        };
+        let arrived = kept.block_on(async {
+            tokio::select! {
+                arrived = freight.finish() => arrived,
+                Some(failure) = interruptions.recv() => Err(failure),
+            }
+        });
         match arrived {
             Ok(all) => moved = Some(all),
             Err(failure) => conducted.end = Err(failure),
@@ -150,7 +156,7 @@ async fn route_run(routing: Routing, identity: Identity, loaded: &Loaded, begun:
     };
     let senders = lines.into_iter().map(Line::into_sender).collect();
     // First, so that nobody has to wait for the results to be written.
-    listener.close(senders, close, reason.lines().next().unwrap_or_default()).await;
+    kept.block_on(listener.close(senders, close, reason.lines().next().unwrap_or_default()));
     results.conducted(conducted, Setting { layout: routing.layout, began: begun, joined, moved, live: routing.live })
 }
 

@@ -29,6 +29,8 @@ pub struct Hub<M, R> {
     /// The number of the last message of each actor that came from a leaf.
     last_numbers: Vec<u64>,
     logs: Vec<Vec<Entry<R>>>,
+    /// How many messages and records have come from leaves.
+    told: u64,
     finishing: bool,
 }
 
@@ -68,6 +70,19 @@ pub enum Contact {
 /// Mail that a leaf may be kept waiting for.
 const MAIL_KEPT: usize = 512;
 
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Everything before this may be run at the hub.
+    pub safe: Stamp,
+    /// How many events have been run there.
+    pub events: u64,
+    /// How many messages and records have come from leaves.
+    pub told: u64,
+    /// How many leaves have said goodbye.
+    pub goodbyes: usize,
+}
+
 /// What the hub knows of one leaf, for a report of who waits for whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
@@ -106,6 +121,7 @@ impl<M: Message, R> Hub<M, R> {
             logs: peers.iter().map(|_| Vec::new()).collect(),
             leaves: peers,
             reach,
+            told: 0,
             finishing: false,
         }
     }
@@ -119,9 +135,13 @@ impl<M: Message, R> Hub<M, R> {
         self.place.events()
     }
 
-    /// Grows whenever the run gets on: what may be run, what has been run, how many leaves have said goodbye.
-    pub fn progress(&self) -> (Stamp, u64, usize) {
-        (self.safe(), self.events(), self.leaves.iter().filter(|peer| peer.finished).count())
+    pub fn progress(&self) -> Progress {
+        Progress {
+            safe: self.safe(),
+            events: self.events(),
+            told: self.told,
+            goodbyes: self.leaves.iter().filter(|peer| peer.finished).count(),
+        }
     }
 
     /// Everything strictly before this may be run here.
@@ -164,6 +184,7 @@ impl<M: Message, R> Hub<M, R> {
                 what: "it says that it has run what it may not, or has not what it had",
             });
         }
+        self.told += (up.mail.len() + up.log.len()) as u64;
         for envelope in up.mail {
             self.check(leaf, &envelope, promised)?;
             self.last_numbers[envelope.from.index()] = envelope.number;

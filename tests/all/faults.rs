@@ -146,6 +146,30 @@ fn a_silent_site_is_explained_as_a_stall() {
 }
 
 #[test]
+fn a_router_that_is_stopped_for_ever_is_told_and_ended() {
+    let scratch = Scratch::new();
+    let topology = scratch.file("long.toml", &long_topology());
+    let mut command = Command::new(HANSA);
+    command.arg("run").arg(&topology).args(["--stall-after", "2", "--out"]).arg(scratch.path("out"));
+    let mut launcher = Process::start("the launcher", &mut command);
+    launcher.says(BEGUN);
+    let id = launcher.child.id();
+    let plays_router = |id: &u32| {
+        let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).nth(1) == Some(b"router")
+    };
+    let router = children(id).into_iter().find(plays_router).unwrap().to_string();
+    assert!(Command::new("kill").args(["-STOP", &router]).status().unwrap().success());
+    let begun = Instant::now();
+    launcher.says("is stopped, as by SIGSTOP");
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    let (code, said) = launcher.end(2 * SOON);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("has done nothing for 10 s and is ended"), "{said}");
+    no_children_left(id);
+}
+
+#[test]
 fn a_killed_router_ends_everybody() {
     let mut machines = Machines::router(&long_topology(), &[]);
     machines.start(&EVERYBODY);

@@ -198,6 +198,25 @@ async fn what_is_no_hello_is_refused() {
 }
 
 #[tokio::test]
+async fn who_has_said_no_hello_cannot_fill_the_routers_memory() {
+    let run = Run::begin_with(Options { handshake_timeout: Duration::from_secs(2), ..Options::default() }).await;
+    let (_endpoint, connection) = run.enter().await;
+    let (mut send, _receive) = connection.open_bi().await.unwrap();
+    // The beginning of what might be a hello, and then as much as it takes.
+    send.write_all(&[0xff, 0xff, 0x03, 0]).await.unwrap();
+    let flood = async {
+        loop {
+            let Ok(()) = send.write_all(&[0; 64 << 10]).await else { return };
+        }
+    };
+    assert!(timeout(Duration::from_secs(1), connection.open_uni()).await.is_err(), "it takes no loads of strangers");
+    let _ = timeout(Duration::from_secs(4), flood).await;
+    let sent = connection.stats().udp_tx.bytes;
+    assert!(sent < 1 << 20, "the router has taken {sent} bytes of a stranger");
+    run.unharmed().await;
+}
+
+#[tokio::test]
 async fn a_peer_that_breaks_off_within_a_frame_harms_nobody_else() {
     let mut world = World::new();
     let groups: [&[Party]; 4] = [&[site("york")], &[site("cut")], &[site("half")], &[site("huge")]];

@@ -10,7 +10,7 @@ mod turn;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use super::{Failure, pin, runtime, show};
+use super::{Failure, pin, show};
 
 pub use turn::ECHO;
 
@@ -85,7 +85,7 @@ pub fn bench(effort: &Effort) -> Result<(), Failure> {
     let mut turn_us = Vec::new();
     for &leaves in effort.leaves {
         let turns = effort.turns / (1 + leaves as u32 / 8);
-        let turns = on_one_core(|| runtime()?.block_on(turn::measure(leaves, turns)))?;
+        let turns = on_one_core(|| turn::measure(leaves, turns))?;
         line!("{:>31} {:>13.1} {:>13.1} {:>13.2}", turns.leaves, turns.quinn, turns.hub, turns.hub / turns.quinn)?;
         turn_us.push((leaves, turns.quinn));
     }
@@ -193,5 +193,5 @@ pub fn echo(arguments: &[String]) -> Result<(), Failure> {
     let [router, index, identity] = arguments else { return Err(wrong()) };
     let router = router.parse().map_err(|_| wrong())?;
     let index = index.parse().map_err(|_| wrong())?;
-    runtime()?.block_on(turn::echo(router, index, &PathBuf::from(identity)))
+    turn::echo(router, index, &PathBuf::from(identity))
 }

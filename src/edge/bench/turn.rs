@@ -3,14 +3,17 @@
 
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
+use crate::edge::Failure;
 use crate::edge::conduct::{Line, Watch, conduct};
 use crate::edge::identity::{Authority, Identity};
-use crate::edge::quic::{self, Close, FrameSender, Listener, Options, Peer, Terms};
-use crate::edge::{Failure, play};
+use crate::edge::keeper::Kept;
+use crate::edge::play::{Stage, play};
+use crate::edge::quic::{self, Close, FrameSender, Joined, Listener, Options, Peer, Terms};
 use crate::grid::{JobId, TaskId};
 use crate::kernel::{Actor, ActorId, BoxedActor, Cause, Contact, Event, Hub, Latencies, Leaf, Outbox};
 use crate::protocol::handshake::{Hello, Party, TopologyHash};
@@ -31,16 +34,34 @@ const HASH: TopologyHash = TopologyHash([0; 16]);
 pub const ECHO: &str = "bench-echo";
 
 /// Measures both with so many leaves.
-pub async fn measure(leaves: usize, turns: u32) -> Result<Turns, Failure> {
-    let mut grid = Grid::start(leaves).await?;
-    let quinn = grid.bare(turns).await?;
-    let hub = grid.conducted(turns).await?;
-    grid.end().await;
+pub fn measure(leaves: usize, turns: u32) -> Result<Turns, Failure> {
+    let kept = Kept::new()?;
+    let mut grid = kept.block_on(Grid::start(leaves))?;
+    let quinn = kept.block_on(grid.bare(turns))?;
+    let hub = grid.conducted(&kept, turns)?;
+    kept.block_on(grid.end());
     Ok(Turns { leaves, quinn, hub })
 }
 
 /// Plays a leaf: echoes bytes until told otherwise, then follows the hub.
-pub async fn echo(router: SocketAddr, index: u32, identity: &std::path::Path) -> Result<(), Failure> {
+pub fn echo(router: SocketAddr, index: u32, identity: &std::path::Path) -> Result<(), Failure> {
+    let kept = Kept::new()?;
+    let Some(mut joined) = kept.block_on(echo_bytes(router, index, identity))? else { return Ok(()) };
+    let me = ActorId(index + 1);
+    let latencies: Latencies = vec![Span::ZERO; index as usize + 2].into();
+    let leaf = Leaf::new(vec![(me, Box::new(Echo) as BoxedActor<Message, Record>)], latencies);
+    let (_words, mut endings) = mpsc::unbounded_channel();
+    let (sender, receiver) = (&mut joined.sender, &mut joined.receiver);
+    play(leaf, Stage { kept: &kept, sender, receiver, names: &[], endings: &mut endings })?;
+    kept.block_on(async {
+        let _ = joined.receiver.next().await;
+        joined.connection.leave(joined.sender, Close::Finished, "").await;
+    });
+    Ok(())
+}
+
+/// Nothing is left to do if the other side has gone.
+async fn echo_bytes(router: SocketAddr, index: u32, identity: &std::path::Path) -> Result<Option<Joined>, Failure> {
     let internal = |error: &dyn std::fmt::Display| Failure::Internal(error.to_string());
     let identity = Identity::load(identity).map_err(|error| internal(&error))?;
     let hello = Hello::new(vec![party(index)], HASH);
@@ -49,21 +70,14 @@ pub async fn echo(router: SocketAddr, index: u32, identity: &std::path::Path) ->
         .map_err(|error| internal(&error))?;
     let mut outgoing = Vec::new();
     loop {
-        let Some(ping) = joined.receiver.next().await.map_err(|error| internal(&error))? else { return Ok(()) };
+        let Some(ping) = joined.receiver.next().await.map_err(|error| internal(&error))? else { return Ok(None) };
         if ping.is_empty() {
-            break;
+            return Ok(Some(joined));
         }
         outgoing.clear();
         quic::append(ping, &mut outgoing).map_err(|error| internal(&error))?;
         joined.sender.write(&outgoing).await.map_err(|error| internal(&error))?;
     }
-    let me = ActorId(index + 1);
-    let latencies: Latencies = vec![Span::ZERO; index as usize + 2].into();
-    let leaf = Leaf::new(vec![(me, Box::new(Echo) as BoxedActor<Message, Record>)], latencies);
-    play::play(leaf, &mut joined.sender, &mut joined.receiver, &[]).await?;
-    let _ = joined.receiver.next().await;
-    joined.connection.leave(joined.sender, Close::Finished, "").await;
-    Ok(())
 }
 
 fn party(index: u32) -> Party {
@@ -130,7 +144,7 @@ impl Grid {
     }
 
     /// The same through hub and leaves: a message to each, and its answer.
-    async fn conducted(&mut self, turns: u32) -> Result<f64, Failure> {
+    fn conducted(&mut self, kept: &Kept, turns: u32) -> Result<f64, Failure> {
         let leaves = self.peers.len();
         let (times, mut timed) = mpsc::unbounded_channel();
         let asker = Asker { leaves: leaves as u32, left: turns + turns / 10, waiting: 0, begun: None, times };
@@ -146,9 +160,10 @@ impl Grid {
             speed: None,
             progress: &mut |_, _, _| {},
             names: &[],
+            carried: Arc::default(),
             interruptions: &mut interruptions,
         };
-        let conducted = conduct(hub, &mut lines, watch).await;
+        let conducted = conduct(kept, hub, &mut lines, watch);
         self.senders = lines.into_iter().map(Line::into_sender).collect();
         conducted.end?;
         let mut all = Vec::new();

@@ -16,13 +16,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use quinn::{RecvStream, SendStream};
+use quinn::RecvStream;
 use tokio::io::AsyncReadExt;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Failure;
-use super::quic::Connection;
+use super::quic::{Connection, LOADS_MAX, LoadSender};
 use crate::grid::EdgeId;
 use crate::kernel::{ActorId, Entry};
 use crate::network::LinkId;
@@ -104,16 +104,18 @@ impl Freight {
         amount: impl Fn(u64) -> u64 + Send + 'static,
         live: Option<Live>,
     ) -> Freight {
+        // A live run shares links between as many loads as there are flows.
+        let (at_once, streams) =
+            if live.is_some() { (Semaphore::MAX_PERMITS, LOADS_MAX) } else { (AT_ONCE, AT_ONCE as u32) };
         let mut by_actor = vec![None; names.len()];
         for (connection, sites) in homes {
+            connection.take_loads(streams * CREDIT);
             let mailbox = Arc::<Mutex<Mailbox>>::default();
             tokio::spawn(sort_mail(connection.clone(), mailbox.clone()));
             for site in sites {
                 by_actor[site.index()] = Some(Home { connection: connection.clone(), mailbox: mailbox.clone() });
             }
         }
-        // A live run shares links between as many loads as there are flows.
-        let at_once = if live.is_some() { Semaphore::MAX_PERMITS } else { AT_ONCE };
         Freight {
             homes: by_actor,
             names,
@@ -135,6 +137,11 @@ impl Freight {
                 self.load(*edge, *from, *to, *bytes);
             }
         }
+    }
+
+    /// How many bytes have passed so far.
+    pub fn passed(&self) -> Arc<AtomicU64> {
+        self.passed.clone()
     }
 
     fn load(&mut self, edge: EdgeId, from: ActorId, to: ActorId, volume: u64) {
@@ -217,10 +224,10 @@ async fn carry(label: Label, from: &Home, to: &Home, way: Way, passed: Arc<Atomi
         (waits, verdict)
     };
     let mut asking = from.connection.open_uni().await.map_err(lost)?;
-    asking.write_all(&Word::Send(label).to_bytes()).await.map_err(|error| lost(error.into()))?;
-    asking.write_all(&CREDIT.to_le_bytes()).await.map_err(|error| lost(error.into()))?;
+    asking.write_all(&Word::Send(label).to_bytes()).await.map_err(lost)?;
+    asking.write_all(&CREDIT.to_le_bytes()).await.map_err(lost)?;
     let mut out = to.connection.open_uni().await.map_err(lost)?;
-    out.write_all(&Word::Data(label).to_bytes()).await.map_err(|error| lost(error.into()))?;
+    out.write_all(&Word::Data(label).to_bytes()).await.map_err(lost)?;
 
     let mut sender = Sender { asking, passed };
     let stream = data.await.map_err(gone)?;
@@ -229,7 +236,7 @@ async fn carry(label: Label, from: &Home, to: &Home, way: Way, passed: Arc<Atomi
         Some((shaper, route)) => shape::relay(&shaper, &route, released, stream, (&mut out, &mut sender)).await,
     };
     let checksum = checksum.map_err(lost)?;
-    out.finish().map_err(|error| lost(error.into()))?;
+    out.finish().map_err(lost)?;
     let verdict = verdict.await.map_err(gone)?;
     if verdict.arrived != label.bytes {
         return Err(format!("{} of {} bytes have arrived", verdict.arrived, label.bytes));
@@ -241,7 +248,7 @@ async fn carry(label: Label, from: &Home, to: &Home, way: Way, passed: Arc<Atomi
 }
 
 /// Passes a load on, and gives its sender new credit for what is through.
-async fn relay(mut from: RecvStream, to: &mut SendStream, sender: &mut Sender) -> std::io::Result<u64> {
+async fn relay(mut from: RecvStream, to: &mut LoadSender, sender: &mut Sender) -> std::io::Result<u64> {
     let (mut hasher, mut block) = (Xxh3::new(), vec![0; BLOCK]);
     loop {
         let count = AsyncReadExt::read(&mut from, &mut block).await?;
@@ -256,7 +263,7 @@ async fn relay(mut from: RecvStream, to: &mut SendStream, sender: &mut Sender) -
 
 /// The router's word to whoever sends a load, and the count of what has passed.
 struct Sender {
-    asking: SendStream,
+    asking: LoadSender,
     passed: Arc<AtomicU64>,
 }
 

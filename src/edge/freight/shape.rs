@@ -8,13 +8,13 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use quinn::{RecvStream, SendStream};
+use quinn::RecvStream;
 use tokio::io::AsyncReadExt;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::Sender;
+use super::{LoadSender, Sender};
 use crate::network::{Link, LinkId, Mode};
 
 /// How far a link may make up for timers that go off late while something is waiting for it.
@@ -124,7 +124,7 @@ pub(super) async fn relay(
     route: &[LinkId],
     released: Instant,
     mut from: RecvStream,
-    (to, sender): (&mut SendStream, &mut Sender),
+    (to, sender): (&mut LoadSender, &mut Sender),
 ) -> std::io::Result<u64> {
     sleep_until(released + shaper.latency(route)).await;
     shaper.enter(route);

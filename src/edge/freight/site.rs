@@ -7,8 +7,12 @@ use super::content::Content;
 use super::words::{BLOCK, Label, Word, check};
 use crate::edge::quic::Connection;
 
+/// What may wait here until it is checked.
+const UNREAD: u32 = 64 << 20;
+
 /// Serves the router until the connection ends. What goes wrong with a load is the router's to notice: it misses it.
 pub async fn serve(connection: Connection) {
+    connection.take_loads(UNREAD);
     while let Ok(stream) = connection.accept_uni().await {
         let connection = connection.clone();
         tokio::spawn(async move {
@@ -26,7 +30,7 @@ async fn answer(connection: &Connection, mut stream: RecvStream) -> std::io::Res
             let verdict = check(label, &mut stream).await?;
             let mut out = connection.open_uni().await?;
             out.write_all(&Word::Verdict(verdict).to_bytes()).await?;
-            Ok(out.finish()?)
+            out.finish()
         }
         Word::Verdict(_) => Err(std::io::Error::other("a router gives no verdicts")),
     }
@@ -47,5 +51,5 @@ async fn send(connection: &Connection, label: Label, mut credits: RecvStream) ->
         out.write_all(&block[..count as usize]).await?;
         (left, credit) = (left - count, credit - count);
     }
-    Ok(out.finish()?)
+    out.finish()
 }

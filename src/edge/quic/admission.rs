@@ -230,7 +230,7 @@ async fn hear(incoming: Incoming, endpoint: Endpoint, door: &Door) {
 
     let handshake = async { shake(incoming, door).await.map_err(|error| Refusal::Wire(error.into())) };
     let connection = match timeout_at(deadline, handshake).await.unwrap_or_else(|_| Err(slow())) {
-        Ok(quic) => Connection { quic, endpoint },
+        Ok(quic) => Connection::new(quic, endpoint),
         Err(refusal) => return door.complain(address, &refusal),
     };
 
@@ -255,7 +255,7 @@ async fn greet(connection: &Connection) -> Result<(Hello, FrameSender, FrameRece
     let (send, receive) = connection.quic.accept_bi().await.map_err(WireError::from)?;
     let mut receiver = FrameReceiver::new(receive, HELLO_MAX);
     let hello = codec::decode(receiver.next().await?.ok_or(Refusal::Mute)?).map_err(Refusal::NoHello)?;
-    Ok((hello, FrameSender::new(send), receiver.with_frame_max(FRAME_MAX)))
+    Ok((hello, FrameSender::new(send, connection), receiver.with_frame_max(FRAME_MAX)))
 }
 
 impl Door {
@@ -281,6 +281,7 @@ impl Door {
         self.check(&hello, connection)?;
         let address = connection.address();
         let missing = self.seat(&hello.parties, address)?;
+        connection.trust();
 
         let mut welcome = Vec::new();
         encode(&Welcome { missing }, &mut welcome).expect("a welcome is short");

@@ -1,11 +1,13 @@
 //! Frames on a stream: four bytes of length, little end first, and that many bytes.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use quinn::{RecvStream, SendStream};
 use serde::Serialize;
 
-use super::WireError;
+use super::gate::{FRAMES_FIRST, Gate};
+use super::{Connection, WireError};
 use crate::protocol::codec::{self, CodecError, FRAME_MAX};
 
 const HEADER: usize = 4;
@@ -62,11 +64,14 @@ pub fn append(contents: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError> {
 #[derive(Debug)]
 pub struct FrameSender {
     stream: SendStream,
+    gate: Arc<Gate>,
 }
 
 impl FrameSender {
-    pub(super) fn new(stream: SendStream) -> FrameSender {
-        FrameSender { stream }
+    pub(super) fn new(stream: SendStream, connection: &Connection) -> FrameSender {
+        // Fails only for a stream that is closed, which its first write tells too.
+        let _ = stream.set_priority(FRAMES_FIRST);
+        FrameSender { stream, gate: connection.gate.clone() }
     }
 
     /// Writes frames that [`encode`] or [`append`] made.
@@ -74,7 +79,7 @@ impl FrameSender {
     /// Waits while the peer does not read and its window of two of the longest frames is full: whoever writes more than
     /// that in one turn must go on reading meanwhile, or two that write to each other wait for ever. A write that is dropped half-way leaves half a frame.
     pub async fn write(&mut self, frames: &[u8]) -> Result<(), WireError> {
-        self.stream.write_all(frames).await.map_err(WireError::from)
+        self.gate.go_first(self.stream.write_all(frames)).await.map_err(WireError::from)
     }
 
     /// Ends the stream and waits until the peer has everything.
@@ -125,6 +130,12 @@ impl FrameReceiver {
     /// The next frame, if it has been read already together with an earlier one.
     pub fn ready(&mut self) -> Result<Option<&[u8]>, WireError> {
         Ok(self.take()?.map(|frame| &self.buffer[frame]))
+    }
+
+    /// How much has come of a frame that is not whole, and how long it is said to be.
+    pub fn half(&self) -> Option<(usize, usize)> {
+        let (header, contents) = self.buffer[self.start..self.end].split_first_chunk::<HEADER>()?;
+        Some((contents.len(), u32::from_le_bytes(*header) as usize))
     }
 
     fn take(&mut self) -> Result<Option<Range<usize>>, WireError> {

@@ -118,7 +118,7 @@ async fn knock(address: SocketAddr, config: ClientConfig) -> Result<Connection, 
     let endpoint = Endpoint::new(endpoint_config(), None, socket, Arc::new(quinn::TokioRuntime)).map_err(failed)?;
     let connecting =
         endpoint.connect_with(config, address, ROUTER_HOST).map_err(|error| WireError::Failed(error.to_string()))?;
-    Ok(Connection { quic: connecting.await?, endpoint })
+    Ok(Connection::new(connecting.await?, endpoint))
 }
 
 enum Greeting {
@@ -133,8 +133,9 @@ impl<E: Into<WireError>> From<E> for Greeting {
 }
 
 async fn greet(connection: Connection, hello: &[u8], options: &Options) -> Result<Joined, Greeting> {
+    connection.trust();
     let (send, receive) = connection.quic.open_bi().await?;
-    let (mut sender, mut receiver) = (FrameSender::new(send), FrameReceiver::new(receive, FRAME_MAX));
+    let (mut sender, mut receiver) = (FrameSender::new(send, &connection), FrameReceiver::new(receive, FRAME_MAX));
     // A refusal may come before the hello is out; it is read below, with its reason.
     let _ = sender.write(hello).await;
 

@@ -1,10 +1,11 @@
 //! Processes talking: the router listens and admits, a leaf joins, and each pair has one long-lived stream of frames.
 //!
-//! What the frames hold is the business of others. Everything here runs best on a `current_thread` runtime; a thread
-//! that computes for longer than the idle timeout without yielding to its runtime is taken for dead by its peers.
+//! What the frames hold is the business of others. Everything here runs best on a `current_thread` runtime. A runtime that
+//! nobody drives for longer than the idle timeout is taken for dead by its peers: `edge/keeper.rs` sees to that.
 
 mod admission;
 mod frame;
+mod gate;
 mod join;
 
 use std::net::{IpAddr, SocketAddr};
@@ -22,6 +23,8 @@ use crate::protocol::handshake::Party;
 
 pub use admission::{Listener, Terms};
 pub use frame::{FrameReceiver, FrameSender, append, encode, encode_in_pieces};
+use gate::Gate;
+pub use gate::LoadSender;
 pub use join::{JoinError, Joined, connect};
 
 /// The longest hello: what is allocated for a peer before it is known.
@@ -31,7 +34,14 @@ const HELLO_MAX: usize = 256 << 10;
 const LOOPBACK_MTU: u16 = 6000;
 
 /// Streams that carry loads beside the one that carries frames.
-const LOADS_MAX: u32 = 1024;
+pub const LOADS_MAX: u32 = 1024;
+
+/// What a peer may have unread here before anybody knows who it is: a hello.
+const STRANGERS_WINDOW: u32 = HELLO_MAX as u32 + (16 << 10);
+
+/// What a peer may have unread on its stream of frames. Two sides that write a frame each to one another, and only then
+/// read, must not wait for ever.
+const FRAMES_WINDOW: u32 = 2 * FRAME_MAX as u32;
 
 /// How long the last bytes may take to arrive when a connection is closed in good order.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
@@ -79,9 +89,14 @@ pub struct Peer {
 pub struct Connection {
     quic: quinn::Connection,
     endpoint: Endpoint,
+    gate: Arc<Gate>,
 }
 
 impl Connection {
+    fn new(quic: quinn::Connection, endpoint: Endpoint) -> Connection {
+        Connection { quic, endpoint, gate: Arc::default() }
+    }
+
     pub fn address(&self) -> SocketAddr {
         self.quic.remote_address()
     }
@@ -97,9 +112,25 @@ impl Connection {
         (stats.udp_tx.datagrams, stats.udp_rx.datagrams)
     }
 
-    /// Opens a stream to the other side, once it takes another one.
-    pub async fn open_uni(&self) -> std::io::Result<quinn::SendStream> {
-        Ok(self.quic.open_uni().await?)
+    /// Lets the other side send frames of every length, now that it is known.
+    fn trust(&self) {
+        self.quic.set_receive_window(FRAMES_WINDOW.into());
+    }
+
+    /// Lets the other side send loads, of which so many bytes may be unread.
+    pub fn take_loads(&self, unread: u32) {
+        self.quic.set_receive_window((FRAMES_WINDOW + unread).into());
+        self.quic.set_max_concurrent_uni_streams(LOADS_MAX.into());
+    }
+
+    /// How many bytes have come from the other side, whatever they are.
+    pub fn bytes_in(&self) -> u64 {
+        self.quic.stats().udp_rx.bytes
+    }
+
+    /// Opens a stream for a load to the other side, once it takes another one.
+    pub async fn open_uni(&self) -> std::io::Result<LoadSender> {
+        Ok(LoadSender::new(self.quic.open_uni().await?, self.gate.clone()))
     }
 
     /// The next stream that the other side opens.
@@ -274,10 +305,11 @@ fn transport(options: &Options, remote: IpAddr) -> Arc<TransportConfig> {
     config
         .max_idle_timeout(Some(options.idle_timeout.try_into().unwrap_or(VarInt::MAX.into())))
         .keep_alive_interval(Some(options.keep_alive))
-        .max_concurrent_uni_streams(LOADS_MAX.into())
+        .max_concurrent_uni_streams(0u32.into())
         .max_concurrent_bidi_streams(1u32.into())
-        // Two sides that write a frame each to one another, and only then read, must not wait for ever.
-        .stream_receive_window((2 * FRAME_MAX as u32).into())
+        .stream_receive_window(FRAMES_WINDOW.into())
+        // Raised once the other side is known, and again if it is to send loads.
+        .receive_window(STRANGERS_WINDOW.into())
         .datagram_receive_buffer_size(None)
         .initial_rtt(Duration::from_millis(100));
 

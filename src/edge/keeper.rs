@@ -1,0 +1,176 @@
+//! Keeps a process's connections alive while its own thread computes.
+//!
+//! Actors compute outside of the runtime: whoever drives a hub or a leaf enters it only to write and to wait, which is
+//! fastest on one thread. But a planner may compute for minutes, and peers take for dead who is silent for seconds. So
+//! a second thread looks every second whether anybody drives the runtime, and does it itself as long as nobody else does:
+//! packets are answered and signals heard until the first thread is back. As long as that comes by often enough, the
+//! keeper costs it one look at a flag a visit.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::runtime::{EnterGuard, Runtime};
+use tokio::sync::Notify;
+
+use super::Failure;
+
+/// How often the keeper looks: often enough for connections that are given up after ten times as long.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// A runtime that is driven even when the thread that owns it computes.
+pub struct Kept {
+    runtime: Arc<Runtime>,
+    state: Arc<State>,
+    keeper: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Grows for as long as anybody drives the runtime.
+    beats: AtomicU64,
+    /// The keeper drives the runtime, or is about to.
+    stands_in: AtomicBool,
+    back: Notify,
+    over: AtomicBool,
+}
+
+impl Kept {
+    pub fn new() -> Result<Kept, Failure> {
+        Kept::looking_every(LOOK_EVERY)
+    }
+
+    pub fn looking_every(pause: Duration) -> Result<Kept, Failure> {
+        let (runtime, state) = (Arc::new(super::runtime()?), Arc::<State>::default());
+        let heart = state.clone();
+        runtime.spawn(async move {
+            loop {
+                tokio::time::sleep(pause / 2).await;
+                heart.beats.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let (kept, watched) = (runtime.clone(), state.clone());
+        let keeper = std::thread::Builder::new()
+            .name("keeper".to_owned())
+            .spawn(move || keep(&kept, &watched, pause))
+            .map_err(|error| Failure::System(format!("cannot start a thread: {error}")))?;
+        Ok(Kept { runtime, state, keeper: Some(keeper) })
+    }
+
+    /// Drives the runtime until this is done. Compute outside of it.
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        // Should the keeper come in just after this look, it drives the future too, until the next visit.
+        if self.state.stands_in.load(Ordering::Relaxed) {
+            self.state.back.notify_one();
+        }
+        self.runtime.block_on(future)
+    }
+
+    /// Lets the tasks of the runtime run, and the world be heard, without waiting for anything.
+    pub fn breathe(&self) {
+        self.block_on(tokio::task::yield_now());
+    }
+
+    /// For what wants to know its runtime without waiting for anything: tasks, timers, sockets.
+    pub fn enter(&self) -> EnterGuard<'_> {
+        self.runtime.enter()
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.state.over.store(true, Ordering::Relaxed);
+        self.state.back.notify_one();
+        if let Some(keeper) = self.keeper.take() {
+            keeper.thread().unpark();
+            let _ = keeper.join();
+        }
+    }
+}
+
+fn keep(runtime: &Runtime, state: &State, pause: Duration) {
+    let mut seen = None;
+    loop {
+        std::thread::park_timeout(pause);
+        if state.over.load(Ordering::Relaxed) {
+            return;
+        }
+        let beats = state.beats.load(Ordering::Relaxed);
+        if seen.replace(beats) != Some(beats) {
+            continue;
+        }
+        state.stands_in.store(true, Ordering::Relaxed);
+        runtime.block_on(async {
+            let mut back = pin!(state.back.notified());
+            // A word that came too late for the last time is not meant for this one.
+            if back.as_mut().enable() && !state.over.load(Ordering::Relaxed) {
+                back.set(state.back.notified());
+            }
+            back.await;
+        });
+        state.stands_in.store(false, Ordering::Relaxed);
+        seen = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    /// Computes, as far as the runtime can tell.
+    fn compute(time: Duration) {
+        std::thread::sleep(time);
+    }
+
+    fn count(kept: &Kept) -> Arc<AtomicU64> {
+        let count = Arc::<AtomicU64>::default();
+        let counting = count.clone();
+        kept.runtime.spawn(async move {
+            loop {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                counting.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        count
+    }
+
+    #[test]
+    fn timers_go_on_while_the_thread_computes() {
+        let kept = Kept::looking_every(Duration::from_millis(50)).unwrap();
+        let count = count(&kept);
+        for _ in 0..5 {
+            kept.block_on(async { tokio::time::sleep(Duration::from_millis(20)).await });
+            let before = count.load(Ordering::Relaxed);
+            compute(Duration::from_millis(500));
+            assert!(count.load(Ordering::Relaxed) > before + 10);
+        }
+    }
+
+    #[test]
+    fn the_keeper_leaves_when_the_thread_is_back() {
+        let kept = Kept::looking_every(Duration::from_millis(20)).unwrap();
+        for _ in 0..20 {
+            compute(Duration::from_millis(60));
+            let begun = Instant::now();
+            kept.breathe();
+            while kept.state.stands_in.load(Ordering::Relaxed) {
+                assert!(begun.elapsed() < Duration::from_secs(5));
+                kept.breathe();
+            }
+        }
+    }
+
+    #[test]
+    fn it_ends_at_once_even_in_the_middle_of_computing() {
+        let begun = Instant::now();
+        let kept = Kept::looking_every(Duration::from_secs(60)).unwrap();
+        drop(kept);
+        let kept = Kept::looking_every(Duration::from_millis(10)).unwrap();
+        compute(Duration::from_millis(100));
+        drop(kept);
+        assert!(begun.elapsed() < Duration::from_secs(10));
+    }
+}
