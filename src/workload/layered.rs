@@ -108,17 +108,29 @@ impl Supply for Generator {
         let share = Number::from(0.0, 1.0, "a number from 0 to 1");
         context.walk_seed(seed, w);
         w.set(key("workflows", "").means("how many there are"), workflows, 1..=WORKFLOWS_MAX);
-        w.set(key("arrive", "the first"), arrive, Moment);
-        w.set(key("every", "from one to the next"), every, SPAN);
-        w.set(key("tasks", "of a workflow").need("how many tasks a workflow has"), &mut shape.tasks, 1..=TASKS_MAX);
+        w.set(key("arrive", "the first").means("when the first one comes"), arrive, Moment);
+        w.set(key("every", "from one to the next").means("how long from one to the next"), every, SPAN);
+        w.set(
+            key("tasks", "of a workflow").means("how many tasks a workflow has").need("how many tasks a workflow has"),
+            &mut shape.tasks,
+            1..=TASKS_MAX,
+        );
         let fat = Number::above(0.0, 1.0, "a number above 0, up to 1");
         w.set(key("fat", "a level has about tasks to the power of this"), &mut shape.fat, fat);
         w.set(key("density", "how much of the level before a task waits for"), &mut shape.density, share);
         w.set(key("regularity", "1: all levels have the same size"), &mut shape.regularity, share);
         w.set(key("jump", "how many levels an edge may go back"), &mut shape.jump, 1..=JUMP_MAX);
-        w.set(key("runtime", "of a task at speed 1"), &mut costs.runtime, RunTimes { tasks: shape.tasks });
+        w.set(
+            key("runtime", "of a task at speed 1").means("the shortest and the longest run time of a task at speed 1"),
+            &mut costs.runtime,
+            RunTimes { tasks: shape.tasks },
+        );
         w.set(key("ccr", "what data weighs beside run times"), &mut costs.ccr_millionths, Millionths { most: 1_000 });
-        w.set(key("bandwidth", "at which it does"), &mut costs.bandwidth, Rate);
+        w.set(
+            key("bandwidth", "at which it does").means("the speed of transfers at which `ccr` holds"),
+            &mut costs.bandwidth,
+            Rate,
+        );
         context.walk_kind(kind, "the kind of core that the tasks need", w);
         if let Some(fields) = w.fields() {
             self.check(fields);

@@ -100,15 +100,21 @@ impl Supply for Generator {
         w.set(key("load_basis", "what a load is measured against"), &mut self.load_basis, LoadBasis::ALL);
         let tasks = Pair(1..=TASKS_MAX, "the fewest and the most tasks of a job, such as [5, 20]");
         let tasks = tasks.that("the smaller number first", |(fewest, most): &(u32, u32)| fewest <= most);
-        w.set(key("tasks", "fewest and most of a job"), &mut self.tasks, tasks);
+        w.set(
+            key("tasks", "fewest and most of a job").means("the fewest and the most tasks of a job"),
+            &mut self.tasks,
+            tasks,
+        );
         let total = TotalRuntime { tick: context.tick, most_tasks: self.tasks.1 };
-        let runtime = key("total_runtime", "of all tasks of a job together").usual("10 ticks and 200000 ticks");
+        let runtime = key("total_runtime", "of all tasks of a job together")
+            .means("the shortest and the longest run time of all tasks of a job together")
+            .usual("10 ticks and 200000 ticks");
         w.set(runtime, &mut self.total_runtime, total);
-        w.set(key("cores_max", "of a task"), &mut self.cores_max, 1..=CORES_MAX);
+        w.set(key("cores_max", "of a task").means("the most cores of a task"), &mut self.cores_max, 1..=CORES_MAX);
         let kinds = key("kinds", "the usual kind of core and the other one").usual("the two kinds that there are");
         w.set(kinds, &mut self.kinds, Pair(context.kind(), "the usual kind of core and the other one"));
         w.set(
-            key("kind_share", "of the usual kind"),
+            key("kind_share", "of the usual kind").means("the share of tasks that need the usual kind of core"),
             &mut self.kind_share,
             Number::from(0.0, 1.0, "a number from 0 to 1"),
         );

@@ -130,7 +130,9 @@ impl Rigids {
             if w.writes() { (Some(hash.clone()), Some(*count)) } else { (None, None) };
         // The same log is the same meaning, wherever it lies.
         w.set(key("file", "").need(LOG).aside(), path, FilePath("the path of a log of jobs"));
-        let in_file = key("hash", "of what is in the file, uncompressed").usual("that of the file");
+        let in_file = key("hash", "of what is in the file, uncompressed")
+            .means("the hash that the file must have, uncompressed")
+            .usual("that of the file");
         w.set(in_file, &mut said_hash, Maybe(Text("the hash of the log")));
         let count = key("count", "jobs of it that run").usual("what is in the file");
         w.set(count, &mut said_count, Maybe(1..=u32::MAX));
@@ -139,7 +141,7 @@ impl Rigids {
         w.set(from, &mut window.from, SPAN);
         let to = key("to", "jobs are left out that were submitted then or later").usual("no end");
         w.set(to, &mut window.to, Maybe(SPAN));
-        let jobs = key("jobs", "at most, the first ones").usual("all");
+        let jobs = key("jobs", "at most, the first ones").means("only so many of them, the first ones").usual("all");
         w.set(jobs, &mut window.jobs, Maybe(1..=u32::MAX));
         let Some(fields) = w.fields() else { return };
         if window.to.is_some_and(|to| to <= window.from) {

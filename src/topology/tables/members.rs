@@ -7,8 +7,8 @@ use super::{latency_key, walk_count};
 use crate::grid::{Calendar, Kind, Named, NodeSet, Reserved};
 use crate::settings::limits::CORES_MAX;
 use crate::settings::{
-    Complaint, Field, Fields, Form, FormExt, Layout, Millionths, Moment, NAME, Place, SPAN, Shape, Walk, Word, any_of,
-    is_name, key, quoted,
+    Complaint, Field, Fields, Form, FormExt, Layout, Millionths, Moment, NAME, Place, SPAN, Shape, Unless, Walk, Word,
+    any_of, is_name, key, quoted,
 };
 use crate::systems::{self, Row, Service};
 use crate::time::{Span, Time};
@@ -106,8 +106,10 @@ impl Described {
             w.set(key("name", "").need(NAME), &mut site.name, FreshName { names: around.names, what: "site" });
             walk_count(w);
         }
-        let cores = key("cores", "").need_unless(around.defaults || site.cores > 0, "how many cores the site has");
-        w.set(cores, &mut site.cores, 1..=CORES_MAX);
+        let cores = key("cores", "")
+            .means("how many cores the site has")
+            .need_unless(around.defaults || site.cores > 0, "how many cores the site has");
+        w.set(cores, &mut site.cores, Unless(1..=CORES_MAX, 0));
         let about = "a name for the kind of its cores, which tasks ask for; all sites name theirs, or none does";
         let kind_key = key("kind", "").means(about).usual("`\"any\"`");
         let need = around.some_kind && kind.is_empty() && !around.defaults;

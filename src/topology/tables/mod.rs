@@ -92,7 +92,7 @@ pub(super) fn site_names(sites: &[Site]) -> Names<'_> {
 
 /// The key `latency` of who is linked to the router.
 fn latency_key() -> Key {
-    key("latency", "to the router, one way")
+    key("latency", "to the router, one way").means("of the link to the router, one way")
 }
 
 /// The key `count`, which is gone before sites and users are looked at one by one.

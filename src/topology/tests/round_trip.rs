@@ -259,6 +259,22 @@ const NEVER: &[&str] = &[
 ];
 
 #[test]
+fn every_key_says_what_it_means() {
+    fn look(keys: &[Listed]) {
+        for Listed { key, what, .. } in keys {
+            match what {
+                What::Variant { keys, .. } => look(keys),
+                What::Table(_, keys) => look(keys),
+                What::Value(_) => {}
+            }
+            let says = matches!(what, What::Variant { .. }) || key.line().len() > 3;
+            assert!(says, "nothing says what {} means", key.name);
+        }
+    }
+    look(&keys());
+}
+
+#[test]
 fn many_keys_at_once_are_read_written_and_hashed() {
     let mut all = Vec::new();
     leaves("", &keys(), None, &mut all);
