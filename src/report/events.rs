@@ -63,111 +63,6 @@ impl EventWriter {
         line.extend_from_slice(b"}\n");
     }
 
-    fn put_record(&self, line: &mut Vec<u8>, record: &Record) {
-        let mut begin = |event: &str| {
-            line.extend_from_slice(b",\"event\":\"");
-            line.extend_from_slice(event.as_bytes());
-            line.push(b'"');
-        };
-        match record {
-            Record::Arrived { job, user } => {
-                begin("arrived");
-                self.put_job(line, job, *user);
-            }
-            Record::Refused { job, user, task } => {
-                begin("refused");
-                line.extend_from_slice(b",\"because\":");
-                put_number(line, (*task).into());
-                self.put_job(line, job, *user);
-            }
-            Record::NotAdmitted { job, user } => {
-                begin("not_admitted");
-                self.put_job(line, job, *user);
-            }
-            Record::Assigned { task, site } => {
-                begin("assigned");
-                put_task(line, *task);
-                line.extend_from_slice(b",\"site\":");
-                put_name(line, &self.actors, site.0);
-            }
-            Record::Started { task, cores } => {
-                begin("started");
-                put_task(line, *task);
-                put_cores(line, cores);
-            }
-            Record::Finished { task } => {
-                begin("finished");
-                put_task(line, *task);
-            }
-            Record::Completed { job, value } => {
-                begin("completed");
-                put_job_id(line, *job);
-                if let Some(value) = value {
-                    line.extend_from_slice(b",\"value\":");
-                    put_float(line, *value);
-                }
-            }
-            Record::Removed { job } => {
-                begin("removed");
-                put_job_id(line, *job);
-            }
-            Record::Answered { job, ready, deadline, answer } => {
-                begin("answered");
-                put_job_id(line, *job);
-                line.extend_from_slice(b",\"ready\":");
-                put_seconds(line, ready.micros());
-                line.extend_from_slice(b",\"deadline\":");
-                put_seconds(line, deadline.micros());
-                match answer {
-                    Answer::Accepted { site, start, nodes } => {
-                        line.extend_from_slice(b",\"accepted\":");
-                        put_name(line, &self.actors, site.0);
-                        line.extend_from_slice(b",\"start\":");
-                        put_seconds(line, start.micros());
-                        put_cores(line, nodes);
-                    }
-                    Answer::Declined => line.extend_from_slice(b",\"declined\":true"),
-                    Answer::Invalid(invalid) => {
-                        line.extend_from_slice(b",\"invalid\":\"");
-                        line.extend_from_slice(invalid.name().as_bytes());
-                        line.push(b'"');
-                    }
-                }
-            }
-            Record::Rejected { job, user, why } => {
-                begin("rejected");
-                line.extend_from_slice(b",\"why\":\"");
-                line.extend_from_slice(why.name().as_bytes());
-                line.push(b'"');
-                self.put_job(line, job, *user);
-            }
-            Record::Killed { task } => {
-                begin("killed");
-                put_task(line, *task);
-            }
-            Record::Cancelled { job } => {
-                begin("cancelled");
-                put_job_id(line, *job);
-            }
-            Record::Sent { edge, from, to, bytes, active } => {
-                begin("sent");
-                put_edge(line, *edge);
-                line.extend_from_slice(b",\"from\":");
-                put_name(line, &self.actors, from.0);
-                line.extend_from_slice(b",\"to\":");
-                put_name(line, &self.actors, to.0);
-                line.extend_from_slice(b",\"bytes\":");
-                put_number(line, *bytes);
-                line.extend_from_slice(b",\"active\":");
-                put_seconds(line, active.micros());
-            }
-            Record::Delivered { edge } => {
-                begin("delivered");
-                put_edge(line, *edge);
-            }
-        }
-    }
-
     fn put_job(&self, line: &mut Vec<u8>, job: &Job, user: ActorId) {
         put_job_id(line, job.id);
         line.extend_from_slice(b",\"user\":");
@@ -239,85 +134,6 @@ impl EventReader {
         Ok(Entry { stamp: Stamp { time, step }, actor, record })
     }
 
-    fn record(&self, at: &mut Cursor<'_>) -> Result<Record, Unreadable> {
-        let before = at.at;
-        match at.string()? {
-            "\"arrived\"" => {
-                let (job, user) = self.job(at)?;
-                Ok(Record::Arrived { job, user })
-            }
-            "\"refused\"" => {
-                at.expect(",\"because\":")?;
-                let task = at.number()?;
-                let (job, user) = self.job(at)?;
-                Ok(Record::Refused { job, user, task })
-            }
-            "\"not_admitted\"" => {
-                let (job, user) = self.job(at)?;
-                Ok(Record::NotAdmitted { job, user })
-            }
-            "\"assigned\"" => {
-                let task = at.task()?;
-                at.expect(",\"site\":")?;
-                Ok(Record::Assigned { task, site: self.actor(at)? })
-            }
-            "\"started\"" => Ok(Record::Started { task: at.task()?, cores: at.cores()? }),
-            "\"finished\"" => Ok(Record::Finished { task: at.task()? }),
-            "\"completed\"" => {
-                let job = at.job_id()?;
-                let value = if at.accept(",\"value\":") { Some(at.number()?) } else { None };
-                Ok(Record::Completed { job, value })
-            }
-            "\"removed\"" => Ok(Record::Removed { job: at.job_id()? }),
-            "\"answered\"" => {
-                let job = at.job_id()?;
-                at.expect(",\"ready\":")?;
-                let ready = Time::from_micros(at.seconds()?);
-                at.expect(",\"deadline\":")?;
-                let deadline = Time::from_micros(at.seconds()?);
-                Ok(Record::Answered { job, ready, deadline, answer: self.answer(at)? })
-            }
-            "\"rejected\"" => {
-                at.expect(",\"why\":")?;
-                let why = invalid(at)?;
-                let (job, user) = self.job(at)?;
-                Ok(Record::Rejected { job, user, why })
-            }
-            "\"killed\"" => Ok(Record::Killed { task: at.task()? }),
-            "\"cancelled\"" => Ok(Record::Cancelled { job: at.job_id()? }),
-            "\"sent\"" => {
-                let edge = at.edge()?;
-                at.expect(",\"from\":")?;
-                let from = self.actor(at)?;
-                at.expect(",\"to\":")?;
-                let to = self.actor(at)?;
-                at.expect(",\"bytes\":")?;
-                let bytes = at.number()?;
-                at.expect(",\"active\":")?;
-                Ok(Record::Sent { edge, from, to, bytes, active: Time::from_micros(at.seconds()?) })
-            }
-            "\"delivered\"" => Ok(Record::Delivered { edge: at.edge()? }),
-            _ => {
-                at.at = before;
-                Err(at.wrong("the name of an event"))
-            }
-        }
-    }
-
-    fn answer(&self, at: &mut Cursor<'_>) -> Result<Answer, Unreadable> {
-        if at.accept(",\"declined\":true") {
-            return Ok(Answer::Declined);
-        }
-        if at.accept(",\"accepted\":") {
-            let site = self.actor(at)?;
-            at.expect(",\"start\":")?;
-            let start = Time::from_micros(at.seconds()?);
-            return Ok(Answer::Accepted { site, start, nodes: at.cores()? });
-        }
-        at.expect(",\"invalid\":")?;
-        Ok(Answer::Invalid(invalid(at)?))
-    }
-
     fn job(&self, at: &mut Cursor<'_>) -> Result<(Arc<Job>, ActorId), Unreadable> {
         let id = at.job_id()?;
         at.expect(",\"user\":")?;
@@ -357,14 +173,249 @@ impl EventReader {
     }
 }
 
-fn invalid(at: &mut Cursor<'_>) -> Result<Invalid, Unreadable> {
-    let before = at.at;
-    let word = at.string()?;
-    let known = Invalid::ALL.into_iter().find(|invalid| word.trim_matches('"') == invalid.name());
-    known.ok_or_else(|| {
-        at.at = before;
-        at.wrong("what is wrong with a request")
-    })
+/// Each kind of record as it stands in a line: its name, and its fields in order, each under its own name or another one. A
+/// job that is handed in comes last, with its user.
+macro_rules! records {
+    ($($word:literal $kind:ident { $($field:ident $(as $key:literal)?),* } $(+ $job:ident of $user:ident)?;)*) => {
+        impl EventWriter {
+            fn put_record(&self, line: &mut Vec<u8>, record: &Record) {
+                match record {
+                    $(Record::$kind { $($field,)* $($job, $user)? } => {
+                        line.extend_from_slice(concat!(",\"event\":\"", $word, "\"").as_bytes());
+                        $($field.put(key!($field $($key)?), self, line);)*
+                        $(self.put_job(line, $job, *$user);)?
+                    })*
+                }
+            }
+        }
+
+        impl EventReader {
+            fn record(&self, at: &mut Cursor<'_>) -> Result<Record, Unreadable> {
+                let before = at.at;
+                match at.unquoted()? {
+                    $($word => {
+                        $(let $field = Field::read(key!($field $($key)?), self, at)?;)*
+                        $(let ($job, $user) = self.job(at)?;)?
+                        Ok(Record::$kind { $($field,)* $($job, $user)? })
+                    })*
+                    _ => {
+                        at.at = before;
+                        Err(at.wrong("the name of an event"))
+                    }
+                }
+            }
+        }
+    };
+}
+
+macro_rules! key {
+    ($field:ident) => {
+        stringify!($field)
+    };
+    ($field:ident $key:literal) => {
+        $key
+    };
+}
+
+records! {
+    "arrived" Arrived {} + job of user;
+    "refused" Refused { task as "because" } + job of user;
+    "not_admitted" NotAdmitted {} + job of user;
+    "rejected" Rejected { why } + job of user;
+    "assigned" Assigned { task, site };
+    "started" Started { task, cores };
+    "finished" Finished { task };
+    "killed" Killed { task };
+    "completed" Completed { job, value };
+    "removed" Removed { job };
+    "answered" Answered { job, ready, deadline, answer };
+    "cancelled" Cancelled { job };
+    "sent" Sent { edge, from, to, bytes, active };
+    "delivered" Delivered { edge };
+}
+
+/// What can stand in a record, under a key.
+trait Field: Sized {
+    fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>);
+    fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Self, Unreadable>;
+}
+
+impl Field for u32 {
+    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        put_number(line, (*self).into());
+    }
+
+    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<u32, Unreadable> {
+        at.key(key)?;
+        at.number()
+    }
+}
+
+impl Field for u64 {
+    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        put_number(line, *self);
+    }
+
+    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<u64, Unreadable> {
+        at.key(key)?;
+        at.number()
+    }
+}
+
+/// Left out where there is none.
+impl Field for Option<f64> {
+    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+        if let Some(number) = self {
+            put_key(line, key);
+            put_float(line, *number);
+        }
+    }
+
+    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Option<f64>, Unreadable> {
+        if at.is_at_key(key) { at.key(key).and_then(|()| at.number()).map(Some) } else { Ok(None) }
+    }
+}
+
+impl Field for Time {
+    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        put_seconds(line, self.micros());
+    }
+
+    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Time, Unreadable> {
+        at.key(key)?;
+        at.seconds().map(Time::from_micros)
+    }
+}
+
+impl Field for ActorId {
+    fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        put_name(line, &writer.actors, self.0);
+    }
+
+    fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<ActorId, Unreadable> {
+        at.key(key)?;
+        reader.actor(at)
+    }
+}
+
+impl Field for JobId {
+    fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+        self.0.put(key, writer, line);
+    }
+
+    fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<JobId, Unreadable> {
+        u32::read(key, reader, at).map(JobId)
+    }
+}
+
+/// As `"12.3"`.
+impl Field for TaskId {
+    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        line.push(b'"');
+        put_number(line, self.job.0.into());
+        line.push(b'.');
+        put_number(line, self.index.into());
+        line.push(b'"');
+    }
+
+    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<TaskId, Unreadable> {
+        at.key(key)?;
+        at.parsed("a task as \"job.task\"", |text| {
+            let (job, index) = text.split_once('.')?;
+            Some(TaskId { job: JobId(job.parse().ok()?), index: index.parse().ok()? })
+        })
+    }
+}
+
+/// As `"12.3-4"`.
+impl Field for EdgeId {
+    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        line.push(b'"');
+        put_number(line, self.job.0.into());
+        line.push(b'.');
+        put_number(line, self.from.into());
+        line.push(b'-');
+        put_number(line, self.to.into());
+        line.push(b'"');
+    }
+
+    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<EdgeId, Unreadable> {
+        at.key(key)?;
+        at.parsed("an edge as \"job.task-task\"", |text| {
+            let (job, tasks) = text.split_once('.')?;
+            let (from, to) = tasks.split_once('-')?;
+            Some(EdgeId { job: JobId(job.parse().ok()?), from: from.parse().ok()?, to: to.parse().ok()? })
+        })
+    }
+}
+
+/// As `"0-3 7"`.
+impl Field for NodeSet {
+    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        line.push(b'"');
+        text::put_cores(line, self, 0);
+        line.push(b'"');
+    }
+
+    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<NodeSet, Unreadable> {
+        at.key(key)?;
+        at.parsed("cores as \"0-3 7\"", NodeSet::parse)
+    }
+}
+
+impl Field for Invalid {
+    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        line.push(b'"');
+        line.extend_from_slice(self.name().as_bytes());
+        line.push(b'"');
+    }
+
+    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Invalid, Unreadable> {
+        at.key(key)?;
+        let named = |word: &str| Invalid::ALL.into_iter().find(|invalid| word == invalid.name());
+        at.parsed("what is wrong with a request", named)
+    }
+}
+
+/// Under a key for each answer that there is.
+impl Field for Answer {
+    fn put(&self, _: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+        match self {
+            Answer::Accepted { site, start, nodes } => {
+                site.put("accepted", writer, line);
+                start.put("start", writer, line);
+                nodes.put("cores", writer, line);
+            }
+            Answer::Declined => line.extend_from_slice(b",\"declined\":true"),
+            Answer::Invalid(invalid) => invalid.put("invalid", writer, line),
+        }
+    }
+
+    fn read(_: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Answer, Unreadable> {
+        if at.accept(",\"declined\":true") {
+            return Ok(Answer::Declined);
+        }
+        if !at.is_at_key("accepted") {
+            return Invalid::read("invalid", reader, at).map(Answer::Invalid);
+        }
+        let site = Field::read("accepted", reader, at)?;
+        let start = Field::read("start", reader, at)?;
+        Ok(Answer::Accepted { site, start, nodes: Field::read("cores", reader, at)? })
+    }
+}
+
+fn put_key(line: &mut Vec<u8>, key: &str) {
+    line.extend_from_slice(b",\"");
+    line.extend_from_slice(key.as_bytes());
+    line.extend_from_slice(b"\":");
 }
 
 fn worth(at: &mut Cursor<'_>) -> Result<Worth, Unreadable> {
@@ -400,30 +451,6 @@ fn put_job_id(line: &mut Vec<u8>, job: JobId) {
     put_number(line, job.0.into());
 }
 
-fn put_task(line: &mut Vec<u8>, task: TaskId) {
-    line.extend_from_slice(b",\"task\":\"");
-    put_number(line, task.job.0.into());
-    line.push(b'.');
-    put_number(line, task.index.into());
-    line.push(b'"');
-}
-
-fn put_edge(line: &mut Vec<u8>, edge: EdgeId) {
-    line.extend_from_slice(b",\"edge\":\"");
-    put_number(line, edge.job.0.into());
-    line.push(b'.');
-    put_number(line, edge.from.into());
-    line.push(b'-');
-    put_number(line, edge.to.into());
-    line.push(b'"');
-}
-
-fn put_cores(line: &mut Vec<u8>, cores: &NodeSet) {
-    line.extend_from_slice(b",\"cores\":\"");
-    text::put_cores(line, cores, 0);
-    line.push(b'"');
-}
-
 /// The shortest decimals that read back as the same number.
 fn put_float(line: &mut Vec<u8>, number: f64) {
     write!(line, "{number:?}").expect("writing to memory does not fail");
@@ -453,6 +480,26 @@ impl<'a> Cursor<'a> {
 
     fn expect(&mut self, literal: &str) -> Result<(), Unreadable> {
         if self.accept(literal) { Ok(()) } else { Err(self.wrong(format!("`{literal}`"))) }
+    }
+
+    fn is_at_key(&self, key: &str) -> bool {
+        let after = self.rest().strip_prefix(",\"").and_then(|rest| rest.strip_prefix(key));
+        after.is_some_and(|rest| rest.starts_with("\":"))
+    }
+
+    /// A comma, and a key with its colon.
+    fn key(&mut self, key: &str) -> Result<(), Unreadable> {
+        if !self.is_at_key(key) {
+            return Err(self.wrong(format!("`,\"{key}\":`")));
+        }
+        self.at += key.len() + 4;
+        Ok(())
+    }
+
+    /// A string that can be read as something.
+    fn parsed<T>(&mut self, what: &str, parse: impl Fn(&str) -> Option<T>) -> Result<T, Unreadable> {
+        let column = self.at + 1;
+        parse(self.unquoted()?).ok_or_else(|| Unreadable { column, expected: what.to_owned() })
     }
 
     /// A string as it stands there, quotes and escapes included.
@@ -513,33 +560,6 @@ impl<'a> Cursor<'a> {
     fn job_id(&mut self) -> Result<JobId, Unreadable> {
         self.expect(",\"job\":")?;
         Ok(JobId(self.number()?))
-    }
-
-    fn task(&mut self) -> Result<TaskId, Unreadable> {
-        self.expect(",\"task\":")?;
-        let wrong = self.wrong("a task as \"job.task\"");
-        let task = self
-            .unquoted()?
-            .split_once('.')
-            .and_then(|(job, index)| Some(TaskId { job: JobId(job.parse().ok()?), index: index.parse().ok()? }));
-        task.ok_or(wrong)
-    }
-
-    fn edge(&mut self) -> Result<EdgeId, Unreadable> {
-        self.expect(",\"edge\":")?;
-        let wrong = self.wrong("an edge as \"job.task-task\"");
-        let read = |text: &str| {
-            let (job, tasks) = text.split_once('.')?;
-            let (from, to) = tasks.split_once('-')?;
-            Some(EdgeId { job: JobId(job.parse().ok()?), from: from.parse().ok()?, to: to.parse().ok()? })
-        };
-        read(self.unquoted()?).ok_or(wrong)
-    }
-
-    fn cores(&mut self) -> Result<NodeSet, Unreadable> {
-        self.expect(",\"cores\":")?;
-        let wrong = self.wrong("cores as \"0-3 7\"");
-        NodeSet::parse(self.unquoted()?).ok_or(wrong)
     }
 
     /// Whatever knows how to read itself from JSON.

@@ -293,9 +293,14 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::Value;
 
-    use crate::report::tests::{golden, names, story, tally, topology};
+    use crate::grid::{EdgeId, JobId};
+    use crate::kernel::Entry;
+    use crate::protocol::Record;
+    use crate::report::tests::{BATH, ROUTER, YORK, golden, names, story, tally, topology};
     use crate::report::{Status, Tally};
+    use crate::systems::Service;
     use crate::time::{Span, Stamp};
+    use crate::topology::{Planning, Topology};
 
     use super::*;
 
@@ -351,6 +356,28 @@ mod tests {
         golden("trace.json", &trace);
         assert_eq!(well_formed(&trace), (5, 5));
         assert_eq!(well_formed(&super::tests::trace(&tally(&[]))), (0, 0));
+    }
+
+    #[test]
+    fn a_trace_speaks_of_the_system_that_ran_and_shows_what_crossed_the_links() {
+        let grid = Topology { systems: vec![Service::new(Planning::default())], ..topology() };
+        let mut tally = Tally::new(&grid, &names());
+        let edge = EdgeId { job: JobId(0), from: 0, to: 1 };
+        let at = |minutes, record| Entry {
+            stamp: Stamp::at(Time::ZERO + Span::from_minutes(minutes)),
+            actor: ROUTER,
+            record,
+        };
+        let active = Time::ZERO + Span::from_minutes(10);
+        let sent = at(10, Record::Sent { edge, from: YORK, to: BATH, bytes: 7, active });
+        for entry in story().into_iter().take(9).chain([sent, at(11, Record::Delivered { edge })]) {
+            tally.add(&entry).unwrap();
+        }
+        let trace = trace(&tally);
+        well_formed(&trace);
+        let text = String::from_utf8(trace).unwrap();
+        assert!(!text.contains("auction") && !text.contains("bid"), "{text}");
+        assert!(text.contains(r#""ts":600000000,"dur":60000000,"name":"data 0.0-1""#), "{text}");
     }
 
     proptest! {
