@@ -145,6 +145,26 @@ impl EventWriter {
                 begin("killed");
                 put_task(line, *task);
             }
+            Record::Suspended { task } => {
+                begin("suspended");
+                put_task(line, *task);
+            }
+            Record::Resumed { task, cores } => {
+                begin("resumed");
+                put_task(line, *task);
+                put_cores(line, cores);
+            }
+            Record::Moved { task, cores } => {
+                begin("moved");
+                put_task(line, *task);
+                put_cores(line, cores);
+            }
+            Record::Shared { task, share } => {
+                begin("shared");
+                put_task(line, *task);
+                line.extend_from_slice(b",\"share\":");
+                put_float(line, *share);
+            }
             Record::Cancelled { job } => {
                 begin("cancelled");
                 put_job_id(line, *job);
@@ -284,6 +304,14 @@ impl EventReader {
                 Ok(Record::Rejected { job, user, why })
             }
             "\"killed\"" => Ok(Record::Killed { task: at.task()? }),
+            "\"suspended\"" => Ok(Record::Suspended { task: at.task()? }),
+            "\"resumed\"" => Ok(Record::Resumed { task: at.task()?, cores: at.cores()? }),
+            "\"moved\"" => Ok(Record::Moved { task: at.task()?, cores: at.cores()? }),
+            "\"shared\"" => {
+                let task = at.task()?;
+                at.expect(",\"share\":")?;
+                Ok(Record::Shared { task, share: at.number()? })
+            }
             "\"cancelled\"" => Ok(Record::Cancelled { job: at.job_id()? }),
             "\"sent\"" => {
                 let edge = at.edge()?;

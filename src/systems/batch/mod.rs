@@ -7,8 +7,8 @@
 mod cast;
 mod dispatcher;
 pub mod policy;
+mod queue;
 mod rules;
-mod site;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -16,6 +16,6 @@ mod trial;
 pub use cast::{ROW, policies};
 pub use dispatcher::{Dispatcher, Place};
 pub use policy::{Ask, Policy, Reserved, Start};
+pub use queue::Queue;
 pub use rules::{Batch, Dispatch};
-pub use site::Batcher;
 pub use trial::{Ran, Rigid, play};

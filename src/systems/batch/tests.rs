@@ -6,11 +6,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::policy::ALL;
-use super::{Batcher, Dispatch, Dispatcher, Place, Ran, Rigid, play, policy};
+use super::{Dispatch, Dispatcher, Place, Queue, Ran, Rigid, play, policy};
 use crate::grid::{Invalid, Job, JobId, Kind, NodeSet, Task};
 use crate::kernel::{Actor, ActorId, Entry, judge};
 use crate::protocol::{Enqueue, Message, Record};
-use crate::roles::User;
+use crate::roles::{Site, User};
 use crate::time::{Span, Time};
 
 const ROUTER: ActorId = ActorId(0);
@@ -37,7 +37,7 @@ fn cast(sites: &[(u32, &str)], dispatch: Dispatch, users: Vec<User>) -> Cast {
     let mut cast: Cast = vec![Box::new(Dispatcher::new(places, dispatch))];
     for (nodes, name) in sites {
         let policy = (policy::find(name).unwrap().build)(*nodes, &[]);
-        cast.push(Box::new(Batcher::new(*nodes, policy, ROUTER)));
+        cast.push(Box::new(Site::new(*nodes, Box::new(Queue::new(policy)), [ROUTER])));
     }
     cast.extend(users.into_iter().map(|user| Box::new(user) as Box<dyn Actor<Message, Record> + Send>));
     cast
