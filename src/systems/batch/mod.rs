@@ -15,7 +15,7 @@ mod trial;
 
 pub use cast::{ROW, policies};
 pub use dispatcher::{Dispatcher, Place};
-pub use policy::{Ask, Policy, Reserved, Start};
+pub use policy::{Ask, Policy, Reserved, Step};
 pub use queue::Queue;
 pub use rules::{Batch, Dispatch};
 pub use trial::{Ran, Rigid, play};

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::policy::{self, Ask, Policy};
+use super::policy::{Ask, Policy, Step};
 use crate::grid::{Demand, JobId, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{self, Message};
@@ -17,12 +17,40 @@ pub struct Queue {
     waiting: BTreeMap<JobId, (ActorId, protocol::Queue)>,
     /// How long those in the queue last, each with how many do.
     lengths: BTreeMap<Span, u32>,
-    starts: Vec<policy::Start>,
+    steps: Vec<Step>,
 }
 
 impl Queue {
     pub fn new(policy: Box<dyn Policy>) -> Queue {
-        Queue { policy, waiting: BTreeMap::new(), lengths: BTreeMap::new(), starts: Vec::new() }
+        Queue { policy, waiting: BTreeMap::new(), lengths: BTreeMap::new(), steps: Vec::new() }
+    }
+}
+
+impl Queue {
+    fn order(&mut self, now: Time, step: Step) -> Order {
+        let (job, nodes) = match step {
+            Step::Move { job, nodes } => {
+                return Order::Move { task: TaskId { job, index: 0 }, nodes, from: now };
+            }
+            Step::Start { job, nodes } => (job, nodes),
+        };
+        let (giver, queue) = self.waiting.remove(&job).expect("who starts has waited");
+        let length = self.lengths.get_mut(&queue.lasts()).expect("who waits is counted");
+        *length -= 1;
+        if *length == 0 {
+            self.lengths.remove(&queue.lasts());
+        }
+        Order::Start(Start {
+            task: TaskId { job, index: 0 },
+            giver,
+            at: now,
+            on: On::These(nodes),
+            demand: Demand::NODE,
+            runtime: queue.runtime,
+            walltime: queue.walltime,
+            settled: true,
+            rank: job.0.into(),
+        })
     }
 }
 
@@ -43,26 +71,10 @@ impl Manager for Queue {
     }
 
     fn decide(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
-        self.policy.pass(now, &mut self.starts);
-        for policy::Start { job, nodes } in self.starts.drain(..) {
-            let (giver, queue) = self.waiting.remove(&job).expect("who starts has waited");
-            let length = self.lengths.get_mut(&queue.lasts()).expect("who waits is counted");
-            *length -= 1;
-            if *length == 0 {
-                self.lengths.remove(&queue.lasts());
-            }
-            orders.push(Order::Start(Start {
-                task: TaskId { job, index: 0 },
-                giver,
-                at: now,
-                on: On::These(nodes),
-                demand: Demand::NODE,
-                runtime: queue.runtime,
-                walltime: queue.walltime,
-                settled: true,
-                rank: job.0.into(),
-            }));
-        }
+        let mut steps = std::mem::take(&mut self.steps);
+        self.policy.pass(now, &mut steps);
+        orders.extend(steps.drain(..).map(|step| self.order(now, step)));
+        self.steps = steps;
     }
 
     fn wake(&self) -> Option<Time> {

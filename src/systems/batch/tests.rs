@@ -56,7 +56,7 @@ fn ran(log: &[Entry<Record>]) -> BTreeMap<u32, Ran> {
     for Entry { stamp, record, .. } in log {
         match record {
             Record::Started { task, cores } => {
-                let started = Ran { start: stamp.time, end: Time::NEVER, nodes: cores.clone() };
+                let started = Ran { start: stamp.time, end: Time::NEVER, nodes: cores.clone(), moves: Vec::new() };
                 assert!(ran.insert(task.job.0, started).is_none());
             }
             Record::Finished { task } | Record::Killed { task } => {

@@ -1,7 +1,7 @@
 //! Who starts when, one policy a file.
 //!
 //! A policy is told of one instant after another: first what has ended, then what has come, in order; then it makes one
-//! pass and says what starts. It never learns how long a job really runs.
+//! pass and says what starts. It never learns how long a job really runs. Bookings come and go in between.
 
 mod by_count;
 mod by_node;
@@ -32,11 +32,28 @@ pub trait Policy: Send {
     /// A job joins the queue; it fits the site.
     fn submit(&mut self, now: Time, ask: Ask);
 
-    /// Adds what starts now, in order.
-    fn pass(&mut self, now: Time, starts: &mut Vec<Start>);
+    /// A job leaves the queue without having started.
+    fn withdraw(&mut self, now: Time, job: JobId);
+
+    /// From now on these nodes are reserved. Running jobs have to be off them by then, or, where nodes are only counted,
+    /// leave enough others; whoever waits gives way.
+    fn book(&mut self, now: Time, booking: &Reserved);
+
+    /// What is left of a booking, which is not over yet, is free from now on.
+    fn release(&mut self, now: Time, booking: &Reserved);
+
+    /// Makes sure that nothing runs where a booking begins now. A pass does so too; this is for who cannot wait for it.
+    fn make_way(&mut self, _now: Time, _steps: &mut Vec<Step>) {}
+
+    /// Adds what is to be done now, in order.
+    fn pass(&mut self, now: Time, steps: &mut Vec<Step>);
 
     /// When there may be something to start, or to keep account of, though no job ends or comes; after a pass.
     fn wake(&self) -> Option<Time>;
+
+    /// When each job of the queue will start, in their order, if nothing more comes and all jobs take the whole of their
+    /// walltimes; if this were booked too.
+    fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(JobId, Time)>;
 }
 
 /// What a job asks for.
@@ -47,11 +64,18 @@ pub struct Ask {
     pub walltime: Span,
 }
 
-/// A job starts on these nodes.
+/// What a site is to do with a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Start {
-    pub job: JobId,
-    pub nodes: NodeSet,
+pub enum Step {
+    Start {
+        job: JobId,
+        nodes: NodeSet,
+    },
+    /// It goes on, on these nodes. Of several that move at once all leave before any comes.
+    Move {
+        job: JobId,
+        nodes: NodeSet,
+    },
 }
 
 /// A policy that a site may name.

@@ -1,8 +1,8 @@
 //! Conservative backfilling: a plan with a place for everybody in the queue, over nodes by identity or by count.
 
 use super::counts::Counts;
-use super::labels::Labels;
-use super::{Ask, Policy, Reserved, Start};
+use super::labels::{Labels, Tenant};
+use super::{Ask, Policy, Reserved, Step};
 use crate::grid::{Calendar, JobId, NodeSet};
 use crate::time::{Span, Time};
 
@@ -16,26 +16,25 @@ pub(super) enum Replan {
 }
 
 pub(super) fn by_node(nodes: u32, reserved: &[Reserved], replan: Replan) -> Box<dyn Policy> {
-    let mut calendar = Calendar::new(nodes);
-    for Reserved { from, until, nodes } in reserved {
-        calendar.insert(*from, *until, nodes).expect("what is reserved does not overlap");
-    }
-    Box::new(Planner::new(calendar, replan))
+    Box::new(Planner::new(Calendar::new(nodes), replan, reserved))
 }
 
 pub(super) fn by_count(nodes: u32, reserved: &[Reserved]) -> Box<dyn Policy> {
-    let mut counts = Counts::default();
-    for Reserved { from, until, nodes } in reserved {
-        counts.insert(*from, *until, nodes.len());
-    }
-    Box::new(Planner::new(Counted { nodes, counts, labels: Labels::new(nodes, reserved) }, Replan::OneByOne))
+    let counted = Counted { nodes, counts: Counts::default(), labels: Labels::new(nodes) };
+    Box::new(Planner::new(counted, Replan::OneByOne, reserved))
 }
 
 /// Where places are found.
-trait Plan: Send {
+trait Plan: Clone + Send + 'static {
     /// What a place takes up.
     type Room: Clone + PartialEq + Send;
 
+    /// What a booking takes up.
+    fn room_of(booking: &Reserved) -> Self::Room;
+    /// Whether there is room from start to end.
+    fn has(&self, start: Time, end: Time, room: &Self::Room) -> bool;
+    /// Whether a place is in the way of a booking for which there is no room: they overlap, at times where it matters.
+    fn is_in_way(&self, place: &Planned<Self::Room>, booking: &Reserved) -> bool;
     fn earliest(&self, from: Time, span: Span, width: u32) -> (Time, Self::Room);
     fn insert(&mut self, start: Time, end: Time, room: &Self::Room);
     fn remove(&mut self, start: Time, end: Time, room: &Self::Room);
@@ -55,13 +54,29 @@ trait Plan: Send {
     }
     fn advance(&mut self, now: Time);
     /// The nodes for a job that starts.
-    fn take(&mut self, room: &Self::Room) -> NodeSet;
+    fn take(&mut self, room: &Self::Room, until: Time) -> NodeSet;
     fn give_back(&mut self, nodes: &NodeSet);
+    /// Bookings come, go, begin and end.
+    fn book(&mut self, booking: &Reserved);
+    fn release(&mut self, booking: &Reserved);
+    fn keep_up<'a>(&mut self, now: Time, tenants: impl Iterator<Item = Tenant<'a>>, steps: &mut Vec<Step>);
     fn next(&self) -> Option<Time>;
 }
 
 impl Plan for Calendar {
     type Room = NodeSet;
+
+    fn room_of(booking: &Reserved) -> NodeSet {
+        booking.nodes.clone()
+    }
+
+    fn has(&self, start: Time, end: Time, nodes: &NodeSet) -> bool {
+        !self.busy_over(start, end).meets(nodes)
+    }
+
+    fn is_in_way(&self, place: &Planned<NodeSet>, booking: &Reserved) -> bool {
+        place.start < booking.until && booking.from < place.end() && place.room.meets(&booking.nodes)
+    }
 
     fn earliest(&self, from: Time, span: Span, width: u32) -> (Time, NodeSet) {
         Calendar::earliest(self, from, span, width, Time::NEVER).expect("a job that fits the site starts some time")
@@ -93,17 +108,24 @@ impl Plan for Calendar {
         Calendar::advance(self, now);
     }
 
-    fn take(&mut self, nodes: &NodeSet) -> NodeSet {
+    fn take(&mut self, nodes: &NodeSet, _: Time) -> NodeSet {
         nodes.clone()
     }
 
     fn give_back(&mut self, _: &NodeSet) {}
+
+    fn book(&mut self, _: &Reserved) {}
+
+    fn release(&mut self, _: &Reserved) {}
+
+    fn keep_up<'a>(&mut self, _: Time, _: impl Iterator<Item = Tenant<'a>>, _: &mut Vec<Step>) {}
 
     fn next(&self) -> Option<Time> {
         None
     }
 }
 
+#[derive(Clone)]
 struct Counted {
     nodes: u32,
     counts: Counts,
@@ -112,6 +134,19 @@ struct Counted {
 
 impl Plan for Counted {
     type Room = u32;
+
+    fn room_of(booking: &Reserved) -> u32 {
+        booking.nodes.len()
+    }
+
+    fn has(&self, start: Time, end: Time, width: &u32) -> bool {
+        self.counts.most(start, end) + width <= self.nodes
+    }
+
+    fn is_in_way(&self, place: &Planned<u32>, booking: &Reserved) -> bool {
+        let (from, until) = (place.start.max(booking.from), place.end().min(booking.until));
+        from < until && !self.has(from, until, &booking.nodes.len())
+    }
 
     fn earliest(&self, from: Time, span: Span, width: u32) -> (Time, u32) {
         (self.counts.earliest(from, span, self.nodes - width), width)
@@ -127,11 +162,22 @@ impl Plan for Counted {
 
     fn advance(&mut self, now: Time) {
         self.counts.advance(now);
-        self.labels.keep_up(now);
     }
 
-    fn take(&mut self, width: &u32) -> NodeSet {
-        self.labels.take(*width)
+    fn take(&mut self, width: &u32, until: Time) -> NodeSet {
+        self.labels.take(*width, until)
+    }
+
+    fn book(&mut self, booking: &Reserved) {
+        self.labels.book(booking);
+    }
+
+    fn release(&mut self, booking: &Reserved) {
+        self.labels.release(booking);
+    }
+
+    fn keep_up<'a>(&mut self, now: Time, tenants: impl Iterator<Item = Tenant<'a>>, steps: &mut Vec<Step>) {
+        self.labels.keep_up(now, tenants, steps);
     }
 
     fn give_back(&mut self, nodes: &NodeSet) {
@@ -143,6 +189,7 @@ impl Plan for Counted {
     }
 }
 
+#[derive(Clone)]
 struct Planner<P: Plan> {
     plan: P,
     replan: Replan,
@@ -157,12 +204,14 @@ struct Planner<P: Plan> {
     next: Time,
 }
 
+#[derive(Clone)]
 struct Planned<R> {
     ask: Ask,
     start: Time,
     room: R,
 }
 
+#[derive(Clone)]
 struct Running<R> {
     until: Time,
     job: JobId,
@@ -170,8 +219,18 @@ struct Running<R> {
     nodes: NodeSet,
 }
 
+impl<R> Planned<R> {
+    fn end(&self) -> Time {
+        self.start + self.ask.walltime
+    }
+}
+
 impl<P: Plan> Planner<P> {
-    fn new(plan: P, replan: Replan) -> Planner<P> {
+    fn new(mut plan: P, replan: Replan, reserved: &[Reserved]) -> Planner<P> {
+        for booking in reserved {
+            plan.insert(booking.from, booking.until, &P::room_of(booking));
+            plan.book(booking);
+        }
         Planner {
             plan,
             replan,
@@ -210,19 +269,45 @@ impl<P: Plan> Planner<P> {
     }
 
     fn put_all_anew(&mut self, now: Time) {
-        let plan = &mut self.plan;
-        for Planned { ask, start, room } in &self.queue {
-            plan.remove(*start, *start + ask.walltime, room);
+        self.queue.iter().for_each(|planned| self.plan.remove(planned.start, planned.end(), &planned.room));
+        self.queue.iter_mut().for_each(|planned| put(&mut self.plan, now, planned));
+    }
+
+    /// Takes out of the plan whoever is in the way of a booking, and says who: the last in the queue gives way first.
+    fn clear(&mut self, now: Time, booking: &Reserved, room: &P::Room) -> Vec<usize> {
+        let has = |plan: &P| plan.has(booking.from.max(now), booking.until, room);
+        let mut displaced = Vec::new();
+        let mut is_clear = has(&self.plan);
+        for place in (0..self.queue.len()).rev() {
+            if is_clear {
+                break;
+            }
+            let planned = &self.queue[place];
+            if self.plan.is_in_way(planned, booking) {
+                self.plan.remove(planned.start, planned.end(), &planned.room);
+                displaced.push(place);
+                is_clear = has(&self.plan);
+            }
         }
-        for Planned { ask, start, room } in &mut self.queue {
-            (*start, *room) = plan.earliest(now, ask.walltime, ask.nodes);
-            plan.insert(*start, *start + ask.walltime, room);
-        }
+        displaced
+    }
+
+    /// Something in the plan is free again up to a time.
+    fn freed(&mut self, until: Time) {
+        self.stale = true;
+        self.freed_to = self.freed_to.max(until);
     }
 
     fn look_ahead(&mut self) {
         self.next = self.queue.iter().map(|planned| planned.start).min().unwrap_or(Time::NEVER);
     }
+}
+
+/// Puts somebody who holds no place at the earliest one.
+fn put<P: Plan>(plan: &mut P, now: Time, planned: &mut Planned<P::Room>) {
+    let Planned { ask, start, room } = planned;
+    (*start, *room) = plan.earliest(now, ask.walltime, ask.nodes);
+    plan.insert(*start, *start + ask.walltime, room);
 }
 
 impl<P: Plan> Policy for Planner<P> {
@@ -233,8 +318,7 @@ impl<P: Plan> Policy for Planner<P> {
         self.plan.give_back(&nodes);
         if now < until {
             self.plan.remove(now, until, &room);
-            self.stale = true;
-            self.freed_to = self.freed_to.max(until);
+            self.freed(until);
         }
     }
 
@@ -248,23 +332,63 @@ impl<P: Plan> Policy for Planner<P> {
         self.queue.push(Planned { ask, start, room });
     }
 
-    fn pass(&mut self, now: Time, starts: &mut Vec<Start>) {
+    fn withdraw(&mut self, _: Time, job: JobId) {
+        let Some(place) = self.queue.iter().position(|planned| planned.ask.job == job) else { return };
+        let planned = self.queue.remove(place);
+        self.plan.remove(planned.start, planned.end(), &planned.room);
+        self.freed(planned.end());
+        self.look_ahead();
+    }
+
+    /// Only those in its way lose their places, and get the earliest that are left, in order of the queue; what they leave
+    /// behind is everybody's.
+    fn book(&mut self, now: Time, booking: &Reserved) {
         self.freshen(now);
         self.plan.advance(now);
+        let room = P::room_of(booking);
+        let displaced = self.clear(now, booking, &room);
+        self.plan.insert(booking.from.max(now), booking.until, &room);
+        self.plan.book(booking);
+        for place in displaced.into_iter().rev() {
+            let end = self.queue[place].end();
+            put(&mut self.plan, now, &mut self.queue[place]);
+            self.freed(end);
+        }
+        self.stale |= self.replan == Replan::FromScratch;
+        self.look_ahead();
+    }
+
+    fn release(&mut self, now: Time, booking: &Reserved) {
+        self.plan.advance(now);
+        self.plan.remove(booking.from.max(now), booking.until, &P::room_of(booking));
+        self.plan.release(booking);
+        self.freed(booking.until);
+    }
+
+    fn make_way(&mut self, now: Time, steps: &mut Vec<Step>) {
+        let tenants =
+            self.running.iter_mut().map(|Running { until, job, nodes, .. }| Tenant { job: *job, until: *until, nodes });
+        self.plan.keep_up(now, tenants, steps);
+    }
+
+    fn pass(&mut self, now: Time, steps: &mut Vec<Step>) {
+        self.freshen(now);
+        self.plan.advance(now);
+        self.make_way(now, steps);
         if self.next > now {
             return;
         }
         let plan = &mut self.plan;
         let running = &mut self.running;
-        self.queue.retain(|Planned { ask, start, room }| {
-            if *start > now {
+        self.queue.retain(|planned| {
+            if planned.start > now {
                 return true;
             }
-            let nodes = plan.take(room);
-            let (until, job) = (*start + ask.walltime, ask.job);
-            starts.push(Start { job, nodes: nodes.clone() });
+            let (until, job) = (planned.end(), planned.ask.job);
+            let nodes = plan.take(&planned.room, until);
+            steps.push(Step::Start { job, nodes: nodes.clone() });
             let place = running.partition_point(|running| (running.until, running.job) < (until, job));
-            running.insert(place, Running { until, job, room: room.clone(), nodes });
+            running.insert(place, Running { until, job, room: planned.room.clone(), nodes });
             false
         });
         self.look_ahead();
@@ -273,5 +397,20 @@ impl<P: Plan> Policy for Planner<P> {
     fn wake(&self) -> Option<Time> {
         let start = Some(self.next).filter(|next| *next < Time::NEVER);
         start.into_iter().chain(self.plan.next()).min()
+    }
+
+    /// As long as nothing comes and nothing ends early, everybody starts at his place.
+    fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(JobId, Time)> {
+        let places =
+            |planner: &Planner<P>| planner.queue.iter().map(|planned| (planned.ask.job, planned.start)).collect();
+        if extra.is_none() && !self.stale {
+            return places(self);
+        }
+        let mut future = self.clone();
+        if let Some(extra) = extra {
+            future.book(now, extra);
+        }
+        future.freshen(now);
+        places(&future)
     }
 }
