@@ -8,8 +8,12 @@ use crate::time::{Span, Time};
 
 /// Decides what runs at a site, when and where. The site carries it out, checks it, and keeps the books.
 ///
-/// Of each instant a manager is told what has ended, then what has come, message by message; then it decides.
+/// Of each instant a manager is told what has ended; what was settled for now starts; then it is told what has come, message
+/// by message; then it decides.
 pub trait Manager: Send {
+    /// Something that was settled starts now: orders to move or suspend what is in its way, if anything may be.
+    fn make_way(&mut self, _now: Time, _site: &Tasks, _orders: &mut Vec<Order>) {}
+
     /// Somebody who may give work here says something. Orders are carried out before the next message is heard.
     fn hear(&mut self, now: Time, from: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>);
 

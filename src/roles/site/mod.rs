@@ -80,22 +80,30 @@ impl Site {
 
     /// Ends and starts whose time has come.
     fn keep_up(&mut self, now: Time, out: &mut Out) {
+        let mut is_way_clear = false;
         while let Some(&Reverse(due)) = self.due.peek()
             && due.at <= now
         {
-            self.due.pop();
-            match self.tasks.get(due.slot) {
-                Some(running) if running.serial == due.serial => {
-                    if due.starts {
-                        self.start(due.slot, out)
-                    } else {
-                        self.end(now, due.slot, out)
-                    }
-                }
-                // Something else has become of it.
-                _ => {}
+            if self.is_void(&due) {
+                self.due.pop();
+            } else if !due.starts {
+                self.due.pop();
+                self.end(now, due.slot, out);
+            } else if !is_way_clear {
+                // All that ends has ended.
+                self.manager.make_way(now, &self.tasks, &mut self.orders);
+                self.carry_out(now, out);
+                is_way_clear = true;
+            } else {
+                self.due.pop();
+                self.start(due.slot, out);
             }
         }
+    }
+
+    /// Whether something else has become of a task since.
+    fn is_void(&self, due: &Due) -> bool {
+        self.tasks.get(due.slot).is_none_or(|running| running.serial != due.serial)
     }
 
     fn end(&mut self, now: Time, slot: usize, out: &mut Out) {
@@ -229,11 +237,7 @@ impl Site {
     /// Comes back at the next instant at which something is due or to be decided. `earliest` is what the causes of this
     /// batch have promised; whatever else is on its way has timers of its own.
     fn come_back(&mut self, now: Time, earliest: Time, out: &mut Out) {
-        while self
-            .due
-            .peek()
-            .is_some_and(|Reverse(due)| self.tasks.get(due.slot).is_none_or(|running| running.serial != due.serial))
-        {
+        while self.due.peek().is_some_and(|Reverse(due)| self.is_void(due)) {
             self.due.pop();
         }
         let due = self.due.peek().map(|Reverse(due)| due.at);

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::policy::{Ask, Policy, Step};
-use crate::grid::{JobId, NodeSet};
+use crate::grid::{JobId, NodeSet, TaskId};
 use crate::time::{Span, Time};
 
 /// A rigid job, as a trial has it.
@@ -55,14 +55,14 @@ pub(super) fn play_among(
             && end == now
         {
             ends.pop();
-            policy.end(now, JobId(job), until);
+            policy.end(now, task(job), until);
         }
         if times.next_if_eq(&now).is_some() {
             happens(now, policy, &ran);
         }
         while let Some(job) = jobs.get(next).filter(|job| job.submit == now) {
             if (1..=nodes).contains(&job.nodes) {
-                policy.submit(now, Ask { job: JobId(next as u32), nodes: job.nodes, walltime: job.walltime });
+                policy.submit(now, Ask { job: task(next as u32), nodes: job.nodes, walltime: job.walltime });
             }
             next += 1;
         }
@@ -70,19 +70,24 @@ pub(super) fn play_among(
         for step in steps.drain(..) {
             match step {
                 Step::Start { job, nodes } => {
-                    let Rigid { walltime, runtime, .. } = jobs[job.0 as usize];
+                    let Rigid { walltime, runtime, .. } = jobs[job.job.0 as usize];
                     let end = now + runtime.min(walltime);
-                    ends.push(Reverse((end, job.0, now + walltime)));
-                    ran[job.0 as usize] = Some(Ran { start: now, end, nodes, moves: Vec::new() });
+                    ends.push(Reverse((end, job.job.0, now + walltime)));
+                    ran[job.job.0 as usize] = Some(Ran { start: now, end, nodes, moves: Vec::new() });
                 }
                 Step::Move { job, nodes } => {
-                    let ran = ran[job.0 as usize].as_mut().expect("who moves has started");
+                    let ran = ran[job.job.0 as usize].as_mut().expect("who moves has started");
                     ran.moves.push((now, nodes));
                 }
             }
         }
         wake = policy.wake().filter(|wake| *wake > now);
     }
+}
+
+/// The one task of the job of this number.
+pub(super) fn task(job: u32) -> TaskId {
+    TaskId { job: JobId(job), index: 0 }
 }
 
 impl Ran {

@@ -4,7 +4,7 @@ use super::counts::Counts;
 use super::easy::{Easy, Supply};
 use super::labels::{Labels, Tenant};
 use super::{Ask, Policy, Reserved, Step};
-use crate::grid::{JobId, NodeSet};
+use crate::grid::{NodeSet, TaskId};
 use crate::time::Time;
 
 pub(super) fn build(nodes: u32, reserved: &[Reserved], backfill: bool) -> Box<dyn Policy> {
@@ -27,7 +27,7 @@ struct ByCount {
     /// Where no job runs; what is reserved counts as free.
     free: u32,
     /// When each running job has to end, and how many nodes it frees then; in this order.
-    ends: Vec<(Time, JobId, u32)>,
+    ends: Vec<(Time, TaskId, u32)>,
     held: Vec<NodeSet>,
     /// Running jobs and what is reserved; only kept while anything is.
     counts: Option<Counts>,
@@ -115,7 +115,7 @@ impl Supply for ByCount {
         nodes
     }
 
-    fn end(&mut self, now: Time, job: JobId, until: Time) {
+    fn end(&mut self, now: Time, job: TaskId, until: Time) {
         let place = self.ends.partition_point(|end| (end.0, end.1) < (until, job));
         assert!(self.ends.get(place).is_some_and(|end| end.1 == job), "job {job} ends that does not run");
         let (_, _, count) = self.ends.remove(place);
@@ -126,10 +126,20 @@ impl Supply for ByCount {
         }
     }
 
+    fn has_room(&self, _: Time, booking: &Reserved) -> bool {
+        let Reserved { from, until, nodes } = booking;
+        let most = match &self.counts {
+            Some(counts) => counts.most(*from, *until),
+            // Jobs only ever end.
+            None => self.ends.iter().filter(|end| end.0 > *from).map(|end| end.2).sum(),
+        };
+        most + nodes.len() <= self.nodes && !self.labels.are_booked(booking)
+    }
+
     fn book(&mut self, now: Time, booking: &Reserved) {
         let counts = self.counts.get_or_insert_with(|| {
             let mut counts = Counts::default();
-            self.ends.iter().filter(|end| end.0 > now).for_each(|end| counts.insert(now, end.0, end.2));
+            self.ends.iter().for_each(|end| counts.insert(now, end.0, end.2));
             counts
         });
         counts.insert(booking.from.max(now), booking.until, booking.nodes.len());
@@ -160,7 +170,7 @@ impl Supply for ByCount {
         self.labels.next()
     }
 
-    fn ends(&self) -> &[(Time, JobId, u32)] {
+    fn ends(&self) -> &[(Time, TaskId, u32)] {
         &self.ends
     }
 }

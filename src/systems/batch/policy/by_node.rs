@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::easy::{Easy, Supply};
 use super::{Ask, Policy, Reserved, Step};
-use crate::grid::{Bits, Calendar, JobId, NodeSet, Set};
+use crate::grid::{Bits, Calendar, NodeSet, Set, TaskId};
 use crate::time::{Span, Time};
 
 pub(super) fn build(nodes: u32, reserved: &[Reserved], backfill: bool) -> Box<dyn Policy> {
@@ -21,7 +21,7 @@ struct ByNode<S> {
     free: S,
     free_count: u32,
     /// When each running job has to end, and how many nodes it frees then; in this order.
-    ends: Vec<(Time, JobId, u32)>,
+    ends: Vec<(Time, TaskId, u32)>,
     /// Which nodes these are.
     held: Vec<S>,
     reserved: Calendar,
@@ -147,12 +147,19 @@ impl<S: Set + Send + 'static> Supply for ByNode<S> {
         nodes
     }
 
-    fn end(&mut self, _: Time, job: JobId, until: Time) {
+    fn end(&mut self, _: Time, job: TaskId, until: Time) {
         let place = self.ends.partition_point(|end| (end.0, end.1) < (until, job));
         assert!(self.ends.get(place).is_some_and(|end| end.1 == job), "job {job} ends that does not run");
         let (_, _, count) = self.ends.remove(place);
         self.free.add(&self.held.remove(place));
         self.free_count += count;
+    }
+
+    fn has_room(&self, _: Time, booking: &Reserved) -> bool {
+        let Reserved { from, until, nodes } = booking;
+        let set = S::of(nodes);
+        let mut running = self.ends.iter().zip(&self.held).filter(|(end, _)| end.0 > *from);
+        !running.any(|(_, held)| held.meets(&set)) && !self.reserved.busy_over(*from, *until).meets(nodes)
     }
 
     fn book(&mut self, now: Time, booking: &Reserved) {
@@ -183,7 +190,7 @@ impl<S: Set + Send + 'static> Supply for ByNode<S> {
         self.reserved_ends.front().copied().filter(|_| is_anybody_waiting)
     }
 
-    fn ends(&self) -> &[(Time, JobId, u32)] {
+    fn ends(&self) -> &[(Time, TaskId, u32)] {
         &self.ends
     }
 }

@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use super::{Ask, Entry, Policy, Reserved, Step, by_node};
-use crate::grid::{JobId, NodeSet};
+use crate::grid::{NodeSet, TaskId};
 use crate::time::Time;
 
 pub const ENTRY: Entry = Entry {
@@ -35,14 +35,15 @@ pub(super) trait Supply: Clone + Send + 'static {
     /// A follower has started; what is left beside the head's reservation is less.
     fn shrink(&self, now: Time, ask: &Ask, room: &Self::Room, shadow: &mut Self::Shadow);
     fn start(&mut self, now: Time, ask: &Ask, room: Self::Room) -> NodeSet;
-    fn end(&mut self, now: Time, job: JobId, until: Time);
+    fn end(&mut self, now: Time, job: TaskId, until: Time);
+    fn has_room(&self, now: Time, booking: &Reserved) -> bool;
     fn book(&mut self, now: Time, booking: &Reserved);
     fn release(&mut self, now: Time, booking: &Reserved);
     /// Bookings begin and end; says whether anything may have become free.
     fn keep_up(&mut self, now: Time, steps: &mut Vec<Step>) -> bool;
     fn wake(&self, is_anybody_waiting: bool) -> Option<Time>;
     /// When each running job has to end, the earliest first.
-    fn ends(&self) -> &[(Time, JobId, u32)];
+    fn ends(&self) -> &[(Time, TaskId, u32)];
 }
 
 #[derive(Clone)]
@@ -108,7 +109,7 @@ impl<S: Supply> Easy<S> {
 }
 
 impl<S: Supply> Policy for Easy<S> {
-    fn end(&mut self, now: Time, job: JobId, until: Time) {
+    fn end(&mut self, now: Time, job: TaskId, until: Time) {
         self.supply.end(now, job, until);
         self.look_anew();
     }
@@ -117,9 +118,13 @@ impl<S: Supply> Policy for Easy<S> {
         self.queue.push_back(ask);
     }
 
-    fn withdraw(&mut self, _: Time, job: JobId) {
+    fn withdraw(&mut self, _: Time, job: TaskId) {
         self.queue.retain(|ask| ask.job != job);
         self.look_anew();
+    }
+
+    fn has_room(&self, now: Time, booking: &Reserved) -> bool {
+        self.supply.has_room(now, booking)
     }
 
     fn book(&mut self, now: Time, booking: &Reserved) {
@@ -152,12 +157,12 @@ impl<S: Supply> Policy for Easy<S> {
     }
 
     /// Lets the future come, in which all that runs takes as long as it may.
-    fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(JobId, Time)> {
+    fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)> {
         let mut future = self.clone();
         if let Some(extra) = extra {
             future.book(now, extra);
         }
-        let mut plan: Vec<(JobId, Time)> = self.queue.iter().map(|ask| (ask.job, Time::NEVER)).collect();
+        let mut plan: Vec<(TaskId, Time)> = self.queue.iter().map(|ask| (ask.job, Time::NEVER)).collect();
         let mut places: Vec<usize> = (0..plan.len()).collect();
         places.sort_unstable_by_key(|place| plan[*place].0);
         let (mut now, mut steps) = (now, Vec::new());

@@ -222,7 +222,9 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
                 }
                 Change::Release(number) => {
                     let place = booked.iter().find(|(change, _)| change == number).map(|(_, place)| *place);
-                    if let Some(held) = place.map(|place| &mut rectangles[place]).filter(|held| held.from.max(now) < held.until) {
+                    if let Some(held) =
+                        place.map(|place| &mut rectangles[place]).filter(|held| held.from.max(now) < held.until)
+                    {
                         held.until = now.max(held.from);
                         stale = true;
                     }

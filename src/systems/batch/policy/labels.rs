@@ -5,7 +5,7 @@
 //! a job on one node go on all the time. It then moves when its node is wanted. To whoever only counts that costs nothing.
 
 use super::{Reserved, Step};
-use crate::grid::{JobId, NodeSet};
+use crate::grid::{NodeSet, TaskId};
 use crate::time::Time;
 
 #[derive(Clone)]
@@ -19,7 +19,7 @@ pub(super) struct Labels {
 
 /// A job on its nodes.
 pub(super) struct Tenant<'a> {
-    pub job: JobId,
+    pub job: TaskId,
     pub until: Time,
     pub nodes: &'a mut NodeSet,
 }
@@ -33,6 +33,12 @@ impl Labels {
         let key = |booking: &Reserved| (booking.from, booking.until);
         let place = self.coming.partition_point(|other| key(other) <= key(booking));
         self.coming.insert(place, booking.clone());
+    }
+
+    /// Whether some of these nodes are booked already for some of that time.
+    pub fn are_booked(&self, wanted: &Reserved) -> bool {
+        let overlaps = |other: &&Reserved| other.from < wanted.until && wanted.from < other.until;
+        { self.coming.iter().chain(&self.aside) }.filter(overlaps).any(|other| other.nodes.meets(&wanted.nodes))
     }
 
     pub fn release(&mut self, booking: &Reserved) {

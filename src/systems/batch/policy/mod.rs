@@ -21,22 +21,24 @@ mod planner;
 mod tests;
 
 pub use crate::grid::Reserved;
-use crate::grid::{JobId, NodeSet};
+use crate::grid::{NodeSet, TaskId};
 use crate::time::{Span, Time};
 
 /// A site's scheduler of rigid jobs.
 pub trait Policy: Send {
     /// A job leaves its nodes: at `until`, when its walltime is over, or before.
-    fn end(&mut self, now: Time, job: JobId, until: Time);
+    fn end(&mut self, now: Time, job: TaskId, until: Time);
 
     /// A job joins the queue; it fits the site.
     fn submit(&mut self, now: Time, ask: Ask);
 
     /// A job leaves the queue without having started.
-    fn withdraw(&mut self, now: Time, job: JobId);
+    fn withdraw(&mut self, now: Time, job: TaskId);
 
-    /// From now on these nodes are reserved. Running jobs have to be off them by then, or, where nodes are only counted,
-    /// leave enough others; whoever waits gives way.
+    /// Whether running jobs and other bookings leave room for a booking. Who waits does not count.
+    fn has_room(&self, now: Time, booking: &Reserved) -> bool;
+
+    /// From now on these nodes, for which there is room, are reserved. Whoever waits gives way.
     fn book(&mut self, now: Time, booking: &Reserved);
 
     /// What is left of a booking, which is not over yet, is free from now on.
@@ -53,13 +55,13 @@ pub trait Policy: Send {
 
     /// When each job of the queue will start, in their order, if nothing more comes and all jobs take the whole of their
     /// walltimes; if this were booked too.
-    fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(JobId, Time)>;
+    fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)>;
 }
 
 /// What a job asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
-    pub job: JobId,
+    pub job: TaskId,
     pub nodes: u32,
     pub walltime: Span,
 }
@@ -68,12 +70,12 @@ pub struct Ask {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     Start {
-        job: JobId,
+        job: TaskId,
         nodes: NodeSet,
     },
     /// It goes on, on these nodes. Of several that move at once all leave before any comes.
     Move {
-        job: JobId,
+        job: TaskId,
         nodes: NodeSet,
     },
 }

@@ -3,7 +3,7 @@
 use super::counts::Counts;
 use super::labels::{Labels, Tenant};
 use super::{Ask, Policy, Reserved, Step};
-use crate::grid::{Calendar, JobId, NodeSet};
+use crate::grid::{Calendar, NodeSet, TaskId};
 use crate::time::{Span, Time};
 
 /// What becomes of the plan when a job ends before its walltime.
@@ -33,6 +33,13 @@ trait Plan: Clone + Send + 'static {
     fn room_of(booking: &Reserved) -> Self::Room;
     /// Whether there is room from start to end.
     fn has(&self, start: Time, end: Time, room: &Self::Room) -> bool;
+    /// Whether there is room among running jobs and bookings.
+    fn has_room<'a>(
+        &self,
+        running: impl Iterator<Item = (Time, &'a NodeSet)>,
+        booked: &[Reserved],
+        wanted: &Reserved,
+    ) -> bool;
     /// Whether a place is in the way of a booking for which there is no room: they overlap, at times where it matters.
     fn is_in_way(&self, place: &Planned<Self::Room>, booking: &Reserved) -> bool;
     fn earliest(&self, from: Time, span: Span, width: u32) -> (Time, Self::Room);
@@ -72,6 +79,15 @@ impl Plan for Calendar {
 
     fn has(&self, start: Time, end: Time, nodes: &NodeSet) -> bool {
         !self.busy_over(start, end).meets(nodes)
+    }
+
+    fn has_room<'a>(
+        &self,
+        mut running: impl Iterator<Item = (Time, &'a NodeSet)>,
+        booked: &[Reserved],
+        wanted: &Reserved,
+    ) -> bool {
+        !running.any(|(until, nodes)| until > wanted.from && nodes.meets(&wanted.nodes)) && !meets_any(booked, wanted)
     }
 
     fn is_in_way(&self, place: &Planned<NodeSet>, booking: &Reserved) -> bool {
@@ -125,6 +141,11 @@ impl Plan for Calendar {
     }
 }
 
+fn meets_any(booked: &[Reserved], wanted: &Reserved) -> bool {
+    let overlaps = |other: &&Reserved| other.from < wanted.until && wanted.from < other.until;
+    booked.iter().filter(overlaps).any(|other| other.nodes.meets(&wanted.nodes))
+}
+
 #[derive(Clone)]
 struct Counted {
     nodes: u32,
@@ -141,6 +162,19 @@ impl Plan for Counted {
 
     fn has(&self, start: Time, end: Time, width: &u32) -> bool {
         self.counts.most(start, end) + width <= self.nodes
+    }
+
+    fn has_room<'a>(
+        &self,
+        running: impl Iterator<Item = (Time, &'a NodeSet)>,
+        booked: &[Reserved],
+        wanted: &Reserved,
+    ) -> bool {
+        let mut counts = Counts::default();
+        booked.iter().for_each(|booking| counts.insert(booking.from, booking.until, booking.nodes.len()));
+        let lasting = running.filter(|(until, _)| *until > wanted.from);
+        lasting.for_each(|(until, nodes)| counts.insert(wanted.from, until, nodes.len()));
+        counts.most(wanted.from, wanted.until) + wanted.nodes.len() <= self.nodes && !meets_any(booked, wanted)
     }
 
     fn is_in_way(&self, place: &Planned<u32>, booking: &Reserved) -> bool {
@@ -194,6 +228,8 @@ struct Planner<P: Plan> {
     plan: P,
     replan: Replan,
     queue: Vec<Planned<P::Room>>,
+    /// What is booked and not over.
+    booked: Vec<Reserved>,
     /// By (until, job).
     running: Vec<Running<P::Room>>,
     /// Something has ended early that the plan does not make use of yet.
@@ -214,7 +250,7 @@ struct Planned<R> {
 #[derive(Clone)]
 struct Running<R> {
     until: Time,
-    job: JobId,
+    job: TaskId,
     room: R,
     nodes: NodeSet,
 }
@@ -235,6 +271,7 @@ impl<P: Plan> Planner<P> {
             plan,
             replan,
             queue: Vec::new(),
+            booked: reserved.to_vec(),
             running: Vec::new(),
             stale: false,
             freed_to: Time::ZERO,
@@ -311,7 +348,7 @@ fn put<P: Plan>(plan: &mut P, now: Time, planned: &mut Planned<P::Room>) {
 }
 
 impl<P: Plan> Policy for Planner<P> {
-    fn end(&mut self, now: Time, job: JobId, until: Time) {
+    fn end(&mut self, now: Time, job: TaskId, until: Time) {
         let place = self.running.partition_point(|running| (running.until, running.job) < (until, job));
         assert!(self.running.get(place).is_some_and(|running| running.job == job), "job {job} ends that does not run");
         let Running { room, nodes, .. } = self.running.remove(place);
@@ -332,12 +369,17 @@ impl<P: Plan> Policy for Planner<P> {
         self.queue.push(Planned { ask, start, room });
     }
 
-    fn withdraw(&mut self, _: Time, job: JobId) {
+    fn withdraw(&mut self, _: Time, job: TaskId) {
         let Some(place) = self.queue.iter().position(|planned| planned.ask.job == job) else { return };
         let planned = self.queue.remove(place);
         self.plan.remove(planned.start, planned.end(), &planned.room);
         self.freed(planned.end());
         self.look_ahead();
+    }
+
+    fn has_room(&self, _: Time, booking: &Reserved) -> bool {
+        let running = self.running.iter().map(|running| (running.until, &running.nodes));
+        self.plan.has_room(running, &self.booked, booking)
     }
 
     /// Only those in its way lose their places, and get the earliest that are left, in order of the queue; what they leave
@@ -349,6 +391,7 @@ impl<P: Plan> Policy for Planner<P> {
         let displaced = self.clear(now, booking, &room);
         self.plan.insert(booking.from.max(now), booking.until, &room);
         self.plan.book(booking);
+        self.booked.push(booking.clone());
         for place in displaced.into_iter().rev() {
             let end = self.queue[place].end();
             put(&mut self.plan, now, &mut self.queue[place]);
@@ -362,6 +405,7 @@ impl<P: Plan> Policy for Planner<P> {
         self.plan.advance(now);
         self.plan.remove(booking.from.max(now), booking.until, &P::room_of(booking));
         self.plan.release(booking);
+        self.booked.retain(|other| other != booking);
         self.freed(booking.until);
     }
 
@@ -372,6 +416,7 @@ impl<P: Plan> Policy for Planner<P> {
     }
 
     fn pass(&mut self, now: Time, steps: &mut Vec<Step>) {
+        self.booked.retain(|booking| booking.until > now);
         self.freshen(now);
         self.plan.advance(now);
         self.make_way(now, steps);
@@ -400,7 +445,7 @@ impl<P: Plan> Policy for Planner<P> {
     }
 
     /// As long as nothing comes and nothing ends early, everybody starts at his place.
-    fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(JobId, Time)> {
+    fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)> {
         let places =
             |planner: &Planner<P>| planner.queue.iter().map(|planned| (planned.ask.job, planned.start)).collect();
         if extra.is_none() && !self.stale {

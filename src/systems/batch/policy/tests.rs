@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::judge::{Change, Rule, Story, judge};
 use super::{ALL, Policy, Reserved, find};
-use crate::grid::{Calendar, JobId, NodeSet};
-use crate::systems::batch::trial::play_among;
+use crate::grid::{Calendar, NodeSet};
+use crate::systems::batch::trial::{play_among, task};
 use crate::systems::batch::{Ran, Rigid, play};
 use crate::time::{Span, Time};
 
@@ -121,7 +121,9 @@ fn play_story(
                 Change::Book(wanted) => {
                     let all: Vec<Reserved> =
                         story.reserved.iter().chain(booked.iter().map(|(_, booking)| booking)).cloned().collect();
-                    if has_room(story, counting, ran, now, &all, wanted) {
+                    let fits = has_room(story, counting, ran, now, &all, wanted);
+                    assert_eq!(wanted.from >= now && policy.has_room(now, wanted), fits, "{name}: room for {wanted:?}");
+                    if fits {
                         policy.book(now, wanted);
                         booked.push((number, wanted.clone()));
                     }
@@ -139,7 +141,7 @@ fn play_story(
                         asked.submit < now && fits && ran[*job].is_none() && !withdrawn.contains(job)
                     };
                     if story.jobs.get(*job).is_some_and(waits) {
-                        policy.withdraw(now, JobId(*job as u32));
+                        policy.withdraw(now, task(*job as u32));
                         withdrawn.push(*job);
                     }
                 }
@@ -217,7 +219,13 @@ fn check_plan(name: &str, story: &Story, at: u64, extra: &Reserved) -> Result<()
     };
     let (ran, _) = future(None);
     for (job, start) in &plan {
-        prop_assert_eq!(ran[job.0 as usize].as_ref().map(|ran| ran.start), Some(*start), "{}: plan for {}", name, job);
+        prop_assert_eq!(
+            ran[job.job.0 as usize].as_ref().map(|ran| ran.start),
+            Some(*start),
+            "{}: plan for {}",
+            name,
+            job
+        );
     }
     let waiting = ran.iter().flatten().filter(|ran| ran.start >= second(at)).count();
     prop_assert_eq!(waiting, plan.len(), "{}: all are planned", name);
@@ -235,7 +243,13 @@ fn check_plan(name: &str, story: &Story, at: u64, extra: &Reserved) -> Result<()
     let (with, without) = plans.expect("there is such an instant");
     prop_assert_eq!(without, plan, "{}: asking changes nothing", name);
     for (job, start) in &with {
-        prop_assert_eq!(ran[job.0 as usize].as_ref().map(|ran| ran.start), Some(*start), "{}: what if, {}", name, job);
+        prop_assert_eq!(
+            ran[job.job.0 as usize].as_ref().map(|ran| ran.start),
+            Some(*start),
+            "{}: what if, {}",
+            name,
+            job
+        );
     }
     Ok(())
 }
