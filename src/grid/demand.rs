@@ -24,6 +24,10 @@ impl Share {
         ((0.0..=1.0).contains(&part)).then(|| Share(billionths.round() as u32))
     }
 
+    pub fn part(self) -> f64 {
+        f64::from(self.0) / f64::from(Share::WHOLE.0)
+    }
+
     pub fn billionths(self) -> u64 {
         self.0.into()
     }
@@ -36,6 +40,6 @@ impl Demand {
 
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", f64::from(self.0) / f64::from(Share::WHOLE.0))
+        write!(f, "{}", self.part())
     }
 }

@@ -4,7 +4,7 @@ use super::Entry;
 use crate::grid::Demand;
 use crate::kernel::ActorId;
 use crate::protocol::{Message, Run};
-use crate::roles::site::{Manager, On, Order, Running, Start, Tasks};
+use crate::roles::site::{Manager, On, Order, Start, Tasks};
 use crate::time::{Span, Time};
 
 pub const ENTRY: Entry =
@@ -29,6 +29,7 @@ impl Manager for Auction {
             at,
             on: On::Lowest(cores),
             demand: Demand::NODE,
+            share: 1.0,
             runtime,
             walltime: Span::MAX,
             settled: true,
@@ -36,16 +37,8 @@ impl Manager for Auction {
         }));
     }
 
-    fn ended(&mut self, _: Time, _: &Running) {}
-
-    fn decide(&mut self, _: Time, _: &Tasks, _: &mut Vec<Order>) {}
-
-    fn wake(&self) -> Option<Time> {
-        None
-    }
-
-    fn floor(&self, _: Time) -> Time {
-        Time::NEVER
+    fn is_quiet(&self) -> bool {
+        true
     }
 }
 

@@ -8,6 +8,9 @@ use crate::time::{Span, Time};
 
 /// Decides what runs at a site, when and where. The site carries it out, checks it, and keeps the books.
 ///
+/// What somebody says promises how soon an answer may come (`Reaction`), and that binds all that a manager decides because of it. So
+/// one that makes others end sooner when something comes, as preemption does, is given work by messages that promise nothing.
+///
 /// Of each instant a manager is told what has ended; what was settled for now starts; then it is told what has come, message
 /// by message; then it decides.
 pub trait Manager: Send {
@@ -18,17 +21,28 @@ pub trait Manager: Send {
     fn hear(&mut self, now: Time, from: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>);
 
     /// A task has left its nodes, because it was done or because its walltime was over.
-    fn ended(&mut self, now: Time, task: &Running);
+    fn ended(&mut self, _now: Time, _task: &Running) {}
 
-    /// All of this instant has been told.
-    fn decide(&mut self, now: Time, site: &Tasks, orders: &mut Vec<Order>);
+    /// All of this instant has been told. Orders are carried out one after the other; what tasks share has to add up once all
+    /// have been.
+    fn decide(&mut self, _now: Time, _site: &Tasks, _orders: &mut Vec<Order>) {}
 
     /// When there may be something to decide though nothing ends or comes; after deciding.
-    fn wake(&self) -> Option<Time>;
+    fn wake(&self) -> Option<Time> {
+        None
+    }
 
     /// A promise: of what is decided at that time, and later without anything else having come, nothing makes the site
     /// say anything before this. What has been settled is none of it, as it has been told already.
-    fn floor(&self, at: Time) -> Time;
+    fn floor(&self, at: Time) -> Time {
+        at
+    }
+
+    /// Whether it decides only when it hears something, and settles all of it; of ends it need not know. Then timers do nothing but
+    /// keep the books, and each is set once.
+    fn is_quiet(&self) -> bool {
+        false
+    }
 }
 
 /// What a site is to do.
@@ -74,6 +88,8 @@ pub struct Start {
     pub on: On,
     /// What it takes of each of its nodes.
     pub demand: Demand,
+    /// How much it gets of what it could use of the processors.
+    pub share: f64,
     /// How long it runs if it gets all it can use.
     pub runtime: Span,
     /// How long it may be on its nodes; then it is killed.

@@ -28,9 +28,10 @@ pub struct Site {
     /// Who may give work.
     givers: Vec<ActorId>,
     manager: Box<dyn Manager>,
+    is_quiet: bool,
     tasks: Tasks,
     report_every: Span,
-    /// What starts and ends when, as it stands.
+    /// What starts and ends when, as it stands; under a quiet manager timers say so themselves.
     due: BinaryHeap<Reverse<Due>>,
     serial: u64,
     /// How many tasks are here whose ends have not been told.
@@ -56,6 +57,7 @@ impl Site {
     pub fn new(nodes: u32, manager: Box<dyn Manager>, givers: impl IntoIterator<Item = ActorId>) -> Site {
         Site {
             givers: givers.into_iter().collect(),
+            is_quiet: manager.is_quiet(),
             manager,
             tasks: Tasks::new(nodes),
             report_every: Span::ZERO,
@@ -101,6 +103,23 @@ impl Site {
         }
     }
 
+    /// The same where each timer stands for what starts or ends then; they come in the order in which they were set.
+    fn keep_up_quietly(&mut self, batch: &[Event<Message>], now: Time, out: &mut Out) {
+        let mut starting = Vec::new();
+        for event in batch {
+            if let Cause::Timer(token) = event.cause {
+                let slot = (token >> 32) as usize;
+                match self.tasks.get(slot) {
+                    Some(running) if token_of(slot, running.serial) != token => {}
+                    Some(running) if running.nodes().is_some() => self.end(now, slot, out),
+                    Some(_) => starting.push(slot),
+                    None => {}
+                }
+            }
+        }
+        starting.into_iter().for_each(|slot| self.start(slot, out));
+    }
+
     /// Whether something else has become of a task since.
     fn is_void(&self, due: &Due) -> bool {
         self.tasks.get(due.slot).is_none_or(|running| running.serial != due.serial)
@@ -122,19 +141,31 @@ impl Site {
         let running = self.tasks.start(slot);
         let State::Running(nodes) = &running.state else { unreachable!("it has just started") };
         out.log(Record::Started { task: running.task, cores: nodes.clone() });
-        self.schedule(slot);
+        if running.share < 1.0 {
+            out.log(Record::Shared { task: running.task, share: running.share });
+        }
+        self.schedule(slot, out);
     }
 
     /// Notes when a task ends as things stand.
-    fn schedule(&mut self, slot: usize) {
+    fn schedule(&mut self, slot: usize, out: &mut Out) {
+        let end = self.tasks.at(slot).outlook().end;
+        self.expect(slot, end, false, out);
+    }
+
+    /// A task starts or ends at that time, whatever was expected of it before.
+    fn expect(&mut self, slot: usize, at: Time, starts: bool, out: &mut Out) {
         self.serial += 1;
         let serial = self.serial;
         let running = self.tasks.at(slot);
         running.serial = serial;
-        let end = running.outlook().end;
-        if end < Time::NEVER {
-            let due = Due { at: end, starts: false, rank: running.rank, serial, slot };
-            self.due.push(Reverse(due));
+        if at == Time::NEVER {
+            return;
+        }
+        if self.is_quiet {
+            out.wake_quietly_at(at, token_of(slot, serial));
+        } else {
+            self.due.push(Reverse(Due { at, starts, rank: running.rank, serial, slot }));
         }
     }
 
@@ -162,7 +193,7 @@ impl Site {
                     let slot = self.slot_of(task);
                     out.log(Record::Resumed { task, cores: nodes.clone() });
                     self.tasks.enter(now, slot, nodes, from);
-                    self.schedule(slot);
+                    self.schedule(slot, out);
                 }
                 Order::Move { task, nodes, from } => {
                     let slot = self.slot_of(task);
@@ -179,12 +210,13 @@ impl Site {
                     self.tasks.share(now, slot, share);
                     out.log(Record::Shared { task, share });
                     if self.tasks.at(slot).nodes().is_some() {
-                        self.schedule(slot);
+                        self.schedule(slot, out);
                     }
                 }
             }
         }
         self.put_down(now, &mut moved, out);
+        self.tasks.nodes.check();
         self.orders = orders;
     }
 
@@ -212,11 +244,17 @@ impl Site {
         for (slot, nodes, from) in moved.drain(..) {
             out.log(Record::Moved { task: self.tasks.at(slot).task, cores: nodes.clone() });
             self.tasks.enter(now, slot, nodes, from);
-            self.schedule(slot);
+            self.schedule(slot, out);
         }
     }
 
     fn take_on(&mut self, now: Time, start: Start, out: &mut Out) {
+        assert!(start.settled || !self.is_quiet, "task {} is not settled by a manager that settles all", start.task);
+        assert!(
+            start.share == 1.0 || !start.settled,
+            "task {} shares its nodes, so its end is not settled",
+            start.task
+        );
         let at = start.at;
         let slot = self.tasks.add(&start);
         if start.settled {
@@ -228,9 +266,7 @@ impl Site {
         if at == now {
             self.start(slot, out);
         } else {
-            self.serial += 1;
-            self.tasks.at(slot).serial = self.serial;
-            self.due.push(Reverse(Due { at, starts: true, rank: start.rank, serial: self.serial, slot }));
+            self.expect(slot, at, true, out);
         }
     }
 
@@ -257,6 +293,11 @@ impl Site {
     }
 }
 
+/// Names what a timer stands for: where a task is in the books, and which of its timers counts.
+fn token_of(slot: usize, serial: u64) -> u64 {
+    (slot as u64) << 32 | serial & u64::from(u32::MAX)
+}
+
 /// Of timers, the latest first, those for the time of the first.
 fn same_time(timers: &[(Time, Time)], at: Time) -> &[(Time, Time)] {
     &timers[..timers.partition_point(|timer| timer.0 == at)]
@@ -265,7 +306,11 @@ fn same_time(timers: &[(Time, Time)], at: Time) -> &[(Time, Time)] {
 impl Actor<Message, Record> for Site {
     fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         let mut earliest = Time::NEVER;
-        self.keep_up(now.time, out);
+        if self.is_quiet {
+            self.keep_up_quietly(batch, now.time, out);
+        } else {
+            self.keep_up(now.time, out);
+        }
         for event in batch.drain(..) {
             match event.cause {
                 // Nobody else gives work to a site.
@@ -277,6 +322,9 @@ impl Actor<Message, Record> for Site {
                 Cause::Start => earliest = now.time,
                 _ => {}
             }
+        }
+        if self.is_quiet {
+            return;
         }
         while let Some(&(time, floor)) = self.timers.last()
             && time <= now.time

@@ -12,6 +12,8 @@ pub(super) struct Nodes {
     free_count: u32,
     /// What is taken of each node that is shared.
     shared: BTreeMap<u32, Taken>,
+    /// Where more was taken than there is, and by whose coming; it may be set right at the same moment.
+    doubtful: Vec<(TaskId, u32)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,9 +24,17 @@ struct Taken {
     memory: u64,
 }
 
+impl Taken {
+    fn is_too_much(self) -> bool {
+        let whole = Share::WHOLE.billionths();
+        // Shares come rounded; what is rounded must not add up to a refusal.
+        self.cpu > whole + u64::from(self.tasks) || self.memory > whole + u64::from(self.tasks)
+    }
+}
+
 impl Nodes {
     pub fn new(total: u32) -> Nodes {
-        Nodes { total, free: NodeSet::all(total), free_count: total, shared: BTreeMap::new() }
+        Nodes { total, free: NodeSet::all(total), free_count: total, shared: BTreeMap::new(), doubtful: Vec::new() }
     }
 
     pub fn total(&self) -> u32 {
@@ -58,13 +68,17 @@ impl Nodes {
             taken.tasks += 1;
             taken.cpu += cpu;
             taken.memory += demand.memory.billionths();
-            let whole = Share::WHOLE.billionths();
-            // Shares come rounded; what is rounded away must not add up to a refusal.
-            assert!(
-                taken.cpu <= whole + u64::from(taken.tasks),
-                "task {task} makes node {node} too slow for its tasks"
-            );
-            assert!(taken.memory <= whole, "task {task} does not fit into the memory of node {node}");
+            if taken.is_too_much() {
+                self.doubtful.push((task, node));
+            }
+        }
+    }
+
+    /// Whether nodes give no more than they have, once all of a moment's orders have been carried out.
+    pub fn check(&mut self) {
+        for (task, node) in self.doubtful.drain(..) {
+            let is_fine = self.shared.get(&node).is_none_or(|taken| !taken.is_too_much());
+            assert!(is_fine, "with task {task} node {node} is to give more than it has");
         }
     }
 

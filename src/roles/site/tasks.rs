@@ -91,7 +91,7 @@ impl Tasks {
     }
 
     pub(super) fn add(&mut self, start: &Start) -> usize {
-        let Start { task, giver, at, ref on, demand, runtime, walltime, settled, rank } = *start;
+        let Start { task, giver, at, ref on, demand, share, runtime, walltime, settled, rank } = *start;
         let running = Running {
             task,
             giver,
@@ -101,7 +101,7 @@ impl Tasks {
             settled,
             rank,
             serial: 0,
-            share: 1.0,
+            share,
             runtime,
             done: 0.0,
             from: at,

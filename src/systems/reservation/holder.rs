@@ -3,7 +3,7 @@
 use crate::grid::Demand;
 use crate::kernel::ActorId;
 use crate::protocol::{Hold, Message, Withdraw};
-use crate::roles::site::{Manager, On, Order, Running, Start, Tasks};
+use crate::roles::site::{Manager, On, Order, Start, Tasks};
 use crate::time::{Span, Time};
 
 pub struct Holder;
@@ -20,6 +20,7 @@ impl Manager for Holder {
                     at: start,
                     on: On::These(nodes),
                     demand: Demand::NODE,
+                    share: 1.0,
                     runtime,
                     walltime: Span::MAX,
                     settled: true,
@@ -31,15 +32,7 @@ impl Manager for Holder {
         }
     }
 
-    fn ended(&mut self, _: Time, _: &Running) {}
-
-    fn decide(&mut self, _: Time, _: &Tasks, _: &mut Vec<Order>) {}
-
-    fn wake(&self) -> Option<Time> {
-        None
-    }
-
-    fn floor(&self, _: Time) -> Time {
-        Time::NEVER
+    fn is_quiet(&self) -> bool {
+        true
     }
 }

@@ -232,7 +232,7 @@ struct Planner<P: Plan> {
     booked: Vec<Reserved>,
     /// By (until, job).
     running: Vec<Running<P::Room>>,
-    /// Something has ended early that the plan does not make use of yet.
+    /// Something has become free that the plan does not make use of yet.
     stale: bool,
     /// Up to when something has become free that not everybody in the queue has looked at.
     freed_to: Time,
@@ -286,7 +286,7 @@ impl<P: Plan> Planner<P> {
         self.plan.advance(now);
         match self.replan {
             Replan::OneByOne => self.put_each_anew(now),
-            Replan::FromScratch => self.put_all_anew(now),
+            Replan::FromScratch => self.put_all_anew(now, 0),
         }
         self.look_ahead();
     }
@@ -305,9 +305,10 @@ impl<P: Plan> Planner<P> {
         self.freed_to = left_to;
     }
 
-    fn put_all_anew(&mut self, now: Time) {
-        self.queue.iter().for_each(|planned| self.plan.remove(planned.start, planned.end(), &planned.room));
-        self.queue.iter_mut().for_each(|planned| put(&mut self.plan, now, planned));
+    /// From a place in the queue on; those ahead of it stay.
+    fn put_all_anew(&mut self, now: Time, from: usize) {
+        self.queue[from..].iter().for_each(|planned| self.plan.remove(planned.start, planned.end(), &planned.room));
+        self.queue[from..].iter_mut().for_each(|planned| put(&mut self.plan, now, planned));
     }
 
     /// Takes out of the plan whoever is in the way of a booking, and says who: the last in the queue gives way first.
@@ -392,12 +393,17 @@ impl<P: Plan> Policy for Planner<P> {
         self.plan.insert(booking.from.max(now), booking.until, &room);
         self.plan.book(booking);
         self.booked.push(booking.clone());
-        for place in displaced.into_iter().rev() {
-            let end = self.queue[place].end();
-            put(&mut self.plan, now, &mut self.queue[place]);
-            self.freed(end);
+        for place in displaced.iter().rev() {
+            let end = self.queue[*place].end();
+            put(&mut self.plan, now, &mut self.queue[*place]);
+            if self.replan == Replan::OneByOne {
+                self.freed(end);
+            }
         }
-        self.stale |= self.replan == Replan::FromScratch;
+        // In a plan that is made from scratch those ahead of all these would be where they are.
+        if let Some(first) = displaced.last().filter(|_| self.replan == Replan::FromScratch) {
+            self.put_all_anew(now, *first);
+        }
         self.look_ahead();
     }
 
@@ -448,7 +454,8 @@ impl<P: Plan> Policy for Planner<P> {
     fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)> {
         let places =
             |planner: &Planner<P>| planner.queue.iter().map(|planned| (planned.ask.job, planned.start)).collect();
-        if extra.is_none() && !self.stale {
+        let is_in_way = |extra: &Reserved| !self.plan.has(extra.from.max(now), extra.until, &P::room_of(extra));
+        if !self.stale && !extra.is_some_and(is_in_way) {
             return places(self);
         }
         let mut future = self.clone();
