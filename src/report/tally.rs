@@ -718,6 +718,10 @@ pub(super) mod tests {
                 end: moment(index + 1),
                 cores,
                 killed: false,
+                stints: (index % 4 == 0).then(|| {
+                    let over = vec![(Time::ZERO, Time::from_micros(5), NodeSet::run(2, 2 + index))];
+                    Box::new(Stints { over, since: moment(index) })
+                }),
             }
         };
         let asked = Job {
@@ -791,5 +795,38 @@ pub(super) mod tests {
         assert_eq!(told(ROUTER, again), Err("job 1 arrives twice".to_owned()));
         assert_eq!(told(YORK, Record::Finished { task: task(4, 0) }), Ok(()));
         assert_eq!(tally.jobs.keys().map(|job| job.0).collect::<Vec<_>>(), [5]);
+    }
+
+    #[test]
+    fn a_task_is_where_its_stints_were() {
+        let at = |minute: u64, record| Entry {
+            stamp: Stamp::at(Time::ZERO + Span::from_minutes(minute)),
+            actor: YORK,
+            record,
+        };
+        let (task, cores) = (TaskId { job: JobId(0), index: 0 }, |text| NodeSet::parse(text).unwrap());
+        let told = |entries: &[Entry<Record>]| {
+            let mut tally = Tally::new(&topology(), &names());
+            story()[..3].iter().chain(entries).try_for_each(|entry| tally.add(entry)).map(|()| tally)
+        };
+        let tally = told(&[
+            at(2, Record::Suspended { task }),
+            at(5, Record::Resumed { task, cores: cores("1-2") }),
+            at(6, Record::Shared { task, share: 0.5 }),
+            at(7, Record::Moved { task, cores: cores("0 3") }),
+            at(9, Record::Finished { task }),
+        ])
+        .unwrap();
+        let now = Time::ZERO + Span::from_minutes(20);
+        let stints = tally.jobs[&JobId(0)].tasks[0].stints(now);
+        let stints: Vec<_> = stints.map(|(from, to, cores)| (from, to, cores.to_string())).collect();
+        let minute = |minute| Time::ZERO + Span::from_minutes(minute);
+        let there = |from, to, cores: &str| (minute(from), minute(to), cores.to_owned());
+        assert_eq!(stints, [there(0, 2, "0-1"), there(5, 7, "1-2"), there(7, 9, "0 3")]);
+
+        assert!(told(&[at(2, Record::Resumed { task, cores: cores("0") })]).is_err());
+        assert!(told(&[at(2, Record::Suspended { task }), at(3, Record::Finished { task })]).is_err());
+        assert!(told(&[at(2, Record::Shared { task, share: 1.5 })]).is_err());
+        assert!(told(&[at(2, Record::Suspended { task }), at(3, Record::Moved { task, cores: cores("0") })]).is_err());
     }
 }

@@ -51,7 +51,9 @@ impl System for Batch {
     fn site(&self, grid: &Grid<'_>, site: &Site) -> Cast {
         let unknown = || CastError::unknown("policy for a queue", &site.scheduler);
         let policy = (policy::find(&site.scheduler).ok_or_else(unknown)?.build)(site.cores, &site.reserved);
-        Ok(Box::new(roles::Site::new(site.cores, Box::new(Desk::new(policy)), [grid.service]).telling_every(site.report_every)))
+        Ok(Box::new(
+            roles::Site::new(site.cores, Box::new(Desk::new(policy)), [grid.service]).telling_every(site.report_every),
+        ))
     }
 
     fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {
