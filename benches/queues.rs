@@ -8,7 +8,9 @@ use std::io::Read;
 use std::path::Path;
 
 use hansa::edge::gzip;
-use hansa::systems::batch::{Rigid, play, policy};
+use hansa::grid::{JobId, NodeSet, TaskId};
+use hansa::systems::batch::{Ask, Reserved, Rigid, Step, play, policy};
+use hansa::time::{Span, Time};
 use hansa::workload::lublin::{Lublin, Sizes, Stream, Types};
 use hansa::workload::rigids::{Content, Window};
 use hansa::workload::{Trace, swf};
@@ -35,6 +37,53 @@ fn main() {
             .filter_map(|(ran, job)| Some(ran.as_ref()?.start.since(job.submit).micros()))
             .collect();
         show(entry.name, jobs.len(), taken, &waits, hand);
+    }
+    price_all(&jobs, nodes);
+}
+
+/// What a booking would cost those who wait, at every time that comes into question: 50 jobs wait, and for each time at which
+/// anything starts or ends the policy says what it would do if 16 nodes were booked from then on for an hour.
+fn price_all(jobs: &[Rigid], nodes: u32) {
+    println!("\n{:<24}{:>10}{:>12}{:>14}", "50 wait", "times", "CPU ms", "us a time");
+    for entry in policy::ALL {
+        let mut policy = (entry.build)(nodes, &[]);
+        let now = Time::ZERO;
+        let (mut waiting, mut steps, mut times) = (0, Vec::new(), vec![now]);
+        let walltime = |job: usize| jobs[job].walltime;
+        for (number, job) in jobs.iter().enumerate().filter(|(_, job)| job.nodes <= nodes) {
+            let id = TaskId { job: JobId(number as u32), index: 0 };
+            policy.submit(now, Ask { job: id, nodes: job.nodes, walltime: job.walltime });
+            waiting += 1;
+            policy.pass(now, &mut steps);
+            for step in steps.drain(..) {
+                if let Step::Start { job, .. } = step {
+                    waiting -= 1;
+                    times.push(now + walltime(job.job.0 as usize));
+                }
+            }
+            if waiting == 50 {
+                break;
+            }
+        }
+        let before = policy.plan(now, None);
+        times.extend(before.iter().flat_map(|(job, start)| [*start, *start + walltime(job.job.0 as usize)]));
+        times.sort_unstable();
+        times.dedup();
+        let (taken, delays) = measured(|| {
+            let quote = |from: &Time| {
+                let hour = |first| Reserved {
+                    from: *from,
+                    until: *from + Span::from_minutes(60),
+                    nodes: NodeSet::run(first, first + 15),
+                };
+                let booking = (0..nodes / 16).map(|block| hour(block * 16)).find(|it| policy.has_room(now, it))?;
+                let after = policy.plan(now, Some(&booking));
+                Some(before.iter().zip(&after).map(|(was, is)| is.1.since(was.1).micros()).sum::<u64>())
+            };
+            times.iter().filter_map(quote).collect::<Vec<u64>>()
+        });
+        let each = taken * 1e6 / delays.len().max(1) as f64;
+        println!("{:<24}{:>10}{:>12.3}{:>14.1}", entry.name, delays.len(), taken * 1e3, each);
     }
 }
 
@@ -72,7 +121,7 @@ fn rigid(trace: Trace, overestimate: u64) -> Vec<Rigid> {
     let job = |job: &hansa::workload::Rigid| {
         let runtime = job.runs_for().expect("jobs that cannot be run are left out");
         let nodes = job.nodes().expect("jobs that cannot be run are left out");
-        let asked = hansa::time::Span::from_micros(runtime.micros() * overestimate);
+        let asked = Span::from_micros(runtime.micros() * overestimate);
         Rigid { submit: job.submit, nodes, walltime: job.walltime().unwrap_or(asked), runtime }
     };
     content.jobs.iter().map(job).collect()

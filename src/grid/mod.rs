@@ -3,6 +3,7 @@
 mod calendar;
 mod check;
 mod curve;
+mod demand;
 mod graph;
 mod job;
 mod nodes;
@@ -14,6 +15,7 @@ mod workflow;
 pub use calendar::{Bits, Bounds, Calendar, Clash, Rectangle, Set, Wish};
 pub use check::{JobError, LONGEST};
 pub use curve::{Curve, CurveError, Place};
+pub use demand::{Demand, Share};
 pub use graph::Graph;
 pub use job::{Edge, EdgeId, Job, JobId, Kind, Task, TaskId, Worth};
 pub use nodes::NodeSet;

@@ -16,7 +16,7 @@ use crate::kernel::{self, Reaction};
 pub use batch::{Enqueue, Over, Queue};
 pub use execution::{Ended, Run};
 pub use record::Record;
-pub use reservation::{Answer, Answered, Cancel, Hold, Reserve, Withdraw};
+pub use reservation::{Answer, Answered, Book, Booked, Cancel, Hold, Recall, Recalled, Reserve, Withdraw};
 pub use submission::{Outcome, Submit, Verdict};
 pub use transfer::{Landed, Ship};
 
@@ -37,6 +37,10 @@ pub enum Message {
     Over(Over),
     Ship(Ship),
     Landed(Landed),
+    Book(Book),
+    Booked(Booked),
+    Recall(Recall),
+    Recalled(Recalled),
 }
 
 impl kernel::Message for Message {
@@ -56,6 +60,10 @@ impl kernel::Message for Message {
             Message::Over(m) => m.reaction(),
             Message::Ship(m) => m.reaction(),
             Message::Landed(m) => m.reaction(),
+            Message::Book(m) => m.reaction(),
+            Message::Booked(m) => m.reaction(),
+            Message::Recall(m) => m.reaction(),
+            Message::Recalled(m) => m.reaction(),
         }
     }
 
@@ -75,6 +83,10 @@ impl kernel::Message for Message {
             Message::Over(_) => "Over",
             Message::Ship(_) => "Ship",
             Message::Landed(_) => "Landed",
+            Message::Book(_) => "Book",
+            Message::Booked(_) => "Booked",
+            Message::Recall(_) => "Recall",
+            Message::Recalled(_) => "Recalled",
         }
     }
 }

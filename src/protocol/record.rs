@@ -40,4 +40,12 @@ pub enum Record {
     Sent { edge: EdgeId, from: ActorId, to: ActorId, bytes: u64, active: Time },
     /// All of that data has arrived.
     Delivered { edge: EdgeId },
+    /// A site took a task off its cores, to go on later.
+    Suspended { task: TaskId },
+    /// A site let a suspended task go on, on these cores.
+    Resumed { task: TaskId, cores: NodeSet },
+    /// A site put a running task on other cores.
+    Moved { task: TaskId, cores: NodeSet },
+    /// A site gives a task this much of what it could use of its cores from now on; until then, all of it.
+    Shared { task: TaskId, share: f64 },
 }

@@ -1,4 +1,7 @@
 //! Reservations: a user asks and takes back, the meta-scheduler answers, and tells a site what to hold.
+//!
+//! Where nobody else gives a site work, whoever books its nodes knows all about it: a site *holds* what it is told to, and need not
+//! answer, so nobody waits for it. Where a site has a queue too, only it knows what runs there: it is asked to *book*, and answers.
 
 use std::sync::Arc;
 
@@ -56,6 +59,39 @@ pub struct Withdraw {
     pub task: TaskId,
 }
 
+/// Somebody asks a site with a queue to start a task then and on exactly these nodes, and to keep them for its walltime.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Book {
+    pub task: TaskId,
+    pub start: Time,
+    pub nodes: NodeSet,
+    /// What the site's queue plans around.
+    pub walltime: Span,
+    /// What only the task itself knows.
+    pub runtime: Span,
+}
+
+/// The site says whether it will. If so, it also says when the task ends, in its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Booked {
+    pub task: TaskId,
+    pub granted: bool,
+}
+
+/// Whoever gave a task to a site with a queue takes it back, be it queued or booked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recall {
+    pub task: TaskId,
+}
+
+/// The site says whether it was in time: then the task has not run and will not, and whatever has been said about its end
+/// is void.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recalled {
+    pub task: TaskId,
+    pub in_time: bool,
+}
+
 impl Reserve {
     pub fn reaction(&self) -> Reaction {
         Reaction::Now
@@ -85,5 +121,30 @@ impl Hold {
 impl Withdraw {
     pub fn reaction(&self) -> Reaction {
         Reaction::Never
+    }
+}
+
+impl Book {
+    pub fn reaction(&self) -> Reaction {
+        Reaction::Now
+    }
+}
+
+impl Booked {
+    pub fn reaction(&self) -> Reaction {
+        Reaction::Now
+    }
+}
+
+impl Recall {
+    /// It is answered, and others may start at once in its stead.
+    pub fn reaction(&self) -> Reaction {
+        Reaction::Now
+    }
+}
+
+impl Recalled {
+    pub fn reaction(&self) -> Reaction {
+        Reaction::Now
     }
 }

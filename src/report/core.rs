@@ -4,7 +4,7 @@ use super::Tally;
 use super::account::{Account, Table};
 use super::jobs::Sheet;
 use super::summary::{Counts, SizeGroup, Spread, Summary, Use, Utilisation, Value, work};
-use super::tally::{JobRow, TaskRow};
+use super::tally::JobRow;
 use super::view::Views;
 use crate::time::{Span, Time};
 
@@ -83,20 +83,19 @@ impl<'a> Core<'a> {
         }
     }
 
-    /// From when to when a task held its cores, as far as the log goes.
-    fn held(&self, task: &TaskRow) -> Option<(Time, Time)> {
-        Some((task.start?, task.end.unwrap_or(self.tally.last)))
-    }
-
     fn tasks(&mut self, row: &JobRow, ready: &[Option<Time>]) -> u128 {
         let mut done = 0;
         for (index, (task, wish)) in row.tasks.iter().zip(&row.job.tasks).enumerate() {
             self.tasks.add(row.task_standing(index));
-            let Some(held) = self.held(task) else { continue };
-            self.task_waits.extend(ready[index].map(|from| held.0.since(from)));
+            let Some(start) = task.start else { continue };
+            self.task_waits.extend(ready[index].map(|from| start.since(from)));
             let Some(site) = task.site else { continue };
-            self.sites[site as usize].add(held, wish.cores, self.arrivals, self.whole);
-            done += u128::from(held.1.since(held.0).micros()) * u128::from(wish.cores);
+            let busy = &mut self.sites[site as usize];
+            busy.tasks += 1;
+            for (from, to, _) in task.stints(self.tally.last) {
+                busy.add((from, to), wish.cores, self.arrivals, self.whole);
+                done += u128::from(to.since(from).micros()) * u128::from(wish.cores);
+            }
             if let Some(end) = task.end {
                 self.views.add(&self.tally.sites[site as usize], end, wish.cores);
             }
@@ -213,7 +212,6 @@ struct Busy {
 impl Busy {
     fn add(&mut self, held: (Time, Time), cores: u32, arrivals: Option<(Time, Time)>, whole: Option<(Time, Time)>) {
         let cores = u128::from(cores);
-        self.tasks += 1;
         self.total += cores * u128::from(held.1.since(held.0).micros());
         self.arrivals += cores * overlap(held, arrivals);
         self.whole += cores * overlap(held, whole);

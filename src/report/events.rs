@@ -226,6 +226,10 @@ records! {
     "started" Started { task, cores };
     "finished" Finished { task };
     "killed" Killed { task };
+    "suspended" Suspended { task };
+    "resumed" Resumed { task, cores };
+    "moved" Moved { task, cores };
+    "shared" Shared { task, share };
     "completed" Completed { job, value };
     "removed" Removed { job };
     "answered" Answered { job, ready, deadline, answer };
@@ -264,17 +268,28 @@ impl Field for u64 {
     }
 }
 
+impl Field for f64 {
+    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        put_float(line, *self);
+    }
+
+    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<f64, Unreadable> {
+        at.key(key)?;
+        at.number()
+    }
+}
+
 /// Left out where there is none.
 impl Field for Option<f64> {
-    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+    fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
         if let Some(number) = self {
-            put_key(line, key);
-            put_float(line, *number);
+            number.put(key, writer, line);
         }
     }
 
-    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Option<f64>, Unreadable> {
-        if at.is_at_key(key) { at.key(key).and_then(|()| at.number()).map(Some) } else { Ok(None) }
+    fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Option<f64>, Unreadable> {
+        if at.is_at_key(key) { f64::read(key, reader, at).map(Some) } else { Ok(None) }
     }
 }
 

@@ -136,6 +136,17 @@ pub(super) struct TaskRow {
     pub cores: NodeSet,
     /// Whether it was ended at its walltime.
     pub killed: bool,
+    /// Where it was on and off its cores between start and end, or on other ones than at the end; most never are.
+    pub stints: Option<Box<Stints>>,
+}
+
+/// What a task did in between.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Stints {
+    /// From when to when it was on which cores.
+    over: Vec<(Time, Time, NodeSet)>,
+    /// Since when it has been on the cores that it has now; `None` while it is suspended.
+    since: Option<Time>,
 }
 
 /// The ways in which a job or a task can stand at the end of a log.
@@ -174,6 +185,12 @@ pub enum Inconsistent {
     Incomplete(JobId),
     #[error("task {0} ends without having started")]
     NeverStarted(TaskId),
+    #[error("task {0} is not running")]
+    NotRunning(TaskId),
+    #[error("task {0} has not been suspended")]
+    NotSuspended(TaskId),
+    #[error("task {0} is given what is no share")]
+    NoShare(TaskId),
     #[error("the data of {0} is sent twice")]
     SentTwice(EdgeId),
     #[error("the data of {0} arrives without being on its way")]
@@ -266,6 +283,17 @@ impl Tally {
             Record::Started { task, cores } => self.start(*task, entry.actor, cores, now),
             Record::Finished { task } => self.end(*task, now, false),
             Record::Killed { task } => self.end(*task, now, true),
+            Record::Suspended { task } => self.leave(*task, now),
+            Record::Resumed { task, cores } => self.enter(*task, entry.actor, cores, now),
+            Record::Moved { task, cores } => {
+                self.leave(*task, now)?;
+                self.enter(*task, entry.actor, cores, now)
+            }
+            Record::Shared { task, share } => match self.task(*task)? {
+                _ if !(0.0..=1.0).contains(share) => Err(Inconsistent::NoShare(*task)),
+                row if row.start.is_none() || row.end.is_some() => Err(Inconsistent::NotRunning(*task)),
+                _ => Ok(None),
+            },
             Record::Completed { job, value } => {
                 let row = self.open(*job)?;
                 if row.tasks.iter().any(|task| task.end.is_none()) {
@@ -407,11 +435,7 @@ impl Tally {
         cores: &NodeSet,
         now: Time,
     ) -> Result<Option<JobId>, Inconsistent> {
-        let site = self.site(actor)?;
-        let facts = &self.sites[site as usize];
-        if cores.runs().last().is_some_and(|&(_, last)| last >= facts.cores) {
-            return Err(Inconsistent::NoSuchCores(task, facts.name.clone()));
-        }
+        let site = self.holds(task, actor, cores)?;
         let row = self.task(task)?;
         if row.start.is_some() {
             return Err(Inconsistent::Again(task, "started"));
@@ -427,11 +451,48 @@ impl Tally {
         match (row.start, row.end) {
             (_, Some(_)) => return Err(Inconsistent::Again(task, "finished")),
             (None, _) => return Err(Inconsistent::NeverStarted(task)),
+            _ if row.on_cores_since().is_none() => return Err(Inconsistent::NotRunning(task)),
             _ => (row.end, row.killed) = (Some(now), killed),
         }
         self.totals.running -= 1;
         self.totals.end = self.totals.end.max(now);
         Ok(Some(task.job))
+    }
+
+    /// A task leaves its cores, to go on later.
+    fn leave(&mut self, task: TaskId, now: Time) -> Result<Option<JobId>, Inconsistent> {
+        let row = self.task(task)?;
+        let since = row.on_cores_since().filter(|_| row.end.is_none()).ok_or(Inconsistent::NotRunning(task))?;
+        let stints = row.stints.get_or_insert_default();
+        stints.over.push((since, now, row.cores.clone()));
+        stints.since = None;
+        Ok(None)
+    }
+
+    /// A task goes on, on these cores.
+    fn enter(
+        &mut self,
+        task: TaskId,
+        actor: ActorId,
+        cores: &NodeSet,
+        now: Time,
+    ) -> Result<Option<JobId>, Inconsistent> {
+        let site = self.holds(task, actor, cores)?;
+        let row = self.task(task)?;
+        let suspended = row.stints.as_deref_mut().filter(|stints| stints.since.is_none());
+        suspended.ok_or(Inconsistent::NotSuspended(task))?.since = Some(now);
+        (row.site, row.cores) = (Some(site), cores.clone());
+        Ok(None)
+    }
+
+    /// The site of an actor, if it has these cores.
+    fn holds(&self, task: TaskId, actor: ActorId, cores: &NodeSet) -> Result<u32, Inconsistent> {
+        let site = self.site(actor)?;
+        let facts = &self.sites[site as usize];
+        match cores.runs().last() {
+            Some(&(_, last)) if last >= facts.cores => Err(Inconsistent::NoSuchCores(task, facts.name.clone())),
+            _ => Ok(site),
+        }
     }
 
     fn ended(&mut self, job: JobId) -> Result<Option<JobId>, Inconsistent> {
@@ -495,6 +556,19 @@ impl Reckoning {
         let row = system.row();
         let (tick, ccr_millionths) = (system.tick(), system.ccr_millionths());
         Reckoning { tick, ccr_millionths, is_rigid: row.is_rigid, gives: row.gives }
+    }
+}
+
+impl TaskRow {
+    /// From when to when it was on which cores, up to now where it still is.
+    pub fn stints(&self, now: Time) -> impl Iterator<Item = (Time, Time, &NodeSet)> {
+        let over = self.stints.iter().flat_map(|stints| &stints.over).map(|(from, to, cores)| (*from, *to, cores));
+        let last = self.on_cores_since().map(|since| (since, self.end.unwrap_or(now), &self.cores));
+        over.chain(last)
+    }
+
+    fn on_cores_since(&self) -> Option<Time> {
+        self.stints.as_ref().map_or(self.start, |stints| stints.since)
     }
 }
 
@@ -644,6 +718,10 @@ pub(super) mod tests {
                 end: moment(index + 1),
                 cores,
                 killed: false,
+                stints: (index % 4 == 0).then(|| {
+                    let over = vec![(Time::ZERO, Time::from_micros(5), NodeSet::run(2, 2 + index))];
+                    Box::new(Stints { over, since: moment(index) })
+                }),
             }
         };
         let asked = Job {
@@ -717,5 +795,38 @@ pub(super) mod tests {
         assert_eq!(told(ROUTER, again), Err("job 1 arrives twice".to_owned()));
         assert_eq!(told(YORK, Record::Finished { task: task(4, 0) }), Ok(()));
         assert_eq!(tally.jobs.keys().map(|job| job.0).collect::<Vec<_>>(), [5]);
+    }
+
+    #[test]
+    fn a_task_is_where_its_stints_were() {
+        let at = |minute: u64, record| Entry {
+            stamp: Stamp::at(Time::ZERO + Span::from_minutes(minute)),
+            actor: YORK,
+            record,
+        };
+        let (task, cores) = (TaskId { job: JobId(0), index: 0 }, |text| NodeSet::parse(text).unwrap());
+        let told = |entries: &[Entry<Record>]| {
+            let mut tally = Tally::new(&topology(), &names());
+            story()[..3].iter().chain(entries).try_for_each(|entry| tally.add(entry)).map(|()| tally)
+        };
+        let tally = told(&[
+            at(2, Record::Suspended { task }),
+            at(5, Record::Resumed { task, cores: cores("1-2") }),
+            at(6, Record::Shared { task, share: 0.5 }),
+            at(7, Record::Moved { task, cores: cores("0 3") }),
+            at(9, Record::Finished { task }),
+        ])
+        .unwrap();
+        let now = Time::ZERO + Span::from_minutes(20);
+        let stints = tally.jobs[&JobId(0)].tasks[0].stints(now);
+        let stints: Vec<_> = stints.map(|(from, to, cores)| (from, to, cores.to_string())).collect();
+        let minute = |minute| Time::ZERO + Span::from_minutes(minute);
+        let there = |from, to, cores: &str| (minute(from), minute(to), cores.to_owned());
+        assert_eq!(stints, [there(0, 2, "0-1"), there(5, 7, "1-2"), there(7, 9, "0 3")]);
+
+        assert!(told(&[at(2, Record::Resumed { task, cores: cores("0") })]).is_err());
+        assert!(told(&[at(2, Record::Suspended { task }), at(3, Record::Finished { task })]).is_err());
+        assert!(told(&[at(2, Record::Shared { task, share: 1.5 })]).is_err());
+        assert!(told(&[at(2, Record::Suspended { task }), at(3, Record::Moved { task, cores: cores("0") })]).is_err());
     }
 }

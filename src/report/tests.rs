@@ -309,7 +309,11 @@ fn any_record() -> impl Strategy<Value = Record> {
             task
         }),
         (task(), actor()).prop_map(|(task, site)| Record::Assigned { task, site }),
-        (task(), cores).prop_map(|(task, cores)| Record::Started { task, cores }),
+        (task(), cores.clone()).prop_map(|(task, cores)| Record::Started { task, cores }),
+        task().prop_map(|task| Record::Suspended { task }),
+        (task(), cores.clone()).prop_map(|(task, cores)| Record::Resumed { task, cores }),
+        (task(), cores).prop_map(|(task, cores)| Record::Moved { task, cores }),
+        (task(), value.clone()).prop_map(|(task, share)| Record::Shared { task, share }),
         task().prop_map(|task| Record::Finished { task }),
         (any::<u32>(), prop::option::of(value)).prop_map(|(job, value)| Record::Completed { job: JobId(job), value }),
         any::<u32>().prop_map(|job| Record::Removed { job: JobId(job) }),

@@ -12,6 +12,7 @@ use std::io::Write;
 use super::Tally;
 use super::tally::{JobRow, TaskRow};
 use super::transfers::Flow;
+use crate::grid::NodeSet;
 use crate::systems::Gives;
 use crate::time::Time;
 
@@ -109,21 +110,21 @@ impl Tally {
         trace: &mut Trace<P>,
     ) -> Result<(), E> {
         trace.process(pid, &format!("site {}", self.sites[site].name))?;
-        let mut tasks: Vec<(Time, Time, TaskOf<'_>)> = self
+        let mut tasks: Vec<(Time, Time, &NodeSet, TaskOf<'_>)> = self
             .tasks()
             .filter(|task| task.row.site == Some(site as u32))
-            .filter_map(|task| Some((task.row.start?, task.row.end.unwrap_or(self.last), task)))
+            .flat_map(|task| task.row.stints(self.last).map(move |(from, to, cores)| (from, to, cores, task)))
             .collect();
-        tasks.sort_by_key(|(start, _, task)| (*start, task.number));
+        tasks.sort_by_key(|(start, _, _, task)| (*start, task.number));
 
         let (mut lanes, mut busy) = (Lanes::default(), Steps::default());
-        for (start, end, task) in tasks {
+        for (start, end, cores, task) in tasks {
             let (lane, is_new) = lanes.take(start, end);
             if is_new {
                 trace.thread(pid, lane, &format!("lane {lane}"))?;
             }
             busy.add(start, end, i64::from(task.job.job.tasks[task.index].cores));
-            self.task_event(pid, lane, (start, end), &task, trace)?;
+            self.task_event(pid, lane, (start, end, cores), &task, trace)?;
         }
         trace.counter(pid, "busy cores", &busy)
     }
@@ -132,7 +133,7 @@ impl Tally {
         &self,
         pid: usize,
         lane: u32,
-        (start, end): (Time, Time),
+        (start, end, cores): (Time, Time, &NodeSet),
         task: &TaskOf<'_>,
         trace: &mut Trace<P>,
     ) -> Result<(), E> {
@@ -145,9 +146,10 @@ impl Tally {
         trace.event(format_args!(
             r#"{{"ph":"X","pid":{pid},"tid":{lane},"ts":{ts},"dur":{},"name":"job {job}","cat":"task","args":{{"task":"{job}.{index}","user":{user},"cores":"{}"{cut}}}}}"#,
             end.since(start).micros(),
-            task.row.cores,
+            cores,
         ))?;
-        if task.row.assigned.is_some() {
+        // It was given away once, however often it went on.
+        if task.row.assigned.is_some() && task.row.start == Some(start) {
             let Gives { task: what, category, .. } = self.gives_of(task.job);
             trace.event(format_args!(
                 r#"{{"ph":"f","bp":"e","pid":{pid},"tid":{lane},"ts":{ts},"id":{},"name":"{what}","cat":"{category}"}}"#,
@@ -167,6 +169,7 @@ impl Tally {
 /// Tasks that were given to sites at each moment, and the numbers of those that started.
 type Given = BTreeMap<Time, (usize, Vec<u64>)>;
 
+#[derive(Clone, Copy)]
 struct TaskOf<'a> {
     job: &'a JobRow,
     index: usize,

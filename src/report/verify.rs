@@ -220,6 +220,10 @@ fn happened(record: &Record, names: &Names) -> String {
         Record::Started { task, cores } => format!("starts task {task} on cores {cores}"),
         Record::Finished { task } => format!("sees task {task} end"),
         Record::Killed { task } => format!("ends task {task}, which has had its walltime"),
+        Record::Suspended { task } => format!("suspends task {task}"),
+        Record::Resumed { task, cores } => format!("lets task {task} go on, on cores {cores}"),
+        Record::Moved { task, cores } => format!("moves task {task} to cores {cores}"),
+        Record::Shared { task, share } => format!("gives task {task} {share} of what it could use"),
         Record::Rejected { job, user, why } => {
             format!("rejects job {} of {}: {why}", job.id, names.of_actor(*user))
         }

@@ -1,7 +1,7 @@
 //! Who takes part in a run besides what the router does, and what each delegates.
 
 pub mod scheduler;
-mod site;
+pub mod site;
 mod user;
 
 pub use site::Site;

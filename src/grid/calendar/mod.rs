@@ -23,6 +23,7 @@ use super::NodeSet;
 use crate::time::{Span, Time};
 
 /// Which nodes of a site are busy when.
+#[derive(Clone)]
 pub struct Calendar {
     nodes: u32,
     kept: Kept,
@@ -40,6 +41,7 @@ pub enum Clash {
 }
 
 /// The same tree over the kinds of sets.
+#[derive(Clone)]
 enum Kept {
     Few(Tree<Bits<4>>),
     Some(Tree<Bits<16>>),

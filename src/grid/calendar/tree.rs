@@ -17,15 +17,18 @@ const FULL: usize = if cfg!(test) { 8 } else { 16 };
 /// Nodes of fewer children are merged with a neighbour, if both fit well into one.
 const SPARSE: usize = FULL / 4;
 
+#[derive(Clone)]
 pub(super) struct Tree<S> {
     root: Node<S>,
 }
 
+#[derive(Clone)]
 enum Node<S> {
     Leaf(Vec<Record<S>>),
     Inner(Vec<Branch<S>>),
 }
 
+#[derive(Clone)]
 struct Record<S> {
     start: Time,
     /// Without what the branches above note.
@@ -33,6 +36,7 @@ struct Record<S> {
     count: u32,
 }
 
+#[derive(Clone)]
 struct Branch<S> {
     start: Time,
     own: S,

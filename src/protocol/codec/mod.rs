@@ -85,8 +85,10 @@ mod tests {
     use crate::grid::{Curve, Edge, Invalid, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
     use crate::kernel::{ActorId, Down, Up};
     use crate::protocol::handshake::Hello;
-    use crate::protocol::{Answer, Answered, Cancel, Ended, Enqueue, Hold, Message, Outcome, Over, Queue};
-    use crate::protocol::{Landed, Record, Reserve, Run, Ship, Submit, Verdict, Withdraw};
+    use crate::protocol::{
+        Answer, Answered, Book, Booked, Cancel, Ended, Enqueue, Hold, Message, Outcome, Over, Queue,
+    };
+    use crate::protocol::{Landed, Recall, Recalled, Record, Reserve, Run, Ship, Submit, Verdict, Withdraw};
     use crate::time::{Span, Time};
 
     /// What the fuzzers have found, each once a crash; now an error.
@@ -133,6 +135,16 @@ mod tests {
             Message::Over(Over { job: id, think: Span::ZERO }),
             Message::Ship(Ship { load: 7, from: 1, to: 0, bytes: u64::MAX }),
             Message::Landed(Landed { load: 7 }),
+            Message::Book(Book {
+                task,
+                start: arrive,
+                nodes: cores.clone(),
+                walltime: Span::MAX,
+                runtime: Span::from_minutes(6),
+            }),
+            Message::Booked(Booked { task, granted: true }),
+            Message::Recall(Recall { task }),
+            Message::Recalled(Recalled { task, in_time: false }),
         ];
         let records = [
             Record::Arrived { job: job.clone(), user },
@@ -141,7 +153,11 @@ mod tests {
             Record::Rejected { job, user, why: Invalid::TooManyNodes },
             Record::Killed { task },
             Record::Assigned { task, site },
-            Record::Started { task, cores },
+            Record::Started { task, cores: cores.clone() },
+            Record::Suspended { task },
+            Record::Resumed { task, cores: cores.clone() },
+            Record::Moved { task, cores },
+            Record::Shared { task, share: 2.0 / 3.0 },
             Record::Finished { task },
             Record::Completed { job: id, value: Some(0.1 + 0.2) },
             Record::Removed { job: id },

@@ -68,8 +68,9 @@ impl Page<'_> {
         let mut levels = vec![Levels::new(self.window, PARTS); groups];
         for row in self.tally.jobs.values() {
             for (task, held) in row.job.tasks.iter().zip(&row.tasks) {
-                if let (Some(site), Some(start)) = (held.site, held.start) {
-                    levels[group[site as usize]].add(start, held.end.unwrap_or(self.tally.last), f64::from(task.cores));
+                let Some(site) = held.site else { continue };
+                for (start, end, _) in held.stints(self.tally.last) {
+                    levels[group[site as usize]].add(start, end, f64::from(task.cores));
                 }
             }
         }

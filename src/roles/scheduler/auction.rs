@@ -1,16 +1,67 @@
-//! The site of a market: the auction at the router has decided already.
+//! The site of a market or of a planned workflow: whoever gives it tasks has decided already.
 
-use super::{Bookings, Entry, Scheduler};
-use crate::time::Time;
+use super::Entry;
+use crate::grid::Demand;
+use crate::kernel::ActorId;
+use crate::protocol::{Message, Run};
+use crate::roles::site::{Manager, On, Order, Start, Tasks};
+use crate::time::{Span, Time};
 
 pub const ENTRY: Entry =
     Entry { name: "auction", about: "starts at once what it gets from the router", build: || Box::new(Auction) };
 
 struct Auction;
 
-impl Scheduler for Auction {
-    /// At once. A router that gives more than fits has lost count; then the tasks wait in order of arrival.
-    fn start(&mut self, now: Time, cores: u32, booked: &Bookings) -> Option<Time> {
-        booked.earliest_in_turn(now, cores)
+impl Manager for Auction {
+    /// It starts at once. Whoever gives more than fits has lost count; then tasks wait in order of arrival. Nothing can
+    /// change that any more, so all is settled.
+    fn hear(&mut self, now: Time, giver: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
+        let Message::Run(Run { task, cores, runtime }) = message else { return };
+        // No real task is empty.
+        if cores == 0 || runtime.is_zero() {
+            return;
+        }
+        // They know how large a site is, so a task that can never run is nothing to answer to.
+        let Some(at) = earliest_in_turn(site, now, cores) else { return };
+        orders.push(Order::Start(Start {
+            task,
+            giver,
+            at,
+            on: On::Lowest(cores),
+            demand: Demand::NODE,
+            share: 1.0,
+            runtime,
+            walltime: Span::MAX,
+            settled: true,
+            rank: 0,
+        }));
     }
+
+    fn is_quiet(&self) -> bool {
+        true
+    }
+}
+
+/// The earliest time at which so many cores are free and everything that came before has started.
+fn earliest_in_turn(site: &Tasks, now: Time, cores: u32) -> Option<Time> {
+    if cores > site.total() {
+        return None;
+    }
+    if !site.is_awaiting() && cores <= site.free() {
+        return Some(now);
+    }
+
+    let last_start = site.all().map(|task| task.started).max().unwrap_or(now).max(now);
+    let mut later: Vec<(Time, u32)> =
+        site.all().map(|task| (task.end(), task.width())).filter(|(end, _)| *end > last_start).collect();
+    later.sort_by_key(|(end, _)| *end);
+    let mut free = site.total() - later.iter().map(|(_, width)| width).sum::<u32>();
+    let mut ends = later.iter();
+    let mut start = last_start;
+    while free < cores {
+        let (end, width) = ends.next().expect("all cores are free once everything has ended");
+        free += width;
+        start = *end;
+    }
+    Some(start)
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Batch, Batcher, Dispatch, Dispatcher, Place, policy};
+use super::{Batch, Desk, Dispatch, Dispatcher, Place, policy};
 use crate::grid::{JobId, Named, Site};
 use crate::protocol::{Enqueue, Message};
+use crate::roles;
 use crate::settings::Walk;
 use crate::systems::{Cast, CastError, DealError, Dealing, Gives, Grid, Outsider, Policy, Row, Service, System};
 use crate::time::Span;
@@ -50,7 +51,9 @@ impl System for Batch {
     fn site(&self, grid: &Grid<'_>, site: &Site) -> Cast {
         let unknown = || CastError::unknown("policy for a queue", &site.scheduler);
         let policy = (policy::find(&site.scheduler).ok_or_else(unknown)?.build)(site.cores, &site.reserved);
-        Ok(Box::new(Batcher::new(site.cores, policy, grid.service).telling_every(site.report_every)))
+        Ok(Box::new(
+            roles::Site::new(site.cores, Box::new(Desk::new(policy)), [grid.service]).telling_every(site.report_every),
+        ))
     }
 
     fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {

@@ -5,17 +5,17 @@
 //! policy where others differ.
 
 mod cast;
+mod desk;
 mod dispatcher;
 pub mod policy;
 mod rules;
-mod site;
 #[cfg(test)]
 mod tests;
 mod trial;
 
 pub use cast::{ROW, policies};
+pub use desk::Desk;
 pub use dispatcher::{Dispatcher, Place};
-pub use policy::{Ask, Policy, Reserved, Start};
+pub use policy::{Ask, Policy, Reserved, Step};
 pub use rules::{Batch, Dispatch};
-pub use site::Batcher;
 pub use trial::{Ran, Rigid, play};

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::policy::ALL;
-use super::{Batcher, Dispatch, Dispatcher, Place, Ran, Rigid, play, policy};
-use crate::grid::{Invalid, Job, JobId, Kind, NodeSet, Task};
-use crate::kernel::{Actor, ActorId, Entry, judge};
-use crate::protocol::{Enqueue, Message, Record};
-use crate::roles::User;
-use crate::time::{Span, Time};
+use super::{Desk, Dispatch, Dispatcher, Place, Ran, Rigid, play, policy};
+use crate::grid::{Invalid, Job, JobId, Kind, NodeSet, Task, TaskId};
+use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, judge};
+use crate::protocol::{Book, Enqueue, Message, Queue, Recall, Record, Run};
+use crate::roles::{Site, User};
+use crate::time::{Span, Stamp, Time};
 
 const ROUTER: ActorId = ActorId(0);
 
@@ -37,7 +37,7 @@ fn cast(sites: &[(u32, &str)], dispatch: Dispatch, users: Vec<User>) -> Cast {
     let mut cast: Cast = vec![Box::new(Dispatcher::new(places, dispatch))];
     for (nodes, name) in sites {
         let policy = (policy::find(name).unwrap().build)(*nodes, &[]);
-        cast.push(Box::new(Batcher::new(*nodes, policy, ROUTER)));
+        cast.push(Box::new(Site::new(*nodes, Box::new(Desk::new(policy)), [ROUTER])));
     }
     cast.extend(users.into_iter().map(|user| Box::new(user) as Box<dyn Actor<Message, Record> + Send>));
     cast
@@ -56,7 +56,7 @@ fn ran(log: &[Entry<Record>]) -> BTreeMap<u32, Ran> {
     for Entry { stamp, record, .. } in log {
         match record {
             Record::Started { task, cores } => {
-                let started = Ran { start: stamp.time, end: Time::NEVER, nodes: cores.clone() };
+                let started = Ran { start: stamp.time, end: Time::NEVER, nodes: cores.clone(), moves: Vec::new() };
                 assert!(ran.insert(task.job.0, started).is_none());
             }
             Record::Finished { task } | Record::Killed { task } => {
@@ -158,6 +158,184 @@ proptest! {
             });
             prop_assert_eq!(ends.count(), jobs.len());
         }
+    }
+}
+
+/// Gives a site work of its own at its times, and notes what it hears: of an end that a job was removed, of an answer that
+/// one was completed, worth 1 for yes.
+struct Giver {
+    says: Vec<(Time, Message)>,
+}
+
+impl Actor<Message, Record> for Giver {
+    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+        for event in batch.drain(..) {
+            let answer = |task: TaskId, yes: bool| Record::Completed { job: task.job, value: Some(yes.into()) };
+            match event.cause {
+                Cause::Start => {
+                    for (at, message) in self.says.drain(..) {
+                        out.send_at(at, SITE, message);
+                    }
+                }
+                Cause::Message(Message::Ended(ended)) => out.log(Record::Removed { job: ended.task.job }),
+                Cause::Message(Message::Booked(booked)) => out.log(answer(booked.task, booked.granted)),
+                Cause::Message(Message::Recalled(recalled)) => out.log(answer(recalled.task, recalled.in_time)),
+                _ => {}
+            }
+        }
+    }
+}
+
+const SITE: ActorId = ActorId(3);
+const NODES: u32 = 5;
+
+/// Jobs of a dispatcher, runs of an auction and bookings of a meta-scheduler, at one site.
+fn meet(policy: &str, says: [Vec<(Time, Message)>; 3]) -> Vec<Entry<Record>> {
+    let desk = Desk::new((policy::find(policy).unwrap().build)(NODES, &[]));
+    let mut cast: Cast = says.into_iter().map(|says| Box::new(Giver { says }) as _).collect();
+    cast.push(Box::new(Site::new(NODES, Box::new(desk), (0..3).map(ActorId))));
+    judge::run(cast, &[Span::ZERO; 4])
+}
+
+fn task(job: u32) -> TaskId {
+    TaskId { job: JobId(job), index: 0 }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 60 } else { 400 }))]
+
+    /// Whoever gives work to one site: no node runs two tasks, what is booked starts at its time on exactly its nodes, whoever gave
+    /// a task hears of its end and of no other, everybody else is served, and no promise is broken.
+    #[test]
+    fn several_may_give_work_to_one_site(
+        queued in prop::collection::vec((0u64..40, 1u32..=NODES, 1u64..14, 1u64..12), 0..12),
+        run in prop::collection::vec((0u64..40, 1u32..=NODES, 1u64..12), 0..6),
+        booked in prop::collection::vec((0u64..40, 0u64..20, 0..NODES, 0..NODES, 1u64..14, 1u64..12), 0..8),
+        recalled in prop::collection::vec((0u64..50, 0u32..20), 0..6),
+    ) {
+        // Jobs of the dispatcher have numbers from 0, runs from 100, bookings from 200.
+        let mut by_dispatcher: Vec<(Time, Message)> = (0..).zip(&queued).map(|(job, &(at, nodes, walltime, runtime))| {
+            let (walltime, runtime) = (Span::from_secs(walltime), Span::from_secs(runtime));
+            (second(at), Message::Queue(Queue { job: JobId(job), nodes, walltime, runtime }))
+        }).collect();
+        let by_auction: Vec<(Time, Message)> = (100..).zip(&run).map(|(job, &(at, cores, runtime))| {
+            (second(at), Message::Run(Run { task: task(job), cores, runtime: Span::from_secs(runtime) }))
+        }).collect();
+        let book = |(job, &(at, ahead, one, other, walltime, runtime)): (u32, &(u64, u64, u32, u32, u64, u64))| {
+            let nodes = NodeSet::run(one.min(other), one.max(other));
+            let (walltime, runtime) = (Span::from_secs(walltime), Span::from_secs(runtime));
+            (second(at), Book { task: task(job), start: second(at + ahead), nodes, walltime, runtime })
+        };
+        let books: Vec<(Time, Book)> = (200..).zip(&booked).map(book).collect();
+        let mut by_meta: Vec<(Time, Message)> =
+            books.iter().map(|(at, book)| (*at, Message::Book(book.clone()))).collect();
+        // Each takes back what is its own, once.
+        let mut taken_back = BTreeMap::new();
+        for (at, number) in recalled {
+            if taken_back.insert(number, second(at)).is_none() {
+                let (says, job) = if number < 12 { (&mut by_dispatcher, number) } else { (&mut by_meta, number + 188) };
+                says.push((second(at), Message::Recall(Recall { task: task(job) })));
+            }
+        }
+        by_dispatcher.sort_by_key(|said| said.0);
+        by_meta.sort_by_key(|said| said.0);
+
+        for entry in ALL {
+            let log = meet(entry.name, [by_dispatcher.clone(), by_auction.clone(), by_meta.clone()]);
+            let mut on: BTreeMap<TaskId, NodeSet> = BTreeMap::new();
+            let (mut started, mut ended) = (BTreeMap::new(), BTreeMap::new());
+            let mut heard: BTreeMap<u32, Vec<(ActorId, Time)>> = BTreeMap::new();
+            let mut answers: BTreeMap<u32, Vec<bool>> = BTreeMap::new();
+            // All that moves at one instant leaves before any comes.
+            let mut stamp = Stamp::ZERO;
+            for entry in &log {
+                if entry.stamp != stamp {
+                    prop_assert!(are_apart(&on), "at {stamp}: {on:?}");
+                    stamp = entry.stamp;
+                }
+                match &entry.record {
+                    Record::Started { task, cores } => {
+                        prop_assert!(started.insert(task.job.0, (entry.stamp.time, cores.clone())).is_none());
+                        on.insert(*task, cores.clone());
+                    }
+                    Record::Moved { task, cores } => prop_assert!(on.insert(*task, cores.clone()).is_some()),
+                    Record::Finished { task } | Record::Killed { task } => {
+                        prop_assert!(on.remove(task).is_some());
+                        ended.insert(task.job.0, entry.stamp.time);
+                    }
+                    Record::Removed { job } => heard.entry(job.0).or_default().push((entry.actor, entry.stamp.time)),
+                    Record::Completed { job, value } => answers.entry(job.0).or_default().push(*value == Some(1.0)),
+                    other => panic!("{other:?}"),
+                }
+            }
+            prop_assert!(on.is_empty());
+            for (job, (_, cores)) in &started {
+                let end = ended[job];
+                prop_assert_eq!(&heard[job], &vec![(ActorId(job / 100), end)], "{}: end of {}", entry.name, job);
+                prop_assert!(!cores.is_empty());
+            }
+
+            for (at, Book { task, start, nodes, walltime, runtime }) in &books {
+                let job = task.job.0;
+                let recall = taken_back.get(&(job - 188)).copied();
+                // A recall that comes before it is asked for finds nothing.
+                let mut said = answers[&job].clone();
+                let too_soon = recall.is_some_and(|recall| recall < *at);
+                if too_soon {
+                    prop_assert!(!said.remove(0));
+                }
+                let granted = said[0];
+                let taken = recall.is_some() && !too_soon && said[1];
+                prop_assert!(!taken || granted);
+                if granted && !taken {
+                    prop_assert_eq!(&started[&job], &(*start, nodes.clone()), "{}: booking {}", entry.name, job);
+                    prop_assert_eq!(ended[&job], *start + *walltime.min(runtime));
+                } else {
+                    prop_assert!(!started.contains_key(&job), "{}: booking {}", entry.name, job);
+                }
+            }
+            for job in (0..queued.len() as u32).chain(100..100 + run.len() as u32) {
+                let taken = answers.get(&job).is_some_and(|said| said.contains(&true));
+                prop_assert_eq!(started.contains_key(&job), !taken, "{}: job {}", entry.name, job);
+            }
+        }
+    }
+}
+
+fn are_apart(on: &BTreeMap<TaskId, NodeSet>) -> bool {
+    let mut all = NodeSet::default();
+    on.values().all(|nodes| {
+        let apart = !all.meets(nodes);
+        all.unite(nodes);
+        apart
+    })
+}
+
+#[test]
+fn a_booking_that_comes_makes_the_queue_wait_and_one_that_goes_lets_it_go_on() {
+    let (ten, five) = (Span::from_secs(10), Span::from_secs(5));
+    let queue = |job, nodes| Message::Queue(Queue { job: JobId(job), nodes, walltime: ten, runtime: ten });
+    let book = |start| {
+        Message::Book(Book {
+            task: task(200),
+            start: second(start),
+            nodes: NodeSet::all(4),
+            walltime: ten,
+            runtime: five,
+        })
+    };
+    // Job 0 runs until 10, job 1 wants all nodes after it; 200 is booked from 12 on, and is done at 17.
+    let by_dispatcher = vec![(second(0), queue(0, 2)), (second(1), queue(1, 5))];
+    for entry in ALL {
+        let starts = |by_meta: Vec<(Time, Message)>| -> Vec<(u32, u64)> {
+            let log = meet(entry.name, [by_dispatcher.clone(), Vec::new(), by_meta]);
+            ran(&log).into_iter().map(|(job, ran)| (job, ran.start.micros() / 1_000_000)).collect()
+        };
+        assert_eq!(starts(vec![(second(2), book(12))]), [(0, 0), (1, 17), (200, 12)], "{}", entry.name);
+        let recall = (second(5), Message::Recall(Recall { task: task(200) }));
+        assert_eq!(starts(vec![(second(2), book(12)), recall]), [(0, 0), (1, 10)], "{}", entry.name);
+        // What runs is in the way.
+        assert_eq!(starts(vec![(second(2), book(9))]), [(0, 0), (1, 10)], "{}", entry.name);
     }
 }
 

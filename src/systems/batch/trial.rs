@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::policy::{Ask, Policy, Start};
-use crate::grid::{JobId, NodeSet};
+use super::policy::{Ask, Policy, Step};
+use crate::grid::{JobId, NodeSet, TaskId};
 use crate::time::{Span, Time};
 
 /// A rigid job, as a trial has it.
@@ -21,39 +21,80 @@ pub struct Rigid {
 pub struct Ran {
     pub start: Time,
     pub end: Time,
+    /// Where it started.
     pub nodes: NodeSet,
+    /// When it moved, and where to.
+    pub moves: Vec<(Time, NodeSet)>,
 }
 
 /// Plays all jobs to their ends, in order of submission; `None` for those that do not fit the site.
 pub fn play(policy: &mut dyn Policy, nodes: u32, jobs: &[Rigid]) -> Vec<Option<Ran>> {
-    let mut ran = vec![None; jobs.len()];
+    play_among(policy, nodes, jobs, &[], |_, _, _| ())
+}
+
+/// As [`play`], where something else happens at some times, ascending: after ends, before submissions.
+pub(super) fn play_among(
+    policy: &mut dyn Policy,
+    nodes: u32,
+    jobs: &[Rigid],
+    times: &[Time],
+    mut happens: impl FnMut(Time, &mut dyn Policy, &[Option<Ran>]),
+) -> Vec<Option<Ran>> {
+    let mut ran: Vec<Option<Ran>> = vec![None; jobs.len()];
     let mut ends: BinaryHeap<Reverse<(Time, u32, Time)>> = BinaryHeap::new();
     let mut wake = None;
-    let mut next = 0;
-    let mut starts: Vec<Start> = Vec::new();
+    let (mut next, mut times) = (0, times.iter().copied().peekable());
+    let mut steps: Vec<Step> = Vec::new();
     loop {
         let coming = jobs.get(next).map(|job| job.submit);
         let ending = ends.peek().map(|Reverse((end, ..))| *end);
-        let Some(now) = coming.into_iter().chain(ending).chain(wake).min() else { return ran };
+        let Some(now) = coming.into_iter().chain(ending).chain(wake).chain(times.peek().copied()).min() else {
+            return ran;
+        };
         while let Some(&Reverse((end, job, until))) = ends.peek()
             && end == now
         {
             ends.pop();
-            policy.end(now, JobId(job), until);
+            policy.end(now, task(job), until);
+        }
+        if times.next_if_eq(&now).is_some() {
+            happens(now, policy, &ran);
         }
         while let Some(job) = jobs.get(next).filter(|job| job.submit == now) {
             if (1..=nodes).contains(&job.nodes) {
-                policy.submit(now, Ask { job: JobId(next as u32), nodes: job.nodes, walltime: job.walltime });
+                policy.submit(now, Ask { job: task(next as u32), nodes: job.nodes, walltime: job.walltime });
             }
             next += 1;
         }
-        policy.pass(now, &mut starts);
-        for Start { job, nodes } in starts.drain(..) {
-            let Rigid { walltime, runtime, .. } = jobs[job.0 as usize];
-            let end = now + runtime.min(walltime);
-            ends.push(Reverse((end, job.0, now + walltime)));
-            ran[job.0 as usize] = Some(Ran { start: now, end, nodes });
+        policy.pass(now, &mut steps);
+        for step in steps.drain(..) {
+            match step {
+                Step::Start { job, nodes } => {
+                    let Rigid { walltime, runtime, .. } = jobs[job.job.0 as usize];
+                    let end = now + runtime.min(walltime);
+                    ends.push(Reverse((end, job.job.0, now + walltime)));
+                    ran[job.job.0 as usize] = Some(Ran { start: now, end, nodes, moves: Vec::new() });
+                }
+                Step::Move { job, nodes } => {
+                    let ran = ran[job.job.0 as usize].as_mut().expect("who moves has started");
+                    ran.moves.push((now, nodes));
+                }
+            }
         }
         wake = policy.wake().filter(|wake| *wake > now);
+    }
+}
+
+/// The one task of the job of this number.
+pub(super) fn task(job: u32) -> TaskId {
+    TaskId { job: JobId(job), index: 0 }
+}
+
+impl Ran {
+    /// From when to when it was on which nodes.
+    pub fn stints(&self) -> impl Iterator<Item = (Time, Time, &NodeSet)> {
+        let froms = [(self.start, &self.nodes)].into_iter().chain(self.moves.iter().map(|(at, nodes)| (*at, nodes)));
+        let tos = self.moves.iter().map(|(at, _)| *at).chain([self.end]);
+        froms.zip(tos).map(|((from, nodes), to)| (from, to, nodes)).filter(|(from, to, _)| from < to)
     }
 }

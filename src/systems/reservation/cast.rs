@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Book, Cluster, Holder, MetaScheduler, Reservation, fit};
 use crate::grid::{Named, Request, Site};
 use crate::protocol::{Cancel, Message, Reserve};
+use crate::roles;
 use crate::settings::Walk;
 use crate::systems::{Cast, CastError, DealError, Dealing, Gives, Grid, Outsider, Policy, Row, Service, System};
 use crate::workload::Workload;
@@ -49,7 +50,7 @@ impl System for Reservation {
     }
 
     fn site(&self, grid: &Grid<'_>, site: &Site) -> Cast {
-        Ok(Box::new(Holder::new(site.cores, grid.service).telling_every(site.report_every)))
+        Ok(Box::new(roles::Site::new(site.cores, Box::new(Holder), [grid.service]).telling_every(site.report_every)))
     }
 
     fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {

@@ -7,17 +7,17 @@
 mod book;
 mod cast;
 pub mod fit;
+mod holder;
 mod meta;
 pub mod reference;
 mod rules;
-mod site;
 #[cfg(test)]
 mod tests;
 mod trial;
 
 pub use book::{Book, Offer};
 pub use cast::{ROW, policies};
+pub use holder::Holder;
 pub use meta::{Cluster, MetaScheduler};
 pub use rules::{Choose, RectEnd, Reservation};
-pub use site::Holder;
 pub use trial::Trial;

@@ -12,7 +12,7 @@ use crate::grid::{Calendar, Clash, Invalid, Job, JobId, Kind, NodeSet, Request, 
 use crate::kernel::{ActorId, Entry, judge};
 use crate::protocol::{Answer, Cancel, Message, Record, Reserve};
 use crate::random::SplitMix64;
-use crate::roles::User;
+use crate::roles::{Site, User};
 use crate::time::{Span, Time};
 use crate::workload::reservations::Demand;
 
@@ -308,8 +308,8 @@ fn play(asked: &[Asked], choose: Choose, latencies: [u64; 3]) -> Vec<Entry<Recor
     judge::run(
         vec![
             Box::new(hub),
-            Box::new(Holder::new(4, ActorId(0))),
-            Box::new(Holder::new(6, ActorId(0))),
+            Box::new(Site::new(4, Box::new(Holder), [ActorId(0)])),
+            Box::new(Site::new(6, Box::new(Holder), [ActorId(0)])),
             Box::new(User::saying(says)),
         ],
         &[Span::ZERO, york, leeds, user],
@@ -473,7 +473,7 @@ fn a_request_that_is_repeated_is_answered_but_not_taken_in_twice() {
     let log = judge::run(
         vec![
             Box::new(MetaScheduler::new(vec![cluster], Choose::First)),
-            Box::new(Holder::new(4, ActorId(0))),
+            Box::new(Site::new(4, Box::new(Holder), [ActorId(0)])),
             Box::new(User::saying(vec![reserve(0), reserve(1)])),
         ],
         &[Span::ZERO; 3],

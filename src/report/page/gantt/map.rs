@@ -44,15 +44,18 @@ impl Map {
 
         let place = |time: Time| time.since(window.from).micros() as f64 / column;
         for (job, _, task) in held {
-            let (Some(start), Some(site)) = (task.start, task.site) else { continue };
+            let Some(site) = task.site else { continue };
             let size = part_of.get(&job.job.id).copied().unwrap_or(0);
-            let times = (place(start), place(task.end.unwrap_or(tally.last)));
             let first_core = tally.sites[site as usize].first_core;
             let band = band_of(bands, first_core);
             let above: usize = map.rows[..band].iter().sum();
             let row_of =
                 |core: u64| (core - bands[band].first_core) as f64 * map.rows[band] as f64 / bands[band].cores as f64;
-            for &(first, last) in task.cores.runs() {
+            let runs = task.stints(tally.last).flat_map(|(start, end, cores)| {
+                let times = (place(start), place(end));
+                cores.runs().iter().map(move |run| (times, *run))
+            });
+            for (times, (first, last)) in runs {
                 let lines = (row_of(first_core + u64::from(first)), row_of(first_core + u64::from(last) + 1));
                 for (row, tall) in parts(lines, map.rows[band]) {
                     for (col, wide) in parts(times, columns) {

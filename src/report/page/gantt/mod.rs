@@ -173,41 +173,42 @@ fn numbers(band: &Band) -> String {
 fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[Band], window: Window) -> String {
     let mut svg = String::from("<g class=\"tasks\">\n");
     for (job, index, task) in held {
-        let (Some(start), Some(site)) = (task.start, task.site) else { continue };
-        let end = task.end.unwrap_or(tally.last);
-        let (left, right) = (window.x(start), window.x(end));
-        let width = (right - left).max(0.6);
-        let first_core = tally.sites[site as usize].first_core;
-        let band = &bands[band_of(bands, first_core)];
-        let number = tally.number(job.job.id);
-        let what = match tally.workload(job.job.id) {
-            _ if !tally.is_rigid() => format!("task {number}.{index}"),
-            None => format!("job {number}"),
-            Some(workload) => format!("job {number} of workload {workload},"),
-        };
-        let mut path = String::new();
-        let mut label = None;
-        for &(first, last) in task.cores.runs() {
-            let top = band.y(first_core + u64::from(first));
-            let height = f64::from(last - first + 1) * band.core_height();
-            let _ = write!(path, "M{} {}h{w}v{}h-{w}z", at(left), at(top), at(height), w = at(width));
-            if height >= 13.0 && width >= 9.0 * (1 + number.to_string().len()) as f64 && label.is_none() {
-                label = Some((left + width / 2.0, top + height / 2.0));
+        let Some(site) = task.site else { continue };
+        for (start, end, cores) in task.stints(tally.last) {
+            let (left, right) = (window.x(start), window.x(end));
+            let width = (right - left).max(0.6);
+            let first_core = tally.sites[site as usize].first_core;
+            let band = &bands[band_of(bands, first_core)];
+            let number = tally.number(job.job.id);
+            let what = match tally.workload(job.job.id) {
+                _ if !tally.is_rigid() => format!("task {number}.{index}"),
+                None => format!("job {number}"),
+                Some(workload) => format!("job {number} of workload {workload},"),
+            };
+            let mut path = String::new();
+            let mut label = None;
+            for &(first, last) in cores.runs() {
+                let top = band.y(first_core + u64::from(first));
+                let height = f64::from(last - first + 1) * band.core_height();
+                let _ = write!(path, "M{} {}h{w}v{}h-{w}z", at(left), at(top), at(height), w = at(width));
+                if height >= 13.0 && width >= 9.0 * (1 + number.to_string().len()) as f64 && label.is_none() {
+                    label = Some((left + width / 2.0, top + height / 2.0));
+                }
             }
+            let user = escape(&tally.names.of_actor(job.user));
+            let until = if task.end.is_some() { "" } else { ", still running" };
+            let _ = writeln!(
+                svg,
+                "<g class=\"f{}\"><title>{what} of {user}: cores {} for {} from {start}{until}</title><path d=\"{path}\"/>",
+                job.job.id.0 as usize % COLOURS,
+                cores,
+                micros(end.since(start).micros()),
+            );
+            if let Some((x, y)) = label {
+                let _ = write!(svg, "<text x=\"{}\" y=\"{}\" dy=\".34em\">{number}</text>", at(x), at(y));
+            }
+            svg.push_str("</g>\n");
         }
-        let user = escape(&tally.names.of_actor(job.user));
-        let until = if task.end.is_some() { "" } else { ", still running" };
-        let _ = writeln!(
-            svg,
-            "<g class=\"f{}\"><title>{what} of {user}: cores {} for {} from {start}{until}</title><path d=\"{path}\"/>",
-            job.job.id.0 as usize % COLOURS,
-            task.cores,
-            micros(end.since(start).micros()),
-        );
-        if let Some((x, y)) = label {
-            let _ = write!(svg, "<text x=\"{}\" y=\"{}\" dy=\".34em\">{number}</text>", at(x), at(y));
-        }
-        svg.push_str("</g>\n");
     }
     svg + "</g>\n"
 }

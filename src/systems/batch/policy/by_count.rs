@@ -1,53 +1,41 @@
-//! FCFS and EASY over counts of nodes.
-
-use std::collections::VecDeque;
+//! What EASY and FCFS ask of nodes, where these are only counted.
 
 use super::counts::Counts;
-use super::labels::Labels;
-use super::{Ask, Policy, Reserved, Start};
-use crate::grid::{JobId, NodeSet};
+use super::easy::{Easy, Supply};
+use super::labels::{Labels, Tenant};
+use super::{Ask, Policy, Reserved, Step};
+use crate::grid::{NodeSet, TaskId};
 use crate::time::Time;
 
 pub(super) fn build(nodes: u32, reserved: &[Reserved], backfill: bool) -> Box<dyn Policy> {
-    let mut counts = Counts::default();
-    for Reserved { from, until, nodes } in reserved {
-        counts.insert(*from, *until, nodes.len());
-    }
-    let last_reserved = reserved.iter().map(|reserved| reserved.until).max().unwrap_or(Time::ZERO);
-    Box::new(ByCount {
-        backfill,
+    let mut supply = ByCount {
         nodes,
         free: nodes,
         ends: Vec::new(),
         held: Vec::new(),
-        queue: VecDeque::new(),
-        tried: 0,
-        shadow: None,
-        counts: (!reserved.is_empty()).then_some(counts),
-        last_reserved,
-        labels: Labels::new(nodes, reserved),
-    })
+        counts: None,
+        last_reserved: Time::ZERO,
+        labels: Labels::new(nodes),
+    };
+    reserved.iter().for_each(|reserved| supply.book(Time::ZERO, reserved));
+    Box::new(Easy::new(supply, backfill))
 }
 
+#[derive(Clone)]
 struct ByCount {
-    backfill: bool,
     nodes: u32,
     /// Where no job runs; what is reserved counts as free.
     free: u32,
     /// When each running job has to end, and how many nodes it frees then; in this order.
-    ends: Vec<(Time, JobId, u32)>,
+    ends: Vec<(Time, TaskId, u32)>,
     held: Vec<NodeSet>,
-    queue: VecDeque<Ask>,
-    /// How many of the queue have been tried in vain since something ended.
-    tried: usize,
-    shadow: Option<Shadow>,
-    /// Running jobs and what is reserved; only kept where anything is.
+    /// Running jobs and what is reserved; only kept while anything is.
     counts: Option<Counts>,
     last_reserved: Time,
     labels: Labels,
 }
 
-/// The reservation of the head.
+#[derive(Clone)]
 struct Shadow {
     start: Time,
     end: Time,
@@ -61,36 +49,34 @@ impl ByCount {
         let room = |counts: &Counts| counts.most(now, now + ask.walltime) + ask.nodes <= self.nodes;
         ask.nodes <= self.free && self.counts.as_ref().is_none_or(room)
     }
+}
 
-    fn fits_beside(&self, now: Time, ask: &Ask, shadow: &Shadow) -> bool {
-        let end = now + ask.walltime;
-        if !self.fits(now, ask) {
-            return false;
-        }
-        if end <= shadow.start {
-            return true;
-        }
-        match &self.counts {
-            None => ask.nodes <= shadow.spare,
-            Some(counts) => {
-                let most = counts.most(shadow.start, end.min(shadow.end));
-                most + shadow.nodes + ask.nodes <= self.nodes
-            }
-        }
+impl Supply for ByCount {
+    type Room = ();
+    type Shadow = Shadow;
+
+    fn is_used_up(&self) -> bool {
+        self.free == 0
     }
 
-    fn start(&mut self, now: Time, ask: &Ask, starts: &mut Vec<Start>) {
+    fn for_head(&self, now: Time, ask: &Ask) -> Option<()> {
+        self.fits(now, ask).then_some(())
+    }
+
+    fn for_follower(&self, now: Time, ask: &Ask, shadow: &Shadow) -> Option<()> {
         let end = now + ask.walltime;
-        self.free -= ask.nodes;
-        if let Some(counts) = &mut self.counts {
-            counts.insert(now, end, ask.nodes);
+        if !self.fits(now, ask) {
+            return None;
         }
-        let nodes = self.labels.take(ask.nodes);
-        let key = (end, ask.job, ask.nodes);
-        let place = self.ends.partition_point(|end| *end < key);
-        self.ends.insert(place, key);
-        self.held.insert(place, nodes.clone());
-        starts.push(Start { job: ask.job, nodes });
+        let fits_beside = end <= shadow.start
+            || match &self.counts {
+                None => ask.nodes <= shadow.spare,
+                Some(counts) => {
+                    let most = counts.most(shadow.start, end.min(shadow.end));
+                    most + shadow.nodes + ask.nodes <= self.nodes
+                }
+            };
+        fits_beside.then_some(())
     }
 
     fn reserve(&self, now: Time, head: &Ask) -> Shadow {
@@ -109,39 +95,27 @@ impl ByCount {
         Shadow { start, end: start + head.walltime, nodes: head.nodes, spare: free + more - head.nodes }
     }
 
-    fn start_followers(&mut self, now: Time, starts: &mut Vec<Start>) {
-        let Some(head) = self.queue.front() else { return };
-        let first = self.tried.max(1);
-        if first >= self.queue.len() || self.free == 0 {
-            return;
+    fn shrink(&self, now: Time, ask: &Ask, (): &(), shadow: &mut Shadow) {
+        if now + ask.walltime > shadow.start {
+            shadow.spare = shadow.spare.saturating_sub(ask.nodes);
         }
-        let mut shadow = self.shadow.take().unwrap_or_else(|| self.reserve(now, head));
-        let mut kept = first;
-        for place in first..self.queue.len() {
-            let ask = self.queue[place];
-            if self.fits_beside(now, &ask, &shadow) {
-                if now + ask.walltime > shadow.start {
-                    shadow.spare = shadow.spare.saturating_sub(ask.nodes);
-                }
-                self.start(now, &ask, starts);
-                continue;
-            }
-            if kept < place {
-                self.queue[kept] = ask;
-            }
-            kept += 1;
-        }
-        self.queue.truncate(kept);
-        self.shadow = Some(shadow);
     }
 
-    fn look_anew(&mut self) {
-        (self.tried, self.shadow) = (0, None);
+    fn start(&mut self, now: Time, ask: &Ask, (): ()) -> NodeSet {
+        let end = now + ask.walltime;
+        self.free -= ask.nodes;
+        if let Some(counts) = &mut self.counts {
+            counts.insert(now, end, ask.nodes);
+        }
+        let nodes = self.labels.take(ask.nodes, end);
+        let key = (end, ask.job, ask.nodes);
+        let place = self.ends.partition_point(|end| *end < key);
+        self.ends.insert(place, key);
+        self.held.insert(place, nodes.clone());
+        nodes
     }
-}
 
-impl Policy for ByCount {
-    fn end(&mut self, now: Time, job: JobId, until: Time) {
+    fn end(&mut self, now: Time, job: TaskId, until: Time) {
         let place = self.ends.partition_point(|end| (end.0, end.1) < (until, job));
         assert!(self.ends.get(place).is_some_and(|end| end.1 == job), "job {job} ends that does not run");
         let (_, _, count) = self.ends.remove(place);
@@ -150,35 +124,53 @@ impl Policy for ByCount {
         if let Some(counts) = self.counts.as_mut().filter(|_| now < until) {
             counts.remove(now, until, count);
         }
-        self.look_anew();
     }
 
-    fn submit(&mut self, _: Time, ask: Ask) {
-        self.queue.push_back(ask);
+    fn has_room(&self, _: Time, booking: &Reserved) -> bool {
+        let Reserved { from, until, nodes } = booking;
+        let most = match &self.counts {
+            Some(counts) => counts.most(*from, *until),
+            // Jobs only ever end.
+            None => self.ends.iter().filter(|end| end.0 > *from).map(|end| end.2).sum(),
+        };
+        most + nodes.len() <= self.nodes && !self.labels.are_booked(booking)
     }
 
-    fn pass(&mut self, now: Time, starts: &mut Vec<Start>) {
-        if let Some(counts) = &mut self.counts {
-            counts.advance(now);
-            self.labels.keep_up(now);
-            // Anything reserved may have ended.
-            (self.tried, self.shadow) = (0, None);
-            if now >= self.last_reserved {
-                self.counts = None;
-            }
-        }
-        while self.tried == 0 {
-            let Some(head) = self.queue.front().copied().filter(|head| self.fits(now, head)) else { break };
-            self.queue.pop_front();
-            self.start(now, &head, starts);
-        }
-        if self.backfill {
-            self.start_followers(now, starts);
-        }
-        self.tried = self.queue.len();
+    fn book(&mut self, now: Time, booking: &Reserved) {
+        let counts = self.counts.get_or_insert_with(|| {
+            let mut counts = Counts::default();
+            self.ends.iter().for_each(|end| counts.insert(now, end.0, end.2));
+            counts
+        });
+        counts.insert(booking.from.max(now), booking.until, booking.nodes.len());
+        self.last_reserved = self.last_reserved.max(booking.until);
+        self.labels.book(booking);
     }
 
-    fn wake(&self) -> Option<Time> {
+    fn release(&mut self, now: Time, booking: &Reserved) {
+        let counts = self.counts.as_mut().expect("they are kept while anything is booked");
+        counts.remove(booking.from.max(now), booking.until, booking.nodes.len());
+        self.labels.release(booking);
+    }
+
+    fn keep_up(&mut self, now: Time, steps: &mut Vec<Step>) -> bool {
+        let Some(counts) = &mut self.counts else { return false };
+        counts.advance(now);
+        let tenants = self.ends.iter().zip(&mut self.held);
+        let tenants = tenants.map(|(&(until, job, _), nodes)| Tenant { job, until, nodes });
+        self.labels.keep_up(now, tenants, steps);
+        if now >= self.last_reserved {
+            self.counts = None;
+        }
+        // Anything reserved may have ended.
+        true
+    }
+
+    fn wake(&self, _: bool) -> Option<Time> {
         self.labels.next()
+    }
+
+    fn ends(&self) -> &[(Time, TaskId, u32)] {
+        &self.ends
     }
 }

@@ -3,7 +3,7 @@
 use crate::time::{Span, Time};
 
 /// Steps `(from, busy)`, ascending; before the first one nothing is busy.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     steps: Vec<(Time, u32)>,
 }

@@ -3,8 +3,41 @@
 use super::super::Rigid;
 use super::Reserved;
 
-/// When a job starts and where; `None` if it does not fit.
-pub type Verdict = Vec<Option<(u64, Vec<u32>)>>;
+/// What a site sees: jobs, and bookings that come and go.
+#[derive(Clone, Debug)]
+pub struct Story {
+    pub nodes: u32,
+    pub reserved: Vec<Reserved>,
+    pub jobs: Vec<Rigid>,
+    /// In order of time, in seconds.
+    pub changes: Vec<(u64, Change)>,
+}
+
+/// Something that happens at a site after ends and before submissions.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// Somebody wants to book this; he gets it if neither running jobs nor other bookings are in the way.
+    Book(Reserved),
+    /// What was booked by the change of this number is released, if it was booked and is not over.
+    Release(usize),
+    /// A job is taken back, if it waits.
+    Withdraw(usize),
+}
+
+#[derive(Debug)]
+pub struct Verdict {
+    /// When a job starts and where; `None` if it does not fit, or was taken back.
+    pub starts: Vec<Option<(u64, Vec<u32>)>>,
+    /// What has been booked, as long as it lasted, with the number of its change.
+    pub booked: Vec<(usize, Booked)>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Booked {
+    pub from: u64,
+    pub until: u64,
+    pub nodes: Vec<u32>,
+}
 
 #[derive(Clone, Copy, PartialEq)]
 pub enum Rule {
@@ -57,63 +90,162 @@ impl Table<'_> {
     }
 }
 
-pub fn judge(rule: Rule, counting: bool, nodes: u32, reserved: &[Reserved], jobs: &[Rigid]) -> Verdict {
+impl Table<'_> {
+    /// Whether somebody could have exactly these nodes.
+    fn has(&self, wanted: &Held) -> bool {
+        (wanted.from..wanted.until).all(|second| self.has_at(second, wanted))
+    }
+
+    fn has_at(&self, second: u64, wanted: &Held) -> bool {
+        let free = self.free(second);
+        match self.counting {
+            true => free.len() >= wanted.nodes.len(),
+            false => wanted.nodes.iter().all(|node| free.contains(node)),
+        }
+    }
+}
+
+fn numbers(reserved: &Reserved) -> Vec<u32> {
+    reserved.nodes.runs().iter().flat_map(|&(first, last)| first..=last).collect()
+}
+
+fn held(reserved: &Reserved) -> Held {
     let seconds = |micros: u64| micros / 1_000_000;
-    let rectangles: Vec<Held> = reserved
-        .iter()
-        .map(|reserved| Held {
-            job: usize::MAX,
-            from: seconds(reserved.from.micros()),
-            until: seconds(reserved.until.micros()),
-            nodes: reserved.nodes.runs().iter().flat_map(|&(first, last)| first..=last).collect(),
-        })
-        .collect();
+    let (from, until) = (seconds(reserved.from.micros()), seconds(reserved.until.micros()));
+    Held { job: usize::MAX, from, until, nodes: numbers(reserved) }
+}
+
+pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
+    let Story { nodes, ref reserved, ref jobs, ref changes } = *story;
+    let seconds = |micros: u64| micros / 1_000_000;
+    let mut rectangles: Vec<Held> = reserved.iter().map(held).collect();
+    // Which of the rectangles was booked by which change.
+    let mut booked: Vec<(usize, usize)> = Vec::new();
     let fit: Vec<usize> = (0..jobs.len()).filter(|&job| (1..=nodes).contains(&jobs[job].nodes)).collect();
     let walltime = |job: usize| seconds(jobs[job].walltime.micros());
-    let mut verdict: Verdict = vec![None; jobs.len()];
+    let mut starts: Vec<Option<(u64, Vec<u32>)>> = vec![None; jobs.len()];
+    let mut withdrawn = 0;
     let mut promised = vec![u64::MAX; jobs.len()];
     let mut running: Vec<Held> = Vec::new();
     // The queue; under rules that plan, with places.
     let mut queue: Vec<Held> = Vec::new();
+    let mut stale = false;
     let mut now = 0;
-    while verdict.iter().flatten().count() < fit.len() {
+    let last_change = changes.last().map_or(0, |change| change.0);
+    while starts.iter().flatten().count() + withdrawn < fit.len() || now <= last_change {
         let over = |held: &Held| {
             let runs = seconds(jobs[held.job].runtime.micros());
             held.from + runs.min(walltime(held.job)) <= now
         };
-        let early = running.iter().any(|held| over(held) && now < held.until);
+        stale |= running.iter().any(|held| over(held) && now < held.until);
         running.retain(|held| !over(held));
-        let table = |running: &[Held], places: &[Held]| -> Vec<Held> { [&rectangles, running, places].concat() };
-        let on = |held: &[Held]| -> Vec<Held> { held.to_vec() };
-        let place = |all: &[Held], job: usize| {
-            let table = Table { nodes, counting, held: all.iter().collect() };
-            let (from, nodes) = table.earliest(now, walltime(job), jobs[job].nodes);
+
+        let table = |all: Vec<Held>, what: &mut dyn FnMut(Table<'_>)| {
+            what(Table { nodes, counting, held: all.iter().collect() });
+        };
+        let place = |all: Vec<Held>, job: usize| {
+            let mut found = None;
+            table(all, &mut |table| found = Some(table.earliest(now, walltime(job), jobs[job].nodes)));
+            let (from, nodes) = found.unwrap();
             Held { job, from, until: from + walltime(job), nodes }
         };
-        if early && rule == Rule::Conservative {
-            for index in 0..queue.len() {
-                let mut others = on(&queue);
-                let before = others.remove(index);
-                let after = place(&table(&running, &others), before.job);
-                assert!(after.from <= before.from, "no place moves back");
-                queue[index] = after;
+        let freshen = |queue: &mut Vec<Held>, rectangles: &[Held], running: &[Held], stale: &mut bool| {
+            if !std::mem::take(stale) {
+                return;
             }
-        }
-        if early && rule == Rule::Rebuild {
-            let mut anew: Vec<Held> = Vec::new();
-            for held in &queue {
-                anew.push(place(&table(&running, &anew), held.job));
+            if rule == Rule::Conservative {
+                for index in 0..queue.len() {
+                    let mut others = queue.clone();
+                    let before = others.remove(index);
+                    let after = place([rectangles, running, &others].concat(), before.job);
+                    assert!(after.from <= before.from, "no place moves back");
+                    queue[index] = after;
+                }
             }
-            queue = anew;
+            if rule == Rule::Rebuild {
+                let mut anew: Vec<Held> = Vec::new();
+                for held in &*queue {
+                    anew.push(place([rectangles, running, &anew].concat(), held.job));
+                }
+                *queue = anew;
+            }
+        };
+
+        for (number, (_, change)) in changes.iter().enumerate().filter(|(_, change)| change.0 == now) {
+            match change {
+                Change::Book(wanted) => {
+                    let wanted = held(wanted);
+                    let apart = |other: &Held| {
+                        let overlap = other.from.max(wanted.from) < other.until.min(wanted.until);
+                        !overlap || !other.nodes.iter().any(|node| wanted.nodes.contains(node))
+                    };
+                    let mut fits = wanted.from >= now && rectangles.iter().all(apart);
+                    table([&rectangles[..], &running].concat(), &mut |table| fits &= table.has(&wanted));
+                    if !fits {
+                        continue;
+                    }
+                    if rule == Rule::Conservative {
+                        freshen(&mut queue, &rectangles, &running, &mut stale);
+                        let mut displaced = Vec::new();
+                        for index in (0..queue.len()).rev() {
+                            let others: Vec<Held> = (0..queue.len())
+                                .filter(|other| !displaced.contains(other))
+                                .map(|other| queue[other].clone())
+                                .collect();
+                            let mut is_in_way = false;
+                            table([&rectangles[..], &running, &others].concat(), &mut |table| {
+                                is_in_way = (wanted.from..wanted.until).any(|second| {
+                                    let there = queue[index].from <= second && second < queue[index].until;
+                                    let shares = queue[index].nodes.iter().any(|node| wanted.nodes.contains(node));
+                                    there && (counting || shares) && !table.has_at(second, &wanted)
+                                });
+                            });
+                            if is_in_way {
+                                displaced.push(index);
+                            }
+                        }
+                        rectangles.push(wanted);
+                        for index in displaced.iter().rev() {
+                            let others: Vec<Held> = (0..queue.len())
+                                .filter(|other| !displaced.contains(other) || other < index)
+                                .map(|other| queue[other].clone())
+                                .collect();
+                            queue[*index] = place([&rectangles[..], &running, &others].concat(), queue[*index].job);
+                        }
+                        stale = !displaced.is_empty();
+                    } else {
+                        rectangles.push(wanted);
+                        stale = true;
+                    }
+                    booked.push((number, rectangles.len() - 1));
+                    promised.fill(u64::MAX);
+                }
+                Change::Release(number) => {
+                    let place = booked.iter().find(|(change, _)| change == number).map(|(_, place)| *place);
+                    if let Some(held) =
+                        place.map(|place| &mut rectangles[place]).filter(|held| held.from.max(now) < held.until)
+                    {
+                        held.until = now.max(held.from);
+                        stale = true;
+                    }
+                }
+                Change::Withdraw(job) => {
+                    let before = queue.len();
+                    queue.retain(|held| held.job != *job);
+                    withdrawn += before - queue.len();
+                    stale |= queue.len() < before;
+                }
+            }
         }
         for &job in fit.iter().filter(|&&job| seconds(jobs[job].submit.micros()) == now) {
-            let places = if matches!(rule, Rule::Conservative | Rule::Rebuild) { on(&queue) } else { Vec::new() };
-            let held = match places.is_empty() && matches!(rule, Rule::Fcfs | Rule::Easy) {
-                true => Held { job, from: 0, until: 0, nodes: Vec::new() },
-                false => place(&table(&running, &places), job),
+            freshen(&mut queue, &rectangles, &running, &mut stale);
+            let held = match rule {
+                Rule::Fcfs | Rule::Easy => Held { job, from: 0, until: 0, nodes: Vec::new() },
+                Rule::Conservative | Rule::Rebuild => place([&rectangles[..], &running, &queue].concat(), job),
             };
             queue.push(held);
         }
+        freshen(&mut queue, &rectangles, &running, &mut stale);
         let mut waiting: Vec<Held> = Vec::new();
         for held in queue {
             let start = match rule {
@@ -122,7 +254,7 @@ pub fn judge(rule: Rule, counting: bool, nodes: u32, reserved: &[Reserved], jobs
                 // The first who waits holds its place, and nobody else any.
                 Rule::Fcfs | Rule::Easy => {
                     let places: Vec<Held> = waiting.iter().take(1).cloned().collect();
-                    let found = place(&table(&running, &places), held.job);
+                    let found = place([&rectangles[..], &running, &places].concat(), held.job);
                     if found.from == now {
                         Some(found)
                     } else {
@@ -140,7 +272,7 @@ pub fn judge(rule: Rule, counting: bool, nodes: u32, reserved: &[Reserved], jobs
             match start {
                 Some(start) => {
                     assert!(now <= promised[start.job], "the head starts when it was promised, or sooner");
-                    verdict[start.job] = Some((now, start.nodes.clone()));
+                    starts[start.job] = Some((now, start.nodes.clone()));
                     running.push(start);
                 }
                 None => waiting.push(held),
@@ -150,5 +282,6 @@ pub fn judge(rule: Rule, counting: bool, nodes: u32, reserved: &[Reserved], jobs
         now += 1;
         assert!(now < 100_000, "everybody starts some time");
     }
-    verdict
+    let as_booked = |held: &Held| Booked { from: held.from, until: held.until, nodes: held.nodes.clone() };
+    Verdict { starts, booked: booked.iter().map(|(change, place)| (*change, as_booked(&rectangles[*place]))).collect() }
 }

@@ -1,7 +1,7 @@
 //! Who starts when, one policy a file.
 //!
 //! A policy is told of one instant after another: first what has ended, then what has come, in order; then it makes one
-//! pass and says what starts. It never learns how long a job really runs.
+//! pass and says what starts. It never learns how long a job really runs. Bookings come and go in between.
 
 mod by_count;
 mod by_node;
@@ -21,37 +21,63 @@ mod planner;
 mod tests;
 
 pub use crate::grid::Reserved;
-use crate::grid::{JobId, NodeSet};
+use crate::grid::{NodeSet, TaskId};
 use crate::time::{Span, Time};
 
 /// A site's scheduler of rigid jobs.
 pub trait Policy: Send {
     /// A job leaves its nodes: at `until`, when its walltime is over, or before.
-    fn end(&mut self, now: Time, job: JobId, until: Time);
+    fn end(&mut self, now: Time, job: TaskId, until: Time);
 
     /// A job joins the queue; it fits the site.
     fn submit(&mut self, now: Time, ask: Ask);
 
-    /// Adds what starts now, in order.
-    fn pass(&mut self, now: Time, starts: &mut Vec<Start>);
+    /// A job leaves the queue without having started.
+    fn withdraw(&mut self, now: Time, job: TaskId);
+
+    /// Whether running jobs and other bookings leave room for a booking. Who waits does not count.
+    fn has_room(&self, now: Time, booking: &Reserved) -> bool;
+
+    /// From now on these nodes, for which there is room, are reserved. Whoever waits gives way.
+    fn book(&mut self, now: Time, booking: &Reserved);
+
+    /// What is left of a booking, which is not over yet, is free from now on.
+    fn release(&mut self, now: Time, booking: &Reserved);
+
+    /// Makes sure that nothing runs where a booking begins now. A pass does so too; this is for who cannot wait for it.
+    fn make_way(&mut self, _now: Time, _steps: &mut Vec<Step>) {}
+
+    /// Adds what is to be done now, in order.
+    fn pass(&mut self, now: Time, steps: &mut Vec<Step>);
 
     /// When there may be something to start, or to keep account of, though no job ends or comes; after a pass.
     fn wake(&self) -> Option<Time>;
+
+    /// When each job of the queue will start, in their order, if nothing more comes and all jobs take the whole of their
+    /// walltimes; if this were booked too.
+    fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)>;
 }
 
 /// What a job asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
-    pub job: JobId,
+    pub job: TaskId,
     pub nodes: u32,
     pub walltime: Span,
 }
 
-/// A job starts on these nodes.
+/// What a site is to do with a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Start {
-    pub job: JobId,
-    pub nodes: NodeSet,
+pub enum Step {
+    Start {
+        job: TaskId,
+        nodes: NodeSet,
+    },
+    /// It goes on, on these nodes. Of several that move at once all leave before any comes.
+    Move {
+        job: TaskId,
+        nodes: NodeSet,
+    },
 }
 
 /// A policy that a site may name.

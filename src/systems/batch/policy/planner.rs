@@ -1,9 +1,9 @@
 //! Conservative backfilling: a plan with a place for everybody in the queue, over nodes by identity or by count.
 
 use super::counts::Counts;
-use super::labels::Labels;
-use super::{Ask, Policy, Reserved, Start};
-use crate::grid::{Calendar, JobId, NodeSet};
+use super::labels::{Labels, Tenant};
+use super::{Ask, Policy, Reserved, Step};
+use crate::grid::{Calendar, NodeSet, TaskId};
 use crate::time::{Span, Time};
 
 /// What becomes of the plan when a job ends before its walltime.
@@ -16,26 +16,32 @@ pub(super) enum Replan {
 }
 
 pub(super) fn by_node(nodes: u32, reserved: &[Reserved], replan: Replan) -> Box<dyn Policy> {
-    let mut calendar = Calendar::new(nodes);
-    for Reserved { from, until, nodes } in reserved {
-        calendar.insert(*from, *until, nodes).expect("what is reserved does not overlap");
-    }
-    Box::new(Planner::new(calendar, replan))
+    Box::new(Planner::new(Calendar::new(nodes), replan, reserved))
 }
 
 pub(super) fn by_count(nodes: u32, reserved: &[Reserved]) -> Box<dyn Policy> {
-    let mut counts = Counts::default();
-    for Reserved { from, until, nodes } in reserved {
-        counts.insert(*from, *until, nodes.len());
-    }
-    Box::new(Planner::new(Counted { nodes, counts, labels: Labels::new(nodes, reserved) }, Replan::OneByOne))
+    let counted = Counted { nodes, counts: Counts::default(), labels: Labels::new(nodes) };
+    Box::new(Planner::new(counted, Replan::OneByOne, reserved))
 }
 
 /// Where places are found.
-trait Plan: Send {
+trait Plan: Clone + Send + 'static {
     /// What a place takes up.
     type Room: Clone + PartialEq + Send;
 
+    /// What a booking takes up.
+    fn room_of(booking: &Reserved) -> Self::Room;
+    /// Whether there is room from start to end.
+    fn has(&self, start: Time, end: Time, room: &Self::Room) -> bool;
+    /// Whether there is room among running jobs and bookings.
+    fn has_room<'a>(
+        &self,
+        running: impl Iterator<Item = (Time, &'a NodeSet)>,
+        booked: &[Reserved],
+        wanted: &Reserved,
+    ) -> bool;
+    /// Whether a place is in the way of a booking for which there is no room: they overlap, at times where it matters.
+    fn is_in_way(&self, place: &Planned<Self::Room>, booking: &Reserved) -> bool;
     fn earliest(&self, from: Time, span: Span, width: u32) -> (Time, Self::Room);
     fn insert(&mut self, start: Time, end: Time, room: &Self::Room);
     fn remove(&mut self, start: Time, end: Time, room: &Self::Room);
@@ -55,13 +61,38 @@ trait Plan: Send {
     }
     fn advance(&mut self, now: Time);
     /// The nodes for a job that starts.
-    fn take(&mut self, room: &Self::Room) -> NodeSet;
+    fn take(&mut self, room: &Self::Room, until: Time) -> NodeSet;
     fn give_back(&mut self, nodes: &NodeSet);
+    /// Bookings come, go, begin and end.
+    fn book(&mut self, booking: &Reserved);
+    fn release(&mut self, booking: &Reserved);
+    fn keep_up<'a>(&mut self, now: Time, tenants: impl Iterator<Item = Tenant<'a>>, steps: &mut Vec<Step>);
     fn next(&self) -> Option<Time>;
 }
 
 impl Plan for Calendar {
     type Room = NodeSet;
+
+    fn room_of(booking: &Reserved) -> NodeSet {
+        booking.nodes.clone()
+    }
+
+    fn has(&self, start: Time, end: Time, nodes: &NodeSet) -> bool {
+        !self.busy_over(start, end).meets(nodes)
+    }
+
+    fn has_room<'a>(
+        &self,
+        mut running: impl Iterator<Item = (Time, &'a NodeSet)>,
+        booked: &[Reserved],
+        wanted: &Reserved,
+    ) -> bool {
+        !running.any(|(until, nodes)| until > wanted.from && nodes.meets(&wanted.nodes)) && !meets_any(booked, wanted)
+    }
+
+    fn is_in_way(&self, place: &Planned<NodeSet>, booking: &Reserved) -> bool {
+        place.start < booking.until && booking.from < place.end() && place.room.meets(&booking.nodes)
+    }
 
     fn earliest(&self, from: Time, span: Span, width: u32) -> (Time, NodeSet) {
         Calendar::earliest(self, from, span, width, Time::NEVER).expect("a job that fits the site starts some time")
@@ -93,17 +124,29 @@ impl Plan for Calendar {
         Calendar::advance(self, now);
     }
 
-    fn take(&mut self, nodes: &NodeSet) -> NodeSet {
+    fn take(&mut self, nodes: &NodeSet, _: Time) -> NodeSet {
         nodes.clone()
     }
 
     fn give_back(&mut self, _: &NodeSet) {}
+
+    fn book(&mut self, _: &Reserved) {}
+
+    fn release(&mut self, _: &Reserved) {}
+
+    fn keep_up<'a>(&mut self, _: Time, _: impl Iterator<Item = Tenant<'a>>, _: &mut Vec<Step>) {}
 
     fn next(&self) -> Option<Time> {
         None
     }
 }
 
+fn meets_any(booked: &[Reserved], wanted: &Reserved) -> bool {
+    let overlaps = |other: &&Reserved| other.from < wanted.until && wanted.from < other.until;
+    booked.iter().filter(overlaps).any(|other| other.nodes.meets(&wanted.nodes))
+}
+
+#[derive(Clone)]
 struct Counted {
     nodes: u32,
     counts: Counts,
@@ -112,6 +155,32 @@ struct Counted {
 
 impl Plan for Counted {
     type Room = u32;
+
+    fn room_of(booking: &Reserved) -> u32 {
+        booking.nodes.len()
+    }
+
+    fn has(&self, start: Time, end: Time, width: &u32) -> bool {
+        self.counts.most(start, end) + width <= self.nodes
+    }
+
+    fn has_room<'a>(
+        &self,
+        running: impl Iterator<Item = (Time, &'a NodeSet)>,
+        booked: &[Reserved],
+        wanted: &Reserved,
+    ) -> bool {
+        let mut counts = Counts::default();
+        booked.iter().for_each(|booking| counts.insert(booking.from, booking.until, booking.nodes.len()));
+        let lasting = running.filter(|(until, _)| *until > wanted.from);
+        lasting.for_each(|(until, nodes)| counts.insert(wanted.from, until, nodes.len()));
+        counts.most(wanted.from, wanted.until) + wanted.nodes.len() <= self.nodes && !meets_any(booked, wanted)
+    }
+
+    fn is_in_way(&self, place: &Planned<u32>, booking: &Reserved) -> bool {
+        let (from, until) = (place.start.max(booking.from), place.end().min(booking.until));
+        from < until && !self.has(from, until, &booking.nodes.len())
+    }
 
     fn earliest(&self, from: Time, span: Span, width: u32) -> (Time, u32) {
         (self.counts.earliest(from, span, self.nodes - width), width)
@@ -127,11 +196,22 @@ impl Plan for Counted {
 
     fn advance(&mut self, now: Time) {
         self.counts.advance(now);
-        self.labels.keep_up(now);
     }
 
-    fn take(&mut self, width: &u32) -> NodeSet {
-        self.labels.take(*width)
+    fn take(&mut self, width: &u32, until: Time) -> NodeSet {
+        self.labels.take(*width, until)
+    }
+
+    fn book(&mut self, booking: &Reserved) {
+        self.labels.book(booking);
+    }
+
+    fn release(&mut self, booking: &Reserved) {
+        self.labels.release(booking);
+    }
+
+    fn keep_up<'a>(&mut self, now: Time, tenants: impl Iterator<Item = Tenant<'a>>, steps: &mut Vec<Step>) {
+        self.labels.keep_up(now, tenants, steps);
     }
 
     fn give_back(&mut self, nodes: &NodeSet) {
@@ -143,13 +223,16 @@ impl Plan for Counted {
     }
 }
 
+#[derive(Clone)]
 struct Planner<P: Plan> {
     plan: P,
     replan: Replan,
     queue: Vec<Planned<P::Room>>,
+    /// What is booked and not over.
+    booked: Vec<Reserved>,
     /// By (until, job).
     running: Vec<Running<P::Room>>,
-    /// Something has ended early that the plan does not make use of yet.
+    /// Something has become free that the plan does not make use of yet.
     stale: bool,
     /// Up to when something has become free that not everybody in the queue has looked at.
     freed_to: Time,
@@ -157,25 +240,38 @@ struct Planner<P: Plan> {
     next: Time,
 }
 
+#[derive(Clone)]
 struct Planned<R> {
     ask: Ask,
     start: Time,
     room: R,
 }
 
+#[derive(Clone)]
 struct Running<R> {
     until: Time,
-    job: JobId,
+    job: TaskId,
     room: R,
     nodes: NodeSet,
 }
 
+impl<R> Planned<R> {
+    fn end(&self) -> Time {
+        self.start + self.ask.walltime
+    }
+}
+
 impl<P: Plan> Planner<P> {
-    fn new(plan: P, replan: Replan) -> Planner<P> {
+    fn new(mut plan: P, replan: Replan, reserved: &[Reserved]) -> Planner<P> {
+        for booking in reserved {
+            plan.insert(booking.from, booking.until, &P::room_of(booking));
+            plan.book(booking);
+        }
         Planner {
             plan,
             replan,
             queue: Vec::new(),
+            booked: reserved.to_vec(),
             running: Vec::new(),
             stale: false,
             freed_to: Time::ZERO,
@@ -190,7 +286,7 @@ impl<P: Plan> Planner<P> {
         self.plan.advance(now);
         match self.replan {
             Replan::OneByOne => self.put_each_anew(now),
-            Replan::FromScratch => self.put_all_anew(now),
+            Replan::FromScratch => self.put_all_anew(now, 0),
         }
         self.look_ahead();
     }
@@ -209,15 +305,35 @@ impl<P: Plan> Planner<P> {
         self.freed_to = left_to;
     }
 
-    fn put_all_anew(&mut self, now: Time) {
-        let plan = &mut self.plan;
-        for Planned { ask, start, room } in &self.queue {
-            plan.remove(*start, *start + ask.walltime, room);
+    /// From a place in the queue on; those ahead of it stay.
+    fn put_all_anew(&mut self, now: Time, from: usize) {
+        self.queue[from..].iter().for_each(|planned| self.plan.remove(planned.start, planned.end(), &planned.room));
+        self.queue[from..].iter_mut().for_each(|planned| put(&mut self.plan, now, planned));
+    }
+
+    /// Takes out of the plan whoever is in the way of a booking, and says who: the last in the queue gives way first.
+    fn clear(&mut self, now: Time, booking: &Reserved, room: &P::Room) -> Vec<usize> {
+        let has = |plan: &P| plan.has(booking.from.max(now), booking.until, room);
+        let mut displaced = Vec::new();
+        let mut is_clear = has(&self.plan);
+        for place in (0..self.queue.len()).rev() {
+            if is_clear {
+                break;
+            }
+            let planned = &self.queue[place];
+            if self.plan.is_in_way(planned, booking) {
+                self.plan.remove(planned.start, planned.end(), &planned.room);
+                displaced.push(place);
+                is_clear = has(&self.plan);
+            }
         }
-        for Planned { ask, start, room } in &mut self.queue {
-            (*start, *room) = plan.earliest(now, ask.walltime, ask.nodes);
-            plan.insert(*start, *start + ask.walltime, room);
-        }
+        displaced
+    }
+
+    /// Something in the plan is free again up to a time.
+    fn freed(&mut self, until: Time) {
+        self.stale = true;
+        self.freed_to = self.freed_to.max(until);
     }
 
     fn look_ahead(&mut self) {
@@ -225,16 +341,22 @@ impl<P: Plan> Planner<P> {
     }
 }
 
+/// Puts somebody who holds no place at the earliest one.
+fn put<P: Plan>(plan: &mut P, now: Time, planned: &mut Planned<P::Room>) {
+    let Planned { ask, start, room } = planned;
+    (*start, *room) = plan.earliest(now, ask.walltime, ask.nodes);
+    plan.insert(*start, *start + ask.walltime, room);
+}
+
 impl<P: Plan> Policy for Planner<P> {
-    fn end(&mut self, now: Time, job: JobId, until: Time) {
+    fn end(&mut self, now: Time, job: TaskId, until: Time) {
         let place = self.running.partition_point(|running| (running.until, running.job) < (until, job));
         assert!(self.running.get(place).is_some_and(|running| running.job == job), "job {job} ends that does not run");
         let Running { room, nodes, .. } = self.running.remove(place);
         self.plan.give_back(&nodes);
         if now < until {
             self.plan.remove(now, until, &room);
-            self.stale = true;
-            self.freed_to = self.freed_to.max(until);
+            self.freed(until);
         }
     }
 
@@ -248,23 +370,76 @@ impl<P: Plan> Policy for Planner<P> {
         self.queue.push(Planned { ask, start, room });
     }
 
-    fn pass(&mut self, now: Time, starts: &mut Vec<Start>) {
+    fn withdraw(&mut self, _: Time, job: TaskId) {
+        let Some(place) = self.queue.iter().position(|planned| planned.ask.job == job) else { return };
+        let planned = self.queue.remove(place);
+        self.plan.remove(planned.start, planned.end(), &planned.room);
+        self.freed(planned.end());
+        self.look_ahead();
+    }
+
+    fn has_room(&self, _: Time, booking: &Reserved) -> bool {
+        let running = self.running.iter().map(|running| (running.until, &running.nodes));
+        self.plan.has_room(running, &self.booked, booking)
+    }
+
+    /// Only those in its way lose their places, and get the earliest that are left, in order of the queue; what they leave
+    /// behind is everybody's.
+    fn book(&mut self, now: Time, booking: &Reserved) {
         self.freshen(now);
         self.plan.advance(now);
+        let room = P::room_of(booking);
+        let displaced = self.clear(now, booking, &room);
+        self.plan.insert(booking.from.max(now), booking.until, &room);
+        self.plan.book(booking);
+        self.booked.push(booking.clone());
+        for place in displaced.iter().rev() {
+            let end = self.queue[*place].end();
+            put(&mut self.plan, now, &mut self.queue[*place]);
+            if self.replan == Replan::OneByOne {
+                self.freed(end);
+            }
+        }
+        // In a plan that is made from scratch those ahead of all these would be where they are.
+        if let Some(first) = displaced.last().filter(|_| self.replan == Replan::FromScratch) {
+            self.put_all_anew(now, *first);
+        }
+        self.look_ahead();
+    }
+
+    fn release(&mut self, now: Time, booking: &Reserved) {
+        self.plan.advance(now);
+        self.plan.remove(booking.from.max(now), booking.until, &P::room_of(booking));
+        self.plan.release(booking);
+        self.booked.retain(|other| other != booking);
+        self.freed(booking.until);
+    }
+
+    fn make_way(&mut self, now: Time, steps: &mut Vec<Step>) {
+        let tenants =
+            self.running.iter_mut().map(|Running { until, job, nodes, .. }| Tenant { job: *job, until: *until, nodes });
+        self.plan.keep_up(now, tenants, steps);
+    }
+
+    fn pass(&mut self, now: Time, steps: &mut Vec<Step>) {
+        self.booked.retain(|booking| booking.until > now);
+        self.freshen(now);
+        self.plan.advance(now);
+        self.make_way(now, steps);
         if self.next > now {
             return;
         }
         let plan = &mut self.plan;
         let running = &mut self.running;
-        self.queue.retain(|Planned { ask, start, room }| {
-            if *start > now {
+        self.queue.retain(|planned| {
+            if planned.start > now {
                 return true;
             }
-            let nodes = plan.take(room);
-            let (until, job) = (*start + ask.walltime, ask.job);
-            starts.push(Start { job, nodes: nodes.clone() });
+            let (until, job) = (planned.end(), planned.ask.job);
+            let nodes = plan.take(&planned.room, until);
+            steps.push(Step::Start { job, nodes: nodes.clone() });
             let place = running.partition_point(|running| (running.until, running.job) < (until, job));
-            running.insert(place, Running { until, job, room: room.clone(), nodes });
+            running.insert(place, Running { until, job, room: planned.room.clone(), nodes });
             false
         });
         self.look_ahead();
@@ -273,5 +448,21 @@ impl<P: Plan> Policy for Planner<P> {
     fn wake(&self) -> Option<Time> {
         let start = Some(self.next).filter(|next| *next < Time::NEVER);
         start.into_iter().chain(self.plan.next()).min()
+    }
+
+    /// As long as nothing comes and nothing ends early, everybody starts at his place.
+    fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)> {
+        let places =
+            |planner: &Planner<P>| planner.queue.iter().map(|planned| (planned.ask.job, planned.start)).collect();
+        let is_in_way = |extra: &Reserved| !self.plan.has(extra.from.max(now), extra.until, &P::room_of(extra));
+        if !self.stale && !extra.is_some_and(is_in_way) {
+            return places(self);
+        }
+        let mut future = self.clone();
+        if let Some(extra) = extra {
+            future.book(now, extra);
+        }
+        future.freshen(now);
+        places(&future)
     }
 }

@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 
-use super::judge::{Rule, judge};
-use super::{ALL, Reserved, find};
+use super::judge::{Change, Rule, Story, judge};
+use super::{ALL, Policy, Reserved, find};
 use crate::grid::{Calendar, NodeSet};
+use crate::systems::batch::trial::{play_among, task};
 use crate::systems::batch::{Ran, Rigid, play};
 use crate::time::{Span, Time};
 
@@ -68,27 +69,187 @@ fn rule(name: &str) -> (Rule, bool) {
     (rule, counting)
 }
 
+fn numbers(set: &NodeSet) -> Vec<u32> {
+    set.runs().iter().flat_map(|&(first, last)| first..=last).collect()
+}
+
+/// Whether a site with these running jobs and bookings could book this too.
+fn has_room(
+    story: &Story,
+    counting: bool,
+    ran: &[Option<Ran>],
+    now: Time,
+    booked: &[Reserved],
+    wanted: &Reserved,
+) -> bool {
+    let running = ran.iter().zip(&story.jobs).filter_map(|(ran, job)| {
+        let ran = ran.as_ref().filter(|ran| ran.end > now)?;
+        Some(Reserved { from: ran.start, until: ran.start + job.walltime, nodes: ran.nodes.clone() })
+    });
+    let running: Vec<Reserved> = running.collect();
+    let overlaps = |other: &&Reserved| other.from.max(wanted.from) < other.until.min(wanted.until);
+    let meets = |other: &Reserved| other.nodes.meets(&wanted.nodes);
+    if wanted.from < now || booked.iter().filter(overlaps).any(meets) {
+        return false;
+    }
+    if !counting {
+        return !running.iter().filter(overlaps).any(meets);
+    }
+    let (from, until) = (wanted.from.micros() / 1_000_000, wanted.until.micros() / 1_000_000);
+    (from..until).map(second).all(|at| {
+        let busy = running.iter().chain(booked).filter(|other| other.from <= at && at < other.until);
+        busy.map(|other| other.nodes.len()).sum::<u32>() + wanted.nodes.len() <= story.nodes
+    })
+}
+
+/// Plays a story; `looks` is called after the changes of an instant, before submissions. Says what ran, and what was
+/// booked by which change, as long as it lasted.
+fn play_story(
+    name: &str,
+    story: &Story,
+    mut looks: impl FnMut(Time, &dyn Policy, &[Option<Ran>]),
+) -> (Vec<Option<Ran>>, Vec<(usize, Reserved)>) {
+    let counting = rule(name).1;
+    let mut policy = (find(name).unwrap().build)(story.nodes, &story.reserved);
+    let mut times: Vec<Time> = story.changes.iter().map(|change| second(change.0)).collect();
+    times.dedup();
+    let mut booked: Vec<(usize, Reserved)> = Vec::new();
+    let mut withdrawn = Vec::new();
+    let ran = play_among(&mut *policy, story.nodes, &story.jobs, &times, |now, policy, ran| {
+        for (number, (_, change)) in story.changes.iter().enumerate().filter(|(_, change)| second(change.0) == now) {
+            match change {
+                Change::Book(wanted) => {
+                    let all: Vec<Reserved> =
+                        story.reserved.iter().chain(booked.iter().map(|(_, booking)| booking)).cloned().collect();
+                    let fits = has_room(story, counting, ran, now, &all, wanted);
+                    assert_eq!(wanted.from >= now && policy.has_room(now, wanted), fits, "{name}: room for {wanted:?}");
+                    if fits {
+                        policy.book(now, wanted);
+                        booked.push((number, wanted.clone()));
+                    }
+                }
+                Change::Release(number) => {
+                    let booking = booked.iter_mut().find(|(other, _)| other == number).map(|(_, booking)| booking);
+                    if let Some(booking) = booking.filter(|booking| booking.from.max(now) < booking.until) {
+                        policy.release(now, booking);
+                        booking.until = now.max(booking.from);
+                    }
+                }
+                Change::Withdraw(job) => {
+                    let waits = |asked: &Rigid| {
+                        let fits = (1..=story.nodes).contains(&asked.nodes);
+                        asked.submit < now && fits && ran[*job].is_none() && !withdrawn.contains(job)
+                    };
+                    if story.jobs.get(*job).is_some_and(waits) {
+                        policy.withdraw(now, task(*job as u32));
+                        withdrawn.push(*job);
+                    }
+                }
+            }
+        }
+        looks(now, policy, ran);
+    });
+    (ran, booked)
+}
+
 fn check(name: &str, nodes: u32, reserved: &[Reserved], jobs: &[Rigid]) -> Result<(), TestCaseError> {
-    let mut policy = (find(name).unwrap().build)(nodes, reserved);
-    let ran = play(&mut *policy, nodes, jobs);
+    check_story(name, &Story { nodes, reserved: reserved.to_vec(), jobs: jobs.to_vec(), changes: Vec::new() })
+}
+
+fn check_story(name: &str, story: &Story) -> Result<(), TestCaseError> {
+    let (ran, booked) = play_story(name, story, |_, _, _| ());
     let (rule, counting) = rule(name);
-    let verdict = judge(rule, counting, nodes, reserved, jobs);
-    let numbers = |set: &NodeSet| set.runs().iter().flat_map(|&(first, last)| first..=last).collect::<Vec<u32>>();
-    for (number, (ran, verdict)) in ran.iter().zip(&verdict).enumerate() {
+    let verdict = judge(rule, counting, story);
+    for (number, (ran, verdict)) in ran.iter().zip(&verdict.starts).enumerate() {
         let start = ran.as_ref().map(|ran| ran.start.micros() / 1_000_000);
         prop_assert_eq!(start, verdict.as_ref().map(|verdict| verdict.0), "{}: start of job {}", name, number);
         if let Some((ran, verdict)) = ran.as_ref().zip(verdict.as_ref()) {
-            prop_assert_eq!(ran.nodes.len(), jobs[number].nodes);
+            prop_assert_eq!(ran.nodes.len(), story.jobs[number].nodes);
             prop_assert!(counting || numbers(&ran.nodes) == verdict.1, "{}: nodes of job {}", name, number);
+            prop_assert!(counting || ran.moves.is_empty(), "{}: job {} moves", name, number);
         }
     }
-    // Nobody runs where another does, or where something is reserved; where only counted, the reserved ones may be others.
-    let mut calendar = Calendar::new(nodes);
-    for Reserved { from, until, nodes } in reserved.iter().filter(|_| !counting) {
+    let as_judged = |(change, booking): &(usize, Reserved)| {
+        let seconds = |time: Time| time.micros() / 1_000_000;
+        let (from, until, nodes) = (seconds(booking.from), seconds(booking.until), numbers(&booking.nodes));
+        (*change, super::judge::Booked { from, until, nodes })
+    };
+    prop_assert_eq!(booked.iter().map(as_judged).collect::<Vec<_>>(), verdict.booked, "{}: bookings", name);
+
+    // Nobody runs where another does, or where something is reserved, whether nodes are counted or not.
+    let mut calendar = Calendar::new(story.nodes);
+    let all = story.reserved.iter().chain(booked.iter().map(|(_, booking)| booking));
+    for Reserved { from, until, nodes } in all.filter(|booking| booking.from < booking.until) {
         calendar.insert(*from, *until, nodes).unwrap();
     }
-    for Ran { start, end, nodes } in ran.iter().flatten() {
-        prop_assert_eq!(calendar.insert(*start, *end, nodes), Ok(()), "{}", name);
+    for (from, to, nodes) in ran.iter().flatten().flat_map(Ran::stints) {
+        prop_assert_eq!(calendar.insert(from, to, nodes), Ok(()), "{}: {}-{} on {}", name, from, to, nodes);
+    }
+    Ok(())
+}
+
+/// What a policy says at a time that it would do is what it does, if nothing comes any more and all jobs take the whole
+/// of their walltimes; and saying so changes nothing.
+fn check_plan(name: &str, story: &Story, at: u64, extra: &Reserved) -> Result<(), TestCaseError> {
+    let mut changes = story.changes.clone();
+    changes.retain(|change| change.0 <= at);
+    // There is to be such an instant.
+    changes.push((at, Change::Release(usize::MAX)));
+    let before = Story { changes, ..story.clone() };
+    let mut seen = None;
+    play_story(name, &before, |now, policy, ran| {
+        if now == second(at) {
+            seen = Some((policy.plan(now, None), ran.to_vec()));
+        }
+    });
+    let (plan, there) = seen.expect("there is such an instant");
+
+    // The same again, with nothing coming and everybody taking his time.
+    let future = |extra: Option<&Reserved>| {
+        let mut story = before.clone();
+        for (job, ran) in story.jobs.iter_mut().zip(&there) {
+            let is_over = ran.as_ref().is_some_and(|ran| ran.end <= second(at));
+            if !is_over {
+                job.runtime = job.walltime;
+            }
+        }
+        story.jobs.retain(|job| job.submit < second(at));
+        story.changes.extend(extra.map(|extra| (at, Change::Book(extra.clone()))));
+        play_story(name, &story, |_, _, _| ())
+    };
+    let (ran, _) = future(None);
+    for (job, start) in &plan {
+        prop_assert_eq!(
+            ran[job.job.0 as usize].as_ref().map(|ran| ran.start),
+            Some(*start),
+            "{}: plan for {}",
+            name,
+            job
+        );
+    }
+    let waiting = ran.iter().flatten().filter(|ran| ran.start >= second(at)).count();
+    prop_assert_eq!(waiting, plan.len(), "{}: all are planned", name);
+
+    let (ran, booked) = future(Some(extra));
+    if !booked.iter().any(|(change, _)| *change == before.changes.len()) {
+        return Ok(());
+    }
+    let mut plans = None;
+    play_story(name, &before, |now, policy, _| {
+        if now == second(at) {
+            plans = Some((policy.plan(now, Some(extra)), policy.plan(now, None)));
+        }
+    });
+    let (with, without) = plans.expect("there is such an instant");
+    prop_assert_eq!(without, plan, "{}: asking changes nothing", name);
+    for (job, start) in &with {
+        prop_assert_eq!(
+            ran[job.job.0 as usize].as_ref().map(|ran| ran.start),
+            Some(*start),
+            "{}: what if, {}",
+            name,
+            job
+        );
     }
     Ok(())
 }
@@ -117,6 +278,56 @@ fn reservations(width: u32) -> impl Strategy<Value = Vec<Reserved>> {
     })
 }
 
+fn booking(width: u32) -> impl Strategy<Value = Reserved> {
+    (0u64..40, 1u64..15, 0..width, 1..=width).prop_map(move |(from, length, first, count)| {
+        let nodes = NodeSet::run(first, (first + count - 1).min(width - 1));
+        Reserved { from: second(from), until: second(from + length), nodes }
+    })
+}
+
+fn story(width: u32) -> impl Strategy<Value = Story> {
+    let change = (0u64..35, 0u8..5, booking(width), 0usize..24);
+    (jobs(width), reservations(width), prop::collection::vec(change, 0..10)).prop_map(move |(jobs, reserved, list)| {
+        let mut changes = Vec::new();
+        for (at, kind, booking, number) in list {
+            changes.push((
+                at,
+                match kind {
+                    0..3 => Change::Book(Reserved {
+                        from: booking.from + Span::from_secs(at / 2),
+                        until: booking.until + Span::from_secs(at / 2),
+                        ..booking
+                    }),
+                    3 => Change::Release(number % 10),
+                    _ => Change::Withdraw(number % jobs.len()),
+                },
+            ));
+        }
+        changes.sort_by_key(|change| change.0);
+        Story { nodes: width, reserved, jobs, changes }
+    })
+}
+
+#[test]
+fn nodes_that_are_only_counted_are_not_those_reserved() {
+    let reserved = [Reserved { from: second(50), until: second(80), nodes: NodeSet::run(0, 3) }];
+    for name in ["fcfs-count", "easy-count", "conservative-count"] {
+        let mut policy = (find(name).unwrap().build)(8, &reserved);
+        let ran = play(&mut *policy, 8, &[job(0, 4, 100, 100)]);
+        let ran = ran[0].as_ref().unwrap();
+        assert_eq!((ran.start, numbers(&ran.nodes), ran.moves.len()), (second(0), vec![4, 5, 6, 7], 0), "{name}");
+    }
+    // Each node is reserved for a while, and there is always another one: by count there is room all the time.
+    let one = |from, node| Reserved { from: second(from), until: second(from + 10), nodes: NodeSet::run(node, node) };
+    for name in ["fcfs-count", "easy-count", "conservative-count"] {
+        let mut policy = (find(name).unwrap().build)(2, &[one(10, 0), one(30, 1)]);
+        let ran = play(&mut *policy, 2, &[job(0, 1, 50, 50)]);
+        let stints: Vec<_> = ran[0].as_ref().unwrap().stints().map(|(_, to, nodes)| (to, nodes.to_string())).collect();
+        let expected = [(second(10), "0"), (second(30), "1"), (second(50), "0")];
+        assert_eq!(stints, expected.map(|(to, nodes)| (to, nodes.to_owned())), "{name}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 60 } else { 400 }))]
 
@@ -131,6 +342,20 @@ proptest! {
     fn every_policy_plans_around_what_is_reserved(jobs in jobs(5), reserved in reservations(5)) {
         for entry in ALL {
             check(entry.name, 5, &reserved, &jobs)?;
+        }
+    }
+
+    #[test]
+    fn every_policy_plans_around_what_comes_and_goes(story in story(5)) {
+        for entry in ALL {
+            check_story(entry.name, &story)?;
+        }
+    }
+
+    #[test]
+    fn every_policy_does_what_it_would(story in story(5), at in 0u64..30, extra in booking(5)) {
+        for entry in ALL {
+            check_plan(entry.name, &story, at, &extra)?;
         }
     }
 

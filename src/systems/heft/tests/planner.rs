@@ -25,7 +25,7 @@ fn run(policy: Policy, sites: &[Resource], paths: &Paths, jobs: Vec<Arc<Job>>) -
     let mut latencies = vec![Span::ZERO];
     for site in sites {
         let scheduler = (scheduler::find("auction").unwrap().build)();
-        actors.push(Box::new(Site::new(site.cores, scheduler, HUB)));
+        actors.push(Box::new(Site::new(site.cores, scheduler, [HUB])));
         latencies.push(site.latency);
     }
     actors.push(Box::new(User::new(jobs, HUB)));

@@ -1,0 +1,109 @@
+//! Who decides at a site, and what they may decide.
+
+use super::tasks::{Running, Tasks};
+use crate::grid::{Demand, NodeSet, TaskId};
+use crate::kernel::ActorId;
+use crate::protocol::Message;
+use crate::time::{Span, Time};
+
+/// Decides what runs at a site, when and where. The site carries it out, checks it, and keeps the books.
+///
+/// What somebody says promises how soon an answer may come (`Reaction`), and that binds all that a manager decides because of it. So
+/// one that makes others end sooner when something comes, as preemption does, is given work by messages that promise nothing.
+///
+/// Of each instant a manager is told what has ended; what was settled for now starts; then it is told what has come, message
+/// by message; then it decides.
+pub trait Manager: Send {
+    /// Something that was settled starts now: orders to move or suspend what is in its way, if anything may be.
+    fn make_way(&mut self, _now: Time, _site: &Tasks, _orders: &mut Vec<Order>) {}
+
+    /// Somebody who may give work here says something. Orders are carried out before the next message is heard.
+    fn hear(&mut self, now: Time, from: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>);
+
+    /// A task has left its nodes, because it was done or because its walltime was over.
+    fn ended(&mut self, _now: Time, _task: &Running) {}
+
+    /// All of this instant has been told. Orders are carried out one after the other; what tasks share has to add up once all
+    /// have been.
+    fn decide(&mut self, _now: Time, _site: &Tasks, _orders: &mut Vec<Order>) {}
+
+    /// When there may be something to decide though nothing ends or comes; after deciding.
+    fn wake(&self) -> Option<Time> {
+        None
+    }
+
+    /// A promise: of what is decided at that time, and later without anything else having come, nothing makes the site
+    /// say anything before this. What has been settled is none of it, as it has been told already.
+    fn floor(&self, at: Time) -> Time {
+        at
+    }
+
+    /// Whether it decides only when it hears something, and settles all of it; of ends it need not know. Then timers do nothing but
+    /// keep the books, and each is set once.
+    fn is_quiet(&self) -> bool {
+        false
+    }
+}
+
+/// What a site is to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Order {
+    Start(Start),
+    /// Takes a task back that its giver has given to start later, if it has not started yet. Nobody is told.
+    Drop {
+        task: TaskId,
+        giver: ActorId,
+    },
+    /// Takes a task off its nodes, to go on later.
+    Suspend(TaskId),
+    /// Lets a suspended task go on; it makes progress from then on.
+    Resume {
+        task: TaskId,
+        nodes: NodeSet,
+        from: Time,
+    },
+    /// Puts a running task on other nodes, some of which may be the same; it makes progress from then on. Of several
+    /// orders to move in a row all leave their nodes before any takes its new ones.
+    Move {
+        task: TaskId,
+        nodes: NodeSet,
+        from: Time,
+    },
+    /// Gives a running task this much of what it could use of its processors.
+    Share {
+        task: TaskId,
+        share: f64,
+    },
+    Say(ActorId, Message),
+}
+
+/// A task starts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Start {
+    pub task: TaskId,
+    /// Who gave it, and is told of its end.
+    pub giver: ActorId,
+    /// Now, or at a later time that only an order to drop it can change.
+    pub at: Time,
+    pub on: On,
+    /// What it takes of each of its nodes.
+    pub demand: Demand,
+    /// How much it gets of what it could use of the processors.
+    pub share: f64,
+    /// How long it runs if it gets all it can use.
+    pub runtime: Span,
+    /// How long it may be on its nodes; then it is killed.
+    pub walltime: Span,
+    /// It will never be suspended nor share its nodes, so its end is told at once, as of then.
+    pub settled: bool,
+    /// Of what ends at one instant the lower goes first, and among equals what has started first.
+    pub rank: u64,
+}
+
+/// Which nodes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum On {
+    These(NodeSet),
+    /// So many, the lowest that are free when it starts.
+    Lowest(u32),
+}

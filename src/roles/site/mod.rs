@@ -1,0 +1,339 @@
+//! A site: it owns its nodes by identity, runs on them what its manager says, and tells those who gave the work of its end.
+//!
+//! What is decided is a manager's business (`Manager`); carrying it out, checking it, the clock, reports every so often,
+//! kills at the walltime and the log are written here, once.
+//!
+//! A site tells as early as it can. The end of a task that nothing can change any more is told at once, stamped in the
+//! future. For the rest it sets one timer at a time, for the next instant at which anything happens here, with the
+//! promise that its manager gives for it: many a timer only keeps the books, and holds nobody up.
+
+mod manager;
+mod nodes;
+mod tasks;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+pub use self::manager::{Manager, On, Order, Start};
+pub use self::tasks::{Running, State, Tasks};
+use super::scheduler;
+use crate::grid::{self, NodeSet, TaskId};
+use crate::kernel::{self, Actor, ActorId, Cause, Event, Outbox};
+use crate::protocol::{Ended, Message, Record};
+use crate::time::{Span, Stamp, Time};
+
+pub struct Site {
+    /// Who may give work.
+    givers: Vec<ActorId>,
+    manager: Box<dyn Manager>,
+    is_quiet: bool,
+    tasks: Tasks,
+    report_every: Span,
+    /// What starts and ends when, as it stands; under a quiet manager timers say so themselves.
+    due: BinaryHeap<Reverse<Due>>,
+    serial: u64,
+    /// How many tasks are here whose ends have not been told.
+    unsettled: usize,
+    /// Timers that have been set, by time, and what each promises: nothing leaves because of it before that.
+    timers: Vec<(Time, Time)>,
+    orders: Vec<Order>,
+}
+
+/// Of one instant ends come first, then what is settled to start; by rank, and in the order in which they were set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Due {
+    at: Time,
+    starts: bool,
+    rank: u64,
+    serial: u64,
+    slot: usize,
+}
+
+type Out = Outbox<Message, Record>;
+
+impl Site {
+    pub fn new(nodes: u32, manager: Box<dyn Manager>, givers: impl IntoIterator<Item = ActorId>) -> Site {
+        Site {
+            givers: givers.into_iter().collect(),
+            is_quiet: manager.is_quiet(),
+            manager,
+            tasks: Tasks::new(nodes),
+            report_every: Span::ZERO,
+            due: BinaryHeap::new(),
+            serial: 0,
+            unsettled: 0,
+            timers: Vec::new(),
+            orders: Vec::new(),
+        }
+    }
+
+    /// A site as a topology describes it; `None` if there is no scheduler of that name.
+    pub fn of(site: &grid::Site, giver: ActorId) -> Option<Site> {
+        let manager = (scheduler::find(&site.scheduler)?.build)();
+        Some(Site::new(site.cores, manager, [giver]).telling_every(site.report_every))
+    }
+
+    /// Tells what has ended only at whole multiples of a time, as monitoring does; nobody knows better until then.
+    pub fn telling_every(self, report_every: Span) -> Site {
+        Site { report_every, ..self }
+    }
+
+    /// Ends and starts whose time has come.
+    fn keep_up(&mut self, now: Time, out: &mut Out) {
+        let mut is_way_clear = false;
+        while let Some(&Reverse(due)) = self.due.peek()
+            && due.at <= now
+        {
+            if self.is_void(&due) {
+                self.due.pop();
+            } else if !due.starts {
+                self.due.pop();
+                self.end(now, due.slot, out);
+            } else if !is_way_clear {
+                // All that ends has ended.
+                self.manager.make_way(now, &self.tasks, &mut self.orders);
+                self.carry_out(now, out);
+                is_way_clear = true;
+            } else {
+                self.due.pop();
+                self.start(due.slot, out);
+            }
+        }
+    }
+
+    /// The same where each timer stands for what starts or ends then; they come in the order in which they were set.
+    fn keep_up_quietly(&mut self, batch: &[Event<Message>], now: Time, out: &mut Out) {
+        let mut starting = Vec::new();
+        for event in batch {
+            if let Cause::Timer(token) = event.cause {
+                let slot = (token >> 32) as usize;
+                match self.tasks.get(slot) {
+                    Some(running) if token_of(slot, running.serial) != token => {}
+                    Some(running) if running.nodes().is_some() => self.end(now, slot, out),
+                    Some(_) => starting.push(slot),
+                    None => {}
+                }
+            }
+        }
+        starting.into_iter().for_each(|slot| self.start(slot, out));
+    }
+
+    /// Whether something else has become of a task since.
+    fn is_void(&self, due: &Due) -> bool {
+        self.tasks.get(due.slot).is_none_or(|running| running.serial != due.serial)
+    }
+
+    fn end(&mut self, now: Time, slot: usize, out: &mut Out) {
+        let killed = self.tasks.at(slot).outlook().killed;
+        let running = self.tasks.finish(slot);
+        let Running { task, giver, started, settled, .. } = running;
+        out.log(if killed { Record::Killed { task } } else { Record::Finished { task } });
+        if !settled {
+            self.unsettled -= 1;
+            out.send_at(now.round_up(self.report_every), giver, Message::Ended(Ended { task, started }));
+        }
+        self.manager.ended(now, &running);
+    }
+
+    fn start(&mut self, slot: usize, out: &mut Out) {
+        let running = self.tasks.start(slot);
+        let State::Running(nodes) = &running.state else { unreachable!("it has just started") };
+        out.log(Record::Started { task: running.task, cores: nodes.clone() });
+        if running.share < 1.0 {
+            out.log(Record::Shared { task: running.task, share: running.share });
+        }
+        self.schedule(slot, out);
+    }
+
+    /// Notes when a task ends as things stand.
+    fn schedule(&mut self, slot: usize, out: &mut Out) {
+        let end = self.tasks.at(slot).outlook().end;
+        self.expect(slot, end, false, out);
+    }
+
+    /// A task starts or ends at that time, whatever was expected of it before.
+    fn expect(&mut self, slot: usize, at: Time, starts: bool, out: &mut Out) {
+        self.serial += 1;
+        let serial = self.serial;
+        let running = self.tasks.at(slot);
+        running.serial = serial;
+        if at == Time::NEVER {
+            return;
+        }
+        if self.is_quiet {
+            out.wake_quietly_at(at, token_of(slot, serial));
+        } else {
+            self.due.push(Reverse(Due { at, starts, rank: running.rank, serial, slot }));
+        }
+    }
+
+    fn carry_out(&mut self, now: Time, out: &mut Out) {
+        if self.orders.is_empty() {
+            return;
+        }
+        let mut orders = std::mem::take(&mut self.orders);
+        let mut moved = Vec::new();
+        for order in orders.drain(..) {
+            if !matches!(order, Order::Move { .. }) {
+                self.put_down(now, &mut moved, out);
+            }
+            match order {
+                Order::Start(start) => self.take_on(now, start, out),
+                Order::Say(to, message) => out.send(to, message),
+                Order::Drop { task, giver } => self.drop_coming(task, giver),
+                Order::Suspend(task) => {
+                    let slot = self.slot_of(task);
+                    self.lift(now, slot);
+                    self.tasks.at(slot).serial = 0;
+                    out.log(Record::Suspended { task });
+                }
+                Order::Resume { task, nodes, from } => {
+                    let slot = self.slot_of(task);
+                    out.log(Record::Resumed { task, cores: nodes.clone() });
+                    self.tasks.enter(now, slot, nodes, from);
+                    self.schedule(slot, out);
+                }
+                Order::Move { task, nodes, from } => {
+                    let slot = self.slot_of(task);
+                    if from > now {
+                        self.lift(now, slot);
+                    } else {
+                        self.tasks.leave(now, slot);
+                    }
+                    moved.push((slot, nodes, from));
+                }
+                Order::Share { task, share } => {
+                    let slot = self.slot_of(task);
+                    assert!(!self.tasks.at(slot).settled, "task {task} has been told of and cannot be slowed down");
+                    self.tasks.share(now, slot, share);
+                    out.log(Record::Shared { task, share });
+                    if self.tasks.at(slot).nodes().is_some() {
+                        self.schedule(slot, out);
+                    }
+                }
+            }
+        }
+        self.put_down(now, &mut moved, out);
+        self.tasks.nodes.check();
+        self.orders = orders;
+    }
+
+    fn drop_coming(&mut self, task: TaskId, giver: ActorId) {
+        let waits = |running: &Running| running.giver == giver && matches!(running.state, State::Coming(_));
+        if let Some(slot) = self.tasks.find(task).filter(|slot| self.tasks.get(*slot).is_some_and(waits)) {
+            let dropped = self.tasks.remove(slot);
+            self.unsettled -= usize::from(!dropped.settled);
+        }
+    }
+
+    fn slot_of(&mut self, task: TaskId) -> usize {
+        self.tasks.find(task).unwrap_or_else(|| panic!("task {task} is not here"))
+    }
+
+    /// Takes a task off its nodes that will end later because of it.
+    fn lift(&mut self, now: Time, slot: usize) {
+        let running = self.tasks.at(slot);
+        assert!(!running.settled, "the end of task {} has been told and cannot be put off", running.task);
+        self.tasks.leave(now, slot);
+    }
+
+    /// Puts what is being moved on its new nodes.
+    fn put_down(&mut self, now: Time, moved: &mut Vec<(usize, NodeSet, Time)>, out: &mut Out) {
+        for (slot, nodes, from) in moved.drain(..) {
+            out.log(Record::Moved { task: self.tasks.at(slot).task, cores: nodes.clone() });
+            self.tasks.enter(now, slot, nodes, from);
+            self.schedule(slot, out);
+        }
+    }
+
+    fn take_on(&mut self, now: Time, start: Start, out: &mut Out) {
+        assert!(start.settled || !self.is_quiet, "task {} is not settled by a manager that settles all", start.task);
+        assert!(
+            start.share == 1.0 || !start.settled,
+            "task {} shares its nodes, so its end is not settled",
+            start.task
+        );
+        let at = start.at;
+        let slot = self.tasks.add(&start);
+        if start.settled {
+            let end = self.tasks.at(slot).outlook().end.round_up(self.report_every);
+            out.send_at(end, start.giver, Message::Ended(Ended { task: start.task, started: at }));
+        } else {
+            self.unsettled += 1;
+        }
+        if at == now {
+            self.start(slot, out);
+        } else {
+            self.expect(slot, at, true, out);
+        }
+    }
+
+    /// Comes back at the next instant at which something is due or to be decided. `earliest` is what the causes of this
+    /// batch have promised; whatever else is on its way has timers of its own.
+    fn come_back(&mut self, now: Time, earliest: Time, out: &mut Out) {
+        while self.due.peek().is_some_and(|Reverse(due)| self.is_void(due)) {
+            self.due.pop();
+        }
+        let due = self.due.peek().map(|Reverse(due)| due.at);
+        let wake = self.manager.wake().filter(|wake| *wake > now);
+        let Some(next) = due.into_iter().chain(wake).min() else { return };
+        // What has not been told is told when it ends, which may be then.
+        let floor = if self.unsettled > 0 { next } else { self.manager.floor(next) };
+        let place = self.timers.partition_point(|timer| timer.0 > next);
+        // One that nobody waits for can as well come sooner: this site then comes back again.
+        let set = if floor == Time::NEVER { &self.timers[place..] } else { same_time(&self.timers[place..], next) };
+        if set.iter().any(|timer| timer.1 <= floor) {
+            return;
+        }
+        let floor = floor.max(earliest);
+        self.timers.insert(place, (next, floor));
+        out.wake_promising(next, floor, 0);
+    }
+}
+
+/// Names what a timer stands for: where a task is in the books, and which of its timers counts.
+fn token_of(slot: usize, serial: u64) -> u64 {
+    (slot as u64) << 32 | serial & u64::from(u32::MAX)
+}
+
+/// Of timers, the latest first, those for the time of the first.
+fn same_time(timers: &[(Time, Time)], at: Time) -> &[(Time, Time)] {
+    &timers[..timers.partition_point(|timer| timer.0 == at)]
+}
+
+impl Actor<Message, Record> for Site {
+    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+        let mut earliest = Time::NEVER;
+        if self.is_quiet {
+            self.keep_up_quietly(batch, now.time, out);
+        } else {
+            self.keep_up(now.time, out);
+        }
+        for event in batch.drain(..) {
+            match event.cause {
+                // Nobody else gives work to a site.
+                Cause::Message(message) if self.givers.contains(&event.from) => {
+                    earliest = earliest.min(kernel::Message::reaction(&message).earliest(now).time);
+                    self.manager.hear(now.time, event.from, message, &self.tasks, &mut self.orders);
+                    self.carry_out(now.time, out);
+                }
+                Cause::Start => earliest = now.time,
+                _ => {}
+            }
+        }
+        if self.is_quiet {
+            return;
+        }
+        while let Some(&(time, floor)) = self.timers.last()
+            && time <= now.time
+        {
+            self.timers.pop();
+            earliest = earliest.min(floor);
+        }
+        self.manager.decide(now.time, &self.tasks, &mut self.orders);
+        self.carry_out(now.time, out);
+        self.come_back(now.time, earliest, out);
+    }
+}

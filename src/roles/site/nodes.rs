@@ -1,0 +1,112 @@
+//! Who has which nodes. Nothing gets in here that does not fit.
+
+use std::collections::BTreeMap;
+
+use crate::grid::{Demand, NodeSet, Share, TaskId};
+
+#[derive(Debug)]
+pub(super) struct Nodes {
+    total: u32,
+    /// Those that nothing runs on.
+    free: NodeSet,
+    free_count: u32,
+    /// What is taken of each node that is shared.
+    shared: BTreeMap<u32, Taken>,
+    /// Where more was taken than there is, and by whose coming; it may be set right at the same moment.
+    doubtful: Vec<(TaskId, u32)>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Taken {
+    tasks: u32,
+    /// Billionths.
+    cpu: u64,
+    memory: u64,
+}
+
+impl Taken {
+    fn is_too_much(self) -> bool {
+        let whole = Share::WHOLE.billionths();
+        // Shares come rounded; what is rounded must not add up to a refusal.
+        self.cpu > whole + u64::from(self.tasks) || self.memory > whole + u64::from(self.tasks)
+    }
+}
+
+impl Nodes {
+    pub fn new(total: u32) -> Nodes {
+        Nodes { total, free: NodeSet::all(total), free_count: total, shared: BTreeMap::new(), doubtful: Vec::new() }
+    }
+
+    pub fn total(&self) -> u32 {
+        self.total
+    }
+
+    pub fn free_count(&self) -> u32 {
+        self.free_count
+    }
+
+    pub fn lowest(&self, count: u32) -> NodeSet {
+        self.free.lowest(count).expect("a task starts once enough nodes are free")
+    }
+
+    pub fn take(&mut self, task: TaskId, nodes: &NodeSet, demand: Demand, share: f64) {
+        if demand == Demand::NODE {
+            assert!(self.free.contains(nodes), "task {task} gets nodes {nodes}, of which some are taken");
+            self.free.subtract(nodes);
+            self.free_count -= nodes.len();
+            return;
+        }
+        let cpu = given(demand.cpu, share);
+        for node in each(nodes) {
+            if !self.shared.contains_key(&node) {
+                let alone = NodeSet::run(node, node);
+                assert!(self.free.contains(&alone), "task {task} shares node {node}, which is another's alone");
+                self.free.subtract(&alone);
+                self.free_count -= 1;
+            }
+            let taken = self.shared.entry(node).or_default();
+            taken.tasks += 1;
+            taken.cpu += cpu;
+            taken.memory += demand.memory.billionths();
+            if taken.is_too_much() {
+                self.doubtful.push((task, node));
+            }
+        }
+    }
+
+    /// Whether nodes give no more than they have, once all of a moment's orders have been carried out.
+    pub fn check(&mut self) {
+        for (task, node) in self.doubtful.drain(..) {
+            let is_fine = self.shared.get(&node).is_none_or(|taken| !taken.is_too_much());
+            assert!(is_fine, "with task {task} node {node} is to give more than it has");
+        }
+    }
+
+    pub fn give_back(&mut self, nodes: &NodeSet, demand: Demand, share: f64) {
+        if demand == Demand::NODE {
+            self.free.insert(nodes);
+            self.free_count += nodes.len();
+            return;
+        }
+        let cpu = given(demand.cpu, share);
+        for node in each(nodes) {
+            let taken = self.shared.get_mut(&node).expect("what is given back was taken");
+            taken.tasks -= 1;
+            taken.cpu -= cpu;
+            taken.memory -= demand.memory.billionths();
+            if taken.tasks == 0 {
+                self.shared.remove(&node);
+                self.free.insert(&NodeSet::run(node, node));
+                self.free_count += 1;
+            }
+        }
+    }
+}
+
+fn given(cpu: Share, share: f64) -> u64 {
+    (cpu.billionths() as f64 * share) as u64
+}
+
+fn each(nodes: &NodeSet) -> impl Iterator<Item = u32> {
+    nodes.runs().iter().flat_map(|&(first, last)| first..=last)
+}

@@ -1,0 +1,250 @@
+//! The books of a site: what runs, what is settled to start, what is suspended, and who has which nodes.
+
+use std::collections::BTreeMap;
+
+use super::manager::{On, Start};
+use super::nodes::Nodes;
+use crate::grid::{Demand, NodeSet, TaskId};
+use crate::kernel::ActorId;
+use crate::time::{Span, Time};
+
+/// All tasks that a site has taken on and that have not ended.
+#[derive(Debug)]
+pub struct Tasks {
+    pub(super) nodes: Nodes,
+    slots: Vec<Option<Running>>,
+    vacant: Vec<usize>,
+    coming: usize,
+    /// Where each task is; kept from the first time on that somebody asks.
+    index: Option<BTreeMap<TaskId, usize>>,
+}
+
+/// A task that a site has taken on.
+#[derive(Clone, Debug)]
+pub struct Running {
+    pub task: TaskId,
+    pub giver: ActorId,
+    pub demand: Demand,
+    pub state: State,
+    /// When it has started, or is settled to.
+    pub started: Time,
+    pub settled: bool,
+    pub(super) rank: u64,
+    /// Of what it is told by timers only the last one counts.
+    pub(super) serial: u64,
+    /// What it gets of what it could use.
+    pub(super) share: f64,
+    pub(super) runtime: Span,
+    /// Microseconds of it that have been done until `from`, when it makes progress again.
+    pub(super) done: f64,
+    pub(super) from: Time,
+    /// How long it may still be on nodes, from `since` on.
+    pub(super) allowed: Span,
+    pub(super) since: Time,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum State {
+    /// It starts at its time.
+    Coming(On),
+    Running(NodeSet),
+    Suspended,
+}
+
+/// How a stint goes on if nothing happens to it: until when, and whether it is killed then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Outlook {
+    pub end: Time,
+    pub killed: bool,
+}
+
+impl Tasks {
+    pub fn new(nodes: u32) -> Tasks {
+        Tasks { nodes: Nodes::new(nodes), slots: Vec::new(), vacant: Vec::new(), coming: 0, index: None }
+    }
+
+    /// How many nodes the site has.
+    pub fn total(&self) -> u32 {
+        self.nodes.total()
+    }
+
+    /// How many nodes nothing runs on.
+    pub fn free(&self) -> u32 {
+        self.nodes.free_count()
+    }
+
+    /// Whether anything is settled to start later.
+    pub fn is_awaiting(&self) -> bool {
+        self.coming > 0
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = &Running> {
+        self.slots.iter().flatten()
+    }
+
+    pub(super) fn get(&self, slot: usize) -> Option<&Running> {
+        self.slots.get(slot)?.as_ref()
+    }
+
+    pub(super) fn at(&mut self, slot: usize) -> &mut Running {
+        self.slots[slot].as_mut().expect("the books hold what they have given a number")
+    }
+
+    pub(super) fn add(&mut self, start: &Start) -> usize {
+        let Start { task, giver, at, ref on, demand, share, runtime, walltime, settled, rank } = *start;
+        let running = Running {
+            task,
+            giver,
+            demand,
+            state: State::Coming(on.clone()),
+            started: at,
+            settled,
+            rank,
+            serial: 0,
+            share,
+            runtime,
+            done: 0.0,
+            from: at,
+            allowed: walltime,
+            since: at,
+        };
+        self.coming += 1;
+        let slot = match self.vacant.pop() {
+            Some(slot) => {
+                self.slots[slot] = Some(running);
+                slot
+            }
+            None => {
+                self.slots.push(Some(running));
+                self.slots.len() - 1
+            }
+        };
+        if let Some(index) = &mut self.index {
+            index.insert(task, slot);
+        }
+        slot
+    }
+
+    pub(super) fn remove(&mut self, slot: usize) -> Running {
+        let running = self.slots[slot].take().expect("the books hold what they have given a number");
+        self.vacant.push(slot);
+        self.coming -= usize::from(matches!(running.state, State::Coming(_)));
+        if let Some(index) = &mut self.index {
+            index.remove(&running.task);
+        }
+        running
+    }
+
+    /// Frees the nodes of a task that has ended.
+    pub(super) fn finish(&mut self, slot: usize) -> Running {
+        let running = self.remove(slot);
+        let nodes = running.nodes().expect("what ends has run");
+        self.nodes.give_back(nodes, running.demand, running.share);
+        running
+    }
+
+    pub(super) fn find(&mut self, task: TaskId) -> Option<usize> {
+        let slots = &self.slots;
+        let index = self.index.get_or_insert_with(|| {
+            let named = slots.iter().enumerate();
+            named.filter_map(|(slot, running)| Some((running.as_ref()?.task, slot))).collect()
+        });
+        index.get(&task).copied()
+    }
+
+    /// Gives a task that is settled to start the nodes for it.
+    pub(super) fn start(&mut self, slot: usize) -> &Running {
+        self.coming -= 1;
+        let running = self.slots[slot].as_mut().expect("the books hold what they have given a number");
+        let State::Coming(on) = &running.state else { unreachable!("task {} starts twice", running.task) };
+        let nodes = match on {
+            On::Lowest(count) => self.nodes.lowest(*count),
+            On::These(nodes) => nodes.clone(),
+        };
+        self.nodes.take(running.task, &nodes, running.demand, running.share);
+        running.state = State::Running(nodes);
+        running
+    }
+
+    /// Takes a task off its nodes.
+    pub(super) fn leave(&mut self, now: Time, slot: usize) {
+        let running = self.slots[slot].as_mut().expect("the books hold what they have given a number");
+        running.settle_up(now);
+        let State::Running(nodes) = std::mem::replace(&mut running.state, State::Suspended) else {
+            unreachable!("task {} leaves nodes that it is not on", running.task)
+        };
+        self.nodes.give_back(&nodes, running.demand, running.share);
+    }
+
+    /// Puts a task that is on no nodes on these.
+    pub(super) fn enter(&mut self, now: Time, slot: usize, nodes: NodeSet, from: Time) {
+        let running = self.slots[slot].as_mut().expect("the books hold what they have given a number");
+        assert!(running.state == State::Suspended, "task {} goes on that has not been suspended", running.task);
+        self.nodes.take(running.task, &nodes, running.demand, running.share);
+        (running.since, running.from) = (now, from.max(now));
+        running.state = State::Running(nodes);
+    }
+
+    pub(super) fn share(&mut self, now: Time, slot: usize, share: f64) {
+        assert!((0.0..=1.0).contains(&share), "a share is a part of a whole");
+        let running = self.slots[slot].as_mut().expect("the books hold what they have given a number");
+        running.settle_up(now);
+        if let State::Running(nodes) = &running.state {
+            self.nodes.give_back(nodes, running.demand, running.share);
+            self.nodes.take(running.task, nodes, running.demand, share);
+        }
+        running.share = share;
+    }
+}
+
+impl Running {
+    /// Its nodes, if it runs.
+    pub fn nodes(&self) -> Option<&NodeSet> {
+        match &self.state {
+            State::Running(nodes) => Some(nodes),
+            State::Coming(_) | State::Suspended => None,
+        }
+    }
+
+    /// How many nodes it takes, where that is known.
+    pub fn width(&self) -> u32 {
+        match &self.state {
+            State::Coming(On::Lowest(count)) => *count,
+            State::Coming(On::These(nodes)) | State::Running(nodes) => nodes.len(),
+            State::Suspended => 0,
+        }
+    }
+
+    /// Until when it may be on its nodes, if nothing happens to it.
+    pub fn until(&self) -> Time {
+        self.since + self.allowed
+    }
+
+    pub fn end(&self) -> Time {
+        self.outlook().end
+    }
+
+    /// When it ends, if nothing happens to it.
+    pub(super) fn outlook(&self) -> Outlook {
+        let runtime = self.runtime.micros();
+        let left = match self.share {
+            // Whole numbers, so that nothing is rounded.
+            1.0 => Some(runtime.saturating_sub(self.done as u64)),
+            share if share > 0.0 => Some(((runtime as f64 - self.done).max(0.0) / share).round() as u64),
+            _ => None,
+        };
+        let done = left.map_or(Time::NEVER, |left| self.from + Span::from_micros(left));
+        let until = self.until();
+        Outlook { end: done.min(until), killed: until < done }
+    }
+
+    /// Counts what it has done up to now.
+    fn settle_up(&mut self, now: Time) {
+        if self.from < now {
+            self.done += self.share * now.since(self.from).micros() as f64;
+            self.from = now;
+        }
+        self.allowed = Span::from_micros(self.allowed.micros().saturating_sub(now.since(self.since).micros()));
+        self.since = now;
+    }
+}

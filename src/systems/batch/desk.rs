@@ -1,0 +1,209 @@
+//! The manager of a site with a queue, that others may book nodes of too, on one calendar.
+//!
+//! The queue's policy says who starts, and at the end of its walltime a job is killed. Bookings are made where neither running jobs
+//! nor other bookings are in the way, and the queue plans around them. Tasks that somebody wants to have run at once
+//! join the queue like all others: he cannot know what else there is.
+//!
+//! Once a job has started its end is known, so it is told at once; so is that of a booked one. What holds the rest of the
+//! run up is what may start at the next instant, and even that can be told of no sooner than the shortest job of the queue
+//! lasts.
+
+use std::collections::BTreeMap;
+
+use super::policy::{Ask, Policy, Reserved, Step};
+use crate::grid::{Demand, TaskId};
+use crate::kernel::ActorId;
+use crate::protocol::{Book, Booked, Message, Recall, Recalled, Run};
+use crate::roles::site::{Manager, On, Order, Running, Start, Tasks};
+use crate::time::{Span, Time};
+
+pub struct Desk {
+    policy: Box<dyn Policy>,
+    waiting: BTreeMap<TaskId, Waiting>,
+    /// How long those in the queue last, each with how many do.
+    lengths: BTreeMap<Span, u32>,
+    /// What is booked for tasks that have not ended.
+    booked: BTreeMap<TaskId, Booking>,
+    steps: Vec<Step>,
+}
+
+struct Waiting {
+    giver: ActorId,
+    walltime: Span,
+    runtime: Span,
+}
+
+struct Booking {
+    giver: ActorId,
+    held: Reserved,
+}
+
+impl Desk {
+    pub fn new(policy: Box<dyn Policy>) -> Desk {
+        Desk { policy, waiting: BTreeMap::new(), lengths: BTreeMap::new(), booked: BTreeMap::new(), steps: Vec::new() }
+    }
+
+    /// They know how large a site is; what fits nowhere, and what is no task at all, is nothing to answer to.
+    fn queue(&mut self, now: Time, site: &Tasks, ask: Ask, waiting: Waiting) {
+        let lasts = waiting.lasts();
+        if (1..=site.total()).contains(&ask.nodes) && !lasts.is_zero() && !self.waiting.contains_key(&ask.job) {
+            self.waiting.insert(ask.job, waiting);
+            *self.lengths.entry(lasts).or_default() += 1;
+            self.policy.submit(now, ask);
+        }
+    }
+
+    fn leave_queue(&mut self, job: TaskId) -> Waiting {
+        let waiting = self.waiting.remove(&job).expect("who leaves the queue has waited");
+        let length = self.lengths.get_mut(&waiting.lasts()).expect("who waits is counted");
+        *length -= 1;
+        if *length == 0 {
+            self.lengths.remove(&waiting.lasts());
+        }
+        waiting
+    }
+
+    /// Starts the task then, if nobody is in the way. Only its giver can take it back, so its end is told at once.
+    fn book(&mut self, now: Time, giver: ActorId, book: Book, site: &Tasks, orders: &mut Vec<Order>) {
+        let Book { task, start, nodes, walltime, runtime } = book;
+        let held = Reserved { from: start, until: start + walltime, nodes };
+        let makes_sense = start >= now && !runtime.is_zero() && self.can_be(task, &held, site);
+        let granted = makes_sense && self.policy.has_room(now, &held);
+        orders.push(Order::Say(giver, Message::Booked(Booked { task, granted })));
+        if !granted {
+            return;
+        }
+        self.policy.book(now, &held);
+        if start == now {
+            self.clear_way(now, orders);
+        }
+        orders.push(Order::Start(Start {
+            task,
+            giver,
+            at: start,
+            on: On::These(held.nodes.clone()),
+            demand: Demand::NODE,
+            share: 1.0,
+            runtime,
+            walltime,
+            settled: true,
+            rank: rank(task),
+        }));
+        self.booked.insert(task, Booking { giver, held });
+    }
+
+    fn can_be(&self, task: TaskId, wanted: &Reserved, site: &Tasks) -> bool {
+        let known = self.waiting.contains_key(&task) || site.all().any(|other| other.task == task);
+        let last = wanted.nodes.runs().last().map(|run| run.1);
+        let is_here = last.is_some_and(|last| last < site.total());
+        !known && is_here && wanted.from < wanted.until && wanted.until < Time::NEVER
+    }
+
+    fn recall(&mut self, now: Time, giver: ActorId, task: TaskId, site: &Tasks, orders: &mut Vec<Order>) {
+        let in_time = if self.waiting.get(&task).is_some_and(|waiting| waiting.giver == giver) {
+            self.leave_queue(task);
+            self.policy.withdraw(now, task);
+            true
+        } else if self.booked.get(&task).is_some_and(|booking| booking.giver == giver)
+            && !site.all().any(|other| other.task == task && other.nodes().is_some())
+        {
+            let booking = self.booked.remove(&task).expect("it has been found");
+            self.policy.release(now, &booking.held);
+            orders.push(Order::Drop { task, giver });
+            true
+        } else {
+            false
+        };
+        orders.push(Order::Say(giver, Message::Recalled(Recalled { task, in_time })));
+    }
+
+    fn clear_way(&mut self, now: Time, orders: &mut Vec<Order>) {
+        let mut steps = std::mem::take(&mut self.steps);
+        self.policy.make_way(now, &mut steps);
+        self.carry_out(now, &mut steps, orders);
+        self.steps = steps;
+    }
+
+    fn carry_out(&mut self, now: Time, steps: &mut Vec<Step>, orders: &mut Vec<Order>) {
+        for step in steps.drain(..) {
+            orders.push(match step {
+                Step::Move { job, nodes } => Order::Move { task: job, nodes, from: now },
+                Step::Start { job, nodes } => {
+                    let Waiting { giver, walltime, runtime } = self.leave_queue(job);
+                    Order::Start(Start {
+                        task: job,
+                        giver,
+                        at: now,
+                        on: On::These(nodes),
+                        demand: Demand::NODE,
+                        share: 1.0,
+                        runtime,
+                        walltime,
+                        settled: true,
+                        rank: rank(job),
+                    })
+                }
+            });
+        }
+    }
+}
+
+impl Manager for Desk {
+    fn make_way(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
+        self.clear_way(now, orders);
+    }
+
+    fn hear(&mut self, now: Time, giver: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
+        match message {
+            Message::Queue(queue) => {
+                let ask =
+                    Ask { job: TaskId { job: queue.job, index: 0 }, nodes: queue.nodes, walltime: queue.walltime };
+                let waiting = Waiting { giver, walltime: queue.walltime, runtime: queue.runtime };
+                self.queue(now, site, ask, waiting);
+            }
+            // Whoever gives it knows exactly how long it takes.
+            Message::Run(Run { task, cores, runtime }) => {
+                let ask = Ask { job: task, nodes: cores, walltime: runtime };
+                self.queue(now, site, ask, Waiting { giver, walltime: runtime, runtime });
+            }
+            Message::Book(book) => self.book(now, giver, book, site, orders),
+            Message::Recall(Recall { task }) => self.recall(now, giver, task, site, orders),
+            _ => {}
+        }
+    }
+
+    fn ended(&mut self, now: Time, ended: &Running) {
+        match self.booked.remove(&ended.task) {
+            None => self.policy.end(now, ended.task, ended.until()),
+            Some(Booking { held, .. }) if now < held.until => self.policy.release(now, &held),
+            Some(_) => {}
+        }
+    }
+
+    fn decide(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
+        let mut steps = std::mem::take(&mut self.steps);
+        self.policy.pass(now, &mut steps);
+        self.carry_out(now, &mut steps, orders);
+        self.steps = steps;
+    }
+
+    fn wake(&self) -> Option<Time> {
+        self.policy.wake()
+    }
+
+    fn floor(&self, at: Time) -> Time {
+        self.lengths.first_key_value().map_or(Time::NEVER, |(shortest, _)| at + *shortest)
+    }
+}
+
+impl Waiting {
+    /// How long the job holds its nodes: at its walltime it is killed.
+    fn lasts(&self) -> Span {
+        self.runtime.min(self.walltime)
+    }
+}
+
+/// Jobs that end at one instant do so in the order of their numbers.
+fn rank(task: TaskId) -> u64 {
+    u64::from(task.job.0) << 32 | u64::from(task.index)
+}

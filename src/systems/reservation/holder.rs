@@ -1,0 +1,38 @@
+//! The manager of a site that holds nodes for reservations: each task starts at its time on exactly its nodes.
+
+use crate::grid::Demand;
+use crate::kernel::ActorId;
+use crate::protocol::{Hold, Message, Withdraw};
+use crate::roles::site::{Manager, On, Order, Start, Tasks};
+use crate::time::{Span, Time};
+
+pub struct Holder;
+
+impl Manager for Holder {
+    /// Only whoever books nodes can change it, and knows what it does; so all is settled.
+    fn hear(&mut self, now: Time, giver: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
+        match message {
+            // Nodes are booked in time.
+            Message::Hold(Hold { task, start, nodes, runtime }) if start >= now => {
+                orders.push(Order::Start(Start {
+                    task,
+                    giver,
+                    at: start,
+                    on: On::These(nodes),
+                    demand: Demand::NODE,
+                    share: 1.0,
+                    runtime,
+                    walltime: Span::MAX,
+                    settled: true,
+                    rank: 0,
+                }));
+            }
+            Message::Withdraw(Withdraw { task }) => orders.push(Order::Drop { task, giver }),
+            _ => {}
+        }
+    }
+
+    fn is_quiet(&self) -> bool {
+        true
+    }
+}
