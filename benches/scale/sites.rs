@@ -4,7 +4,7 @@
 //! up costs O(sites). A request that goes to the best of all sites costs O(sites x log bookings) for a look at counts,
 //! beside the few sites that are then asked; asking each is many times that.
 
-use hansa::grid::{Kind, Site, User};
+use hansa::grid::{Habit, Kind, Site, User};
 use hansa::kernel::Place;
 use hansa::protocol::{Answer, Message, Record};
 use hansa::systems::Service;
@@ -167,7 +167,7 @@ fn topology(
         systems: vec![system],
         sites: (0..sites).map(site).collect(),
         cables: None,
-        users: vec![User { name: "alice".to_owned(), latency: Span::ZERO }],
+        users: vec![User { name: "alice".to_owned(), latency: Span::ZERO, habit: Habit::Script }],
         workloads: vec![Workload { users: vec![0], system: 0, source }],
     }
 }

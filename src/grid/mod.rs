@@ -20,6 +20,6 @@ pub use graph::Graph;
 pub use job::{Edge, EdgeId, Job, JobId, Kind, Task, TaskId, Worth};
 pub use nodes::NodeSet;
 pub use request::{Invalid, Request};
-pub use site::{Named, Reserved, Site, User};
+pub use site::{Habit, Named, Reserved, Site, User};
 pub use ways::{forced_ranks, output_delay};
 pub use workflow::{DATA_MAX, Step, Workflow, WorkflowError};

@@ -37,6 +37,18 @@ pub struct User {
     pub name: String,
     /// Latency of the link to the router, one way.
     pub latency: Span,
+    pub habit: Habit,
+}
+
+/// What a user does about its jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Habit {
+    /// It hands them in by the calendar, and waits.
+    #[default]
+    Script,
+    /// It takes back what has waited for so long in a queue, and hands it in again elsewhere; so often at most.
+    Resubmit { patience: Span, most: u32 },
 }
 
 /// A name with a line about it.

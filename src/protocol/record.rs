@@ -48,4 +48,6 @@ pub enum Record {
     Moved { task: TaskId, cores: NodeSet },
     /// A site gives a task this much of what it could use of its cores from now on; until then, all of it.
     Shared { task: TaskId, share: f64 },
+    /// The router took a task back from the site that it had given it to; it has not run there.
+    Withdrawn { task: TaskId },
 }

@@ -230,6 +230,7 @@ records! {
     "resumed" Resumed { task, cores };
     "moved" Moved { task, cores };
     "shared" Shared { task, share };
+    "withdrawn" Withdrawn { task };
     "completed" Completed { job, value };
     "removed" Removed { job };
     "answered" Answered { job, ready, deadline, answer };

@@ -29,6 +29,9 @@ pub struct Schedule {
     pub nb_jobs_killed: u64,
     pub nb_jobs_rejected: u64,
     pub nb_jobs_unfinished: u64,
+    /// How often a job was taken back from a queue and handed in elsewhere.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub nb_resubmissions: u64,
     pub success_rate: Option<f64>,
     pub makespan: Option<f64>,
     pub mean_waiting_time: Option<f64>,
@@ -46,6 +49,10 @@ pub struct Schedule {
     /// Why jobs were rejected, and how many.
     pub rejected: BTreeMap<String, u64>,
     pub logs: Vec<LogFacts>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What was read of a log, and what was not.
@@ -226,6 +233,7 @@ impl<'a> Queueing<'a> {
         let all = Schedule {
             nb_computing_machines: tally.sites.iter().map(|site| u64::from(site.cores)).sum(),
             logs: queues.logs.clone(),
+            nb_resubmissions: tally.resubmissions,
             ..Schedule::default()
         };
         Some(Queueing {

@@ -41,6 +41,8 @@ pub struct Tally {
     over: Option<Ledger>,
     pub(super) transfers: Transfers,
     pub(super) totals: Totals,
+    /// How often a task was taken back to be handed in elsewhere.
+    pub(super) resubmissions: u64,
     pub(super) entries: u64,
     /// The time of the last entry.
     pub(super) last: Time,
@@ -251,6 +253,7 @@ impl Tally {
             over: None,
             transfers: Transfers::of(topology),
             totals: Totals::default(),
+            resubmissions: 0,
             entries: 0,
             last: Time::ZERO,
         }
@@ -283,6 +286,15 @@ impl Tally {
             Record::Started { task, cores } => self.start(*task, entry.actor, cores, now),
             Record::Finished { task } => self.end(*task, now, false),
             Record::Killed { task } => self.end(*task, now, true),
+            Record::Withdrawn { task } => {
+                let row = self.task(*task)?;
+                if row.site.is_none() || row.start.is_some() {
+                    return Err(Inconsistent::Again(*task, "started"));
+                }
+                (row.site, row.assigned) = (None, None);
+                self.resubmissions += 1;
+                Ok(None)
+            }
             Record::Suspended { task } => self.leave(*task, now),
             Record::Resumed { task, cores } => self.enter(*task, entry.actor, cores, now),
             Record::Moved { task, cores } => {

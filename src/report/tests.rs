@@ -31,7 +31,7 @@ pub(crate) fn topology() -> Topology {
         reserved: Vec::new(),
         systems: vec![0],
     };
-    let user = |name: &str| User { name: name.to_owned(), latency: Span::ZERO };
+    let user = |name: &str| User { name: name.to_owned(), latency: Span::ZERO, habit: crate::grid::Habit::Script };
     Topology {
         name: "two cities".to_owned(),
         about: None,

@@ -224,6 +224,7 @@ fn happened(record: &Record, names: &Names) -> String {
         Record::Resumed { task, cores } => format!("lets task {task} go on, on cores {cores}"),
         Record::Moved { task, cores } => format!("moves task {task} to cores {cores}"),
         Record::Shared { task, share } => format!("gives task {task} {share} of what it could use"),
+        Record::Withdrawn { task } => format!("takes task {task} back, which its user hands in elsewhere"),
         Record::Rejected { job, user, why } => {
             format!("rejects job {} of {}: {why}", job.id, names.of_actor(*user))
         }

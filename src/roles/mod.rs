@@ -5,7 +5,7 @@ pub mod site;
 mod user;
 
 pub use site::Site;
-pub use user::{Later, User};
+pub use user::{Later, Planner, Resubmit, Script, User};
 
 use crate::grid::Named;
 

@@ -39,6 +39,8 @@ pub struct Row {
     pub schedulers: fn() -> Vec<Named>,
     /// Whether sites differ in speed.
     pub has_speeds: bool,
+    /// Whether its sites can be used by other systems too: then what they run is this system's.
+    pub shares_sites: bool,
     /// Whether sites may keep nodes from jobs for some time.
     pub has_reserved: bool,
     /// Whether its jobs are one task each, which asks for a walltime.
@@ -108,8 +110,8 @@ pub trait System: Alike {
     /// The actor at the hub; `outsider` speaks for the program outside.
     fn hub(&self, grid: &Grid<'_>, outsider: Option<Outsider>) -> Cast;
 
-    /// What runs at a site of the grid.
-    fn site(&self, grid: &Grid<'_>, site: &Site) -> Cast;
+    /// What runs at a site of the grid, to which each of these may give work.
+    fn site(&self, site: &Site, givers: &[ActorId]) -> Cast;
 
     /// Deals a workload out to its users.
     fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError>;

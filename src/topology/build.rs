@@ -1,15 +1,15 @@
 //! Makes the actors that a topology describes, all of them or some.
 
 use super::{Topology, paths};
-use crate::grid::Site;
+use crate::grid::{Habit, Site};
 use crate::kernel::{ActorId, BoxedActor, Latencies};
 use crate::near::nearest;
 use crate::network::{Exchange, Network};
 use crate::protocol::handshake::Party;
 use crate::protocol::{Message, Record};
-use crate::roles::User;
+use crate::roles::{self, Resubmit, User};
 use crate::settings::units::SPAN_MAX;
-use crate::systems::{CastError, DataLimit, DealError, Dealing, Grid, Outsider, Script};
+use crate::systems::{CastError, DataLimit, DealError, Dealing, Grid, Outsider, Script, Service};
 use crate::time::Span;
 
 /// Everybody who takes part in a run, by [`ActorId`]: the services at the hub, the sites, the users.
@@ -169,18 +169,29 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsider: Option<Out
             }
             Role::Site(index) => {
                 let site = &topology.sites[index];
-                let system = *site.systems.first().expect("every site is used by some system");
-                topology.systems[system].site(&grids[system], site)?
+                let givers: Vec<ActorId> = site.systems.iter().map(|system| grids[*system].service).collect();
+                runs(topology, site).site(site, &givers)?
             }
             Role::User(index) => {
                 let Script { says, later, then } = std::mem::take(&mut scripts[index]);
-                Box::new(User::saying(says).later(later).then(then))
+                let script = roles::Script::saying(says).later(later).then(then);
+                Box::new(match topology.users[index].habit {
+                    Habit::Script => User::new(script),
+                    Habit::Resubmit { patience, most } => User::new(Resubmit::new(script, patience, most)),
+                })
             }
             Role::Exchange => Box::new(Exchange::new(paths(topology))),
         };
         Ok((*id, actor))
     };
     ids.iter().map(actor).collect()
+}
+
+/// The system whose rules a site follows: of several that use it the one that lets others in.
+fn runs<'a>(topology: &'a Topology, site: &Site) -> &'a Service {
+    let used = || site.systems.iter().map(|system| &topology.systems[*system]);
+    let host = used().find(|system| system.row().shares_sites);
+    host.or_else(|| used().next()).expect("every site is used by some system")
 }
 
 /// A topology with everybody in place, from which each system is shown its part.

@@ -7,7 +7,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::by_hand::{CLUSTERS, Model};
 use crate::edge::Failure;
-use crate::grid::{Curve, Edge, Kind, Task, Worth};
+use crate::grid::{Curve, Edge, Habit, Kind, Task, Worth};
 use crate::kernel::Place;
 use crate::protocol::{Message, Record};
 use crate::random::SplitMix64;
@@ -194,7 +194,7 @@ fn topology(policy: &str, sites: &[(u32, u16)], source: Source) -> Topology {
         systems: vec![Service::new(Market { policy: policy.to_owned(), ..Market::default() })],
         sites: sites.iter().enumerate().map(site).collect(),
         cables: None,
-        users: vec![User { name: "alice".to_owned(), latency: Span::ZERO }],
+        users: vec![User { name: "alice".to_owned(), latency: Span::ZERO, habit: Habit::Script }],
         workloads: vec![Workload { users: vec![0], system: 0, source }],
     }
 }

@@ -70,9 +70,9 @@ impl Site {
     }
 
     /// A site as a topology describes it; `None` if there is no scheduler of that name.
-    pub fn of(site: &grid::Site, giver: ActorId) -> Option<Site> {
+    pub fn of(site: &grid::Site, givers: &[ActorId]) -> Option<Site> {
         let manager = (scheduler::find(&site.scheduler)?.build)();
-        Some(Site::new(site.cores, manager, [giver]).telling_every(site.report_every))
+        Some(Site::new(site.cores, manager, givers.iter().copied()).telling_every(site.report_every))
     }
 
     /// Tells what has ended only at whole multiples of a time, as monitoring does; nobody knows better until then.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{Batch, Desk, Dispatch, Dispatcher, Place, policy};
 use crate::grid::{JobId, Named, Site};
+use crate::kernel::ActorId;
 use crate::protocol::{Enqueue, Message};
 use crate::roles;
 use crate::settings::Walk;
@@ -20,6 +21,7 @@ pub const ROW: Row = Row {
     sources: &["swf", "batsim", "lublin", "table"],
     schedulers: policies,
     has_speeds: false,
+    shares_sites: true,
     has_reserved: true,
     is_rigid: true,
     moves_data: false,
@@ -48,11 +50,12 @@ impl System for Batch {
         Ok(Box::new(Dispatcher::new(places.collect(), self.dispatch)))
     }
 
-    fn site(&self, grid: &Grid<'_>, site: &Site) -> Cast {
+    fn site(&self, site: &Site, givers: &[ActorId]) -> Cast {
         let unknown = || CastError::unknown("policy for a queue", &site.scheduler);
         let policy = (policy::find(&site.scheduler).ok_or_else(unknown)?.build)(site.cores, &site.reserved);
         Ok(Box::new(
-            roles::Site::new(site.cores, Box::new(Desk::new(policy)), [grid.service]).telling_every(site.report_every),
+            roles::Site::new(site.cores, Box::new(Desk::new(policy)), givers.iter().copied())
+                .telling_every(site.report_every),
         ))
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::rules::Dispatch;
 use crate::grid::{Invalid, Job, JobId, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
-use crate::protocol::{Ended, Enqueue, Message, Over, Queue, Record};
+use crate::protocol::{Ended, Enqueue, Message, Over, Queue, Recall, Recalled, Record};
 use crate::time::{Span, Stamp};
 
 pub struct Dispatcher {
@@ -14,6 +14,8 @@ pub struct Dispatcher {
     /// Whose turn it is.
     turn: usize,
     live: BTreeMap<JobId, Live>,
+    /// Where jobs have waited in vain that their users have taken back.
+    returned: BTreeMap<JobId, usize>,
 }
 
 /// A site as the dispatcher knows it.
@@ -41,7 +43,7 @@ impl Place {
 
 impl Dispatcher {
     pub fn new(places: Vec<Place>, dispatch: Dispatch) -> Dispatcher {
-        Dispatcher { places, dispatch, turn: 0, live: BTreeMap::new() }
+        Dispatcher { places, dispatch, turn: 0, live: BTreeMap::new(), returned: BTreeMap::new() }
     }
 
     fn enqueue(&mut self, user: ActorId, enqueue: Enqueue, out: &mut Out) {
@@ -66,7 +68,9 @@ impl Dispatcher {
                 out.send(place.site, Message::Queue(queue));
                 self.live.insert(job.id, Live { user, place: number, work, think });
                 let (site, task) = (place.site, TaskId { job: job.id, index: 0 });
-                out.log(Record::Arrived { job, user });
+                if self.returned.remove(&job.id).is_none() {
+                    out.log(Record::Arrived { job, user });
+                }
                 out.log(Record::Assigned { task, site });
             }
         }
@@ -74,7 +78,11 @@ impl Dispatcher {
 
     fn choose(&mut self, job: &Job, pinned: Option<ActorId>) -> Result<usize, Invalid> {
         let task = job.tasks[0];
-        let large_enough = |place: &Place| place.nodes >= task.cores && pinned.is_none_or(|site| site == place.site);
+        let fits = |place: &Place| place.nodes >= task.cores && pinned.is_none_or(|site| site == place.site);
+        // Who comes again goes elsewhere, if there is anywhere else.
+        let before = self.returned.get(&job.id).copied();
+        let elsewhere = |number: usize| before.is_none_or(|before| before != number);
+        let has_choice = before.is_some() && (0..self.places.len()).any(|at| elsewhere(at) && fits(&self.places[at]));
         match task.cores {
             _ if self.live.contains_key(&job.id) => return Err(Invalid::Duplicate),
             _ if task.runtime.is_zero() || task.walltime.is_zero() => return Err(Invalid::NoDuration),
@@ -82,7 +90,8 @@ impl Dispatcher {
             _ => {}
         }
         let places = self.places.iter().enumerate();
-        let mut fitting = places.filter(|(_, place)| large_enough(place)).map(|(number, _)| number);
+        let fitting = places.filter(|(number, place)| fits(place) && (!has_choice || elsewhere(*number)));
+        let mut fitting = fitting.map(|(number, _)| number);
         let chosen = match self.dispatch {
             Dispatch::First => fitting.next(),
             Dispatch::RoundRobin => {
@@ -105,6 +114,26 @@ impl Dispatcher {
         chosen.ok_or(Invalid::TooManyNodes)
     }
 
+    /// A user wants a job back: where it waits is asked whether it still does.
+    fn recall(&mut self, from: ActorId, recall: Recall, out: &mut Out) {
+        match self.live.get(&recall.task.job).filter(|live| live.user == from) {
+            Some(live) => out.send(self.places[live.place].site, Message::Recall(recall)),
+            None => out.send(from, Message::Recalled(Recalled { task: recall.task, in_time: false })),
+        }
+    }
+
+    fn recalled(&mut self, from: ActorId, recalled: Recalled, out: &mut Out) {
+        let job = recalled.task.job;
+        let Some(live) = self.live.get(&job).filter(|live| self.places[live.place].site == from) else { return };
+        out.send(live.user, Message::Recalled(recalled));
+        if recalled.in_time {
+            let Live { place, work, .. } = self.live.remove(&job).expect("it was just there");
+            self.places[place].work -= work;
+            self.returned.insert(job, place);
+            out.log(Record::Withdrawn { task: recalled.task });
+        }
+    }
+
     fn ended(&mut self, from: ActorId, ended: Ended, out: &mut Out) {
         let job = ended.task.job;
         let known = self.live.get(&job).is_some_and(|live| self.places[live.place].site == from);
@@ -124,6 +153,8 @@ impl Actor<Message, Record> for Dispatcher {
         for event in batch.drain(..) {
             match event.cause {
                 Cause::Message(Message::Ended(ended)) => self.ended(event.from, ended, out),
+                Cause::Message(Message::Recall(recall)) => self.recall(event.from, recall, out),
+                Cause::Message(Message::Recalled(recalled)) => self.recalled(event.from, recalled, out),
                 Cause::Message(Message::Enqueue(enqueue)) => handed_in.push((event.from, enqueue)),
                 _ => {}
             }

@@ -10,7 +10,7 @@ use super::{Desk, Dispatch, Dispatcher, Place, Ran, Rigid, play, policy};
 use crate::grid::{Invalid, Job, JobId, Kind, NodeSet, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, judge};
 use crate::protocol::{Book, Enqueue, Message, Queue, Recall, Record, Run};
-use crate::roles::{Site, User};
+use crate::roles::{Script, Site, User};
 use crate::time::{Span, Stamp, Time};
 
 const ROUTER: ActorId = ActorId(0);
@@ -81,7 +81,7 @@ fn jobs_go_where_the_rule_says() {
     let jobs = [rigid(0, 2, 10, 10), rigid(0, 2, 10, 10), rigid(1, 4, 10, 10), rigid(2, 1, 5, 5), rigid(3, 1, 5, 5)];
     let sites = [(2, "easy"), (4, "easy")];
     let play = |dispatch| {
-        let user = User::saying(says(&jobs, None));
+        let user = User::new(Script::saying(says(&jobs, None)));
         assigned(&judge::run(cast(&sites, dispatch, vec![user]), &[Span::ZERO; 4]))
     };
     assert_eq!(play(Dispatch::First), [1, 1, 2, 1, 1]);
@@ -89,7 +89,7 @@ fn jobs_go_where_the_rule_says() {
     // 20 node seconds at the first; then 20 at the second; then 40 more there; after that the first has less a node.
     assert_eq!(play(Dispatch::LeastWork), [1, 2, 2, 1, 1]);
 
-    let user = User::saying(says(&jobs, Some(ActorId(1))));
+    let user = User::new(Script::saying(says(&jobs, Some(ActorId(1)))));
     let log = judge::run(cast(&sites, Dispatch::LeastWork, vec![user]), &[Span::ZERO; 4]);
     assert_eq!(assigned(&log), [1, 1, 1, 1]);
     let rejected: Vec<_> = log
@@ -118,7 +118,7 @@ fn who_follows_comes_when_the_other_is_over_and_its_user_has_thought() {
         (JobId(2), vec![(two, ROUTER, enqueue(3, None))]),
     ]);
     for latency in [0, 1] {
-        let user = User::saying(says.clone()).then(then.clone());
+        let user = User::new(Script::saying(says.clone()).then(then.clone()));
         let latency = Span::from_secs(latency);
         let log = judge::run(cast(&[(2, "easy")], Dispatch::First, vec![user]), &[Span::ZERO, Span::ZERO, latency]);
         let there_and_back = latency.micros() / 1_000_000;
@@ -146,7 +146,7 @@ proptest! {
         let latencies: Vec<Span> = [0, latencies[1], latencies[2]].map(Span::from_secs).into();
         let there = latencies.iter().fold(Span::ZERO, |sum, one| sum + *one);
         for entry in ALL {
-            let user = User::saying(says(&jobs, None));
+            let user = User::new(Script::saying(says(&jobs, None)));
             let log = judge::run(cast(&[(6, entry.name)], Dispatch::First, vec![user]), &latencies);
             let later: Vec<Rigid> = jobs.iter().map(|job| Rigid { submit: job.submit + there, ..*job }).collect();
             let alone = play(&mut *(entry.build)(6, &[]), 6, &later);

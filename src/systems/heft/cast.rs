@@ -2,6 +2,7 @@
 
 use super::{CORES_MAX, Planner, Planning, Resource};
 use crate::grid::Site;
+use crate::kernel::ActorId;
 use crate::roles;
 use crate::settings::Walk;
 use crate::systems::deal::submit;
@@ -16,6 +17,7 @@ pub const ROW: Row = Row {
     sources: &["workflow", "layered", "table", "market"],
     schedulers: roles::schedulers,
     has_speeds: true,
+    shares_sites: false,
     has_reserved: false,
     is_rigid: false,
     moves_data: true,
@@ -51,8 +53,8 @@ impl System for Planning {
         Ok(Box::new(Planner::new(self.clone(), sites.collect(), (grid.network)())))
     }
 
-    fn site(&self, grid: &Grid<'_>, site: &Site) -> Cast {
-        roles::Site::of(site, grid.service)
+    fn site(&self, site: &Site, givers: &[ActorId]) -> Cast {
+        roles::Site::of(site, givers)
             .map(|actor| Box::new(actor) as _)
             .ok_or_else(|| CastError::unknown("site scheduler", &site.scheduler))
     }

@@ -3,6 +3,7 @@
 use super::bid::{self, BidPolicy};
 use super::{Auctioneer, Cluster, EXTERNAL, Figures, Foreign, Market, Unplaceable};
 use crate::grid::{Graph, Job, Named, Site};
+use crate::kernel::ActorId;
 use crate::roles;
 use crate::settings::Walk;
 use crate::systems::deal::submit;
@@ -19,6 +20,7 @@ pub const ROW: Row = Row {
     sources: &["market", "table", "workflow", "layered"],
     schedulers: roles::schedulers,
     has_speeds: false,
+    shares_sites: false,
     has_reserved: false,
     is_rigid: false,
     moves_data: true,
@@ -74,8 +76,8 @@ impl System for Market {
         Ok(Box::new(if grid.is_linked { auctioneer.over((grid.network)()) } else { auctioneer }))
     }
 
-    fn site(&self, grid: &Grid<'_>, site: &Site) -> Cast {
-        roles::Site::of(site, grid.service)
+    fn site(&self, site: &Site, givers: &[ActorId]) -> Cast {
+        roles::Site::of(site, givers)
             .map(|actor| Box::new(actor) as _)
             .ok_or_else(|| CastError::unknown("site scheduler", &site.scheduler))
     }

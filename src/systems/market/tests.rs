@@ -67,7 +67,13 @@ fn grid(market: Market, sites: &[(u32, u16)], users: usize, source: Source) -> T
         systems: vec![Service::new(market)],
         sites: sites.iter().enumerate().map(site).collect(),
         cables: None,
-        users: (0..users).map(|user| topology::User { name: format!("user{user}"), latency: Span::ZERO }).collect(),
+        users: (0..users)
+            .map(|user| topology::User {
+                name: format!("user{user}"),
+                latency: Span::ZERO,
+                habit: crate::grid::Habit::Script,
+            })
+            .collect(),
         workloads: vec![Workload { users: (0..users).collect(), system: 0, source }],
     }
 }

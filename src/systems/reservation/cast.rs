@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{Book, Cluster, Holder, MetaScheduler, Reservation, fit};
 use crate::grid::{Named, Request, Site};
+use crate::kernel::ActorId;
 use crate::protocol::{Cancel, Message, Reserve};
 use crate::roles;
 use crate::settings::Walk;
@@ -17,6 +18,7 @@ pub const ROW: Row = Row {
     sources: &["reservations", "requests"],
     schedulers: Vec::new,
     has_speeds: false,
+    shares_sites: false,
     has_reserved: false,
     is_rigid: false,
     moves_data: false,
@@ -44,13 +46,16 @@ impl System for Reservation {
         let cluster = |(id, site): &(_, &Site)| Cluster {
             site: *id,
             latency: site.latency,
+            is_shared: site.systems.len() > 1,
             book: Book::new(site.cores, fit, self.rect_end),
         };
         Ok(Box::new(MetaScheduler::new(grid.sites.iter().map(cluster).collect(), self.choose)))
     }
 
-    fn site(&self, grid: &Grid<'_>, site: &Site) -> Cast {
-        Ok(Box::new(roles::Site::new(site.cores, Box::new(Holder), [grid.service]).telling_every(site.report_every)))
+    fn site(&self, site: &Site, givers: &[ActorId]) -> Cast {
+        Ok(Box::new(
+            roles::Site::new(site.cores, Box::new(Holder), givers.iter().copied()).telling_every(site.report_every),
+        ))
     }
 
     fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {

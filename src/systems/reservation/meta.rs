@@ -7,7 +7,10 @@ use super::book::{Book, Offer};
 use super::rules::Choose;
 use crate::grid::{Invalid, JobId, NodeSet, Request, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
-use crate::protocol::{Answer, Answered, Cancel, Ended, Hold, Message, Outcome, Record, Reserve, Verdict, Withdraw};
+use crate::protocol::{
+    self, Answer, Answered, Booked, Cancel, Ended, Hold, Message, Outcome, Recall, Recalled, Record, Reserve, Verdict,
+    Withdraw,
+};
 use crate::time::{Span, Stamp, Time};
 
 pub struct MetaScheduler {
@@ -19,6 +22,8 @@ pub struct MetaScheduler {
     bounds: Vec<Reverse<(i128, Time, usize)>>,
     /// What has been accepted, and has neither ended nor been taken back.
     live: BTreeMap<JobId, Live>,
+    /// What sites that others use too have been asked to book, and have not answered.
+    asked: BTreeMap<JobId, Asked>,
     seen: BTreeSet<JobId>,
 }
 
@@ -27,7 +32,24 @@ pub struct Cluster {
     pub site: ActorId,
     /// How long word to it takes: nothing can start there sooner.
     pub latency: Span,
+    /// Whether others give it work too, so that it has to be asked.
+    pub is_shared: bool,
     pub book: Book,
+}
+
+/// A request that a site has been asked for. The site knows what else it runs: if it refuses the start that the policy prefers,
+/// it is asked for the latest one, when others are least in the way, and then the next site is asked.
+struct Asked {
+    user: ActorId,
+    reserve: Reserve,
+    request: Request,
+    cluster: usize,
+    start: Time,
+    nodes: NodeSet,
+    /// Whether this is the latest start already.
+    is_latest: bool,
+    /// Its user has taken it back meanwhile.
+    is_cancelled: bool,
 }
 
 struct Live {
@@ -43,11 +65,19 @@ type Out = Outbox<Message, Record>;
 impl MetaScheduler {
     pub fn new(clusters: Vec<Cluster>, choose: Choose) -> MetaScheduler {
         let largest = clusters.iter().map(|cluster| cluster.book.nodes()).max().unwrap_or(0);
-        MetaScheduler { clusters, choose, largest, bounds: Vec::new(), live: BTreeMap::new(), seen: BTreeSet::new() }
+        MetaScheduler {
+            clusters,
+            choose,
+            largest,
+            bounds: Vec::new(),
+            live: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            seen: BTreeSet::new(),
+        }
     }
 
     fn reserve(&mut self, now: Time, user: ActorId, reserve: Reserve, out: &mut Out) {
-        let Reserve { job, ready, deadline } = reserve;
+        let Reserve { job, ready, deadline } = &reserve;
         let id = job.id;
         if !self.seen.insert(id) {
             let answer = Answer::Invalid(Invalid::Duplicate);
@@ -56,19 +86,100 @@ impl MetaScheduler {
         }
         out.log(Record::Arrived { job: job.clone(), user });
 
-        let request = Request::of(&job, ready, deadline);
+        let request = Request::of(job, *ready, *deadline);
         let request = request.and_then(|request| request.check(self.largest).map(|()| request));
-        let answer = match request {
-            Err(invalid) => Answer::Invalid(invalid),
+        match request {
+            Err(invalid) => Self::answer(user, &reserve, Answer::Invalid(invalid), out),
             Ok(request) => match self.find(now, &request) {
-                None => Answer::Declined,
-                Some((cluster, offer)) => {
-                    let runtime = job.tasks[0].runtime.min(request.duration);
-                    self.accept(id, user, cluster, &offer, &request, runtime, out);
-                    Answer::Accepted { site: self.clusters[cluster].site, start: offer.start, nodes: offer.nodes }
-                }
+                None => Self::answer(user, &reserve, Answer::Declined, out),
+                Some((cluster, offer)) => self.book(user, reserve, request, (cluster, offer), false, out),
             },
+        }
+    }
+
+    /// Takes what a cluster has to offer; where others use it too, it has the last word.
+    fn book(
+        &mut self,
+        user: ActorId,
+        reserve: Reserve,
+        request: Request,
+        (cluster, offer): (usize, Offer),
+        is_latest: bool,
+        out: &mut Out,
+    ) {
+        let job = &reserve.job;
+        let runtime = job.tasks[0].runtime.min(request.duration);
+        let Offer { start, nodes, .. } = offer;
+        let Cluster { site, ref mut book, is_shared, .. } = self.clusters[cluster];
+        book.add(start, start + request.duration, &nodes).expect("what is offered is free");
+        let task = TaskId { job: job.id, index: 0 };
+        if is_shared {
+            let (nodes, walltime) = (nodes.clone(), request.duration);
+            out.send(site, Message::Book(protocol::Book { task, start, nodes, walltime, runtime }));
+        } else {
+            out.send(site, Message::Hold(Hold { task, start, nodes: nodes.clone(), runtime }));
+        }
+        let id = job.id;
+        let asked = Asked { user, reserve, request, cluster, start, nodes, is_latest, is_cancelled: false };
+        if is_shared {
+            self.asked.insert(id, asked);
+        } else {
+            self.accept(asked, out);
+        }
+    }
+
+    /// A site that others use too has answered.
+    fn booked(&mut self, now: Time, from: ActorId, booked: Booked, out: &mut Out) {
+        let job = booked.task.job;
+        if !self.asked.get(&job).is_some_and(|asked| self.clusters[asked.cluster].site == from) {
+            return;
+        }
+        let asked = self.asked.remove(&job).expect("it was just there");
+        if booked.granted {
+            let (user, is_cancelled) = (asked.user, asked.is_cancelled);
+            self.accept(asked, out);
+            if is_cancelled {
+                self.cancel(now, user, job, out);
+            }
+            return;
+        }
+        let Asked { user, reserve, request, cluster, start, nodes, is_latest, is_cancelled } = asked;
+        let end = start + request.duration;
+        if start.max(now) < end {
+            self.clusters[cluster].book.delete(start.max(now), end, &nodes).expect("what was asked for is booked");
+        }
+        let again = match (is_cancelled, is_latest) {
+            (true, _) => None,
+            (false, true) => self.next_offer(cluster, now, &request).map(|next| (next, false)),
+            (false, false) => {
+                let latest = request.latest_start(now).filter(|latest| *latest > start);
+                let offer = latest.and_then(|latest| self.ask(cluster, now, &Request { ready: latest, ..request }));
+                let latest = offer.map(|offer| ((cluster, offer), true));
+                latest.or_else(|| self.next_offer(cluster, now, &request).map(|next| (next, false)))
+            }
         };
+        match again {
+            Some((offer, is_latest)) => self.book(user, reserve, request, offer, is_latest, out),
+            None => Self::answer(user, &reserve, Answer::Declined, out),
+        }
+    }
+
+    /// What the next of the clusters after this one has to offer.
+    fn next_offer(&mut self, after: usize, now: Time, request: &Request) -> Option<(usize, Offer)> {
+        (after + 1..self.clusters.len()).find_map(|number| Some((number, self.ask(number, now, request)?)))
+    }
+
+    fn accept(&mut self, asked: Asked, out: &mut Out) {
+        let Asked { user, reserve, request, cluster, start, nodes, .. } = asked;
+        let site = self.clusters[cluster].site;
+        let live = Live { user, cluster, start, end: start + request.duration, nodes: nodes.clone() };
+        self.live.insert(reserve.job.id, live);
+        Self::answer(user, &reserve, Answer::Accepted { site, start, nodes }, out);
+    }
+
+    fn answer(user: ActorId, reserve: &Reserve, answer: Answer, out: &mut Out) {
+        let Reserve { job, ready, deadline } = reserve;
+        let (id, ready, deadline) = (job.id, *ready, *deadline);
         out.log(Record::Answered { job: id, ready, deadline, answer: answer.clone() });
         if let Answer::Accepted { site, .. } = answer {
             out.log(Record::Assigned { task: TaskId { job: id, index: 0 }, site });
@@ -126,26 +237,6 @@ impl MetaScheduler {
         cluster.book.find(now + cluster.latency, request)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "they are what an acceptance is made of")]
-    fn accept(
-        &mut self,
-        job: JobId,
-        user: ActorId,
-        cluster: usize,
-        offer: &Offer,
-        request: &Request,
-        runtime: Span,
-        out: &mut Out,
-    ) {
-        let Offer { start, ref nodes, .. } = *offer;
-        let end = start + request.duration;
-        let Cluster { site, book, .. } = &mut self.clusters[cluster];
-        book.add(start, end, nodes).expect("what is offered is free");
-        let task = TaskId { job, index: 0 };
-        out.send(*site, Message::Hold(Hold { task, start, nodes: nodes.clone(), runtime }));
-        self.live.insert(job, Live { user, cluster, start, end, nodes: nodes.clone() });
-    }
-
     /// Frees what a job leaves of its time. The end of what was taken back in time is void.
     fn ended(&mut self, now: Time, from: ActorId, ended: Ended, out: &mut Out) {
         let job = ended.task.job;
@@ -158,14 +249,33 @@ impl MetaScheduler {
 
     /// Too late, and without effect, once the site might start the job before it hears of this.
     fn cancel(&mut self, now: Time, from: ActorId, job: JobId, out: &mut Out) {
-        let waits = |live: &Live| live.user == from && now + self.clusters[live.cluster].latency < live.start;
-        if !self.live.get(&job).is_some_and(waits) {
+        if let Some(asked) = self.asked.get_mut(&job).filter(|asked| asked.user == from) {
+            asked.is_cancelled = true;
             return;
+        }
+        let waits = |live: &Live| live.user == from && now + self.clusters[live.cluster].latency < live.start;
+        let Some(live) = self.live.get(&job).filter(|live| waits(live)) else { return };
+        let Cluster { site, is_shared, .. } = self.clusters[live.cluster];
+        if is_shared {
+            // What becomes of it is for the site to say.
+            return out.send(site, Message::Recall(Recall { task: TaskId { job, index: 0 } }));
         }
         let live = self.live.remove(&job).expect("it is live");
         self.free(now, &live);
         let task = TaskId { job, index: 0 };
         out.send(self.clusters[live.cluster].site, Message::Withdraw(Withdraw { task }));
+        out.log(Record::Cancelled { job });
+        out.send(live.user, Message::Outcome(Outcome { job, verdict: Verdict::Removed }));
+    }
+
+    fn recalled(&mut self, now: Time, from: ActorId, recalled: Recalled, out: &mut Out) {
+        let job = recalled.task.job;
+        let known = |live: &Live| recalled.in_time && self.clusters[live.cluster].site == from;
+        if !self.live.get(&job).is_some_and(known) {
+            return;
+        }
+        let live = self.live.remove(&job).expect("it is live");
+        self.free(now, &live);
         out.log(Record::Cancelled { job });
         out.send(live.user, Message::Outcome(Outcome { job, verdict: Verdict::Removed }));
     }
@@ -184,9 +294,12 @@ impl Actor<Message, Record> for MetaScheduler {
     fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         let mut asked = Vec::new();
         let mut cancelled = Vec::new();
+        let mut answers = Vec::new();
         for event in batch.drain(..) {
             match event.cause {
                 Cause::Message(Message::Ended(ended)) => self.ended(now.time, event.from, ended, out),
+                Cause::Message(Message::Booked(booked)) => answers.push((event.from, booked)),
+                Cause::Message(Message::Recalled(recalled)) => self.recalled(now.time, event.from, recalled, out),
                 Cause::Message(Message::Cancel(Cancel { job })) => cancelled.push((event.from, job)),
                 Cause::Message(Message::Reserve(reserve)) => asked.push((event.from, reserve)),
                 _ => {}
@@ -194,6 +307,9 @@ impl Actor<Message, Record> for MetaScheduler {
         }
         for (from, job) in cancelled {
             self.cancel(now.time, from, job, out);
+        }
+        for (site, booked) in answers {
+            self.booked(now.time, site, booked, out);
         }
         // In order of arrival, and of their numbers within a moment.
         asked.sort_by_key(|(_, reserve)| Reverse((reserve.job.arrive, reserve.job.id)));
@@ -240,7 +356,7 @@ mod tests {
             let mut books: Vec<(Span, Book)> =
                 sites.iter().map(|&(nodes, latency)| (Span::from_secs(latency), book(nodes))).collect();
             let cluster = |&(nodes, latency): &(u32, u64)| {
-                Cluster { site: ActorId(0), latency: Span::from_secs(latency), book: book(nodes) }
+                Cluster { site: ActorId(0), latency: Span::from_secs(latency), is_shared: false, book: book(nodes) }
             };
             let mut meta = MetaScheduler::new(sites.iter().map(cluster).collect(), Choose::Global);
             let mut booked: Vec<(usize, Time, Time, NodeSet)> = Vec::new();

@@ -12,7 +12,7 @@ use crate::grid::{Calendar, Clash, Invalid, Job, JobId, Kind, NodeSet, Request, 
 use crate::kernel::{ActorId, Entry, judge};
 use crate::protocol::{Answer, Cancel, Message, Record, Reserve};
 use crate::random::SplitMix64;
-use crate::roles::{Site, User};
+use crate::roles::{Script, Site, User};
 use crate::time::{Span, Time};
 use crate::workload::reservations::Demand;
 
@@ -302,7 +302,7 @@ fn play(asked: &[Asked], choose: Choose, latencies: [u64; 3]) -> Vec<Entry<Recor
     }
     let cluster = |number: u32, nodes: u32, latency: Span| {
         let book = Book::new(nodes, fit::find("pe_w").unwrap(), RectEnd::Clip);
-        Cluster { site: ActorId(number), latency, book }
+        Cluster { site: ActorId(number), latency, is_shared: false, book }
     };
     let hub = MetaScheduler::new(vec![cluster(1, 4, york), cluster(2, 6, leeds)], choose);
     judge::run(
@@ -310,7 +310,7 @@ fn play(asked: &[Asked], choose: Choose, latencies: [u64; 3]) -> Vec<Entry<Recor
             Box::new(hub),
             Box::new(Site::new(4, Box::new(Holder), [ActorId(0)])),
             Box::new(Site::new(6, Box::new(Holder), [ActorId(0)])),
-            Box::new(User::saying(says)),
+            Box::new(User::new(Script::saying(says))),
         ],
         &[Span::ZERO, york, leeds, user],
     )
@@ -469,12 +469,12 @@ fn a_request_that_is_repeated_is_answered_but_not_taken_in_twice() {
         (at(at_second), ActorId(0), Message::Reserve(Reserve { job: job.clone(), ready, deadline }))
     };
     let book = Book::new(4, fit::find("ff").unwrap(), RectEnd::Clip);
-    let cluster = Cluster { site: ActorId(1), latency: Span::ZERO, book };
+    let cluster = Cluster { site: ActorId(1), latency: Span::ZERO, is_shared: false, book };
     let log = judge::run(
         vec![
             Box::new(MetaScheduler::new(vec![cluster], Choose::First)),
             Box::new(Site::new(4, Box::new(Holder), [ActorId(0)])),
-            Box::new(User::saying(vec![reserve(0), reserve(1)])),
+            Box::new(User::new(Script::saying(vec![reserve(0), reserve(1)]))),
         ],
         &[Span::ZERO; 3],
     );

@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::{latency_key, walk_count};
-use crate::grid::{Calendar, Kind, Named, NodeSet, Reserved};
+use crate::grid::{Calendar, Habit, Kind, Named, NodeSet, Reserved};
 use crate::settings::limits::CORES_MAX;
 use crate::settings::{
-    Complaint, Field, Fields, Form, FormExt, Layout, Millionths, Moment, NAME, Place, SPAN, Shape, Unless, Walk, Word,
-    any_of, is_name, key, quoted,
+    Complaint, Field, Fields, Form, FormExt, Layout, Millionths, Moment, NAME, POSITIVE_SPAN, Place, SPAN, Shape,
+    Unless, Walk, Word, any_of, is_name, key, quoted,
 };
 use crate::systems::{self, Row, Service};
 use crate::time::{Span, Time};
@@ -156,6 +156,17 @@ impl Around<'_> {
         let system = key("system", "who uses it").means(about).usual("the only one that there is");
         w.set(system, systems, Systems { keys: self.systems.iter().map(|row| row.key).collect() });
         let Some(fields) = w.fields() else { return };
+        let used = || systems.iter().map(|system| self.systems[*system]);
+        if systems.len() > 1 && !used().any(|row| row.shares_sites) {
+            let hosts = tables(|row| row.shares_sites);
+            let keys = any_of(used().map(|row| row.key)).replace(" or ", " and ");
+            let text =
+                format!("{keys} cannot use one site: only a {hosts} lets others in, so it has to be one of them");
+            match fields.get("system") {
+                Some(field) => field.complain(text),
+                None => fields.complain(text),
+            }
+        }
         if systems.is_empty() && !self.defaults {
             if self.systems.len() > 1 && !fields.has("system") {
                 let keys = any_of(self.systems.iter().map(|row| row.key));
@@ -257,7 +268,8 @@ impl Form<Vec<usize>> for Systems {
 /// The names that a site may choose from, the usual one first.
 pub fn schedulers(rows: &[&Row]) -> Vec<Named> {
     let mut all: Vec<Named> = Vec::new();
-    for named in rows.iter().flat_map(|row| (row.schedulers)()) {
+    let hosts = |row: &&&Row| rows.len() == 1 || row.shares_sites || !rows.iter().any(|row| row.shares_sites);
+    for named in rows.iter().filter(hosts).flat_map(|row| (row.schedulers)()) {
         if !all.contains(&named) {
             all.push(named);
         }
@@ -465,8 +477,35 @@ pub fn walk_user(user: &mut User, names: Option<&Names>, w: &mut dyn Walk) {
         walk_count(w);
     }
     w.set(latency_key(), &mut user.latency, SPAN);
+    walk_habit(&mut user.habit, w);
+}
+
+/// The planners of users.
+const PLANNERS: &[(&str, bool, &str)] = &[
+    ("script", false, "hands jobs in by the calendar, and waits"),
+    ("resubmit", true, "takes a job back that has waited too long in a queue, and hands it in again, to go elsewhere"),
+];
+
+const TRIES_MAX: u32 = 1_000;
+
+fn walk_habit(habit: &mut Habit, w: &mut dyn Walk) {
+    // A user with the usual habit need not say so.
+    if w.writes() && *habit == Habit::Script {
+        return;
+    }
+    let (mut resubmits, mut patience, mut most) = match *habit {
+        Habit::Script => (false, Span::from_minutes(60), 3),
+        Habit::Resubmit { patience, most } => (true, patience, most),
+    };
+    w.set(key("planner", "what it does about its jobs"), &mut resubmits, PLANNERS);
+    let why = "expected a planner = \"resubmit\" beside it";
+    let key_patience = key("patience", "after this long in a queue a job is taken back").only_if(resubmits, why);
+    w.set(key_patience, &mut patience, POSITIVE_SPAN);
+    let tries = key("tries", "how often a job is handed in again, at most").only_if(resubmits, why);
+    w.set(tries, &mut most, 1..=TRIES_MAX);
+    *habit = if resubmits { Habit::Resubmit { patience, most } } else { Habit::Script };
 }
 
 pub fn usual_user() -> User {
-    User { name: String::new(), latency: Span::ZERO }
+    User { name: String::new(), latency: Span::ZERO, habit: Habit::Script }
 }

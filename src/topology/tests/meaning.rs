@@ -44,7 +44,7 @@ fn defaults_are_those_of_the_market_paper() {
             systems: vec![0],
         }],
         cables: None,
-        users: vec![User { name: "alice".into(), latency: Span::ZERO }],
+        users: vec![User { name: "alice".into(), latency: Span::ZERO, habit: crate::grid::Habit::Script }],
         workloads: vec![Workload {
             system: 0,
             users: vec![0],
@@ -109,7 +109,10 @@ fn counts_and_defaults_save_writing() {
     assert_eq!((sites[0].name.as_str(), sites[999].name.as_str()), ("site-1", "site-1000"));
     assert_eq!((sites[5].cores, sites[6].cores, sites[1000].cores), (4, 5, 64));
     assert_eq!((sites[0].latency.micros(), sites[1000].latency.micros()), (1_500, 0));
-    assert_eq!(users[1], User { name: "user-2".into(), latency: Span::from_secs(2) });
+    assert_eq!(
+        users[1],
+        User { name: "user-2".into(), latency: Span::from_secs(2), habit: crate::grid::Habit::Script }
+    );
     assert_eq!(workloads[0].users, [0, 1]);
 }
 
@@ -267,7 +270,7 @@ fn topologies() -> impl Strategy<Value = Topology> {
                 let users: Vec<User> = users
                     .into_iter()
                     .zip(names.iter().rev())
-                    .map(|(latency, name)| User { name: name.clone(), latency })
+                    .map(|(latency, name)| User { name: name.clone(), latency, habit: crate::grid::Habit::Script })
                     .collect();
                 let base = Topology {
                     name: names[0].clone(),

@@ -10,7 +10,7 @@ use crate::kernel::{ActorId, BoxedActor, Entry, judge};
 use crate::network::{Efficiency, Link, LinkId, Mode};
 use crate::protocol::{Message, Record};
 use crate::random::SplitMix64;
-use crate::roles::{Site, User, scheduler};
+use crate::roles::{Script, Site, User, scheduler};
 use crate::time::{Span, Time};
 use crate::workload::layered::Shape;
 
@@ -28,7 +28,7 @@ fn run(policy: Policy, sites: &[Resource], paths: &Paths, jobs: Vec<Arc<Job>>) -
         actors.push(Box::new(Site::new(site.cores, scheduler, [HUB])));
         latencies.push(site.latency);
     }
-    actors.push(Box::new(User::new(jobs, HUB)));
+    actors.push(Box::new(User::new(Script::submitting(jobs, HUB))));
     latencies.push(Span::ZERO);
     judge::run(actors, &latencies)
 }

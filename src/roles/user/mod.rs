@@ -1,0 +1,50 @@
+//! A user: an agent with a planner, which says what it does about its jobs.
+
+mod resubmit;
+mod script;
+#[cfg(test)]
+mod tests;
+
+pub use resubmit::Resubmit;
+pub use script::{Later, Script};
+
+use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
+use crate::protocol::{Message, Record};
+use crate::time::{Stamp, Time};
+
+/// What a user does, and about what. Whatever it does, it does by messages, like everybody else.
+pub trait Planner: Send {
+    /// The run begins, or a timer of its own is due.
+    fn wake(&mut self, now: Time, out: &mut Out);
+
+    /// Somebody tells it something.
+    fn hear(&mut self, now: Time, from: ActorId, message: Message, out: &mut Out);
+}
+
+pub type Out = Outbox<Message, Record>;
+
+pub struct User {
+    planner: Box<dyn Planner>,
+}
+
+impl User {
+    pub fn new(planner: impl Planner + 'static) -> User {
+        User { planner: Box::new(planner) }
+    }
+}
+
+impl Actor<Message, Record> for User {
+    /// What it is told comes first.
+    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+        let mut due = false;
+        for event in batch.drain(..) {
+            match event.cause {
+                Cause::Start | Cause::Timer(_) => due = true,
+                Cause::Message(message) => self.planner.hear(now.time, event.from, message, out),
+            }
+        }
+        if due {
+            self.planner.wake(now.time, out);
+        }
+    }
+}

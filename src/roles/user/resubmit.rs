@@ -1,0 +1,93 @@
+//! The planner of a user who loses patience: a job that has waited too long in one queue is taken back and handed in again, to
+//! go elsewhere.
+//!
+//! The user does not know whether a job has started by then; it asks for the job back, and whoever has it says whether that was
+//! in time. A job that comes back is handed in again at once, as often as the user cares to.
+
+use std::collections::BTreeMap;
+
+use super::script::Script;
+use super::{Out, Planner};
+use crate::grid::{JobId, TaskId};
+use crate::kernel::ActorId;
+use crate::protocol::{Enqueue, Message, Recall, Recalled};
+use crate::time::{Span, Time};
+
+/// The token of the timers of patience; a chunk of the calendar has another.
+const PATIENCE: u64 = 1;
+
+pub struct Resubmit {
+    script: Script,
+    patience: Span,
+    /// How often a job is handed in again.
+    most: u32,
+    /// What is in some queue, as far as the user knows.
+    waiting: BTreeMap<JobId, Waiting>,
+    /// When patience ends, and with which job.
+    due: BTreeMap<Time, Vec<JobId>>,
+    /// When the calendar goes on.
+    next: Time,
+}
+
+struct Waiting {
+    at: ActorId,
+    enqueue: Enqueue,
+    tries: u32,
+}
+
+impl Resubmit {
+    pub fn new(script: Script, patience: Span, most: u32) -> Resubmit {
+        Resubmit { script, patience, most, waiting: BTreeMap::new(), due: BTreeMap::new(), next: Time::ZERO }
+    }
+
+    /// From then on patience runs.
+    fn note(&mut self, time: Time, at: ActorId, enqueue: &Enqueue, tries: u32, out: &mut Out) {
+        // Who has chosen a site does not go elsewhere.
+        if tries >= self.most || enqueue.site.is_some() {
+            return;
+        }
+        let job = enqueue.job.id;
+        self.waiting.insert(job, Waiting { at, enqueue: enqueue.clone(), tries });
+        let due = time + self.patience;
+        let jobs = self.due.entry(due).or_default();
+        if jobs.is_empty() {
+            out.wake_at(due, PATIENCE);
+        }
+        jobs.push(job);
+    }
+}
+
+impl Planner for Resubmit {
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        for job in self.due.remove(&now).unwrap_or_default() {
+            if let Some(waiting) = self.waiting.get(&job) {
+                out.send(waiting.at, Message::Recall(Recall { task: TaskId { job, index: 0 } }));
+            }
+        }
+        if now < self.next {
+            return;
+        }
+        let mut said = Vec::new();
+        self.script.send_ahead(now, out, &mut |time, to, message| {
+            if let Message::Enqueue(enqueue) = message {
+                said.push((time, to, enqueue.clone()));
+            }
+        });
+        self.next = self.script.comes_back().unwrap_or(Time::NEVER);
+        for (time, to, enqueue) in said {
+            self.note(time, to, &enqueue, 0, out);
+        }
+    }
+
+    fn hear(&mut self, now: Time, from: ActorId, message: Message, out: &mut Out) {
+        let Message::Recalled(Recalled { task, in_time }) = message else {
+            return self.script.hear(now, from, message, out);
+        };
+        let known = self.waiting.get(&task.job).is_some_and(|waiting| waiting.at == from);
+        let Some(Waiting { at, enqueue, tries }) = self.waiting.remove(&task.job).filter(|_| known) else { return };
+        if in_time {
+            out.send(at, Message::Enqueue(enqueue.clone()));
+            self.note(now, at, &enqueue, tries + 1, out);
+        }
+    }
+}

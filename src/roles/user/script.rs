@@ -1,0 +1,145 @@
+//! The planner of a user who follows a calendar: hands in jobs when their time comes.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::{Out, Planner};
+use crate::grid::{Job, JobId};
+use crate::kernel::ActorId;
+use crate::protocol::{Enqueue, Message, Over, Submit};
+use crate::time::{Span, Time};
+use crate::workload::market::Rest;
+
+/// Jobs that are sent ahead together. Enough that the router seldom waits for the next ones, few enough that the
+/// jobs of a long run are not all under way at once.
+const CHUNK: usize = 64;
+
+/// The token of the timer for the next chunk.
+pub(super) const NEXT: u64 = 0;
+
+/// Jobs to submit, each made when its time comes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Later {
+    pub to: ActorId,
+    pub jobs: Arc<Rest>,
+    /// The place of the next one in its workload.
+    pub place: usize,
+    /// How far it is from one of this user's jobs to the next.
+    pub step: usize,
+}
+
+impl Later {
+    fn next(&self) -> Option<(Time, JobId)> {
+        self.jobs.places().contains(&self.place).then(|| self.jobs.arrival(self.place))
+    }
+
+    fn say(&mut self) -> (ActorId, Message) {
+        let job = Arc::new(self.jobs.job(self.place));
+        self.place += self.step;
+        (self.to, Message::Submit(Submit { job }))
+    }
+}
+
+pub struct Script {
+    /// What to say when, and to whom; in order of time.
+    says: VecDeque<(Time, ActorId, Message)>,
+    /// The same, not yet made.
+    later: Vec<Later>,
+    /// What it hands in once a job is over, and how long after that.
+    then: BTreeMap<JobId, Vec<(Span, ActorId, Enqueue)>>,
+    /// When it goes on, if there is more to say.
+    comes_back: Option<Time>,
+}
+
+impl Script {
+    /// Submits each job when it arrives.
+    pub fn submitting(jobs: Vec<Arc<Job>>, router: ActorId) -> Script {
+        Script::saying(jobs.into_iter().map(|job| (job.arrive, router, Message::Submit(Submit { job }))).collect())
+    }
+
+    /// Says each thing at its time.
+    pub fn saying(mut says: Vec<(Time, ActorId, Message)>) -> Script {
+        says.sort_by_key(|(time, ..)| *time);
+        Script { says: says.into(), later: Vec::new(), then: BTreeMap::new(), comes_back: None }
+    }
+
+    /// Says more, which is not made before.
+    pub fn later(self, later: Vec<Later>) -> Script {
+        Script { later, ..self }
+    }
+
+    /// Hands in more jobs, each when another one is over and it has thought for a while.
+    pub fn then(self, then: BTreeMap<JobId, Vec<(Span, ActorId, Enqueue)>>) -> Script {
+        Script { then, ..self }
+    }
+
+    pub(super) fn comes_back(&self) -> Option<Time> {
+        self.comes_back
+    }
+
+    fn follow(&mut self, now: Time, over: Over, out: &mut Out) {
+        for (think, to, enqueue) in self.then.remove(&over.job).unwrap_or_default() {
+            let arrive = now + think;
+            let job = Arc::new(Job { arrive, ..(*enqueue.job).clone() });
+            out.send_at(arrive, to, Message::Enqueue(Enqueue { job, ..enqueue }));
+        }
+    }
+
+    /// When it says something next, and which of `later` that is in.
+    fn next(&self) -> Option<(Time, Option<usize>)> {
+        let said = self.says.front().map(|(time, _, message)| (*time, about(message), None));
+        let later = self.later.iter().enumerate();
+        let later = later.filter_map(|(index, later)| later.next().map(|(time, job)| (time, job, Some(index))));
+        // What comes at one time is said in the order of jobs.
+        said.into_iter().chain(later).min().map(|(time, _, index)| (time, index))
+    }
+
+    /// Sends a chunk ahead, and comes back for the next one when half its time is over. Shows `said` what goes when, and to whom.
+    pub(super) fn send_ahead(&mut self, now: Time, out: &mut Out, said: &mut dyn FnMut(Time, ActorId, &Message)) {
+        let Some((first, _)) = self.next() else { return };
+        let mut last = first;
+        let mut sent = 0;
+        // Jobs of one time stay together: the next chunk must come before its time, not within it.
+        while let Some((time, index)) = self.next().filter(|(time, _)| sent < CHUNK || *time == last) {
+            last = time;
+            sent += 1;
+            let next = match index {
+                None => self.says.pop_front().map(|(_, to, message)| (to, message)),
+                Some(index) => self.later.get_mut(index).map(Later::say),
+            };
+            let (to, message) = next.expect("what comes next is there");
+            said(time, to, &message);
+            out.send_at(time, to, message);
+        }
+        self.comes_back = None;
+        if self.next().is_some() {
+            let half = Time::from_micros(first.micros().midpoint(last.micros())).max(now);
+            out.wake_at(half, NEXT);
+            self.comes_back = Some(half);
+        }
+    }
+}
+
+/// The job that users talk of.
+fn about(message: &Message) -> JobId {
+    match message {
+        Message::Submit(submit) => submit.job.id,
+        Message::Enqueue(enqueue) => enqueue.job.id,
+        Message::Reserve(reserve) => reserve.job.id,
+        Message::Cancel(cancel) => cancel.job,
+        _ => JobId(0),
+    }
+}
+
+impl Planner for Script {
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        self.send_ahead(now, out, &mut |_, _, _| {});
+    }
+
+    /// What became of a job is for the log to tell; it changes nothing here, unless another one follows it.
+    fn hear(&mut self, now: Time, _: ActorId, message: Message, out: &mut Out) {
+        if let Message::Over(over) = message {
+            self.follow(now, over, out);
+        }
+    }
+}

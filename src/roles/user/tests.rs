@@ -1,0 +1,88 @@
+//! Users whose jobs a router notes.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::grid::{Job, JobId, Kind, Task};
+use crate::kernel::judge;
+use crate::protocol::Submit;
+use crate::time::Span;
+
+/// Notes the jobs that it is handed, and refuses them all.
+struct Router;
+
+impl Actor<Message, Record> for Router {
+    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+        for event in batch.drain(..) {
+            if let Cause::Message(Message::Submit(Submit { job })) = event.cause {
+                out.log(Record::Refused { job, user: event.from, task: 0 });
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_made_later_is_said_as_if_it_had_been_there() {
+    let generator = crate::workload::market::Generator {
+        seed: 3,
+        jobs: 300,
+        load: 40.0,
+        load_basis: crate::workload::market::LoadBasis::Total,
+        tasks: (1, 3),
+        total_runtime: (1, 40),
+        cores_max: 2,
+        kinds: [Kind(0), Kind(0)],
+        kind_share: 1.0,
+        degree: 1.0,
+        output: 0,
+    };
+    let platform = crate::workload::Platform { cores: vec![8] };
+    let workload = |most: usize, base: u32| {
+        let mut next = base..;
+        let mut number = |job: &mut Job| {
+            job.id = JobId(next.next().unwrap());
+            Ok::<_, crate::workload::WorkloadError>(())
+        };
+        generator.draw_ahead(most, &platform, Span::from_secs(1), &mut number).unwrap()
+    };
+    // Two workloads that come at the same times, dealt out to three users: the first one is this one's.
+    let says = |most: usize| {
+        let parts = [workload(most, 0), workload(most, 1000)];
+        let mine = |job: &Job| job.id.0 % 1000 % 3 == 1;
+        let jobs = parts.iter().flat_map(|(jobs, _)| jobs).filter(|job| mine(job));
+        let user = Script::submitting(jobs.map(|job| Arc::new(job.clone())).collect(), ActorId(0));
+        let later = parts.iter().filter_map(|(_, rest)| rest.clone()).filter_map(|rest| {
+            let place = rest.places().find(|place| place % 3 == 1)?;
+            Some(Later { to: ActorId(0), jobs: Arc::new(rest), place, step: 3 })
+        });
+        let user = user.later(later.collect());
+        judge::run(vec![Box::new(Router), Box::new(User::new(user))], &[Span::ZERO, Span::ZERO])
+    };
+    let all = says(usize::MAX);
+    assert_eq!(all.len(), 200);
+    for most in [0, 50, 299] {
+        assert_eq!(says(most), all, "{most} made ahead");
+    }
+}
+
+#[test]
+fn every_job_comes_at_its_time_and_in_the_first_step_of_it() {
+    let task = Task::new(Span::from_secs(1), 1, Kind(0));
+    let arrivals = (0..100).map(|_| 0).chain((0..300).map(|number| number / 7)).chain([9, 9, 9, 1000]);
+    let jobs: Vec<Arc<Job>> = arrivals
+        .enumerate()
+        .map(|(number, arrive)| {
+            let (id, arrive) = (JobId(number as u32), Time::from_micros(arrive));
+            Arc::new(Job { id, arrive, first_task: 0, tasks: vec![task], edges: Vec::new(), worth: None })
+        })
+        .collect();
+    for latency in [Span::ZERO, Span::from_micros(3)] {
+        let user = Box::new(User::new(Script::submitting(jobs.clone(), ActorId(0))));
+        let log = judge::run(vec![Box::new(Router), user], &[Span::ZERO, latency]);
+        assert_eq!(log.len(), jobs.len());
+        for entry in log {
+            let Record::Refused { job, .. } = entry.record else { panic!("only jobs are noted") };
+            assert_eq!(entry.stamp, Stamp::at(job.arrive).after(latency));
+        }
+    }
+}
