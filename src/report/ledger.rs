@@ -265,7 +265,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_put_aside_comes_back_by_number(
-            jobs in prop::collection::btree_set(any::<u32>(), 0..60).prop_map(|jobs| Vec::from_iter(jobs)).prop_shuffle(),
+            jobs in prop::collection::btree_set(any::<u32>(), 0..60).prop_map(Vec::from_iter).prop_shuffle(),
             run in 1usize..200,
         ) {
             let shelf = Shelf::default();
