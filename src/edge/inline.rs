@@ -86,7 +86,7 @@ pub fn summary(topology: &Topology, stop: &Stop) -> Result<Option<Summary>, Fail
     let actors =
         topology::build_with(topology, &plan.all(), outsider).map_err(|error| Failure::Input(error.to_string()))?;
     let mut place = Place::new(actors, plan.latencies.clone());
-    let mut recorder = Recorder::new(Tally::putting_aside(topology, &Names::of(topology), None));
+    let mut recorder = Recorder::new(Tally::putting_aside(topology, &Names::of(topology), Box::new(Vec::new())));
     loop {
         let more = place.run_before(Stamp::NEVER, batches).map_err(|breach| {
             let actor = |id: ActorId| plan.names.get(id.index()).cloned().unwrap_or_else(|| id.to_string());

@@ -68,7 +68,7 @@ impl Results<'_> {
         let names = Names::of(&loaded.topology);
         let tally = match live {
             true => Tally::new(&loaded.topology, &names),
-            false => Tally::putting_aside(&loaded.topology, &names, Some(Box::new(folder.scratch()?))),
+            false => Tally::putting_aside(&loaded.topology, &names, Box::new(folder.scratch()?)),
         };
         Ok(Results {
             loaded,

@@ -10,6 +10,9 @@ use crate::time::Time;
 /// A table in the making: the name of its file, and the rows that have not been written yet.
 pub(super) type Table<'a> = (&'static str, &'a mut Vec<u8>);
 
+/// Takes rows of a table, with the name of its file.
+type Put<'a, E> = dyn FnMut(&'static str, &[u8]) -> Result<(), E> + 'a;
+
 pub(super) trait Account {
     /// The next job, and from when on each of its tasks could have started.
     fn job(&mut self, row: &JobRow, ready: &[Option<Time>]);
@@ -50,7 +53,7 @@ impl Tally {
         status: Status,
         digest: String,
         tables: bool,
-        put: &mut dyn FnMut(&'static str, &[u8]) -> Result<(), E>,
+        put: &mut Put<'_, E>,
     ) -> Result<Summary, E> {
         let mut accounts: Vec<Box<dyn Account + '_>> = vec![Box::new(Core::new(self, tables))];
         accounts.extend(Requests::of(self, tables).map(|account| Box::new(account) as _));
@@ -79,11 +82,7 @@ impl Tally {
 }
 
 /// Hands over what is longer than this.
-fn hand_over<E>(
-    tables: Vec<Table<'_>>,
-    longer: usize,
-    put: &mut dyn FnMut(&'static str, &[u8]) -> Result<(), E>,
-) -> Result<(), E> {
+fn hand_over<E>(tables: Vec<Table<'_>>, longer: usize, put: &mut Put<'_, E>) -> Result<(), E> {
     for (name, text) in tables {
         if text.len() > longer {
             put(name, text)?;

@@ -2,7 +2,7 @@
 //!
 //! The first seventeen columns of both have the names, the order and the units (seconds) of Batsim's `jobs.csv`, so its
 //! tools read the files; ours follow. To Batsim a job is what holds cores, which here is a task: the rows of jobs with
-//! several tasks leave the resources to `tasks.csv`. A field that is not known, or has no meaning for its row, is empty.
+//! several tasks leave it to `tasks.csv` what was asked for. A field that is not known, or has no meaning for its row, is empty.
 //!
 //! | column | `jobs.csv` | `tasks.csv` |
 //! | --- | --- | --- |
@@ -16,7 +16,7 @@
 //! | `starting_time` | of its first task | of the task |
 //! | `finish_time` | when the router saw it end, or removed it | when it ended |
 //! | `execution_time`, `waiting_time`, `turnaround_time`, `stretch` | from these, as Batsim has them | from these |
-//! | `allocated_resources` | | its cores, when those of all sites are numbered through |
+//! | `allocated_resources` | all cores that its tasks were on, when those of all sites are numbered through | its cores, likewise |
 //! | `consumed_energy`, `metadata` | | |
 //! | `job`, `task` | its number | that of its job, and its own in there, from 0 |
 //! | `user`, `site`, `kind` | who submitted it | and where it ran |
@@ -42,7 +42,7 @@
 use super::Tally;
 use super::schedule::Queues;
 use super::tally::{Fate, JobRow, Standing, TaskRow};
-use super::text::{Row, field};
+use super::text::{Row, field, put_runs};
 use crate::grid::Task;
 use crate::time::Time;
 
@@ -133,7 +133,8 @@ impl<'a> Sheet<'a> {
         asks(&mut line, "dag", row, None);
         stands(&mut line, row.standing(), start.is_some());
         times(&mut line, row.job.arrive, start, finish);
-        line.empty().empty().empty().number(row.job.id.0);
+        used(&mut line, self.tally, row);
+        line.empty().empty().number(row.job.id.0);
         user(&mut line, &self.actors, row);
         line.empty().empty().empty().empty().maybe(row.last_end(), Row::time);
         line.maybe(row.starved(), |line, starved| line.number(starved)).maybe(row.value(), Row::float);
@@ -200,6 +201,25 @@ fn times(line: &mut Row<'_>, submitted: Time, start: Option<Time>, finish: Optio
     line.maybe(start.map(|start| start.since(submitted)), Row::span).maybe(turnaround, Row::span);
     let ratio = stretch.map(|(turnaround, execution)| turnaround.micros() as f64 / execution.micros() as f64);
     line.maybe(ratio, Row::float);
+}
+
+/// All cores that its tasks were on, by their numbers in the whole grid.
+fn used(line: &mut Row<'_>, tally: &Tally, row: &JobRow) {
+    let on = |task: &'_ TaskRow| Some((tally.sites[task.site? as usize].first_core, task.cores.clone()));
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for (first_core, cores) in row.tasks.iter().filter_map(on) {
+        runs.extend(
+            cores.runs().iter().map(|&(low, high)| (first_core + u64::from(low), first_core + u64::from(high))),
+        );
+    }
+    runs.sort_unstable();
+    runs.dedup_by(|next, run| {
+        let meets = next.0 <= run.1 + 1;
+        run.1 = if meets { run.1.max(next.1) } else { run.1 };
+        meets
+    });
+    put_runs(line.0, runs.into_iter());
+    line.empty();
 }
 
 fn user(line: &mut Row<'_>, actors: &[String], row: &JobRow) {

@@ -207,6 +207,9 @@ impl Mean {
     }
 }
 
+/// What became of jobs, in order of their numbers, and the text that is made of it at the end.
+type Results = (Vec<(JobId, Rigid)>, Vec<u8>);
+
 /// The account of jobs that queue.
 pub(super) struct Queueing<'a> {
     tally: &'a Tally,
@@ -223,7 +226,7 @@ pub(super) struct Queueing<'a> {
     /// Of each site: when jobs came and went, and how many nodes they asked for.
     steps: Vec<Vec<(Time, i64)>>,
     /// What became of the jobs, and the text that is made of it at the end.
-    results: Option<(Vec<(JobId, Rigid)>, Vec<u8>)>,
+    results: Option<Results>,
 }
 
 impl<'a> Queueing<'a> {

@@ -211,8 +211,8 @@ pub enum Untaken {
 }
 
 impl Tally {
-    /// A tally that puts aside what is over: into the store, or else packed into memory.
-    pub fn putting_aside(topology: &Topology, names: &Names, store: Option<Box<dyn Store>>) -> Tally {
+    /// A tally that puts aside what is over: into the store, where there is much of it.
+    pub fn putting_aside(topology: &Topology, names: &Names, store: Box<dyn Store>) -> Tally {
         let mut tally = Tally::new(topology, names);
         tally.over = Some(Ledger::new(store));
         tally.transfers.let_go();
@@ -372,7 +372,7 @@ impl Tally {
     /// Every job, by number.
     pub(super) fn rows(&self) -> io::Result<Rows<'_>> {
         let over = self.over.as_ref().map(Ledger::read).transpose()?;
-        Ok(Rows { here: self.jobs.values().peekable(), over, unpacked: None })
+        Ok(Rows { here: self.jobs.values().peekable(), over })
     }
 
     /// When the last task ended, or the log if one was running then.
@@ -517,7 +517,7 @@ impl Tally {
         let Some(over) = &mut self.over else { return Ok(()) };
         let btree_map::Entry::Occupied(row) = self.jobs.entry(job) else { return Ok(()) };
         if row.get().is_over() {
-            over.put(&row.remove())?;
+            over.put(row.remove())?;
             self.transfers.forget(job);
         }
         Ok(())
@@ -548,7 +548,6 @@ fn unknown(over: Option<&Ledger>, job: JobId) -> Inconsistent {
 pub(super) struct Rows<'a> {
     here: std::iter::Peekable<btree_map::Values<'a, JobId, JobRow>>,
     over: Option<Merged<'a>>,
-    unpacked: Option<JobRow>,
 }
 
 impl Rows<'_> {
@@ -558,8 +557,7 @@ impl Rows<'_> {
         if over.is_none_or(|over| here.is_some_and(|here| here < over)) {
             return Ok(self.here.next());
         }
-        self.unpacked = self.over.as_mut().map(Merged::next).transpose()?.flatten();
-        Ok(self.unpacked.as_ref())
+        self.over.as_mut().map_or(Ok(None), Merged::next)
     }
 }
 
@@ -764,7 +762,7 @@ pub(super) mod tests {
         #[test]
         fn a_tally_that_puts_aside_what_is_over_tells_the_same(until in 0usize..25) {
             let mut keeping = Tally::new(&topology(), &names());
-            let mut putting_aside = Tally::putting_aside(&topology(), &names(), None);
+            let mut putting_aside = Tally::putting_aside(&topology(), &names(), Box::new(Vec::new()));
             for entry in story().iter().take(until) {
                 keeping.add(entry).unwrap();
                 putting_aside.add(entry).unwrap();
@@ -790,7 +788,7 @@ pub(super) mod tests {
 
     #[test]
     fn what_is_over_leaves_memory_and_is_still_known() {
-        let mut tally = Tally::putting_aside(&topology(), &names(), None);
+        let mut tally = Tally::putting_aside(&topology(), &names(), Box::new(Vec::new()));
         story().iter().for_each(|entry| tally.add(entry).unwrap());
         // Of the job that was given up one task still runs, and the last one still waits.
         assert_eq!(tally.jobs.keys().map(|job| job.0).collect::<Vec<_>>(), [4, 5]);

@@ -51,14 +51,19 @@ pub(super) fn put_seconds(line: &mut Vec<u8>, micros: u64) {
 
 /// Runs of cores as `0-3 7`, counted from `first`.
 pub(super) fn put_cores(line: &mut Vec<u8>, cores: &NodeSet, first: u64) {
-    for (position, &(low, high)) in cores.runs().iter().enumerate() {
+    let runs = cores.runs().iter();
+    put_runs(line, runs.map(|&(low, high)| (first + u64::from(low), first + u64::from(high))));
+}
+
+pub(super) fn put_runs(line: &mut Vec<u8>, runs: impl Iterator<Item = (u64, u64)>) {
+    for (position, (low, high)) in runs.enumerate() {
         if position > 0 {
             line.push(b' ');
         }
-        put_number(line, first + u64::from(low));
+        put_number(line, low);
         if high > low {
             line.push(b'-');
-            put_number(line, first + u64::from(high));
+            put_number(line, high);
         }
     }
 }
