@@ -207,7 +207,7 @@ impl Wires {
 /// Cuts a frame as often as chance likes, as if it were too long.
 fn pieces<F: Clone>(frame: F, chance: &mut u64, cut: &dyn Fn(F) -> Option<(F, F)>) -> Vec<F> {
     *chance = mix(*chance);
-    match (*chance % 3 == 0).then(|| cut(frame.clone())).flatten() {
+    match chance.is_multiple_of(3).then(|| cut(frame.clone())).flatten() {
         None => vec![frame],
         Some((first, rest)) => {
             let mut all = pieces(first, chance, cut);
