@@ -154,7 +154,7 @@ fn a_member_of_a_failed_run_knows_it_without_the_close() {
             let _ = peer.sender.finish().await;
         });
         // The router is gone; its connections end without a word.
-        runtime.block_on(tokio::time::sleep(Duration::from_millis(200)));
+        runtime.block_on(async { tokio::time::sleep(Duration::from_millis(200)).await });
         let (code, said) = machines.members.pop().unwrap().end(SOON);
         assert_eq!(code, Some(3), "{said}");
         assert!(said.contains("the router stopped the run; why has not arrived"), "{said}");
