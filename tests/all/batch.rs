@@ -190,7 +190,9 @@ fn logs_are_converted_and_generated() {
 fn very_many_jobs_at_once_are_the_same_in_every_layout() {
     const JOBS: u32 = 60_000;
     let scratch = Scratch::new();
-    let line = |job: u32| format!("{job} 0 -1 60 1 -1 -1 1 3660 -1 1 1 1 -1 1 -1 -1 -1\n");
+    // They start together and end one by one, the last one first.
+    let line =
+        |job: u32| format!("{job} 0 -1 {} 1 -1 -1 1 {} -1 1 1 1 -1 1 -1 -1 -1\n", 2 * JOBS - job, 2 * JOBS + job);
     scratch.file("log.swf", &(1..=JOBS).map(line).collect::<String>());
     let topology = format!(
         "name = \"crowd\"\n[batch]\n\
