@@ -98,13 +98,13 @@ fn a_site_that_tells_of_another_sites_task_is_named_and_what_came_before_is_kept
             if let Record::Started { task: started, .. } = &mut entry.record
                 && started.job != JobId(1)
             {
-                *started = task(0);
+                *started = task(2);
             }
         }
     });
     assert_eq!(code, Some(5), "{said}");
     assert!(said.contains("site hull contradicts the records of the run at virtual time"), "{said}");
-    assert!(said.contains("task 0.0 is at hull, which was not given it"), "{said}");
+    assert!(said.contains("task 2.0 is at hull, which was not given it"), "{said}");
     assert_eq!(finished, 2, "the jobs before the lie");
 }
 
