@@ -3,7 +3,11 @@
 //! Each run is a process of its own, since what is asked is how much memory it takes and how long it is until the prompt
 //! is back.
 
-#![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "how long a process takes is what is measured")]
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "how long a process takes is what is measured"
+)]
 
 use std::fs;
 use std::path::Path;

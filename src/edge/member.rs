@@ -12,7 +12,7 @@ use super::input::load_topology;
 use super::keeper::Kept;
 use super::launch::label;
 use super::lifeline::{Doomed, Ending};
-use super::play::{self, Stage};
+use super::play::{self, Played, Stage};
 use super::quic::{self, Close, JoinError, Joined, Options, WireError};
 use super::signals::on_interrupt;
 use super::{Failure, freight, lifeline};
@@ -89,20 +89,29 @@ fn join_and_play(
 }
 
 /// Waits to hear how the run ended, if all went well here, and goes.
-async fn leave(mut joined: Joined, end: Result<(), Failure>) -> Result<(), Failure> {
-    match &end {
-        Ok(()) => {
+async fn leave(mut joined: Joined, end: Result<Played, Failure>) -> Result<(), Failure> {
+    match end {
+        Ok(played) => {
             // The router closes the connection once it has everybody's last words.
-            let _ = joined.receiver.next().await;
+            let last = play::listen_to_the_end(played, &mut joined.receiver).await;
             let closed = tokio::time::timeout(GOODBYE_WITHIN, joined.connection.closed()).await;
             if let Ok(WireError::Closed { close: Some(Close::Stopped), reason }) = closed {
                 return Err(Failure::LostRouter(format!("the router stopped the run: {reason}")));
             }
             joined.connection.leave(joined.sender, Close::Finished, "").await;
+            match last {
+                Played::Finished => Ok(()),
+                // Its reason travels with the close, which is lost.
+                Played::Stopped => {
+                    Err(Failure::LostRouter("the router stopped the run; why has not arrived".to_owned()))
+                }
+            }
         }
-        Err(failure) => joined.connection.leave(joined.sender, Close::Broken, &failure.to_string()).await,
+        Err(failure) => {
+            joined.connection.leave(joined.sender, Close::Broken, &failure.to_string()).await;
+            Err(failure)
+        }
     }
-    end
 }
 
 fn find(plan: &Plan, party: &Party) -> Result<ActorId, Failure> {

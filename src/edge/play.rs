@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use super::Failure;
 use super::keeper::Kept;
 use super::quic::{self, FrameReceiver, FrameSender, WireError};
-use crate::kernel::{ActorId, Breach, Down, Leaf};
+use crate::kernel::{ActorId, Breach, Down, Leaf, Then};
 use crate::protocol::{Message, Record, codec};
 
 /// A leaf that has much to say lets go of what it has so far when it is so many bytes, or after so long.
@@ -26,8 +26,16 @@ pub struct Stage<'a> {
     pub endings: &'a mut mpsc::UnboundedReceiver<Failure>,
 }
 
+/// What the router has said about the end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Played {
+    Finished,
+    /// The run has failed.
+    Stopped,
+}
+
 /// Plays the leaf's part until the hub says that the run is over.
-pub fn play(mut leaf: Leaf<Message, Record>, stage: Stage<'_>) -> Result<(), Failure> {
+pub fn play(mut leaf: Leaf<Message, Record>, stage: Stage<'_>) -> Result<Played, Failure> {
     let Stage { kept, sender, receiver, names, endings } = stage;
     let mut outgoing = Vec::new();
     while !leaf.finished() {
@@ -56,7 +64,19 @@ pub fn play(mut leaf: Leaf<Message, Record>, stage: Stage<'_>) -> Result<(), Fai
             }
         }
     }
-    Ok(())
+    Ok(if leaf.stopped() { Played::Stopped } else { Played::Finished })
+}
+
+/// Waits until the router closes the connection, and tells what it has said by then: a run may still fail after a leaf has
+/// said its last word.
+pub async fn listen_to_the_end(played: Played, receiver: &mut FrameReceiver) -> Played {
+    let mut last = played;
+    while let Ok(Some(frame)) = receiver.next().await {
+        if codec::decode::<Down<Message>>(frame).is_ok_and(|down| down.then == Then::Stop) {
+            last = Played::Stopped;
+        }
+    }
+    last
 }
 
 /// Writes what there is to say, and waits for the next frame of the router, or for something else that ends it all.

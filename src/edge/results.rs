@@ -39,6 +39,8 @@ pub struct Results<'a> {
     open: BTreeMap<&'static str, ResultFile>,
     /// How long recording and writing have taken so far.
     written_for: Duration,
+    /// When and by whom the log was contradicted. What comes after that is not recorded.
+    contradicted: Option<(Time, Failure)>,
     started: String,
 }
 
@@ -77,6 +79,7 @@ impl Results<'_> {
             folder,
             open: BTreeMap::new(),
             written_for: Duration::ZERO,
+            contradicted: None,
             started: utc_now(),
         })
     }
@@ -85,7 +88,18 @@ impl Results<'_> {
     pub fn record(&mut self, log: &[Entry<Record>]) -> Result<(), Failure> {
         let begun = Instant::now();
         for entry in log {
-            self.recorder.record(entry)?;
+            if self.contradicted.is_some() {
+                break;
+            }
+            match self.recorder.record(entry) {
+                // Our own actors tell no such story: a peer has made something up.
+                Err(Unrecorded::Untaken(Untaken::Inconsistent(wrong))) => {
+                    let (who, at) = (self.recorder.tally.behind(entry), entry.stamp.time);
+                    let text = format!("{who} contradicts the records of the run at virtual time {at}: {wrong}");
+                    self.contradicted = Some((at, Failure::Breach(text)));
+                }
+                recorded => recorded?,
+            }
             if self.recorder.lines().len() >= PIECE {
                 self.write_lines()?;
             }
@@ -127,16 +141,22 @@ impl Results<'_> {
     /// Writes everything, prints the summary, and passes on how the run ended.
     pub fn conducted(mut self, conducted: Conducted, setting: Setting) -> Result<(), Failure> {
         let mut facts = facts(&conducted, &setting);
-        let Conducted { logs, mut end, reached, .. } = conducted;
+        let Conducted { logs, mut end, mut reached, .. } = conducted;
         for entry in merge(logs) {
             self.record(std::slice::from_ref(&entry))?;
         }
         let writing = Instant::now();
-        let ended = self.recorder.tally.jobs_ended();
-        if end.is_ok() && ended < self.loaded.topology.jobs() {
+        if let Some((at, contradiction)) = self.contradicted.take() {
+            // What came before it is whole.
+            reached = at;
+            end = end.and(Err(contradiction));
+        }
+        let (ended, jobs) = (self.recorder.tally.jobs_ended(), self.loaded.topology.jobs());
+        if end.is_ok() && ended < jobs {
+            let who = topology::owners(&self.loaded.topology).map(|owners| self.recorder.tally.kept_back(&owners));
+            let who = who.ok().filter(|who| !who.is_empty()).unwrap_or_else(|| "nobody can be named for it".to_owned());
             end = Err(Failure::Breach(format!(
-                "nothing is left to do, but only {ended} of {} jobs have come to an end: a site or a user keeps them back",
-                self.loaded.topology.jobs()
+                "nothing is left to do at virtual time {reached}, but only {ended} of {jobs} jobs have come to an end: {who}"
             )));
         }
         // Whoever broke a rule did so at some time.

@@ -113,7 +113,9 @@ fn route_run(
     let contact = if here { Contact::Blockers } else { Contact::All };
     let leaves = peers.iter().map(|peer| ids(&plan, peer)).collect::<Result<Vec<_>, _>>()?;
     let mut freight = freight(&loaded.topology, &plan, &peers, &leaves, routing.live);
-    let hub = Hub::new(actors, &leaves, plan.latencies.clone());
+    let whole = plan.clone();
+    let hub = Hub::new(actors, &leaves, plan.latencies.clone())
+        .reading_only(Box::new(move |actor, record| whole.may_write(actor, record)));
     let mut lines: Vec<Line> = peers.into_iter().map(Line::new).collect();
 
     let joined = begun.elapsed();

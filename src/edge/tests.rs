@@ -147,7 +147,7 @@ fn run(
     let through = carried.load(Ordering::Relaxed) - full;
     let senders = lines.into_iter().map(Line::into_sender).collect();
     kept.block_on(listener.close(senders, Close::Finished, ""));
-    (conducted, leaves.into_iter().map(|leaf| leaf.join().unwrap()).collect(), through)
+    (conducted, leaves.into_iter().map(|leaf| leaf.join().unwrap().map(drop)).collect(), through)
 }
 
 #[test]

@@ -31,8 +31,12 @@ pub struct Hub<M, R> {
     logs: Vec<Vec<Entry<R>>>,
     /// How many messages and records have come from leaves.
     told: u64,
+    may_write: MayWrite<R>,
     finishing: bool,
 }
+
+/// What is wrong with a record of this actor, where it is none that such an actor writes.
+pub type MayWrite<R> = Box<dyn Fn(ActorId, &R) -> Result<(), &'static str> + Send>;
 
 struct Peer<M> {
     /// The smallest latency of the actors that live there.
@@ -122,8 +126,14 @@ impl<M: Message, R> Hub<M, R> {
             leaves: peers,
             reach,
             told: 0,
+            may_write: Box::new(|_, _| Ok(())),
             finishing: false,
         }
+    }
+
+    /// Takes in only such records of leaves as pass this.
+    pub fn reading_only(self, may_write: MayWrite<R>) -> Hub<M, R> {
+        Hub { may_write, ..self }
     }
 
     /// The last stamp that ran at the hub.
@@ -355,6 +365,7 @@ impl<M: Message, R> Hub<M, R> {
             if entry.stamp >= granted {
                 return Err(Breach::Protocol { leaf, what: "a record of what it may not have run yet" });
             }
+            (self.may_write)(entry.actor, &entry.record).map_err(|what| Breach::Protocol { leaf, what })?;
             let key = (entry.stamp, entry.actor);
             if last.is_some_and(|last| last > key) {
                 return Err(Breach::Protocol { leaf, what: "its records are out of order" });

@@ -18,7 +18,7 @@ mod tests;
 
 pub use actor::{Actor, ActorId, Cause, Event, Message, Outbox, Reaction};
 pub use breach::Breach;
-pub use hub::{Contact, Hub, Progress, Standing};
+pub use hub::{Contact, Hub, MayWrite, Progress, Standing};
 pub use leaf::{Down, Leaf, Promise, Then, Up};
 pub use log::{Digest, Entry, merge};
 pub use place::{BoxedActor, Envelope, Latencies, Place, STEPS_MAX};

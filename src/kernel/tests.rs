@@ -207,7 +207,7 @@ impl Wires {
 /// Cuts a frame as often as chance likes, as if it were too long.
 fn pieces<F: Clone>(frame: F, chance: &mut u64, cut: &dyn Fn(F) -> Option<(F, F)>) -> Vec<F> {
     *chance = mix(*chance);
-    match (*chance % 3 == 0).then(|| cut(frame.clone())).flatten() {
+    match chance.is_multiple_of(3).then(|| cut(frame.clone())).flatten() {
         None => vec![frame],
         Some((first, rest)) => {
             let mut all = pieces(first, chance, cut);
@@ -349,12 +349,12 @@ fn a_lying_leaf_is_found_out() {
 }
 
 /// Wakes up so late that whatever it sent would arrive after the end of time.
-struct Late;
+struct Late(u64);
 
 impl Actor<Word, u64> for Late {
     fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
         if batch[0].cause == Cause::Start {
-            out.wake_at(Time::from_micros(u64::MAX - 2), 0);
+            out.wake_at(Time::from_micros(u64::MAX - self.0), 0);
         }
         out.log(1);
     }
@@ -362,11 +362,12 @@ impl Actor<Word, u64> for Late {
 
 #[test]
 fn who_may_run_for_ever_is_still_told_when_the_run_is_over() {
-    let latencies: Latencies = Arc::from([Span::ZERO, Span::from_micros(10)]);
+    // The first leaf is so far away that nothing can reach it any more, while the hub still waits for the second.
+    let latencies: Latencies = [0, 10, 0].map(Span::from_micros).into();
     for chance in 0..20 {
-        let (late, opener) = (Box::new(Late), Box::new(Opener(1)));
-        let actors: Cast = vec![(ActorId(0), late), (ActorId(1), opener)];
-        assert_eq!(Wires::new(&[0, 1], 1, actors, latencies.clone()).run(chance).unwrap().len(), 2);
+        let lates = (0..).map(ActorId).zip([2, 5, 4]);
+        let actors: Cast = lates.map(|(id, late)| -> (_, BoxedActor<_, _>) { (id, Box::new(Late(late))) }).collect();
+        assert_eq!(Wires::new(&[0, 1, 2], 2, actors, latencies.clone()).run(chance).unwrap().len(), 6);
     }
 }
 

@@ -15,7 +15,7 @@ use crate::kernel::{self, Reaction};
 
 pub use batch::{Enqueue, Over, Queue};
 pub use execution::{Ended, Run};
-pub use record::Record;
+pub use record::{Author, Record};
 pub use reservation::{Answer, Answered, Book, Booked, Cancel, Hold, Recall, Recalled, Reserve, Withdraw};
 pub use submission::{Outcome, Submit, Verdict};
 pub use transfer::{Landed, Ship};

@@ -51,3 +51,50 @@ pub enum Record {
     /// The router took a task back from the site that it had given it to; it has not run there.
     Withdrawn { task: TaskId },
 }
+
+/// Who writes records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Author {
+    Router,
+    Site,
+    User,
+}
+
+impl Record {
+    /// The one role that writes records of this kind. Users write none: what they hand in, the router tells.
+    ///
+    /// Whether it was about a job or a task of theirs is for the report to see, which knows all that was told before.
+    pub fn author(&self) -> Author {
+        match self {
+            Record::Started { .. }
+            | Record::Finished { .. }
+            | Record::Killed { .. }
+            | Record::Suspended { .. }
+            | Record::Resumed { .. }
+            | Record::Moved { .. }
+            | Record::Shared { .. } => Author::Site,
+            Record::Arrived { .. }
+            | Record::Refused { .. }
+            | Record::NotAdmitted { .. }
+            | Record::Rejected { .. }
+            | Record::Assigned { .. }
+            | Record::Answered { .. }
+            | Record::Completed { .. }
+            | Record::Removed { .. }
+            | Record::Cancelled { .. }
+            | Record::Sent { .. }
+            | Record::Delivered { .. }
+            | Record::Withdrawn { .. } => Author::Router,
+        }
+    }
+
+    /// What is wrong if somebody of this role has written it.
+    pub fn written_by(&self, author: Author) -> Result<(), &'static str> {
+        match self.author() {
+            right if right == author => Ok(()),
+            Author::Router => Err("a record that only the router writes"),
+            Author::Site => Err("a record that only sites write"),
+            Author::User => Err("a record that only users write"),
+        }
+    }
+}

@@ -2,6 +2,7 @@
 //! clocks.
 
 mod account;
+mod blame;
 mod core;
 mod events;
 mod jobs;

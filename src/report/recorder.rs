@@ -32,11 +32,12 @@ impl Recorder {
         Recorder { lines: Some(EventWriter::new(names)), ..self }
     }
 
+    /// Takes the next entry. One that contradicts those before it leaves no trace.
     pub fn record(&mut self, entry: &Entry<Record>) -> Result<(), Unrecorded> {
         self.encoded.clear();
         codec::encode(entry, &mut self.encoded)?;
-        self.digest.update(&self.encoded);
         self.tally.add(entry)?;
+        self.digest.update(&self.encoded);
         if let Some(lines) = &self.lines {
             lines.write(entry, &mut self.text);
         }

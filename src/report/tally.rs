@@ -28,7 +28,7 @@ pub struct Tally {
     pub(super) topology: String,
     pub(super) names: Names,
     pub(super) sites: Vec<SiteFacts>,
-    site_of: BTreeMap<ActorId, u32>,
+    pub(super) site_of: BTreeMap<ActorId, u32>,
     /// By the number of their actors.
     systems: Vec<Reckoning>,
     /// Which of the topology's systems is about reservations.
@@ -187,6 +187,8 @@ pub enum Inconsistent {
     Incomplete(JobId),
     #[error("task {0} ends without having started")]
     NeverStarted(TaskId),
+    #[error("task {0} is at {1}, which was not given it")]
+    Elsewhere(TaskId, String),
     #[error("task {0} is not running")]
     NotRunning(TaskId),
     #[error("task {0} has not been suspended")]
@@ -259,11 +261,12 @@ impl Tally {
         }
     }
 
-    /// Takes the next entry of the log.
+    /// Takes the next entry of the log. One that contradicts those before it changes nothing.
     pub fn add(&mut self, entry: &Entry<Record>) -> Result<(), Untaken> {
+        let touched = self.take(entry)?;
         self.entries += 1;
         self.last = self.last.max(entry.stamp.time);
-        match self.take(entry)? {
+        match touched {
             Some(job) => self.put_aside(job),
             None => Ok(()),
         }
@@ -280,12 +283,15 @@ impl Tally {
             Record::Assigned { task, site } => {
                 let site = self.site(*site)?;
                 let row = self.task(*task)?;
+                if row.start.is_some() {
+                    return Err(Inconsistent::Again(*task, "started"));
+                }
                 (row.site, row.assigned) = (Some(site), Some(now));
                 Ok(None)
             }
             Record::Started { task, cores } => self.start(*task, entry.actor, cores, now),
-            Record::Finished { task } => self.end(*task, now, false),
-            Record::Killed { task } => self.end(*task, now, true),
+            Record::Finished { task } => self.end(*task, entry.actor, now, false),
+            Record::Killed { task } => self.end(*task, entry.actor, now, true),
             Record::Withdrawn { task } => {
                 let row = self.task(*task)?;
                 if row.site.is_none() || row.start.is_some() {
@@ -295,17 +301,22 @@ impl Tally {
                 self.resubmissions += 1;
                 Ok(None)
             }
-            Record::Suspended { task } => self.leave(*task, now),
+            Record::Suspended { task } => self.leave(*task, entry.actor, now),
             Record::Resumed { task, cores } => self.enter(*task, entry.actor, cores, now),
             Record::Moved { task, cores } => {
-                self.leave(*task, now)?;
+                let site = self.holds(*task, entry.actor, cores)?;
+                self.given(*task, site)?;
+                self.leave(*task, entry.actor, now)?;
                 self.enter(*task, entry.actor, cores, now)
             }
-            Record::Shared { task, share } => match self.task(*task)? {
-                _ if !(0.0..=1.0).contains(share) => Err(Inconsistent::NoShare(*task)),
-                row if row.start.is_none() || row.end.is_some() => Err(Inconsistent::NotRunning(*task)),
-                _ => Ok(None),
-            },
+            Record::Shared { task, share } => {
+                let site = self.site(entry.actor)?;
+                match self.given(*task, site)? {
+                    _ if !(0.0..=1.0).contains(share) => Err(Inconsistent::NoShare(*task)),
+                    row if row.start.is_none() || row.end.is_some() => Err(Inconsistent::NotRunning(*task)),
+                    _ => Ok(None),
+                }
+            }
             Record::Completed { job, value } => {
                 let row = self.open(*job)?;
                 if row.tasks.iter().any(|task| task.end.is_none()) {
@@ -448,7 +459,7 @@ impl Tally {
         now: Time,
     ) -> Result<Option<JobId>, Inconsistent> {
         let site = self.holds(task, actor, cores)?;
-        let row = self.task(task)?;
+        let row = self.given(task, site)?;
         if row.start.is_some() {
             return Err(Inconsistent::Again(task, "started"));
         }
@@ -458,8 +469,9 @@ impl Tally {
         Ok(None)
     }
 
-    fn end(&mut self, task: TaskId, now: Time, killed: bool) -> Result<Option<JobId>, Inconsistent> {
-        let row = self.task(task)?;
+    fn end(&mut self, task: TaskId, actor: ActorId, now: Time, killed: bool) -> Result<Option<JobId>, Inconsistent> {
+        let site = self.site(actor)?;
+        let row = self.given(task, site)?;
         match (row.start, row.end) {
             (_, Some(_)) => return Err(Inconsistent::Again(task, "finished")),
             (None, _) => return Err(Inconsistent::NeverStarted(task)),
@@ -472,8 +484,9 @@ impl Tally {
     }
 
     /// A task leaves its cores, to go on later.
-    fn leave(&mut self, task: TaskId, now: Time) -> Result<Option<JobId>, Inconsistent> {
-        let row = self.task(task)?;
+    fn leave(&mut self, task: TaskId, actor: ActorId, now: Time) -> Result<Option<JobId>, Inconsistent> {
+        let site = self.site(actor)?;
+        let row = self.given(task, site)?;
         let since = row.on_cores_since().filter(|_| row.end.is_none()).ok_or(Inconsistent::NotRunning(task))?;
         let stints = row.stints.get_or_insert_default();
         stints.over.push((since, now, row.cores.clone()));
@@ -490,7 +503,7 @@ impl Tally {
         now: Time,
     ) -> Result<Option<JobId>, Inconsistent> {
         let site = self.holds(task, actor, cores)?;
-        let row = self.task(task)?;
+        let row = self.given(task, site)?;
         let suspended = row.stints.as_deref_mut().filter(|stints| stints.since.is_none());
         suspended.ok_or(Inconsistent::NotSuspended(task))?.since = Some(now);
         (row.site, row.cores) = (Some(site), cores.clone());
@@ -512,6 +525,11 @@ impl Tally {
         Ok(Some(job))
     }
 
+    /// Whether a job has arrived, or been turned away.
+    pub(super) fn knows(&self, job: JobId) -> bool {
+        self.jobs.contains_key(&job) || self.over.as_ref().is_some_and(|over| over.holds(job))
+    }
+
     /// Puts a job aside if nothing more can happen to it.
     fn put_aside(&mut self, job: JobId) -> Result<(), Untaken> {
         let Some(over) = &mut self.over else { return Ok(()) };
@@ -531,6 +549,17 @@ impl Tally {
         let over = self.over.as_ref();
         let row = self.jobs.get_mut(&task.job).ok_or_else(|| unknown(over, task.job))?;
         row.tasks.get_mut(task.index as usize).ok_or(Inconsistent::UnknownTask(task))
+    }
+
+    /// A task of which this site may tell, for no other one was given it.
+    fn given(&mut self, task: TaskId, site: u32) -> Result<&mut TaskRow, Inconsistent> {
+        let Tally { jobs, over, sites, .. } = self;
+        let row = jobs.get_mut(&task.job).ok_or_else(|| unknown(over.as_ref(), task.job))?;
+        let row = row.tasks.get_mut(task.index as usize).ok_or(Inconsistent::UnknownTask(task))?;
+        match row.site {
+            Some(given) if given != site => Err(Inconsistent::Elsewhere(task, sites[site as usize].name.clone())),
+            _ => Ok(row),
+        }
     }
 
     fn open(&mut self, job: JobId) -> Result<&mut JobRow, Inconsistent> {

@@ -1,12 +1,14 @@
 //! Makes the actors that a topology describes, all of them or some.
 
+use std::collections::BTreeMap;
+
 use super::{Topology, paths};
-use crate::grid::{Habit, Site};
+use crate::grid::{Habit, JobId, Site};
 use crate::kernel::{ActorId, BoxedActor, Latencies};
 use crate::near::nearest;
 use crate::network::{Exchange, Network};
 use crate::protocol::handshake::Party;
-use crate::protocol::{Message, Record};
+use crate::protocol::{Author, Enqueue, Message, Record, Reserve, Submit};
 use crate::roles::{self, Resubmit, User};
 use crate::settings::units::SPAN_MAX;
 use crate::systems::{CastError, DataLimit, DealError, Dealing, Grid, Outsider, Script, Service};
@@ -122,6 +124,15 @@ impl Plan {
         nearest(typed, names).map(|name| format!("; did you mean {name}?")).unwrap_or_default()
     }
 
+    /// What is wrong with a record of this actor, whose role may not write such.
+    pub fn may_write(&self, id: ActorId, record: &Record) -> Result<(), &'static str> {
+        record.written_by(match self.roles[id.index()] {
+            Role::Hub(_) | Role::Exchange => Author::Router,
+            Role::Site(_) => Author::Site,
+            Role::User(_) => Author::User,
+        })
+    }
+
     fn party(&self, id: ActorId) -> Option<Party> {
         let name = self.names[id.index()].clone();
         match self.roles[id.index()] {
@@ -143,6 +154,39 @@ pub fn check_jobs(topology: &Topology) -> Result<(), BuildError> {
     let mut users = plan.all();
     users.retain(|id| matches!(plan.roles[id.index()], Role::User(_)));
     build(topology, &users).map(drop)
+}
+
+/// A job as its user holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owned {
+    pub user: ActorId,
+    /// It is handed in after this one has ended.
+    pub after: Option<JobId>,
+}
+
+/// Whose each job is. Makes all workloads anew, so this is for when something has gone wrong.
+pub fn owners(topology: &Topology) -> Result<BTreeMap<JobId, Owned>, BuildError> {
+    let plan = Plan::of(topology);
+    let stage = Stage::of(topology, &plan);
+    let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| stage.grid(system)).collect();
+    let users = plan.all().into_iter().filter(|id| matches!(plan.roles[id.index()], Role::User(_)));
+    let mut owners = BTreeMap::new();
+    for (user, Script { says, later, then }) in users.zip(stage.deal(&grids)?) {
+        for (_, _, message) in says {
+            if let Message::Submit(Submit { job })
+            | Message::Reserve(Reserve { job, .. })
+            | Message::Enqueue(Enqueue { job, .. }) = message
+            {
+                owners.insert(job.id, Owned { user, after: None });
+            }
+        }
+        let later = later.iter().flat_map(|later| later.numbers());
+        owners.extend(later.map(|job| (job, Owned { user, after: None })));
+        for (before, next) in then {
+            owners.extend(next.iter().map(|(_, _, next)| (next.job.id, Owned { user, after: Some(before) })));
+        }
+    }
+    Ok(owners)
 }
 
 /// As [`build`], with whoever speaks for the program outside that the topology asks for.

@@ -13,6 +13,7 @@ mod grid;
 mod hostile;
 mod identity;
 mod layouts;
+mod liars;
 mod namespaces;
 mod report;
 mod schema;

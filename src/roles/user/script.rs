@@ -29,6 +29,11 @@ pub struct Later {
 }
 
 impl Later {
+    /// The numbers of all that are left.
+    pub fn numbers(&self) -> impl Iterator<Item = JobId> {
+        (self.place..self.jobs.places().end).step_by(self.step).map(|place| self.jobs.arrival(place).1)
+    }
+
     fn next(&self) -> Option<(Time, JobId)> {
         self.jobs.places().contains(&self.place).then(|| self.jobs.arrival(self.place))
     }

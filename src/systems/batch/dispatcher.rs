@@ -136,8 +136,11 @@ impl Dispatcher {
 
     fn ended(&mut self, from: ActorId, ended: Ended, out: &mut Out) {
         let job = ended.task.job;
-        let known = self.live.get(&job).is_some_and(|live| self.places[live.place].site == from);
-        let Some(live) = self.live.remove(&job).filter(|_| known) else { return };
+        // Another site has nothing to say about it.
+        if self.live.get(&job).is_none_or(|live| self.places[live.place].site != from) {
+            return;
+        }
+        let live = self.live.remove(&job).expect("it is live");
         self.places[live.place].work -= live.work;
         out.log(Record::Completed { job, value: None });
         if let Some(think) = live.think {

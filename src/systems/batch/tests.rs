@@ -9,7 +9,7 @@ use super::policy::ALL;
 use super::{Desk, Dispatch, Dispatcher, Place, Ran, Rigid, play, policy};
 use crate::grid::{Invalid, Job, JobId, Kind, NodeSet, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, judge};
-use crate::protocol::{Book, Enqueue, Message, Queue, Recall, Record, Run};
+use crate::protocol::{Book, Ended, Enqueue, Message, Queue, Recall, Record, Run};
 use crate::roles::{Script, Site, User};
 use crate::time::{Span, Stamp, Time};
 
@@ -369,4 +369,33 @@ fn what_strangers_send_does_no_harm() {
     let ran = ran(&log);
     assert_eq!(ran.keys().copied().collect::<Vec<_>>(), [5]);
     assert_eq!(ran[&5].nodes, NodeSet::all(1));
+}
+
+/// A site that says of each job in turn that it has ended here.
+struct Braggart;
+
+impl Actor<Message, Record> for Braggart {
+    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+        if batch.iter().any(|event| event.cause == Cause::Start) {
+            for at in 1..20 {
+                let ended = |job| Ended { task: TaskId { job: JobId(job), index: 0 }, started: Time::ZERO };
+                (0..3).for_each(|job| out.send_at(second(at), ROUTER, Message::Ended(ended(job))));
+            }
+        }
+    }
+}
+
+#[test]
+fn no_site_ends_the_job_of_another() {
+    let jobs = [rigid(0, 1, 10, 10), rigid(1, 1, 10, 10), rigid(2, 1, 10, 10)];
+    let mut cast =
+        cast(&[(1, "fcfs"), (1, "fcfs")], Dispatch::First, vec![User::new(Script::saying(says(&jobs, None)))]);
+    cast[2] = Box::new(Braggart);
+    let log = judge::run(cast, &[Span::ZERO; 4]);
+    let completed: Vec<Time> = log
+        .iter()
+        .filter(|entry| matches!(entry.record, Record::Completed { .. }))
+        .map(|entry| entry.stamp.time)
+        .collect();
+    assert_eq!(completed, [second(10), second(20), second(30)]);
 }

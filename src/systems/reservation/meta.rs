@@ -240,8 +240,11 @@ impl MetaScheduler {
     /// Frees what a job leaves of its time. The end of what was taken back in time is void.
     fn ended(&mut self, now: Time, from: ActorId, ended: Ended, out: &mut Out) {
         let job = ended.task.job;
-        let known = self.live.get(&job).is_some_and(|live| self.clusters[live.cluster].site == from);
-        let Some(live) = self.live.remove(&job).filter(|_| known) else { return };
+        // Another site has nothing to say about it.
+        if self.live.get(&job).is_none_or(|live| self.clusters[live.cluster].site != from) {
+            return;
+        }
+        let live = self.live.remove(&job).expect("it is live");
         self.free(now, &live);
         out.log(Record::Completed { job, value: None });
         out.send(live.user, Message::Outcome(Outcome { job, verdict: Verdict::Completed }));

@@ -8,12 +8,12 @@ use proptest::prelude::*;
 use super::fit::{self, ALL};
 use super::reference::AvailRectList;
 use super::*;
-use crate::grid::{Calendar, Clash, Invalid, Job, JobId, Kind, NodeSet, Request, Task};
-use crate::kernel::{ActorId, Entry, judge};
-use crate::protocol::{Answer, Cancel, Message, Record, Reserve};
+use crate::grid::{Calendar, Clash, Invalid, Job, JobId, Kind, NodeSet, Request, Task, TaskId};
+use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, judge};
+use crate::protocol::{Answer, Cancel, Ended, Message, Record, Reserve};
 use crate::random::SplitMix64;
 use crate::roles::{Script, Site, User};
-use crate::time::{Span, Time};
+use crate::time::{Span, Stamp, Time};
 use crate::workload::reservations::Demand;
 
 fn at(second: u64) -> Time {
@@ -479,4 +479,39 @@ fn a_request_that_is_repeated_is_answered_but_not_taken_in_twice() {
         &[Span::ZERO; 3],
     );
     assert_eq!(log.len(), once);
+}
+
+/// A site that says again and again that the first job has ended here.
+struct Braggart;
+
+impl Actor<Message, Record> for Braggart {
+    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+        if batch.iter().any(|event| event.cause == Cause::Start) {
+            let ended = Ended { task: TaskId { job: JobId(0), index: 0 }, started: Time::ZERO };
+            (1..12).for_each(|second| out.send_at(at(second), ActorId(0), Message::Ended(ended)));
+        }
+    }
+}
+
+#[test]
+fn no_site_ends_the_job_of_another() {
+    let task = Task::new(Span::from_secs(5), 2, Kind(0));
+    let job = Job { id: JobId(0), arrive: at(0), first_task: 0, tasks: vec![task], edges: Vec::new(), worth: None };
+    let says =
+        vec![(at(0), ActorId(0), Message::Reserve(Reserve { job: Arc::new(job), ready: at(5), deadline: at(10) }))];
+    let cluster = |number| {
+        let book = Book::new(4, fit::find("ff").unwrap(), RectEnd::Clip);
+        Cluster { site: ActorId(number), latency: Span::ZERO, is_shared: false, book }
+    };
+    let log = judge::run(
+        vec![
+            Box::new(MetaScheduler::new(vec![cluster(1), cluster(2)], Choose::First)),
+            Box::new(Site::new(4, Box::new(Holder), [ActorId(0)])),
+            Box::new(Braggart),
+            Box::new(User::new(Script::saying(says))),
+        ],
+        &[Span::ZERO; 4],
+    );
+    let completed = log.iter().filter(|entry| matches!(entry.record, Record::Completed { .. }));
+    assert_eq!(completed.map(|entry| entry.stamp.time).collect::<Vec<_>>(), [at(10)]);
 }

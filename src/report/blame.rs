@@ -1,0 +1,86 @@
+//! Whose doing it is when a log makes no sense, or ends too soon. The router writes down what members tell it, so what is
+//! wrong with its records is theirs as well.
+
+use std::collections::BTreeMap;
+
+use super::tally::{Fate, JobRow, Tally};
+use crate::grid::JobId;
+use crate::kernel::{ActorId, Entry};
+use crate::protocol::Record;
+use crate::topology::Owned;
+
+impl Tally {
+    /// `site york`, as people know it.
+    pub fn who(&self, actor: ActorId) -> String {
+        let name = self.names.of_actor(actor);
+        let first_site = self.site_of.first_key_value().map(|(site, _)| *site);
+        match self.site_index(actor) {
+            Some(_) => format!("site {name}"),
+            // The services come before the sites, and the users after them.
+            None if Some(actor) < first_site => format!("the {name}"),
+            None => format!("user {name}"),
+        }
+    }
+
+    /// Who is behind an entry that does not go with those before it: who wrote it, or told the router so.
+    pub fn behind(&self, entry: &Entry<Record>) -> String {
+        let told = match &entry.record {
+            Record::Arrived { user, .. }
+            | Record::Refused { user, .. }
+            | Record::NotAdmitted { user, .. }
+            | Record::Rejected { user, .. } => vec![*user],
+            Record::Completed { job, .. } => self.jobs.get(job).map(|row| self.silent_sites(row)).unwrap_or_default(),
+            // Somebody has started what was not given yet.
+            Record::Assigned { task, .. } => {
+                self.jobs.get(&task.job).map(|row| self.started_at(row)).unwrap_or_default()
+            }
+            _ => Vec::new(),
+        };
+        let told = if told.is_empty() { vec![entry.actor] } else { told };
+        told.into_iter().map(|actor| self.who(actor)).collect::<Vec<_>>().join(" and ")
+    }
+
+    /// Who keeps back the jobs that have not come to an end though nothing is left to do: sites that have not told of
+    /// the end of a task, users that have not handed a job in.
+    pub fn kept_back(&self, owners: &BTreeMap<JobId, Owned>) -> String {
+        let mut kept: BTreeMap<ActorId, Vec<JobId>> = BTreeMap::new();
+        for (&job, row) in self.jobs.iter().filter(|(_, row)| row.fate == Fate::Open) {
+            self.silent_sites(row).into_iter().for_each(|site| kept.entry(site).or_default().push(job));
+        }
+        let open = |job: JobId| self.jobs.get(&job).map_or(!self.knows(job), |row| row.fate == Fate::Open);
+        for (&job, owned) in owners.iter().filter(|(job, _)| !self.knows(**job)) {
+            // Whoever still waits for another job's end is not to blame.
+            if owned.after.is_none_or(|before| !open(before)) {
+                kept.entry(owned.user).or_default().push(job);
+            }
+        }
+        let tell = |(actor, jobs): (&ActorId, &Vec<JobId>)| {
+            let more = if jobs.len() > 1 { format!(" and {} more", jobs.len() - 1) } else { String::new() };
+            format!("{} keeps back job {}{more}", self.who(*actor), jobs[0])
+        };
+        kept.iter().map(tell).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The sites that have tasks of a job which have not ended; if all have, those where they did, for the router has not
+    /// heard of it.
+    fn silent_sites(&self, row: &JobRow) -> Vec<ActorId> {
+        let sites = |ended: bool| {
+            let tasks = row.tasks.iter().filter(move |task| task.end.is_some() == ended);
+            let mut sites: Vec<_> = tasks.filter_map(|task| task.site).collect();
+            sites.sort_unstable();
+            sites.dedup();
+            sites
+        };
+        let silent = if sites(false).is_empty() { sites(true) } else { sites(false) };
+        self.actors(silent)
+    }
+
+    fn started_at(&self, row: &JobRow) -> Vec<ActorId> {
+        let started = row.tasks.iter().filter(|task| task.start.is_some() && task.assigned.is_none());
+        self.actors(started.filter_map(|task| task.site).collect())
+    }
+
+    fn actors(&self, sites: Vec<u32>) -> Vec<ActorId> {
+        sites.into_iter().filter_map(|site| self.names.actor(&self.sites[site as usize].name)).collect()
+    }
+}

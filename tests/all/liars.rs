@@ -1,0 +1,162 @@
+//! Members with good certificates that tell lies, and a router that is gone before it has said why: each is named, what was
+//! true is kept, and nobody goes home believing that all went well.
+
+use std::path::Path;
+use std::time::Duration;
+
+use hansa::edge::identity::Identity;
+use hansa::edge::quic::{Listener, Options, Terms, connect, encode};
+use hansa::grid::{JobId, TaskId};
+use hansa::kernel::{ActorId, Down, Entry, Leaf, Then, Up};
+use hansa::protocol::handshake::{Hello, Party};
+use hansa::protocol::{Message, Record, codec};
+use hansa::time::Stamp;
+use hansa::topology::{self, Plan, Topology};
+
+use crate::grid::{Machines, json};
+use crate::world::{site, user};
+
+const SOON: Duration = Duration::from_secs(30);
+
+/// Alice's jobs run at york, mallory's at hull.
+const TOPOLOGY: &str = "name = \"liars\"\n[market]\npolicy = \"fifo\"\n\
+    [[site]]\nname = \"york\"\ncores = 8\nkind = \"a\"\n[[site]]\nname = \"hull\"\ncores = 8\nkind = \"b\"\n\
+    [[user]]\nname = \"alice\"\n[[user]]\nname = \"mallory\"\n[[workload]]\nsource = \"table\"\n\
+    [[workload.job]]\narrive = \"0 s\"\ntasks = [{ runtime = \"1 min\", cores = 4, kind = \"a\" }]\n\
+    [[workload.job]]\narrive = \"10 s\"\ntasks = [{ runtime = \"1 min\", cores = 4, kind = \"b\" }]\n\
+    [[workload.job]]\narrive = \"3 min\"\ntasks = [{ runtime = \"1 min\", cores = 4, kind = \"a\" }]\n\
+    [[workload.job]]\narrive = \"3 min\"\ntasks = [{ runtime = \"1 min\", cores = 4, kind = \"b\" }]\n";
+
+type Lie<'a> = &'a mut dyn FnMut(&mut Up<Message, Record>);
+
+fn load(path: &Path) -> Topology {
+    let read = &mut |path: &str| std::fs::read(path).map_err(|error| error.to_string());
+    topology::load(path.to_str().unwrap(), &[], read).unwrap().topology
+}
+
+/// Plays the part of this member, but for the lie in its frames.
+async fn pretend(machines: &Machines, party: Party, identity: &str, lie: Lie<'_>) {
+    let topology = load(&machines.topology);
+    let plan = Plan::of(&topology);
+    let actors = topology::build(&topology, &[plan.find(&party).unwrap()]).unwrap();
+    let mut leaf: Leaf<Message, Record> = Leaf::new(actors, plan.latencies.clone());
+    let identity = Identity::load(&machines.scratch.path("identities").join(identity)).unwrap();
+    let hello = Hello::new(vec![party], topology.hash());
+    let mut joined = connect(&machines.address, &identity, &hello, &Options::default()).await.unwrap();
+    let mut out = Vec::new();
+    while let Ok(Some(frame)) = joined.receiver.next().await {
+        leaf.receive(codec::decode(frame).unwrap()).unwrap();
+        while let Some(mut up) = leaf.turn().unwrap() {
+            lie(&mut up);
+            out.clear();
+            encode(&up, &mut out).unwrap();
+            if joined.sender.write(&out).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// A run in which one member lies; gives what the router said of it, and the numbers of its jobs that have ended.
+fn run_with(party: Party, identity: &str, honest: &[&str], lie: Lie<'_>) -> (Option<i32>, String, u64) {
+    let mut machines = Machines::router(TOPOLOGY, &[]);
+    machines.start(honest);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(pretend(&machines, party, identity, lie));
+    let (code, said) = machines.router.end(SOON);
+    let manifest = json(&machines.out().join("manifest.json"));
+    assert!(manifest["status"].as_str().unwrap().starts_with("partial: "), "{manifest}");
+    let summary = json(&machines.out().join("summary.json"));
+    (code, said, summary["results"]["jobs"]["finished"].as_u64().unwrap())
+}
+
+fn task(job: u32) -> TaskId {
+    TaskId { job: JobId(job), index: 0 }
+}
+
+#[test]
+fn a_user_who_writes_the_routers_records_is_named() {
+    let honest = ["york.site", "hull.site", "alice.user"];
+    let (code, said, _) = run_with(user("mallory"), "mallory.user", &honest, &mut |up| {
+        if up.finished {
+            let record = Record::Removed { job: JobId(77) };
+            up.log.push(Entry { stamp: Stamp::ZERO, actor: ActorId(4), record });
+        }
+    });
+    assert_eq!(code, Some(5), "{said}");
+    assert!(
+        said.contains("user mallory does not keep to the protocol: a record that only the router writes"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_site_that_tells_of_another_sites_task_is_named_and_what_came_before_is_kept() {
+    let honest = ["york.site", "alice.user", "mallory.user"];
+    let (code, said, finished) = run_with(site("hull"), "hull.site", &honest, &mut |up| {
+        for entry in &mut up.log {
+            if let Record::Started { task: started, .. } = &mut entry.record
+                && started.job != JobId(1)
+            {
+                *started = task(2);
+            }
+        }
+    });
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains("site hull contradicts the records of the run at virtual time"), "{said}");
+    assert!(said.contains("task 2.0 is at hull, which was not given it"), "{said}");
+    assert_eq!(finished, 2, "the jobs before the lie");
+}
+
+#[test]
+fn who_keeps_jobs_back_is_named() {
+    let honest = ["york.site", "alice.user", "mallory.user"];
+    let (code, said, finished) = run_with(site("hull"), "hull.site", &honest, &mut |up| up.mail.clear());
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains("only 2 of 4 jobs have come to an end: site hull keeps back job 1 and 1 more"), "{said}");
+    assert_eq!(finished, 2);
+
+    let honest = ["york.site", "hull.site", "alice.user"];
+    let (code, said, finished) = run_with(user("mallory"), "mallory.user", &honest, &mut |up| up.mail.clear());
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains("only 2 of 4 jobs have come to an end: user mallory keeps back job 1 and 1 more"), "{said}");
+    assert_eq!(finished, 2);
+}
+
+/// The router stops the run, and its close never arrives.
+#[test]
+fn a_member_of_a_failed_run_knows_it_without_the_close() {
+    let mut machines = Machines::router(TOPOLOGY, &["--join-within", "1"]);
+    machines.router.end(SOON);
+    let plan = Plan::of(&load(&machines.topology));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    for heard_before in [Then::Run, Then::Finish] {
+        let identity = Identity::load(&machines.scratch.path("identities/router")).unwrap();
+        runtime.block_on(async {
+            let address = ([127, 0, 0, 1], 0).into();
+            let mut listener = Listener::bind(address, &identity, &Options::default()).unwrap();
+            machines.address = listener.address().to_string();
+            machines.start(&["alice.user"]);
+            assert!(plan.find(&user("alice")).is_some());
+            let terms = Terms { roster: vec![user("alice")], topology: load(&machines.topology).hash() };
+            let mut peer = listener.admit(terms).await.remove(0);
+            let mut out = Vec::new();
+            for then in [heard_before, Then::Stop] {
+                let down: Down<Message> = Down { grant: Stamp::ZERO, then, mail: Vec::new() };
+                encode(&down, &mut out).unwrap();
+            }
+            peer.sender.write(&out).await.unwrap();
+            while let Ok(Some(frame)) = peer.receiver.next().await {
+                if codec::decode::<Up<Message, Record>>(frame).unwrap().finished {
+                    break;
+                }
+            }
+            let _ = peer.sender.finish().await;
+        });
+        // The router is gone; its connections end without a word.
+        runtime.block_on(async { tokio::time::sleep(Duration::from_millis(200)).await });
+        let (code, said) = machines.members.pop().unwrap().end(SOON);
+        assert_eq!(code, Some(3), "{said}");
+        assert!(said.contains("the router stopped the run; why has not arrived"), "{said}");
+    }
+}
