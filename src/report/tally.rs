@@ -757,7 +757,7 @@ pub(super) mod tests {
                 end: moment(index + 1),
                 cores,
                 killed: false,
-                stints: (index % 4 == 0).then(|| {
+                stints: index.is_multiple_of(4).then(|| {
                     let over = vec![(Time::ZERO, Time::from_micros(5), NodeSet::run(2, 2 + index))];
                     Box::new(Stints { over, since: moment(index) })
                 }),

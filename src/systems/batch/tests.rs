@@ -1,6 +1,6 @@
 //! Dispatcher, sites and users together, in one place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -232,7 +232,8 @@ proptest! {
         // Each takes back what is its own, once.
         let mut taken_back = BTreeMap::new();
         for (at, number) in recalled {
-            if taken_back.insert(number, second(at)).is_none() {
+            if let btree_map::Entry::Vacant(place) = taken_back.entry(number) {
+                place.insert(second(at));
                 let (says, job) = if number < 12 { (&mut by_dispatcher, number) } else { (&mut by_meta, number + 188) };
                 says.push((second(at), Message::Recall(Recall { task: task(job) })));
             }
