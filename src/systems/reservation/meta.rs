@@ -131,7 +131,7 @@ impl MetaScheduler {
     /// A site that others use too has answered.
     fn booked(&mut self, now: Time, from: ActorId, booked: Booked, out: &mut Out) {
         let job = booked.task.job;
-        if !self.asked.get(&job).is_some_and(|asked| self.clusters[asked.cluster].site == from) {
+        if self.asked.get(&job).is_none_or(|asked| self.clusters[asked.cluster].site != from) {
             return;
         }
         let asked = self.asked.remove(&job).expect("it was just there");

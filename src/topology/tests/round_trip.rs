@@ -77,6 +77,10 @@ fn bases() -> Vec<(String, String)> {
         grid("[batch]", "source = \"lublin\"\njobs = 2").replace("cores = 64", reserved),
     ));
     bases.push(("queueing".to_owned(), QUEUEING.to_owned()));
+    let queued = |defaults: &str| grid(&format!("{defaults}[batch]"), "source = \"lublin\"\njobs = 2");
+    let impatient = queued("").replace("name = \"alice\"", "name = \"alice\"\nplanner = \"resubmit\"");
+    bases.push(("impatient".to_owned(), impatient));
+    bases.push(("all impatient".to_owned(), queued("[defaults.user]\nplanner = \"resubmit\"\n")));
     let systems = |text: String| text.replace("cores = 64", "cores = 128\nsystem = [\"market\", \"batch\"]");
     let lublin = grid("[market]\n[batch]", "source = \"lublin\"\njobs = 2");
     bases.push(("several".to_owned(), systems(lublin)));
