@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::tally::{Fate, JobRow, Tally};
-use crate::grid::JobId;
+use crate::grid::{JobId, TaskId};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::Record;
 use crate::topology::Owned;
@@ -30,10 +30,8 @@ impl Tally {
             | Record::NotAdmitted { user, .. }
             | Record::Rejected { user, .. } => vec![*user],
             Record::Completed { job, .. } => self.jobs.get(job).map(|row| self.silent_sites(row)).unwrap_or_default(),
-            // Somebody has started what was not given yet.
-            Record::Assigned { task, .. } => {
-                self.jobs.get(&task.job).map(|row| self.started_at(row)).unwrap_or_default()
-            }
+            // It has started what was not given out, or was taken back.
+            Record::Assigned { task, .. } | Record::Withdrawn { task } => self.started_at(*task),
             _ => Vec::new(),
         };
         let told = if told.is_empty() { vec![entry.actor] } else { told };
@@ -75,9 +73,9 @@ impl Tally {
         self.actors(silent)
     }
 
-    fn started_at(&self, row: &JobRow) -> Vec<ActorId> {
-        let started = row.tasks.iter().filter(|task| task.start.is_some() && task.assigned.is_none());
-        self.actors(started.filter_map(|task| task.site).collect())
+    fn started_at(&self, task: TaskId) -> Vec<ActorId> {
+        let row = self.jobs.get(&task.job).and_then(|row| row.tasks.get(task.index as usize));
+        self.actors(row.and_then(|row| row.site).into_iter().collect())
     }
 
     fn actors(&self, sites: Vec<u32>) -> Vec<ActorId> {

@@ -244,6 +244,26 @@ fn a_log_that_makes_no_sense_is_refused() {
     assert_eq!(told(&[0, 2, 7, 12]), Some("job 0 is complete, but not all of its tasks are".to_owned()));
 }
 
+/// The router gives a task out, or takes it back, and finds that a site has run ahead.
+#[test]
+fn who_starts_what_was_not_given_out_or_taken_back_is_named() {
+    let story = story();
+    let Record::Started { task, .. } = story[2].record else { panic!("the third entry is a start") };
+    let site = format!("site {}", names().of_actor(story[2].actor));
+    let router = |record| Entry { stamp: story[2].stamp, actor: ActorId(0), record };
+    for record in [Record::Assigned { task, site: story[2].actor }, Record::Withdrawn { task }] {
+        let mut tally = Tally::new(&topology(), &names());
+        tally.add(&story[0]).unwrap();
+        if matches!(record, Record::Withdrawn { .. }) {
+            tally.add(&router(Record::Assigned { task, site: story[2].actor })).unwrap();
+        }
+        tally.add(&story[2]).unwrap();
+        let entry = router(record);
+        assert_eq!(tally.add(&entry).unwrap_err().to_string(), format!("task {task} has started already"));
+        assert_eq!(tally.behind(&entry), site);
+    }
+}
+
 prop_compose! {
     fn any_stamp()(micros in prop_oneof![0u64..5_000_000, any::<u64>()], step in prop_oneof![Just(0u32), any::<u32>()]) -> Stamp {
         Stamp { time: Time::from_micros(micros), step }
