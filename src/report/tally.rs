@@ -298,7 +298,10 @@ impl Tally {
                     return Err(Inconsistent::Again(*task, "started"));
                 }
                 (row.site, row.assigned) = (None, None);
-                self.resubmissions += 1;
+                let system = self.jobs.get(&task.job).map(|row| row.system);
+                if self.queues.as_ref().is_some_and(|queues| Some(queues.system) == system) {
+                    self.resubmissions += 1;
+                }
                 Ok(None)
             }
             Record::Suspended { task } => self.leave(*task, entry.actor, now),

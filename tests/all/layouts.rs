@@ -24,6 +24,8 @@ fn inline_and_processes_agree_on_every_shipped_topology() {
         "live.toml",
         "workflow.toml",
         "three-sites.toml",
+        "one-grid.toml",
+        "impatient.toml",
     ] {
         let scratch = Scratch::new();
         run(&shipped(name), &scratch.path("inline"), &["--inline"]);

@@ -10,7 +10,7 @@ use super::{Desk, Dispatch, Dispatcher, Place, Ran, Rigid, play, policy};
 use crate::grid::{Invalid, Job, JobId, Kind, NodeSet, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, judge};
 use crate::protocol::{Book, Ended, Enqueue, Message, Queue, Recall, Record, Run};
-use crate::roles::{Script, Site, User};
+use crate::roles::{Resubmit, Script, Site, User};
 use crate::time::{Span, Stamp, Time};
 
 const ROUTER: ActorId = ActorId(0);
@@ -399,4 +399,32 @@ fn no_site_ends_the_job_of_another() {
         .map(|entry| entry.stamp.time)
         .collect();
     assert_eq!(completed, [second(10), second(20), second(30)]);
+}
+
+/// Two sites of two nodes under fcfs, the first one of which is full for 100 s; everybody goes to the first that is large
+/// enough. A job that has waited for 10 s is taken back.
+#[test]
+fn who_loses_patience_goes_elsewhere_and_who_has_started_stays() {
+    let jobs = [rigid(0, 2, 100, 100), rigid(0, 1, 30, 30), rigid(1, 1, 5, 5)];
+    for latency in [0, 1] {
+        let script = Script::saying(says(&jobs, None));
+        let user = User::new(Resubmit::new(script, Span::from_secs(10), 2));
+        let latency = Span::from_secs(latency);
+        let sites = [(2, "fcfs"), (2, "fcfs")];
+        let log = judge::run(cast(&sites, Dispatch::First, vec![user]), &[Span::ZERO, Span::ZERO, Span::ZERO, latency]);
+        let starts: Vec<_> = ran(&log).values().map(|ran| ran.start.micros() / 1_000_000).collect();
+        let to_hub = latency.micros() / 1_000_000;
+        // Word of the recall goes back to the user, and the job comes again: two ways more.
+        assert_eq!(starts, [to_hub, 10 + 3 * to_hub, 11 + 3 * to_hub], "latency {latency}");
+        let withdrawn: Vec<_> = log
+            .iter()
+            .filter_map(|entry| match entry.record {
+                Record::Withdrawn { task } => Some(task.job.0),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(withdrawn, [1, 2]);
+        let arrived = log.iter().filter(|entry| matches!(entry.record, Record::Arrived { .. })).count();
+        assert_eq!((arrived, assigned(&log)), (3, vec![1, 1, 1, 2, 2]));
+    }
 }

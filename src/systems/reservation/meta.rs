@@ -122,6 +122,8 @@ impl MetaScheduler {
         let id = job.id;
         let asked = Asked { user, reserve, request, cluster, start, nodes, is_latest, is_cancelled: false };
         if is_shared {
+            // It may start before the site's answer is here.
+            out.log(Record::Assigned { task, site });
             self.asked.insert(id, asked);
         } else {
             self.accept(asked, out);
@@ -144,6 +146,7 @@ impl MetaScheduler {
             return;
         }
         let Asked { user, reserve, request, cluster, start, nodes, is_latest, is_cancelled } = asked;
+        out.log(Record::Withdrawn { task: booked.task });
         let end = start + request.duration;
         if start.max(now) < end {
             self.clusters[cluster].book.delete(start.max(now), end, &nodes).expect("what was asked for is booked");
@@ -171,19 +174,20 @@ impl MetaScheduler {
 
     fn accept(&mut self, asked: Asked, out: &mut Out) {
         let Asked { user, reserve, request, cluster, start, nodes, .. } = asked;
-        let site = self.clusters[cluster].site;
+        let Cluster { site, is_shared, .. } = self.clusters[cluster];
+        let job = reserve.job.id;
         let live = Live { user, cluster, start, end: start + request.duration, nodes: nodes.clone() };
-        self.live.insert(reserve.job.id, live);
+        self.live.insert(job, live);
         Self::answer(user, &reserve, Answer::Accepted { site, start, nodes }, out);
+        if !is_shared {
+            out.log(Record::Assigned { task: TaskId { job, index: 0 }, site });
+        }
     }
 
     fn answer(user: ActorId, reserve: &Reserve, answer: Answer, out: &mut Out) {
         let Reserve { job, ready, deadline } = reserve;
         let (id, ready, deadline) = (job.id, *ready, *deadline);
         out.log(Record::Answered { job: id, ready, deadline, answer: answer.clone() });
-        if let Answer::Accepted { site, .. } = answer {
-            out.log(Record::Assigned { task: TaskId { job: id, index: 0 }, site });
-        }
         out.send(user, Message::Answered(Answered { job: id, answer }));
     }
 

@@ -3,6 +3,7 @@ mod cables;
 mod complaints;
 mod hostile;
 mod meaning;
+mod meeting;
 mod round_trip;
 
 use super::{Complaints, Loaded, Override, Topology, load};
@@ -34,7 +35,7 @@ fn load_text(text: &str, settings: &[&str]) -> Result<Topology, Complaints> {
     load_files(&[("grid.toml", text.as_bytes())], settings).map(|loaded| loaded.topology)
 }
 
-fn shipped() -> [(&'static str, &'static str); 9] {
+fn shipped() -> [(&'static str, &'static str); 11] {
     [
         ("quickstart", include_str!("../../../topologies/quickstart.toml")),
         ("market-trace", include_str!("../../../topologies/market-trace.toml")),
@@ -45,6 +46,8 @@ fn shipped() -> [(&'static str, &'static str); 9] {
         ("batch", include_str!("../../../topologies/batch.toml")),
         ("batch-vo", include_str!("../../../topologies/batch-vo.toml")),
         ("three-sites", include_str!("../../../topologies/three-sites.toml")),
+        ("one-grid", include_str!("../../../topologies/one-grid.toml")),
+        ("impatient", include_str!("../../../topologies/impatient.toml")),
     ]
 }
 

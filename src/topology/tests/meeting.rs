@@ -1,0 +1,196 @@
+//! Grids on which several systems meet.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::load_text;
+use crate::grid::{JobId, NodeSet, TaskId};
+use crate::kernel::{Entry, Place};
+use crate::protocol::{Answer, Record};
+use crate::time::{Stamp, Time};
+use crate::topology::{Plan, Topology, build};
+
+fn run(topology: &Topology) -> Vec<Entry<Record>> {
+    let plan = Plan::of(topology);
+    let mut place = Place::new(build(topology, &plan.all()).unwrap(), plan.latencies);
+    place.run_before(Stamp::NEVER, usize::MAX).unwrap();
+    place.take_log()
+}
+
+const ALONE: &str = r#"name = "meeting"
+[workflow]
+policy = "best-effort"
+[[site]]
+name = "york"
+cores = 6
+system = "workflow"
+[[site]]
+name = "bath"
+cores = 4
+speed = 2
+system = "workflow"
+[network]
+switches = ["lab"]
+[[link]]
+name = "north"
+capacity = "40 Mbps"
+latency = "2 ms"
+between = ["york", "lab"]
+[[link]]
+name = "south"
+capacity = "30 Mbps"
+between = ["bath", "lab"]
+[[user]]
+name = "alice"
+[[workload]]
+source = "layered"
+system = "workflow"
+workflows = 4
+every = "10 min"
+tasks = 30
+ccr = 1.0
+"#;
+
+/// The same grid, and a market beside it whose sites are elsewhere.
+fn beside_a_market(text: &str, linked: bool) -> String {
+    let sites = "[[site]]\nname = \"hull\"\ncores = 8\nsystem = \"market\"\n\
+                 [[site]]\nname = \"leeds\"\ncores = 8\nsystem = \"market\"\n";
+    let link = |name: &str, site: &str, end: &str| {
+        format!("[[link]]\nname = \"{name}\"\ncapacity = \"10 Mbps\"\nbetween = [\"{site}\", \"{end}\"]\n")
+    };
+    // Either they share the lab's links, or only the lab itself.
+    let links = match linked {
+        true => link("hull-york", "hull", "york") + &link("leeds-bath", "leeds", "bath"),
+        false => link("hull-lab", "hull", "lab") + &link("leeds-lab", "leeds", "lab"),
+    };
+    let jobs = "[[workload]]\nsource = \"market\"\nsystem = \"market\"\njobs = 40\ncores_max = 4\n\
+                total_runtime = [\"10 min\", \"3 h\"]\noutput = \"20 Mbps\"\n";
+    text.replace("[workflow]\n", "[market]\n[workflow]\n").replace("[network]", &format!("{sites}[network]"))
+        + &links
+        + jobs
+}
+
+/// When what happened to the tasks of the first so many jobs.
+fn story(log: &[Entry<Record>], jobs: u32) -> BTreeSet<(Time, String)> {
+    let tell = |entry: &Entry<Record>| {
+        let (job, what) = match &entry.record {
+            Record::Started { task, cores } => (task.job, format!("{task} starts on {cores}")),
+            Record::Finished { task } => (task.job, format!("{task} ends")),
+            Record::Sent { edge, bytes, .. } => (edge.job, format!("{bytes} of {edge} leave")),
+            Record::Delivered { edge } => (edge.job, format!("{edge} arrives")),
+            Record::Completed { job, .. } => (*job, format!("{job} is over")),
+            _ => return None,
+        };
+        (job.0 < jobs).then_some((entry.stamp.time, what))
+    };
+    log.iter().filter_map(tell).collect()
+}
+
+#[test]
+fn a_service_whose_links_nobody_else_uses_does_as_if_it_were_alone() {
+    let alone = load_text(&ALONE.replace("system = \"workflow\"\n", ""), &[]).unwrap();
+    let apart = load_text(&beside_a_market(ALONE, false), &[]).unwrap();
+    let expected = story(&run(&alone), 4);
+    assert!(expected.iter().any(|(_, what)| what.ends_with("arrives")));
+    assert_eq!(story(&run(&apart), 4), expected);
+
+    // Where they share links, they hold each other up.
+    let together = load_text(&beside_a_market(ALONE, true), &[]).unwrap();
+    let log = run(&together);
+    assert_ne!(story(&log, 4), expected);
+    let over = log.iter().filter(|entry| matches!(entry.record, Record::Completed { .. } | Record::Removed { .. }));
+    assert_eq!(over.count() as u64, together.jobs());
+}
+
+const SHARED: &str = r#"name = "shared"
+[batch]
+[reservation]
+[defaults.site]
+system = ["batch", "reservation"]
+[[site]]
+name = "york"
+cores = 32
+latency = "1 s"
+[[site]]
+name = "bath"
+cores = 24
+scheduler = "conservative"
+[[user]]
+name = "alice"
+[[workload]]
+source = "lublin"
+jobs = 150
+nodes = 24
+arrival_factor = 8.0
+[[workload]]
+source = "reservations"
+requests = 80
+nodes = 20
+arrival_factor = 4.0
+"#;
+
+fn apart(one: &NodeSet, other: &NodeSet) -> bool {
+    one.runs().iter().all(|a| other.runs().iter().all(|b| a.1 < b.0 || b.1 < a.0))
+}
+
+/// On sites that a queue and reservations share: each request is answered once, what is accepted starts at its time on its
+/// nodes, no node runs two tasks, and every job comes to an end.
+#[test]
+fn a_queue_and_reservations_share_a_site_and_keep_their_promises() {
+    for (seed, policy) in ["easy", "fcfs", "conservative", "easy-count", "conservative-count"].iter().enumerate() {
+        let topology =
+            load_text(SHARED, &[&format!("seed={}", seed + 1), &format!("site.york.scheduler=\"{policy}\"")]).unwrap();
+        let mut promised: BTreeMap<JobId, (Time, NodeSet)> = BTreeMap::new();
+        let mut started: BTreeMap<JobId, (Time, NodeSet)> = BTreeMap::new();
+        let mut answered = BTreeSet::new();
+        let mut running: BTreeMap<(u32, TaskId), NodeSet> = BTreeMap::new();
+        let (mut over, mut accepted, mut queued) = (0, 0, 0);
+        for Entry { stamp, actor, record } in run(&topology) {
+            match record {
+                Record::Answered { job, answer, .. } => {
+                    assert!(answered.insert(job), "{policy}: request {job} is answered twice");
+                    match answer {
+                        Answer::Accepted { start, nodes, .. } => {
+                            promised.insert(job, (start, nodes));
+                            accepted += 1;
+                        }
+                        _ => over += 1,
+                    }
+                }
+                Record::Started { task, cores } => {
+                    // It may start before its user has heard that it will.
+                    match task.job.0 < 150 {
+                        true => queued += 1,
+                        false => drop(started.insert(task.job, (stamp.time, cores.clone()))),
+                    }
+                    let mut others = running.iter().filter(|((site, _), _)| *site == actor.0);
+                    assert!(others.all(|(_, busy)| apart(busy, &cores)), "{policy}: {task} on {cores}");
+                    running.insert((actor.0, task), cores);
+                }
+                Record::Moved { task, cores } => drop(running.insert((actor.0, task), cores)),
+                Record::Finished { task } | Record::Killed { task } => drop(running.remove(&(actor.0, task))),
+                Record::Completed { .. } | Record::Cancelled { .. } | Record::Rejected { .. } => over += 1,
+                _ => {}
+            }
+        }
+        assert!(running.is_empty());
+        assert_eq!(started, promised, "{policy}");
+        assert_eq!((answered.len(), over), (80, topology.jobs()), "{policy}");
+        assert!(accepted > 10 && queued == 150, "{policy}: {accepted} accepted, {queued} queued");
+    }
+}
+
+#[test]
+fn who_cannot_share_a_site_is_told() {
+    for (settings, expected) in [
+        (&["site.york.system=[\"market\", \"reservation\"]"][..], "cannot use one site: only a [batch] lets others in"),
+        (&["site.york.system=\"batsh\""], "did you mean"),
+        (&["site.york.system=[\"batch\", \"batch\"]"], "each system once"),
+        (&["workload.0.system=\"reservation\""], "expected reservations or requests, which a [reservation] takes"),
+        (&["user.alice.patience=\"1 h\""], "planner = \"resubmit\""),
+        (&["user.alice.planner=\"resubmitt\""], "did you mean"),
+    ] {
+        let text = SHARED.replace("[batch]\n", "[market]\n[batch]\n");
+        let told = load_text(&text, settings).map(drop).unwrap_err().to_string();
+        assert!(told.contains(expected), "{settings:?}: {told}");
+    }
+}
