@@ -7,12 +7,14 @@ use crate::time::Stamp;
 
 /// Carries what services ship, and tells each when it is there. It logs nothing: whose data it is says what became of it.
 pub struct Exchange {
+    /// Who may ship anything: the services of the run.
+    services: Vec<ActorId>,
     carrier: Carrier<(ActorId, u64)>,
 }
 
 impl Exchange {
-    pub fn new(paths: Paths) -> Exchange {
-        Exchange { carrier: Carrier::new(paths) }
+    pub fn new(paths: Paths, services: Vec<ActorId>) -> Exchange {
+        Exchange { services, carrier: Carrier::new(paths) }
     }
 }
 
@@ -24,6 +26,7 @@ impl Actor<Message, Record> for Exchange {
         let sites = self.carrier.paths().sites() as u32;
         for event in batch.drain(..) {
             if let Cause::Message(Message::Ship(Ship { load, from, to, bytes })) = event.cause
+                && self.services.contains(&event.from)
                 && from < sites
                 && to < sites
             {

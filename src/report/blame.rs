@@ -43,7 +43,11 @@ impl Tally {
     pub fn kept_back(&self, owners: &BTreeMap<JobId, Owned>) -> String {
         let mut kept: BTreeMap<ActorId, Vec<JobId>> = BTreeMap::new();
         for (&job, row) in self.jobs.iter().filter(|(_, row)| row.fate == Fate::Open) {
-            self.silent_sites(row).into_iter().for_each(|site| kept.entry(site).or_default().push(job));
+            let sites = self.silent_sites(row);
+            // Whoever took a job back from a queue has not handed it in again.
+            let queued = self.queues.as_ref().is_some_and(|queues| queues.system == row.system);
+            let who = if sites.is_empty() && queued { vec![row.user] } else { sites };
+            who.into_iter().for_each(|who| kept.entry(who).or_default().push(job));
         }
         let open = |job: JobId| self.jobs.get(&job).map_or(!self.knows(job), |row| row.fate == Fate::Open);
         for (&job, owned) in owners.iter().filter(|(job, _)| !self.knows(**job)) {

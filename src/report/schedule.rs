@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::account::{Account, Table};
-use super::tally::{Fate, JobRow, Standing};
+use super::tally::{Fate, JobRow, SiteFacts, Standing};
 use super::{Summary, Tally};
 use crate::grid::JobId;
 use crate::systems::batch::Batch;
@@ -109,6 +109,10 @@ pub(super) struct Queues {
     logs: Vec<LogFacts>,
     /// By site.
     pub policies: Vec<String>,
+    /// Which sites have them.
+    at: Vec<bool>,
+    /// How many actors there are at the router before the sites.
+    services: u32,
 }
 
 impl Queues {
@@ -117,6 +121,8 @@ impl Queues {
         let mut queues = Queues {
             system: system as u32,
             policies: topology.sites.iter().map(|site| site.scheduler.clone()).collect(),
+            at: topology.sites.iter().map(|site| site.systems.contains(&system)).collect(),
+            services: topology.systems.len() as u32,
             ..Queues::default()
         };
         let mut next = 0;
@@ -234,7 +240,7 @@ impl<'a> Queueing<'a> {
     pub fn of(tally: &'a Tally, tables: bool) -> Option<Queueing<'a>> {
         let queues = tally.queues.as_ref()?;
         let all = Schedule {
-            nb_computing_machines: tally.sites.iter().map(|site| u64::from(site.cores)).sum(),
+            nb_computing_machines: tally.queue_sites().map(|(_, site)| u64::from(site.cores)).sum(),
             logs: queues.logs.clone(),
             nb_resubmissions: tally.resubmissions,
             ..Schedule::default()
@@ -357,16 +363,22 @@ impl Tally {
         self.queues.is_some()
     }
 
+    /// The sites that have queues, with their numbers.
+    fn queue_sites(&self) -> impl Iterator<Item = (usize, &SiteFacts)> {
+        let has_queue = |at: usize| self.queues.as_ref().is_some_and(|queues| queues.at.get(at) == Some(&true));
+        self.sites.iter().enumerate().filter(move |(at, _)| has_queue(*at))
+    }
+
     /// What became of the jobs in the Standard Workload Format, which knows whole seconds.
     fn result_swf(&self, mut jobs: Vec<(JobId, Rigid)>, text: &mut Vec<u8>) {
-        let nodes: u64 = self.sites.iter().map(|site| u64::from(site.cores)).sum();
+        let nodes: u64 = self.queue_sites().map(|(_, site)| u64::from(site.cores)).sum();
         self.tell_apart(&mut jobs);
         let mut jobs: Vec<Rigid> = jobs.into_iter().map(|(_, job)| job).collect();
         jobs.sort_by_key(|job| job.submit);
         let mut header = swf::header(&self.topology, jobs.len(), u32::try_from(nodes).unwrap_or(u32::MAX));
         if self.sites.len() > 1 {
-            let sites = self.sites.iter().zip(1..);
-            header.extend(sites.map(|(site, number)| format!("Partition: {number} {}", site.name)));
+            let sites = self.queue_sites();
+            header.extend(sites.map(|(number, site)| format!("Partition: {} {}", number + 1, site.name)));
         }
         header.push("Note: moments are rounded to whole seconds".to_owned());
         let put = |piece: &[u8]| {
@@ -398,7 +410,7 @@ impl Tally {
         let site = row.tasks[0].site.filter(|_| self.sites.len() > 1).map(|site| site + 1);
         // Whose a job of a model is, the run alone knows. Users come after the sites and whoever is at the router.
         let is_logged = queues.is_logged(row.job.id);
-        let user = row.user.0.checked_sub(self.sites.len() as u32).filter(|_| !is_logged);
+        let user = row.user.0.checked_sub(self.sites.len() as u32 + queues.services - 1).filter(|_| !is_logged);
         let submit = whole(row.job.arrive);
         let moments = fared.map(|fared| {
             let start = row.job.arrive + fared.wait;

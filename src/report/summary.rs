@@ -61,6 +61,9 @@ pub struct Summary {
     /// What queues made of rigid jobs, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Schedule>,
+    /// Whether there are jobs of several tasks beside reservations or queues.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mixed: bool,
 }
 
 /// How many there were, and what became of them; `submitted` is the sum of the others.
@@ -169,12 +172,12 @@ impl Summary {
     /// Whether each job is a single task that keeps its nodes: SLR is then no more than a slowdown, of which there are
     /// better ones.
     pub(super) fn is_rigid(&self) -> bool {
-        self.reservations.is_some() || self.schedule.is_some()
+        !self.mixed && (self.reservations.is_some() || self.schedule.is_some())
     }
 
     /// How many of its jobs or tasks did not finish, in the words that people read.
     pub(super) fn others(&self, counts: Counts) -> impl Iterator<Item = (u64, &'static str)> + use<> {
-        let removed = if self.reservations.is_some() { "taken back" } else { "given up" };
+        let removed = if self.reservations.is_some() && !self.mixed { "taken back" } else { "given up" };
         let others = [
             (counts.killed, "killed at the walltime"),
             (counts.removed, removed),
@@ -246,6 +249,7 @@ impl Summary {
             reservations: None,
             transfers: tally.transfers.carried(),
             schedule: None,
+            mixed: tally.is_mixed(),
         }
     }
 }

@@ -369,6 +369,12 @@ impl Tally {
         self.systems[row.system as usize].is_rigid && row.tasks.len() == 1
     }
 
+    /// Whether there are other systems beside queues or reservations.
+    pub(super) fn is_mixed(&self) -> bool {
+        let rigid = usize::from(self.reserving.is_some()) + usize::from(self.queues.is_some());
+        rigid > 0 && self.systems.len() > rigid
+    }
+
     /// Whether each job is a single task that keeps its nodes, whose numbers matter.
     pub(super) fn is_rigid(&self) -> bool {
         self.systems.iter().all(|system| system.is_rigid)

@@ -224,7 +224,7 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsider: Option<Out
                     Habit::Resubmit { patience, most } => User::new(Resubmit::new(script, patience, most)),
                 })
             }
-            Role::Exchange => Box::new(Exchange::new(paths(topology))),
+            Role::Exchange => Box::new(Exchange::new(paths(topology), stage.services.clone())),
         };
         Ok((*id, actor))
     };

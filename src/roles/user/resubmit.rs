@@ -35,9 +35,25 @@ struct Waiting {
     tries: u32,
 }
 
+/// Is shown what goes when, and to whom.
+type Said<'a> = dyn FnMut(Time, ActorId, &Message) + 'a;
+
 impl Resubmit {
     pub fn new(script: Script, patience: Span, most: u32) -> Resubmit {
         Resubmit { script, patience, most, waiting: BTreeMap::new(), due: BTreeMap::new(), next: Time::ZERO }
+    }
+
+    /// Lets the script say something, and notes what of it goes into a queue.
+    fn hand_in(&mut self, out: &mut Out, say: impl FnOnce(&mut Script, &mut Out, &mut Said<'_>)) {
+        let mut said = Vec::new();
+        say(&mut self.script, out, &mut |time, to, message| {
+            if let Message::Enqueue(enqueue) = message {
+                said.push((time, to, enqueue.clone()));
+            }
+        });
+        for (time, to, enqueue) in said {
+            self.note(time, to, &enqueue, 0, out);
+        }
     }
 
     /// From then on patience runs.
@@ -67,21 +83,18 @@ impl Planner for Resubmit {
         if now < self.next {
             return;
         }
-        let mut said = Vec::new();
-        self.script.send_ahead(now, out, &mut |time, to, message| {
-            if let Message::Enqueue(enqueue) = message {
-                said.push((time, to, enqueue.clone()));
-            }
-        });
+        self.hand_in(out, |script, out, said| script.send_ahead(now, out, said));
         self.next = self.script.comes_back().unwrap_or(Time::NEVER);
-        for (time, to, enqueue) in said {
-            self.note(time, to, &enqueue, 0, out);
-        }
     }
 
     fn hear(&mut self, now: Time, from: ActorId, message: Message, out: &mut Out) {
-        let Message::Recalled(Recalled { task, in_time }) = message else {
-            return self.script.hear(now, from, message, out);
+        let Recalled { task, in_time } = match message {
+            Message::Recalled(recalled) => recalled,
+            // What follows a job may wait too long as well.
+            Message::Over(over) => {
+                return self.hand_in(out, |script, out, said| script.follow(now, over, out, said));
+            }
+            _ => return,
         };
         let known = self.waiting.get(&task.job).is_some_and(|waiting| waiting.at == from);
         let Some(Waiting { at, enqueue, tries }) = self.waiting.remove(&task.job).filter(|_| known) else { return };

@@ -82,11 +82,20 @@ impl Script {
         self.comes_back
     }
 
-    fn follow(&mut self, now: Time, over: Over, out: &mut Out) {
+    /// Hands in what follows a job that is over, and shows `said` what goes when, and to whom.
+    pub(super) fn follow(
+        &mut self,
+        now: Time,
+        over: Over,
+        out: &mut Out,
+        said: &mut dyn FnMut(Time, ActorId, &Message),
+    ) {
         for (think, to, enqueue) in self.then.remove(&over.job).unwrap_or_default() {
             let arrive = now + think;
             let job = Arc::new(Job { arrive, ..(*enqueue.job).clone() });
-            out.send_at(arrive, to, Message::Enqueue(Enqueue { job, ..enqueue }));
+            let message = Message::Enqueue(Enqueue { job, ..enqueue });
+            said(arrive, to, &message);
+            out.send_at(arrive, to, message);
         }
     }
 
@@ -144,7 +153,7 @@ impl Planner for Script {
     /// What became of a job is for the log to tell; it changes nothing here, unless another one follows it.
     fn hear(&mut self, now: Time, _: ActorId, message: Message, out: &mut Out) {
         if let Message::Over(over) = message {
-            self.follow(now, over, out);
+            self.follow(now, over, out, &mut |_, _, _| {});
         }
     }
 }

@@ -8,7 +8,7 @@
 //! run up is what may start at the next instant, and even that can be told of no sooner than the shortest job of the queue
 //! lasts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::policy::{Ask, Policy, Reserved, Step};
 use crate::grid::{Demand, TaskId};
@@ -22,6 +22,8 @@ pub struct Desk {
     waiting: BTreeMap<TaskId, Waiting>,
     /// How long those in the queue last, each with how many do.
     lengths: BTreeMap<Span, u32>,
+    /// Those of the queue that have started.
+    running: BTreeSet<TaskId>,
     /// What is booked for tasks that have not ended.
     booked: BTreeMap<TaskId, Booking>,
     steps: Vec<Step>,
@@ -40,13 +42,22 @@ struct Booking {
 
 impl Desk {
     pub fn new(policy: Box<dyn Policy>) -> Desk {
-        Desk { policy, waiting: BTreeMap::new(), lengths: BTreeMap::new(), booked: BTreeMap::new(), steps: Vec::new() }
+        Desk {
+            policy,
+            waiting: BTreeMap::new(),
+            lengths: BTreeMap::new(),
+            running: BTreeSet::new(),
+            booked: BTreeMap::new(),
+            steps: Vec::new(),
+        }
     }
 
     /// They know how large a site is; what fits nowhere, and what is no task at all, is nothing to answer to.
     fn queue(&mut self, now: Time, site: &Tasks, ask: Ask, waiting: Waiting) {
         let lasts = waiting.lasts();
-        if (1..=site.total()).contains(&ask.nodes) && !lasts.is_zero() && !self.waiting.contains_key(&ask.job) {
+        let job = &ask.job;
+        let known = self.waiting.contains_key(job) || self.running.contains(job) || self.booked.contains_key(job);
+        if (1..=site.total()).contains(&ask.nodes) && !lasts.is_zero() && !known {
             self.waiting.insert(ask.job, waiting);
             *self.lengths.entry(lasts).or_default() += 1;
             self.policy.submit(now, ask);
@@ -130,6 +141,7 @@ impl Desk {
                 Step::Move { job, nodes } => Order::Move { task: job, nodes, from: now },
                 Step::Start { job, nodes } => {
                     let Waiting { giver, walltime, runtime } = self.leave_queue(job);
+                    self.running.insert(job);
                     Order::Start(Start {
                         task: job,
                         giver,
@@ -174,7 +186,10 @@ impl Manager for Desk {
 
     fn ended(&mut self, now: Time, ended: &Running) {
         match self.booked.remove(&ended.task) {
-            None => self.policy.end(now, ended.task, ended.until()),
+            None => {
+                self.running.remove(&ended.task);
+                self.policy.end(now, ended.task, ended.until());
+            }
             Some(Booking { held, .. }) if now < held.until => self.policy.release(now, &held),
             Some(_) => {}
         }

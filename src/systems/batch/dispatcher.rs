@@ -31,6 +31,8 @@ struct Live {
     place: usize,
     work: u128,
     think: Option<Span>,
+    /// Whether its site has been asked to give it back, and has not answered.
+    is_recalled: bool,
 }
 
 type Out = Outbox<Message, Record>;
@@ -66,7 +68,7 @@ impl Dispatcher {
                 place.work += work;
                 let queue = Queue { job: job.id, nodes: task.cores, walltime: task.walltime, runtime: task.runtime };
                 out.send(place.site, Message::Queue(queue));
-                self.live.insert(job.id, Live { user, place: number, work, think });
+                self.live.insert(job.id, Live { user, place: number, work, think, is_recalled: false });
                 let (site, task) = (place.site, TaskId { job: job.id, index: 0 });
                 if self.returned.remove(&job.id).is_none() {
                     out.log(Record::Arrived { job, user });
@@ -116,21 +118,29 @@ impl Dispatcher {
 
     /// A user wants a job back: where it waits is asked whether it still does.
     fn recall(&mut self, from: ActorId, recall: Recall, out: &mut Out) {
-        match self.live.get(&recall.task.job).filter(|live| live.user == from) {
-            Some(live) => out.send(self.places[live.place].site, Message::Recall(recall)),
+        match self.live.get_mut(&recall.task.job).filter(|live| live.user == from) {
+            Some(live) => {
+                live.is_recalled = true;
+                let task = TaskId { job: recall.task.job, index: 0 };
+                out.send(self.places[live.place].site, Message::Recall(Recall { task }));
+            }
             None => out.send(from, Message::Recalled(Recalled { task: recall.task, in_time: false })),
         }
     }
 
     fn recalled(&mut self, from: ActorId, recalled: Recalled, out: &mut Out) {
         let job = recalled.task.job;
-        let Some(live) = self.live.get(&job).filter(|live| self.places[live.place].site == from) else { return };
-        out.send(live.user, Message::Recalled(recalled));
+        // What nobody has asked for changes nothing.
+        let asked = |live: &&mut Live| live.is_recalled && self.places[live.place].site == from;
+        let Some(live) = self.live.get_mut(&job).filter(asked) else { return };
+        live.is_recalled = false;
+        let task = TaskId { job, index: 0 };
+        out.send(live.user, Message::Recalled(Recalled { task, ..recalled }));
         if recalled.in_time {
             let Live { place, work, .. } = self.live.remove(&job).expect("it was just there");
             self.places[place].work -= work;
             self.returned.insert(job, place);
-            out.log(Record::Withdrawn { task: recalled.task });
+            out.log(Record::Withdrawn { task });
         }
     }
 

@@ -50,6 +50,8 @@ struct Asked {
     is_latest: bool,
     /// Its user has taken it back meanwhile.
     is_cancelled: bool,
+    /// The clusters that will not have it.
+    refused: Vec<usize>,
 }
 
 struct Live {
@@ -58,6 +60,8 @@ struct Live {
     start: Time,
     end: Time,
     nodes: NodeSet,
+    /// Whether its site has been asked to give it back, and has not answered.
+    is_recalled: bool,
 }
 
 type Out = Outbox<Message, Record>;
@@ -90,9 +94,12 @@ impl MetaScheduler {
         let request = request.and_then(|request| request.check(self.largest).map(|()| request));
         match request {
             Err(invalid) => Self::answer(user, &reserve, Answer::Invalid(invalid), out),
-            Ok(request) => match self.find(now, &request) {
+            Ok(request) => match self.find(now, &request, &[]) {
                 None => Self::answer(user, &reserve, Answer::Declined, out),
-                Some((cluster, offer)) => self.book(user, reserve, request, (cluster, offer), false, out),
+                Some((cluster, offer)) => {
+                    let refused = Vec::new();
+                    self.book(user, reserve, request, (cluster, offer), (false, refused), out);
+                }
             },
         }
     }
@@ -104,7 +111,7 @@ impl MetaScheduler {
         reserve: Reserve,
         request: Request,
         (cluster, offer): (usize, Offer),
-        is_latest: bool,
+        (is_latest, refused): (bool, Vec<usize>),
         out: &mut Out,
     ) {
         let job = &reserve.job;
@@ -120,7 +127,8 @@ impl MetaScheduler {
             out.send(site, Message::Hold(Hold { task, start, nodes: nodes.clone(), runtime }));
         }
         let id = job.id;
-        let asked = Asked { user, reserve, request, cluster, start, nodes, is_latest, is_cancelled: false };
+        let is_cancelled = false;
+        let asked = Asked { user, reserve, request, cluster, start, nodes, is_latest, is_cancelled, refused };
         if is_shared {
             // It may start before the site's answer is here.
             out.log(Record::Assigned { task, site });
@@ -145,38 +153,34 @@ impl MetaScheduler {
             }
             return;
         }
-        let Asked { user, reserve, request, cluster, start, nodes, is_latest, is_cancelled } = asked;
-        out.log(Record::Withdrawn { task: booked.task });
+        let Asked { user, reserve, request, cluster, start, nodes, is_latest, is_cancelled, mut refused } = asked;
+        out.log(Record::Withdrawn { task: TaskId { job, index: 0 } });
         let end = start + request.duration;
         if start.max(now) < end {
             self.clusters[cluster].book.delete(start.max(now), end, &nodes).expect("what was asked for is booked");
         }
-        let again = match (is_cancelled, is_latest) {
-            (true, _) => None,
-            (false, true) => self.next_offer(cluster, now, &request).map(|next| (next, false)),
-            (false, false) => {
-                let latest = request.latest_start(now).filter(|latest| *latest > start);
-                let offer = latest.and_then(|latest| self.ask(cluster, now, &Request { ready: latest, ..request }));
-                let latest = offer.map(|offer| ((cluster, offer), true));
-                latest.or_else(|| self.next_offer(cluster, now, &request).map(|next| (next, false)))
+        let latest = request.latest_start(now).filter(|latest| *latest > start && !is_latest);
+        let latest = latest.and_then(|latest| self.ask(cluster, now, &Request { ready: latest, ..request }));
+        let again = match latest {
+            _ if is_cancelled => None,
+            Some(offer) => Some(((cluster, offer), true)),
+            None => {
+                refused.push(cluster);
+                self.find(now, &request, &refused).map(|offer| (offer, false))
             }
         };
         match again {
-            Some((offer, is_latest)) => self.book(user, reserve, request, offer, is_latest, out),
+            Some((offer, is_latest)) => self.book(user, reserve, request, offer, (is_latest, refused), out),
             None => Self::answer(user, &reserve, Answer::Declined, out),
         }
-    }
-
-    /// What the next of the clusters after this one has to offer.
-    fn next_offer(&mut self, after: usize, now: Time, request: &Request) -> Option<(usize, Offer)> {
-        (after + 1..self.clusters.len()).find_map(|number| Some((number, self.ask(number, now, request)?)))
     }
 
     fn accept(&mut self, asked: Asked, out: &mut Out) {
         let Asked { user, reserve, request, cluster, start, nodes, .. } = asked;
         let Cluster { site, is_shared, .. } = self.clusters[cluster];
         let job = reserve.job.id;
-        let live = Live { user, cluster, start, end: start + request.duration, nodes: nodes.clone() };
+        let (end, nodes_held) = (start + request.duration, nodes.clone());
+        let live = Live { user, cluster, start, end, nodes: nodes_held, is_recalled: false };
         self.live.insert(job, live);
         Self::answer(user, &reserve, Answer::Accepted { site, start, nodes }, out);
         if !is_shared {
@@ -191,12 +195,14 @@ impl MetaScheduler {
         out.send(user, Message::Answered(Answered { job: id, answer }));
     }
 
-    fn find(&mut self, now: Time, request: &Request) -> Option<(usize, Offer)> {
+    /// An offer of a cluster that has not refused.
+    fn find(&mut self, now: Time, request: &Request, refused: &[usize]) -> Option<(usize, Offer)> {
         match self.choose {
             Choose::First => {
-                (0..self.clusters.len()).find_map(|number| Some((number, self.ask(number, now, request)?)))
+                let mut clusters = (0..self.clusters.len()).filter(|number| !refused.contains(number));
+                clusters.find_map(|number| Some((number, self.ask(number, now, request)?)))
             }
-            Choose::Global => self.find_best(now, request),
+            Choose::Global => self.find_best(now, request, refused),
         }
     }
 
@@ -204,10 +210,10 @@ impl MetaScheduler {
     ///
     /// Whoever could be best goes first, by a bound that costs a look at counts; who cannot be better than the best offer
     /// so far is not asked. Sites without bookings are known without a look, and all but the first of them are left out.
-    fn find_best(&mut self, now: Time, request: &Request) -> Option<(usize, Offer)> {
+    fn find_best(&mut self, now: Time, request: &Request, refused: &[usize]) -> Option<(usize, Offer)> {
         let mut bounds = std::mem::take(&mut self.bounds);
         let mut offered: Option<(i128, Time, usize)> = None;
-        for (number, cluster) in self.clusters.iter().enumerate() {
+        for (number, cluster) in self.clusters.iter().enumerate().filter(|(number, _)| !refused.contains(number)) {
             let Some(bound) = cluster.book.bound(now + cluster.latency, request) else { continue };
             let key = (bound.rank, bound.start, number);
             if offered.is_none_or(|offered| key < offered) {
@@ -261,10 +267,14 @@ impl MetaScheduler {
             return;
         }
         let waits = |live: &Live| live.user == from && now + self.clusters[live.cluster].latency < live.start;
-        let Some(live) = self.live.get(&job).filter(|live| waits(live)) else { return };
+        if !self.live.get(&job).is_some_and(waits) {
+            return;
+        }
+        let live = self.live.get_mut(&job).expect("it is live");
         let Cluster { site, is_shared, .. } = self.clusters[live.cluster];
         if is_shared {
             // What becomes of it is for the site to say.
+            live.is_recalled = true;
             return out.send(site, Message::Recall(Recall { task: TaskId { job, index: 0 } }));
         }
         let live = self.live.remove(&job).expect("it is live");
@@ -277,8 +287,10 @@ impl MetaScheduler {
 
     fn recalled(&mut self, now: Time, from: ActorId, recalled: Recalled, out: &mut Out) {
         let job = recalled.task.job;
-        let known = |live: &Live| recalled.in_time && self.clusters[live.cluster].site == from;
-        if !self.live.get(&job).is_some_and(known) {
+        let asked = |live: &&mut Live| live.is_recalled && self.clusters[live.cluster].site == from;
+        let Some(live) = self.live.get_mut(&job).filter(asked) else { return };
+        live.is_recalled = false;
+        if !recalled.in_time {
             return;
         }
         let live = self.live.remove(&job).expect("it is live");
@@ -381,7 +393,7 @@ mod tests {
                 let (ready, duration) = (at(now + ahead), Span::from_secs(duration));
                 let deadline = ready + duration + Span::from_secs(slack);
                 let request = Request { arrive: at(now), ready, duration, deadline, nodes };
-                let found = meta.find(at(now), &request);
+                let found = meta.find(at(now), &request, &[]);
                 prop_assert_eq!(&found, &by_asking_all(&mut books, at(now), &request));
                 if let Some((number, Offer { start, nodes, .. })) = found {
                     let end = start + duration;

@@ -6,6 +6,7 @@ use super::load_text;
 use crate::grid::{JobId, NodeSet, TaskId};
 use crate::kernel::{Entry, Place};
 use crate::protocol::{Answer, Record};
+use crate::report::{Names, Tally};
 use crate::time::{Stamp, Time};
 use crate::topology::{Plan, Topology, build};
 
@@ -132,6 +133,38 @@ fn apart(one: &NodeSet, other: &NodeSet) -> bool {
     one.runs().iter().all(|a| other.runs().iter().all(|b| a.1 < b.0 || b.1 < a.0))
 }
 
+/// Requests that would start at once, and a queue that is in their way.
+const AT_ONCE: &str = r#"[[workload]]
+source = "requests"
+[[workload.request]]
+arrive = "10 min"
+ready = "10 min"
+duration = "5 min"
+deadline = "15.1 min"
+nodes = 20
+[[workload.request]]
+arrive = "11 min"
+ready = "11 min"
+duration = "10 min"
+deadline = "3 h"
+nodes = 20
+cancel = "11 min"
+"#;
+
+#[test]
+fn who_is_to_start_at_once_may_do_so_before_the_answer_is_back() {
+    for choose in ["first", "global"] {
+        for latency in ["0 s", "1 s"] {
+            let settings = [format!("reservation.choose=\"{choose}\""), format!("site.york.latency=\"{latency}\"")];
+            let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+            let topology = load_text(&format!("{SHARED}{AT_ONCE}"), &settings).unwrap();
+            let mut tally = Tally::new(&topology, &Names::of(&topology));
+            run(&topology).iter().for_each(|entry| tally.add(entry).unwrap());
+            assert_eq!(tally.jobs_ended(), topology.jobs(), "{settings:?}");
+        }
+    }
+}
+
 /// On sites that a queue and reservations share: each request is answered once, what is accepted starts at its time on its
 /// nodes, no node runs two tasks, and every job comes to an end.
 #[test]
@@ -144,7 +177,12 @@ fn a_queue_and_reservations_share_a_site_and_keep_their_promises() {
         let mut answered = BTreeSet::new();
         let mut running: BTreeMap<(u32, TaskId), NodeSet> = BTreeMap::new();
         let (mut over, mut accepted, mut queued) = (0, 0, 0);
-        for Entry { stamp, actor, record } in run(&topology) {
+        let log = run(&topology);
+        // The books agree.
+        let mut tally = Tally::new(&topology, &Names::of(&topology));
+        log.iter().for_each(|entry| tally.add(entry).unwrap());
+        assert_eq!(tally.jobs_ended(), topology.jobs());
+        for Entry { stamp, actor, record } in log {
             match record {
                 Record::Answered { job, answer, .. } => {
                     assert!(answered.insert(job), "{policy}: request {job} is answered twice");
