@@ -109,8 +109,6 @@ pub(super) struct Queues {
     logs: Vec<LogFacts>,
     /// By site.
     pub policies: Vec<String>,
-    /// Which sites have them.
-    at: Vec<bool>,
     /// How many actors there are at the router before the sites.
     services: u32,
 }
@@ -121,7 +119,6 @@ impl Queues {
         let mut queues = Queues {
             system: system as u32,
             policies: topology.sites.iter().map(|site| site.scheduler.clone()).collect(),
-            at: topology.sites.iter().map(|site| site.systems.contains(&system)).collect(),
             services: topology.systems.len() as u32,
             ..Queues::default()
         };
@@ -365,8 +362,8 @@ impl Tally {
 
     /// The sites that have queues, with their numbers.
     fn queue_sites(&self) -> impl Iterator<Item = (usize, &SiteFacts)> {
-        let has_queue = |at: usize| self.queues.as_ref().is_some_and(|queues| queues.at.get(at) == Some(&true));
-        self.sites.iter().enumerate().filter(move |(at, _)| has_queue(*at))
+        let all = self.queues.as_ref().map(|queues| self.sites_of(queues.system)).unwrap_or_default();
+        all.into_iter().map(|at| (at, &self.sites[at]))
     }
 
     /// What became of the jobs in the Standard Workload Format, which knows whole seconds.

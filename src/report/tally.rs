@@ -81,6 +81,8 @@ pub(super) struct SiteFacts {
     pub first_core: u64,
     pub latency: Span,
     pub report_every: Span,
+    /// Which of the topology's systems use it.
+    pub systems: Vec<usize>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -236,6 +238,7 @@ impl Tally {
                 first_core,
                 latency: site.latency,
                 report_every: site.report_every,
+                systems: site.systems.clone(),
             });
             first_core += u64::from(site.cores);
         }
@@ -367,6 +370,11 @@ impl Tally {
     /// Whether it is a single task that keeps its nodes, as its system's jobs should be.
     pub(super) fn is_one_task(&self, row: &JobRow) -> bool {
         self.systems[row.system as usize].is_rigid && row.tasks.len() == 1
+    }
+
+    /// The numbers of the sites that a system uses.
+    pub(super) fn sites_of(&self, system: u32) -> Vec<usize> {
+        (0..self.sites.len()).filter(|site| self.sites[*site].systems.contains(&(system as usize))).collect()
     }
 
     /// Whether there are other systems beside queues or reservations.

@@ -69,7 +69,8 @@ impl Page<'_> {
     }
 
     fn by_site(&self, sites: &[Booked], accepted: u64) -> String {
-        if sites.len() < 2 || accepted == 0 {
+        let here = self.tally.reserving.map(|system| self.tally.sites_of(system)).unwrap_or_default();
+        if here.len() < 2 || accepted == 0 {
             return String::new();
         }
         let row = |(name, booked): (String, &Booked)| {
@@ -78,10 +79,10 @@ impl Page<'_> {
             let hours = number(booked.node_seconds / 3600.0);
             vec![name, count(booked.requests), hours, wait, bar(share, &percent(share))]
         };
-        let names = self.tally.sites.iter().map(|site| escape(&site.name));
-        let rows = names.zip(sites).take(ROWS_MAX).map(row);
+        let named = here.iter().map(|&site| (escape(&self.tally.sites[site].name), &sites[site]));
+        let rows = named.take(ROWS_MAX).map(row);
         let columns = ["Site", "#Accepted", "#Node hours booked", "#Mean wait", "Of all that were accepted"];
-        format!("<h3>Where they were accepted</h3>\n{}{}", table(&columns, rows), more(sites.len(), "site"))
+        format!("<h3>Where they were accepted</h3>\n{}{}", table(&columns, rows), more(here.len(), "site"))
     }
 
     fn by_user(&self, users: &BTreeMap<usize, Answers>) -> String {

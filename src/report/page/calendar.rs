@@ -68,11 +68,12 @@ pub fn calendars(tally: &Tally) -> String {
     let ruling = [HOURS, DAYS].into_iter().find(|ruling| length.micros() <= ruling.row.micros() * 24);
     let ruling = ruling.unwrap_or(if length.micros() <= DAYS.row.micros() * ROWS_MAX { DAYS } else { WEEKS });
     let mut html = String::new();
-    for site in 0..tally.sites.len().min(SHEETS_MAX) {
+    let sites = tally.reserving.map(|system| tally.sites_of(system)).unwrap_or_default();
+    for &site in sites.iter().take(SHEETS_MAX) {
         html.push_str(&sheet(tally, site, &booked, (from, to), ruling));
     }
-    if tally.sites.len() > SHEETS_MAX {
-        let more = counted((tally.sites.len() - SHEETS_MAX) as u64, "more site");
+    if sites.len() > SHEETS_MAX {
+        let more = counted((sites.len() - SHEETS_MAX) as u64, "more site");
         let _ = writeln!(html, "<p>{more}: reservations.csv has them.</p>");
     }
     html

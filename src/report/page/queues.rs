@@ -41,27 +41,29 @@ const SITES_MAX: usize = 40;
 /// Nothing, if the run has no queues.
 pub fn queues(tally: &Tally, results: &Summary, window: Window) -> String {
     let Some((known, schedule)) = tally.queues.as_ref().zip(results.schedule.as_ref()) else { return String::new() };
-    let groups = tally.sites.len().min(COLOURS);
-    let group = |site: u32| (site as usize).min(groups - 1);
-    let mut fared: Vec<Vec<Fared>> = vec![Vec::new(); tally.sites.len()];
+    let sites = tally.sites_of(known.system);
+    let groups = sites.len().min(COLOURS);
+    let mut fared: Vec<Vec<Fared>> = vec![Vec::new(); sites.len()];
     let mut waiting = vec![Levels::new(window, PARTS); groups];
     let mut waited = false;
-    for row in tally.jobs.values() {
-        let Some(site) = row.tasks[0].site else { continue };
+    for row in tally.jobs.values().filter(|row| row.system == known.system) {
+        let Some(site) = row.tasks[0].site.and_then(|site| sites.binary_search(&(site as usize)).ok()) else {
+            continue;
+        };
         let start = row.tasks[0].start.unwrap_or(tally.last);
         if row.job.arrive < start {
-            waiting[group(site)].add(row.job.arrive, start, 1.0);
+            waiting[site.min(groups - 1)].add(row.job.arrive, start, 1.0);
             waited = true;
         }
-        fared[site as usize].extend(Fared::of(row));
+        fared[site].extend(Fared::of(row));
     }
 
-    let name = |at: usize| match at + 1 == groups && tally.sites.len() > groups {
-        true => format!("{} other sites", tally.sites.len() - groups + 1),
-        false => format!("{} ({})", short(&tally.sites[at].name, 40), escape(&known.policies[at])),
+    let name = |at: usize| match at + 1 == groups && sites.len() > groups {
+        true => format!("{} other sites", sites.len() - groups + 1),
+        false => format!("{} ({})", short(&tally.sites[sites[at]].name, 40), escape(&known.policies[sites[at]])),
     };
     let legend: Vec<(String, String)> = (0..groups).map(|at| (format!("f{at}"), name(at))).collect();
-    let mut html = by_site(tally, &known.policies, &fared);
+    let mut html = by_site(tally, &sites, &known.policies, &fared);
     if waited {
         let series: Vec<(String, Vec<f64>)> =
             waiting.iter().enumerate().map(|(at, levels)| (format!("f{at}"), levels.means())).collect();
@@ -93,9 +95,8 @@ pub fn queues(tally: &Tally, results: &Summary, window: Window) -> String {
     html
 }
 
-fn by_site(tally: &Tally, policies: &[String], fared: &[Vec<Fared>]) -> String {
-    let row = |site: usize| {
-        let fared = &fared[site];
+fn by_site(tally: &Tally, sites: &[usize], policies: &[String], fared: &[Vec<Fared>]) -> String {
+    let row = |(&site, fared): (&usize, &Vec<Fared>)| {
         let waits = Spread::of(fared.iter().map(|fared| fared.wait).collect());
         let longest = fared.iter().map(|fared| fared.wait).max().unwrap_or(Span::ZERO);
         let bounded = || fared.iter().map(Fared::bounded_slowdown);
@@ -112,7 +113,7 @@ fn by_site(tally: &Tally, policies: &[String], fared: &[Vec<Fared>]) -> String {
             number(bounded().fold(0.0, f64::max)),
         ]
     };
-    let rows = (0..tally.sites.len()).take(SITES_MAX).map(row);
+    let rows = sites.iter().zip(fared).take(SITES_MAX).map(row);
     let columns = [
         "Site",
         "Policy",
@@ -124,7 +125,7 @@ fn by_site(tally: &Tally, policies: &[String], fared: &[Vec<Fared>]) -> String {
         "#Bounded slowdown",
         "#At most",
     ];
-    let rest = match tally.sites.len().saturating_sub(SITES_MAX) {
+    let rest = match sites.len().saturating_sub(SITES_MAX) {
         0 => String::new(),
         more => format!("<p>And {}.</p>\n", counted(more as u64, "more site")),
     };

@@ -85,6 +85,11 @@ impl Page<'_> {
                 escape(&site.name),
                 count(site.cores.into()),
                 escape(self.topology.kinds.get(usize::from(site.kind.0)).map_or("", String::as_str)),
+                site.systems
+                    .iter()
+                    .map(|system| self.topology.systems[*system].row().key)
+                    .collect::<Vec<_>>()
+                    .join(", "),
                 escape(&site.scheduler),
                 escape(&site.latency.to_string()),
                 count(used.tasks),
@@ -105,6 +110,7 @@ impl Page<'_> {
                 none(),
                 none(),
                 none(),
+                none(),
                 sum(|used| used.tasks),
                 number(busy / 3600.0),
                 none(),
@@ -113,7 +119,8 @@ impl Page<'_> {
         let when = if self.results.utilisation.all.arrivals.is_some() { "Used while jobs arrived" } else { "Used" };
         let has_schedulers = self.topology.systems.iter().any(|system| !(system.row().schedulers)().is_empty());
         let scheduler = if has_schedulers { "Scheduler" } else { "" };
-        let columns = ["Site", "#Cores", "Kind", scheduler, "#To the router", "#Tasks", "#Core hours", when];
+        let used_by = if self.topology.systems.len() > 1 { "Used by" } else { "" };
+        let columns = ["Site", "#Cores", "Kind", used_by, scheduler, "#To the router", "#Tasks", "#Core hours", when];
         format!("<h3>Sites</h3>\n{}", table(&columns, rows))
     }
 
