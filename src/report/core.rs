@@ -150,7 +150,9 @@ impl Account for Core<'_> {
         let done = self.tasks(row, ready);
         self.useful.anything_has_worth |= row.job.worth.is_some();
         self.worth(row, done);
-        let (slr, starved) = (row.slr(), row.starved());
+        // Of a job that only waits for nodes it is no more than a slowdown, of which there are better ones.
+        let slr = row.slr().filter(|_| !self.tally.is_mixed() || !self.tally.is_rigid_job(row));
+        let starved = row.starved();
         if let Some(slr) = slr {
             self.slr.add(slr);
         }

@@ -367,6 +367,12 @@ impl Tally {
         }
     }
 
+    /// Whether it is a job of a queue, or a reservation.
+    pub(super) fn is_rigid_job(&self, row: &JobRow) -> bool {
+        let system = Some(row.system);
+        system == self.reserving || system == self.queues.as_ref().map(|queues| queues.system)
+    }
+
     /// Whether it is a single task that keeps its nodes, as its system's jobs should be.
     pub(super) fn is_one_task(&self, row: &JobRow) -> bool {
         self.systems[row.system as usize].is_rigid && row.tasks.len() == 1
