@@ -110,11 +110,14 @@ pub fn read(input: impl Read) -> Result<Trace, BatsimError> {
     Ok(collector.finish())
 }
 
+/// What a delay is called, in older workloads and in those of today.
+const DELAYS: [&str; 2] = ["delay", "DelayProfile"];
+
 fn read_job(job: &Entry, number: u64, profiles: &BTreeMap<String, Profile>) -> Result<Rigid, String> {
     let Loose::Text(profile) = &job.profile else { return Err("it names no profile".to_owned()) };
     let behaviour = profiles.get(&**profile).ok_or_else(|| format!("there is no profile {profile}"))?;
     let kind = if let Loose::Text(kind) = &behaviour.kind { kind } else { "none" };
-    if kind != "delay" {
+    if !DELAYS.contains(&kind) {
         return Err(format!("its profile {profile} is of type {kind}, and only delays can be run"));
     }
     let span = |number: &Loose, what: &str| match number {
@@ -336,7 +339,7 @@ mod tests {
             { "id": 11, "subtime": 3, "res": 0, "profile": "delay10" },
             { "id": 7, "subtime": 12, "res": 2, "profile": "delay10" }
         ],
-        "profiles": { "delay10": { "type": "delay", "delay": 1e1 }, "matrix": { "type": "parallel", "cpu": [1] } }
+        "profiles": { "delay10": { "type": "DelayProfile", "delay": 1e1 }, "matrix": { "type": "parallel", "cpu": [1] } }
     }"#;
 
     #[test]

@@ -128,7 +128,11 @@ impl Described {
         w.set(speed, &mut site.speed_millionths, above_zero);
         let scheduler =
             key("scheduler", "how a site runs what it is given").usual("the first of those that fit its system");
-        w.set(scheduler, &mut site.scheduler, Scheduler { fitting: schedulers(&rows), rows: &rows });
+        w.set(
+            scheduler,
+            &mut site.scheduler,
+            Scheduler { fitting: schedulers(&rows, site.systems.len() > 1), rows: &rows },
+        );
         w.set(latency_key(), &mut site.latency, SPAN);
         let report_every = key("report_every", "ends are told at multiples of this; 0 s is at once");
         w.set(report_every, &mut site.report_every, SPAN);
@@ -179,7 +183,7 @@ impl Around<'_> {
     /// Leaves out what the defaults of all sites say that makes no sense under the systems of this one.
     fn fit(&self, site: &mut Site) {
         let rows = self.rows(&site.systems);
-        let fitting = schedulers(&rows);
+        let fitting = schedulers(&rows, site.systems.len() > 1);
         if !fitting.iter().any(|named| named.name == site.scheduler) {
             site.scheduler = fitting.first().map_or("", |named| named.name).to_owned();
         }
@@ -265,10 +269,10 @@ impl Form<Vec<usize>> for Systems {
     }
 }
 
-/// The names that a site may choose from, the usual one first.
-pub fn schedulers(rows: &[&Row]) -> Vec<Named> {
+/// The names that a site may choose from, the usual one first; those of whoever lets others in, if it is shared.
+pub fn schedulers(rows: &[&Row], is_shared: bool) -> Vec<Named> {
     let mut all: Vec<Named> = Vec::new();
-    let hosts = |row: &&&Row| rows.len() == 1 || row.shares_sites || !rows.iter().any(|row| row.shares_sites);
+    let hosts = |row: &&&Row| !is_shared || row.shares_sites;
     for named in rows.iter().filter(hosts).flat_map(|row| (row.schedulers)()) {
         if !all.contains(&named) {
             all.push(named);

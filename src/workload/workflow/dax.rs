@@ -113,7 +113,7 @@ impl<'d> Dax<'d, '_> {
                 read.push(known);
             }
             if link == "output" || link == "inout" {
-                files.write(known, number, Some(size)).map_err(|error| self.wrong(used, error.to_string()))?;
+                files.write(known, number, Some(size));
             }
         }
         Ok(read)

@@ -1,27 +1,24 @@
 //! Edges from files: who reads what another task has written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::Unreadable;
 use crate::grid::Edge;
 
 /// The files of a workflow by name, and who reads and writes them.
 #[derive(Default)]
 pub struct Files<'t> {
     numbers: BTreeMap<&'t str, usize>,
-    all: Vec<File<'t>>,
+    all: Vec<File>,
 }
 
-struct File<'t> {
-    name: &'t str,
+struct File {
     size: u64,
     /// Whether the size is that of a writer, who knows best.
     written: bool,
-    writers: Vec<u32>,
+    writers: BTreeSet<u32>,
+    /// The one of them that was named first.
+    first: Option<u32>,
 }
-
-/// A file that more tasks write says nothing about who needs whom.
-const WRITERS_MAX: usize = 16;
 
 impl<'t> Files<'t> {
     /// A file with its size, whoever uses it; whether its name is new.
@@ -40,26 +37,19 @@ impl<'t> Files<'t> {
         let next = self.all.len();
         let number = *self.numbers.entry(name).or_insert(next);
         if number == next {
-            self.all.push(File { name, size, written: false, writers: Vec::new() });
+            self.all.push(File { size, written: false, writers: BTreeSet::new(), first: None });
         }
         number
     }
 
     /// Notes that `task` writes a file; `size` is what it says of it, if it says anything.
-    pub fn write(&mut self, file: usize, task: u32, size: Option<u64>) -> Result<(), Unreadable> {
+    pub fn write(&mut self, file: usize, task: u32, size: Option<u64>) {
         let file = &mut self.all[file];
         if let (Some(size), false) = (size, file.written) {
             (file.size, file.written) = (size, true);
         }
-        if file.writers.last() == Some(&task) {
-            return Ok(());
-        }
-        if file.writers.len() == WRITERS_MAX {
-            let message = format!("more than {WRITERS_MAX} tasks write the file `{}`", file.name);
-            return Err(Unreadable::at("", message));
-        }
-        file.writers.push(task);
-        Ok(())
+        file.writers.insert(task);
+        file.first.get_or_insert(task);
     }
 
     /// The edges of tasks that read these files and wait for those `(from, to)` besides. An edge carries every file that
@@ -83,14 +73,20 @@ impl<'t> Files<'t> {
             read.dedup();
             for file in read.into_iter().map(|file| &self.all[file]) {
                 let mut from_said = false;
-                for writer in file.writers.iter().filter(|writer| **writer != task && said > 0) {
-                    if let Some(data) = carried.get_mut(writer) {
-                        *data = data.saturating_add(file.size);
-                        from_said = true;
-                    }
+                // Real workflows have files that a thousand tasks write, so it is the shorter list that is walked.
+                let mut carry = |data: &mut u64| {
+                    *data = data.saturating_add(file.size);
+                    from_said = true;
+                };
+                if said > 0 && file.writers.len() < carried.len() {
+                    let writers = file.writers.iter().filter(|writer| **writer != task);
+                    writers.for_each(|writer| carried.get_mut(writer).into_iter().for_each(&mut carry));
+                } else if said > 0 {
+                    let them = carried.iter_mut().filter(|(from, _)| **from != task && file.writers.contains(from));
+                    them.for_each(|(_, data)| carry(data));
                 }
                 // A task that writes what it reads changes it in place, for which nobody else is needed.
-                if let Some(&first) = file.writers.first().filter(|_| !from_said && !file.writers.contains(&task)) {
+                if let Some(first) = file.first.filter(|_| !from_said && !file.writers.contains(&task)) {
                     let data = carried.entry(first).or_insert(0);
                     *data = data.saturating_add(file.size);
                 }

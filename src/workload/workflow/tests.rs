@@ -302,10 +302,18 @@ fn cost_tables_keep_the_order_of_the_file() {
     assert_eq!(told("[10, 2, 7.5]", "[10, 3, 7.5]"), "bad: edges[0]: no task is called `3`");
 }
 
+/// As every task of Montage that fits a difference writes `fit.txt`.
 #[test]
-fn a_file_that_everybody_writes_is_refused() {
-    let writers: String = (0..20)
-        .map(|task| format!("<job id=\"w{task}\" runtime=\"1\"><uses file=\"f\" link=\"output\" size=\"1\"/></job>"))
-        .collect();
-    assert!(complaint(&format!("<adag>{writers}</adag>")).ends_with("more than 16 tasks write the file `f`"));
+fn a_file_that_everybody_writes_comes_from_those_that_its_reader_waits_for() {
+    let writer =
+        |task: u32| format!("<job id=\"w{task}\" runtime=\"1\"><uses file=\"f\" link=\"output\" size=\"100\"/></job>");
+    let writers: String = (0..40).map(writer).collect();
+    let reader = "<job id=\"r\" runtime=\"1\"><uses file=\"f\" link=\"input\" size=\"100\"/></job>";
+    let waits = "<child ref=\"r\"><parent ref=\"w3\"/><parent ref=\"w39\"/></child>";
+    let Ok(Written::Workflow(workflow)) = read("f.dax", format!("<adag>{writers}{reader}{waits}</adag>").as_bytes())
+    else {
+        panic!("it is a workflow")
+    };
+    let edges: Vec<_> = workflow.edges.iter().map(|edge| (edge.from, edge.to, edge.data)).collect();
+    assert_eq!(edges, [(3, 40, 100), (39, 40, 100)]);
 }

@@ -111,7 +111,7 @@ fn flat(path: &str, text: &str, keys: Keys) -> Result<Workflow, Unreadable> {
             let known = files.number(&file.name, size);
             match file.link.as_str() {
                 "input" => reads[number].push(known),
-                "output" => files.write(known, number as u32, Some(size))?,
+                "output" => files.write(known, number as u32, Some(size)),
                 other => return Err(at("link", &format!("expected `input` or `output`, found `{other}`"))),
             }
         }
@@ -228,7 +228,7 @@ fn split(path: &str, text: &str) -> Result<Workflow, Unreadable> {
                 })?;
                 match list {
                     "inputFiles" => reads[number].push(file),
-                    _ => files.write(file, number as u32, None)?,
+                    _ => files.write(file, number as u32, None),
                 }
             }
         }

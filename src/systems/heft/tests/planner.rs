@@ -93,20 +93,22 @@ proptest! {
         cores in prop::collection::vec(1u32..4, 1..4),
         latency in prop::sample::select(vec![0u64, 0, 700]),
         aware in any::<bool>(),
+        // Early, and after twelve days: what is simultaneous does not depend on how late it is.
+        arrive in prop::sample::select(vec![1234u64, 1_036_800_001_234]),
         seed in any::<u64>(),
     ) {
         let mut stream = SplitMix64::new(seed);
         let shape = Shape { tasks, fat, density, regularity: 0.5, jump: 2 };
         let (sites, paths) = grid(&cores, latency, &mut stream);
         let widest = u64::from(*cores.iter().max().unwrap());
-        let job = job(0, 1234, shape, widest, &mut stream);
+        let job = job(0, arrive, shape, widest, &mut stream);
         let (policy, awareness) = match aware {
             true => (Policy::NetworkHeft, Awareness::Network),
             false => (Policy::Heft, Awareness::Capacity),
         };
         let log = run(policy, &sites, &paths, vec![job.clone()]);
 
-        let problem = Problem::of(&job.tasks, &job.edges, &sites, paths, awareness).unwrap().released_at(1234.0);
+        let problem = Problem::of(&job.tasks, &job.edges, &sites, paths, awareness).unwrap().released_at(arrive as f64);
         let rules = Planning { policy, iterations: 5, ..Planning::default() };
         let replaying = Replaying { clock: Clock::Micros, ..Replaying::default() };
         let improved = improve(&problem, rules.improvement(replaying));
@@ -175,4 +177,25 @@ fn what_fits_nowhere_is_refused_and_nonsense_is_ignored() {
             log.iter().filter(|entry| matches!(entry.record, Record::Completed { job: JobId(2), .. })).count();
         assert_eq!((refused, completed), (1, 1));
     }
+}
+
+/// Two tasks that end a microsecond apart after 2,000 s, and send 10 and 1 GB over one cable: the first has it to itself for
+/// that microsecond, in the plan as in the run.
+#[test]
+fn what_ends_a_microsecond_later_is_later_however_late_it_is() {
+    let task = |micros| Task::new(Span::from_micros(micros), 1, Kind(0));
+    let tasks = vec![task(2_000_000_000), task(2_000_000_001), task(1_000_000)];
+    let edge = |from, data| Edge { from, to: 2, data };
+    let edges = vec![edge(0, 10_000_000_000), edge(1, 1_000_000_000)];
+    let job = Arc::new(Job { id: JobId(0), arrive: Time::ZERO, first_task: 0, tasks, edges, worth: None });
+    let site = Resource { cores: 1, kind: Kind(0), speed_millionths: 1_000_000, latency: Span::ZERO };
+    let cable = Link { capacity: 125.0, latency: 0.0, efficiency: Efficiency::None, mode: Mode::Shared };
+    let paths = Paths::apart(2, cable);
+    let log = run(Policy::Heft, &[site; 2], &paths, vec![job.clone()]);
+    let problem = Problem::of(&job.tasks, &job.edges, &[site; 2], paths, Awareness::Capacity).unwrap();
+    let replaying = Replaying { clock: Clock::Micros, ..Replaying::default() };
+    let rules = Planning { policy: Policy::Heft, ..Planning::default() };
+    let improved = improve(&problem, rules.improvement(replaying));
+    assert_eq!(times(&log, &[job])[0], improved.replay.tasks);
+    assert_eq!(improved.replay.makespan, 2_009_000_001.0);
 }
