@@ -50,8 +50,7 @@ fn of_workflow(workflow: &Workflow, topology: &Topology, rules: &Planning, path:
     limit.map_err(|error| Failure::Input(format!("{path}: {error}")))?;
     // A plan asks for so many cores of any kind.
     let kind = Kind(0);
-    let resources: Vec<Resource> =
-        topology::resources(topology).into_iter().map(|site| Resource { kind, ..site }).collect();
+    let resources: Vec<Resource> = topology.sites.iter().map(|site| Resource { kind, ..Resource::of(site) }).collect();
     let awareness = if rules.policy == Policy::Heft { Awareness::Capacity } else { Awareness::Network };
     let tasks = workflow.job_tasks(kind);
     let problem = Problem::of(&tasks, &workflow.edges, &resources, topology::paths(topology), awareness);

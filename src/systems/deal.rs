@@ -14,7 +14,7 @@ use crate::workload::{Numbering, Platform, Workload, WorkloadError};
 
 /// What one user says to whom at its time, and what it hands in after another job.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Script {
+pub struct Lines {
     pub says: Vec<(Time, ActorId, Message)>,
     pub later: Vec<Later>,
     pub then: BTreeMap<JobId, Vec<(Span, ActorId, Enqueue)>>,
@@ -25,12 +25,12 @@ pub struct Dealing {
     /// One count goes through all workloads of a run.
     pub next: Numbering,
     pub data: DataLimit,
-    pub scripts: Vec<Script>,
+    pub lines: Vec<Lines>,
 }
 
 impl Dealing {
     pub fn to(users: usize, data: DataLimit) -> Dealing {
-        Dealing { next: Numbering::default(), data, scripts: vec![Script::default(); users] }
+        Dealing { next: Numbering::default(), data, lines: vec![Lines::default(); users] }
     }
 }
 
@@ -128,7 +128,7 @@ pub(super) fn submit(
     dealing: &mut Dealing,
     check: impl Fn(&Job) -> Result<(), JobError>,
 ) -> Result<(), DealError> {
-    let Dealing { next, data, scripts } = dealing;
+    let Dealing { next, data, lines } = dealing;
     let (jobs, rest) = workload.source.ahead(&grid.platform(), tick, next, |job| {
         grid.check_tellable(job)?;
         let checked = check(job).and_then(|()| data.take(&job.edges));
@@ -137,12 +137,12 @@ pub(super) fn submit(
     let users = workload.users.len();
     if let Some(rest) = rest.map(Arc::new) {
         for (place, &user) in rest.places().zip(workload.users.iter().cycle().skip(jobs.len() % users)).take(users) {
-            scripts[user].later.push(Later { to: grid.service, jobs: rest.clone(), place, step: users });
+            lines[user].later.push(Later { to: grid.service, jobs: rest.clone(), place, step: users });
         }
     }
     for (job, &user) in jobs.into_iter().zip(workload.users.iter().cycle()) {
         let (arrive, submit) = (job.arrive, Message::Submit(Submit { job: Arc::new(job) }));
-        scripts[user].says.push((arrive, grid.service, submit));
+        lines[user].says.push((arrive, grid.service, submit));
     }
     Ok(())
 }

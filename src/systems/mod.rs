@@ -1,6 +1,7 @@
 //! What the papers describe: one folder a paper, one row in [`ALL`] a system.
 //!
-//! The rest of the house walks the rows and names none. A system's folder holds its settings, its rules and its actors, and
+//! Topologies and the catalogue walk the rows and name none; accounts in `report/`, and commands that are about one system
+//! (`plan`, `bench`, the bidder from outside), still name theirs. A system's folder holds its settings, its rules and its actors, and
 //! says in its `cast.rs` who is who on a grid.
 
 pub mod batch;
@@ -21,7 +22,7 @@ use crate::settings::Walk;
 use crate::time::Span;
 use crate::workload::Workload;
 
-pub use deal::{DataLimit, DealError, Dealing, JobError, Script};
+pub use deal::{DataLimit, DealError, Dealing, JobError, Lines};
 
 /// Every system that a topology may ask for.
 pub const ALL: &[Row] = &[market::ROW, reservation::ROW, heft::ROW, batch::ROW];

@@ -11,7 +11,7 @@ use crate::protocol::handshake::Party;
 use crate::protocol::{Author, Enqueue, Message, Record, Reserve, Submit};
 use crate::roles::{self, Resubmit, User};
 use crate::settings::units::SPAN_MAX;
-use crate::systems::{CastError, DataLimit, DealError, Dealing, Grid, Outsider, Script, Service};
+use crate::systems::{CastError, DataLimit, DealError, Dealing, Grid, Lines, Outsider, Service};
 use crate::time::Span;
 
 /// Everybody who takes part in a run, by [`ActorId`]: the services at the hub, the sites, the users.
@@ -171,7 +171,7 @@ pub fn owners(topology: &Topology) -> Result<BTreeMap<JobId, Owned>, BuildError>
     let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| stage.grid(system)).collect();
     let users = plan.all().into_iter().filter(|id| matches!(plan.roles[id.index()], Role::User(_)));
     let mut owners = BTreeMap::new();
-    for (user, Script { says, later, then }) in users.zip(stage.deal(&grids)?) {
+    for (user, Lines { says, later, then }) in users.zip(stage.deal(&grids)?) {
         for (_, _, message) in says {
             if let Message::Submit(Submit { job })
             | Message::Reserve(Reserve { job, .. })
@@ -202,7 +202,7 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsider: Option<Out
     };
     // A grid has as many sites as it has, so each is put together once.
     let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| stage.grid(system)).collect();
-    let mut scripts = if ids.iter().any(needs_jobs) { stage.deal(&grids)? } else { Vec::new() };
+    let mut lines = if ids.iter().any(needs_jobs) { stage.deal(&grids)? } else { Vec::new() };
 
     let actor = |id: &ActorId| {
         let actor: BoxedActor<Message, Record> = match role(id) {
@@ -217,7 +217,7 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsider: Option<Out
                 runs(topology, site).site(site, &givers)?
             }
             Role::User(index) => {
-                let Script { says, later, then } = std::mem::take(&mut scripts[index]);
+                let Lines { says, later, then } = std::mem::take(&mut lines[index]);
                 let script = roles::Script::saying(says).later(later).then(then);
                 Box::new(match topology.users[index].habit {
                     Habit::Script => User::new(script),
@@ -287,14 +287,14 @@ impl<'a> Stage<'a> {
     }
 
     /// What each user says.
-    fn deal(&self, grids: &[Grid<'_>]) -> Result<Vec<Script>, BuildError> {
+    fn deal(&self, grids: &[Grid<'_>]) -> Result<Vec<Lines>, BuildError> {
         let Topology { workloads, users, systems, .. } = self.topology;
         let mut dealing = Dealing::to(users.len(), data_limit(self.topology));
         for (index, workload) in workloads.iter().enumerate() {
             let dealt = systems[workload.system].deal(workload, &grids[workload.system], &mut dealing);
             dealt.map_err(|error| BuildError::Workload { workload: index, error })?;
         }
-        Ok(dealing.scripts)
+        Ok(dealing.lines)
     }
 }
 

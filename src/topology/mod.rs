@@ -6,7 +6,6 @@ mod check;
 mod file;
 mod keys;
 mod overrides;
-mod planning;
 pub mod simgrid;
 mod tables;
 #[cfg(test)]
@@ -22,7 +21,6 @@ pub(crate) use file::{Library, beside};
 pub use keys::keys;
 pub(crate) use overrides::Origin;
 pub use overrides::{NoOverride, Override};
-pub use planning::resources;
 
 use crate::settings::version;
 use crate::systems::{Service, System};

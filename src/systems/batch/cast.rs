@@ -81,7 +81,7 @@ impl System for Batch {
             let (id, arrive) = (job.id, job.arrive);
             let think = if thinks.is_empty() { None } else { thinks.get(&id).copied() };
             let enqueue = Enqueue { job: Arc::new(job), site, think };
-            let script = &mut dealing.scripts[users[user]];
+            let script = &mut dealing.lines[users[user]];
             match after {
                 None => script.says.push((arrive, grid.service, Message::Enqueue(enqueue))),
                 Some((before, think)) => {

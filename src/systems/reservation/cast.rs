@@ -64,7 +64,7 @@ impl System for Reservation {
             let (id, Request { ready, deadline, .. }) = (job.id, ask.request);
             grid.check_tellable(&job)?;
             let reserve = Reserve { job: Arc::new(job), ready, deadline };
-            let says = &mut dealing.scripts[user].says;
+            let says = &mut dealing.lines[user].says;
             says.push((ask.request.arrive, grid.service, Message::Reserve(reserve)));
             if let Some(cancel) = ask.cancel {
                 says.push((cancel, grid.service, Message::Cancel(Cancel { job: id })));
