@@ -36,10 +36,14 @@ pub enum Invalid {
     TooLate,
     #[error("it has been asked for already")]
     Duplicate,
+    #[error("what it needs of a node is no share of one")]
+    NoShare,
+    #[error("its tasks fill more memory than any site has that it may go to")]
+    TooMuchMemory,
 }
 
 impl Invalid {
-    pub const ALL: [Invalid; 8] = [
+    pub const ALL: [Invalid; 10] = [
         Invalid::NotOneTask,
         Invalid::NoNodes,
         Invalid::TooManyNodes,
@@ -48,6 +52,8 @@ impl Invalid {
         Invalid::DeadlineTooEarly,
         Invalid::TooLate,
         Invalid::Duplicate,
+        Invalid::NoShare,
+        Invalid::TooMuchMemory,
     ];
 
     /// A short name for tables.
@@ -61,6 +67,8 @@ impl Invalid {
             Invalid::DeadlineTooEarly => "deadline_too_early",
             Invalid::TooLate => "too_late",
             Invalid::Duplicate => "duplicate",
+            Invalid::NoShare => "no_share",
+            Invalid::TooMuchMemory => "too_much_memory",
         }
     }
 }

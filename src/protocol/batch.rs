@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::grid::{Job, JobId};
+use crate::grid::{Job, JobId, Needs};
 use crate::kernel::{ActorId, Reaction};
 use crate::time::Span;
 
@@ -16,6 +16,8 @@ pub struct Enqueue {
     pub site: Option<ActorId>,
     /// Its user wants to hear of its end, for something is to be handed in this long after it.
     pub think: Option<Span>,
+    /// What each of its task's cores stands for needs of its node, if it does not need all of it.
+    pub needs: Option<Needs>,
 }
 
 /// The dispatcher puts a job into the queue of a site.

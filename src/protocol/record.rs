@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Answer;
-use crate::grid::{EdgeId, Invalid, Job, JobId, NodeSet, TaskId};
+use crate::grid::{EdgeId, Invalid, Job, JobId, Needs, NodeSet, TaskId};
 use crate::kernel::ActorId;
 use crate::time::Time;
 
@@ -50,6 +50,8 @@ pub enum Record {
     Shared { task: TaskId, share: f64 },
     /// The router took a task back from the site that it had given it to; it has not run there.
     Withdrawn { task: TaskId },
+    /// The parallel tasks of the job that has just arrived need only so much of their nodes.
+    Needs { job: JobId, needs: Needs },
 }
 
 /// Who writes records.
@@ -84,7 +86,8 @@ impl Record {
             | Record::Cancelled { .. }
             | Record::Sent { .. }
             | Record::Delivered { .. }
-            | Record::Withdrawn { .. } => Author::Router,
+            | Record::Withdrawn { .. }
+            | Record::Needs { .. } => Author::Router,
         }
     }
 

@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 
 use super::Names;
 use super::text::{self, put_number, put_seconds};
-use crate::grid::{Edge, EdgeId, Invalid, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
+use crate::grid::{Edge, EdgeId, Invalid, Job, JobId, Kind, Needs, NodeSet, Task, TaskId, Worth};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::{Answer, Record};
 use crate::time::{Span, Stamp, Time};
@@ -231,6 +231,7 @@ records! {
     "moved" Moved { task, cores };
     "shared" Shared { task, share };
     "withdrawn" Withdrawn { task };
+    "needs" Needs { job, needs };
     "completed" Completed { job, value };
     "removed" Removed { job };
     "answered" Answered { job, ready, deadline, answer };
@@ -368,6 +369,18 @@ impl Field for EdgeId {
             let (from, to) = tasks.split_once('-')?;
             Some(EdgeId { job: JobId(job.parse().ok()?), from: from.parse().ok()?, to: to.parse().ok()? })
         })
+    }
+}
+
+/// Under a key each.
+impl Field for Needs {
+    fn put(&self, _: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+        self.cpu.put("cpu", writer, line);
+        self.memory.put("memory", writer, line);
+    }
+
+    fn read(_: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Needs, Unreadable> {
+        Ok(Needs { cpu: Field::read("cpu", reader, at)?, memory: Field::read("memory", reader, at)? })
     }
 }
 

@@ -90,7 +90,7 @@ impl LogFacts {
             released: faults.released,
             outside: rigids.content.outside,
             faults: faults.first.clone(),
-            note: faults.note().map(str::to_owned),
+            note: rigids.content.note(),
         })
     }
 }

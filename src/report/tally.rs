@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::grid::{EdgeId, Graph, Invalid, Job, JobId, Kind, NodeSet, TaskId, forced_ranks, output_delay};
+use crate::grid::{EdgeId, Graph, Invalid, Job, JobId, Kind, Needs, NodeSet, TaskId, forced_ranks, output_delay};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::{Answer, Record};
 use crate::systems::reservation::Reservation;
@@ -96,6 +96,8 @@ pub(super) struct JobRow {
     pub tasks: Vec<TaskRow>,
     /// What was answered, where it asked for a reservation.
     pub answered: Option<AnsweredRow>,
+    /// What each of its parallel tasks needs of its node, if it does not need all of it.
+    pub needs: Option<Needs>,
 }
 
 /// A request for nodes between two times, and its answer.
@@ -197,6 +199,8 @@ pub enum Inconsistent {
     NotSuspended(TaskId),
     #[error("task {0} is given what is no share")]
     NoShare(TaskId),
+    #[error("it is said twice what job {0} needs")]
+    NeedsAgain(JobId),
     #[error("the data of {0} is sent twice")]
     SentTwice(EdgeId),
     #[error("the data of {0} arrives without being on its way")]
@@ -304,6 +308,15 @@ impl Tally {
                 let system = self.jobs.get(&task.job).map(|row| row.system);
                 if self.queues.as_ref().is_some_and(|queues| Some(queues.system) == system) {
                     self.resubmissions += 1;
+                }
+                Ok(None)
+            }
+            Record::Needs { job, needs } => {
+                let row = self.open(*job)?;
+                match row.needs {
+                    _ if !needs.make_sense() => return Err(Inconsistent::NoShare(TaskId { job: *job, index: 0 })),
+                    Some(_) => return Err(Inconsistent::NeedsAgain(*job)),
+                    None => row.needs = Some(*needs),
                 }
                 Ok(None)
             }
@@ -463,7 +476,7 @@ impl Tally {
         }
         let critical_path = critical_path(job, &self.systems[system as usize]);
         let tasks = vec![TaskRow::default(); tasks];
-        let row = JobRow { job: job.clone(), user, system, fate, critical_path, tasks, answered: None };
+        let row = JobRow { job: job.clone(), user, system, fate, critical_path, tasks, answered: None, needs: None };
         match self.jobs.entry(job.id) {
             btree_map::Entry::Vacant(place) => place.insert(row),
             btree_map::Entry::Occupied(_) => return Err(Inconsistent::Twice(job.id)),
@@ -802,6 +815,7 @@ pub(super) mod tests {
             critical_path: Span::from_secs(3),
             tasks: (0..tasks).map(|index| if index % 2 == 0 { ran(index) } else { TaskRow::default() }).collect(),
             answered: None,
+            needs: None,
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::{Counts, EventWriter, Host, Manifest, Names, RunFacts, Status, SummaryFile, Tally, Untaken, summary_table};
-use crate::grid::{Curve, Edge, EdgeId, Invalid, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
+use crate::grid::{Curve, Edge, EdgeId, Invalid, Job, JobId, Kind, Needs, NodeSet, Task, TaskId, Worth};
 use crate::kernel::{ActorId, Digest, Entry};
 use crate::protocol::{Answer, Record, codec};
 use crate::systems::Service;
@@ -348,6 +348,8 @@ fn any_record() -> impl Strategy<Value = Record> {
             why: Invalid::ALL[why]
         }),
         task().prop_map(|task| Record::Killed { task }),
+        (any::<u32>(), 0.0..=1.0, 0.0..=1.0f64)
+            .prop_map(|(job, cpu, memory)| { Record::Needs { job: JobId(job), needs: Needs { cpu, memory } } }),
         (any_edge(), 0u32..6, 0u32..6, any::<u64>(), any::<u32>()).prop_map(|(edge, from, to, bytes, active)| {
             let active = Time::from_micros(active.into());
             Record::Sent { edge, from: ActorId(from), to: ActorId(to), bytes, active }

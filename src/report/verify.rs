@@ -7,6 +7,7 @@ use std::fmt;
 use std::io::{self, BufRead, Read};
 
 use super::{EventReader, Manifest, Names, Status, SummaryFile, Unreadable};
+use crate::grid::Needs;
 use crate::kernel::{Digest, Entry};
 use crate::protocol::{Answer, Record, codec};
 
@@ -225,6 +226,9 @@ fn happened(record: &Record, names: &Names) -> String {
         Record::Moved { task, cores } => format!("moves task {task} to cores {cores}"),
         Record::Shared { task, share } => format!("gives task {task} {share} of what it could use"),
         Record::Withdrawn { task } => format!("takes task {task} back, which its user hands in elsewhere"),
+        Record::Needs { job, needs: Needs { cpu, memory } } => {
+            format!("hears that tasks of job {job} need {cpu} of a node's processors and {memory} of its memory")
+        }
         Record::Rejected { job, user, why } => {
             format!("rejects job {} of {}: {why}", job.id, names.of_actor(*user))
         }

@@ -5,6 +5,7 @@ pub mod layered;
 mod lines;
 pub mod lublin;
 pub mod market;
+pub mod needs;
 pub mod reservations;
 mod rigid;
 pub mod rigids;
@@ -14,7 +15,7 @@ pub mod workflow;
 
 use serde::Serialize;
 
-use crate::grid::{DATA_MAX, Job, JobError, JobId, Kind, Task, WorkflowError};
+use crate::grid::{DATA_MAX, Job, JobError, JobId, Kind, Needs, Task, WorkflowError};
 use crate::settings::{Context, Walk};
 use crate::time::Span;
 
@@ -172,6 +173,15 @@ impl Source {
         let jobs = self.jobs(platform, tick, next)?;
         jobs.iter().try_for_each(look)?;
         Ok((jobs, None))
+    }
+
+    /// What each task of the job at this place needs of its node, if it does not need all of it.
+    pub fn needs(&self, place: usize) -> Option<Needs> {
+        match self {
+            Source::Table(table) => table.jobs.get(place)?.needs,
+            Source::Rigid(rigids) => rigids.content.shapes.get(place).map(|shape| shape.needs),
+            Source::Market(_) | Source::Layered(_) | Source::Reservations(_) | Source::Requests(_) => None,
+        }
     }
 
     /// All requests for reservations of this workload in order of arrival, each as a job of one task, numbered on from

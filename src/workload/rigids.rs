@@ -6,11 +6,14 @@ use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::lublin::Lublin;
+use super::needs::{self, Shape};
 use super::rigid::{Faults, Rigid, Trace};
 use super::{Numbering, Row, Source, Supply, WorkloadError, batsim, swf};
 use crate::grid::{Job, JobId, Kind, Task};
 use crate::settings::units::MILLION;
-use crate::settings::{Context, Field, Fields, FilePath, Flag, FormExt, Maybe, Millionths, SPAN, Text, Walk, key};
+use crate::settings::{
+    Context, Field, Fields, FilePath, Flag, FormExt, Maybe, Millionths, Purpose, SPAN, Text, Unless, Walk, key,
+};
 use crate::time::{Span, Time};
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -21,6 +24,9 @@ pub struct Rigids {
     pub site: Option<usize>,
     /// What jobs ask for that say nothing, as a multiple of their run time, in millionths.
     pub overestimate_millionths: u64,
+    /// How it is found out what tasks need of their nodes, and how much memory a node has.
+    pub needs: needs::Rule,
+    pub node_kilobytes: u64,
     pub window: Window,
     /// How many jobs there are to run.
     pub count: u32,
@@ -33,7 +39,7 @@ pub struct Rigids {
 pub enum Origin {
     Swf(LogFile),
     Batsim(LogFile),
-    Lublin(Lublin),
+    Lublin(Box<Lublin>),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -75,6 +81,10 @@ pub struct Window {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Content {
     pub jobs: Arc<Vec<Rigid>>,
+    /// What each is as tasks that share nodes; none of them, if all tasks have nodes to themselves.
+    pub shapes: Vec<Shape>,
+    /// Jobs of whose memory nobody knows, where it matters.
+    pub without_memory: u64,
     pub faults: Faults,
     /// Jobs outside of the window.
     pub outside: u64,
@@ -107,17 +117,28 @@ pub const BATSIM: Row = Row {
 pub const LUBLIN: Row = Row {
     name: "lublin",
     about: "rigid jobs of the model of Lublin and Feitelson",
-    read: |w, context| Source::Rigid(Rigids::read(Origin::Lublin(Lublin::usual(context)), w, context)),
+    read: |w, context| Source::Rigid(Rigids::read(Origin::Lublin(Lublin::usual(context).into()), w, context)),
 };
 
 const LOG: &str = "a log of jobs";
 
+/// What the dual-core nodes of HPC2N had, whose log it is.
+const NODE_KILOBYTES: u64 = 2 << 20;
+
 impl Rigids {
     fn read(origin: Origin, w: &mut dyn Walk, context: &Context<'_>) -> Rigids {
         let (window, content) = (Window::default(), Content::default());
-        let overestimate_millionths = MILLION;
-        let mut rigids =
-            Rigids { origin, deal: Deal::default(), site: None, overestimate_millionths, window, count: 0, content };
+        let mut rigids = Rigids {
+            origin,
+            deal: Deal::default(),
+            site: None,
+            overestimate_millionths: MILLION,
+            needs: needs::Rule::default(),
+            node_kilobytes: NODE_KILOBYTES,
+            window,
+            count: 0,
+            content,
+        };
         rigids.walk(w, context);
         rigids
     }
@@ -203,6 +224,43 @@ impl Rigids {
         content
     }
 
+    /// What jobs need of their nodes.
+    fn walk_needs(&mut self, w: &mut dyn Walk) {
+        let Rigids { origin, needs, node_kilobytes, .. } = self;
+        let draws = matches!(origin, Origin::Lublin(_)) || w.purpose() == Purpose::List;
+        let rule = needs::Rule::ALL.that("whole or dual-core: memory is drawn for jobs of a model only", |rule| {
+            draws || *rule != needs::Rule::QuadCore
+        });
+        let about = "what tasks need of their nodes, where sites let them share these";
+        w.set(key("needs", about).usual("`\"whole\"`"), needs, Unless(rule, needs::Rule::Whole));
+        // No other source tells of memory.
+        if !matches!(origin, Origin::Swf(_)) {
+            return;
+        }
+        let fits = w.purpose() == Purpose::List || *needs == needs::Rule::DualCore;
+        let node = key("node_kilobytes", "the memory of a node, as the log counts it");
+        let node = node.only_if(fits, "expected a needs = \"dual-core\" beside it");
+        w.set(node, node_kilobytes, 1..=u64::MAX >> 11);
+    }
+
+    /// Finds out what the jobs need.
+    fn shape(&mut self) {
+        let Content { jobs, shapes, without_memory, .. } = &mut self.content;
+        let known = "jobs that cannot be run have been left out";
+        match (self.needs, &self.origin) {
+            (needs::Rule::QuadCore, Origin::Lublin(lublin)) => {
+                let tasks: Vec<u32> = jobs.iter().map(|job| job.nodes().expect(known)).collect();
+                let needs = needs::quad_core(lublin.seed, tasks.iter().copied());
+                *shapes = tasks.iter().zip(needs).map(|(&tasks, needs)| Shape { tasks, needs }).collect();
+            }
+            (needs::Rule::DualCore, _) => {
+                *shapes = jobs.iter().map(|job| needs::dual_core(job, self.node_kilobytes).expect(known)).collect();
+                *without_memory = jobs.iter().filter(|job| !needs::tells_memory(job)).count() as u64;
+            }
+            (needs::Rule::Whole | needs::Rule::QuadCore, _) => {}
+        }
+    }
+
     /// Settles which jobs there are, once all has been read.
     fn settle(&mut self, fields: &Fields<'_>) {
         if let Origin::Lublin(lublin) = &self.origin {
@@ -215,6 +273,7 @@ impl Rigids {
         if self.content.missing.is_none() {
             self.count = self.content.jobs.len() as u32;
         }
+        self.shape();
     }
 }
 
@@ -238,6 +297,7 @@ impl Supply for Rigids {
         let factor = Millionths { most: 1_000 }.that("a factor of at least 1", |factor: &u64| *factor >= MILLION);
         let overestimate = key("overestimate", "jobs that ask for no time ask for so many times their run time");
         w.set(overestimate, &mut self.overestimate_millionths, factor);
+        self.walk_needs(w);
         if let Some(fields) = w.fields() {
             self.settle(fields);
         }
@@ -281,7 +341,18 @@ impl Content {
             let what = format!("job {preceding} is not ahead of it, so it is submitted at its own time");
             faults.release(format_args!("job {number}"), what);
         }
-        Content { jobs: Arc::new(kept), faults, outside, missing: None }
+        Content { jobs: Arc::new(kept), faults, outside, ..Content::default() }
+    }
+
+    /// What is not wrong with them, but should be known.
+    pub fn note(&self) -> Option<String> {
+        let memory = format!(
+            "nothing is known of the memory of {} jobs, whose tasks are taken to fill the least that any do",
+            self.without_memory
+        );
+        let memory = (self.without_memory > 0).then_some(memory);
+        let notes: Vec<String> = self.faults.note().map(str::to_owned).into_iter().chain(memory).collect();
+        (!notes.is_empty()).then(|| notes.join("; "))
     }
 
     /// Whether no schedule of these jobs comes to where time can no longer be counted.
@@ -335,6 +406,7 @@ impl Rigids {
         for (place, rigid) in jobs.iter().enumerate() {
             let (id, first_task) = next.give(1).ok_or(WorkloadError::TooMany)?;
             let (Ok(nodes), Ok(runtime)) = (rigid.nodes(), rigid.runs_for()) else { unreachable!("they were checked") };
+            let nodes = self.content.shapes.get(place).map_or(nodes, |shape| shape.tasks);
             let walltime = asks_for(rigid, self.overestimate_millionths);
             let task = Task { runtime, cores: nodes, kind: Kind(0), walltime };
             let job = Job { id, arrive: rigid.submit, first_task, tasks: vec![task], edges: Vec::new(), worth: None };
@@ -373,7 +445,9 @@ mod tests {
         let file = LogFile { path: "log.swf".into(), hash: String::new(), strict: false };
         let count = content.jobs.len() as u32;
         let origin = Origin::Swf(file);
-        Rigids { origin, deal, site: None, overestimate_millionths: 1_500_000, window, count, content }
+        let (needs, node_kilobytes) = (needs::Rule::Whole, NODE_KILOBYTES);
+        let overestimate_millionths = 1_500_000;
+        Rigids { origin, deal, site: None, overestimate_millionths, needs, node_kilobytes, window, count, content }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{Row, Source, Supply};
-use crate::grid::{Curve, CurveError, DATA_MAX, Edge, Job, JobId, Kind, LONGEST, Task, Worth};
+use crate::grid::{Curve, CurveError, DATA_MAX, Edge, Job, JobId, Kind, LONGEST, Needs, Task, Worth};
 use crate::settings::limits::{CORES_MAX, EDGES_MAX, POINTS_MAX, TASKS_MAX, TOO_LONG_A_JOB};
 use crate::settings::{
     Context, Field, Fields, Fit, Form, FormExt, Layout, Maybe, Moment, Number, POSITIVE_SPAN, Shape, Unless, Walk, key,
@@ -24,6 +24,8 @@ pub struct Entry {
     pub tasks: Vec<Task>,
     pub edges: Vec<Edge>,
     pub worth: Option<Worth>,
+    /// What each of its tasks needs of its node, if it does not need all of it.
+    pub needs: Option<Needs>,
 }
 
 pub const ROW: Row = Row {
@@ -62,7 +64,7 @@ impl Supply for Table {
 
 impl Entry {
     fn usual() -> Entry {
-        Entry { arrive: Time::ZERO, tasks: Vec::new(), edges: Vec::new(), worth: None }
+        Entry { arrive: Time::ZERO, tasks: Vec::new(), edges: Vec::new(), worth: None, needs: None }
     }
 
     fn walk(&mut self, before: Time, w: &mut dyn Walk, context: &Context<'_>) {
@@ -82,6 +84,17 @@ impl Entry {
         let edges = key("edges", "").means("which tasks need what others have produced, by their numbers from 0");
         w.set(edges, &mut self.edges, Edges { tasks: self.tasks.len() });
         self.walk_worth(w);
+        self.walk_needs(w, context);
+    }
+
+    fn walk_needs(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+        let why = "nobody shares nodes here: only sites under a [batch] table may";
+        let mut needs = self.needs.unwrap_or(Needs::NODE);
+        let cpu = key("cpu", "").means("what each of its cores stands for needs of a node's processors").usual("`1.0`");
+        w.set(cpu.only_if(context.walltimes, why), &mut needs.cpu, Unless(SHARE, 1.0));
+        let memory = key("memory", "").means("what each of them fills of a node's memory").usual("`1.0`");
+        w.set(memory.only_if(context.walltimes, why), &mut needs.memory, Unless(SHARE, 1.0));
+        self.needs = (needs != Needs::NODE).then_some(needs);
     }
 
     fn walk_worth(&mut self, w: &mut dyn Walk) {
@@ -94,6 +107,9 @@ impl Entry {
         }
     }
 }
+
+/// A share of a node.
+const SHARE: Number = Number::above(0.0, 1.0, "a share of a node, above 0 and at most 1");
 
 fn walk_task(task: &mut Task, w: &mut dyn Walk, context: &Context<'_>) {
     let Task { runtime, cores, kind, walltime } = task;
@@ -368,7 +384,7 @@ impl Table {
 
 impl Entry {
     fn job(&self) -> Job {
-        let Entry { arrive, tasks, edges, worth } = self.clone();
+        let Entry { arrive, tasks, edges, worth, .. } = self.clone();
         Job { id: JobId(0), arrive, first_task: 0, tasks, edges, worth }
     }
 }

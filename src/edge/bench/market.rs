@@ -153,6 +153,7 @@ fn deep(policy: &str, queue: u32, instants: u64) -> Topology {
         tasks: vec![Task { runtime: minutes(FILLING + core), ..first }],
         edges: Vec::new(),
         worth: None,
+        needs: None,
     };
     let mut random = SplitMix64::new(1);
     let entry = |arrive: u64| {
@@ -166,6 +167,7 @@ fn deep(policy: &str, queue: u32, instants: u64) -> Topology {
             tasks: vec![first, last],
             edges: vec![Edge::new(0, 1)],
             worth: Some(Worth { max: 1.0 + 1e6 * random.unit(), curve }),
+            needs: None,
         }
     };
     let waiting = (0..u64::from(queue)).map(|number| 1 + number * (FILLING - 1) / u64::from(queue));

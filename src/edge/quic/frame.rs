@@ -204,7 +204,7 @@ mod tests {
             edges: Vec::new(),
             worth: None,
         };
-        Message::Enqueue(Enqueue { job: Arc::new(job), site: Some(ActorId(1)), think: None })
+        Message::Enqueue(Enqueue { job: Arc::new(job), site: Some(ActorId(1)), think: None, needs: None })
     }
 
     fn record(runs: u32) -> Entry<Record> {

@@ -82,7 +82,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::grid::{Curve, Edge, Invalid, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
+    use crate::grid::{Curve, Edge, Invalid, Job, JobId, Kind, Needs, NodeSet, Task, TaskId, Worth};
     use crate::kernel::{ActorId, Down, Up};
     use crate::protocol::handshake::Hello;
     use crate::protocol::{
@@ -130,7 +130,12 @@ mod tests {
             Message::Answered(Answered { job: id, answer: Answer::Invalid(Invalid::Duplicate) }),
             Message::Hold(Hold { task, start: arrive, nodes: cores.clone(), runtime: Span::MAX }),
             Message::Withdraw(Withdraw { task }),
-            Message::Enqueue(Enqueue { job: job.clone(), site: Some(site), think: Some(Span::MAX) }),
+            Message::Enqueue(Enqueue {
+                job: job.clone(),
+                site: Some(site),
+                think: Some(Span::MAX),
+                needs: Some(Needs { cpu: 0.1, memory: 1e-9 }),
+            }),
             Message::Queue(Queue { job: id, nodes: 3, walltime: Span::MAX, runtime: Span::from_minutes(6) }),
             Message::Over(Over { job: id, think: Span::ZERO }),
             Message::Ship(Ship { load: 7, from: 1, to: 0, bytes: u64::MAX }),
@@ -164,6 +169,7 @@ mod tests {
             Record::Answered { job: id, ready: arrive, deadline: Time::NEVER, answer: accepted },
             Record::Answered { job: id, ready: arrive, deadline: arrive, answer: Answer::Declined },
             Record::Cancelled { job: id },
+            Record::Needs { job: id, needs: Needs { cpu: 0.1 + 0.2, memory: 1.0 } },
         ];
         messages.iter().for_each(twice);
         records.iter().for_each(twice);

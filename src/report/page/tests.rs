@@ -195,6 +195,8 @@ fn numbered(numbers: &[u64]) -> Workload {
         deal: Deal::default(),
         site: None,
         overestimate_millionths: 1_000_000,
+        needs: Default::default(),
+        node_kilobytes: 1,
         window: rigids::Window::default(),
         count: numbers.len() as u32,
         content,

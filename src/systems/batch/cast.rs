@@ -76,11 +76,12 @@ impl System for Batch {
             let soonest = thinks.entry(before).or_insert(think);
             *soonest = think.min(*soonest);
         }
-        for Handed { job, user, after } in handed {
+        for (place, Handed { job, user, after }) in handed.into_iter().enumerate() {
             grid.check_tellable(&job)?;
             let (id, arrive) = (job.id, job.arrive);
             let think = if thinks.is_empty() { None } else { thinks.get(&id).copied() };
-            let enqueue = Enqueue { job: Arc::new(job), site, think };
+            let needs = workload.source.needs(place);
+            let enqueue = Enqueue { job: Arc::new(job), site, think, needs };
             let script = &mut dealing.lines[users[user]];
             match after {
                 None => script.says.push((arrive, grid.service, Message::Enqueue(enqueue))),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::rules::Dispatch;
-use crate::grid::{Invalid, Job, JobId, TaskId};
+use crate::grid::{Invalid, Job, JobId, Needs, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::protocol::{Ended, Enqueue, Message, Over, Queue, Recall, Recalled, Record};
 use crate::time::{Span, Stamp};
@@ -49,12 +49,12 @@ impl Dispatcher {
     }
 
     fn enqueue(&mut self, user: ActorId, enqueue: Enqueue, out: &mut Out) {
-        let Enqueue { job, site, think } = enqueue;
+        let Enqueue { job, site, think, needs } = enqueue;
         // No honest user hands in anything else.
         if job.tasks.len() != 1 {
             return;
         }
-        match self.choose(&job, site) {
+        match self.choose(&job, site, needs) {
             Err(why) => {
                 if let Some(think) = think {
                     out.send(user, Message::Over(Over { job: job.id, think }));
@@ -71,14 +71,16 @@ impl Dispatcher {
                 self.live.insert(job.id, Live { user, place: number, work, think, is_recalled: false });
                 let (site, task) = (place.site, TaskId { job: job.id, index: 0 });
                 if self.returned.remove(&job.id).is_none() {
+                    let id = job.id;
                     out.log(Record::Arrived { job, user });
+                    needs.into_iter().for_each(|needs| out.log(Record::Needs { job: id, needs }));
                 }
                 out.log(Record::Assigned { task, site });
             }
         }
     }
 
-    fn choose(&mut self, job: &Job, pinned: Option<ActorId>) -> Result<usize, Invalid> {
+    fn choose(&mut self, job: &Job, pinned: Option<ActorId>, needs: Option<Needs>) -> Result<usize, Invalid> {
         let task = job.tasks[0];
         let fits = |place: &Place| place.nodes >= task.cores && pinned.is_none_or(|site| site == place.site);
         // Who comes again goes elsewhere, if there is anywhere else.
@@ -89,6 +91,7 @@ impl Dispatcher {
             _ if self.live.contains_key(&job.id) => return Err(Invalid::Duplicate),
             _ if task.runtime.is_zero() || task.walltime.is_zero() => return Err(Invalid::NoDuration),
             0 => return Err(Invalid::NoNodes),
+            _ if needs.is_some_and(|needs| !needs.make_sense()) => return Err(Invalid::NoShare),
             _ => {}
         }
         let places = self.places.iter().enumerate();

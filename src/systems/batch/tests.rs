@@ -45,7 +45,7 @@ fn cast(sites: &[(u32, &str)], dispatch: Dispatch, users: Vec<User>) -> Cast {
 
 fn says(jobs: &[Rigid], site: Option<ActorId>) -> Vec<(Time, ActorId, Message)> {
     let enqueue = |(number, rigid): (u32, &Rigid)| {
-        (rigid.submit, ROUTER, Message::Enqueue(Enqueue { job: job(number, rigid), site, think: None }))
+        (rigid.submit, ROUTER, Message::Enqueue(Enqueue { job: job(number, rigid), site, think: None, needs: None }))
     };
     (0..).zip(jobs).map(enqueue).collect()
 }
@@ -107,7 +107,7 @@ fn who_follows_comes_when_the_other_is_over_and_its_user_has_thought() {
     // Job 1 follows job 0, which is killed after 10 s; job 3 follows job 2, which is rejected.
     let jobs = [rigid(0, 2, 10, 30), rigid(0, 1, 5, 5), rigid(4, 9, 5, 5), rigid(0, 1, 7, 7)];
     let all: Vec<Arc<Job>> = (0..).zip(&jobs).map(|(number, rigid)| job(number, rigid)).collect();
-    let enqueue = |number: usize, think| Enqueue { job: all[number].clone(), site: None, think };
+    let enqueue = |number: usize, think| Enqueue { job: all[number].clone(), site: None, think, needs: None };
     let (five, two) = (Span::from_secs(5), Span::from_secs(2));
     let says = vec![
         (second(0), ROUTER, Message::Enqueue(enqueue(0, Some(five)))),
@@ -358,7 +358,7 @@ fn what_strangers_send_does_no_harm() {
             let empty = job(6, &rigid(0, 0, 5, 5));
             let brief = job(7, &rigid(0, 1, 0, 5));
             for job in [good.clone(), good, none, empty, brief] {
-                out.send(ROUTER, Message::Enqueue(Enqueue { job, site: None, think: None }));
+                out.send(ROUTER, Message::Enqueue(Enqueue { job, site: None, think: None, needs: None }));
             }
             let queue = crate::protocol::Queue { job: JobId(9), nodes: 1, walltime: Span::ZERO, runtime: Span::ZERO };
             out.send(ActorId(1), Message::Queue(queue));

@@ -189,6 +189,7 @@ fn auction_example() -> Source {
         tasks: tasks.to_vec(),
         edges: edges(pairs),
         worth: Some(Worth { max: 1.0, curve: Curve::new(1000.0, 2000.0, &[]).unwrap() }),
+        needs: None,
     };
     Source::Table(table::Table {
         jobs: vec![
@@ -569,6 +570,7 @@ prop_compose! {
             tasks: tasks.into_iter().map(|(runtime, cores, kind)| task(runtime, cores, kind)).collect(),
             edges: edges(&pairs),
             worth,
+            needs: None,
         }
     }
 }
@@ -722,6 +724,7 @@ prop_compose! {
                 edges: if then.is_some() { edges(&[(0, 1)]) } else { vec![] },
                 tasks: [task(runtime, cores, kind)].into_iter().chain(then).collect(),
                 worth,
+                needs: None,
             }
         };
         picks.into_iter().map(entry).collect()
@@ -911,7 +914,7 @@ fn fits(job: &Job, due: Time, now: Time, live: &[(Arc<Job>, Time, Vec<bool>)], a
 fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
     let table = |tasks: Vec<Task>| {
         Source::Table(table::Table {
-            jobs: vec![table::Entry { arrive: Time::ZERO, tasks, edges: vec![], worth: None }],
+            jobs: vec![table::Entry { arrive: Time::ZERO, tasks, edges: vec![], worth: None, needs: None }],
         })
     };
     let complaint = |topology: &Topology, id| build(topology, &[ActorId(id)]).err().map(|error| error.to_string());
@@ -936,7 +939,7 @@ fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
     let mut pairs: Vec<(u32, u32)> = layers.collect();
     pairs.sort_unstable();
     let tasks = vec![task(1, 1, 0); 2202];
-    let exploding = table::Entry { arrive: Time::ZERO, tasks, edges: edges(&pairs), worth: None };
+    let exploding = table::Entry { arrive: Time::ZERO, tasks, edges: edges(&pairs), worth: None, needs: None };
     let exploding = |market| grid(market, &[(4, 0)], 1, Source::Table(table::Table { jobs: vec![exploding.clone()] }));
     let told = complaint(&exploding(plain_market("pvd")), 0).unwrap();
     assert!(told.contains("succ_sum = \"unique\""), "{told}");

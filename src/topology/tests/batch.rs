@@ -1,6 +1,7 @@
 //! Topologies with queues: what they mean, and what is wrong with some.
 
 use super::*;
+use crate::grid::Needs;
 use crate::topology::{Batch, BuildError, Plan, build};
 use crate::workload::Source;
 use crate::workload::rigids::Rigids;
@@ -136,4 +137,65 @@ fn what_is_wrong_is_told() {
     let bare = LOGGED.replace("file = \"log.swf\"\n", "");
     let complaints = load_text(&bare, &["workload.0.source=\"table\"", steps]).unwrap_err().to_string();
     assert!(complaints.contains("jobs of one task each"), "{complaints}");
+}
+
+/// What a workload's tasks need, job by job, as far as anything is said.
+fn needs(topology: &Topology) -> Vec<Option<(u32, f64, f64)>> {
+    let source = &topology.workloads[0].source;
+    let jobs = source.jobs(&Default::default(), Default::default(), &mut Default::default()).unwrap();
+    let shape = |(place, job): (usize, &crate::grid::Job)| {
+        let Needs { cpu, memory } = source.needs(place)?;
+        Some((job.tasks[0].cores, cpu, memory))
+    };
+    jobs.iter().enumerate().map(shape).collect()
+}
+
+#[test]
+fn jobs_say_what_they_need_of_nodes() {
+    // Two jobs of a log of which one tells of its memory, as tasks of dual-core nodes.
+    let log = "1 0 -1 10 6 -1 -1 6 20 409600 1 1 1 -1 -1 -1 -1 -1\n2 9 -1 10 32 -1 -1 -1 -1 -1 1 1 1 -1 -1 -1 -1 -1\n";
+    let read = |settings: &[&str]| {
+        let files: &[(&str, &[u8])] = &[("grid.toml", LOGGED.as_bytes()), ("log.swf", log.as_bytes())];
+        load_files(files, settings).map(|loaded| loaded.topology)
+    };
+    let dual = read(&["workload.0.needs=\"dual-core\""]).unwrap();
+    assert_eq!(needs(&dual), [Some((3, 1.0, 0.390625)), Some((16, 1.0, 0.2))]);
+    let note = rigids(&dual).content.note().unwrap();
+    assert!(note.contains("the memory of 1 jobs"), "{note}");
+    assert_eq!(needs(&read(&[]).unwrap()), [None, None]);
+    assert_eq!(rigids(&read(&[]).unwrap()).content.note(), None);
+    let small = read(&["workload.0.needs=\"dual-core\"", "workload.0.node_kilobytes=819200"]).unwrap();
+    assert_eq!(needs(&small)[0], Some((6, 0.5, 0.5)));
+
+    let model = load_text(QUEUEING, &["workload.0.needs=\"quad-core\""]).unwrap();
+    assert_eq!((load_text(&model.to_toml(), &[]).unwrap(), needs(&model).len()), (model.clone(), 20));
+    assert!(needs(&model).iter().all(|shape| shape.is_some_and(|(tasks, cpu, _)| (tasks == 1) == (cpu == 0.25))));
+
+    let bare = LOGGED.replace("file = \"log.swf\"\n", "");
+    let table = |more: &str| {
+        let job = format!("workload.0.job=[{{ tasks = [{{ runtime = \"1 s\", cores = 2 }}]{more} }}]");
+        load_text(&bare, &["workload.0.source=\"table\"", &job]).map(|topology| {
+            assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
+            needs(&topology)[0]
+        })
+    };
+    assert_eq!(table(", cpu = 0.5, memory = 0.1").unwrap(), Some((2, 0.5, 0.1)));
+    assert_eq!(table(", memory = 0.1").unwrap(), Some((2, 1.0, 0.1)));
+    assert_eq!(table(", cpu = 1, memory = 1.0").unwrap(), None);
+    for wrong in [", cpu = 0", ", cpu = 1.5", ", memory = -1", ", memory = 0", ", memory = 1.01"] {
+        let told = table(wrong).unwrap_err().to_string();
+        assert!(told.contains("expected a share of a node, above 0 and at most 1"), "{wrong}: {told}");
+    }
+    for (setting, expected) in [
+        ("workload.0.needs=\"quad-core\"", "memory is drawn for jobs of a model only"),
+        ("workload.0.needs=\"dual-cor\"", "did you mean"),
+        ("workload.0.node_kilobytes=5", "expected a needs = \"dual-core\" beside it"),
+    ] {
+        let told = read(&[setting]).unwrap_err().to_string();
+        assert!(told.contains(expected), "{setting}: {told}");
+    }
+    let alone = bare.replace("[batch]", "[market]");
+    let job = "workload.0.job=[{ tasks = [{ runtime = \"1 s\", cores = 1 }], cpu = 0.5 }]";
+    let told = load_text(&alone, &["workload.0.source=\"table\"", job]).map(|_| ()).unwrap_err().to_string();
+    assert!(told.contains("nobody shares nodes here"), "{told}");
 }

@@ -393,7 +393,7 @@ fn jobs(kinds: usize, tick: Span) -> impl Strategy<Value = table::Entry> {
             let last = tasks.len() as u32 - 1;
             let edges = shape.into_iter().filter(|(from, to)| from < to && *to <= last);
             let edges = edges.map(|(from, to)| Edge::new(from, to)).collect();
-            table::Entry { arrive: Time::ZERO + arrive, tasks, edges, worth }
+            table::Entry { arrive: Time::ZERO + arrive, tasks, edges, worth, needs: None }
         },
     )
 }
@@ -438,7 +438,7 @@ fn base(key: &str, name: &str) -> &'static str {
         Some(("reservation", _)) => RESERVING,
         Some(("network" | "link" | "workflow", _)) => super::cables::STAR,
         Some(("batch", _)) => QUEUEING,
-        Some(("workload", "deal" | "types" | "stream")) => QUEUEING,
+        Some(("workload", "deal" | "types" | "stream" | "needs")) => QUEUEING,
         Some(("site", "scheduler")) if policy::find(name).is_some() => QUEUEING,
         _ => FINE,
     }

@@ -77,6 +77,8 @@ fn bases() -> Vec<(String, String)> {
         grid("[batch]", "source = \"lublin\"\njobs = 2").replace("cores = 64", reserved),
     ));
     bases.push(("queueing".to_owned(), QUEUEING.to_owned()));
+    let needing = "source = \"swf\"\nfile = \"log.swf\"\nneeds = \"dual-core\"";
+    bases.push(("needing".to_owned(), grid("[batch]", needing)));
     let queued = |defaults: &str| grid(&format!("{defaults}[batch]"), "source = \"lublin\"\njobs = 2");
     let impatient = queued("").replace("name = \"alice\"", "name = \"alice\"\nplanner = \"resubmit\"");
     bases.push(("impatient".to_owned(), impatient));

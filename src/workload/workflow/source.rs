@@ -35,7 +35,7 @@ impl FromFile {
         let workflow = open(&field, context)?;
         check(fields, &field, &workflow, self.kind, context)?;
         let tasks = workflow.job_tasks(self.kind);
-        Some(Entry { arrive: self.arrive, tasks, edges: workflow.edges, worth: None })
+        Some(Entry { arrive: self.arrive, tasks, edges: workflow.edges, worth: None, needs: None })
     }
 }
 

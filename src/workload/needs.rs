@@ -1,0 +1,113 @@
+//! What rigid jobs need of nodes that they share, where logs and models do not say it in so many words.
+//!
+//! The rules are those of the experiments in H. Casanova, M. Stillwell, F. Vivien, "Dynamic fractional resource scheduling vs.
+//! batch scheduling" (INRIA RR-7659).
+
+use serde::Serialize;
+
+use super::rigid::{Rigid, Unrunnable};
+use crate::grid::Needs;
+use crate::random::{SplitMix64, mix};
+
+/// How what a job needs is found out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    #[default]
+    Whole,
+    DualCore,
+    QuadCore,
+}
+
+impl Rule {
+    pub const ALL: &[(&'static str, Rule, &'static str)] = &[
+        ("whole", Rule::Whole, "each task has a node to itself"),
+        ("dual-core", Rule::DualCore, "processors in pairs are tasks of a node, by the memory that a log tells of"),
+        ("quad-core", Rule::QuadCore, "one processor needs a quarter of a node's, and memory is drawn: mostly a tenth"),
+    ];
+}
+
+/// A job as tasks that share nodes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shape {
+    pub tasks: u32,
+    pub needs: Needs,
+}
+
+/// No task is taken to fill less memory than this.
+const MEMORY_MIN: f64 = 0.10;
+
+/// Whether a log tells how much memory a job fills.
+pub fn tells_memory(job: &Rigid) -> bool {
+    job.memory_used.is_some() || job.memory_requested.is_some()
+}
+
+/// A job of a log of nodes with two processors each and so many kilobytes of memory.
+///
+/// An even number of processors makes tasks of two that fill a node's processors, if the memory of both fits in a node with room to
+/// spare; all else, tasks of one that need half of them. Where the log tells of no memory, it is the least.
+pub fn dual_core(job: &Rigid, node_kilobytes: u64) -> Result<Shape, Unrunnable> {
+    let processors = job.nodes()?;
+    let kilobytes = job.memory_used.max(job.memory_requested).unwrap_or(0);
+    let memory = (kilobytes as f64 / node_kilobytes as f64).clamp(MEMORY_MIN, 1.0);
+    Ok(if processors.is_multiple_of(2) && memory < 0.5 {
+        Shape { tasks: processors / 2, needs: Needs { cpu: 1.0, memory: 2.0 * memory } }
+    } else {
+        Shape { tasks: processors, needs: Needs { cpu: 0.5, memory } }
+    })
+}
+
+/// The chance that a task of a model fills a tenth of a node's memory; otherwise it is any number of tenths above.
+const TENTH: f64 = 0.55;
+
+/// What jobs with so many tasks each need, in their order: the memory is drawn, from a stream of its own.
+pub fn quad_core(seed: u64, tasks: impl IntoIterator<Item = u32>) -> impl Iterator<Item = Needs> {
+    let mut stream = SplitMix64::new(mix(seed ^ u64::from_be_bytes(*b"a memory")));
+    tasks.into_iter().map(move |tasks| {
+        let tenths = if stream.unit() < TENTH { 1 } else { stream.int(2, 10) };
+        let cpu = if tasks == 1 { 0.25 } else { 1.0 };
+        Needs { cpu, memory: tenths as f64 / 10.0 }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_of_dual_core_nodes_makes_tasks() {
+        let shape = |processors, kilobytes: Option<u64>| {
+            let job = Rigid { requested: Some(processors), memory_requested: kilobytes, ..Rigid::default() };
+            let Shape { tasks, needs } = dual_core(&job, 2_097_152).unwrap();
+            (tasks, needs.cpu, needs.memory)
+        };
+        assert_eq!(shape(32, None), (16, 1.0, 0.2));
+        assert_eq!(shape(1, Some(409_600)), (1, 0.5, 0.1953125));
+        assert_eq!(shape(4, Some(1_048_576)), (4, 0.5, 0.5));
+        assert_eq!(shape(6, Some(409_600)), (3, 1.0, 0.390625));
+        assert_eq!(shape(2, Some(3_000_000)), (2, 0.5, 1.0));
+
+        // What a job got counts where nobody asked, and the larger of two amounts of memory.
+        let job =
+            Rigid { allocated: Some(3), memory_used: Some(1 << 20), memory_requested: Some(9), ..Rigid::default() };
+        assert_eq!(dual_core(&job, 1 << 21), Ok(Shape { tasks: 3, needs: Needs { cpu: 0.5, memory: 0.5 } }));
+        assert_eq!(dual_core(&Rigid::default(), 1 << 21), Err(Unrunnable::NoProcessors));
+    }
+
+    #[test]
+    fn memory_is_drawn_as_often_as_it_should_be() {
+        let drawn: Vec<Needs> = quad_core(7, (0..20_000).map(|job| 1 + job % 2)).collect();
+        assert!(drawn.iter().all(|needs| needs.make_sense()));
+        assert_eq!((drawn[0].cpu, drawn[1].cpu), (0.25, 1.0));
+        let share = |tenths: u32| {
+            let these = drawn.iter().filter(|needs| needs.memory == f64::from(tenths) / 10.0);
+            these.count() as f64 / drawn.len() as f64
+        };
+        assert!((share(1) - 0.55).abs() < 0.015, "{}", share(1));
+        for tenths in 2..=10 {
+            assert!((share(tenths) - 0.05).abs() < 0.006, "{tenths}: {}", share(tenths));
+        }
+        // Another seed draws others.
+        assert_ne!(drawn, quad_core(8, (0..20_000).map(|job| 1 + job % 2)).collect::<Vec<_>>());
+    }
+}
