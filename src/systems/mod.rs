@@ -6,6 +6,7 @@
 
 pub mod batch;
 mod deal;
+pub mod dfrs;
 pub mod heft;
 pub mod market;
 pub mod reservation;

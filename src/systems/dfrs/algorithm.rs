@@ -1,0 +1,200 @@
+//! The algorithms of the paper: what happens when a job comes, when one ends, and every period.
+
+use std::fmt;
+
+use super::name::{NameError, Reader};
+use crate::time::Span;
+
+/// One of the paper's algorithms, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// A queue without backfilling, on whole nodes.
+    Fcfs,
+    /// A queue with backfilling behind one reservation, on whole nodes.
+    Easy,
+    Dfrs(Fractional),
+}
+
+/// What an algorithm that shares nodes does when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fractional {
+    /// When a job comes.
+    pub submission: Action,
+    /// When a job ends.
+    pub completion: Action,
+    pub periodic: Option<Periodic>,
+    pub optimise: Optimise,
+    pub grace: Option<Grace>,
+    pub period: Span,
+    /// How long a job makes no progress after it has been resumed or moved.
+    pub penalty: Span,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    None,
+    /// Who comes is placed if there is room; when one ends, those who wait are.
+    Greedy,
+    /// Who comes is placed, even if others have to be paused.
+    GreedyP,
+    /// Who comes is placed, even if others have to be moved, or paused.
+    GreedyPM,
+    /// All jobs are placed anew.
+    Mcb8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Periodic {
+    /// MCB8, for the highest yield of all.
+    Yield,
+    /// MCB8-stretch, for the lowest estimated stretch of all.
+    Stretch,
+}
+
+/// What becomes of the processor time that the worst-off cannot use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Optimise {
+    /// The lowest yield first, then the next lowest, and so on.
+    Min,
+    /// The highest average yield; with `stretch-per` the lowest average stretch.
+    Avg,
+    /// The highest stretch first, then the next highest; only with `stretch-per`.
+    Max,
+}
+
+/// Who stays where he is while MCB8 places the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grace {
+    /// Running jobs of less virtual time.
+    VirtualTime(Span),
+    /// Running jobs of less flow time.
+    FlowTime(Span),
+}
+
+/// The period that the paper recommends for its penalty; twice that.
+const PERIOD: Span = Span::from_secs(600);
+const PENALTY: Span = Span::from_secs(300);
+
+pub(super) const POLICIES: [(&str, Action); 4] =
+    [("Greedy", Action::Greedy), ("GreedyP", Action::GreedyP), ("GreedyPM", Action::GreedyPM), ("MCB8", Action::Mcb8)];
+pub(super) const OPTIMISE: [(&str, Optimise); 3] =
+    [("min", Optimise::Min), ("avg", Optimise::Avg), ("max", Optimise::Max)];
+
+impl Algorithm {
+    pub fn parse(name: &str) -> Result<Algorithm, NameError> {
+        match name.trim() {
+            "FCFS" => Ok(Algorithm::Fcfs),
+            "EASY" => Ok(Algorithm::Easy),
+            _ => Reader::new(name).read().map(Algorithm::Dfrs),
+        }
+    }
+
+    /// What it does, if it shares nodes.
+    pub fn fractional(&self) -> Option<&Fractional> {
+        match self {
+            Algorithm::Dfrs(fractional) => Some(fractional),
+            Algorithm::Fcfs | Algorithm::Easy => None,
+        }
+    }
+
+    /// All 116 that share nodes and that the paper compares: each family with each `opt`, and each grace where MCB8 is used.
+    pub fn published() -> Vec<Algorithm> {
+        let graces = [
+            None,
+            Some(Grace::FlowTime(Span::from_secs(300))),
+            Some(Grace::FlowTime(Span::from_secs(600))),
+            Some(Grace::VirtualTime(Span::from_secs(300))),
+            Some(Grace::VirtualTime(Span::from_secs(600))),
+        ];
+        let mut all = Vec::new();
+        for family in families() {
+            let by = if family.periodic == Some(Periodic::Stretch) { Optimise::Max } else { Optimise::Min };
+            for optimise in [by, Optimise::Avg] {
+                let graces = if family.packs() { &graces[..] } else { &graces[..1] };
+                all.extend(
+                    graces.iter().map(|grace| Algorithm::Dfrs(Fractional { optimise, grace: *grace, ..family })),
+                );
+            }
+        }
+        all
+    }
+}
+
+/// The 14 ways in which the actions go together.
+fn families() -> impl Iterator<Item = Fractional> {
+    let per = Some(Periodic::Yield);
+    let with_policy = POLICIES.into_iter().flat_map(move |(_, policy)| {
+        let alone = family(policy, true, None);
+        [alone, family(policy, false, per), family(policy, true, per)]
+    });
+    let without = [per, Some(Periodic::Stretch)].map(|periodic| family(Action::None, false, periodic));
+    with_policy.chain(without)
+}
+
+pub(super) fn family(submission: Action, star: bool, periodic: Option<Periodic>) -> Fractional {
+    let completion = match submission {
+        _ if !star => Action::None,
+        Action::None => Action::None,
+        Action::Mcb8 => Action::Mcb8,
+        Action::Greedy | Action::GreedyP | Action::GreedyPM => Action::Greedy,
+    };
+    let optimise = if periodic == Some(Periodic::Stretch) { Optimise::Max } else { Optimise::Min };
+    Fractional { submission, completion, periodic, optimise, grace: None, period: PERIOD, penalty: PENALTY }
+}
+
+impl Fractional {
+    /// Whether it ever places all jobs anew.
+    pub fn packs(&self) -> bool {
+        self.submission == Action::Mcb8 || self.periodic.is_some()
+    }
+
+    /// What one should know before using it.
+    pub fn warning(&self) -> Option<String> {
+        (self.periodic.is_some() && self.period <= self.penalty).then(|| {
+            let Fractional { period, penalty, .. } = self;
+            format!(
+                "the period of {period} is not above the penalty of {penalty}: jobs that are moved at every tick may never make progress"
+            )
+        })
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Algorithm::Fcfs => f.write_str("FCFS"),
+            Algorithm::Easy => f.write_str("EASY"),
+            Algorithm::Dfrs(rules) => rules.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Fractional {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((name, _)) = POLICIES.iter().find(|(_, policy)| *policy == self.submission) {
+            f.write_str(name)?;
+        }
+        if self.completion != Action::None {
+            f.write_str(" *")?;
+        }
+        match self.periodic {
+            None => {}
+            Some(Periodic::Yield) => f.write_str("/per")?,
+            Some(Periodic::Stretch) => f.write_str("/stretch-per")?,
+        }
+        let optimise = OPTIMISE.iter().find(|(_, optimise)| *optimise == self.optimise).expect("each has a name");
+        write!(f, "/opt={}", optimise.0)?;
+        match self.grace {
+            None => {}
+            Some(Grace::VirtualTime(limit)) => write!(f, "/minvt={}", limit.seconds())?,
+            Some(Grace::FlowTime(limit)) => write!(f, "/minft={}", limit.seconds())?,
+        }
+        if self.period != PERIOD {
+            write!(f, "/period={}", self.period.seconds())?;
+        }
+        if self.penalty != PENALTY {
+            write!(f, "/penalty={}", self.penalty.seconds())?;
+        }
+        Ok(())
+    }
+}

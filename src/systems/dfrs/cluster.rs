@@ -1,0 +1,350 @@
+//! The state of one cluster, and what happens to it at an instant. Sections 3 and 4 of the paper.
+
+use std::cmp::Ordering;
+
+use super::algorithm::{Action, Fractional, Grace, Optimise, Periodic};
+use super::greedy::{self, Failures};
+use super::room::{Places, Room};
+use super::{Need, Refusal, mcb8, stretch, yields};
+use crate::grid::TaskId;
+use crate::time::{Span, Time};
+
+/// A cluster whose jobs share nodes.
+///
+/// It never learns how long a job runs: its owner tells it who has ended.
+///
+/// Costs, for `J` live jobs, `R` tasks of running jobs and `N` nodes; nothing grows with jobs that are over. Each instant O(J log J + R +
+/// N), and what yields take (`yields/`). A greedy submission adds O(N) for each of the job's tasks; a greedy completion O(N) for each job
+/// that waits and may fit, and O(N) for each task of those that do; MCB8 adds what `mcb8.rs` says.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    rules: Fractional,
+    nodes: u32,
+    /// In order of submission.
+    live: Vec<Live>,
+    /// The first submission, from which ticks count.
+    first: Option<Time>,
+    last_tick: Option<Time>,
+}
+
+/// A job that has come and has not ended.
+#[derive(Clone, Debug)]
+pub struct Live {
+    pub job: TaskId,
+    pub need: Need,
+    pub submitted: Time,
+    /// Where its tasks are; empty while it is on no node.
+    pub places: Places,
+    /// How much of its need for processors it gets.
+    pub share: f64,
+    has_run: bool,
+    /// Its virtual time at `from`, in microseconds; it is a decimal number because shares are.
+    done: f64,
+    /// From when on it makes more.
+    from: Time,
+}
+
+/// Where a live job stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    Waiting,
+    Running,
+    Paused,
+}
+
+/// What has changed at an instant, job by job in order of submission.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Changes {
+    pub paused: Vec<TaskId>,
+    pub migrated: Vec<Placed>,
+    pub resumed: Vec<Placed>,
+    pub started: Vec<Placed>,
+    /// The yield of every job on nodes whose yield is another than before, newcomers among them.
+    pub yields: Vec<(TaskId, f64)>,
+}
+
+/// A job is on these nodes now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placed {
+    pub job: TaskId,
+    pub places: Places,
+    /// How many tasks are where none of this job was: all, unless it was moved.
+    pub moved: u32,
+    /// It makes progress from then on.
+    pub from: Time,
+}
+
+impl Cluster {
+    pub fn new(rules: Fractional, nodes: u32) -> Cluster {
+        Cluster { rules, nodes, live: Vec::new(), first: None, last_tick: None }
+    }
+
+    /// Whether it could ever run a job; who is refused must not be handed to `advance`.
+    pub fn check(&self, need: &Need) -> Result<(), Refusal> {
+        need.check(self.nodes)
+    }
+
+    pub fn nodes(&self) -> u32 {
+        self.nodes
+    }
+
+    /// In order of submission.
+    pub fn live(&self) -> &[Live] {
+        &self.live
+    }
+
+    /// The next tick after `now`, if anybody is there to be placed.
+    pub fn next_tick(&self, now: Time) -> Option<Time> {
+        let first = self.first.filter(|_| self.rules.periodic.is_some() && !self.live.is_empty())?;
+        let ticks = now.since(first).micros() / self.rules.period.micros() + 1;
+        Some(first + Span::from_micros(ticks.saturating_mul(self.rules.period.micros())))
+    }
+
+    /// All that happens at an instant, after the last one: these have ended or were taken back, these have come, in order of
+    /// submission. A tick is noticed by the time.
+    pub fn advance(&mut self, now: Time, gone: &[TaskId], come: &[(TaskId, Need)]) -> Changes {
+        self.live.retain(|live| !gone.contains(&live.job));
+        let before: Vec<Places> = self.live.iter().map(|live| live.places.clone()).collect();
+        if self.first.is_none() && !come.is_empty() {
+            self.first = Some(now);
+        }
+        let is_tick = self.is_tick(now);
+        self.last_tick = if is_tick { Some(now) } else { self.last_tick };
+
+        if !gone.is_empty() && self.rules.completion == Action::Greedy {
+            self.fill(now);
+        }
+        for (job, need) in come {
+            self.live.push(Live::new(*job, *need, now));
+            self.admit(now);
+        }
+        let is_full_turn = is_tick
+            || !come.is_empty() && self.rules.submission == Action::Mcb8
+            || !gone.is_empty() && self.rules.completion == Action::Mcb8;
+        let mut shares = None;
+        if is_full_turn && !self.live.is_empty() {
+            shares = self.place_all(now);
+        }
+
+        let mut changes = self.commit(now, before);
+        let is_settled = self.rules.periodic == Some(Periodic::Stretch) && !is_tick;
+        if !is_settled && (is_full_turn || !gone.is_empty() || !come.is_empty()) {
+            let shares = shares.unwrap_or_else(|| self.yields());
+            self.share(now, &shares, &mut changes);
+        }
+        changes
+    }
+
+    fn is_tick(&self, now: Time) -> bool {
+        let Some(first) = self.first.filter(|first| self.rules.periodic.is_some() && *first < now) else {
+            return false;
+        };
+        now.since(first).micros().is_multiple_of(self.rules.period.micros()) && self.last_tick != Some(now)
+    }
+
+    /// Those on no node, from highest to lowest priority, come onto nodes if there is room. Who does not fit holds nobody up.
+    fn fill(&mut self, now: Time) {
+        let mut room = self.room();
+        let mut failures = Failures::default();
+        for at in self.by_priority(now, |live| live.places.is_empty()) {
+            let live = &mut self.live[at];
+            if failures.rule_out(&live.need) {
+                continue;
+            }
+            match greedy::place(&mut room, &live.need) {
+                Some(places) => live.places = places,
+                None => failures.note(&live.need),
+            }
+        }
+    }
+
+    /// What the submission action does for the newest job.
+    fn admit(&mut self, now: Time) {
+        if !matches!(self.rules.submission, Action::Greedy | Action::GreedyP | Action::GreedyPM) {
+            return;
+        }
+        let newest = self.live.len() - 1;
+        let need = self.live[newest].need;
+        let mut room = self.room();
+        if let Some(places) = greedy::place(&mut room, &need) {
+            self.live[newest].places = places;
+            return;
+        }
+        if self.rules.submission == Action::Greedy {
+            return;
+        }
+
+        let running = self.by_priority(now, |live| !live.places.is_empty());
+        let views: Vec<_> = running.iter().map(|at| (&self.live[*at].need, &self.live[*at].places)).collect();
+        let displaced: Vec<usize> = greedy::displace(&room, &need, &views).into_iter().map(|at| running[at]).collect();
+        displaced.iter().for_each(|at| self.live[*at].places.clear());
+
+        let mut room = self.room();
+        self.live[newest].places = greedy::place(&mut room, &need).unwrap_or_default();
+        if self.rules.submission == Action::GreedyPM {
+            for at in displaced {
+                let live = &mut self.live[at];
+                live.places = greedy::place(&mut room, &live.need).unwrap_or_default();
+            }
+        }
+    }
+
+    /// MCB8 places all anew; says what each job gets, where it knows already.
+    fn place_all(&mut self, now: Time) -> Option<Vec<f64>> {
+        let is_pinned = |live: &Live| match self.rules.grace {
+            _ if live.places.is_empty() => false,
+            None => false,
+            Some(Grace::VirtualTime(least)) => live.virtual_time(now) < least.micros() as f64,
+            Some(Grace::FlowTime(least)) => now.since(live.submitted) < least,
+        };
+        let jobs: Vec<mcb8::Candidate<'_>> = { self.live.iter() }
+            .map(|live| mcb8::Candidate { need: &live.need, pinned: is_pinned(live).then_some(&live.places) })
+            .collect();
+        let order = self.by_priority(now, |_| true);
+        if self.rules.periodic != Some(Periodic::Stretch) {
+            let mapping = mcb8::map(self.nodes, &jobs, &order);
+            self.live.iter_mut().zip(mapping).for_each(|(live, places)| live.places = places);
+            return None;
+        }
+        let ages: Vec<stretch::Age> = { self.live.iter() }
+            .map(|live| {
+                let flow = now.since(live.submitted).micros() as f64;
+                stretch::Age::new(flow, live.virtual_time(now), self.rules.period.micros() as f64)
+            })
+            .collect();
+        let (mapping, target) = stretch::map(self.nodes, &jobs, &order, &ages);
+        self.live.iter_mut().zip(mapping).for_each(|(live, places)| live.places = places);
+        let mapped: Vec<_> = self.live.iter().map(|live| (&live.need, &live.places)).collect();
+        Some(match self.rules.optimise {
+            Optimise::Avg => stretch::average(self.nodes, &mapped, &ages, target),
+            Optimise::Min | Optimise::Max => stretch::maximum(self.nodes, &mapped, &ages, target),
+        })
+    }
+
+    /// Compares what has been worked out with how it was, and lets that happen.
+    fn commit(&mut self, now: Time, mut before: Vec<Places>) -> Changes {
+        before.resize(self.live.len(), Places::new());
+        let mut changes = Changes::default();
+        for (live, before) in self.live.iter_mut().zip(before) {
+            if live.places == before {
+                continue;
+            }
+            live.settle(now);
+            if live.places.is_empty() {
+                live.share = 0.0;
+                changes.paused.push(live.job);
+                continue;
+            }
+            let is_first = !live.has_run;
+            live.has_run = true;
+            live.from = if is_first { now } else { now + self.rules.penalty };
+            let moved = newly_placed(&before, &live.places);
+            let placed = Placed { job: live.job, places: live.places.clone(), moved, from: live.from };
+            if is_first {
+                changes.started.push(placed);
+            } else if before.is_empty() {
+                changes.resumed.push(placed);
+            } else {
+                changes.migrated.push(placed);
+            }
+        }
+        changes
+    }
+
+    fn yields(&self) -> Vec<f64> {
+        let mapped: Vec<_> = self.live.iter().map(|live| (&live.need, &live.places)).collect();
+        match self.rules.optimise {
+            Optimise::Avg => yields::average(self.nodes, &mapped),
+            Optimise::Min | Optimise::Max => yields::minimum(self.nodes, &mapped),
+        }
+    }
+
+    fn share(&mut self, now: Time, shares: &[f64], changes: &mut Changes) {
+        for (live, share) in self.live.iter_mut().zip(shares).filter(|(live, _)| !live.places.is_empty()) {
+            if live.share != *share {
+                live.settle(now);
+                live.share = *share;
+                changes.yields.push((live.job, *share));
+            }
+        }
+    }
+
+    fn room(&self) -> Room {
+        Room::with(self.nodes, self.live.iter().map(|live| (&live.need, &live.places)))
+    }
+
+    /// Some of the live jobs, as indices, from highest to lowest priority.
+    fn by_priority(&self, now: Time, is_wanted: impl Fn(&Live) -> bool) -> Vec<usize> {
+        let wanted = self.live.iter().enumerate().filter(|(_, live)| is_wanted(live));
+        let mut order: Vec<(f64, usize)> = wanted.map(|(at, live)| (live.priority(now), at)).collect();
+        // Of equals whoever came first goes first.
+        order.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        order.into_iter().map(|(_, at)| at).collect()
+    }
+}
+
+#[cfg(test)]
+impl Cluster {
+    /// A job that has come at the beginning and is on this node since, at this yield.
+    pub(super) fn put(&mut self, job: TaskId, need: Need, node: u32, share: f64) {
+        let placed =
+            Live { places: vec![(node, need.tasks)], share, has_run: true, ..Live::new(job, need, Time::ZERO) };
+        self.live.push(placed);
+    }
+}
+
+impl Live {
+    fn new(job: TaskId, need: Need, now: Time) -> Live {
+        Live { job, need, submitted: now, places: Places::new(), share: 0.0, has_run: false, done: 0.0, from: now }
+    }
+
+    pub fn stage(&self) -> Stage {
+        match (self.places.is_empty(), self.has_run) {
+            (false, _) => Stage::Running,
+            (true, true) => Stage::Paused,
+            (true, false) => Stage::Waiting,
+        }
+    }
+
+    /// Whether it is on its nodes without making progress yet.
+    pub fn is_held_up(&self, now: Time) -> bool {
+        !self.places.is_empty() && now < self.from
+    }
+
+    /// The integral of its yield, in microseconds. Time under a penalty adds nothing.
+    pub fn virtual_time(&self, now: Time) -> f64 {
+        self.done + self.share * now.since(self.from).micros() as f64
+    }
+
+    /// Its flow time over the square of its virtual time: infinite until it has made any progress.
+    pub fn priority(&self, now: Time) -> f64 {
+        let done = self.virtual_time(now);
+        if done == 0.0 { f64::INFINITY } else { now.since(self.submitted).micros() as f64 / (done * done) }
+    }
+
+    /// When it ends, if it runs so long on nodes of its own, and nothing else happens.
+    pub fn end(&self, runtime: Span) -> Time {
+        if self.places.is_empty() || self.share == 0.0 {
+            return Time::NEVER;
+        }
+        let left = (runtime.micros() as f64 - self.done).max(0.0) / self.share;
+        self.from + Span::from_micros(left.round() as u64)
+    }
+
+    fn settle(&mut self, now: Time) {
+        self.done = self.virtual_time(now);
+        self.from = self.from.max(now);
+    }
+}
+
+/// How many tasks are where there were fewer. Both ascend by node.
+fn newly_placed(before: &Places, after: &Places) -> u32 {
+    let mut before = before.iter().peekable();
+    let mut sum = 0;
+    for (node, tasks) in after {
+        while before.next_if(|other| other.0 < *node).is_some() {}
+        let had = before.peek().filter(|other| other.0.cmp(node) == Ordering::Equal).map_or(0, |other| other.1);
+        sum += tasks.saturating_sub(had);
+    }
+    sum
+}

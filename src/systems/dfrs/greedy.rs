@@ -1,0 +1,85 @@
+//! Greedy placement: a job goes where least is asked for, at once or not at all. Section 4.1 of the paper.
+
+use super::Need;
+use super::need::{TOLERANCE, slots};
+use super::room::{Places, Room};
+
+/// Puts each task of a job on the node with the least load that has the memory, of equals on the lowest; or none of them anywhere.
+/// O(tasks x nodes); O(nodes) where they do not fit.
+pub(super) fn place(room: &mut Room, need: &Need) -> Option<Places> {
+    let mut left: Vec<u64> = room.free.iter().map(|free| slots(*free, need.memory)).collect();
+    if left.iter().sum::<u64>() < need.tasks.into() {
+        return None;
+    }
+    let mut counts = vec![0; left.len()];
+    for _ in 0..need.tasks {
+        let mut best: Option<usize> = None;
+        for (node, load) in room.load.iter().enumerate() {
+            if left[node] > 0 && best.is_none_or(|best| *load < room.load[best] - TOLERANCE) {
+                best = Some(node);
+            }
+        }
+        let node = best.expect("as many tasks fit as have been counted");
+        counts[node] += 1;
+        left[node] -= 1;
+        room.load[node] += need.cpu;
+    }
+    let places = places(&counts);
+    places.iter().for_each(|&(node, tasks)| room.free[node as usize] -= f64::from(tasks) * need.memory);
+    Some(places)
+}
+
+/// Whom a newcomer displaces, as indices into `running`, in its order, which is from highest to lowest priority. O(nodes + tasks of those
+/// who are looked at).
+pub(super) fn displace(room: &Room, need: &Need, running: &[(&Need, &Places)]) -> Vec<usize> {
+    let mut free = room.free.clone();
+    let wanted = u64::from(need.tasks);
+    let mut fitting: u64 = free.iter().map(|free| slots(*free, need.memory)).sum();
+    // What a job that goes, or comes back, changes for the newcomer.
+    let shift = |free: &mut Vec<f64>, fitting: &mut u64, at: usize, sign: f64| {
+        let (other, places) = running[at];
+        for &(node, tasks) in places {
+            let free = &mut free[node as usize];
+            *fitting -= slots(*free, need.memory);
+            *free += sign * f64::from(tasks) * other.memory;
+            *fitting += slots(*free, need.memory);
+        }
+    };
+
+    let mut first = running.len();
+    while fitting < wanted {
+        first = first.checked_sub(1).expect("who fits an empty cluster fits once all others are gone");
+        shift(&mut free, &mut fitting, first, 1.0);
+    }
+
+    // Some of them had to go only because the walk came past them.
+    let mut displaced = Vec::new();
+    for at in first..running.len() {
+        shift(&mut free, &mut fitting, at, -1.0);
+        if fitting < wanted {
+            shift(&mut free, &mut fitting, at, 1.0);
+            displaced.push(at);
+        }
+    }
+    displaced
+}
+
+/// Remembers who did not fit, so that those who need no less are not tried: while jobs only come, memory only gets scarcer.
+#[derive(Default)]
+pub(super) struct Failures(Vec<(u32, f64)>);
+
+impl Failures {
+    pub fn rule_out(&self, need: &Need) -> bool {
+        self.0.iter().any(|(tasks, memory)| *tasks <= need.tasks && *memory <= need.memory)
+    }
+
+    pub fn note(&mut self, need: &Need) {
+        self.0.retain(|(tasks, memory)| *tasks < need.tasks || *memory < need.memory);
+        self.0.push((need.tasks, need.memory));
+    }
+}
+
+pub(super) fn places(counts: &[u32]) -> Places {
+    let counts = counts.iter().enumerate().filter(|(_, tasks)| **tasks > 0);
+    counts.map(|(node, tasks)| (node as u32, *tasks)).collect()
+}

@@ -1,0 +1,281 @@
+//! MCB8: all live jobs placed at once, by vector packing and a search for the highest yield. Section 4.2 of the paper.
+//!
+//! Tasks are packed node by node, in turn from a list of those that need more processor than memory and from the list of the others,
+//! so that nodes fill evenly. W. Leinberger, G. Karypis, V. Kumar, "Multi-capacity bin packing algorithms with applications to job
+//! scheduling under multiple constraints", 1999.
+//!
+//! Neighbours that are equally free are filled alike as long as every job has enough tasks left, so a filling is worked out once and
+//! repeated: a packing of `J` jobs costs O(J log J + min(N, J + P) J), where `P` is how often what pinned jobs leave free changes from one
+//! node to the next, since else each filling uses up a job, or most of it. The search takes at most nine packings; each job that has to be left out costs two more at most, but for those
+//! whose memory, in sum, shows that they cannot all fit.
+
+use super::Need;
+use super::need::TOLERANCE;
+use super::room::Places;
+
+/// A live job to be placed.
+pub(super) struct Candidate<'a> {
+    pub need: &'a Need,
+    /// Where it has to stay, if it is kept at all.
+    pub pinned: Option<&'a Places>,
+}
+
+/// Where each job goes; nowhere for those who are left out, from the lowest priority upwards. `order` has all jobs from
+/// highest to lowest priority.
+pub(super) fn map(nodes: u32, jobs: &[Candidate<'_>], order: &[usize]) -> Vec<Places> {
+    let mut packer = Packer::new(nodes, jobs);
+    let packing = keep_most(&mut packer, order, |packer| {
+        let mut at = |share: f64| packer.pack(|job| share * jobs[job].need.cpu);
+        if let Some(packing) = at(1.0) {
+            return Some(packing);
+        }
+        let mut best = at(LOWEST)?;
+        bisect(LOWEST, 1.0, |share| at(share).map(|packing| best = packing).is_some());
+        Some(best)
+    });
+    packing.map_or_else(|| vec![Places::new(); jobs.len()], |packing| packing.places(jobs))
+}
+
+/// The lowest yield that is tried, and how near to the highest that works a search comes.
+const LOWEST: f64 = 0.01;
+
+/// Leaves jobs out, the one of lowest priority first, until a search finds something.
+pub(super) fn keep_most<T>(
+    packer: &mut Packer<'_>,
+    order: &[usize],
+    mut search: impl FnMut(&mut Packer<'_>) -> Option<T>,
+) -> Option<T> {
+    for kept in (1..=order.len()).rev() {
+        packer.keep(&order[..kept]);
+        if packer.has_memory()
+            && let Some(found) = search(packer)
+        {
+            return Some(found);
+        }
+    }
+    None
+}
+
+/// Halves the gap between what works and what does not; returns the highest that is known to work.
+pub(super) fn bisect(mut lo: f64, mut hi: f64, mut works: impl FnMut(f64) -> bool) -> f64 {
+    while hi - lo > 0.01 {
+        let mid = (lo + hi) / 2.0;
+        if works(mid) {
+            lo = mid;
+        } else {
+            hi = mid;
+        }
+    }
+    lo
+}
+
+/// Packs the same jobs again and again, for other requirements.
+pub(super) struct Packer<'a> {
+    nodes: u32,
+    jobs: &'a [Candidate<'a>],
+    /// Those who have not been left out, in order of submission.
+    kept: Vec<usize>,
+    /// What each kept job requires of processors, by its index.
+    required: Vec<f64>,
+    /// Free tasks, in the order in which they are searched: those that need more processor than memory, and the others.
+    lists: [Vec<Item>; 2],
+}
+
+/// A job whose tasks are still to be placed.
+#[derive(Clone, Copy)]
+struct Item {
+    job: usize,
+    cpu: f64,
+    memory: f64,
+    left: u32,
+    /// Of these, on the node that is being filled.
+    here: u32,
+}
+
+/// How nodes are filled.
+pub(super) struct Packing {
+    fillings: Vec<Filling>,
+    kept: Vec<usize>,
+}
+
+/// Some nodes in a row, each with so many tasks of these jobs.
+struct Filling {
+    first: u32,
+    nodes: u32,
+    tasks: Vec<(usize, u32)>,
+}
+
+const PROCESSOR: usize = 0;
+const MEMORY: usize = 1;
+
+impl<'a> Packer<'a> {
+    pub fn new(nodes: u32, jobs: &'a [Candidate<'a>]) -> Packer<'a> {
+        Packer { nodes, jobs, kept: Vec::new(), required: vec![0.0; jobs.len()], lists: [Vec::new(), Vec::new()] }
+    }
+
+    pub fn keep(&mut self, jobs: &[usize]) {
+        self.kept.clear();
+        self.kept.extend_from_slice(jobs);
+        self.kept.sort_unstable();
+    }
+
+    /// In order of submission.
+    pub fn kept(&self) -> &[usize] {
+        &self.kept
+    }
+
+    /// Whether there is memory for all tasks, if it came in one piece.
+    fn has_memory(&self) -> bool {
+        let memory: f64 = self.kept.iter().map(|job| self.jobs[*job].need.total_memory()).sum();
+        memory <= self.most()
+    }
+
+    /// More than nodes can ever hold, tolerance and all.
+    fn most(&self) -> f64 {
+        f64::from(self.nodes) * (1.0 + 2.0 * TOLERANCE)
+    }
+
+    /// Places all tasks of those who are kept, if each requires this much of its node's processors.
+    pub fn pack(&mut self, required: impl Fn(usize) -> f64) -> Option<Packing> {
+        let mut cpu = 0.0;
+        for &job in &self.kept {
+            self.required[job] = required(job);
+            cpu += f64::from(self.jobs[job].need.tasks) * self.required[job];
+        }
+        if cpu > self.most() {
+            return None;
+        }
+        let free = self.settle_pinned()?;
+        let mut memory = self.list();
+        let mut fillings = Vec::new();
+        let mut node = 0;
+        while node < self.nodes && !(self.lists[PROCESSOR].is_empty() && self.lists[MEMORY].is_empty()) {
+            // What is left needs more than the nodes that are left.
+            if memory > f64::from(self.nodes - node) * (1.0 + 2.0 * TOLERANCE) {
+                return None;
+            }
+            let (alike_until, room) = free.as_ref().map_or((self.nodes, (1.0, 1.0)), |free| free.from(node));
+            self.fill(room);
+            let same = self.repeats().min(alike_until - node);
+            let tasks = self.take(same, &mut memory);
+            fillings.push(Filling { first: node, nodes: same, tasks });
+            node += same;
+        }
+        let all = self.lists.iter().all(Vec::is_empty);
+        all.then(|| Packing { fillings, kept: self.kept.clone() })
+    }
+
+    /// What those who have to stay leave free, if anybody has to and if they have room enough.
+    fn settle_pinned(&self) -> Option<Option<Free>> {
+        let mut pinned = self.kept.iter().filter_map(|job| Some((*job, self.jobs[*job].pinned?))).peekable();
+        if pinned.peek().is_none() {
+            return Some(None);
+        }
+        let mut free = vec![(1.0, 1.0); self.nodes as usize];
+        for (job, places) in pinned {
+            for &(node, tasks) in places {
+                let (cpu, memory) = &mut free[node as usize];
+                *cpu -= f64::from(tasks) * self.required[job];
+                *memory -= f64::from(tasks) * self.jobs[job].need.memory;
+            }
+        }
+        let is_enough = free.iter().all(|(cpu, memory)| *cpu >= -TOLERANCE && *memory >= -TOLERANCE);
+        is_enough.then_some(Some(Free(free)))
+    }
+
+    /// Lists those who may go anywhere, the largest requirement first, and sums up their memory.
+    fn list(&mut self) -> f64 {
+        self.lists.iter_mut().for_each(Vec::clear);
+        let mut sum = 0.0;
+        for &job in &self.kept {
+            let Candidate { need, pinned: None } = &self.jobs[job] else { continue };
+            let item = Item { job, cpu: self.required[job], memory: need.memory, left: need.tasks, here: 0 };
+            self.lists[usize::from(item.cpu <= item.memory)].push(item);
+            sum += need.total_memory();
+        }
+        for list in &mut self.lists {
+            let size = |item: &Item| item.cpu.max(item.memory);
+            list.sort_unstable_by(|a, b| size(b).total_cmp(&size(a)).then(a.job.cmp(&b.job)));
+        }
+        sum
+    }
+
+    /// Fills one node task by task, so that processor and memory run out together. Free room only shrinks, so whoever did not fit
+    /// once need not be looked at again.
+    fn fill(&mut self, (mut cpu, mut memory): (f64, f64)) {
+        let mut next = [0, 0];
+        loop {
+            let first = if memory > cpu + TOLERANCE { MEMORY } else { PROCESSOR };
+            let found = [first, 1 - first].into_iter().find(|&which| {
+                let list = &self.lists[which];
+                let fits = |item: &Item| {
+                    item.here < item.left && item.cpu <= cpu + TOLERANCE && item.memory <= memory + TOLERANCE
+                };
+                while list.get(next[which]).is_some_and(|item| !fits(item)) {
+                    next[which] += 1;
+                }
+                next[which] < list.len()
+            });
+            let Some(which) = found else { return };
+            let item = &mut self.lists[which][next[which]];
+            item.here += 1;
+            cpu -= item.cpu;
+            memory -= item.memory;
+        }
+    }
+
+    /// How many nodes can be filled like the last one.
+    fn repeats(&self) -> u32 {
+        let placed = self.lists.iter().flatten().filter(|item| item.here > 0);
+        placed.map(|item| item.left / item.here).min().unwrap_or(u32::MAX)
+    }
+
+    /// The tasks of the last filling leave the lists, as often as it is repeated, and their memory the sum.
+    fn take(&mut self, times: u32, memory: &mut f64) -> Vec<(usize, u32)> {
+        let mut tasks = Vec::new();
+        for list in &mut self.lists {
+            let mut is_any_done = false;
+            for item in list.iter_mut().filter(|item| item.here > 0) {
+                tasks.push((item.job, item.here));
+                let placed = item.here * times;
+                *memory -= f64::from(placed) * item.memory;
+                item.left -= placed;
+                item.here = 0;
+                is_any_done |= item.left == 0;
+            }
+            if is_any_done {
+                list.retain(|item| item.left > 0);
+            }
+        }
+        tasks
+    }
+}
+
+/// Free processors and memory of each node, where somebody is pinned.
+struct Free(Vec<(f64, f64)>);
+
+impl Free {
+    /// What is free on a node, and up to where nodes are as free.
+    fn from(&self, node: u32) -> (u32, (f64, f64)) {
+        let room = self.0[node as usize];
+        let same = self.0[node as usize..].iter().take_while(|other| **other == room).count();
+        (node + same as u32, room)
+    }
+}
+
+impl Packing {
+    pub fn places(&self, jobs: &[Candidate<'_>]) -> Vec<Places> {
+        let mut places = vec![Places::new(); jobs.len()];
+        for &job in &self.kept {
+            if let Some(pinned) = jobs[job].pinned {
+                places[job].clone_from(pinned);
+            }
+        }
+        for Filling { first, nodes, tasks } in &self.fillings {
+            for (job, tasks) in tasks {
+                places[*job].extend((*first..first + nodes).map(|node| (node, *tasks)));
+            }
+        }
+        places
+    }
+}

@@ -1,0 +1,67 @@
+//! What a job needs of a cluster.
+
+/// Sums are compared with 1, and loads with each other, as if this much less or more were nothing.
+pub(super) const TOLERANCE: f64 = 1e-9;
+
+/// What each task of a job needs of its node, and how many tasks there are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Need {
+    pub tasks: u32,
+    /// Of the node's processors, if nobody shares them.
+    pub cpu: f64,
+    /// Of the node's memory, always.
+    pub memory: f64,
+}
+
+/// What no job can need.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum BadNeed {
+    #[error("a job has at least one task")]
+    NoTask,
+    #[error("a task needs more than 0 and at most 1 of a node's processors, not {0}")]
+    Cpu(f64),
+    #[error("a task needs more than 0 and at most 1 of a node's memory, not {0}")]
+    Memory(f64),
+}
+
+/// Why a job could never be mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{tasks} tasks need the memory of {needed} nodes, of {nodes}")]
+pub struct Refusal {
+    pub tasks: u32,
+    pub needed: u64,
+    pub nodes: u32,
+}
+
+impl Need {
+    pub fn new(tasks: u32, cpu: f64, memory: f64) -> Result<Need, BadNeed> {
+        let is_part = |need: f64| 0.0 < need && need <= 1.0;
+        match (tasks, is_part(cpu), is_part(memory)) {
+            (0, _, _) => Err(BadNeed::NoTask),
+            (_, false, _) => Err(BadNeed::Cpu(cpu)),
+            (_, _, false) => Err(BadNeed::Memory(memory)),
+            _ => Ok(Need { tasks, cpu, memory }),
+        }
+    }
+
+    /// Processors of all its tasks, in nodes.
+    pub fn total_cpu(&self) -> f64 {
+        f64::from(self.tasks) * self.cpu
+    }
+
+    /// Memory of all its tasks, in nodes.
+    pub fn total_memory(&self) -> f64 {
+        f64::from(self.tasks) * self.memory
+    }
+
+    /// Whether an empty cluster of so many nodes could hold it.
+    pub fn check(&self, nodes: u32) -> Result<(), Refusal> {
+        let needed = u64::from(self.tasks).div_ceil(slots(1.0, self.memory));
+        if needed <= nodes.into() { Ok(()) } else { Err(Refusal { tasks: self.tasks, needed, nodes }) }
+    }
+}
+
+/// How many tasks of this memory go into what is free of a node.
+pub(super) fn slots(free: f64, memory: f64) -> u64 {
+    ((free + TOLERANCE) / memory).max(0.0) as u64
+}

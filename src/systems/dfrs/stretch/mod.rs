@@ -1,0 +1,60 @@
+//! MCB8-stretch: all live jobs placed for the lowest highest stretch at the next tick. Section 4.4 of the paper.
+//!
+//! A job whose flow time is `f` and whose virtual time is `v` has the stretch `(f + T) / (v + y T)` after another period `T` at yield `y`. We
+//! search for the highest *pace* `x`, which is one over the stretch; a pace asks for the yield `(x (f + T) - v) / T`, or for none.
+
+mod average;
+mod maximum;
+
+use super::mcb8::{Candidate, Packer, bisect, keep_most};
+use super::need::TOLERANCE;
+use super::room::Places;
+pub(super) use average::average;
+pub(super) use maximum::maximum;
+
+/// What a job's stretch depends on, in units of the period.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Age {
+    /// Flow time at the next tick.
+    pub flow: f64,
+    /// Virtual time now.
+    pub done: f64,
+}
+
+impl Age {
+    pub fn new(flow: f64, done: f64, period: f64) -> Age {
+        Age { flow: (flow + period) / period, done: done / period }
+    }
+
+    /// The yield that a pace asks for; above 1 if it cannot be had.
+    fn asks(&self, pace: f64) -> f64 {
+        (pace * self.flow - self.done).max(0.0)
+    }
+
+    /// The pace at which its yield is no longer 0, and the one at which it is 1.
+    fn bends(&self) -> [f64; 2] {
+        [self.done / self.flow, (self.done + 1.0) / self.flow]
+    }
+}
+
+/// Where each job goes, and the pace that was found. `order` has all jobs from highest to lowest priority, of which the lowest are left
+/// out until the memory suffices.
+pub(super) fn map(nodes: u32, jobs: &[Candidate<'_>], order: &[usize], ages: &[Age]) -> (Vec<Places>, f64) {
+    let mut packer = Packer::new(nodes, jobs);
+    let found = keep_most(&mut packer, order, |packer| {
+        let mut at = |pace: f64| {
+            let can_be_had = packer.kept().iter().all(|job| ages[*job].asks(pace) <= 1.0 + TOLERANCE);
+            can_be_had.then(|| packer.pack(|job| ages[job].asks(pace) * jobs[job].need.cpu)).flatten()
+        };
+        if let Some(packing) = at(1.0) {
+            return Some((packing, 1.0));
+        }
+        let mut best = at(0.0)?;
+        let pace = bisect(0.0, 1.0, |pace| at(pace).map(|packing| best = packing).is_some());
+        Some((best, pace))
+    });
+    match found {
+        Some((packing, pace)) => (packing.places(jobs), pace),
+        None => (vec![Places::new(); jobs.len()], 0.0),
+    }
+}

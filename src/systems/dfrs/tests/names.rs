@@ -1,0 +1,74 @@
+use std::collections::BTreeSet;
+
+use super::super::Algorithm;
+
+#[test]
+fn there_are_116_and_each_says_its_own_name() {
+    let all = Algorithm::published();
+    let names: BTreeSet<String> = all.iter().map(Algorithm::to_string).collect();
+    assert_eq!((all.len(), names.len()), (116, 116));
+    for algorithm in all {
+        assert_eq!(Algorithm::parse(&algorithm.to_string()), Ok(algorithm));
+    }
+}
+
+#[test]
+fn names_may_be_written_in_other_ways() {
+    let same = |a: &str, b: &str| assert_eq!(Algorithm::parse(a).unwrap().to_string(), b);
+    same("Greedy*", "Greedy */opt=min");
+    same("  GreedyPM   * /per/minvt=600/opt=min ", "GreedyPM */per/opt=min/minvt=600");
+    same("/per", "/per/opt=min");
+    same("/stretch-per", "/stretch-per/opt=max");
+    same("MCB8/per/penalty=0/period=1.5/minft=300", "MCB8/per/opt=min/minft=300/period=1.5/penalty=0");
+    same("/per/period=600/penalty=300", "/per/opt=min");
+    same("FCFS", "FCFS");
+    same(" EASY ", "EASY");
+}
+
+#[test]
+fn what_names_nothing_is_told_with_its_place() {
+    let said = |name: &str| Algorithm::parse(name).expect_err(name).to_string();
+    assert_eq!(
+        said("GreedyM *"),
+        "`GreedyM *` names no algorithm: expected Greedy, GreedyP, GreedyPM, MCB8, FCFS, EASY, `/per` or `/stretch-per` at `GreedyM *`; \
+         did you mean `Greedy`?"
+    );
+    assert_eq!(said("Greedy"), "`Greedy` names no algorithm: ` *` or `/per` is missing at its end");
+    assert_eq!(
+        said("*/per"),
+        "`*/per` names no algorithm: `*` comes after a policy: Greedy, GreedyP, GreedyPM or MCB8 at `*/per`"
+    );
+    for (name, part) in [
+        ("stretch-per/opt=max", "`/stretch-per`"),
+        ("per", "`/per`"),
+        ("Greedy */opt=min/minvt=600", "use MCB8"),
+        ("/per/opt=max", "with `stretch-per` only"),
+        ("/stretch-per/opt=min", "does not go with"),
+        ("Greedy/stretch-per", "without a policy"),
+        ("Greedy */stretch-per", "without a policy"),
+        ("Greedy */opt=min/per", "only be the first part"),
+        ("MCB8 */minvt=300/minft=300", "only one of minvt and minft"),
+        ("MCB8 */opt=min/opt=avg", "said twice"),
+        ("MCB8 */opt=mim", "did you mean `min`?"),
+        ("MCB8 */minv=300", "did you mean `minvt=`?"),
+        ("MCB8 */minvt=ten", "expected seconds"),
+        ("MCB8 */minvt=-3", "expected seconds"),
+        ("MCB8 */", "expected per, stretch-per"),
+        ("MCB8 * per", "expected `/`"),
+        ("MCB8 */opt=min/period=900", "a period is for"),
+        ("/per/period=0", "above 0"),
+        ("", "neither policy"),
+        ("FCFS *", "did you mean `FCFS`?"),
+    ] {
+        let said = said(name);
+        assert!(said.contains(part), "{name}: {said}");
+    }
+}
+
+#[test]
+fn a_period_that_a_penalty_may_fill_is_warned_of() {
+    let warning = |name| Algorithm::parse(name).unwrap().fractional().unwrap().warning();
+    assert_eq!(warning("/per"), None);
+    assert!(warning("/per/period=300").unwrap().contains("the period of 5 min is not above the penalty of 5 min"));
+    assert_eq!(warning("Greedy */penalty=1000"), None);
+}

@@ -1,0 +1,91 @@
+//! Single decisions, as worked by hand.
+
+use super::super::{Places, greedy, mcb8, room::Room, yields};
+use super::{algorithm, need};
+use crate::grid::{JobId, TaskId};
+use crate::systems::dfrs::{Cluster, Need};
+use crate::time::{Span, Time};
+
+#[test]
+fn greedy_takes_the_least_loaded_node_that_has_the_memory() {
+    let room = Room { free: vec![0.5, 1.0, 0.1], load: vec![0.25, 0.5, 0.0] };
+    let place = |need: Need| greedy::place(&mut room.clone(), &need);
+    assert_eq!(place(need(3, 0.5, 0.3)), Some(vec![(0, 1), (1, 2)]));
+    assert_eq!(place(need(4, 0.5, 0.3)), Some(vec![(0, 1), (1, 3)]));
+    assert_eq!(place(need(5, 0.5, 0.4)), None);
+}
+
+/// Jobs of half a processor: `(memory, node, virtual time at 100 s)`; who is paused and where the others are once a newcomer is there.
+fn after_newcomer(name: &str, jobs: &[(f64, u32, f64)], memory: f64) -> Vec<Places> {
+    let at = |secs| Time::ZERO + Span::from_secs(secs);
+    let mut cluster = Cluster::new(algorithm(name), 2);
+    for (number, (memory, node, done)) in jobs.iter().enumerate() {
+        cluster.put(TaskId { job: JobId(number as u32), index: 0 }, need(1, 0.5, *memory), *node, done * 1e6 / 100e6);
+    }
+    cluster.advance(at(100), &[], &[(TaskId { job: JobId(9), index: 0 }, need(1, 1.0, memory))]);
+    cluster.live().iter().map(|live| live.places.clone()).collect()
+}
+
+#[test]
+fn forced_admission_displaces_the_lowest_priorities() {
+    let jobs = [(0.5, 0, 50.0), (0.45, 0, 80.0), (0.45, 1, 20.0)];
+    let (none, at) = (Places::new(), |node| vec![(node, 1)]);
+    assert_eq!(after_newcomer("GreedyP *", &jobs, 0.6), [none.clone(), none.clone(), at(1), at(0)]);
+    assert_eq!(after_newcomer("GreedyPM *", &jobs, 0.6), [at(1), none.clone(), at(1), at(0)]);
+
+    let jobs = [(0.6, 0, 50.0), (0.4, 0, 80.0), (0.7, 1, 20.0)];
+    assert_eq!(after_newcomer("GreedyP *", &jobs, 0.55), [none.clone(), at(0), at(1), at(0)]);
+    assert_eq!(after_newcomer("GreedyPM *", &jobs, 0.55), [none, at(0), at(1), at(0)]);
+}
+
+#[test]
+fn mcb8_packs_and_searches_as_worked() {
+    let needs = [need(2, 1.0, 0.2), need(2, 0.5, 0.6), need(1, 0.25, 0.4), need(1, 1.0, 0.1)];
+    let jobs: Vec<_> = needs.iter().map(|need| mcb8::Candidate { need, pinned: None }).collect();
+    let mut packer = mcb8::Packer::new(3, &jobs);
+    packer.keep(&[0, 1, 2, 3]);
+    assert!(packer.pack(|job| needs[job].cpu).is_none());
+    let lowest = packer.pack(|job| 0.01 * needs[job].cpu).expect("memory suffices");
+    assert_eq!(lowest.places(&jobs), [vec![(1, 2)], vec![(0, 1), (1, 1)], vec![(0, 1)], vec![(2, 1)]]);
+
+    let mut tried = 0.0;
+    mcb8::bisect(0.01, 1.0, |share| {
+        let works = packer.pack(|job| share * needs[job].cpu).is_some();
+        tried = if works { share } else { tried };
+        works
+    });
+    assert!((tried - 0.6596875).abs() < 1e-12, "{tried}");
+    let mapping = mcb8::map(3, &jobs, &[0, 1, 2, 3]);
+    assert_eq!(mapping, [vec![(0, 1), (1, 1)], vec![(0, 1), (1, 1)], vec![(2, 1)], vec![(2, 1)]]);
+
+    let mapped: Vec<_> = needs.iter().zip(&mapping).collect();
+    near(&yields::minimum(3, &mapped), &[2.0 / 3.0, 2.0 / 3.0, 0.8, 0.8]);
+}
+
+#[test]
+fn spare_processors_go_to_the_lowest_yield_or_to_the_highest_sum() {
+    let needs = [need(2, 1.0, 0.1), need(1, 0.5, 0.1), need(1, 0.5, 0.1), need(1, 1.0, 0.1), need(1, 1.0, 0.1)];
+    let places = [vec![(0, 1), (1, 1)], vec![(0, 1)], vec![(1, 1)], vec![(2, 1)], vec![(2, 1)]];
+    let mapped: Vec<_> = needs.iter().zip(&places).collect();
+    near(&yields::minimum(3, &mapped), &[2.0 / 3.0, 2.0 / 3.0, 2.0 / 3.0, 0.5, 0.5]);
+    near(&yields::average(3, &mapped), &[0.5, 1.0, 1.0, 0.5, 0.5]);
+}
+
+#[test]
+fn virtual_time_is_the_integral_of_the_yield() {
+    let mut cluster = Cluster::new(algorithm("GreedyP */penalty=0"), 1);
+    let at = |secs| Time::ZERO + Span::from_secs(secs);
+    let task = |number| TaskId { job: JobId(number), index: 0 };
+    // 10 s alone, 120 s paused for another that then goes, and 30 s beside a third.
+    cluster.advance(at(0), &[], &[(task(0), need(1, 1.0, 0.4))]);
+    cluster.advance(at(10), &[], &[(task(1), need(1, 1.0, 0.9))]);
+    cluster.advance(at(130), &[task(1)], &[(task(2), need(1, 1.0, 0.4))]);
+    let job = &cluster.live()[0];
+    assert_eq!(job.virtual_time(at(160)), 25e6);
+    assert!((job.priority(at(160)) * 1e6 - 0.256).abs() < 1e-12);
+}
+
+fn near(got: &[f64], expected: &[f64]) {
+    let is_near = got.len() == expected.len() && got.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9);
+    assert!(is_near, "{got:?} are not {expected:?}");
+}

@@ -1,0 +1,71 @@
+//! How much of its need each job gets, for a given mapping. Section 4.3 of the paper.
+
+mod average;
+
+use super::Need;
+use super::need::TOLERANCE;
+use super::room::Places;
+pub(super) use average::average;
+
+/// How near two nodes' shares are that count as one.
+const SAME: f64 = 1e-9;
+
+/// `opt=min`: all yields rise together; when a node is full, its jobs stay where they are and the others rise on. Jobs on no
+/// node get 0.
+///
+/// Each round settles all jobs of a node, so O(R + N) for R tasks and N nodes, times the number of different yields.
+pub(super) fn minimum(nodes: u32, jobs: &[(&Need, &Places)]) -> Vec<f64> {
+    let mut shares = vec![0.0; jobs.len()];
+    let mut rising: Vec<usize> = (0..jobs.len()).filter(|job| !jobs[*job].1.is_empty()).collect();
+    let mut left = vec![1.0; nodes as usize];
+    let mut load = vec![0.0; nodes as usize];
+    while !rising.is_empty() {
+        // Sums are made afresh, so that what is taken away leaves nothing behind.
+        load.fill(0.0);
+        for &job in &rising {
+            let (need, places) = jobs[job];
+            places.iter().for_each(|&(node, tasks)| load[node as usize] += f64::from(tasks) * need.cpu);
+        }
+        let most = |node: usize| left[node] / load[node];
+        let lowest = (0..load.len()).filter(|node| load[*node] > 0.0).map(most).fold(1.0, f64::min);
+        if lowest >= 1.0 {
+            rising.iter().for_each(|job| shares[*job] = 1.0);
+            return shares;
+        }
+        let is_full: Vec<bool> =
+            (0..load.len()).map(|node| load[node] > 0.0 && most(node) <= lowest * (1.0 + SAME)).collect();
+        rising.retain(|&job| {
+            let (need, places) = jobs[job];
+            let stays = places.iter().any(|(node, _)| is_full[*node as usize]);
+            if stays {
+                shares[job] = lowest.max(0.0);
+                places.iter().for_each(|&(node, tasks)| left[node as usize] -= lowest * f64::from(tasks) * need.cpu);
+            }
+            !stays
+        });
+    }
+    shares
+}
+
+/// What limits the yields of a mapping.
+pub(super) struct Rows {
+    /// For each node that is asked for more than it has, what each of its jobs asks of it; of nodes that are alike only one.
+    pub rows: Vec<Vec<(usize, f64)>>,
+    /// What every job can get: 1 over the highest load, if that is above 1.
+    pub base: f64,
+}
+
+pub(super) fn short_rows(nodes: u32, jobs: &[(&Need, &Places)]) -> Rows {
+    let mut asked: Vec<Vec<(usize, f64)>> = vec![Vec::new(); nodes as usize];
+    for (job, (need, places)) in jobs.iter().enumerate() {
+        places.iter().for_each(|&(node, tasks)| asked[node as usize].push((job, f64::from(tasks) * need.cpu)));
+    }
+    let load = |asked: &Vec<(usize, f64)>| asked.iter().map(|ask| ask.1).sum::<f64>();
+    let base = 1.0 / asked.iter().map(load).fold(1.0, f64::max);
+    asked.retain(|asked| load(asked) > 1.0 + TOLERANCE);
+    // Needs are positive, so their bits are in the order of their values.
+    let bits = |(job, ask): &(usize, f64)| (*job, ask.to_bits());
+    asked.sort_unstable_by(|a, b| a.iter().map(bits).cmp(b.iter().map(bits)));
+    asked.dedup();
+    Rows { rows: asked, base }
+}
