@@ -10,6 +10,7 @@ mod needs;
 mod nodes;
 mod request;
 mod site;
+mod slots;
 mod ways;
 mod workflow;
 
@@ -23,5 +24,9 @@ pub use needs::Needs;
 pub use nodes::NodeSet;
 pub use request::{Invalid, Request};
 pub use site::{Habit, Named, Reserved, Site, User};
+pub use slots::{
+    Advert, Area, BadPart, BookingId, Denial, FreeList, FreeSlot, Grant, HoldId, Offer, Part, Quote, QuoteId, Rate,
+    Receipt, Slot, Taken,
+};
 pub use ways::{forced_ranks, output_delay};
 pub use workflow::{DATA_MAX, Step, Workflow, WorkflowError};

@@ -9,6 +9,7 @@ mod deal;
 pub mod dfrs;
 pub mod heft;
 pub mod market;
+pub mod provisioning;
 pub mod reservation;
 
 use std::any::Any;

@@ -7,15 +7,12 @@
 mod cast;
 mod desk;
 mod dispatcher;
-pub mod policy;
 mod rules;
 #[cfg(test)]
 mod tests;
-mod trial;
 
+pub use crate::roles::queue::{self as policy, Ask, Policy, Ran, Reserved, Rigid, Step, play};
 pub use cast::{ROW, policies};
 pub use desk::Desk;
 pub use dispatcher::{Dispatcher, Place};
-pub use policy::{Ask, Policy, Reserved, Step};
 pub use rules::{Batch, Dispatch};
-pub use trial::{Ran, Rigid, play};

@@ -1,4 +1,4 @@
-//! Who starts when, one policy a file.
+//! Queues of sites: who starts when, one policy a file.
 //!
 //! A policy is told of one instant after another: first what has ended, then what has come, in order; then it makes one
 //! pass and says what starts. It never learns how long a job really runs. Bookings come and go in between.
@@ -19,7 +19,10 @@ mod labels;
 mod planner;
 #[cfg(test)]
 mod tests;
+mod trial;
 
+pub use self::counts::Counts;
+pub use self::trial::{Ran, Rigid, play};
 pub use crate::grid::Reserved;
 use crate::grid::{NodeSet, TaskId};
 use crate::time::{Span, Time};

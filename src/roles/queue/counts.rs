@@ -1,14 +1,38 @@
-//! How many nodes are busy when: a calendar for policies that only count.
+//! How many nodes are busy when: a calendar for whoever only counts.
 
 use crate::time::{Span, Time};
 
 /// Steps `(from, busy)`, ascending; before the first one nothing is busy.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Counts {
+pub struct Counts {
     steps: Vec<(Time, u32)>,
 }
 
 impl Counts {
+    /// From `(start, end, count)` in any order, in O(n log n).
+    pub fn of(busy: impl IntoIterator<Item = (Time, Time, u32)>) -> Counts {
+        let mut changes: Vec<(Time, i64)> = Vec::new();
+        for (start, end, count) in busy {
+            changes.extend([(start, i64::from(count)), (end, -i64::from(count))]);
+        }
+        changes.sort_unstable();
+        let mut steps: Vec<(Time, u32)> = Vec::new();
+        let mut level = 0;
+        for together in changes.chunk_by(|one, other| one.0 == other.0) {
+            let before = level;
+            level += together.iter().map(|change| change.1).sum::<i64>();
+            if level != before {
+                steps.push((together[0].0, u32::try_from(level).expect("no more ends than began")));
+            }
+        }
+        Counts { steps }
+    }
+
+    /// When what is busy changes, after a time.
+    pub fn next_change(&self, after: Time) -> Option<Time> {
+        self.steps.get(self.steps.partition_point(|step| step.0 <= after)).map(|step| step.0)
+    }
+
     pub fn insert(&mut self, start: Time, end: Time, count: u32) {
         self.change(start, end, |busy| busy + count);
     }

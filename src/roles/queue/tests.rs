@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 
 use super::judge::{Change, Rule, Story, judge};
+use super::trial::{play_among, task};
 use super::{ALL, Policy, Reserved, find};
+use super::{Ran, Rigid, play};
 use crate::grid::{Calendar, NodeSet};
-use crate::systems::batch::trial::{play_among, task};
-use crate::systems::batch::{Ran, Rigid, play};
 use crate::time::{Span, Time};
 
 fn second(second: u64) -> Time {

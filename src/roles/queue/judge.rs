@@ -1,7 +1,6 @@
 //! The policies as the text has them, second by second over a table: slow, and hard to get wrong.
 
-use super::super::Rigid;
-use super::Reserved;
+use super::{Reserved, Rigid};
 
 /// What a site sees: jobs, and bookings that come and go.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::policy::{Ask, Policy, Step};
+use super::{Ask, Policy, Step};
 use crate::grid::{JobId, NodeSet, TaskId};
 use crate::time::{Span, Time};
 

@@ -1,0 +1,120 @@
+//! A slot: processors that a site offers for some time at a price, and which parts of it may be taken.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Area, Rate};
+use crate::time::{Span, Time};
+
+/// Processors on offer from a start, for a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slot {
+    pub start: Time,
+    pub procs: u32,
+    pub span: Span,
+    pub rate: Rate,
+    /// What is paid once, however much is taken.
+    pub fee: Area,
+    /// Whether fewer processors may be taken, from later on.
+    pub divisible: bool,
+    /// Whether more time may be taken than it says.
+    pub extensible: bool,
+}
+
+/// What somebody takes, of a slot or of a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Part {
+    pub procs: u32,
+    pub start: Time,
+    pub span: Span,
+}
+
+/// Why a part of a slot may not be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum BadPart {
+    #[error("a part has at least one processor")]
+    NoProcessors,
+    #[error("a part lasts longer than no time")]
+    NoTime,
+    #[error("the slot has {0} processors only")]
+    TooManyProcessors(u32),
+    #[error("all {0} processors of the slot have to be taken: it is not divisible")]
+    NotAllProcessors(u32),
+    #[error("it begins before the slot does, at {0}")]
+    TooEarly(Time),
+    #[error("it does not begin with the slot, at {0}, which is not divisible")]
+    NotAtStart(Time),
+    #[error("it does not take the whole {0} of the slot, which is not divisible")]
+    NotWhole(Span),
+    #[error("it ends after the slot does, at {0}, which is not extensible")]
+    TooLong(Time),
+    #[error("its end is beyond what a run can hold")]
+    TooLate,
+}
+
+impl Slot {
+    /// When it ends, if it is not extended.
+    pub fn end(&self) -> Time {
+        self.start + self.span
+    }
+
+    pub fn whole(&self) -> Part {
+        Part { procs: self.procs, start: self.start, span: self.span }
+    }
+
+    /// What all of it costs.
+    pub fn cost(&self) -> Area {
+        self.whole().area().at(self.rate) + self.fee
+    }
+
+    /// What a part of it costs, if it may be taken.
+    pub fn cost_of(&self, part: &Part) -> Result<Area, BadPart> {
+        self.check(part)?;
+        Ok(part.area().at(self.rate) + self.fee)
+    }
+
+    /// Divisible slots are cut in processors and in time, extensible ones go on for as long as is wanted.
+    pub fn check(&self, part: &Part) -> Result<(), BadPart> {
+        part.check()?;
+        if part.procs > self.procs {
+            return Err(BadPart::TooManyProcessors(self.procs));
+        }
+        if part.start < self.start {
+            return Err(BadPart::TooEarly(self.start));
+        }
+        if !self.divisible {
+            if part.procs < self.procs {
+                return Err(BadPart::NotAllProcessors(self.procs));
+            }
+            if part.start > self.start {
+                return Err(BadPart::NotAtStart(self.start));
+            }
+            if part.span < self.span {
+                return Err(BadPart::NotWhole(self.span));
+            }
+        }
+        if !self.extensible && part.end() > self.end() {
+            return Err(BadPart::TooLong(self.end()));
+        }
+        Ok(())
+    }
+}
+
+impl Part {
+    pub fn end(&self) -> Time {
+        self.start + self.span
+    }
+
+    pub fn area(&self) -> Area {
+        Area::of(self.procs, self.span)
+    }
+
+    /// Whether it is anything at all.
+    pub fn check(&self) -> Result<(), BadPart> {
+        match self {
+            Part { procs: 0, .. } => Err(BadPart::NoProcessors),
+            Part { span, .. } if span.is_zero() => Err(BadPart::NoTime),
+            _ if self.end() == Time::NEVER => Err(BadPart::TooLate),
+            _ => Ok(()),
+        }
+    }
+}

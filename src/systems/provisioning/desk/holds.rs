@@ -1,0 +1,129 @@
+//! Holds: a booking for a while, which becomes one for good when all sites of a request have granted theirs.
+//!
+//! Whoever asks may ask again, late or twice. So the last word on each hold is kept, and answers do not depend on how often a
+//! message comes. Sites never wait for anybody: a hold lapses by itself.
+
+use super::bookings::Standing;
+use super::{Deed, Desk};
+use crate::grid::{Area, BookingId, Denial, Grant, HoldId, Part, QuoteId, Receipt};
+use crate::time::Time;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hold {
+    pub fate: Fate,
+    /// What was answered; none if it was taken back before it came.
+    granted: Option<(Grant, Receipt)>,
+}
+
+/// What has become of a hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    Held,
+    Committed,
+    /// Its time has been and gone.
+    Done,
+    /// Taken back before a commit.
+    Released,
+    Expired,
+    /// Taken back after a commit.
+    Cancelled,
+}
+
+impl Desk {
+    /// Holds processors until the lease ends, which is no later than the start.
+    pub fn hold(&mut self, now: Time, id: HoldId, part: Part, quote: Option<QuoteId>) -> Result<Grant, Denial> {
+        self.reach(now);
+        self.begin_reservations();
+        if let Some(hold) = self.holds.get(&id) {
+            let alive = hold.granted.filter(|_| hold.fate == Fate::Held);
+            return alive.map(|(grant, _)| grant).ok_or(Denial::HoldOver);
+        }
+        if part.start <= now {
+            return Err(Denial::InPast);
+        }
+        self.admit(&part)?;
+        let fee = self.fee_for(&part, quote);
+        let receipt = self.enter(part, fee, Standing::Held, Some(id));
+        self.displaced_by(&part);
+        let expiry = (now + self.terms.lease).min(part.start);
+        let grant = Grant { hold: id, expiry, fee };
+        self.leases.insert((expiry, receipt.booking), id);
+        self.holds.insert(id, Hold { fate: Fate::Held, granted: Some((grant, receipt)) });
+        Ok(grant)
+    }
+
+    /// Makes a hold a booking. One that is done says so again: only the answer can have been lost.
+    pub fn commit(&mut self, now: Time, id: HoldId) -> Result<Receipt, Denial> {
+        self.reach(now);
+        self.begin_reservations();
+        let hold = self.holds.get_mut(&id).ok_or(Denial::HoldOver)?;
+        let (grant, receipt) = hold.granted.ok_or(Denial::HoldOver)?;
+        match hold.fate {
+            Fate::Committed | Fate::Done => Ok(receipt),
+            Fate::Held => {
+                hold.fate = Fate::Committed;
+                self.leases.remove(&(grant.expiry, receipt.booking));
+                let booking = self.bookings.get_mut(&receipt.booking).expect("what is held is booked");
+                booking.state = Standing::Booked { since: now };
+                self.charge(&receipt);
+                Ok(receipt)
+            }
+            Fate::Released | Fate::Expired | Fate::Cancelled => Err(Denial::HoldOver),
+        }
+    }
+
+    /// Takes a hold back that has not been committed. If it has not come yet, it is refused when it comes.
+    pub fn abort(&mut self, now: Time, id: HoldId) -> Fate {
+        self.reach(now);
+        let hold = self.holds.entry(id).or_insert(Hold { fate: Fate::Released, granted: None });
+        if let (Fate::Held, Some((grant, receipt))) = (hold.fate, hold.granted) {
+            hold.fate = Fate::Released;
+            self.leases.remove(&(grant.expiry, receipt.booking));
+            self.free_hold(receipt.booking);
+        }
+        self.holds[&id].fate
+    }
+
+    /// Takes a hold back, committed or not, and says what that costs: nothing soon after the commit.
+    pub fn cancel_hold(&mut self, now: Time, id: HoldId) -> (Fate, Area) {
+        self.abort(now, id);
+        let hold = self.holds.get_mut(&id).expect("there is a last word on each hold");
+        let (Fate::Committed, Some((_, receipt))) = (hold.fate, hold.granted) else {
+            return (hold.fate, Area::ZERO);
+        };
+        hold.fate = Fate::Cancelled;
+        let penalty = match self.bookings[&receipt.booking].state {
+            Standing::Booked { since } if now > since + self.terms.grace => {
+                Some(receipt.fee.part(self.terms.cancelling))
+            }
+            Standing::Booked { .. } => Some(Area::ZERO),
+            Standing::Held | Standing::Begun => None,
+        };
+        (Fate::Cancelled, self.take_back(receipt.booking, penalty))
+    }
+
+    /// What has become of a hold, if it has ever been heard of.
+    pub fn fate(&self, id: HoldId) -> Option<Fate> {
+        self.holds.get(&id).map(|hold| hold.fate)
+    }
+
+    pub(super) fn expire_leases(&mut self) {
+        while let Some(((_, booking), id)) =
+            self.leases.first_key_value().map(|(key, id)| (*key, *id)).filter(|(key, _)| key.0 <= self.now)
+        {
+            self.leases.pop_first();
+            self.holds.get_mut(&id).expect("what is leased is held").fate = Fate::Expired;
+            self.free_hold(booking);
+            self.deeds.push(Deed::Lapse(id));
+        }
+    }
+
+    pub(super) fn hold_done(&mut self, id: HoldId) {
+        self.holds.get_mut(&id).expect("there is a last word on each hold").fate = Fate::Done;
+    }
+
+    fn free_hold(&mut self, id: BookingId) {
+        let booking = self.remove_booking(id);
+        self.freed(self.now, booking.receipt.part.end());
+    }
+}

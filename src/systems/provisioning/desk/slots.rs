@@ -1,0 +1,90 @@
+//! Slots: what the site advertises of its free time, and who takes parts of it.
+
+use super::Desk;
+use super::bookings::Standing;
+use crate::grid::{Advert, Area, Denial, FreeSlot, Part, Receipt, Slot};
+use crate::time::{Span, Time};
+
+/// How far ahead slots without end are advertised, from now and from when everything there is has ended.
+const AHEAD: Span = Span::from_minutes(48 * 60);
+const BEYOND: Span = Span::from_minutes(5);
+
+impl Desk {
+    /// All that is free, beside the queue as it is planned.
+    pub fn advertise(&mut self, now: Time) -> Advert {
+        self.reach(now);
+        self.begin_reservations();
+        self.list_free();
+        let horizon = self.horizon();
+        let slots = self.plan.free.all().iter().map(|free| self.slot(free, horizon)).collect();
+        Advert { version: self.plan.version, slots }
+    }
+
+    /// Takes parts of advertised slots, given by their places in the advertisement: all of them, or none.
+    ///
+    /// If anything has changed since, it is enough that some slot of now holds a part, and allows it.
+    pub fn take(&mut self, now: Time, version: u64, parts: &[(u32, Part)]) -> Result<Vec<Receipt>, Denial> {
+        self.reach(now);
+        self.begin_reservations();
+        self.list_free();
+        let horizon = self.horizon();
+        let is_current = version == self.plan.version;
+        let mut free = self.plan.free.clone();
+        let mut is_carved = true;
+        for (index, part) in parts {
+            self.check(part)?;
+            if is_current {
+                let slot = self.plan.free.all().get(*index as usize).ok_or(Denial::NoSuchSlot)?;
+                self.slot(slot, horizon).check(part)?;
+                is_carved = is_carved && free.carve(part);
+            } else {
+                let allows = |slot: &FreeSlot| self.slot(slot, horizon).check(part).is_ok();
+                let there = free.all().iter().any(allows) && free.carve(part);
+                there.then_some(()).ok_or(Denial::SlotGone)?;
+            }
+        }
+        // Parts of one slot may lie in each other's way, or across what the others have left of it.
+        if !is_carved {
+            self.look();
+            let mut all = self.all_counts();
+            for (_, part) in parts {
+                if all.most(part.start, part.end()) + part.procs > self.terms.procs {
+                    return Err(Denial::NoRoom);
+                }
+                all.insert(part.start, part.end(), part.procs);
+            }
+        }
+
+        let receipts: Vec<Receipt> = parts
+            .iter()
+            .map(|(_, part)| self.enter(*part, Area::ZERO, Standing::Booked { since: now }, None))
+            .collect();
+        receipts.iter().for_each(|receipt| self.charge(receipt));
+        if is_carved {
+            self.plan.free = free;
+        }
+        self.plan.took(self.terms.mode, is_carved);
+        Ok(receipts)
+    }
+
+    fn slot(&self, free: &FreeSlot, horizon: Time) -> Slot {
+        let is_edge = free.end == Time::NEVER;
+        let end = if is_edge { horizon } else { free.end };
+        Slot {
+            start: free.start,
+            procs: free.procs,
+            span: end.since(free.start),
+            rate: self.terms.rate,
+            fee: Area::ZERO,
+            divisible: is_edge,
+            extensible: is_edge,
+        }
+    }
+
+    fn horizon(&self) -> Time {
+        let planned = self.queue.iter().zip(&self.plan.starts).map(|(queued, start)| *start + queued.ask.walltime);
+        let active = self.active.values().map(|active| active.until);
+        let last = self.future.values().map(Part::end).chain(active).chain(planned).max().unwrap_or(Time::ZERO);
+        (self.now + AHEAD).max(last + BEYOND)
+    }
+}

@@ -1,0 +1,24 @@
+//! How likely a job is to start in time, judged by how long others have waited.
+
+use crate::time::Span;
+
+/// Foretells waits in a site's queue.
+pub trait Forecast: Send {
+    /// A job of the queue has started.
+    fn record(&mut self, procs: u32, walltime: Span, wait: Span);
+
+    /// The chance that a job that is submitted now starts within a time.
+    fn chance(&mut self, procs: u32, walltime: Span, within: Span) -> f64;
+}
+
+/// Always the same chance, for tests.
+#[derive(Clone, Copy, Debug)]
+pub struct Constant(pub f64);
+
+impl Forecast for Constant {
+    fn record(&mut self, _: u32, _: Span, _: Span) {}
+
+    fn chance(&mut self, _: u32, _: Span, _: Span) -> f64 {
+        self.0
+    }
+}

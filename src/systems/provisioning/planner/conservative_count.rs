@@ -1,0 +1,24 @@
+//! Each of the queue at the earliest time that the counts allow, around all before it.
+
+use super::{Entry, Planner, Question};
+use crate::time::Time;
+
+pub const ENTRY: Entry = Entry {
+    name: "conservative-count",
+    about: "conservative backfilling that only counts, planned anew each time",
+    build: || Box::new(ConservativeCount),
+};
+
+struct ConservativeCount;
+
+impl Planner for ConservativeCount {
+    fn plan(&mut self, question: &Question<'_>, starts: &mut Vec<Time>) {
+        let mut counts = question.counts();
+        starts.clear();
+        for ask in question.queue {
+            let start = counts.earliest(question.now, ask.walltime, question.procs - ask.nodes);
+            counts.insert(start, start + ask.walltime, ask.nodes);
+            starts.push(start);
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Nobody overtakes anybody.
+
+use super::{Entry, Planner, Question};
+use crate::time::Time;
+
+pub const ENTRY: Entry = Entry {
+    name: "fcfs-count",
+    about: "strictly in order of arrival, counting, planned anew each time",
+    build: || Box::new(FcfsCount),
+};
+
+struct FcfsCount;
+
+impl Planner for FcfsCount {
+    fn plan(&mut self, question: &Question<'_>, starts: &mut Vec<Time>) {
+        let mut counts = question.counts();
+        let mut earliest = question.now;
+        starts.clear();
+        for ask in question.queue {
+            earliest = counts.earliest(earliest, ask.walltime, question.procs - ask.nodes);
+            counts.insert(earliest, earliest + ask.walltime, ask.nodes);
+            starts.push(earliest);
+        }
+    }
+}

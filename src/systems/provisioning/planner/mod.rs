@@ -1,0 +1,107 @@
+//! When each of a queue would start, around what stands fast: what a site's plan and its prices rest on.
+//!
+//! A planner is asked anew each time, and remembers nothing that matters. Processors are counted, so what stands fast
+//! can be anything as long as the counts allow it.
+
+mod conservative_count;
+mod easy_count;
+mod fcfs_count;
+mod policy;
+mod slotlist;
+#[cfg(test)]
+mod tests;
+
+use crate::grid::{FreeList, Named};
+use crate::roles::queue::{self, Ask};
+use crate::time::Time;
+
+/// Processors that are in use or promised, whatever becomes of the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fixed {
+    /// Now, if it has begun already.
+    pub from: Time,
+    pub until: Time,
+    pub procs: u32,
+}
+
+/// What a planner is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    pub now: Time,
+    /// Processors of the site.
+    pub procs: u32,
+    /// By `from`, and then by the site's own numbers. None of it is over.
+    pub fixed: &'a [Fixed],
+    /// What if this stood fast too, and were the last to have been booked?
+    pub extra: Option<Fixed>,
+    /// In order of submission; each fits the site.
+    pub queue: &'a [Ask],
+}
+
+pub trait Planner: Send {
+    /// When each of the queue would start, in its order, if nothing more came and all took as long as they ask for.
+    fn plan(&mut self, question: &Question<'_>, starts: &mut Vec<Time>);
+
+    /// The free slots as the last plan has left them, if the planner has a list of its own.
+    fn left(&self) -> Option<&FreeList> {
+        None
+    }
+}
+
+/// A planner of this system's own.
+pub struct Entry {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub build: fn() -> Box<dyn Planner>,
+}
+
+pub const ALL: &[Entry] = &[slotlist::ENTRY, conservative_count::ENTRY, fcfs_count::ENTRY, easy_count::ENTRY];
+
+/// A planner by its name: one of ours, or any policy for queues.
+pub fn build(name: &str) -> Option<Box<dyn Planner>> {
+    let own = ALL.iter().find(|entry| entry.name == name).map(|entry| (entry.build)());
+    own.or_else(|| queue::find(name).map(|entry| Box::new(policy::ByPolicy(entry)) as Box<dyn Planner>))
+}
+
+/// All names that [`build`] knows, ours first.
+pub fn names() -> Vec<Named> {
+    let own = ALL.iter().map(|entry| Named { name: entry.name, about: entry.about });
+    let others = queue::ALL.iter().map(|entry| Named { name: entry.name, about: entry.about });
+    let is_own = |named: &Named| ALL.iter().any(|entry| entry.name == named.name);
+    own.chain(others.filter(|named| !is_own(named))).collect()
+}
+
+impl Question<'_> {
+    /// What stands fast, the extra in its place: behind all that begin no later.
+    fn all_fixed(&self) -> impl Iterator<Item = Fixed> + '_ {
+        let place = self.extra.map_or(0, |extra| self.fixed.partition_point(|fixed| fixed.from <= extra.from));
+        let (before, after) = self.fixed.split_at(place);
+        before.iter().copied().chain(self.extra).chain(after.iter().copied())
+    }
+
+    /// How many are busy when, without the queue.
+    fn counts(&self) -> queue::Counts {
+        queue::Counts::of(self.all_fixed().map(|fixed| (fixed.from, fixed.until, fixed.procs)))
+    }
+}
+
+/// Free slots around everything where it is. In order of starts there is always room for it: whatever is there already
+/// began no later.
+pub fn free_beside(question: &Question<'_>, starts: &[Time]) -> FreeList {
+    let planned = question.queue.iter().zip(starts).map(|(ask, start)| Fixed {
+        from: *start,
+        until: *start + ask.walltime,
+        procs: ask.nodes,
+    });
+    let mut all: Vec<Fixed> = question.all_fixed().chain(planned).collect();
+    all.sort_by_key(|fixed| fixed.from);
+    let mut list = FreeList::empty_site(question.now, question.procs);
+    all.iter().for_each(|fixed| put(&mut list, fixed));
+    list
+}
+
+/// Places what has its time already.
+fn put(list: &mut FreeList, fixed: &Fixed) {
+    let start = list.place(fixed.procs, fixed.until - fixed.from, fixed.from, None);
+    assert_eq!(start, Some(fixed.from), "what stands fast fits the site");
+}

@@ -1,0 +1,108 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::grid::{JobId, TaskId};
+use crate::time::Span;
+
+pub(crate) fn task(number: u32) -> TaskId {
+    TaskId { job: JobId(number), index: 0 }
+}
+
+fn second(at: u64) -> Time {
+    Time::from_micros(at * 1_000_000)
+}
+
+fn ask(number: u32, nodes: u32, length: u64) -> Ask {
+    Ask { job: task(number), nodes, walltime: Span::from_secs(length) }
+}
+
+fn fixed(from: u64, until: u64, procs: u32) -> Fixed {
+    Fixed { from: second(from), until: second(until), procs }
+}
+
+fn planned(name: &str, question: &Question<'_>) -> Vec<u64> {
+    let mut starts = vec![Time::ZERO];
+    build(name).unwrap().plan(question, &mut starts);
+    starts.iter().map(|start| start.micros() / 1_000_000).collect()
+}
+
+#[test]
+fn planners_differ_as_in_the_example() {
+    let queue = [ask(1, 1, 1), ask(2, 4, 4), ask(3, 3, 2), ask(4, 2, 3)];
+    let fixed = [fixed(0, 4, 1), fixed(4, 6, 2)];
+    let question = Question { now: Time::ZERO, procs: 4, fixed: &fixed, extra: None, queue: &queue };
+    let rows = [
+        ("slotlist", [0, 6, 1, 10]),
+        ("conservative-count", [0, 6, 1, 3]),
+        ("fcfs-count", [0, 6, 10, 12]),
+        ("easy-count", [0, 6, 10, 0]),
+    ];
+    for (name, starts) in rows {
+        assert_eq!(planned(name, &question), starts, "{name}");
+    }
+}
+
+#[test]
+fn every_name_is_a_planner() {
+    let names: Vec<&str> = names().iter().map(|named| named.name).collect();
+    assert!(names.iter().all(|name| build(name).is_some()) && names.len() == 8, "{names:?}");
+    assert!(build("slotlits").is_none());
+}
+
+fn questions() -> impl Strategy<Value = (Vec<Fixed>, Vec<Ask>)> {
+    let procs = 6;
+    let bookings = prop::collection::vec((0u64..15, 1u64..10, 1u32..=3), 0..6);
+    let queue = prop::collection::vec((1u32..=procs, 1u64..9), 0..12);
+    (bookings, queue).prop_map(move |(bookings, queue)| {
+        let mut counts = queue::Counts::default();
+        let mut all = Vec::new();
+        for (from, length, width) in bookings {
+            let (from, until) = (second(from), second(from + length));
+            if counts.most(from, until) + width <= procs {
+                counts.insert(from, until, width);
+                all.push(Fixed { from, until, procs: width });
+            }
+        }
+        all.sort_by_key(|fixed| fixed.from);
+        let queue = queue.into_iter().enumerate().map(|(number, (nodes, length))| ask(number as u32, nodes, length));
+        (all, queue.collect())
+    })
+}
+
+proptest! {
+    /// Those that count are the policies for queues of that name, which get there another way.
+    #[test]
+    fn planners_that_count_do_as_policies_do((fixed, queue) in questions()) {
+        let question = Question { now: Time::ZERO, procs: 6, fixed: &fixed, extra: None, queue: &queue };
+        for name in ["conservative-count", "fcfs-count", "easy-count"] {
+            let mut starts = Vec::new();
+            policy::ByPolicy(queue::find(name).unwrap()).plan(&question, &mut starts);
+            let starts: Vec<u64> = starts.iter().map(|start| start.micros() / 1_000_000).collect();
+            prop_assert_eq!(planned(name, &question), starts, "{}", name);
+        }
+    }
+
+    /// Whoever plans, never more is busy than there is, and the free slots are the rest.
+    #[test]
+    fn plans_fit_the_site((fixed, queue) in questions(), extra in (0u64..12, 1u64..6, 1u32..=6)) {
+        let counts = queue::Counts::of(fixed.iter().map(|fixed| (fixed.from, fixed.until, fixed.procs)));
+        let extra = Fixed { from: second(extra.0), until: second(extra.0 + extra.1), procs: extra.2 };
+        let extra = Some(extra).filter(|extra| counts.most(extra.from, extra.until) + extra.procs <= 6);
+        let question = Question { now: Time::ZERO, procs: 6, fixed: &fixed, extra, queue: &queue };
+        for name in names() {
+            let mut planner = build(name.name).unwrap();
+            let mut starts = Vec::new();
+            planner.plan(&question, &mut starts);
+            let planned = queue.iter().zip(&starts).map(|(ask, start)| (*start, *start + ask.walltime, ask.nodes));
+            let fixed = question.all_fixed().map(|fixed| (fixed.from, fixed.until, fixed.procs));
+            let counts = queue::Counts::of(fixed.chain(planned));
+            prop_assert!(counts.most(Time::ZERO, Time::NEVER) <= 6, "{}", name.name);
+            let free = planner.left().cloned().unwrap_or_else(|| free_beside(&question, &starts));
+            for at in (0..200).map(second) {
+                let is_there = |free: &&crate::grid::FreeSlot| free.start <= at && at < free.end;
+                let there: u32 = free.all().iter().filter(is_there).map(|free| free.procs).sum();
+                prop_assert_eq!(there + counts.most(at, at + Span::from_secs(1)), 6, "{}", name.name);
+            }
+        }
+    }
+}
