@@ -15,7 +15,9 @@ fn span(hours: u64) -> Span {
 }
 
 /// As `(start, processors, end)` in hours; no end is 0.
-fn shown(list: &FreeList) -> Vec<(u64, u32, u64)> {
+type Shown = (u64, u32, u64);
+
+fn shown(list: &FreeList) -> Vec<Shown> {
     let hours = |time: Time| time.micros() / (HOUR * 1_000_000);
     let end = |end: Time| if end == Time::NEVER { 0 } else { hours(end) };
     list.all().iter().map(|free| (hours(free.start), free.procs, end(free.end))).collect()
@@ -25,7 +27,7 @@ fn shown(list: &FreeList) -> Vec<(u64, u32, u64)> {
 #[test]
 fn work_is_placed_as_in_the_first_figure() {
     let mut list = FreeList::empty_site(Time::ZERO, 5);
-    let steps: [(u32, u64, u64, &[(u64, u32, u64)]); 5] = [
+    let steps: [(u32, u64, u64, &[Shown]); 5] = [
         (2, 3, 0, &[(0, 3, 0), (3, 2, 0)]),
         (4, 1, 3, &[(0, 2, 3), (0, 1, 0), (4, 4, 0)]),
         (1, 2, 0, &[(0, 1, 3), (0, 1, 0), (2, 1, 3), (4, 4, 0)]),
