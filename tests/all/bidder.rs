@@ -5,6 +5,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::grid::{Scratch, digest, hansa, hansa_ok, shipped, text};
+use crate::skip::skip;
 
 /// Forty jobs with a bidder that is started like that.
 fn topology(scratch: &Scratch, bidder: &str) -> PathBuf {
@@ -24,7 +25,7 @@ fn has_python() -> bool {
     let python = Command::new("python3").arg("--version").stdout(Stdio::null()).status();
     let has = python.is_ok_and(|status| status.success());
     if !has {
-        eprintln!("SKIPPED: there is no python3 on this machine");
+        skip("there is no python3 here");
     }
     has
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use crate::grid::{HANSA, Scratch, digest, hansa_ok, shipped, text};
+use crate::skip::skip;
 
 const IMAGE: &str = "hansa-test";
 
@@ -21,8 +22,7 @@ fn the_shipped_compose_file_is_what_compose_writes() {
 #[test]
 fn containers_give_the_same_digest() {
     let Some(compose) = engine() else {
-        println!("skipped: no Docker engine with compose answers here");
-        return;
+        return skip("no Docker engine with compose answers here");
     };
     build_image();
     let scratch = Scratch::new();

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::grid::{HANSA, Machines, Process, Scratch, hansa, hansa_ok, json, long_topology, shipped, text};
+use crate::skip::skip;
 
 const BEGUN: &str = "the run begins";
 const SOON: Duration = Duration::from_secs(30);
@@ -111,8 +112,7 @@ fn is_router(id: u32) -> bool {
 #[test]
 fn an_earlier_result_stays_whole_whatever_system_call_is_the_last() {
     if !Command::new("strace").arg("--version").output().is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED: strace is not here to kill a process at a system call");
-        return;
+        return skip("strace is not here to kill a process at a system call");
     }
     let scratch = Scratch::new();
     let topology = scratch.file("small.toml", SMALL);

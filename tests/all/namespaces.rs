@@ -1,13 +1,14 @@
 //! One machine a process, as far as one machine can show it: every process in a network namespace of its own, behind a
-//! link that is slow and loses a tenth of all packets. Same digest.
+//! link that is slow and loses a tenth of all packets. Same digest. `weather.rs` does as much where the kernel cannot.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
-use crate::grid::{HANSA, Process, ROUTER, SITE, Scratch, USER, digest, hansa_ok};
+use crate::grid::{HANSA, Process, ROUTER, SITE, Scratch, USER, digest, hansa_ok, text};
+use crate::skip::skip;
 
-const TOPOLOGY: &str = "name = \"far\"\nseed = 5\n[market]\npolicy = \"fifo\"\n\
+pub const FAR: &str = "name = \"far\"\nseed = 5\n[market]\npolicy = \"fifo\"\n\
     [[site]]\nname = \"york\"\ncores = 40\nkind = \"Kind1\"\nlatency = \"20 ms\"\n\
     [[site]]\nname = \"durham\"\ncores = 40\nkind = \"Kind1\"\n\
     [[site]]\nname = \"leeds\"\ncores = 40\nkind = \"Kind2\"\nlatency = \"5 ms\"\n\
@@ -20,8 +21,8 @@ struct Net {
 }
 
 impl Net {
-    /// One namespace a host, `10.77.0.1` and up; `None` where this machine or user may not make any.
-    fn new(hosts: usize) -> Option<Net> {
+    /// One namespace a host, `10.77.0.1` and up; or what this machine or user may not do.
+    fn new(hosts: usize) -> Result<Net, String> {
         let mark = std::process::id() % 100_000;
         let hub = format!("h{mark}x");
         let mut net = Net { names: vec![hub.clone()] };
@@ -41,7 +42,7 @@ impl Net {
             let netem = ["netns", "exec", &name, "tc", "qdisc", "add", "dev", "eth0", "root", "netem"];
             ip(&[&netem[..], &["delay", "2ms", "1ms", "loss", "10%"]].concat())?;
         }
-        Some(net)
+        Ok(net)
     }
 
     /// A command that will run on this host.
@@ -60,19 +61,20 @@ impl Drop for Net {
     }
 }
 
-fn ip(arguments: &[&str]) -> Option<()> {
-    let status = Command::new("ip").args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    status.ok()?.success().then_some(())
+fn ip(arguments: &[&str]) -> Result<(), String> {
+    let told = |why: String| format!("ip {}: {}", arguments.join(" "), why.trim());
+    let output = Command::new("ip").args(arguments).output().map_err(|error| told(error.to_string()))?;
+    if output.status.success() { Ok(()) } else { Err(told(text(&output.stderr))) }
 }
 
 #[test]
 fn namespaces_with_latency_and_loss_give_the_same_digest() {
-    let Some(net) = Net::new(6) else {
-        println!("skipped: this needs root, ip and tc, and a kernel with network namespaces and netem");
-        return;
+    let net = match Net::new(6) {
+        Ok(net) => net,
+        Err(lacks) => return skip(&format!("needs root, ip, tc, network namespaces and netem; {lacks}")),
     };
     let scratch = Scratch::new();
-    let topology = scratch.file("far.toml", TOPOLOGY);
+    let topology = scratch.file("far.toml", FAR);
     let identities = scratch.path("identities");
     hansa_ok(&["certs".as_ref(), topology.as_os_str(), "--out".as_ref(), identities.as_os_str()]);
 

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::grid::{Scratch, hansa_ok, text};
+use crate::skip::skip;
 
 /// Prints a line for each file: its path, and the first thing that is wrong with it if there is one.
 const VALIDATE: &str = r#"
@@ -23,7 +24,7 @@ fn has_validator() -> bool {
     let has = python.is_ok_and(|status| status.success());
     assert!(has || std::env::var_os("CI").is_none(), "the schema needs a validator: pip install jsonschema");
     if !has {
-        eprintln!("SKIPPED: python3 has no jsonschema on this machine: pip install jsonschema");
+        skip("python3 has no jsonschema here: pip install jsonschema");
     }
     has
 }
