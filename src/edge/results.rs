@@ -192,9 +192,6 @@ impl Results<'_> {
             self.folder.write(LIVE_PLOT, live.svg().as_bytes())?;
             facts.live = Some(live.facts());
         }
-        if let Some(schedule) = &results.schedule {
-            self.folder.write("schedule.json", &report::pretty(schedule))?;
-        }
         let before = self.written_for;
         let tell_time = |facts: &mut RunFacts| {
             facts.write_seconds = (before + writing.elapsed()).as_secs_f64();

@@ -15,7 +15,7 @@
 
 use std::sync::Arc;
 
-use super::metrics::{self, METRICS, Metric};
+use super::metrics::{self, Metric};
 use crate::settings::{
     Complaint, Complaints, Field, Fields, FilePath, Form, Listed, Maybe, NAME, Name, Node, Place, Reader, Shape, Table,
     Text, Value, Walk, Word, key, list, quoted, version,
@@ -29,7 +29,7 @@ pub struct Experiment {
     /// The path of the topology's file.
     pub topology: String,
     pub axes: Vec<Axis>,
-    pub metrics: Vec<&'static Metric>,
+    pub metrics: Vec<Metric>,
     fixed: Vec<Override>,
 }
 
@@ -101,12 +101,12 @@ struct Written {
     name: String,
     about: Option<String>,
     topology: String,
-    metrics: Vec<&'static Metric>,
+    metrics: Vec<Metric>,
 }
 
 impl Written {
     fn usual() -> Written {
-        Written { name: String::new(), about: None, topology: String::new(), metrics: METRICS.iter().collect() }
+        Written { name: String::new(), about: None, topology: String::new(), metrics: metrics::all().collect() }
     }
 
     fn walk(&mut self, w: &mut dyn Walk) {
@@ -177,15 +177,15 @@ fn check(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
 /// Some metrics, each once.
 struct Metrics;
 
-impl Form<Vec<&'static Metric>> for Metrics {
-    fn read(&self, field: &Field<'_>) -> Option<Vec<&'static Metric>> {
+impl Form<Vec<Metric>> for Metrics {
+    fn read(&self, field: &Field<'_>) -> Option<Vec<Metric>> {
         let list = field.list("a list of metrics")?;
         if list.is_empty() {
             field.complain("expected at least one metric, found none: leave the key out to keep all");
         }
-        let mut metrics: Vec<&'static Metric> = Vec::with_capacity(list.len());
+        let mut metrics: Vec<Metric> = Vec::with_capacity(list.len());
         for field in &list {
-            let names = METRICS.iter().map(|metric| metric.name);
+            let names = metrics::all().map(|metric| metric.name);
             let Some(metric) = field.choice("a metric", names, metrics::find) else { continue };
             match metrics.iter().any(|other| other.name == metric.name) {
                 true => field.complain("this metric is in the list twice"),
@@ -195,14 +195,14 @@ impl Form<Vec<&'static Metric>> for Metrics {
         Some(metrics)
     }
 
-    fn text(&self, value: &Vec<&'static Metric>) -> Option<String> {
+    fn text(&self, value: &Vec<Metric>) -> Option<String> {
         let names: Vec<String> = value.iter().map(|metric| quoted(metric.name)).collect();
         Some(format!("[{}]", names.join(", ")))
     }
 
     fn shape(&self) -> Shape {
-        let words = METRICS.iter().map(|metric| Word::new(metric.name, metric.about)).collect();
-        Shape::List { of: Box::new(Shape::Words(words)), least: 1, most: METRICS.len() }
+        let words: Vec<Word> = metrics::all().map(|metric| Word::new(metric.name, metric.about)).collect();
+        Shape::List { least: 1, most: words.len(), of: Box::new(Shape::Words(words)) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The numbers that an experiment can keep of each run.
 
-use crate::report::{SizeGroup, Summary};
+use crate::report::{self, SizeGroup, Summary};
 
 /// A number of a run's summary, by its name.
 #[derive(Clone, Copy)]
@@ -33,8 +33,8 @@ impl std::fmt::Debug for Metric {
     }
 }
 
-pub fn find(name: &str) -> Option<&'static Metric> {
-    METRICS.iter().find(|metric| metric.name == name)
+pub fn find(name: &str) -> Option<Metric> {
+    all().find(|metric| metric.name == name)
 }
 
 const fn run(name: &'static str, about: &'static str, of: fn(&Summary) -> Option<f64>) -> Metric {
@@ -51,7 +51,12 @@ const fn censored(name: &'static str, tenth: usize) -> Metric {
 }
 
 /// In the order of their columns. Times are in seconds of virtual time.
-pub const METRICS: &[Metric] = &[
+pub fn all() -> impl Iterator<Item = Metric> + Clone {
+    let of_subjects = report::measures().map(|measure| run(measure.name, measure.about, measure.of));
+    RUN.iter().copied().chain(of_subjects).chain(TENTHS.iter().copied())
+}
+
+const RUN: &[Metric] = &[
     run("value", "value obtained, as a share of all there was", |s| s.value?.proportion),
     run("starved", "share of the jobs that starved", |s| share(s.starved?, s.jobs.submitted)),
     run("jobs", "jobs submitted", |s| Some(s.jobs.submitted as f64)),
@@ -69,20 +74,9 @@ pub const METRICS: &[Metric] = &[
         Some(s.view.map_or(0.0, |view| view.unseen))
     }),
     run("makespan", "from the first arrival to the end", |s| s.makespan),
-    run("acceptance", "share of the requests for reservations that make sense that were accepted", |s| {
-        s.reservations?.acceptance
-    }),
-    run("slowdown", "mean slowdown of accepted requests", |s| s.reservations?.slowdown),
-    run("bounded_slowdown", "mean bounded slowdown of jobs in queues, with a threshold of 10 s", |s| {
-        s.schedule.as_ref()?.mean_bounded_slowdown
-    }),
-    run("stretch", "mean turnaround time of jobs in queues, by their run time", |s| s.schedule.as_ref()?.mean_slowdown),
-    run("killed", "share of the jobs in queues that were killed at their walltime", |s| {
-        share(s.schedule.as_ref()?.nb_jobs_killed, s.jobs.submitted)
-    }),
-    run("underutilisation", "what nodes could have done more for jobs in queues, as a share of what they did", |s| {
-        s.schedule.as_ref()?.underutilisation
-    }),
+];
+
+const TENTHS: &[Metric] = &[
     finished("slr_1", 0),
     finished("slr_2", 1),
     finished("slr_3", 2),

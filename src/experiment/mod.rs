@@ -17,6 +17,6 @@ mod tests;
 
 pub use claims::{CLAIMS, Cell, Claim, Comparison, Finding, Load, Results, Verdict};
 pub use file::{Axis, Experiment, RUNS_MAX, Run, keys, read};
-pub use metrics::{METRICS, Metric, find as find_metric};
+pub use metrics::{Metric, all as metrics, find as find_metric};
 pub use rows::{Row, Table};
 pub use statistics::Estimate;

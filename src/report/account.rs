@@ -1,13 +1,11 @@
-//! The accounts of a run: what each subject makes of its jobs, which all are shown once, by number.
+//! The accounts of a run: what the core and each subject make of its jobs, which all are shown once, by number.
 
 use super::core::Core;
-use super::reservations::Requests;
-use super::schedule::Queueing;
 use super::tally::JobRow;
 use super::{Status, Summary, Tally, Untaken};
 use crate::time::Time;
 
-/// A table in the making: the name of its file, and the rows that have not been written yet.
+/// A table, or another file, in the making: the name of its file, and the rows that have not been written yet.
 pub(super) type Table<'a> = (&'static str, &'a mut Vec<u8>);
 
 /// Takes rows of a table, with the name of its file.
@@ -21,7 +19,7 @@ pub(super) trait Account {
         Vec::new()
     }
 
-    /// After the last job: the rows that had to wait for it, and its part of the summary.
+    /// After the last job: the rows and files that had to wait for it, and its part of the summary.
     fn close(&mut self, summary: &mut Summary);
 }
 
@@ -56,8 +54,7 @@ impl Tally {
         put: &mut Put<'_, E>,
     ) -> Result<Summary, E> {
         let mut accounts: Vec<Box<dyn Account + '_>> = vec![Box::new(Core::new(self, tables))];
-        accounts.extend(Requests::of(self, tables).map(|account| Box::new(account) as _));
-        accounts.extend(Queueing::of(self, tables).map(|account| Box::new(account) as _));
+        accounts.extend(self.subjects.iter().map(|present| present.topic.account(self, tables)));
 
         let mut ready = Vec::new();
         let mut rows = self.rows().map_err(Untaken::from)?;

@@ -45,7 +45,7 @@ impl Tally {
         for (&job, row) in self.jobs.iter().filter(|(_, row)| row.fate == Fate::Open) {
             let sites = self.silent_sites(row);
             // Whoever took a job back from a queue has not handed it in again.
-            let queued = self.queues.as_ref().is_some_and(|queues| queues.system == row.system);
+            let queued = self.has_queues(row.system);
             let who = if sites.is_empty() && queued { vec![row.user] } else { sites };
             who.into_iter().for_each(|who| kept.entry(who).or_default().push(job));
         }

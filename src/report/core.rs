@@ -151,7 +151,7 @@ impl Account for Core<'_> {
         self.useful.anything_has_worth |= row.job.worth.is_some();
         self.worth(row, done);
         // Of a job that only waits for nodes it is no more than a slowdown, of which there are better ones.
-        let slr = row.slr().filter(|_| !self.tally.is_mixed() || !self.tally.is_rigid_job(row));
+        let slr = row.slr().filter(|_| !self.tally.is_mixed() || !self.tally.only_waits(row));
         let starved = row.starved();
         if let Some(slr) = slr {
             self.slr.add(slr);

@@ -40,7 +40,6 @@
 //! came too late to be worth anything was completed successfully all the same: `starved` tells.
 
 use super::Tally;
-use super::schedule::Queues;
 use super::tally::{Fate, JobRow, Standing, TaskRow};
 use super::text::{Row, field, put_runs};
 use crate::grid::Task;
@@ -90,8 +89,7 @@ impl<'a> Sheet<'a> {
 
     pub fn job(&mut self, row: &JobRow, ready: &[Option<Time>]) {
         if self.tally.is_one_task(row) {
-            let queues = self.tally.queues.as_ref().filter(|queues| queues.system == row.system);
-            return self.rigid_row(row, queues);
+            return self.rigid_row(row);
         }
         self.job_row(row);
         let Some(mut text) = self.tasks.take() else { return };
@@ -102,13 +100,13 @@ impl<'a> Sheet<'a> {
     }
 
     /// A job and its one task are the same.
-    fn rigid_row(&mut self, row: &JobRow, queues: Option<&Queues>) {
+    fn rigid_row(&mut self, row: &JobRow) {
         let (task, ran) = (&row.job.tasks[0], &row.tasks[0]);
         let ready = row.answered.as_ref().map_or(row.job.arrive, |answered| answered.ready);
         let mut text = std::mem::take(&mut self.jobs);
         let mut line = Row(&mut text);
-        line.number(queues.map_or(row.job.id.0.into(), |queues| queues.number(row.job.id)));
-        match queues.and_then(|queues| queues.workload(row.job.id)) {
+        line.number(self.tally.number(row.job.id));
+        match self.tally.workload(row.job.id) {
             None => line.text(&self.topology),
             Some(workload) => line.text(&field(&format!("{}.{workload}", self.tally.topology))),
         };

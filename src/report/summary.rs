@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::reservations::Reservations;
-use super::schedule::Schedule;
+use super::subjects::{self, Part, Subject, USUAL};
 use super::tally::{JobRow, Standing};
 use super::transfers::Carried;
 use super::view::View;
@@ -52,16 +51,13 @@ pub struct Summary {
     pub useful: Option<f64>,
     /// What the router did not see in time; nothing, if it saw everything at once.
     pub view: Option<View>,
-    /// What became of requests for reservations, where a topology is about these.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reservations: Option<Reservations>,
+    /// What each subject of the run says of it, by its name.
+    #[serde(flatten)]
+    parts: BTreeMap<String, serde_json::Value>,
     /// What crossed the links, where a topology has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfers: Option<Carried>,
-    /// What queues made of rigid jobs, likewise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schedule: Option<Schedule>,
-    /// Whether there are jobs of several tasks beside reservations or queues.
+    /// Whether there are jobs of several tasks beside those that only wait for nodes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
 }
@@ -74,7 +70,7 @@ pub struct Counts {
     /// Ended at their walltime.
     #[serde(default)]
     pub killed: u64,
-    /// Given up after the job's final deadline; of reservations, taken back by their user.
+    /// Given up after the job's final deadline, or taken back by their user.
     pub removed: u64,
     pub refused: u64,
     /// Waiting or running when the log ended.
@@ -169,15 +165,31 @@ pub struct RunFacts {
 }
 
 impl Summary {
+    /// What a subject says of the run, if it is one of its subjects.
+    pub fn part<P: Part>(&self) -> Option<P> {
+        P::deserialize(self.parts.get(P::NAME)?).ok()
+    }
+
+    pub(super) fn put<P: Part>(&mut self, part: &P) {
+        let value = serde_json::to_value(part).expect("a part of a summary is always JSON");
+        self.parts.insert(P::NAME.to_owned(), value);
+    }
+
+    /// The subjects that have a part in it.
+    pub(super) fn subjects(&self) -> impl Iterator<Item = &'static Subject> {
+        subjects::ALL.iter().filter(|subject| self.parts.contains_key(subject.part))
+    }
+
     /// Whether each job is a single task that keeps its nodes: SLR is then no more than a slowdown, of which there are
     /// better ones.
     pub(super) fn is_rigid(&self) -> bool {
-        !self.mixed && (self.reservations.is_some() || self.schedule.is_some())
+        !self.mixed && self.subjects().any(|subject| subject.one_task)
     }
 
     /// How many of its jobs or tasks did not finish, in the words that people read.
     pub(super) fn others(&self, counts: Counts) -> impl Iterator<Item = (u64, &'static str)> + use<> {
-        let removed = if self.reservations.is_some() && !self.mixed { "taken back" } else { "given up" };
+        let words = self.subjects().find_map(|subject| subject.words).filter(|_| !self.mixed);
+        let removed = words.unwrap_or(USUAL).removed;
         let others = [
             (counts.killed, "killed at the walltime"),
             (counts.removed, removed),
@@ -246,9 +258,8 @@ impl Summary {
             utilisation: Utilisation::default(),
             useful: None,
             view: None,
-            reservations: None,
+            parts: BTreeMap::new(),
             transfers: tally.transfers.carried(),
-            schedule: None,
             mixed: tally.is_mixed(),
         }
     }

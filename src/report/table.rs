@@ -1,8 +1,6 @@
 //! The summary as a table for a terminal of 100 columns.
 
-use super::{
-    Carried, Counts, LiveFacts, LogFacts, Reservations, RunFacts, Schedule, Spread, Status, Summary, Use, View,
-};
+use super::{Carried, Counts, LiveFacts, RunFacts, Spread, Status, Summary, Use, View};
 
 const BAR: usize = 30;
 const NAME_MAX: usize = 24;
@@ -35,11 +33,9 @@ pub fn summary_table(summary: &Summary, run: Option<&RunFacts>) -> String {
             format!("{} of {}{share}", number(value.obtained), number(value.max))
         }),
     );
-    table.maybe("accepted", summary.reservations.map(|all| accepted(&all)));
-    table.maybe("slowdown", summary.reservations.and_then(|all| all.slowdown).map(|mean| format!("mean {mean:.3}")));
     table.maybe("transfers", summary.transfers.map(|all| carried(&all)));
-    if let Some(schedule) = &summary.schedule {
-        queues(&mut table, schedule);
+    for (label, words) in summary.subjects().flat_map(|subject| (subject.lines)(summary)) {
+        table.line(label, &words);
     }
     table.maybe("useful work", summary.useful.map(percent));
     table.maybe(
@@ -100,43 +96,6 @@ impl Table {
     fn blank(&mut self) {
         self.text.push('\n');
     }
-}
-
-fn queues(table: &mut Table, schedule: &Schedule) {
-    let bounded = schedule.mean_bounded_slowdown.zip(schedule.max_bounded_slowdown);
-    let under = schedule.underutilisation.map_or(String::new(), |share| format!("; underutilisation {share:.3}"));
-    table.maybe("slowdown", bounded.map(|(mean, max)| format!("bounded, mean {mean:.3}, at most {max:.1}{under}")));
-    for (why, count) in &schedule.rejected {
-        table.line("refused", &format!("{count}: {why}"));
-    }
-    for LogFacts { file, jobs, left_out, put_in_order, released, outside, faults, note } in &schedule.logs {
-        table.line("log", &format!("{jobs} {} of {file}", if *jobs == 1 { "job" } else { "jobs" }));
-        let counts = [
-            (left_out, "left out, as they cannot be read or run"),
-            (put_in_order, "put in order"),
-            (released, "without the job that they follow"),
-            (outside, "not wanted here"),
-        ];
-        for (count, what) in counts.into_iter().filter(|(count, _)| **count > 0) {
-            table.line("", &format!("{count} {what}"));
-        }
-        for fault in faults {
-            table.line("", &format!("  {}: {}", fault.place, fault.what));
-        }
-        let all = left_out + put_in_order + released;
-        if all > faults.len() as u64 && !faults.is_empty() {
-            table.line("", &format!("  and {} more", all - faults.len() as u64));
-        }
-        note.iter().for_each(|note| table.line("", note));
-    }
-}
-
-fn accepted(all: &Reservations) -> String {
-    let share = all.acceptance.map_or(String::new(), |share| format!(" = {}", percent(share)));
-    let others = [(all.invalid, "invalid"), (all.cancelled, "taken back"), (all.unanswered, "unanswered")];
-    let others: String =
-        others.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("; {count} {what}")).collect();
-    format!("{} of {} requests{share}{others}", all.accepted, all.accepted + all.declined)
 }
 
 fn uses(table: &mut Table, summary: &Summary) {

@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use crate::grid::{EdgeId, Graph, Invalid, Job, JobId, Kind, Needs, NodeSet, TaskId, forced_ranks, output_delay};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::{Answer, Record};
-use crate::systems::reservation::Reservation;
 use crate::systems::{Gives, System};
 use crate::time::{Span, Time};
 use crate::topology::Topology;
 
 use super::Names;
 use super::ledger::{Ledger, Merged, Store};
-use super::schedule::Queues;
+use super::own_numbers::OwnNumbers;
+use super::subjects::{self, Present, USUAL, Words};
 use super::transfers::Transfers;
 
 /// Takes a run's log, entry by entry, and remembers what became of every job and task.
@@ -31,18 +31,16 @@ pub struct Tally {
     pub(super) site_of: BTreeMap<ActorId, u32>,
     /// By the number of their actors.
     systems: Vec<Reckoning>,
-    /// Which of the topology's systems is about reservations.
-    pub(super) reserving: Option<u32>,
-    /// What there is to know of queues, where this topology is about these.
-    pub(super) queues: Option<Queues>,
+    pub(super) subjects: Vec<Present>,
+    pub(super) own_numbers: OwnNumbers,
     /// All jobs, or those that are not over.
     pub(super) jobs: BTreeMap<JobId, JobRow>,
     /// Those that are, where they are put aside.
     over: Option<Ledger>,
     pub(super) transfers: Transfers,
     pub(super) totals: Totals,
-    /// How often a task was taken back to be handed in elsewhere.
-    pub(super) resubmissions: u64,
+    /// By system: how often a task was taken back to be handed in elsewhere.
+    withdrawn: Vec<u64>,
     pub(super) entries: u64,
     /// The time of the last entry.
     pub(super) last: Time,
@@ -252,17 +250,13 @@ impl Tally {
             sites,
             site_of,
             systems: topology.systems.iter().map(|system| Reckoning::of(&**system)).collect(),
-            reserving: topology
-                .systems
-                .iter()
-                .position(|system| system.settings::<Reservation>().is_some())
-                .map(|system| system as u32),
-            queues: Queues::of(topology),
+            subjects: subjects::of(topology),
+            own_numbers: OwnNumbers::of(topology),
             jobs: BTreeMap::new(),
             over: None,
             transfers: Transfers::of(topology),
             totals: Totals::default(),
-            resubmissions: 0,
+            withdrawn: vec![0; topology.systems.len()],
             entries: 0,
             last: Time::ZERO,
         }
@@ -305,9 +299,8 @@ impl Tally {
                     return Err(Inconsistent::Again(*task, "started"));
                 }
                 (row.site, row.assigned) = (None, None);
-                let system = self.jobs.get(&task.job).map(|row| row.system);
-                if self.queues.as_ref().is_some_and(|queues| Some(queues.system) == system) {
-                    self.resubmissions += 1;
+                if let Some(job) = self.jobs.get(&task.job) {
+                    self.withdrawn[job.system as usize] += 1;
                 }
                 Ok(None)
             }
@@ -380,10 +373,38 @@ impl Tally {
         }
     }
 
-    /// Whether it is a job of a queue, or a reservation.
-    pub(super) fn is_rigid_job(&self, row: &JobRow) -> bool {
-        let system = Some(row.system);
-        system == self.reserving || system == self.queues.as_ref().map(|queues| queues.system)
+    /// Whether it is a job of a subject whose jobs only wait for nodes.
+    pub(super) fn only_waits(&self, row: &JobRow) -> bool {
+        self.waiting_only().any(|present| present.systems.contains(&row.system))
+    }
+
+    fn waiting_only(&self) -> impl Iterator<Item = &Present> {
+        self.subjects.iter().filter(|present| present.subject.one_task)
+    }
+
+    /// Whether its jobs are one task each, which their users may take back from where they wait.
+    pub(super) fn has_queues(&self, system: u32) -> bool {
+        self.systems[system as usize].is_rigid
+    }
+
+    /// How reports speak of its jobs.
+    pub(super) fn words(&self) -> Words {
+        self.subjects.iter().find_map(|present| present.subject.words).unwrap_or(USUAL)
+    }
+
+    /// The number by which `jobs.csv` knows a job.
+    pub(super) fn number(&self, job: JobId) -> u64 {
+        self.own_numbers.number(job)
+    }
+
+    /// Of several workloads whose jobs have numbers of their own, the one that a job is from.
+    pub(super) fn workload(&self, job: JobId) -> Option<usize> {
+        self.own_numbers.workload(job)
+    }
+
+    /// How often a task of a system was taken back.
+    pub(super) fn withdrawn(&self, system: u32) -> u64 {
+        self.withdrawn[system as usize]
     }
 
     /// Whether it is a single task that keeps its nodes, as its system's jobs should be.
@@ -391,15 +412,16 @@ impl Tally {
         self.systems[row.system as usize].is_rigid && row.tasks.len() == 1
     }
 
-    /// The numbers of the sites that a system uses.
-    pub(super) fn sites_of(&self, system: u32) -> Vec<usize> {
-        (0..self.sites.len()).filter(|site| self.sites[*site].systems.contains(&(system as usize))).collect()
+    /// The numbers of the sites that any of these systems uses.
+    pub(super) fn sites_of(&self, systems: &[u32]) -> Vec<usize> {
+        let uses = |site: &SiteFacts| site.systems.iter().any(|system| systems.contains(&(*system as u32)));
+        (0..self.sites.len()).filter(|site| uses(&self.sites[*site])).collect()
     }
 
-    /// Whether there are other systems beside queues or reservations.
+    /// Whether there are other systems beside those whose jobs only wait for nodes.
     pub(super) fn is_mixed(&self) -> bool {
-        let rigid = usize::from(self.reserving.is_some()) + usize::from(self.queues.is_some());
-        rigid > 0 && self.systems.len() > rigid
+        let waiting: usize = self.waiting_only().map(|present| present.systems.len()).sum();
+        waiting > 0 && self.systems.len() > waiting
     }
 
     /// Whether each job is a single task that keeps its nodes, whose numbers matter.
@@ -471,7 +493,7 @@ impl Tally {
         }
         // Services come first. Whoever else tells of a job has made it up.
         let system = service.0.min(self.systems.len() as u32 - 1);
-        if self.queues.as_ref().is_some_and(|queues| queues.system == system) && tasks != 1 {
+        if self.has_queues(system) && tasks != 1 {
             return Err(Inconsistent::NotOneTask(job.id));
         }
         let critical_path = critical_path(job, &self.systems[system as usize]);

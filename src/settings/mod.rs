@@ -35,6 +35,7 @@ pub use list::{Listed, What, list};
 pub use read::Reader;
 pub use reference::{Chapter, reference};
 pub use schema::schema;
+pub use units::{count, counted};
 pub use walk::{Key, Layout, Purpose, Rows, Walk, key};
 pub use write::Page;
 pub use written::{Attached, Entry, Node, Path, Table, Value, convert_table, value};

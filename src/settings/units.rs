@@ -1,4 +1,4 @@
-//! Numbers with units, read exactly: nothing is rounded on the way in.
+//! Numbers with units, read exactly: nothing is rounded on the way in. And counts, as people write them.
 
 use crate::time::Span;
 
@@ -220,6 +220,24 @@ const FAR: i64 = 1 << 40;
 fn is_signed_whole(text: &str) -> bool {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// A whole number with its thousands apart.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 job`, `2 jobs`.
+pub fn counted(number: u64, what: &str) -> String {
+    format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

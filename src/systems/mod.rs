@@ -1,8 +1,8 @@
 //! What the papers describe: one folder a paper, one row in [`ALL`] a system.
 //!
-//! Topologies and the catalogue walk the rows and name none; accounts in `report/`, and commands that are about one system
-//! (`plan`, `bench`, the bidder from outside), still name theirs. A system's folder holds its settings, its rules and its actors, and
-//! says in its `cast.rs` who is who on a grid.
+//! Topologies and the catalogue walk the rows and name none; so do reports, whose own rows (`report/subjects/`) go with systems by
+//! their keys. Commands that are about one system (`plan`, `bench`, the bidder from outside) name theirs. A system's folder holds
+//! its settings, its rules and its actors, and says in its `cast.rs` who is who on a grid.
 
 pub mod batch;
 mod deal;

@@ -13,7 +13,7 @@ use crate::math;
 use crate::random::{SplitMix64, mix};
 use crate::settings::limits::{EDGES_MAX, TASKS_MAX, TOO_LONG_A_JOB};
 use crate::settings::{
-    self, Context, Field, Fields, Form, Millionths, Moment, Number, POSITIVE_SPAN, Pair, Rate, SPAN, Walk, key,
+    self, Context, Field, Fields, Form, Millionths, Moment, Number, POSITIVE_SPAN, Pair, Rate, SPAN, Walk, counted, key,
 };
 use crate::time::{Span, Time};
 
@@ -143,6 +143,10 @@ impl Supply for Generator {
 
     fn tasks_in_all(&self) -> u64 {
         u64::from(self.workflows) * u64::from(self.shape.tasks)
+    }
+
+    fn told(&self) -> (&'static str, String) {
+        ("workflow", format!("generated, layered, of {}", counted(self.shape.tasks.into(), "task")))
     }
 }
 

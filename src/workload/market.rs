@@ -134,6 +134,12 @@ impl Supply for Generator {
     fn tasks_in_all(&self) -> u64 {
         u64::from(self.jobs) * u64::from(self.tasks.1)
     }
+
+    fn told(&self) -> (&'static str, String) {
+        let basis = LoadBasis::ALL.iter().find(|(_, basis, _)| *basis == self.load_basis);
+        let basis = basis.map_or("the cores", |basis| basis.2);
+        ("job", format!("generated for a load of {:.1} % of {basis}", self.load * 100.0))
+    }
 }
 
 impl Generator {

@@ -93,6 +93,9 @@ pub trait Supply {
 
     /// The most tasks that these jobs have together.
     fn tasks_in_all(&self) -> u64;
+
+    /// What people call one of these jobs, and where they come from: goes on after their number.
+    fn told(&self) -> (&'static str, String);
 }
 
 /// What a generator must know of the grid to aim at a load: how many cores there are of each kind.

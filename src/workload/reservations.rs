@@ -129,6 +129,10 @@ impl Supply for Demand {
     fn tasks_in_all(&self) -> u64 {
         self.requests.into()
     }
+
+    fn told(&self) -> (&'static str, String) {
+        ("request", "generated".to_owned())
+    }
 }
 
 impl Supply for Asks {
@@ -153,6 +157,10 @@ impl Supply for Asks {
 
     fn tasks_in_all(&self) -> u64 {
         self.asks.len() as u64
+    }
+
+    fn told(&self) -> (&'static str, String) {
+        ("request", "written out in the topology".to_owned())
     }
 }
 

@@ -310,6 +310,14 @@ impl Supply for Rigids {
     fn tasks_in_all(&self) -> u64 {
         self.count.into()
     }
+
+    fn told(&self) -> (&'static str, String) {
+        let from = match &self.origin {
+            Origin::Swf(log) | Origin::Batsim(log) => format!("of {}", log.path),
+            Origin::Lublin(_) => "of the model of Lublin and Feitelson".to_owned(),
+        };
+        ("job", from)
+    }
 }
 
 impl Content {

@@ -60,6 +60,10 @@ impl Supply for Table {
     fn tasks_in_all(&self) -> u64 {
         self.jobs.iter().map(|job| job.tasks.len() as u64).sum()
     }
+
+    fn told(&self) -> (&'static str, String) {
+        ("job", "written out in the topology".to_owned())
+    }
 }
 
 impl Entry {

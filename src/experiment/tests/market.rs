@@ -36,7 +36,7 @@ fn every_policy_of_the_paper_is_in_the_catalogue() {
 /// Two workloads in which every number is a simple function of policy and load.
 fn rows() -> (Table, Vec<Row>) {
     let axes = ["workload.0.seed", "workload.0.load", "market.policy"].map(str::to_owned).into();
-    let metrics: Vec<&'static str> = experiment::METRICS.iter().map(|metric| metric.name).collect();
+    let metrics: Vec<&'static str> = experiment::metrics().map(|metric| metric.name).collect();
     let mut rows = Vec::new();
     for seed in [1, 2] {
         for load in LOADS {

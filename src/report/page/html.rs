@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-pub(super) use crate::report::table::{number, percent, span};
+pub(in crate::report) use crate::report::table::{number, percent, span};
+pub use crate::settings::{count, counted};
 
 /// Text that nobody can take for markup: for content and for quoted attributes. What a page cannot show is marked.
 pub fn escape(text: &str) -> String {
@@ -28,24 +29,6 @@ pub fn short(text: &str, letters: usize) -> String {
         true => escape(&text.chars().take(letters - 1).chain(['…']).collect::<String>()),
         false => escape(text),
     }
-}
-
-/// A whole number with its thousands apart.
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// `1 job`, `2 jobs`.
-pub fn counted(number: u64, what: &str) -> String {
-    format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 /// Microseconds in the two units that say most.

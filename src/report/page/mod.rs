@@ -1,11 +1,10 @@
 //! `report.html`: a run as one page that reads well on a screen, in the dark and on paper, with nothing to load.
 //!
-//! A file a section, and one shape for all systems: a section that has nothing to say of a run is left out. All is drawn
+//! A file a section, and one shape for all systems: a section that has nothing to say of a run is left out. Subjects have
+//! theirs beside their accounts. All is drawn
 //! here, as HTML with inline SVG and no script. Whatever a user may have named is escaped. Where a run is too large to
 //! show each thing, things are put together, and the page says so beside them.
 
-mod answers;
-mod calendar;
 pub(super) mod chart;
 mod gantt;
 mod how_it_ran;
@@ -15,7 +14,6 @@ mod live;
 mod numbers;
 mod old_view;
 mod over_time;
-mod queues;
 mod responsiveness;
 mod sizes;
 mod value;
@@ -36,10 +34,10 @@ use crate::topology::Topology;
 const STYLE: &str = include_str!("style.css");
 
 /// Points of a chart over time.
-const PARTS: usize = 320;
+pub(super) const PARTS: usize = 320;
 /// Rows of a table, before the rest is added up.
-const ROWS_MAX: usize = 40;
-const CHART: f64 = 300.0;
+pub(super) const ROWS_MAX: usize = 40;
+pub(super) const CHART: f64 = 300.0;
 
 /// The page of a run: its manifest and summary, the topology that the manifest holds, and the log's tally.
 ///
@@ -67,16 +65,16 @@ pub fn page(
     page.html().into_bytes()
 }
 
-struct Page<'a> {
+pub(super) struct Page<'a> {
     manifest: &'a Manifest,
-    results: &'a Summary,
+    pub results: &'a Summary,
     summary: &'a SummaryFile,
     topology: &'a Topology,
-    tally: &'a Tally,
+    pub tally: &'a Tally,
     fresh: Option<&'a Summary>,
     /// Of a live run: what it measured, drawn.
     plot: Option<&'a str>,
-    window: Window,
+    pub window: Window,
     tenths: Vec<Vec<&'a JobRow>>,
 }
 
@@ -109,12 +107,16 @@ impl Page<'_> {
             "<p class=\"kicker\">A run of Hansa</p><h1>{name}</h1>\n<p class=\"lead\">{}</p>\n",
             self.lead()
         );
-        let sections = [
+        let of_subjects = self.tally.subjects.iter().map(|present| {
+            let (id, title) = present.subject.section;
+            (id, title, present.topic.section(self))
+        });
+        let first = [
             ("numbers", "In numbers", self.numbers()),
             ("what", "What ran", self.what_ran()),
             ("value", "Value", self.value()),
-            ("reservations", "Reservations", self.answers() + &calendar::calendars(self.tally)),
-            ("queues", "Queues", queues::queues(self.tally, self.results, self.window)),
+        ];
+        let last = [
             ("view", "The price of old news", self.old_view()),
             ("live", "Real bytes beside the model", self.live()),
             ("responsiveness", "Responsiveness", self.responsiveness()),
@@ -124,7 +126,8 @@ impl Page<'_> {
             ("waits", "The longest waits", self.longest_waits()),
             ("facts", "How it was run", self.facts()),
         ];
-        let sections: Vec<_> = sections.into_iter().filter(|(_, _, body)| !body.is_empty()).collect();
+        let sections = first.into_iter().chain(of_subjects).chain(last);
+        let sections: Vec<_> = sections.filter(|(_, _, body)| !body.is_empty()).collect();
         html.push_str("<nav aria-label=\"Sections\">");
         for (id, title, _) in &sections {
             let _ = write!(html, "<a href=\"#{id}\">{title}</a>");

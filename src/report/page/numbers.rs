@@ -25,20 +25,7 @@ impl Page<'_> {
                 format!("{share} of those with a deadline got nothing for it"),
             ));
         }
-        if let Some(all) = &results.reservations {
-            let share = all.acceptance.map_or("–".to_owned(), percent);
-            let (accepted, valid) = (count(all.accepted), count(all.accepted + all.declined));
-            cards.push(("Requests accepted", share, format!("{accepted} of {valid} that make sense")));
-            let mean = all.slowdown.map_or("–".to_owned(), |mean| format!("{mean:.3}"));
-            let small = format!("mean; {} node hours were given back early", number(all.released / 3600.0));
-            cards.push(("Slowdown", mean, small));
-        }
-        if let Some(schedule) = &results.schedule {
-            let mean = schedule.mean_bounded_slowdown.map_or("–".to_owned(), |mean| format!("{mean:.2}"));
-            let most =
-                schedule.max_bounded_slowdown.map_or(String::new(), |most| format!(", at most {}", number(most)));
-            cards.push(("Bounded slowdown", mean, format!("mean of jobs that ran{most}")));
-        }
+        cards.extend(results.subjects().flat_map(|subject| (subject.cards)(results)));
         if let Some(slr) = results.slr.filter(|_| !results.is_rigid()) {
             cards.push(("Mean SLR", format!("{slr:.2}"), "times its critical path a finished job took".to_owned()));
         }

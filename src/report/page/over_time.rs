@@ -10,7 +10,8 @@ use crate::time::Time;
 
 impl Page<'_> {
     pub(super) fn over_time(&self) -> String {
-        let queue = if self.tally.is_queueing() { String::new() } else { self.queue() };
+        let is_shown = self.tally.subjects.iter().any(|present| present.subject.shows_waiting);
+        let queue = if is_shown { String::new() } else { self.queue() };
         queue + &self.utilisation()
     }
 
@@ -46,7 +47,7 @@ impl Page<'_> {
             desc: format!(
                 "A stacked area over time of the number of tasks that were ready but had not started. {most}"
             ),
-            note: format!("{} {} {most}", self.waiting_in_words(), self.parts_in_words()),
+            note: format!("{} {} {most}", self.tally.words().waiting, self.parts_in_words()),
             legend: (0..groups).map(|kind| (format!("f{kind}"), name(kind))).collect(),
             height: CHART,
             body: scale.axis("waiting tasks", plain) + &areas(self.window, scale, &series),
@@ -113,16 +114,6 @@ impl Page<'_> {
                 + &mark(scale, cores as f64, &format!("all {}", counted(cores, "core"))),
         }
         .html()
-    }
-
-    fn waiting_in_words(&self) -> &'static str {
-        match self.tally.reserving.is_some() {
-            true => "Waiting is a job from its ready time until it starts or is taken back, once it is accepted.",
-            false => {
-                "Waiting is a task whose job is submitted and whose predecessors are done, until it starts or its job is \
-                 given up; a result on its way counts as waiting too."
-            }
-        }
     }
 
     fn parts_in_words(&self) -> String {

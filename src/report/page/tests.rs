@@ -5,7 +5,7 @@ use super::*;
 use crate::grid::{Job, JobId, Kind, NodeSet, Task, TaskId};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::Record;
-use crate::report::reservations::tests as reservations;
+use crate::report::subjects::requesting as reservations;
 use crate::report::tests::{ANN, ROUTER, YORK, golden, manifest, story, table, tally, topology};
 use crate::report::{Names, RunFacts};
 use crate::systems::Service;

@@ -60,19 +60,16 @@ impl Page<'_> {
                 what(row),
             ]
         });
-        let (from, since) = match self.tally.reserving.is_some() {
-            true => ("#Ready", "From the ready time"),
-            false => ("#Submitted", "From submission"),
-        };
+        let (from, since) = self.tally.words().wanted;
         let (tasks, started) = match self.tally.is_rigid() {
             true => ("#Nodes", "the job started"),
             false => ("#Tasks", "the first task of the job started"),
         };
         let value = if self.has_worth() { "#Value" } else { "" };
-        let columns = ["#Job", "User", from, "#Waited", tasks, "#Core hours", value, "Outcome"];
+        let columns = ["#Job", "User", &format!("#{from}"), "#Waited", tasks, "#Core hours", value, "Outcome"];
         let rows = table(&columns, rows);
         format!(
-            "<p>{since} until {started}: the {} longest of {}.</p>\n{rows}",
+            "<p>From {since} until {started}: the {} longest of {}.</p>\n{rows}",
             LONGEST.min(all),
             counted(all as u64, "job")
         )

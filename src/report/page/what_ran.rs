@@ -11,9 +11,6 @@ use crate::report::summary::work;
 use crate::settings;
 use crate::systems::Policy;
 use crate::topology::{Site, Workload};
-use crate::workload::Source;
-use crate::workload::market::LoadBasis;
-use crate::workload::rigids::Origin;
 
 const TOPOLOGY_MAX: usize = 40_000;
 
@@ -166,35 +163,7 @@ impl Page<'_> {
 }
 
 fn workload(workload: &Workload) -> String {
-    match &workload.source {
-        Source::Market(market) => {
-            let basis = LoadBasis::ALL
-                .iter()
-                .find(|(_, basis, _)| *basis == market.load_basis)
-                .map_or("the cores", |basis| basis.2);
-            format!(
-                "{} generated for a load of {} of {basis}",
-                counted(market.jobs.into(), "job"),
-                percent(market.load)
-            )
-        }
-        Source::Table(table) => format!("{} written out in the topology", counted(table.jobs.len() as u64, "job")),
-        Source::Layered(generator) => format!(
-            "{} generated, layered, of {}",
-            counted(generator.workflows.into(), "workflow"),
-            counted(generator.shape.tasks.into(), "task")
-        ),
-        Source::Reservations(demand) => format!("{} generated", counted(demand.requests.into(), "request")),
-        Source::Rigid(rigids) => match &rigids.origin {
-            Origin::Swf(log) | Origin::Batsim(log) => {
-                format!("{} of {}", counted(rigids.count.into(), "job"), escape(&log.path))
-            }
-            Origin::Lublin(_) => {
-                format!("{} of the model of Lublin and Feitelson", counted(rigids.count.into(), "job"))
-            }
-        },
-        Source::Requests(table) => {
-            format!("{} written out in the topology", counted(table.asks.len() as u64, "request"))
-        }
-    }
+    let supply = workload.source.supply();
+    let (job, from) = supply.told();
+    format!("{} {}", counted(supply.jobs_in_all(), job), escape(&from))
 }

@@ -11,15 +11,51 @@
 //! | `real_start`, `real_end` | when the job ran |
 //! | `state` | `finished`, `cancelled`, `unfinished`; empty if nothing was booked |
 
+mod calendar;
+mod section;
+
 use serde::{Deserialize, Serialize};
 
-use super::account::{Account, Table};
-use super::tally::{AnsweredRow, Fate, JobRow};
-use super::text::Row;
-use super::{Summary, Tally};
+use super::{Measure, Part, Subject, Topic, Words};
 use crate::grid::Request;
 use crate::protocol::Answer;
+use crate::report::account::{Account, Table};
+use crate::report::page::Page;
+use crate::report::page::html::count;
+use crate::report::table::{number, percent};
+use crate::report::tally::{AnsweredRow, Fate, JobRow};
+use crate::report::text::Row;
+use crate::report::{Summary, Tally};
 use crate::time::Time;
+use crate::topology::Topology;
+
+pub const SUBJECT: Subject = Subject {
+    systems: &["reservation"],
+    part: Reservations::NAME,
+    one_task: true,
+    shows_waiting: false,
+    words: Some(Words {
+        removed: "taken back",
+        wanted: ("Ready", "the ready time"),
+        waiting: "Waiting is a job from its ready time until it starts or is taken back, once it is accepted.",
+    }),
+    section: ("reservations", "Reservations"),
+    open: Requests::of,
+    cards,
+    lines,
+    measures: &[
+        Measure {
+            name: "acceptance",
+            about: "share of the requests for reservations that make sense that were accepted",
+            of: |summary| summary.part::<Reservations>()?.acceptance,
+        },
+        Measure {
+            name: "slowdown",
+            about: "mean slowdown of accepted requests",
+            of: |summary| summary.part::<Reservations>()?.slowdown,
+        },
+    ],
+};
 
 /// How many requests there were, and what became of them. `submitted` is the sum of `invalid`, `declined`, `accepted` and
 /// `unanswered`; `accepted` that of `finished`, `cancelled` and `unfinished`.
@@ -41,6 +77,10 @@ pub struct Reservations {
     pub released: f64,
 }
 
+impl Part for Reservations {
+    const NAME: &'static str = "reservations";
+}
+
 impl Reservations {
     pub fn add_up(&self) -> bool {
         self.submitted == self.invalid + self.declined + self.accepted + self.unanswered
@@ -51,21 +91,42 @@ impl Reservations {
 const HEADER: &str = "request,user,arrival,ready,duration,deadline,nodes,answer,reason,site,start,end,allocated,\
     slowdown,real_start,real_end,state\n";
 
+/// What is known before the run.
+#[derive(Debug)]
+struct Requests {
+    /// The systems that were asked.
+    systems: Vec<u32>,
+}
+
+impl Requests {
+    fn of(_: &Topology, systems: Vec<u32>) -> Box<dyn Topic> {
+        Box::new(Requests { systems })
+    }
+}
+
+impl Topic for Requests {
+    fn account<'a>(&'a self, tally: &'a Tally, tables: bool) -> Box<dyn Account + 'a> {
+        let text = tables.then(|| HEADER.as_bytes().to_vec());
+        let (systems, sum) = (&self.systems, Reservations::default());
+        Box::new(Answers { tally, systems, text, sum, slowdowns: 0.0 })
+    }
+
+    fn section(&self, page: &Page<'_>) -> String {
+        let sites = page.tally.sites_of(&self.systems);
+        section::answers(page, &sites) + &calendar::calendars(page.tally, &sites)
+    }
+}
+
 /// The account of requests.
-pub(super) struct Requests<'a> {
+struct Answers<'a> {
     tally: &'a Tally,
+    systems: &'a [u32],
     text: Option<Vec<u8>>,
     sum: Reservations,
     slowdowns: f64,
 }
 
-impl<'a> Requests<'a> {
-    /// `None` if nobody asked for any.
-    pub fn of(tally: &'a Tally, tables: bool) -> Option<Requests<'a>> {
-        let text = tables.then(|| HEADER.as_bytes().to_vec());
-        tally.reserving.map(|_| Requests { tally, text, sum: Reservations::default(), slowdowns: 0.0 })
-    }
-
+impl Answers<'_> {
     fn count(&mut self, row: &JobRow) {
         let sum = &mut self.sum;
         sum.submitted += 1;
@@ -116,9 +177,9 @@ impl<'a> Requests<'a> {
     }
 }
 
-impl Account for Requests<'_> {
+impl Account for Answers<'_> {
     fn job(&mut self, row: &JobRow, _: &[Option<Time>]) {
-        if Some(row.system) != self.tally.reserving {
+        if !self.systems.contains(&row.system) {
             return;
         }
         self.count(row);
@@ -137,11 +198,31 @@ impl Account for Requests<'_> {
         let valid = sum.accepted + sum.declined;
         sum.acceptance = (valid > 0).then(|| sum.accepted as f64 / valid as f64);
         sum.slowdown = (sum.accepted > 0).then(|| self.slowdowns / sum.accepted as f64);
-        summary.reservations = Some(sum);
+        summary.put(&sum);
     }
 }
 
-pub(super) fn request(row: &JobRow, answered: &AnsweredRow) -> Option<Request> {
+fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
+    let Some(all) = summary.part::<Reservations>() else { return Vec::new() };
+    let share = all.acceptance.map_or("–".to_owned(), percent);
+    let (accepted, valid) = (count(all.accepted), count(all.accepted + all.declined));
+    let mean = all.slowdown.map_or("–".to_owned(), |mean| format!("{mean:.3}"));
+    let small = format!("mean; {} node hours were given back early", number(all.released / 3600.0));
+    vec![("Requests accepted", share, format!("{accepted} of {valid} that make sense")), ("Slowdown", mean, small)]
+}
+
+fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
+    let Some(all) = summary.part::<Reservations>() else { return Vec::new() };
+    let share = all.acceptance.map_or(String::new(), |share| format!(" = {}", percent(share)));
+    let others = [(all.invalid, "invalid"), (all.cancelled, "taken back"), (all.unanswered, "unanswered")];
+    let others: String =
+        others.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("; {count} {what}")).collect();
+    let accepted = format!("{} of {} requests{share}{others}", all.accepted, all.accepted + all.declined);
+    let slowdown = all.slowdown.map(|mean| ("slowdown", format!("mean {mean:.3}")));
+    [("accepted", accepted)].into_iter().chain(slowdown).collect()
+}
+
+fn request(row: &JobRow, answered: &AnsweredRow) -> Option<Request> {
     Request::of(&row.job, answered.ready, answered.deadline).ok()
 }
 
@@ -152,7 +233,7 @@ fn released(row: &JobRow) -> f64 {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::report) mod tests {
     use std::sync::Arc;
 
     use super::*;
@@ -207,7 +288,7 @@ pub(super) mod tests {
     fn every_request_is_counted_once() {
         let tally = tally();
         let summary = tally.summary(1, Status::Complete, String::new());
-        let all = summary.reservations.unwrap();
+        let all = summary.part::<Reservations>().unwrap();
         assert!(all.add_up());
         assert_eq!((all.submitted, all.accepted, all.declined, all.invalid), (5, 3, 1, 1));
         assert_eq!((all.finished, all.cancelled, all.unfinished), (1, 1, 1));

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use super::chart::{Figure, LEFT, Levels, RIGHT, TOP, WIDTH, Window};
-use super::html::{at, counted, escape, percent};
+use super::request;
 use crate::protocol::Answer;
 use crate::report::Tally;
-use crate::report::reservations::request;
+use crate::report::page::chart::{Figure, LEFT, Levels, RIGHT, TOP, WIDTH, Window};
+use crate::report::page::html::{at, counted, escape, percent};
 use crate::time::{Span, Time};
 
 /// Rows of a sheet, before the rest is left out.
@@ -59,7 +59,7 @@ const WEEKS: Ruling = Ruling {
 };
 
 /// Empty if nothing was reserved.
-pub fn calendars(tally: &Tally) -> String {
+pub fn calendars(tally: &Tally, sites: &[usize]) -> String {
     let booked = bookings(tally);
     let (Some(from), Some(to)) = (booked.iter().map(|it| it.start).min(), booked.iter().map(|it| it.end).max()) else {
         return String::new();
@@ -68,7 +68,6 @@ pub fn calendars(tally: &Tally) -> String {
     let ruling = [HOURS, DAYS].into_iter().find(|ruling| length.micros() <= ruling.row.micros() * 24);
     let ruling = ruling.unwrap_or(if length.micros() <= DAYS.row.micros() * ROWS_MAX { DAYS } else { WEEKS });
     let mut html = String::new();
-    let sites = tally.reserving.map(|system| tally.sites_of(system)).unwrap_or_default();
     for &site in sites.iter().take(SHEETS_MAX) {
         html.push_str(&sheet(tally, site, &booked, (from, to), ruling));
     }

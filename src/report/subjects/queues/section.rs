@@ -2,12 +2,14 @@
 
 use std::fmt::Write;
 
-use super::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, WIDTH, Window, areas, plain, top};
-use super::html::{at, count, counted, escape, micros, number, short, span, table};
-use super::{CHART, PARTS};
+use super::fared::Fared;
+use super::log::LogFacts;
+use super::{Queues, Schedule};
+use crate::report::page::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, WIDTH, areas, plain, top};
+use crate::report::page::html::{at, count, counted, escape, micros, number, short, span, table};
+use crate::report::page::{CHART, PARTS, Page};
 use crate::report::palette::COLOURS;
-use crate::report::schedule::Fared;
-use crate::report::{LogFacts, Spread, Summary, Tally};
+use crate::report::{Spread, Tally};
 use crate::time::Span;
 
 /// A limit, in words, of the things in a class.
@@ -38,15 +40,15 @@ const SLOWDOWNS: Classes = [
 /// Sites in a table, before the rest is put together.
 const SITES_MAX: usize = 40;
 
-/// Nothing, if the run has no queues.
-pub fn queues(tally: &Tally, results: &Summary, window: Window) -> String {
-    let Some((known, schedule)) = tally.queues.as_ref().zip(results.schedule.as_ref()) else { return String::new() };
-    let sites = tally.sites_of(known.system);
+pub fn queues(known: &Queues, page: &Page<'_>) -> String {
+    let Some(schedule) = page.results.part::<Schedule>() else { return String::new() };
+    let (tally, window) = (page.tally, page.window);
+    let sites = known.sites(tally);
     let groups = sites.len().min(COLOURS);
     let mut fared: Vec<Vec<Fared>> = vec![Vec::new(); sites.len()];
     let mut waiting = vec![Levels::new(window, PARTS); groups];
     let mut waited = false;
-    for row in tally.jobs.values().filter(|row| row.system == known.system) {
+    for row in tally.jobs.values().filter(|row| known.systems.contains(&row.system)) {
         let Some(site) = row.tasks[0].site.and_then(|site| sites.binary_search(&(site as usize)).ok()) else {
             continue;
         };
@@ -205,18 +207,9 @@ fn distribution(
 
 /// What was read of a log, and what was not.
 fn about(log: &LogFacts) -> String {
-    let LogFacts { file, jobs, left_out, put_in_order, released, outside, faults, note } = log;
-    let counts = [
-        (left_out, "left out, as they cannot be read or run"),
-        (put_in_order, "put in order"),
-        (released, "submitted at their own time, for the job that they follow is not there"),
-        (outside, "not wanted here"),
-    ];
-    let counts: Vec<String> = counts
-        .iter()
-        .filter(|(number, _)| **number > 0)
-        .map(|(number, what)| format!("{} {what}", count(**number)))
-        .collect();
+    let LogFacts { file, jobs, faults, note, .. } = log;
+    let counts = log.counts("submitted at their own time, for the job that they follow is not there");
+    let counts: Vec<String> = counts.map(|(number, what)| format!("{} {what}", count(number))).collect();
     let others = if counts.is_empty() { "nothing was left out".to_owned() } else { counts.join(", ") };
     let mut html =
         format!("<p>Of the log <code>{}</code> {} ran; {others}.</p>\n", escape(file), counted(*jobs, "job"));

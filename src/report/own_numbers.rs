@@ -1,0 +1,63 @@
+//! What jobs are called in the logs that they are from, where it is not what the run numbers them.
+
+use std::sync::Arc;
+
+use crate::grid::JobId;
+use crate::topology::Topology;
+use crate::workload::rigids::{Origin, Rigids};
+use crate::workload::{Rigid, Source};
+
+/// The jobs of all workloads, where some system's are one task each: only these have their own numbers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OwnNumbers {
+    /// Workloads of rigid jobs, by their first job.
+    numbered: Vec<(u32, Arc<Vec<Rigid>>)>,
+    /// Which workloads are logs, that know their users.
+    logged: Vec<bool>,
+    /// The first job of each workload.
+    first: Vec<u32>,
+}
+
+impl OwnNumbers {
+    pub fn of(topology: &Topology) -> OwnNumbers {
+        let mut own = OwnNumbers::default();
+        if !topology.systems.iter().any(|system| system.row().is_rigid) {
+            return own;
+        }
+        let mut next = 0;
+        for workload in &topology.workloads {
+            own.first.push(next);
+            own.logged.push(matches!(
+                &workload.source,
+                Source::Rigid(Rigids { origin: Origin::Swf(_) | Origin::Batsim(_), .. })
+            ));
+            if let Source::Rigid(rigids) = &workload.source {
+                own.numbered.push((next, rigids.content.jobs.clone()));
+            }
+            next += workload.source.supply().jobs_in_all() as u32;
+        }
+        own
+    }
+
+    /// The job as its log has it.
+    pub fn rigid(&self, job: JobId) -> Option<&Rigid> {
+        let at = self.numbered.partition_point(|(first, _)| *first <= job.0).checked_sub(1)?;
+        let (first, jobs) = &self.numbered[at];
+        jobs.get((job.0 - first) as usize)
+    }
+
+    /// What its log, or else the run, numbers it.
+    pub fn number(&self, job: JobId) -> u64 {
+        self.rigid(job).map_or(job.0.into(), |rigid| rigid.number)
+    }
+
+    pub fn is_logged(&self, job: JobId) -> bool {
+        let workload = self.first.partition_point(|first| *first <= job.0).checked_sub(1);
+        workload.and_then(|workload| self.logged.get(workload)).copied().unwrap_or(false)
+    }
+
+    /// Which workload it is from, where there are several.
+    pub fn workload(&self, job: JobId) -> Option<usize> {
+        (self.first.len() > 1).then(|| self.first.partition_point(|first| *first <= job.0))
+    }
+}

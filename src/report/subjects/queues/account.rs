@@ -1,0 +1,150 @@
+//! The account of jobs that queue.
+
+use super::fared::{Fared, Mean};
+use super::{Queues, Schedule, result};
+use crate::grid::JobId;
+use crate::report::account::{Account, Table};
+use crate::report::manifest::pretty;
+use crate::report::tally::{Fate, JobRow, Standing};
+use crate::report::{Summary, Tally};
+use crate::time::Time;
+use crate::workload::Rigid;
+
+pub struct Queueing<'a> {
+    tally: &'a Tally,
+    queues: &'a Queues,
+    all: Schedule,
+    waits: Mean,
+    turnarounds: Mean,
+    slowdowns: Mean,
+    bounded: Mean,
+    /// The first submission, the last end, and node microseconds of work.
+    first: Time,
+    last: Time,
+    work: u128,
+    /// Of each site: when jobs came and went, and how many nodes they asked for.
+    steps: Vec<Vec<(Time, i64)>>,
+    /// What became of the jobs, and the files that are made of it at the end.
+    results: Option<Results>,
+}
+
+/// In order of their numbers.
+#[derive(Default)]
+struct Results {
+    jobs: Vec<(JobId, Rigid)>,
+    swf: Vec<u8>,
+    schedule: Vec<u8>,
+}
+
+impl<'a> Queueing<'a> {
+    pub fn new(tally: &'a Tally, queues: &'a Queues, tables: bool) -> Queueing<'a> {
+        let cores = |site: &usize| u64::from(tally.sites[*site].cores);
+        let all = Schedule {
+            nb_computing_machines: queues.sites(tally).iter().map(cores).sum(),
+            logs: queues.logs.clone(),
+            nb_resubmissions: queues.systems.iter().map(|system| tally.withdrawn(*system)).sum(),
+            ..Schedule::default()
+        };
+        Queueing {
+            tally,
+            queues,
+            all,
+            waits: Mean::default(),
+            turnarounds: Mean::default(),
+            slowdowns: Mean::default(),
+            bounded: Mean::default(),
+            first: Time::NEVER,
+            last: Time::ZERO,
+            work: 0,
+            steps: vec![Vec::new(); tally.sites.len()],
+            results: tables.then(Results::default),
+        }
+    }
+
+    fn count(&mut self, row: &JobRow) {
+        let all = &mut self.all;
+        all.nb_jobs += 1;
+        *match row.standing() {
+            Standing::Finished => &mut all.nb_jobs_success,
+            Standing::Killed => &mut all.nb_jobs_killed,
+            Standing::Refused | Standing::Removed => &mut all.nb_jobs_rejected,
+            Standing::Unfinished => &mut all.nb_jobs_unfinished,
+        } += 1;
+        if let Fate::Rejected(why) = row.fate {
+            *all.rejected.entry(why.to_string()).or_default() += 1;
+        }
+        self.first = self.first.min(row.job.arrive);
+        let Some(fared) = Fared::of(row) else { return };
+        self.last = self.last.max(row.job.arrive + fared.turnaround);
+        self.work += u128::from(fared.runtime.micros()) * u128::from(row.job.tasks[0].cores);
+        self.waits.add(fared.wait.micros() as f64 / 1e6);
+        self.turnarounds.add(fared.turnaround.micros() as f64 / 1e6);
+        self.slowdowns.add(fared.slowdown());
+        self.bounded.add(fared.bounded_slowdown());
+    }
+
+    fn step(&mut self, row: &JobRow) {
+        let task = &row.tasks[0];
+        let Some(site) = task.site else { return };
+        let (nodes, end) = (i64::from(row.job.tasks[0].cores), task.end.unwrap_or(self.tally.last));
+        let steps = &mut self.steps[site as usize];
+        steps.push((row.job.arrive, nodes));
+        steps.push((end.max(row.job.arrive), -nodes));
+    }
+
+    /// Node microseconds that the sites could have worked: at each moment all nodes, or those that jobs asked for.
+    fn demand(&mut self) -> u128 {
+        let mut sum = 0;
+        for (steps, site) in self.steps.iter_mut().zip(&self.tally.sites) {
+            steps.sort_unstable();
+            let mut level = 0;
+            for (step, next) in steps.iter().zip(steps.iter().skip(1)) {
+                level += step.1;
+                let wanted = level.clamp(0, site.cores.into()) as u128;
+                sum += wanted * u128::from(next.0.since(step.0).micros());
+            }
+        }
+        sum
+    }
+}
+
+impl Account for Queueing<'_> {
+    fn job(&mut self, row: &JobRow, _: &[Option<Time>]) {
+        if !self.queues.systems.contains(&row.system) {
+            return;
+        }
+        self.count(row);
+        self.step(row);
+        if let Some(results) = &mut self.results {
+            results.jobs.push((row.job.id, result::of(self.tally, self.queues, row)));
+        }
+    }
+
+    fn tables(&mut self) -> Vec<Table<'_>> {
+        let Some(Results { swf, schedule, .. }) = &mut self.results else { return Vec::new() };
+        vec![("result.swf", swf), ("schedule.json", schedule)]
+    }
+
+    fn close(&mut self, summary: &mut Summary) {
+        let demand = self.demand();
+        let all = &mut self.all;
+        all.nb_jobs_finished = all.nb_jobs_success + all.nb_jobs_killed;
+        assert!(all.add_up(), "every job is counted once");
+        all.success_rate = (all.nb_jobs > 0).then(|| all.nb_jobs_success as f64 / all.nb_jobs as f64);
+        (all.mean_waiting_time, all.max_waiting_time) = (self.waits.mean(), self.waits.max());
+        (all.mean_turnaround_time, all.max_turnaround_time) = (self.turnarounds.mean(), self.turnarounds.max());
+        (all.mean_slowdown, all.max_slowdown) = (self.slowdowns.mean(), self.slowdowns.max());
+        (all.mean_bounded_slowdown, all.max_bounded_slowdown) = (self.bounded.mean(), self.bounded.max());
+        if self.work > 0 {
+            all.makespan = Some(self.last.micros() as f64 / 1e6);
+            let there = u128::from(self.last.since(self.first).micros()) * u128::from(all.nb_computing_machines);
+            all.utilisation = (there > 0).then(|| self.work as f64 / there as f64);
+            all.underutilisation = Some(demand as f64 / self.work as f64 - 1.0);
+        }
+        if let Some(results) = &mut self.results {
+            results.schedule = pretty(all);
+            result::swf(self.tally, self.queues, std::mem::take(&mut results.jobs), &mut results.swf);
+        }
+        summary.put(all);
+    }
+}

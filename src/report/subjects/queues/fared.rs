@@ -1,0 +1,55 @@
+//! How jobs fared.
+
+use crate::report::tally::JobRow;
+use crate::time::Span;
+
+/// How a job fared that ran.
+#[derive(Clone, Copy, Debug)]
+pub struct Fared {
+    pub wait: Span,
+    pub turnaround: Span,
+    pub runtime: Span,
+}
+
+const SHORT: Span = Span::from_secs(10);
+
+impl Fared {
+    pub fn of(row: &JobRow) -> Option<Fared> {
+        let task = row.tasks.first()?;
+        let (start, end) = task.start.zip(task.end)?;
+        let arrive = row.job.arrive;
+        Some(Fared { wait: start.since(arrive), turnaround: end.since(arrive), runtime: end.since(start) })
+    }
+
+    pub fn slowdown(&self) -> f64 {
+        self.turnaround.micros() as f64 / self.runtime.micros().max(1) as f64
+    }
+
+    pub fn bounded_slowdown(&self) -> f64 {
+        (self.turnaround.micros() as f64 / self.runtime.max(SHORT).micros() as f64).max(1.0)
+    }
+}
+
+/// A mean, and the most.
+#[derive(Default)]
+pub struct Mean {
+    count: u64,
+    sum: f64,
+    max: f64,
+}
+
+impl Mean {
+    pub fn add(&mut self, number: f64) {
+        self.count += 1;
+        self.sum += number;
+        self.max = self.max.max(number);
+    }
+
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64)
+    }
+
+    pub fn max(&self) -> Option<f64> {
+        (self.count > 0).then_some(self.max)
+    }
+}

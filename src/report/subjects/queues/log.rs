@@ -1,0 +1,59 @@
+//! What was read of the logs whose jobs queued.
+
+use serde::{Deserialize, Serialize};
+
+use crate::workload::Fault;
+use crate::workload::rigids::{LogFile, Origin, Rigids};
+
+/// What was read of a log, and what was not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LogFacts {
+    pub file: String,
+    pub jobs: u64,
+    /// Entries that cannot be read or run.
+    pub left_out: u64,
+    /// Entries that came later than their time.
+    pub put_in_order: u64,
+    /// Jobs without the one that they follow.
+    pub released: u64,
+    /// Jobs that the topology does not want.
+    pub outside: u64,
+    /// The first few things that are wrong.
+    pub faults: Vec<Fault>,
+    /// What is not wrong, but should be known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+impl LogFacts {
+    /// `None` for jobs that are of no log.
+    pub fn of(rigids: &Rigids) -> Option<LogFacts> {
+        let (Origin::Swf(LogFile { path, .. }) | Origin::Batsim(LogFile { path, .. })) = &rigids.origin else {
+            return None;
+        };
+        let faults = &rigids.content.faults;
+        Some(LogFacts {
+            file: path.clone(),
+            jobs: rigids.count.into(),
+            left_out: faults.left_out,
+            put_in_order: faults.disordered,
+            released: faults.released,
+            outside: rigids.content.outside,
+            faults: faults.first.clone(),
+            note: rigids.content.note(),
+        })
+    }
+}
+
+impl LogFacts {
+    /// What is to be told of it beside its jobs: how many entries, and of which kind.
+    pub fn counts(&self, released: &'static str) -> impl Iterator<Item = (u64, &'static str)> + use<> {
+        let counts = [
+            (self.left_out, "left out, as they cannot be read or run"),
+            (self.put_in_order, "put in order"),
+            (self.released, released),
+            (self.outside, "not wanted here"),
+        ];
+        counts.into_iter().filter(|(count, _)| *count > 0)
+    }
+}

@@ -1,0 +1,181 @@
+//! What queues made of rigid jobs: `schedule.json` in the words of Batsim's summary, and the jobs as a log of their own.
+//!
+//! All times in seconds of virtual time. As there, the makespan is when the last job ended. A job's slowdown is its
+//! turnaround time by its run time; the bounded one takes no run time for shorter than 10 s, and is never below 1.
+
+mod account;
+mod fared;
+mod log;
+mod result;
+mod section;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use self::account::Queueing;
+use self::log::LogFacts;
+use super::{Measure, Part, Subject, Topic};
+use crate::report::account::Account;
+use crate::report::page::Page;
+use crate::report::table::number;
+use crate::report::{Summary, Tally};
+use crate::topology::Topology;
+use crate::workload::Source;
+
+pub const SUBJECT: Subject = Subject {
+    systems: &["batch"],
+    part: Schedule::NAME,
+    one_task: true,
+    shows_waiting: true,
+    words: None,
+    section: ("queues", "Queues"),
+    open: Queues::of,
+    cards,
+    lines,
+    measures: &[
+        Measure {
+            name: "bounded_slowdown",
+            about: "mean bounded slowdown of jobs in queues, with a threshold of 10 s",
+            of: |summary| summary.part::<Schedule>()?.mean_bounded_slowdown,
+        },
+        Measure {
+            name: "stretch",
+            about: "mean turnaround time of jobs in queues, by their run time",
+            of: |summary| summary.part::<Schedule>()?.mean_slowdown,
+        },
+        Measure {
+            name: "killed",
+            about: "share of the jobs in queues that were killed at their walltime",
+            of: |summary| {
+                let (killed, all) = (summary.part::<Schedule>()?.nb_jobs_killed, summary.jobs.submitted);
+                (all > 0).then(|| killed as f64 / all as f64)
+            },
+        },
+        Measure {
+            name: "underutilisation",
+            about: "what nodes could have done more for jobs in queues, as a share of what they did",
+            of: |summary| summary.part::<Schedule>()?.underutilisation,
+        },
+    ],
+};
+
+/// `nb_jobs` is the sum of `nb_jobs_success`, `nb_jobs_killed`, `nb_jobs_rejected` and `nb_jobs_unfinished`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Schedule {
+    pub nb_computing_machines: u64,
+    pub nb_jobs: u64,
+    /// Successful ones and those that were killed.
+    pub nb_jobs_finished: u64,
+    pub nb_jobs_success: u64,
+    pub nb_jobs_killed: u64,
+    pub nb_jobs_rejected: u64,
+    pub nb_jobs_unfinished: u64,
+    /// How often a job was taken back from a queue and handed in elsewhere.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub nb_resubmissions: u64,
+    pub success_rate: Option<f64>,
+    pub makespan: Option<f64>,
+    pub mean_waiting_time: Option<f64>,
+    pub max_waiting_time: Option<f64>,
+    pub mean_turnaround_time: Option<f64>,
+    pub max_turnaround_time: Option<f64>,
+    pub mean_slowdown: Option<f64>,
+    pub max_slowdown: Option<f64>,
+    pub mean_bounded_slowdown: Option<f64>,
+    pub max_bounded_slowdown: Option<f64>,
+    /// The share of node time from the first submission to the last end.
+    pub utilisation: Option<f64>,
+    /// What the nodes could have done more for jobs that were there, as a share of what they did.
+    pub underutilisation: Option<f64>,
+    /// Why jobs were rejected, and how many.
+    pub rejected: BTreeMap<String, u64>,
+    pub logs: Vec<LogFacts>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl Part for Schedule {
+    const NAME: &'static str = "schedule";
+}
+
+impl Schedule {
+    pub fn add_up(&self) -> bool {
+        let ends = self.nb_jobs_finished + self.nb_jobs_rejected + self.nb_jobs_unfinished;
+        self.nb_jobs == ends && self.nb_jobs_finished == self.nb_jobs_success + self.nb_jobs_killed
+    }
+}
+
+/// What is known before the run.
+#[derive(Debug)]
+struct Queues {
+    /// The systems that have them.
+    systems: Vec<u32>,
+    logs: Vec<LogFacts>,
+    /// By site.
+    policies: Vec<String>,
+    /// How many actors there are at the router before the sites.
+    services: u32,
+}
+
+impl Queues {
+    fn of(topology: &Topology, systems: Vec<u32>) -> Box<dyn Topic> {
+        let rigid = topology.workloads.iter().filter_map(|workload| match &workload.source {
+            Source::Rigid(rigids) => LogFacts::of(rigids),
+            _ => None,
+        });
+        Box::new(Queues {
+            systems,
+            logs: rigid.collect(),
+            policies: topology.sites.iter().map(|site| site.scheduler.clone()).collect(),
+            services: topology.systems.len() as u32,
+        })
+    }
+
+    /// The numbers of the sites that have them.
+    fn sites(&self, tally: &Tally) -> Vec<usize> {
+        tally.sites_of(&self.systems)
+    }
+}
+
+impl Topic for Queues {
+    fn account<'a>(&'a self, tally: &'a Tally, tables: bool) -> Box<dyn Account + 'a> {
+        Box::new(Queueing::new(tally, self, tables))
+    }
+
+    fn section(&self, page: &Page<'_>) -> String {
+        section::queues(self, page)
+    }
+}
+
+fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
+    let Some(schedule) = summary.part::<Schedule>() else { return Vec::new() };
+    let mean = schedule.mean_bounded_slowdown.map_or("–".to_owned(), |mean| format!("{mean:.2}"));
+    let most = schedule.max_bounded_slowdown.map_or(String::new(), |most| format!(", at most {}", number(most)));
+    vec![("Bounded slowdown", mean, format!("mean of jobs that ran{most}"))]
+}
+
+fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
+    let Some(schedule) = summary.part::<Schedule>() else { return Vec::new() };
+    let mut lines = Vec::new();
+    let under = schedule.underutilisation.map_or(String::new(), |share| format!("; underutilisation {share:.3}"));
+    if let Some((mean, max)) = schedule.mean_bounded_slowdown.zip(schedule.max_bounded_slowdown) {
+        lines.push(("slowdown", format!("bounded, mean {mean:.3}, at most {max:.1}{under}")));
+    }
+    lines.extend(schedule.rejected.iter().map(|(why, count)| ("refused", format!("{count}: {why}"))));
+    for log in &schedule.logs {
+        let LogFacts { file, jobs, faults, .. } = log;
+        lines.push(("log", format!("{jobs} {} of {file}", if *jobs == 1 { "job" } else { "jobs" })));
+        let counts = log.counts("without the job that they follow");
+        lines.extend(counts.map(|(count, what)| ("", format!("{count} {what}"))));
+        lines.extend(faults.iter().map(|fault| ("", format!("  {}: {}", fault.place, fault.what))));
+        let all = log.left_out + log.put_in_order + log.released;
+        if all > faults.len() as u64 && !faults.is_empty() {
+            lines.push(("", format!("  and {} more", all - faults.len() as u64)));
+        }
+        lines.extend(log.note.iter().map(|note| ("", note.clone())));
+    }
+    lines
+}

@@ -1,0 +1,115 @@
+//! Which requests for reservations were accepted, of whom and where, and why the others were not.
+
+use std::collections::BTreeMap;
+
+use super::{Reservations, request};
+use crate::protocol::Answer;
+use crate::report::Tally;
+use crate::report::page::html::{bar, count, counted, escape, number, percent, span, table};
+use crate::report::page::{Page, ROWS_MAX};
+
+/// Of a user's requests.
+#[derive(Clone, Copy, Default)]
+struct Answers {
+    accepted: u64,
+    declined: u64,
+    invalid: u64,
+}
+
+/// What a site took.
+#[derive(Clone, Copy, Default)]
+struct Booked {
+    requests: u64,
+    node_seconds: f64,
+    wait: f64,
+}
+
+/// Nothing, if this run has no reservations.
+pub fn answers(page: &Page<'_>, here: &[usize]) -> String {
+    let Some(all) = page.results.part::<Reservations>() else { return String::new() };
+    let tally = page.tally;
+    let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
+    let mut users: BTreeMap<usize, Answers> = BTreeMap::new();
+    let mut sites = vec![Booked::default(); tally.sites.len()];
+    for row in tally.jobs.values() {
+        let Some(answered) = &row.answered else { continue };
+        let user = users.entry(row.user.index()).or_default();
+        match &answered.answer {
+            Answer::Accepted { site, start, nodes } => {
+                user.accepted += 1;
+                if let Some((site, request)) = tally.site_index(*site).zip(request(row, answered)) {
+                    let booked = &mut sites[site];
+                    booked.requests += 1;
+                    booked.node_seconds += f64::from(nodes.len()) * request.duration.micros() as f64 / 1e6;
+                    booked.wait += start.since(request.ready).micros() as f64 / 1e6;
+                }
+            }
+            Answer::Declined => {
+                user.declined += 1;
+                *reasons.entry("declined: no site has room for it in time".to_owned()).or_default() += 1;
+            }
+            Answer::Invalid(why) => {
+                user.invalid += 1;
+                *reasons.entry(format!("invalid: {why}")).or_default() += 1;
+            }
+        }
+    }
+    refusals(&reasons, all.submitted) + &by_site(tally, here, &sites, all.accepted) + &by_user(tally, &users)
+}
+
+fn refusals(reasons: &BTreeMap<String, u64>, submitted: u64) -> String {
+    if reasons.is_empty() {
+        return "<p>No request was refused.</p>\n".to_owned();
+    }
+    let share = |requests: u64| requests as f64 / submitted.max(1) as f64;
+    let rows = reasons
+        .iter()
+        .map(|(why, requests)| vec![escape(why), count(*requests), bar(share(*requests), &percent(share(*requests)))]);
+    let columns = ["Answer", "#Requests", "Of all requests"];
+    format!("<h3>Why requests were refused</h3>\n{}", table(&columns, rows))
+}
+
+fn by_site(tally: &Tally, here: &[usize], sites: &[Booked], accepted: u64) -> String {
+    if here.len() < 2 || accepted == 0 {
+        return String::new();
+    }
+    let row = |(name, booked): (String, &Booked)| {
+        let share = booked.requests as f64 / accepted as f64;
+        let wait = if booked.requests == 0 { "–".to_owned() } else { span(booked.wait / booked.requests as f64) };
+        let hours = number(booked.node_seconds / 3600.0);
+        vec![name, count(booked.requests), hours, wait, bar(share, &percent(share))]
+    };
+    let named = here.iter().map(|&site| (escape(&tally.sites[site].name), &sites[site]));
+    let rows = named.take(ROWS_MAX).map(row);
+    let columns = ["Site", "#Accepted", "#Node hours booked", "#Mean wait", "Of all that were accepted"];
+    format!("<h3>Where they were accepted</h3>\n{}{}", table(&columns, rows), more(here.len(), "site"))
+}
+
+fn by_user(tally: &Tally, users: &BTreeMap<usize, Answers>) -> String {
+    if users.len() < 2 {
+        return String::new();
+    }
+    let row = |(user, answers): (&usize, &Answers)| {
+        let Answers { accepted, declined, invalid } = *answers;
+        let valid = accepted + declined;
+        let share = accepted as f64 / valid.max(1) as f64;
+        vec![
+            escape(tally.names.actors.get(*user).map_or("", String::as_str)),
+            count(accepted + declined + invalid),
+            count(accepted),
+            count(declined),
+            count(invalid),
+            if valid == 0 { "–".to_owned() } else { bar(share, &percent(share)) },
+        ]
+    };
+    let rows = users.iter().take(ROWS_MAX).map(row);
+    let columns = ["User", "#Requests", "#Accepted", "#Declined", "#Invalid", "Accepted of those that make sense"];
+    format!("<h3>Whose requests were accepted</h3>\n{}{}", table(&columns, rows), more(users.len(), "user"))
+}
+
+fn more(all: usize, what: &str) -> String {
+    match all.saturating_sub(ROWS_MAX) {
+        0 => String::new(),
+        rest => format!("<p>And {}.</p>\n", counted(rest as u64, &format!("more {what}"))),
+    }
+}
