@@ -409,7 +409,7 @@ impl Tally {
 
     /// Whether it is a single task that keeps its nodes, as its system's jobs should be.
     pub(super) fn is_one_task(&self, row: &JobRow) -> bool {
-        self.systems[row.system as usize].is_rigid && row.tasks.len() == 1
+        self.only_waits(row) && row.tasks.len() == 1
     }
 
     /// The numbers of the sites that any of these systems uses.
@@ -426,7 +426,7 @@ impl Tally {
 
     /// Whether each job is a single task that keeps its nodes, whose numbers matter.
     pub(super) fn is_rigid(&self) -> bool {
-        self.systems.iter().all(|system| system.is_rigid)
+        self.waiting_only().map(|present| present.systems.len()).sum::<usize>() == self.systems.len()
     }
 
     pub(super) fn site_index(&self, actor: ActorId) -> Option<usize> {

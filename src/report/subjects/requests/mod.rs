@@ -304,6 +304,14 @@ pub(in crate::report) mod tests {
     }
 
     #[test]
+    fn a_job_is_its_one_task() {
+        let (jobs, tasks) = (table(&tally(), "jobs.csv"), table(&tally(), "tasks.csv"));
+        let row: Vec<&str> = jobs.lines().nth(1).unwrap().split(',').collect();
+        assert_eq!((&row[2..6], &row[14], tasks.as_str()), (&["rigid", "0", "2", "600"][..], &"0-1", ""));
+        assert_eq!(&row[17..23], ["0", "bob", "york", "cpu", "0-1", "600"]);
+    }
+
+    #[test]
     fn the_table_has_a_row_a_request() {
         let text = table(&tally(), "reservations.csv");
         assert_eq!(
