@@ -14,6 +14,7 @@ mod own_numbers;
 mod page;
 mod palette;
 mod recorder;
+mod records;
 mod replay;
 mod subjects;
 mod summary;

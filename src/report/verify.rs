@@ -6,10 +6,10 @@
 use std::fmt;
 use std::io::{self, BufRead, Read};
 
+use super::records::told;
 use super::{EventReader, Manifest, Names, Status, SummaryFile, Unreadable};
-use crate::grid::Needs;
 use crate::kernel::{Digest, Entry};
-use crate::protocol::{Answer, Record, codec};
+use crate::protocol::{Record, codec};
 
 /// A line longer than any that a frame's worth of job makes.
 pub(super) const LINE_MAX: u64 = 256 << 20;
@@ -173,7 +173,7 @@ fn describe<A: BufRead, B: BufRead>(a: &Log<'_, A>, b: &Log<'_, B>) -> Differenc
 }
 
 fn what_differs((a, a_names): (&Entry<Record>, &Names), (b, b_names): (&Entry<Record>, &Names)) -> String {
-    let happened = |entry: &Entry<Record>, names: &Names| happened(&entry.record, names);
+    let happened = |entry: &Entry<Record>, names: &Names| told(&entry.record, names);
     let mut what = Vec::new();
     if a.stamp != b.stamp {
         what.push("when it happens".to_owned());
@@ -200,58 +200,7 @@ fn what_differs((a, a_names): (&Entry<Record>, &Names), (b, b_names): (&Entry<Re
 
 /// An entry as a sentence.
 fn words(entry: &Entry<Record>, names: &Names) -> String {
-    format!("{}: {} {}", entry.stamp, names.of_actor(entry.actor), happened(&entry.record, names))
-}
-
-fn happened(record: &Record, names: &Names) -> String {
-    match record {
-        Record::Arrived { job, user } => {
-            format!(
-                "takes in job {} of {}, submitted at {}, {} tasks",
-                job.id,
-                names.of_actor(*user),
-                job.arrive,
-                job.tasks.len()
-            )
-        }
-        Record::Refused { job, user, task } => {
-            format!("refuses job {} of {}: task {task} fits no site", job.id, names.of_actor(*user))
-        }
-        Record::Assigned { task, site } => format!("gives task {task} to {}", names.of_actor(*site)),
-        Record::Started { task, cores } => format!("starts task {task} on cores {cores}"),
-        Record::Finished { task } => format!("sees task {task} end"),
-        Record::Killed { task } => format!("ends task {task}, which has had its walltime"),
-        Record::Suspended { task } => format!("suspends task {task}"),
-        Record::Resumed { task, cores } => format!("lets task {task} go on, on cores {cores}"),
-        Record::Moved { task, cores } => format!("moves task {task} to cores {cores}"),
-        Record::Shared { task, share } => format!("gives task {task} {share} of what it could use"),
-        Record::Withdrawn { task } => format!("takes task {task} back, which its user hands in elsewhere"),
-        Record::Needs { job, needs: Needs { cpu, memory } } => {
-            format!("hears that tasks of job {job} need {cpu} of a node's processors and {memory} of its memory")
-        }
-        Record::Rejected { job, user, why } => {
-            format!("rejects job {} of {}: {why}", job.id, names.of_actor(*user))
-        }
-        Record::Completed { job, value: Some(value) } => format!("sees job {job} end, worth {value}"),
-        Record::Completed { job, value: None } => format!("sees job {job} end"),
-        Record::Removed { job } => format!("gives up job {job}"),
-        Record::Answered { job, answer, .. } => match answer {
-            Answer::Accepted { site, start, nodes } => {
-                format!("accepts request {job}: nodes {nodes} of {} from {start}", names.of_actor(*site))
-            }
-            Answer::Declined => format!("declines request {job}"),
-            Answer::Invalid(invalid) => format!("sees no sense in request {job}: {invalid}"),
-        },
-        Record::Cancelled { job } => format!("frees what was reserved for job {job}, which its user takes back"),
-        Record::Sent { edge, from, to, bytes, .. } => {
-            let (from, to) = (names.of_actor(*from), names.of_actor(*to));
-            format!("lets {bytes} bytes of {edge} go from {from} to {to}")
-        }
-        Record::Delivered { edge } => format!("sees the data of {edge} arrive"),
-        Record::NotAdmitted { job, user } => {
-            format!("does not admit job {} of {}: it would come too late", job.id, names.of_actor(*user))
-        }
-    }
+    format!("{}: {} {}", entry.stamp, names.of_actor(entry.actor), told(&entry.record, names))
 }
 
 fn causes<A, B>(a: &Side<A>, b: &Side<B>) -> Vec<String> {

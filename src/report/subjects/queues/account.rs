@@ -42,7 +42,7 @@ impl<'a> Queueing<'a> {
         let all = Schedule {
             nb_computing_machines: queues.sites(tally).iter().map(cores).sum(),
             logs: queues.logs.clone(),
-            nb_resubmissions: queues.systems.iter().map(|system| tally.withdrawn(*system)).sum(),
+            nb_resubmissions: queues.systems.iter().map(|system| tally.times_withdrawn(*system)).sum(),
             ..Schedule::default()
         };
         Queueing {

@@ -1,0 +1,155 @@
+//! A place in a line, from which what comes next is read.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use serde::de::DeserializeOwned;
+
+use super::Unreadable;
+use crate::grid::JobId;
+
+pub struct Cursor<'a> {
+    pub text: &'a str,
+    pub at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    pub fn wrong(&self, expected: impl Into<String>) -> Unreadable {
+        Unreadable { column: self.at + 1, expected: expected.into() }
+    }
+
+    pub fn accept(&mut self, literal: &str) -> bool {
+        let here = self.rest().starts_with(literal);
+        if here {
+            self.at += literal.len();
+        }
+        here
+    }
+
+    pub fn expect(&mut self, literal: &str) -> Result<(), Unreadable> {
+        if self.accept(literal) { Ok(()) } else { Err(self.wrong(format!("`{literal}`"))) }
+    }
+
+    pub fn is_at_key(&self, key: &str) -> bool {
+        let after = self.rest().strip_prefix(",\"").and_then(|rest| rest.strip_prefix(key));
+        after.is_some_and(|rest| rest.starts_with("\":"))
+    }
+
+    /// A comma, and a key with its colon.
+    pub fn key(&mut self, key: &str) -> Result<(), Unreadable> {
+        if !self.is_at_key(key) {
+            return Err(self.wrong(format!("`,\"{key}\":`")));
+        }
+        self.at += key.len() + 4;
+        Ok(())
+    }
+
+    /// A string that can be read as something.
+    pub fn parsed<T>(&mut self, what: &str, parse: impl Fn(&str) -> Option<T>) -> Result<T, Unreadable> {
+        let column = self.at + 1;
+        parse(self.unquoted()?).ok_or_else(|| Unreadable { column, expected: what.to_owned() })
+    }
+
+    /// A string as it stands there, quotes and escapes included.
+    pub fn string(&mut self) -> Result<&'a str, Unreadable> {
+        let rest = self.rest();
+        let mut escaped = false;
+        let close = rest.bytes().skip(1).position(|byte| {
+            let closes = byte == b'"' && !escaped;
+            escaped = byte == b'\\' && !escaped;
+            closes
+        });
+        match close {
+            Some(close) if rest.starts_with('"') => {
+                self.at += close + 2;
+                Ok(&rest[..close + 2])
+            }
+            _ => Err(self.wrong("a string")),
+        }
+    }
+
+    pub fn unquoted(&mut self) -> Result<&'a str, Unreadable> {
+        let string = self.string()?;
+        Ok(&string[1..string.len() - 1])
+    }
+
+    pub fn digits(&mut self) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find([',', '}', ']']).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    pub fn number<T: FromStr>(&mut self) -> Result<T, Unreadable> {
+        let before = self.at;
+        self.digits().parse().map_err(|_| Unreadable { column: before + 1, expected: "a number".to_owned() })
+    }
+
+    pub fn seconds(&mut self) -> Result<u64, Unreadable> {
+        let before = self.at;
+        micros(self.digits())
+            .ok_or_else(|| Unreadable { column: before + 1, expected: "seconds with at most six decimals".to_owned() })
+    }
+
+    pub fn name<N, T: Copy>(
+        &mut self,
+        names: &BTreeMap<String, T>,
+        bare: fn(N) -> T,
+        what: &str,
+    ) -> Result<T, Unreadable>
+    where
+        N: FromStr,
+    {
+        if !self.rest().starts_with('"') {
+            return Ok(bare(self.number()?));
+        }
+        let before = self.at;
+        names
+            .get(self.string()?)
+            .copied()
+            .ok_or_else(|| Unreadable { column: before + 1, expected: format!("{what} that the manifest lists") })
+    }
+
+    pub fn job_id(&mut self) -> Result<JobId, Unreadable> {
+        self.expect(",\"job\":")?;
+        Ok(JobId(self.number()?))
+    }
+
+    /// Whatever knows how to read itself from JSON.
+    pub fn json<T: DeserializeOwned>(&mut self, what: &str) -> Result<T, Unreadable> {
+        let mut values = serde_json::Deserializer::from_str(self.rest()).into_iter();
+        match values.next() {
+            Some(Ok(value)) => {
+                self.at += values.byte_offset();
+                Ok(value)
+            }
+            _ => Err(self.wrong(what)),
+        }
+    }
+
+    pub fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T, Unreadable>) -> Result<Vec<T>, Unreadable> {
+        self.expect("[")?;
+        let mut items = Vec::new();
+        while !self.accept("]") {
+            if !items.is_empty() {
+                self.expect(",")?;
+            }
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+}
+
+fn micros(digits: &str) -> Option<u64> {
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    if fraction.is_empty() || fraction.len() > 6 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let scale = 10u64.pow(6 - fraction.len() as u32);
+    let fraction = fraction.parse::<u64>().ok()? * scale;
+    whole.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(fraction)
+}

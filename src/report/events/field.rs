@@ -1,0 +1,229 @@
+//! What can stand in a record: numbers, times, names, and how each is written and read.
+
+use std::io::Write;
+
+use super::{Cursor, EventReader, EventWriter, Unreadable};
+use crate::grid::{EdgeId, Invalid, JobId, Needs, NodeSet, TaskId};
+use crate::kernel::ActorId;
+use crate::protocol::Answer;
+use crate::report::text::{self, put_number, put_seconds};
+use crate::time::Time;
+
+/// What can stand in a record, under a key.
+pub trait Field: Sized {
+    fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>);
+    fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Self, Unreadable>;
+}
+
+impl Field for u32 {
+    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        put_number(line, (*self).into());
+    }
+
+    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<u32, Unreadable> {
+        at.key(key)?;
+        at.number()
+    }
+}
+
+impl Field for u64 {
+    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        put_number(line, *self);
+    }
+
+    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<u64, Unreadable> {
+        at.key(key)?;
+        at.number()
+    }
+}
+
+impl Field for f64 {
+    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        put_float(line, *self);
+    }
+
+    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<f64, Unreadable> {
+        at.key(key)?;
+        at.number()
+    }
+}
+
+/// Left out where there is none.
+impl Field for Option<f64> {
+    fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+        if let Some(number) = self {
+            number.put(key, writer, line);
+        }
+    }
+
+    fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Option<f64>, Unreadable> {
+        if at.is_at_key(key) { f64::read(key, reader, at).map(Some) } else { Ok(None) }
+    }
+}
+
+impl Field for Time {
+    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        put_seconds(line, self.micros());
+    }
+
+    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Time, Unreadable> {
+        at.key(key)?;
+        at.seconds().map(Time::from_micros)
+    }
+}
+
+impl Field for ActorId {
+    fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        put_name(line, &writer.actors, self.0);
+    }
+
+    fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<ActorId, Unreadable> {
+        at.key(key)?;
+        reader.actor(at)
+    }
+}
+
+impl Field for JobId {
+    fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+        self.0.put(key, writer, line);
+    }
+
+    fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<JobId, Unreadable> {
+        u32::read(key, reader, at).map(JobId)
+    }
+}
+
+/// As `"12.3"`.
+impl Field for TaskId {
+    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        line.push(b'"');
+        put_number(line, self.job.0.into());
+        line.push(b'.');
+        put_number(line, self.index.into());
+        line.push(b'"');
+    }
+
+    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<TaskId, Unreadable> {
+        at.key(key)?;
+        at.parsed("a task as \"job.task\"", |text| {
+            let (job, index) = text.split_once('.')?;
+            Some(TaskId { job: JobId(job.parse().ok()?), index: index.parse().ok()? })
+        })
+    }
+}
+
+/// As `"12.3-4"`.
+impl Field for EdgeId {
+    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        line.push(b'"');
+        put_number(line, self.job.0.into());
+        line.push(b'.');
+        put_number(line, self.from.into());
+        line.push(b'-');
+        put_number(line, self.to.into());
+        line.push(b'"');
+    }
+
+    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<EdgeId, Unreadable> {
+        at.key(key)?;
+        at.parsed("an edge as \"job.task-task\"", |text| {
+            let (job, tasks) = text.split_once('.')?;
+            let (from, to) = tasks.split_once('-')?;
+            Some(EdgeId { job: JobId(job.parse().ok()?), from: from.parse().ok()?, to: to.parse().ok()? })
+        })
+    }
+}
+
+/// Under a key each.
+impl Field for Needs {
+    fn put(&self, _: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+        self.cpu.put("cpu", writer, line);
+        self.memory.put("memory", writer, line);
+    }
+
+    fn read(_: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Needs, Unreadable> {
+        Ok(Needs { cpu: Field::read("cpu", reader, at)?, memory: Field::read("memory", reader, at)? })
+    }
+}
+
+/// As `"0-3 7"`.
+impl Field for NodeSet {
+    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        line.push(b'"');
+        text::put_cores(line, self, 0);
+        line.push(b'"');
+    }
+
+    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<NodeSet, Unreadable> {
+        at.key(key)?;
+        at.parsed("cores as \"0-3 7\"", NodeSet::parse)
+    }
+}
+
+impl Field for Invalid {
+    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        line.push(b'"');
+        line.extend_from_slice(self.name().as_bytes());
+        line.push(b'"');
+    }
+
+    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Invalid, Unreadable> {
+        at.key(key)?;
+        let named = |word: &str| Invalid::ALL.into_iter().find(|invalid| word == invalid.name());
+        at.parsed("what is wrong with a request", named)
+    }
+}
+
+/// Under a key for each answer that there is.
+impl Field for Answer {
+    fn put(&self, _: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+        match self {
+            Answer::Accepted { site, start, nodes } => {
+                site.put("accepted", writer, line);
+                start.put("start", writer, line);
+                nodes.put("cores", writer, line);
+            }
+            Answer::Declined => line.extend_from_slice(b",\"declined\":true"),
+            Answer::Invalid(invalid) => invalid.put("invalid", writer, line),
+        }
+    }
+
+    fn read(_: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Answer, Unreadable> {
+        if at.accept(",\"declined\":true") {
+            return Ok(Answer::Declined);
+        }
+        if !at.is_at_key("accepted") {
+            return Invalid::read("invalid", reader, at).map(Answer::Invalid);
+        }
+        let site = Field::read("accepted", reader, at)?;
+        let start = Field::read("start", reader, at)?;
+        Ok(Answer::Accepted { site, start, nodes: Field::read("cores", reader, at)? })
+    }
+}
+
+fn put_key(line: &mut Vec<u8>, key: &str) {
+    line.extend_from_slice(b",\"");
+    line.extend_from_slice(key.as_bytes());
+    line.extend_from_slice(b"\":");
+}
+
+pub(super) fn put_name(line: &mut Vec<u8>, names: &[String], number: u32) {
+    match names.get(number as usize) {
+        Some(name) => line.extend_from_slice(name.as_bytes()),
+        None => put_number(line, number.into()),
+    }
+}
+
+/// The shortest decimals that read back as the same number.
+pub(super) fn put_float(line: &mut Vec<u8>, number: f64) {
+    write!(line, "{number:?}").expect("writing to memory does not fail");
+}

@@ -1,0 +1,262 @@
+//! What each record means: the tally's methods that the table of records names.
+
+use std::collections::btree_map;
+use std::sync::Arc;
+
+use super::{AnsweredRow, Fate, Inconsistent, JobRow, Ledger, Tally, TaskRow, critical_path};
+use crate::grid::{EdgeId, Invalid, Job, JobId, Needs, NodeSet, TaskId};
+use crate::kernel::ActorId;
+use crate::protocol::Answer;
+use crate::time::Time;
+
+/// Who tells of something, and when.
+#[derive(Clone, Copy)]
+pub struct By {
+    pub actor: ActorId,
+    pub now: Time,
+}
+
+/// The job that nothing more can happen to because of it, if there may be one.
+type Taken = Result<Option<JobId>, Inconsistent>;
+
+impl Tally {
+    pub fn arrived(&mut self, by: By, job: &Arc<Job>, user: &ActorId) -> Taken {
+        self.admit(job, *user, by.actor, Fate::Open)
+    }
+
+    pub fn refused(&mut self, by: By, _task: &u32, job: &Arc<Job>, user: &ActorId) -> Taken {
+        self.admit(job, *user, by.actor, Fate::Refused)
+    }
+
+    pub fn not_admitted(&mut self, by: By, job: &Arc<Job>, user: &ActorId) -> Taken {
+        self.admit(job, *user, by.actor, Fate::NotAdmitted)
+    }
+
+    pub fn rejected(&mut self, by: By, why: &Invalid, job: &Arc<Job>, user: &ActorId) -> Taken {
+        self.admit(job, *user, by.actor, Fate::Rejected(*why))
+    }
+
+    pub fn assigned(&mut self, by: By, task: &TaskId, site: &ActorId) -> Taken {
+        let site = self.site(*site)?;
+        let row = self.task(*task)?;
+        if row.start.is_some() {
+            return Err(Inconsistent::Again(*task, "started"));
+        }
+        (row.site, row.assigned) = (Some(site), Some(by.now));
+        Ok(None)
+    }
+
+    pub fn withdrawn(&mut self, _: By, task: &TaskId) -> Taken {
+        let row = self.task(*task)?;
+        if row.site.is_none() || row.start.is_some() {
+            return Err(Inconsistent::Again(*task, "started"));
+        }
+        (row.site, row.assigned) = (None, None);
+        if let Some(job) = self.jobs.get(&task.job) {
+            self.withdrawn[job.system as usize] += 1;
+        }
+        Ok(None)
+    }
+
+    pub fn started(&mut self, by: By, task: &TaskId, cores: &NodeSet) -> Taken {
+        let site = self.holds(*task, by.actor, cores)?;
+        let row = self.given(*task, site)?;
+        if row.start.is_some() {
+            return Err(Inconsistent::Again(*task, "started"));
+        }
+        (row.site, row.start, row.cores) = (Some(site), Some(by.now), cores.clone());
+        self.totals.started += 1;
+        self.totals.running += 1;
+        Ok(None)
+    }
+
+    pub fn finished(&mut self, by: By, task: &TaskId) -> Taken {
+        self.end(*task, by, false)
+    }
+
+    pub fn killed(&mut self, by: By, task: &TaskId) -> Taken {
+        self.end(*task, by, true)
+    }
+
+    /// A task leaves its cores, to go on later.
+    pub fn suspended(&mut self, by: By, task: &TaskId) -> Taken {
+        let site = self.site(by.actor)?;
+        let row = self.given(*task, site)?;
+        let since = row.on_cores_since().filter(|_| row.end.is_none()).ok_or(Inconsistent::NotRunning(*task))?;
+        let stints = row.stints.get_or_insert_default();
+        stints.over.push((since, by.now, row.cores.clone()));
+        stints.since = None;
+        Ok(None)
+    }
+
+    /// A task goes on, on these cores.
+    pub fn resumed(&mut self, by: By, task: &TaskId, cores: &NodeSet) -> Taken {
+        let site = self.holds(*task, by.actor, cores)?;
+        let row = self.given(*task, site)?;
+        let suspended = row.stints.as_deref_mut().filter(|stints| stints.since.is_none());
+        suspended.ok_or(Inconsistent::NotSuspended(*task))?.since = Some(by.now);
+        (row.site, row.cores) = (Some(site), cores.clone());
+        Ok(None)
+    }
+
+    pub fn moved(&mut self, by: By, task: &TaskId, cores: &NodeSet) -> Taken {
+        let site = self.holds(*task, by.actor, cores)?;
+        self.given(*task, site)?;
+        self.suspended(by, task)?;
+        self.resumed(by, task, cores)
+    }
+
+    pub fn shared(&mut self, by: By, task: &TaskId, share: &f64) -> Taken {
+        let site = self.site(by.actor)?;
+        match self.given(*task, site)? {
+            _ if !(0.0..=1.0).contains(share) => Err(Inconsistent::NoShare(*task)),
+            row if row.start.is_none() || row.end.is_some() => Err(Inconsistent::NotRunning(*task)),
+            _ => Ok(None),
+        }
+    }
+
+    pub fn needs(&mut self, _: By, job: &JobId, needs: &Needs) -> Taken {
+        let row = self.open(*job)?;
+        match row.needs {
+            _ if !needs.make_sense() => Err(Inconsistent::NoShare(TaskId { job: *job, index: 0 })),
+            Some(_) => Err(Inconsistent::NeedsAgain(*job)),
+            None => {
+                row.needs = Some(*needs);
+                Ok(None)
+            }
+        }
+    }
+
+    pub fn completed(&mut self, by: By, job: &JobId, value: &Option<f64>) -> Taken {
+        let row = self.open(*job)?;
+        if row.tasks.iter().any(|task| task.end.is_none()) {
+            return Err(Inconsistent::Incomplete(*job));
+        }
+        row.fate = Fate::Completed { at: by.now, value: *value };
+        self.ended(*job)
+    }
+
+    pub fn removed(&mut self, by: By, job: &JobId) -> Taken {
+        self.open(*job)?.fate = Fate::Removed { at: by.now };
+        self.ended(*job)
+    }
+
+    pub fn answered(&mut self, _: By, job: &JobId, ready: &Time, deadline: &Time, answer: &Answer) -> Taken {
+        let row = self.open(*job)?;
+        if row.answered.is_some() {
+            return Err(Inconsistent::Answered(*job));
+        }
+        row.answered = Some(AnsweredRow { ready: *ready, deadline: *deadline, answer: answer.clone() });
+        if matches!(answer, Answer::Accepted { .. }) {
+            return Ok(None);
+        }
+        row.fate = Fate::TurnedAway;
+        self.ended(*job)
+    }
+
+    pub fn cancelled(&mut self, by: By, job: &JobId) -> Taken {
+        self.open(*job)?.fate = Fate::Cancelled { at: by.now };
+        self.ended(*job)
+    }
+
+    pub fn sent(&mut self, by: By, edge: &EdgeId, from: &ActorId, to: &ActorId, bytes: &u64, active: &Time) -> Taken {
+        let ends = (self.site(*from)?, self.site(*to)?);
+        if !self.jobs.contains_key(&edge.job) {
+            return Err(unknown(self.over.as_ref(), edge.job));
+        }
+        self.transfers.sent(*edge, ends, *bytes, (by.now, *active))?;
+        Ok(None)
+    }
+
+    pub fn delivered(&mut self, by: By, edge: &EdgeId) -> Taken {
+        self.transfers.delivered(*edge, by.now)?;
+        self.transfers.settle(&self.sites);
+        Ok(None)
+    }
+
+    fn admit(&mut self, job: &Arc<Job>, user: ActorId, service: ActorId, fate: Fate) -> Taken {
+        let tasks = job.tasks.len();
+        if job.edges.iter().any(|edge| edge.from >= edge.to || edge.to as usize >= tasks) {
+            return Err(Inconsistent::Edge(job.id));
+        }
+        if self.over.as_ref().is_some_and(|over| over.holds(job.id)) {
+            return Err(Inconsistent::Twice(job.id));
+        }
+        // Services come first. Whoever else tells of a job has made it up.
+        let system = service.0.min(self.systems.len() as u32 - 1);
+        if self.has_queues(system) && tasks != 1 {
+            return Err(Inconsistent::NotOneTask(job.id));
+        }
+        let critical_path = critical_path(job, &self.systems[system as usize]);
+        let tasks = vec![TaskRow::default(); tasks];
+        let row = JobRow { job: job.clone(), user, system, fate, critical_path, tasks, answered: None, needs: None };
+        match self.jobs.entry(job.id) {
+            btree_map::Entry::Vacant(place) => place.insert(row),
+            btree_map::Entry::Occupied(_) => return Err(Inconsistent::Twice(job.id)),
+        };
+        self.totals.jobs += 1;
+        let (first, last) = self.totals.arrivals.unwrap_or((job.arrive, job.arrive));
+        self.totals.arrivals = Some((first.min(job.arrive), last.max(job.arrive)));
+        if fate == Fate::Open { Ok(None) } else { self.ended(job.id) }
+    }
+
+    fn end(&mut self, task: TaskId, by: By, killed: bool) -> Taken {
+        let site = self.site(by.actor)?;
+        let row = self.given(task, site)?;
+        match (row.start, row.end) {
+            (_, Some(_)) => return Err(Inconsistent::Again(task, "finished")),
+            (None, _) => return Err(Inconsistent::NeverStarted(task)),
+            _ if row.on_cores_since().is_none() => return Err(Inconsistent::NotRunning(task)),
+            _ => (row.end, row.killed) = (Some(by.now), killed),
+        }
+        self.totals.running -= 1;
+        self.totals.end = self.totals.end.max(by.now);
+        Ok(Some(task.job))
+    }
+
+    /// The site of an actor, if it has these cores.
+    fn holds(&self, task: TaskId, actor: ActorId, cores: &NodeSet) -> Result<u32, Inconsistent> {
+        let site = self.site(actor)?;
+        let facts = &self.sites[site as usize];
+        match cores.runs().last() {
+            Some(&(_, last)) if last >= facts.cores => Err(Inconsistent::NoSuchCores(task, facts.name.clone())),
+            _ => Ok(site),
+        }
+    }
+
+    fn ended(&mut self, job: JobId) -> Taken {
+        self.totals.ended += 1;
+        Ok(Some(job))
+    }
+
+    fn site(&self, actor: ActorId) -> Result<u32, Inconsistent> {
+        self.site_of.get(&actor).copied().ok_or_else(|| Inconsistent::NotASite(self.names.of_actor(actor)))
+    }
+
+    fn task(&mut self, task: TaskId) -> Result<&mut TaskRow, Inconsistent> {
+        let over = self.over.as_ref();
+        let row = self.jobs.get_mut(&task.job).ok_or_else(|| unknown(over, task.job))?;
+        row.tasks.get_mut(task.index as usize).ok_or(Inconsistent::UnknownTask(task))
+    }
+
+    /// A task of which this site may tell, for no other one was given it.
+    fn given(&mut self, task: TaskId, site: u32) -> Result<&mut TaskRow, Inconsistent> {
+        let Tally { jobs, over, sites, .. } = self;
+        let row = jobs.get_mut(&task.job).ok_or_else(|| unknown(over.as_ref(), task.job))?;
+        let row = row.tasks.get_mut(task.index as usize).ok_or(Inconsistent::UnknownTask(task))?;
+        match row.site {
+            Some(given) if given != site => Err(Inconsistent::Elsewhere(task, sites[site as usize].name.clone())),
+            _ => Ok(row),
+        }
+    }
+
+    fn open(&mut self, job: JobId) -> Result<&mut JobRow, Inconsistent> {
+        let over = self.over.as_ref();
+        let row = self.jobs.get_mut(&job).ok_or_else(|| unknown(over, job))?;
+        if row.fate == Fate::Open { Ok(row) } else { Err(Inconsistent::Ended(job)) }
+    }
+}
+
+fn unknown(over: Option<&Ledger>, job: JobId) -> Inconsistent {
+    if over.is_some_and(|over| over.holds(job)) { Inconsistent::Ended(job) } else { Inconsistent::UnknownJob(job) }
+}

@@ -1,0 +1,57 @@
+//! Why an entry of a log is not taken.
+
+use std::io;
+
+use crate::grid::{EdgeId, JobId, TaskId};
+
+/// An entry that does not go with those before it: the log is not one of a run of this topology.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Inconsistent {
+    #[error("job {0} arrives twice")]
+    Twice(JobId),
+    #[error("job {0} is not one task, which is all that a queue takes")]
+    NotOneTask(JobId),
+    #[error("job {0} has an edge that does not lead from a task to a later one")]
+    Edge(JobId),
+    #[error("job {0} has not arrived")]
+    UnknownJob(JobId),
+    #[error("there is no task {0}")]
+    UnknownTask(TaskId),
+    #[error("{0} is not a site")]
+    NotASite(String),
+    #[error("task {0} has {1} already")]
+    Again(TaskId, &'static str),
+    #[error("job {0} has been answered already")]
+    Answered(JobId),
+    #[error("job {0} has ended already")]
+    Ended(JobId),
+    #[error("job {0} is complete, but not all of its tasks are")]
+    Incomplete(JobId),
+    #[error("task {0} ends without having started")]
+    NeverStarted(TaskId),
+    #[error("task {0} is at {1}, which was not given it")]
+    Elsewhere(TaskId, String),
+    #[error("task {0} is not running")]
+    NotRunning(TaskId),
+    #[error("task {0} has not been suspended")]
+    NotSuspended(TaskId),
+    #[error("task {0} is given what is no share")]
+    NoShare(TaskId),
+    #[error("it is said twice what job {0} needs")]
+    NeedsAgain(JobId),
+    #[error("the data of {0} is sent twice")]
+    SentTwice(EdgeId),
+    #[error("the data of {0} arrives without being on its way")]
+    NotOnItsWay(EdgeId),
+    #[error("task {0} starts on cores that {1} does not have")]
+    NoSuchCores(TaskId, String),
+}
+
+/// Why an entry is not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum Untaken {
+    #[error(transparent)]
+    Inconsistent(#[from] Inconsistent),
+    #[error("cannot put aside what is over: {0}")]
+    Io(#[from] io::Error),
+}

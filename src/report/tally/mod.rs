@@ -1,0 +1,299 @@
+//! Keeps what the tables need while a log goes by.
+
+mod counting;
+mod inconsistent;
+mod row;
+#[cfg(test)]
+pub(super) mod tests;
+
+use std::collections::{BTreeMap, btree_map};
+use std::io;
+
+pub(super) use self::counting::By;
+pub use self::inconsistent::{Inconsistent, Untaken};
+pub(super) use self::row::{AnsweredRow, Fate, JobRow, Standing, TaskRow};
+use super::Names;
+use super::ledger::{Ledger, Merged, Store};
+use super::own_numbers::OwnNumbers;
+use super::subjects::{self, Present, USUAL, Words};
+use super::transfers::Transfers;
+use crate::grid::{Graph, Job, JobId, Kind, forced_ranks, output_delay};
+use crate::kernel::{ActorId, Entry};
+use crate::protocol::Record;
+use crate::systems::{Gives, System};
+use crate::time::{Span, Time};
+use crate::topology::Topology;
+
+/// Takes a run's log, entry by entry, and remembers what became of every job and task.
+///
+/// One that keeps all, as pages want it, shares the jobs with whoever made them and adds some 90 bytes a task and 120 a
+/// job. One that puts aside what is over keeps in memory what is not, and a bit a job.
+#[derive(Debug)]
+pub struct Tally {
+    pub(super) topology: String,
+    pub(super) names: Names,
+    pub(super) sites: Vec<SiteFacts>,
+    pub(super) site_of: BTreeMap<ActorId, u32>,
+    /// By the number of their actors.
+    systems: Vec<Reckoning>,
+    pub(super) subjects: Vec<Present>,
+    pub(super) own_numbers: OwnNumbers,
+    /// All jobs, or those that are not over.
+    pub(super) jobs: BTreeMap<JobId, JobRow>,
+    /// Those that are, where they are put aside.
+    over: Option<Ledger>,
+    pub(super) transfers: Transfers,
+    pub(super) totals: Totals,
+    /// By system: how often a task was taken back to be handed in elsewhere.
+    withdrawn: Vec<u64>,
+    pub(super) entries: u64,
+    /// The time of the last entry.
+    pub(super) last: Time,
+}
+
+/// How a system reckons.
+#[derive(Clone, Copy, Debug)]
+struct Reckoning {
+    tick: Span,
+    ccr_millionths: u64,
+    /// Whether its jobs are one task each.
+    is_rigid: bool,
+    gives: Gives,
+}
+
+/// What is known of all jobs without looking at them again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Totals {
+    pub jobs: u64,
+    ended: u64,
+    /// The first and the last submission.
+    pub arrivals: Option<(Time, Time)>,
+    /// Tasks that have started.
+    pub started: u64,
+    running: u64,
+    /// When the last task ended that did.
+    end: Time,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct SiteFacts {
+    pub name: String,
+    pub cores: u32,
+    pub kind: Kind,
+    /// The number of its core 0 when the cores of all sites are numbered through.
+    pub first_core: u64,
+    pub latency: Span,
+    pub report_every: Span,
+    /// Which of the topology's systems use it.
+    pub systems: Vec<usize>,
+}
+
+impl Tally {
+    /// A tally that puts aside what is over: into the store, where there is much of it.
+    pub fn putting_aside(topology: &Topology, names: &Names, store: Box<dyn Store>) -> Tally {
+        let mut tally = Tally::new(topology, names);
+        tally.over = Some(Ledger::new(store));
+        tally.transfers.let_go();
+        tally
+    }
+
+    /// A tally that keeps all.
+    pub fn new(topology: &Topology, names: &Names) -> Tally {
+        let mut first_core = 0;
+        let mut sites = Vec::new();
+        let mut site_of = BTreeMap::new();
+        for (site, index) in topology.sites.iter().zip(0u32..) {
+            let actor = names.actor(&site.name).expect("every site of a topology has its actor");
+            site_of.insert(actor, index);
+            sites.push(SiteFacts {
+                name: site.name.clone(),
+                cores: site.cores,
+                kind: site.kind,
+                first_core,
+                latency: site.latency,
+                report_every: site.report_every,
+                systems: site.systems.clone(),
+            });
+            first_core += u64::from(site.cores);
+        }
+        Tally {
+            topology: topology.name.clone(),
+            names: names.clone(),
+            sites,
+            site_of,
+            systems: topology.systems.iter().map(|system| Reckoning::of(&**system)).collect(),
+            subjects: subjects::of(topology),
+            own_numbers: OwnNumbers::of(topology),
+            jobs: BTreeMap::new(),
+            over: None,
+            transfers: Transfers::of(topology),
+            totals: Totals::default(),
+            withdrawn: vec![0; topology.systems.len()],
+            entries: 0,
+            last: Time::ZERO,
+        }
+    }
+
+    /// Takes the next entry of the log. One that contradicts those before it changes nothing.
+    pub fn add(&mut self, entry: &Entry<Record>) -> Result<(), Untaken> {
+        let touched = self.take(entry)?;
+        self.entries += 1;
+        self.last = self.last.max(entry.stamp.time);
+        match touched {
+            Some(job) => self.put_aside(job),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether it is a job of a subject whose jobs only wait for nodes.
+    pub(super) fn only_waits(&self, row: &JobRow) -> bool {
+        self.waiting_only().any(|present| present.systems.contains(&row.system))
+    }
+
+    fn waiting_only(&self) -> impl Iterator<Item = &Present> {
+        self.subjects.iter().filter(|present| present.subject.one_task)
+    }
+
+    /// Whether its jobs are one task each, which their users may take back from where they wait.
+    pub(super) fn has_queues(&self, system: u32) -> bool {
+        self.systems[system as usize].is_rigid
+    }
+
+    /// How reports speak of its jobs.
+    pub(super) fn words(&self) -> Words {
+        self.subjects.iter().find_map(|present| present.subject.words).unwrap_or(USUAL)
+    }
+
+    /// The number by which `jobs.csv` knows a job.
+    pub(super) fn number(&self, job: JobId) -> u64 {
+        self.own_numbers.number(job)
+    }
+
+    /// Of several workloads whose jobs have numbers of their own, the one that a job is from.
+    pub(super) fn workload(&self, job: JobId) -> Option<usize> {
+        self.own_numbers.workload(job)
+    }
+
+    /// How often a task of a system was taken back.
+    pub(super) fn times_withdrawn(&self, system: u32) -> u64 {
+        self.withdrawn[system as usize]
+    }
+
+    /// Whether it is a single task that keeps its nodes, as its system's jobs should be.
+    pub(super) fn is_one_task(&self, row: &JobRow) -> bool {
+        self.only_waits(row) && row.tasks.len() == 1
+    }
+
+    /// The numbers of the sites that any of these systems uses.
+    pub(super) fn sites_of(&self, systems: &[u32]) -> Vec<usize> {
+        let uses = |site: &SiteFacts| site.systems.iter().any(|system| systems.contains(&(*system as u32)));
+        (0..self.sites.len()).filter(|site| uses(&self.sites[*site])).collect()
+    }
+
+    /// Whether there are other systems beside those whose jobs only wait for nodes.
+    pub(super) fn is_mixed(&self) -> bool {
+        let waiting: usize = self.waiting_only().map(|present| present.systems.len()).sum();
+        waiting > 0 && self.systems.len() > waiting
+    }
+
+    /// Whether each job is a single task that keeps its nodes, whose numbers matter.
+    pub(super) fn is_rigid(&self) -> bool {
+        self.waiting_only().map(|present| present.systems.len()).sum::<usize>() == self.systems.len()
+    }
+
+    pub(super) fn site_index(&self, actor: ActorId) -> Option<usize> {
+        self.site_of.get(&actor).map(|site| *site as usize)
+    }
+
+    /// How many jobs have come to their end, one way or another.
+    pub fn jobs_ended(&self) -> u64 {
+        self.totals.ended
+    }
+
+    /// Every job, by number.
+    pub(super) fn rows(&self) -> io::Result<Rows<'_>> {
+        let over = self.over.as_ref().map(Ledger::read).transpose()?;
+        Ok(Rows { here: self.jobs.values().peekable(), over })
+    }
+
+    /// When the last task ended, or the log if one was running then.
+    pub(super) fn end_of_work(&self) -> Option<Time> {
+        let Totals { started, running, end, .. } = self.totals;
+        if running > 0 { Some(self.last) } else { (started > 0).then_some(end) }
+    }
+
+    /// What the moments are called at which each system gives out tasks.
+    pub(super) fn gives(&self) -> impl Iterator<Item = Gives> {
+        self.systems.iter().map(|system| system.gives)
+    }
+
+    pub(super) fn gives_of(&self, row: &JobRow) -> Gives {
+        self.systems[row.system as usize].gives
+    }
+
+    /// Every stretch of time for which a task was ready, its job submitted and its predecessors finished, but had not
+    /// started: with its kind, and cut where the job was given up or the log ends.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (Kind, Time, Time)> {
+        self.waiting_of(|_| true)
+    }
+
+    /// The same for some of the jobs.
+    pub(super) fn waiting_of(&self, which: impl Fn(&JobRow) -> bool) -> impl Iterator<Item = (Kind, Time, Time)> {
+        let rows = self.jobs.values().filter(move |row| row.standing() != Standing::Refused && which(row));
+        rows.flat_map(move |row| {
+            let given_up = row.given_up().unwrap_or(self.last);
+            let until = move |task: &TaskRow| task.start.unwrap_or(given_up);
+            let tasks = row.ready().into_iter().zip(&row.tasks).zip(&row.job.tasks);
+            let stretches = tasks.filter_map(move |((from, held), task)| Some((task.kind, from?, until(held))));
+            stretches.filter(|(_, from, to)| from < to)
+        })
+    }
+
+    /// Whether a job has arrived, or been turned away.
+    pub(super) fn knows(&self, job: JobId) -> bool {
+        self.jobs.contains_key(&job) || self.over.as_ref().is_some_and(|over| over.holds(job))
+    }
+
+    /// Puts a job aside if nothing more can happen to it.
+    fn put_aside(&mut self, job: JobId) -> Result<(), Untaken> {
+        let Some(over) = &mut self.over else { return Ok(()) };
+        let btree_map::Entry::Occupied(row) = self.jobs.entry(job) else { return Ok(()) };
+        if row.get().is_over() {
+            over.put(row.remove())?;
+            self.transfers.forget(job);
+        }
+        Ok(())
+    }
+}
+
+/// Every job of a tally, by number.
+pub(super) struct Rows<'a> {
+    here: std::iter::Peekable<btree_map::Values<'a, JobId, JobRow>>,
+    over: Option<Merged<'a>>,
+}
+
+impl Rows<'_> {
+    pub fn next(&mut self) -> io::Result<Option<&JobRow>> {
+        let here = self.here.peek().map(|row| row.job.id);
+        let over = self.over.as_ref().and_then(Merged::peek);
+        if over.is_none_or(|over| here.is_some_and(|here| here < over)) {
+            return Ok(self.here.next());
+        }
+        self.over.as_mut().map_or(Ok(None), Merged::next)
+    }
+}
+
+impl Reckoning {
+    fn of(system: &dyn System) -> Reckoning {
+        let row = system.row();
+        let (tick, ccr_millionths) = (system.tick(), system.ccr_millionths());
+        Reckoning { tick, ccr_millionths, is_rigid: row.is_rigid, gives: row.gives }
+    }
+}
+
+/// The longest way through a job, as the system that it was handed to reckons.
+fn critical_path(job: &Job, system: &Reckoning) -> Span {
+    let delay = |task: usize| output_delay(job.tasks[task].runtime, system.ccr_millionths, system.tick);
+    let ranks = forced_ranks(job, &Graph::new(job.tasks.len(), &job.edges), delay);
+    ranks.into_iter().max().unwrap_or(Span::ZERO)
+}

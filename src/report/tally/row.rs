@@ -1,0 +1,218 @@
+//! What is known of a job and its tasks.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::grid::{Invalid, Job, Needs, NodeSet};
+use crate::kernel::ActorId;
+use crate::protocol::Answer;
+use crate::time::{Span, Time};
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct JobRow {
+    pub job: Arc<Job>,
+    pub user: ActorId,
+    /// Which of the topology's systems it was handed to.
+    pub system: u32,
+    pub fate: Fate,
+    pub critical_path: Span,
+    pub tasks: Vec<TaskRow>,
+    /// What was answered, where it asked for a reservation.
+    pub answered: Option<AnsweredRow>,
+    /// What each of its parallel tasks needs of its node, if it does not need all of it.
+    pub needs: Option<Needs>,
+}
+
+/// A request for nodes between two times, and its answer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AnsweredRow {
+    pub ready: Time,
+    pub deadline: Time,
+    pub answer: Answer,
+}
+
+/// What the router made of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Fate {
+    Open,
+    Completed {
+        at: Time,
+        value: Option<f64>,
+    },
+    Removed {
+        at: Time,
+    },
+    Refused,
+    NotAdmitted,
+    /// Its request was declined, or made no sense.
+    TurnedAway,
+    /// No queue takes it.
+    Rejected(Invalid),
+    /// Its user took it back.
+    Cancelled {
+        at: Time,
+    },
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct TaskRow {
+    /// An index into the sites.
+    pub site: Option<u32>,
+    /// When the router gave it to the site.
+    pub assigned: Option<Time>,
+    pub start: Option<Time>,
+    pub end: Option<Time>,
+    pub cores: NodeSet,
+    /// Whether it was ended at its walltime.
+    pub killed: bool,
+    /// Where it was on and off its cores between start and end, or on other ones than at the end; most never are.
+    pub stints: Option<Box<Stints>>,
+}
+
+/// What a task did in between.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Stints {
+    /// From when to when it was on which cores.
+    pub(super) over: Vec<(Time, Time, NodeSet)>,
+    /// Since when it has been on the cores that it has now; `None` while it is suspended.
+    pub(super) since: Option<Time>,
+}
+
+/// The ways in which a job or a task can stand at the end of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    Finished,
+    /// At its walltime.
+    Killed,
+    Removed,
+    Refused,
+    Unfinished,
+}
+
+impl TaskRow {
+    /// From when to when it was on which cores, up to now where it still is.
+    pub fn stints(&self, now: Time) -> impl Iterator<Item = (Time, Time, &NodeSet)> {
+        let over = self.stints.iter().flat_map(|stints| &stints.over).map(|(from, to, cores)| (*from, *to, cores));
+        let last = self.on_cores_since().map(|since| (since, self.end.unwrap_or(now), &self.cores));
+        over.chain(last)
+    }
+
+    pub(super) fn on_cores_since(&self) -> Option<Time> {
+        self.stints.as_ref().map_or(self.start, |stints| stints.since)
+    }
+}
+
+impl JobRow {
+    /// Whether nothing more can happen to it: what was given to a site before the job was given up goes on to its end,
+    /// but what was taken back in time never starts.
+    pub(super) fn is_over(&self) -> bool {
+        let is_over = |task: &TaskRow| task.end.is_some() || (task.start.is_none() && task.assigned.is_none());
+        match self.fate {
+            Fate::Open => false,
+            Fate::Cancelled { .. } => self.tasks.iter().all(|task| task.end.is_some() || task.start.is_none()),
+            _ => self.tasks.iter().all(is_over),
+        }
+    }
+
+    pub fn cancelled(&self) -> bool {
+        matches!(self.fate, Fate::Cancelled { .. })
+    }
+
+    pub fn standing(&self) -> Standing {
+        match self.fate {
+            Fate::Open => Standing::Unfinished,
+            Fate::Completed { .. } if self.tasks.iter().any(|task| task.killed) => Standing::Killed,
+            Fate::Completed { .. } => Standing::Finished,
+            Fate::Removed { .. } | Fate::Cancelled { .. } => Standing::Removed,
+            Fate::Refused | Fate::NotAdmitted | Fate::TurnedAway | Fate::Rejected(_) => Standing::Refused,
+        }
+    }
+
+    /// Where a task stands; one that was running when its job was removed goes on to its end.
+    pub fn task_standing(&self, index: usize) -> Standing {
+        let task = &self.tasks[index];
+        match (task.end, task.start, self.fate) {
+            (Some(_), ..) if task.killed => Standing::Killed,
+            (Some(_), ..) => Standing::Finished,
+            (None, None, Fate::Removed { .. } | Fate::Cancelled { .. }) => Standing::Removed,
+            (None, None, Fate::Refused | Fate::NotAdmitted | Fate::TurnedAway | Fate::Rejected(_)) => Standing::Refused,
+            _ => Standing::Unfinished,
+        }
+    }
+
+    /// When it was given up or taken back.
+    pub fn given_up(&self) -> Option<Time> {
+        match self.fate {
+            Fate::Removed { at } | Fate::Cancelled { at } => Some(at),
+            _ => None,
+        }
+    }
+
+    /// When it could start at the earliest: where it asked for a reservation, nobody waits before the ready time.
+    pub fn wanted(&self) -> Time {
+        self.answered.as_ref().map_or(self.job.arrive, |answered| answered.ready.max(self.job.arrive))
+    }
+
+    /// How long it waited for its first task to start, if that did.
+    pub fn wait(&self) -> Option<Span> {
+        Some(self.start()?.since(self.wanted()))
+    }
+
+    /// When the first of its tasks started.
+    pub fn start(&self) -> Option<Time> {
+        self.tasks.iter().filter_map(|task| task.start).min()
+    }
+
+    /// When the last of its tasks that ended did, at its site.
+    pub fn last_end(&self) -> Option<Time> {
+        self.tasks.iter().filter_map(|task| task.end).max()
+    }
+
+    /// For each task when the last of its predecessors ended; where it has none, from when on the job was wanted.
+    pub fn ready(&self) -> Vec<Option<Time>> {
+        let mut ready = Vec::new();
+        self.ready_into(&mut ready);
+        ready
+    }
+
+    /// The same, into memory that is there.
+    pub fn ready_into(&self, ready: &mut Vec<Option<Time>>) {
+        ready.clear();
+        ready.resize(self.tasks.len(), Some(self.wanted()));
+        for edge in &self.job.edges {
+            let end = self.tasks[edge.from as usize].end;
+            let latest = &mut ready[edge.to as usize];
+            *latest = latest.zip(end).map(|(latest, end)| latest.max(end));
+        }
+    }
+
+    /// How many times its critical path the job took, if it was completed.
+    pub fn slr(&self) -> Option<f64> {
+        match self.fate {
+            Fate::Completed { at, .. } if !self.critical_path.is_zero() => {
+                Some(at.since(self.job.arrive).micros() as f64 / self.critical_path.micros() as f64)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether its user got nothing: it never finished, or not before its final deadline. `None` for a job that has
+    /// no deadline. Whoever was told at once that it would come too late did not starve.
+    pub fn starved(&self) -> Option<bool> {
+        let worth = self.job.worth.as_ref()?;
+        if self.fate == Fate::NotAdmitted {
+            return Some(false);
+        }
+        Some(self.slr().is_none_or(|slr| slr >= worth.curve.final_()))
+    }
+
+    /// What its user got, if its kind of job is worth anything.
+    pub fn value(&self) -> Option<f64> {
+        self.job.worth.as_ref()?;
+        match self.fate {
+            Fate::Completed { value, .. } => value,
+            _ => Some(0.0),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::row::Stints;
+use super::*;
+use crate::grid::{Edge, Task};
+use crate::report::Status;
+use crate::report::tests::{BOB, ROUTER, YORK, names, story, table, topology};
+use crate::systems::Service;
+use crate::systems::market::{Figures, Market};
+use crate::time::Stamp;
+
+/// A job whose tasks follow each other; every other one has run.
+pub fn row(job: u32, tasks: u32) -> JobRow {
+    let task = |index: u32| Task::new(Span::from_secs(u64::from(index + job % 5)), 1 + index, Kind(0));
+    let ran = |index: u32| {
+        let moment = |seconds: u32| Some(Time::ZERO + Span::from_secs(u64::from(seconds)));
+        let cores = NodeSet::all(1 + index);
+        TaskRow {
+            site: Some(1),
+            assigned: moment(index),
+            start: moment(index),
+            end: moment(index + 1),
+            cores,
+            killed: false,
+            stints: index.is_multiple_of(4).then(|| {
+                let over = vec![(Time::ZERO, Time::from_micros(5), NodeSet::run(2, 2 + index))];
+                Box::new(Stints { over, since: moment(index) })
+            }),
+        }
+    };
+    let asked = Job {
+        id: JobId(job),
+        arrive: Time::from_micros(job.into()),
+        first_task: 0,
+        tasks: (0..tasks).map(task).collect(),
+        edges: (1..tasks).map(|to| Edge::new(to - 1, to)).collect(),
+        worth: None,
+    };
+    JobRow {
+        job: Arc::new(asked),
+        user: BOB,
+        system: 0,
+        fate: Fate::Removed { at: Time::from_micros(7) },
+        critical_path: Span::from_secs(3),
+        tasks: (0..tasks).map(|index| if index % 2 == 0 { ran(index) } else { TaskRow::default() }).collect(),
+        answered: None,
+        needs: None,
+    }
+}
+
+fn told(tally: &Tally) -> (String, String) {
+    (table(tally, "jobs.csv"), format!("{:?}", tally.summary(7, Status::Complete, String::new())))
+}
+
+proptest! {
+    /// Wherever the log ends.
+    #[test]
+    fn a_tally_that_puts_aside_what_is_over_tells_the_same(until in 0usize..25) {
+        let mut keeping = Tally::new(&topology(), &names());
+        let mut putting_aside = Tally::putting_aside(&topology(), &names(), Box::new(Vec::new()));
+        for entry in story().iter().take(until) {
+            keeping.add(entry).unwrap();
+            putting_aside.add(entry).unwrap();
+        }
+        prop_assert_eq!(told(&keeping), told(&putting_aside));
+        prop_assert_eq!(keeping.jobs_ended(), putting_aside.jobs_ended());
+    }
+}
+
+#[test]
+fn the_critical_path_is_the_one_that_the_market_reckons_with() {
+    let (share, tick) = (900_000, Span::from_minutes(1));
+    let market = Market { ccr_millionths: share, tick, ..Market::default() };
+    let grid = Topology { systems: vec![Service::new(market.clone())], ..topology() };
+    let task = |kind| Task::new(Span::from_secs(61), 1, Kind(kind));
+    let job = Job { tasks: vec![task(0), task(1)], edges: vec![Edge::new(0, 1)], ..(*row(1, 2).job).clone() };
+    let figures = Figures::of(&job, &Graph::new(2, &job.edges), &market, false).unwrap();
+    let mut tally = Tally::new(&grid, &names());
+    let record = Record::Arrived { job: Arc::new(job), user: BOB };
+    tally.add(&Entry { stamp: Stamp::ZERO, actor: ROUTER, record }).unwrap();
+    assert_eq!(tally.jobs[&JobId(1)].critical_path, figures.critical_path);
+}
+
+#[test]
+fn what_is_over_leaves_memory_and_is_still_known() {
+    let mut tally = Tally::putting_aside(&topology(), &names(), Box::new(Vec::new()));
+    story().iter().for_each(|entry| tally.add(entry).unwrap());
+    // Of the job that was given up one task still runs, and the last one still waits.
+    assert_eq!(tally.jobs.keys().map(|job| job.0).collect::<Vec<_>>(), [4, 5]);
+
+    let mut told = |actor, record| {
+        let entry = Entry { stamp: Stamp::at(tally.last), actor, record };
+        tally.add(&entry).map_err(|error| error.to_string())
+    };
+    let task = |job, index| TaskId { job: JobId(job), index };
+    assert_eq!(told(YORK, Record::Finished { task: task(0, 0) }), Err("job 0 has ended already".to_owned()));
+    assert_eq!(told(ROUTER, Record::Removed { job: JobId(3) }), Err("job 3 has ended already".to_owned()));
+    assert_eq!(told(ROUTER, Record::Removed { job: JobId(9) }), Err("job 9 has not arrived".to_owned()));
+    let again = Record::Arrived { job: row(1, 1).job, user: BOB };
+    assert_eq!(told(ROUTER, again), Err("job 1 arrives twice".to_owned()));
+    assert_eq!(told(YORK, Record::Finished { task: task(4, 0) }), Ok(()));
+    assert_eq!(tally.jobs.keys().map(|job| job.0).collect::<Vec<_>>(), [5]);
+}
+
+#[test]
+fn a_task_is_where_its_stints_were() {
+    let at =
+        |minute: u64, record| Entry { stamp: Stamp::at(Time::ZERO + Span::from_minutes(minute)), actor: YORK, record };
+    let (task, cores) = (TaskId { job: JobId(0), index: 0 }, |text| NodeSet::parse(text).unwrap());
+    let told = |entries: &[Entry<Record>]| {
+        let mut tally = Tally::new(&topology(), &names());
+        story()[..3].iter().chain(entries).try_for_each(|entry| tally.add(entry)).map(|()| tally)
+    };
+    let tally = told(&[
+        at(2, Record::Suspended { task }),
+        at(5, Record::Resumed { task, cores: cores("1-2") }),
+        at(6, Record::Shared { task, share: 0.5 }),
+        at(7, Record::Moved { task, cores: cores("0 3") }),
+        at(9, Record::Finished { task }),
+    ])
+    .unwrap();
+    let now = Time::ZERO + Span::from_minutes(20);
+    let stints = tally.jobs[&JobId(0)].tasks[0].stints(now);
+    let stints: Vec<_> = stints.map(|(from, to, cores)| (from, to, cores.to_string())).collect();
+    let minute = |minute| Time::ZERO + Span::from_minutes(minute);
+    let there = |from, to, cores: &str| (minute(from), minute(to), cores.to_owned());
+    assert_eq!(stints, [there(0, 2, "0-1"), there(5, 7, "1-2"), there(7, 9, "0 3")]);
+
+    assert!(told(&[at(2, Record::Resumed { task, cores: cores("0") })]).is_err());
+    assert!(told(&[at(2, Record::Suspended { task }), at(3, Record::Finished { task })]).is_err());
+    assert!(told(&[at(2, Record::Shared { task, share: 1.5 })]).is_err());
+    assert!(told(&[at(2, Record::Suspended { task }), at(3, Record::Moved { task, cores: cores("0") })]).is_err());
+}
