@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::row::Stints;
 use super::*;
-use crate::grid::{Edge, Task};
+use crate::grid::{Edge, NodeSet, Task, TaskId};
 use crate::report::Status;
 use crate::report::tests::{BOB, ROUTER, YORK, names, story, table, topology};
 use crate::systems::Service;
