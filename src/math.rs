@@ -60,6 +60,73 @@ fn upper_fraction(shape: f64, x: f64) -> f64 {
     fraction
 }
 
+/// The beta distribution: the chance of at most `x`.
+pub fn beta_cdf(a: f64, b: f64, x: f64) -> f64 {
+    if x <= 0.0 || x >= 1.0 {
+        return if x <= 0.0 { 0.0 } else { 1.0 };
+    }
+    let front = exp(libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b) + a * ln(x) + b * libm::log1p(-x));
+    // The fraction is quick on one side of the mean, and the other side is its mirror image.
+    if x < (a + 1.0) / (a + b + 2.0) {
+        front * beta_fraction(a, b, x) / a
+    } else {
+        1.0 - front * beta_fraction(b, a, 1.0 - x) / b
+    }
+}
+
+/// By Lentz's method.
+fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
+    const TINY: f64 = 1e-300;
+    let away = |value: f64| if value.abs() < TINY { TINY } else { value };
+    let mut c = 1.0;
+    let mut d = 1.0 / away(1.0 - (a + b) * x / (a + 1.0));
+    let mut fraction = d;
+    for i in 1..10_000 {
+        let i = f64::from(i);
+        let even = i * (b - i) * x / ((a + 2.0 * i - 1.0) * (a + 2.0 * i));
+        let odd = -(a + i) * (a + b + i) * x / ((a + 2.0 * i) * (a + 2.0 * i + 1.0));
+        for numerator in [even, odd] {
+            d = 1.0 / away(1.0 + numerator * d);
+            c = away(1.0 + numerator / c);
+            fraction *= c * d;
+        }
+        if (c * d - 1.0).abs() < 1e-15 {
+            break;
+        }
+    }
+    fraction
+}
+
+/// The chance of at most `k` successes in `n` tries that each succeed with probability `q`.
+pub fn binomial_cdf(n: u32, q: f64, k: u32) -> f64 {
+    if k >= n { 1.0 } else { beta_cdf(f64::from(n - k), f64::from(k) + 1.0, 1.0 - q) }
+}
+
+/// Up to where the beta distribution has so much of itself, to nine digits; `a` and `b` are at least one.
+pub fn beta_quantile(a: f64, b: f64, share: f64) -> f64 {
+    // Newton's steps, as long as they stay between what is known to be too low and too high.
+    let (mut low, mut high) = (0.0, 1.0);
+    let mut x = a / (a + b);
+    let scale = libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b);
+    for _ in 0..200 {
+        let excess = beta_cdf(a, b, x) - share;
+        if excess > 0.0 {
+            high = x;
+        } else {
+            low = x;
+        }
+        let density = exp(scale + (a - 1.0) * ln(x) + (b - 1.0) * libm::log1p(-x));
+        let newton = x - excess / density;
+        let next = if newton > low && newton < high { newton } else { 0.5 * (low + high) };
+        let is_close = (next - x).abs() < 1e-11 || high - low < 1e-11;
+        x = next;
+        if is_close {
+            break;
+        }
+    }
+    x
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,5 +142,22 @@ mod tests {
         }
         assert_eq!(gamma_cdf(2.5, 0.0), 0.0);
         assert!((gamma_cdf(0.5, 1.0) - 0.842_700_792_949_714_9).abs() < 1e-14);
+    }
+    #[test]
+    fn the_binomial_distribution_is_its_sum() {
+        for (n, q) in [(1u32, 0.5), (10, 0.3), (40, 0.95), (59, 0.95)] {
+            let mut term = (0..n).fold(1.0, |term, _| term * (1.0 - q));
+            let mut sum = 0.0;
+            for k in 0..=n {
+                sum += term;
+                assert!((binomial_cdf(n, q, k) - sum).abs() < 1e-12, "{n} {q} {k}");
+                term *= q / (1.0 - q) * f64::from(n - k) / f64::from(k + 1);
+            }
+        }
+        for (a, b) in [(1.0, 1.0), (1.0, 90.0), (59.0, 1.0), (1200.0, 800.0), (3.0, 2.0)] {
+            for share in [0.01, 0.05, 0.5, 0.999] {
+                assert!((beta_cdf(a, b, beta_quantile(a, b, share)) - share).abs() < 1e-8, "{a} {b} {share}");
+            }
+        }
     }
 }

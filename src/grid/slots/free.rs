@@ -11,6 +11,7 @@
 use std::mem;
 
 use serde::Serialize;
+use smallvec::SmallVec;
 
 use super::Part;
 use crate::time::{Span, Time};
@@ -43,25 +44,46 @@ pub struct Taken {
 }
 
 /// Rectangles, ascending by start, end, processors and root; no two with the same start, end and root.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct FreeList {
     list: Vec<FreeSlot>,
-    /// Places in the list and how much is taken there, while something is being placed.
+    // While something is being placed, kept for the memory: what lasts long enough to be stacked, and what is taken of it.
+    lasting: Vec<Lasting>,
     touched: Vec<(usize, u32)>,
 }
+
+/// A rectangle that has been passed, and lasts.
+#[derive(Clone, Copy, Debug)]
+struct Lasting {
+    place: usize,
+    end: Time,
+    procs: u32,
+}
+
+impl PartialEq for FreeList {
+    fn eq(&self, other: &FreeList) -> bool {
+        self.list == other.list
+    }
+}
+
+impl Eq for FreeList {}
 
 impl FreeList {
     /// A site of which nothing is in use.
     pub fn empty_site(now: Time, procs: u32) -> FreeList {
         let mut list = FreeList::default();
-        list.add(FreeSlot { start: now, end: Time::NEVER, procs, root: 0 });
+        list.restart(now, procs);
         list
     }
 
-    pub fn of(rectangles: impl IntoIterator<Item = FreeSlot>) -> FreeList {
-        let mut list = FreeList::default();
-        rectangles.into_iter().for_each(|free| list.add(free));
-        list
+    /// Becomes the list of a site of which nothing is in use, without giving memory back.
+    pub fn restart(&mut self, now: Time, procs: u32) {
+        self.list.clear();
+        self.list.push(FreeSlot { start: now, end: Time::NEVER, procs, root: 0 });
+    }
+
+    pub fn clear(&mut self) {
+        self.list.clear();
     }
 
     pub fn all(&self) -> &[FreeSlot] {
@@ -74,39 +96,67 @@ impl FreeList {
     }
 
     /// Places work at the first place of the list that will do, and says when it starts; `None`, and no change, if none
-    /// does. What each rectangle gives is added to `taken`, if anybody wants to know.
-    ///
-    /// Costs O(rectangles²) at worst, when nothing fits before the last of them; most placements end early.
-    pub fn place(&mut self, procs: u32, span: Span, earliest: Time, taken: Option<&mut Vec<Taken>>) -> Option<Time> {
-        let start = self.find(procs, span, earliest)?;
-        self.cut(start, start + span, taken);
+    /// does.
+    pub fn place(&mut self, procs: u32, span: Span, earliest: Time) -> Option<Time> {
+        let start = self.find(procs, span, earliest, Time::NEVER)?;
+        self.take_found(start, start + span, |_| ());
         Some(start)
     }
 
-    /// When work would start; what it would take is noted in `touched`.
-    fn find(&mut self, procs: u32, span: Span, earliest: Time) -> Option<Time> {
-        for place in 0..self.list.len() {
-            let slot = self.list[place];
+    /// When work would start, if that is before a limit; [`Self::take_found`] then takes it.
+    ///
+    /// The rule is to look at each rectangle, and then backwards for others that have begun by its start and last as long as
+    /// the work. That start only ever grows along the list, and so does the end that is asked for: what has once been too
+    /// short stays so. Costs O(rectangles), and what is passed again when some of them drop out.
+    pub fn find(&mut self, procs: u32, span: Span, earliest: Time, limit: Time) -> Option<Time> {
+        let FreeList { list, lasting, touched } = self;
+        lasting.clear();
+        let (mut sum, mut first_end) = (0u64, Time::NEVER);
+        for (place, slot) in list.iter().enumerate() {
             let start = slot.start.max(earliest);
             let end = start + span;
+            if start >= limit {
+                return None;
+            }
             if slot.end < end {
                 continue;
             }
-            self.touched.clear();
-            let mut need = procs;
-            // Itself, then backwards: whatever has started by then and lasts can be stacked on it.
-            for (below, other) in self.list[..=place].iter().enumerate().rev() {
-                if other.end >= end {
-                    let take = other.procs.min(need);
-                    self.touched.push((below, take));
-                    need -= take;
-                    if need == 0 {
-                        return Some(start);
+            if first_end < end {
+                (sum, first_end) = (0, Time::NEVER);
+                lasting.retain(|passed| {
+                    let lasts = passed.end >= end;
+                    if lasts {
+                        sum += u64::from(passed.procs);
+                        first_end = first_end.min(passed.end);
                     }
+                    lasts
+                });
+            }
+            lasting.push(Lasting { place, end: slot.end, procs: slot.procs });
+            sum += u64::from(slot.procs);
+            first_end = first_end.min(slot.end);
+            if sum < u64::from(procs) {
+                continue;
+            }
+
+            // Itself first, then backwards.
+            touched.clear();
+            let mut need = procs;
+            for passed in lasting.iter().rev() {
+                let take = passed.procs.min(need);
+                touched.push((passed.place, take));
+                need -= take;
+                if need == 0 {
+                    return Some(start);
                 }
             }
         }
         None
+    }
+
+    /// Takes what has just been found, and says of which rectangles.
+    pub fn take_found(&mut self, start: Time, end: Time, taken: impl FnMut(Taken)) {
+        self.cut(start, end, taken);
     }
 
     /// Takes a part out of the first rectangle that holds all of it; whether there is one.
@@ -114,7 +164,7 @@ impl FreeList {
         let Some(place) = self.holding(part) else { return false };
         self.touched.clear();
         self.touched.push((place, part.procs));
-        self.cut(part.start, part.end(), None);
+        self.cut(part.start, part.end(), |_| ());
         true
     }
 
@@ -123,17 +173,13 @@ impl FreeList {
     }
 
     /// Of each touched rectangle stays what lies beside, before and after.
-    fn cut(&mut self, start: Time, end: Time, mut taken: Option<&mut Vec<Taken>>) {
+    fn cut(&mut self, start: Time, end: Time, mut taken: impl FnMut(Taken)) {
         let mut touched = mem::take(&mut self.touched);
-        // From the last place on, so the others stay where they are; what is left is added when all are out.
-        touched.sort_unstable_by_key(|(place, _)| *place);
-        let first_left = self.list.len() - touched.len();
-        let mut left: smallvec::SmallVec<[FreeSlot; 12]> = smallvec::SmallVec::new();
-        for &(place, take) in touched.iter().rev() {
+        let mut left: SmallVec<[FreeSlot; 12]> = SmallVec::new();
+        // They are touched from the last place back, so the others stay where they are. Those left are added when all are out.
+        for &(place, take) in &touched {
             let free = self.list.remove(place);
-            if let Some(taken) = taken.as_deref_mut() {
-                taken.push(Taken { root: free.root, procs: take });
-            }
+            taken(Taken { root: free.root, procs: take });
             if take < free.procs {
                 left.push(FreeSlot { procs: free.procs - take, ..free });
             }
@@ -144,7 +190,6 @@ impl FreeList {
                 left.push(FreeSlot { start: end, procs: take, ..free });
             }
         }
-        debug_assert_eq!(self.list.len(), first_left);
         left.into_iter().for_each(|free| self.add(free));
         touched.clear();
         self.touched = touched;

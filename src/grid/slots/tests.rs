@@ -35,7 +35,7 @@ fn work_is_placed_as_in_the_first_figure() {
         (2, 2, 0, &[(2, 2, 3), (2, 1, 0), (4, 1, 0), (6, 3, 0)]),
     ];
     for (procs, length, start, after) in steps {
-        assert_eq!(list.place(procs, span(length), Time::ZERO, None), Some(hours(start)));
+        assert_eq!(list.place(procs, span(length), Time::ZERO), Some(hours(start)));
         assert_eq!(shown(&list), after);
     }
 }
@@ -44,7 +44,7 @@ fn work_is_placed_as_in_the_first_figure() {
 #[test]
 fn a_list_of_slots_is_not_a_count() {
     let mut list = FreeList::empty_site(Time::ZERO, 4);
-    let mut start = |procs, length| list.place(procs, span(length), Time::ZERO, None).unwrap();
+    let mut start = |procs, length| list.place(procs, span(length), Time::ZERO).unwrap();
     let starts = [start(1, 1), start(2, 2), start(3, 1), start(1, 2), start(1, 2)];
     assert_eq!(starts[4], hours(2));
 }
@@ -118,7 +118,8 @@ proptest! {
         let mut last = 0;
         for (width, length, earliest) in work {
             let mut taken = Vec::new();
-            let start = list.place(width, span(length), hours(earliest), Some(&mut taken)).unwrap();
+            let start = list.find(width, span(length), hours(earliest), Time::NEVER).unwrap();
+            list.take_found(start, start + span(length), |part: Taken| taken.push(part));
             let start = start.micros() / (HOUR * 1_000_000);
             prop_assert_eq!(taken.iter().map(|taken| taken.procs).sum::<u32>(), width);
             prop_assert!(start >= earliest && table.fits(width, start, length));
@@ -166,7 +167,7 @@ proptest! {
                 judge_normalise(&mut judge);
             }
             let (procs, length, earliest) = (draw.int(1, 5) as u32, span(draw.int(1, 7)), hours(draw.int(0, 20)));
-            let start = list.place(procs, length, earliest, None);
+            let start = list.place(procs, length, earliest);
             prop_assert_eq!(start, judge_place(&mut judge, procs, length, earliest));
             prop_assert_eq!(list.all(), &judge);
         }

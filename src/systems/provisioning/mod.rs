@@ -5,6 +5,9 @@
 //! business (`planner/`), and how long jobs have waited a forecast's (`forecast/`). All of it counts processors, and
 //! leaves it to whoever runs the work which of them these are.
 
+pub mod application;
+pub mod coallocation;
 pub mod desk;
 pub mod forecast;
 pub mod planner;
+pub mod virtual_reservation;

@@ -95,7 +95,7 @@ impl Desk {
         // The newcomer has no place yet, and the others have theirs.
         let newcomer = self.queue.pop().expect("somebody has joined the queue");
         self.list_free();
-        let start = self.plan.free.place(newcomer.ask.nodes, newcomer.ask.walltime, self.now, None);
+        let start = self.plan.free.place(newcomer.ask.nodes, newcomer.ask.walltime, self.now);
         self.plan.starts.push(start.expect("what fits the site starts some time"));
         self.plan.took(Mode::Exact, true);
         self.queue.push(newcomer);

@@ -73,3 +73,211 @@ fn what_was_quoted_is_what_is_paid() {
     assert_eq!((receipt.total(), receipt.part), (Area::of(12, Span::from_secs(1)), part(2, 2, 3)));
     assert_eq!(desk.book(second(60), quote.id, second(70)), Err(Denial::QuoteGone));
 }
+
+fn area(seconds: u64) -> Area {
+    Area::of(1, Span::from_secs(seconds))
+}
+
+#[test]
+fn cancelling_costs_a_part_of_the_fee_before_the_start_and_gives_nothing_back_after_it() {
+    let mut desk = table_3("slotlist");
+    let fees = |desk: &Desk| (desk.account().fees, desk.account().penalties, desk.account().booked);
+    let quote = desk.price(Time::ZERO, 2, Span::from_secs(3), Wanted::Any).unwrap();
+    let receipt = desk.book(Time::ZERO, quote.id, second(3)).unwrap();
+    assert_eq!(fees(&desk), (area(8), Area::ZERO, 2));
+    assert_eq!(desk.cancel(second(1), receipt.booking), Ok(Area::from_micros(800_000)));
+    assert_eq!(fees(&desk), (Area::ZERO, Area::from_micros(800_000), 2));
+    assert_eq!(desk.cancel(second(1), receipt.booking), Err(Denial::NotBooked));
+
+    // At the very instant at which it begins cancelling comes first.
+    let receipt = desk.book(second(1), quote.id, second(3)).unwrap();
+    desk.ended(second(2), task(1));
+    pass(&mut desk, 2);
+    let mut late = table_3("slotlist");
+    let quote = late.price(Time::ZERO, 2, Span::from_secs(3), Wanted::Any).unwrap();
+    let same = late.book(Time::ZERO, quote.id, second(3)).unwrap();
+    late.ended(second(2), task(1));
+    pass(&mut late, 2);
+    desk.ended(second(3), task(0));
+    assert_eq!(desk.cancel(second(3), receipt.booking), Ok(Area::from_micros(800_000)));
+    late.ended(second(3), task(0));
+    assert!(pass(&mut late, 3).contains(&Deed::Begin(same.booking)));
+    let before = late.account().revenue();
+    assert_eq!(late.cancel(second(4), same.booking), Ok(Area::ZERO));
+    assert_eq!(late.account().revenue(), before);
+    // The processors are free at once.
+    assert!(late.price(second(4), 2, Span::from_secs(1), Wanted::At(second(4))).unwrap().offers.len() == 1);
+}
+
+#[test]
+fn holds_are_answered_alike_however_often_they_come() {
+    let mut desk = desk(4, Mode::Rebuild, "slotlist");
+    let id = |leg| HoldId { request: 1, attempt: 1, leg };
+    let hold = |desk: &mut Desk, now, id, part| desk.hold(second(now), id, part, None);
+    let grant = hold(&mut desk, 0, id(0), part(3, 100, 50)).unwrap();
+    assert_eq!((grant.expiry, grant.fee), (second(60), Area::ZERO));
+    assert_eq!(hold(&mut desk, 5, id(0), part(3, 100, 50)), Ok(grant));
+    assert_eq!(hold(&mut desk, 5, id(1), part(2, 100, 50)), Err(Denial::NoRoom));
+    assert_eq!(hold(&mut desk, 5, id(1), part(5, 100, 50)), Err(Denial::TooLarge(4)));
+    assert_eq!(hold(&mut desk, 5, id(1), part(1, 5, 50)), Err(Denial::InPast));
+    // It is held until its lease ends, and then no more.
+    assert_eq!(desk.wake(), Some(second(60)));
+    assert!(desk.price(second(59), 2, Span::from_secs(9), Wanted::At(second(100))).unwrap().offers.is_empty());
+    assert_eq!(desk.price(second(60), 2, Span::from_secs(9), Wanted::At(second(100))).unwrap().offers.len(), 1);
+    assert_eq!(pass(&mut desk, 60), [Deed::Lapse(id(0))]);
+    assert_eq!(desk.commit(second(60), id(0)), Err(Denial::HoldOver));
+    assert_eq!(hold(&mut desk, 61, id(0), part(3, 100, 50)), Err(Denial::HoldOver));
+
+    // A lease ends no later than the time that is held begins.
+    assert_eq!(hold(&mut desk, 61, id(2), part(3, 100, 50)).unwrap().expiry, second(100));
+    let receipt = desk.commit(second(99), id(2)).unwrap();
+    assert_eq!(desk.commit(second(99), id(2)), Ok(receipt));
+    assert_eq!(desk.cancel(second(99), receipt.booking), Err(Denial::NotBooked));
+    assert_eq!(desk.abort(second(99), id(2)), Fate::Committed);
+    assert_eq!(desk.cancel_hold(second(99), id(2)), (Fate::Cancelled, Area::ZERO));
+    assert_eq!(desk.commit(second(99), id(2)), Err(Denial::HoldOver));
+    assert_eq!(desk.account().revenue(), Area::ZERO);
+
+    // What is taken back before it comes is refused when it comes.
+    assert_eq!(desk.abort(second(99), id(7)), Fate::Released);
+    assert_eq!(hold(&mut desk, 99, id(7), part(1, 200, 5)), Err(Denial::HoldOver));
+    let receipt = hold(&mut desk, 99, id(8), part(1, 200, 5)).and_then(|_| desk.commit(second(99), id(8))).unwrap();
+    assert_eq!(pass(&mut desk, 200), [Deed::Begin(receipt.booking)]);
+    assert_eq!(pass(&mut desk, 205), [Deed::Over(receipt.booking)]);
+    assert_eq!((desk.fate(id(8)), desk.commit(second(206), id(8))), (Some(Fate::Done), Ok(receipt)));
+}
+
+#[test]
+fn slots_are_taken_as_advertised_or_not_at_all() {
+    let mut desk = desk(5, Mode::Exact, "slotlist");
+    for (number, nodes, length) in [(0, 2, 3), (1, 4, 1), (2, 1, 2), (3, 3, 2)] {
+        desk.submit(Time::ZERO, ask(number, nodes, length)).unwrap();
+    }
+    // The thesis's Figure 1, in seconds.
+    let advert = desk.advertise(Time::ZERO);
+    let day = 48 * 3_600;
+    let shown: Vec<_> = advert
+        .slots
+        .iter()
+        .map(|slot| {
+            (
+                slot.start.micros() / 1_000_000,
+                slot.procs,
+                slot.span.micros() / 1_000_000,
+                slot.divisible && slot.extensible,
+            )
+        })
+        .collect();
+    let expected =
+        [(0, 1, 3, false), (0, 1, day, true), (2, 1, 1, false), (4, 1, day - 4, true), (6, 3, day - 6, true)];
+    assert_eq!(shown, expected);
+    assert_eq!(pass(&mut desk, 0), [Deed::Start(task(0)), Deed::Start(task(2))]);
+
+    let refused = |desk: &mut Desk, index, part| desk.take(Time::ZERO, advert.version, &[(index, part)]).unwrap_err();
+    assert_eq!(
+        refused(&mut desk, 0, part(1, 0, 2)),
+        Denial::BadPart(crate::grid::BadPart::NotWhole(Span::from_secs(3)))
+    );
+    assert_eq!(refused(&mut desk, 9, part(1, 0, 2)), Denial::NoSuchSlot);
+    let receipts = desk.take(Time::ZERO, advert.version, &[(2, part(1, 2, 1)), (4, part(2, 7, 4))]).unwrap();
+    assert_eq!(receipts.iter().map(|receipt| receipt.rent).collect::<Vec<_>>(), [area(1), area(8)]);
+    // The list is another one now: what is still there may be had, and what is gone is stale.
+    assert_eq!(refused(&mut desk, 2, part(3, 2, 1)), Denial::SlotGone);
+    assert_eq!(refused(&mut desk, 4, part(2, 7, 4)), Denial::SlotGone);
+    assert!(desk.take(Time::ZERO, advert.version, &[(0, part(1, 0, 3))]).is_ok());
+    // Nobody has been moved by any of this.
+    let mut deeds = Vec::new();
+    for (at, ends) in [(2, vec![2]), (3, vec![0]), (4, vec![1]), (6, vec![3])] {
+        ends.iter().for_each(|job| desk.ended(second(at), task(*job)));
+        deeds.extend(
+            pass(&mut desk, at).into_iter().filter(|deed| matches!(deed, Deed::Start(_))).map(|deed| (at, deed)),
+        );
+    }
+    assert_eq!(deeds, [(3, Deed::Start(task(1))), (4, Deed::Start(task(3)))]);
+}
+
+/// What a user may do at a desk, at random; the judge is a table with a cell a second.
+#[test]
+fn a_desk_never_promises_more_than_there_is() {
+    use crate::random::SplitMix64;
+    for (seed, mode) in (0..60).flat_map(|seed| [(seed, Mode::Exact), (seed, Mode::Rebuild)]) {
+        let names = planner::names();
+        let planner = if mode == Mode::Exact { "slotlist" } else { names[seed as usize % names.len()].name };
+        let (mut desk, mut draw) = (desk(6, mode, planner), SplitMix64::new(seed));
+        let mut ends: Vec<(Time, TaskId)> = Vec::new();
+        let mut lengths = BTreeMap::new();
+        let mut booked: Vec<BookingId> = Vec::new();
+        // Jobs and bookings as they really were on the processors.
+        let mut busy: BTreeMap<u64, (Time, Time, u32)> = BTreeMap::new();
+        let mut begun: BTreeMap<BookingId, Part> = BTreeMap::new();
+        for at in 0..150u64 {
+            let now = second(at);
+            ends.retain(|(end, job)| {
+                if *end <= now {
+                    desk.ended(now, *job);
+                }
+                *end > now
+            });
+            if draw.int(0, 6) == 0 && !booked.is_empty() {
+                let id = booked.swap_remove(draw.int(0, booked.len() as u64 - 1) as usize);
+                if desk.cancel(now, id).is_ok()
+                    && let Some(part) = begun.remove(&id)
+                {
+                    busy.insert(1_000_000 + id.0, (part.start, now, part.procs));
+                }
+            }
+            if draw.int(0, 2) == 0 && at < 100 {
+                let (walltime, runtime) = (draw.int(1, 12), draw.int(1, 12));
+                let runtime = if mode == Mode::Exact { walltime } else { runtime.min(walltime) };
+                lengths.insert(task(at as u32), (runtime, draw.int(1, 6) as u32, walltime));
+                let (_, nodes, walltime) = lengths[&task(at as u32)];
+                desk.submit(now, ask(at as u32, nodes, walltime)).unwrap();
+            }
+            match draw.int(0, 5) {
+                0 => {
+                    let quote =
+                        desk.price(now, draw.int(1, 5) as u32, Span::from_secs(draw.int(1, 9)), Wanted::Any).unwrap();
+                    assert!(quote.offers.last().is_some_and(|offer| offer.fee.is_zero()));
+                    let offer = quote.offers[draw.int(0, quote.offers.len() as u64 - 1) as usize];
+                    booked.push(desk.book(now, quote.id, offer.start).unwrap().booking);
+                }
+                1 => {
+                    let advert = desk.advertise(now);
+                    let free: u32 = advert.slots.iter().filter(|slot| slot.divisible).map(|slot| slot.procs).sum();
+                    assert_eq!(free, 6, "in the end all is free");
+                    let index = draw.int(0, advert.slots.len() as u64 - 1) as usize;
+                    let slot = advert.slots[index];
+                    let wanted =
+                        if slot.divisible { part(1, slot.start.micros() / 1_000_000, 4) } else { slot.whole() };
+                    booked.push(desk.take(now, advert.version, &[(index as u32, wanted)]).unwrap()[0].booking);
+                }
+                _ => {}
+            }
+            let mut deeds = Vec::new();
+            desk.pass(now, &mut deeds);
+            for deed in deeds {
+                match deed {
+                    Deed::Start(job) => {
+                        let (runtime, nodes, _) = lengths[&job];
+                        ends.push((now + Span::from_secs(runtime), job));
+                        busy.insert(u64::from(job.job.0), (now, now + Span::from_secs(runtime), nodes));
+                    }
+                    Deed::Begin(id) => {
+                        let part = desk.bookings[&id].receipt.part;
+                        assert_eq!(part.start, now);
+                        begun.insert(id, part);
+                    }
+                    Deed::Over(id) => {
+                        let part = begun.remove(&id).unwrap();
+                        assert_eq!(part.end(), now);
+                        busy.insert(1_000_000 + id.0, (part.start, now, part.procs));
+                    }
+                    Deed::Lapse(_) => unreachable!("nothing is held"),
+                }
+            }
+            assert!(desk.wake().is_none_or(|wake| wake > now));
+        }
+        let counts = crate::roles::queue::Counts::of(busy.into_values().filter(|(from, until, _)| from < until));
+        assert!(counts.most(Time::ZERO, second(1_000)) <= 6, "seed {seed}, {planner}");
+    }
+}

@@ -1,5 +1,13 @@
 //! How likely a job is to start in time, judged by how long others have waited.
 
+mod history;
+mod series;
+#[cfg(test)]
+mod tests;
+
+pub use history::History;
+pub use series::Series;
+
 use crate::time::Span;
 
 /// Foretells waits in a site's queue.

@@ -102,6 +102,6 @@ pub fn free_beside(question: &Question<'_>, starts: &[Time]) -> FreeList {
 
 /// Places what has its time already.
 fn put(list: &mut FreeList, fixed: &Fixed) {
-    let start = list.place(fixed.procs, fixed.until - fixed.from, fixed.from, None);
+    let start = list.place(fixed.procs, fixed.until - fixed.from, fixed.from);
     assert_eq!(start, Some(fixed.from), "what stands fast fits the site");
 }

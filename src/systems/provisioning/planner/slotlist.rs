@@ -22,7 +22,7 @@ impl Planner for SlotList {
         question.all_fixed().for_each(|fixed| put(&mut self.list, &fixed));
         starts.clear();
         for ask in question.queue {
-            let start = self.list.place(ask.nodes, ask.walltime, question.now, None);
+            let start = self.list.place(ask.nodes, ask.walltime, question.now);
             starts.push(start.expect("what fits the site starts some time"));
         }
     }

@@ -1,0 +1,43 @@
+//! One of many, by what money and time are worth to whoever chooses.
+
+use std::cmp::Ordering;
+
+use crate::grid::Offer;
+
+/// Which of some (cost, time) is best: cost weighs `alpha` and time the rest, each as a share of its range. Of equal ones
+/// the earlier, then the cheaper, then the first.
+pub fn choose(alpha: f64, options: &[(u64, u64)]) -> Option<usize> {
+    let compare = by_score(alpha, options);
+    (0..options.len()).min_by(|one, other| compare(*one, *other))
+}
+
+/// All of them, the best first.
+pub fn ranked(alpha: f64, options: &[(u64, u64)]) -> Vec<usize> {
+    let compare = by_score(alpha, options);
+    let mut order: Vec<usize> = (0..options.len()).collect();
+    order.sort_by(|one, other| compare(*one, *other));
+    order
+}
+
+/// Which start of a quote is best for one job.
+pub fn choose_offer(alpha: f64, offers: &[Offer]) -> Option<Offer> {
+    let options: Vec<(u64, u64)> = offers.iter().map(|offer| (offer.fee.micros(), offer.start.micros())).collect();
+    choose(alpha, &options).map(|place| offers[place])
+}
+
+fn by_score(alpha: f64, options: &[(u64, u64)]) -> impl Fn(usize, usize) -> Ordering {
+    let range = |of: fn(&(u64, u64)) -> u64| {
+        let least = options.iter().map(of).min().unwrap_or(0);
+        (least, options.iter().map(of).max().unwrap_or(0) - least)
+    };
+    let (costs, times) = (range(|option| option.0), range(|option| option.1));
+    let share = |value: u64, (least, range): (u64, u64)| match range {
+        0 => 0.0,
+        range => (value - least) as f64 / range as f64,
+    };
+    let score = move |option: &(u64, u64)| alpha * share(option.0, costs) + (1.0 - alpha) * share(option.1, times);
+    move |one, other| {
+        let (one, other) = (&options[one], &options[other]);
+        score(one).total_cmp(&score(other)).then((one.1, one.0).cmp(&(other.1, other.0)))
+    }
+}

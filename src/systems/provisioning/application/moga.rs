@@ -1,0 +1,238 @@
+//! Which of the advertised slots to take: a genetic algorithm for two aims, and the plans that it finds nobody better than.
+//!
+//! A plan is a string of bits, one a slot. What is chosen for is rank among all (how many are better in both aims), spread
+//! out among equals by how crowded it is around them. One run serves every weight that somebody may give cost.
+//!
+//! Ours: plans that cannot be carried out are worse than all others, and no two in the archive cost the same.
+
+use std::collections::BTreeMap;
+
+use super::pareto::dominates;
+use super::{Application, Archive, Cost, Evaluator, Plan, choose};
+use crate::grid::Slot;
+use crate::random::SplitMix64;
+use crate::time::Time;
+
+/// How long the search goes on. A plan costs as many evaluations as there are members, for each generation and the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Plans in a generation; an even number.
+    pub population: usize,
+    pub generations: usize,
+    pub seed: u64,
+}
+
+/// Which slots are chosen, bit by bit.
+type Bits = Vec<u64>;
+
+/// Plans nobody dominates, the cheapest first.
+#[derive(Clone, Debug)]
+pub struct Front {
+    pub plans: Vec<Plan>,
+    /// How many different plans were looked at.
+    pub evaluated: usize,
+}
+
+/// Closer than this, as a share of the ranges, two plans are in each other's niche.
+const SIGMA_SHARE: f64 = 0.041;
+
+impl Settings {
+    /// As the thesis has it.
+    pub fn new(seed: u64) -> Settings {
+        Settings { population: 100, generations: 10, seed }
+    }
+}
+
+/// Plans an application on what is advertised; no plans, if it cannot be carried out even with all slots.
+pub fn plan(application: &Application, now: Time, adverts: &[&[Slot]], settings: Settings) -> Front {
+    let mut evaluator = Evaluator::new(application, now, adverts);
+    let slots = evaluator.slots();
+    let mut search = Search { slots, known: BTreeMap::new(), draw: SplitMix64::new(settings.seed) };
+    let mut archive = Archive::new();
+
+    let mut members: Vec<Bits> = (0..settings.population).map(|_| search.random()).collect();
+    let mut costs = search.evaluate(&members, &mut evaluator, &mut archive);
+    for _ in 0..settings.generations {
+        members = search.breed(&members, &fitness(&costs));
+        costs = search.evaluate(&members, &mut evaluator, &mut archive);
+    }
+    if archive.members().is_empty() {
+        let all = search.all();
+        search.evaluate(&[all], &mut evaluator, &mut archive);
+    }
+
+    let in_full = |(_, bits): &(Cost, Bits)| evaluator.plan(|slot| has(bits, slot)).expect("it has been evaluated");
+    Front { plans: archive.members().iter().map(in_full).collect(), evaluated: search.known.len() }
+}
+
+impl Front {
+    /// The plan for whom cost is worth so much, and time the rest.
+    pub fn choose(&self, alpha: f64) -> Option<&Plan> {
+        let options = self.plans.iter().map(|plan| (plan.cost.allocation.micros(), plan.cost.makespan.micros()));
+        choose(alpha, &options.collect::<Vec<_>>()).map(|place| &self.plans[place])
+    }
+}
+
+struct Search {
+    slots: usize,
+    /// What has been evaluated; `None` where a task fits nowhere.
+    known: BTreeMap<Bits, Option<Cost>>,
+    draw: SplitMix64,
+}
+
+impl Search {
+    fn random(&mut self) -> Bits {
+        let mut bits: Bits = (0..self.slots.div_ceil(64)).map(|_| self.draw.next_u64()).collect();
+        self.trim(&mut bits);
+        bits
+    }
+
+    fn all(&self) -> Bits {
+        let mut bits = vec![u64::MAX; self.slots.div_ceil(64)];
+        self.trim(&mut bits);
+        bits
+    }
+
+    /// No bits beyond the last slot.
+    fn trim(&self, bits: &mut Bits) {
+        if let Some(last) = bits.last_mut().filter(|_| !self.slots.is_multiple_of(64)) {
+            *last &= (1 << (self.slots % 64)) - 1;
+        }
+    }
+
+    fn evaluate(
+        &mut self,
+        members: &[Bits],
+        evaluator: &mut Evaluator<'_>,
+        archive: &mut Archive<Bits>,
+    ) -> Vec<Option<Cost>> {
+        let known = &mut self.known;
+        let cost = |bits: &Bits| {
+            if let Some(cost) = known.get(bits) {
+                return *cost;
+            }
+            let cost = evaluator.cost(|slot| has(bits, slot));
+            known.insert(bits.clone(), cost);
+            // Whoever has been offered once would not be taken a second time.
+            if let Some(cost) = cost {
+                archive.offer(cost, || bits.clone());
+            }
+            cost
+        };
+        members.iter().map(cost).collect()
+    }
+
+    /// The next generation: pairs drawn by fitness exchange a segment, and then a bit flips here and there.
+    fn breed(&mut self, members: &[Bits], fitness: &[f64]) -> Vec<Bits> {
+        let mut pool = self.draw_by(members, fitness);
+        for place in (1..pool.len()).rev() {
+            pool.swap(place, self.draw.int(0, place as u64) as usize);
+        }
+        for pair in pool.chunks_exact_mut(2) {
+            let cut = [self.draw.int(0, self.slots as u64) as usize, self.draw.int(0, self.slots as u64) as usize];
+            let (one, other) = pair.split_at_mut(1);
+            exchange(&mut one[0], &mut other[0], cut[0].min(cut[1]), cut[0].max(cut[1]));
+        }
+        let chance = 1.0 / self.slots as f64;
+        for bits in &mut pool {
+            for slot in 0..self.slots {
+                if self.draw.unit() < chance {
+                    bits[slot / 64] ^= 1 << (slot % 64);
+                }
+            }
+        }
+        pool
+    }
+
+    fn draw_by(&mut self, members: &[Bits], fitness: &[f64]) -> Vec<Bits> {
+        let mut sum = 0.0;
+        let up_to: Vec<f64> = fitness
+            .iter()
+            .map(|fitness| {
+                sum += fitness;
+                sum
+            })
+            .collect();
+        let mut one = || {
+            let drawn = self.draw.unit() * sum;
+            let place = up_to.partition_point(|up_to| *up_to <= drawn);
+            members[place.min(members.len() - 1)].clone()
+        };
+        members.iter().map(|_| one()).collect()
+    }
+}
+
+fn has(bits: &Bits, slot: usize) -> bool {
+    bits[slot / 64] >> (slot % 64) & 1 == 1
+}
+
+/// Exchanges the bits `from..to`.
+fn exchange(one: &mut Bits, other: &mut Bits, from: usize, to: usize) {
+    for word in from / 64..to.div_ceil(64) {
+        let first = from.saturating_sub(word * 64).min(63);
+        let last = (to - word * 64).min(64);
+        let below = if last == 64 { u64::MAX } else { (1 << last) - 1 };
+        let differs = (one[word] ^ other[word]) & below & (u64::MAX << first);
+        one[word] ^= differs;
+        other[word] ^= differs;
+    }
+}
+
+/// What members are chosen by. Ranks have the mean fitness that their places among all would give them; within a rank
+/// whoever has others near shares with them.
+pub(super) fn fitness(costs: &[Option<Cost>]) -> Vec<f64> {
+    let ranks = ranks(costs);
+    let count = costs.len() as f64;
+    let mut order: Vec<usize> = (0..costs.len()).collect();
+    order.sort_by_key(|member| ranks[*member]);
+    let distance = distances(costs);
+
+    let mut fitness = vec![0.0; costs.len()];
+    let mut better = 0;
+    for equals in order.chunk_by(|one, other| ranks[*one] == ranks[*other]) {
+        let many = equals.len() as f64;
+        let raw = count - better as f64 - 0.5 * (many - 1.0);
+        let crowd = |member: &usize| -> f64 { equals.iter().map(|other| share(distance(*member, *other))).sum() };
+        let shared: Vec<f64> = equals.iter().map(|member| raw / crowd(member)).collect();
+        let sum: f64 = shared.iter().sum();
+        for (member, shared) in equals.iter().zip(shared) {
+            fitness[*member] = shared * raw * many / sum;
+        }
+        better += equals.len();
+    }
+    fitness
+}
+
+/// One more than how many dominate each.
+fn ranks(costs: &[Option<Cost>]) -> Vec<usize> {
+    let feasible = costs.iter().flatten().count();
+    let rank = |cost: &Option<Cost>| match cost {
+        None => feasible,
+        Some(cost) => costs.iter().flatten().filter(|other| dominates(other, cost)).count(),
+    };
+    costs.iter().map(|cost| rank(cost) + 1).collect()
+}
+
+/// How far apart two members are, each aim as a share of its range.
+fn distances(costs: &[Option<Cost>]) -> impl Fn(usize, usize) -> f64 {
+    let allocation = |cost: &Cost| cost.allocation.micros() as f64;
+    let makespan = |cost: &Cost| cost.makespan.micros() as f64;
+    let range = |of: &dyn Fn(&Cost) -> f64| {
+        let values = costs.iter().flatten().map(of);
+        let (least, most) = values.fold((f64::MAX, 0.0f64), |(least, most), value| (least.min(value), most.max(value)));
+        if most > least { most - least } else { f64::INFINITY }
+    };
+    let ranges = (range(&allocation), range(&makespan));
+    let places: Vec<(f64, f64)> = costs
+        .iter()
+        .map(|cost| cost.map_or((0.0, 0.0), |cost| (allocation(&cost) / ranges.0, makespan(&cost) / ranges.1)))
+        .collect();
+    move |one, other| {
+        let (across, along) = (places[one].0 - places[other].0, places[one].1 - places[other].1);
+        (across * across + along * along).sqrt()
+    }
+}
+
+fn share(distance: f64) -> f64 {
+    if distance <= SIGMA_SHARE { 1.0 - distance / SIGMA_SHARE } else { 0.0 }
+}

@@ -1,0 +1,168 @@
+//! A workflow of rigid parallel tasks, how long each runs at each site, and what lies between the sites.
+
+use crate::grid::{Area, Workflow};
+use crate::time::{Span, Time};
+
+/// A workflow on some sites, checked: its tasks are in topological order.
+#[derive(Clone, Debug)]
+pub struct Application {
+    procs: Vec<u32>,
+    /// By task, then site.
+    runtimes: Vec<Span>,
+    sites: usize,
+    /// Ascending by (from, to).
+    edges: Vec<(u32, u32)>,
+    /// By edge, then site from, then site to.
+    transfers: Vec<Span>,
+    /// The edges into task `t` are those numbered `into[into_starts[t]..into_starts[t + 1]]`.
+    into: Vec<u32>,
+    into_starts: Vec<u32>,
+    order: Vec<u32>,
+    /// By task: where it is in that order.
+    places: Vec<u32>,
+}
+
+/// A site, as an application sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// In millionths; a task takes its run time divided by this.
+    pub speed_millionths: u64,
+}
+
+/// What lies between two different sites. Nobody else is thought to use it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    pub latency: Span,
+    /// In bits a second.
+    pub bandwidth: u64,
+}
+
+impl Application {
+    pub fn new(workflow: &Workflow, sites: &[Need], link: impl Fn(usize, usize) -> Link) -> Application {
+        let count = workflow.tasks.len();
+        let run = |work: Span, site: &Need| {
+            let speed = u128::from(site.speed_millionths.max(1));
+            let micros = (u128::from(work.micros()) * 1_000_000 + speed / 2) / speed;
+            Span::from_micros(u64::try_from(micros).unwrap_or(u64::MAX).max(1))
+        };
+        let transfers = workflow.edges.iter().flat_map(|edge| {
+            let pairs = (0..sites.len()).flat_map(|from| (0..sites.len()).map(move |to| (from, to)));
+            let link = &link;
+            pairs.map(move |(from, to)| if from == to { Span::ZERO } else { link(from, to).transfer(edge.data) })
+        });
+
+        let mut into: Vec<u32> = (0..workflow.edges.len() as u32).collect();
+        into.sort_by_key(|edge| workflow.edges[*edge as usize].to);
+        let before = |task: u32| into.partition_point(|edge| workflow.edges[*edge as usize].to < task) as u32;
+        let mut application = Application {
+            procs: workflow.tasks.iter().map(|task| task.cores).collect(),
+            runtimes: workflow.tasks.iter().flat_map(|task| sites.iter().map(|site| run(task.work, site))).collect(),
+            sites: sites.len(),
+            edges: workflow.edges.iter().map(|edge| (edge.from, edge.to)).collect(),
+            transfers: transfers.collect(),
+            into_starts: (0..=count as u32).map(before).collect(),
+            into,
+            order: Vec::new(),
+            places: vec![0; count],
+        };
+        application.order = application.heft_order();
+        for (place, task) in application.order.iter().enumerate() {
+            application.places[*task as usize] = place as u32;
+        }
+        application
+    }
+
+    pub fn tasks(&self) -> usize {
+        self.procs.len()
+    }
+
+    pub fn sites(&self) -> usize {
+        self.sites
+    }
+
+    pub fn procs(&self, task: usize) -> u32 {
+        self.procs[task]
+    }
+
+    pub fn runtime(&self, task: usize, site: usize) -> Span {
+        self.runtimes[task * self.sites + site]
+    }
+
+    /// All tasks, the highest rank first: the longest way to the end, by mean run times and mean transfers between two
+    /// different sites. Of equal ones the first in the workflow.
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// Where a task is in that order.
+    pub fn place(&self, task: usize) -> u32 {
+        self.places[task]
+    }
+
+    /// The processor-time of all tasks at a site, which is what best effort costs.
+    pub fn work(&self, site: usize) -> Area {
+        (0..self.tasks()).map(|task| Area::of(self.procs[task], self.runtime(task, site))).sum()
+    }
+
+    /// When all that a task waits for has ended and come to a site, if the others have been placed so.
+    pub fn ready(&self, task: usize, site: usize, placed: &[(u32, Time)]) -> Time {
+        let arrival = |(from, transfer): (usize, usize)| {
+            let (at, end) = placed[from];
+            end + self.transfers[transfer + at as usize * self.sites + site]
+        };
+        self.incoming(task).map(arrival).max().unwrap_or(Time::ZERO)
+    }
+
+    /// Whom a task waits for.
+    pub fn before(&self, task: usize) -> impl Iterator<Item = usize> + '_ {
+        self.incoming(task).map(|(from, _)| from)
+    }
+
+    /// Who waits for a task.
+    pub fn after(&self, task: usize) -> impl Iterator<Item = usize> + '_ {
+        let first = self.edges.partition_point(|edge| (edge.0 as usize) < task);
+        self.edges[first..].iter().take_while(move |edge| edge.0 as usize == task).map(|edge| edge.1 as usize)
+    }
+
+    /// From whom, and where his transfers begin.
+    fn incoming(&self, task: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let into = &self.into[self.into_starts[task] as usize..self.into_starts[task + 1] as usize];
+        let block = self.sites * self.sites;
+        into.iter().map(move |edge| (self.edges[*edge as usize].0 as usize, *edge as usize * block))
+    }
+
+    /// Means are multiplied by what they would be divided by, so ranks are exact.
+    fn heft_order(&self) -> Vec<u32> {
+        let sites = self.sites as u128;
+        let runs = |task: usize| -> u128 {
+            let sum: u128 = (0..self.sites).map(|site| u128::from(self.runtime(task, site).micros())).sum();
+            sum * (sites - 1).max(1)
+        };
+        let block = self.sites * self.sites;
+        let moves = |edge: usize| -> u128 {
+            self.transfers[edge * block..][..block].iter().map(|transfer| u128::from(transfer.micros())).sum()
+        };
+        let mut ranks = vec![0u128; self.tasks()];
+        let mut edge = self.edges.len();
+        for task in (0..self.tasks()).rev() {
+            // The edges of later tasks have been looked at, and those they lead to have their ranks.
+            let mut longest = 0;
+            while edge > 0 && self.edges[edge - 1].0 as usize == task {
+                edge -= 1;
+                longest = longest.max(moves(edge) + ranks[self.edges[edge].1 as usize]);
+            }
+            ranks[task] = runs(task) + longest;
+        }
+        let mut order: Vec<u32> = (0..self.tasks() as u32).collect();
+        order.sort_by(|one, other| ranks[*other as usize].cmp(&ranks[*one as usize]).then(one.cmp(other)));
+        order
+    }
+}
+
+impl Link {
+    /// How long so many bytes take.
+    pub fn transfer(&self, bytes: u64) -> Span {
+        let micros = u128::from(bytes) * 8_000_000 / u128::from(self.bandwidth.max(1));
+        self.latency + Span::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
+    }
+}

@@ -1,0 +1,229 @@
+use super::moga::fitness;
+use super::*;
+use crate::grid::{Area, Edge, JobId, Rate, Slot, Step, TaskId, Workflow};
+use crate::random::SplitMix64;
+use crate::roles::queue::Ask;
+use crate::systems::provisioning::desk::{Desk, Mode, Terms, Wanted};
+use crate::systems::provisioning::{forecast, planner};
+use crate::time::{Span, Time};
+
+fn second(at: u64) -> Time {
+    Time::from_micros(at * 1_000_000)
+}
+
+fn cost(allocation: u64, makespan: f64) -> Cost {
+    Cost {
+        allocation: Area::of(1, Span::from_secs(allocation)),
+        makespan: Span::from_micros((makespan * 1e6).round() as u64),
+    }
+}
+
+fn workflow(tasks: &[(u32, u64)], edges: &[(u32, u32)]) -> Workflow {
+    let steps = tasks.iter().enumerate().map(|(number, (cores, length))| Step {
+        name: format!("T{}", number + 1),
+        work: Span::from_secs(*length),
+        cores: *cores,
+    });
+    let edges = edges.iter().map(|(from, to)| Edge { from: *from, to: *to, data: 0 });
+    Workflow::new("test".to_owned(), steps.collect(), edges.collect()).unwrap()
+}
+
+fn alone(workflow: &Workflow) -> Application {
+    Application::new(workflow, &[Need { speed_millionths: 1_000_000 }], |_, _| unreachable!("there is one site"))
+}
+
+fn slot(start: u64, procs: u32, length: u64, is_edge: bool) -> Slot {
+    Slot {
+        start: second(start),
+        procs,
+        span: Span::from_secs(length),
+        rate: Rate::ONE,
+        fee: Area::ZERO,
+        divisible: is_edge,
+        extensible: is_edge,
+    }
+}
+
+fn shown(cost: &Cost) -> (u64, u64) {
+    (cost.allocation.micros() / 1_000_000, cost.makespan.micros() / 1_000_000)
+}
+
+/// The example of slots and three tasks: slots a to e, hours as seconds.
+fn example() -> (Application, Vec<Slot>) {
+    let workflow = workflow(&[(2, 1), (1, 2), (2, 1)], &[(0, 1), (0, 2), (1, 2)]);
+    let slots = vec![
+        slot(0, 2, 2, false),
+        slot(0, 1, 5, false),
+        slot(3, 2, 3, false),
+        slot(4, 2, 99, true),
+        slot(7, 3, 99, true),
+    ];
+    (alone(&workflow), slots)
+}
+
+#[test]
+fn plans_cost_what_they_do_in_the_example() {
+    let (application, slots) = example();
+    assert_eq!(application.order(), [0, 1, 2]);
+    let mut evaluator = Evaluator::new(&application, Time::ZERO, &[&slots]);
+    let mut archive = Archive::new();
+    let mut feasible = 0;
+    for bits in 0u32..32 {
+        if let Some(cost) = evaluator.cost(|slot| bits >> slot & 1 == 1) {
+            feasible += 1;
+            archive.offer(cost, || bits);
+        }
+    }
+    assert_eq!(feasible, 26);
+    let front: Vec<(u64, u64)> = archive.members().iter().map(|(cost, _)| shown(cost)).collect();
+    assert_eq!(front, [(6, 8), (8, 7), (10, 6), (11, 5), (15, 4)]);
+
+    let starts = |plan: Plan| plan.tasks.iter().map(|placed| placed.start.micros() / 1_000_000).collect::<Vec<_>>();
+    assert_eq!(starts(evaluator.plan(|slot| slot == 3).unwrap()), [4, 5, 7]);
+    assert_eq!(starts(evaluator.plan(|slot| slot < 3).unwrap()), [0, 1, 3]);
+
+    let options: Vec<(u64, u64)> = front.clone();
+    let chosen = |alpha: f64| options[choose(alpha, &options).unwrap()];
+    for (alpha, expected) in [
+        (0.0, (15, 4)),
+        (0.1, (15, 4)),
+        (0.2, (15, 4)),
+        (0.3, (15, 4)),
+        (0.4, (11, 5)),
+        (0.5, (11, 5)),
+        (0.6, (6, 8)),
+        (0.8, (6, 8)),
+        (1.0, (6, 8)),
+    ] {
+        assert_eq!(chosen(alpha), expected, "alpha {alpha}");
+    }
+}
+
+#[test]
+fn a_plan_books_inner_slots_whole_and_of_edges_what_is_used() {
+    let (application, slots) = example();
+    let mut evaluator = Evaluator::new(&application, Time::ZERO, &[&slots]);
+    let plan = evaluator.plan(|slot| slot < 3).unwrap();
+    let parts: Vec<_> = plan.bookings.iter().map(|booked| (booked.slot, booked.part, booked.task)).collect();
+    // b lasts long enough for T2, but so does half of a.
+    let used: Vec<u32> = parts.iter().map(|part| part.0).collect();
+    assert!(
+        parts.iter().all(|(slot, part, task)| *part == slots[*slot as usize].whole() && task.is_none()),
+        "{parts:?}"
+    );
+    let paid: Area = used.iter().map(|slot| slots[*slot as usize].cost()).sum();
+    assert_eq!(paid, plan.cost.allocation);
+
+    let plan = evaluator.plan(|slot| slot == 3).unwrap();
+    let parts: Vec<_> = plan.bookings.iter().map(|booked| (booked.part.procs, booked.task)).collect();
+    // The third stacks what the first and what the second has left.
+    assert_eq!(parts, [(2, Some(0)), (1, Some(1)), (1, Some(2)), (1, Some(2))]);
+    assert_eq!(plan.shares, [(0, 3, 2), (1, 3, 1), (2, 3, 1), (2, 3, 1)]);
+}
+
+#[test]
+fn fitness_is_that_of_the_check_values() {
+    let costs: Vec<Option<Cost>> =
+        [(100, 10.0), (101, 9.9), (140, 6.0), (200, 4.0), (150, 8.0), (160, 9.0), (220, 12.0)]
+            .into_iter()
+            .map(|(allocation, makespan)| Some(cost(allocation, makespan)))
+            .chain([None])
+            .collect();
+    let expected = [4.936242, 4.936242, 8.063758, 8.063758, 4.0, 3.0, 2.0, 1.0];
+    let fitness = fitness(&costs);
+    for (fitness, expected) in fitness.iter().zip(expected) {
+        assert!((fitness - expected).abs() < 1e-6, "{fitness} for {expected}");
+    }
+    assert!((fitness.iter().sum::<f64>() - 36.0).abs() < 1e-9);
+}
+
+#[test]
+fn the_search_finds_the_front_of_the_example() {
+    let (application, slots) = example();
+    let front = plan(&application, Time::ZERO, &[&slots], Settings::new(1));
+    let costs: Vec<(u64, u64)> = front.plans.iter().map(|plan| shown(&plan.cost)).collect();
+    assert_eq!(costs, [(6, 8), (8, 7), (10, 6), (11, 5), (15, 4)]);
+    assert_eq!(shown(&front.choose(0.5).unwrap().cost), (11, 5));
+    // Without slots, and with such that are too narrow, there is no plan.
+    assert!(plan(&application, Time::ZERO, &[&[]], Settings::new(1)).choose(0.5).is_none());
+    assert!(plan(&application, Time::ZERO, &[&slots[1..2]], Settings::new(1)).plans.is_empty());
+}
+
+#[test]
+fn an_archive_is_what_nobody_dominates() {
+    let mut draw = SplitMix64::new(5);
+    for _ in 0..300 {
+        let costs: Vec<Cost> = (0..draw.int(1, 30)).map(|_| cost(draw.int(1, 9), draw.int(1, 9) as f64)).collect();
+        let mut archive = Archive::new();
+        costs.iter().for_each(|cost| archive.offer(*cost, || ()));
+        let mut best: Vec<Cost> = costs.clone();
+        best.retain(|cost| !costs.iter().any(|other| dominates(other, cost)));
+        best.sort_by_key(|cost| (cost.allocation, cost.makespan));
+        best.dedup();
+        assert_eq!(archive.members().iter().map(|member| member.0).collect::<Vec<_>>(), best);
+    }
+}
+
+/// The site of Table 3.
+fn site() -> Desk {
+    let mut desk =
+        Desk::new(Terms::new(5, Mode::Rebuild), planner::build("slotlist").unwrap(), Box::new(forecast::Constant(0.0)));
+    let ask = |number, nodes, length| Ask {
+        job: TaskId { job: JobId(number), index: 0 },
+        nodes,
+        walltime: Span::from_secs(length),
+    };
+    desk.submit(Time::ZERO, ask(0, 1, 3)).unwrap();
+    desk.submit(Time::ZERO, ask(1, 3, 2)).unwrap();
+    desk.pass(Time::ZERO, &mut Vec::new());
+    let quote = desk.price(Time::ZERO, 1, Span::from_secs(3), Wanted::At(second(4))).unwrap();
+    desk.book(Time::ZERO, quote.id, second(4)).unwrap();
+    desk.submit(Time::ZERO, ask(2, 2, 4)).unwrap();
+    desk.submit(Time::ZERO, ask(3, 2, 5)).unwrap();
+    desk
+}
+
+#[test]
+fn a_greedy_plan_is_that_of_the_example() {
+    let application = alone(&workflow(&[(2, 3), (2, 3)], &[(0, 1)]));
+    for (alpha, starts, fees, costs) in
+        [(0.0, [2, 5], [6, 10], (28, 8)), (0.5, [2, 7], [6, 0], (18, 10)), (1.0, [6, 9], [0, 0], (12, 12))]
+    {
+        let mut desk = site();
+        let mut greedy = Greedy::new(&application, alpha, Time::ZERO, vec![5]);
+        while let [wish] = greedy.wishes(Time::ZERO)[..] {
+            let quote = desk.price(Time::ZERO, wish.part.procs, wish.part.span, Wanted::From(wish.part.start)).unwrap();
+            let (site, quote, start) = greedy.choose(&[(0, quote)]).unwrap();
+            greedy.bought(site, desk.book(Time::ZERO, quote, start).unwrap());
+        }
+        let bought = greedy.all().iter();
+        let bought: Vec<_> = bought.map(|(placed, receipt)| (placed.start, receipt.fee.micros() / 1_000_000)).collect();
+        assert_eq!(bought, [(second(starts[0]), fees[0]), (second(starts[1]), fees[1])], "alpha {alpha}");
+        assert_eq!(shown(&greedy.cost()), costs);
+    }
+    assert!(Greedy::new(&application, 0.5, Time::ZERO, vec![1]).wishes(Time::ZERO).is_empty());
+}
+
+#[test]
+fn best_effort_follows_the_order_of_heft_and_waits_for_data() {
+    let mut flow = workflow(&[(1, 5), (1, 9), (1, 5), (2, 1)], &[(0, 3), (1, 3), (2, 3)]);
+    flow.edges.iter_mut().for_each(|edge| edge.data = 1_000);
+    let link = Link { latency: Span::from_secs(2), bandwidth: 8_000 };
+    let application = Application::new(&flow, &[Need { speed_millionths: 1_000_000 }; 2], |_, _| link);
+    let mut way = BestEffort::new(&application);
+    assert_eq!(way.first(), [1, 0, 2]);
+    for (task, site) in [(1, 0), (0, 1), (2, 0)] {
+        assert_eq!(way.send(Time::ZERO, task, site), Submission { task, site, at: Time::ZERO });
+    }
+    assert!(way.ended(second(5), &[0, 2]).is_empty());
+    assert_eq!(way.ended(second(9), &[1]), [3]);
+    // From site 1 it has come by 8, and from site 0 it has to go for three seconds.
+    assert_eq!(way.clone().send(second(9), 3, 0).at, second(9));
+    assert_eq!(way.send(second(9), 3, 1).at, second(12));
+    assert!(!way.is_over());
+    way.ended(second(20), &[3]);
+    assert!(way.is_over());
+
+    assert_eq!(least_loaded(4, [(2, 0), (4, 7), (8, 3), (9, 3)]), Some(2));
+    assert_eq!(least_loaded(10, [(2, 0)]), None);
+}

@@ -1,0 +1,61 @@
+//! Which starts all sites could agree on, and in which order to try them.
+
+use super::Leg;
+use crate::grid::{Area, Part, Quote};
+use crate::systems::provisioning::application::ranked;
+use crate::time::Time;
+
+/// What each leg would cost at which start.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    legs: Vec<Leg>,
+    /// Ascending; each with the fee of each leg, as far as it is known.
+    starts: Vec<(Time, Vec<Option<Area>>)>,
+}
+
+/// A site has not said what a start would cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Question {
+    pub leg: usize,
+    pub part: Part,
+}
+
+impl Pool {
+    /// Of what the site of each leg has answered to a question for any start.
+    pub fn new(legs: Vec<Leg>, quotes: &[Quote]) -> Pool {
+        let mut all: Vec<Time> = quotes.iter().flat_map(|quote| quote.offers.iter().map(|offer| offer.start)).collect();
+        all.sort_unstable();
+        all.dedup();
+        let mut pool = Pool { starts: all.iter().map(|start| (*start, vec![None; legs.len()])).collect(), legs };
+        quotes.iter().enumerate().for_each(|(leg, quote)| pool.answered(leg, quote));
+        pool
+    }
+
+    /// What is still to be asked: each start at each site that did not name it.
+    pub fn questions(&self) -> Vec<Question> {
+        let missing = self.starts.iter().flat_map(|(start, fees)| {
+            let unknown = fees.iter().enumerate().filter(|(_, fee)| fee.is_none());
+            unknown.map(|(leg, _)| Question { leg, part: self.legs[leg].part(*start) })
+        });
+        missing.collect()
+    }
+
+    /// A site has said what some starts cost. What it does not name when asked it does not admit.
+    pub fn answered(&mut self, leg: usize, quote: &Quote) {
+        for offer in &quote.offers {
+            if let Ok(place) = self.starts.binary_search_by_key(&offer.start, |(start, _)| *start) {
+                self.starts[place].1[leg] = Some(offer.fee);
+            }
+        }
+    }
+
+    /// The starts that all sites admit, the best first: fees together weigh `alpha`, and the start the rest.
+    pub fn ranked(&self, alpha: f64) -> Vec<Time> {
+        let whole = self.starts.iter().filter_map(|(start, fees)| {
+            let sum: Option<Area> = fees.iter().copied().sum();
+            sum.map(|sum| (sum.micros(), start.micros()))
+        });
+        let whole: Vec<(u64, u64)> = whole.collect();
+        ranked(alpha, &whole).into_iter().map(|place| Time::from_micros(whole[place].1)).collect()
+    }
+}

@@ -1,0 +1,350 @@
+//! Coordinators and real desks under schedules at random: messages are lost, late and overtake each other, and coordinators
+//! crash and come back with their logs.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::grid::{Area, HoldId, JobId, Offer, Part, Quote, QuoteId, Rate, TaskId};
+use crate::random::SplitMix64;
+use crate::roles::queue::{Ask, Counts};
+use crate::systems::provisioning::desk::{Desk, Fate, Mode, Terms};
+use crate::systems::provisioning::{forecast::Constant, planner};
+use crate::time::{Span, Time};
+
+fn second(at: u64) -> Time {
+    Time::from_micros(at * 1_000_000)
+}
+
+fn desk(procs: u32) -> Desk {
+    Desk::new(Terms::new(procs, Mode::Rebuild), planner::build("conservative-count").unwrap(), Box::new(Constant(0.0)))
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Weather {
+    loss: f64,
+    /// The longest delay of a message, in seconds; delta is ten.
+    delay: u64,
+    crashes: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum News {
+    ToSite { site: usize, hold: HoldId, order: Order },
+    ToCoordinator { request: usize, hold: HoldId, answer: Answer },
+    Back { request: usize },
+}
+
+struct Model {
+    draw: SplitMix64,
+    weather: Weather,
+    desks: Vec<Desk>,
+    /// The job that runs at each.
+    ends: Vec<Option<(Time, TaskId)>>,
+    procs: Vec<u32>,
+    /// `None` while it is down.
+    coordinators: Vec<Option<Coordinator>>,
+    requests: Vec<Request>,
+    logs: Vec<Vec<Log>>,
+    /// By time, then by a number that makes ties random.
+    agenda: BTreeMap<(Time, u64), News>,
+    granted: BTreeMap<HoldId, (usize, Part)>,
+}
+
+const SITES: usize = 4;
+
+impl Model {
+    fn new(seed: u64, weather: Weather) -> Model {
+        let mut draw = SplitMix64::new(seed);
+        let procs: Vec<u32> = (0..SITES).map(|_| draw.int(3, 8) as u32).collect();
+        let mut desks: Vec<Desk> = procs.iter().map(|procs| desk(*procs)).collect();
+        let mut ends = Vec::new();
+        for (number, desk) in desks.iter_mut().enumerate() {
+            let ask = Ask {
+                job: TaskId { job: JobId(number as u32), index: 0 },
+                nodes: draw.int(1, 3) as u32,
+                walltime: Span::from_secs(draw.int(100, 900)),
+            };
+            desk.submit(Time::ZERO, ask).unwrap();
+            desk.pass(Time::ZERO, &mut Vec::new());
+            ends.push(Some((Time::ZERO + ask.walltime, ask.job)));
+        }
+        let request = |number, draw: &mut SplitMix64| {
+            let mut sites: Vec<u32> = (0..SITES as u32).filter(|_| draw.int(0, 2) > 0).collect();
+            if sites.is_empty() {
+                sites.push(draw.int(0, SITES as u64 - 1) as u32);
+            }
+            let leg = |site| Leg {
+                site,
+                procs: draw.int(1, u64::from(procs[site as usize])) as u32,
+                span: Span::from_secs(draw.int(50, 600)),
+            };
+            Request { number, legs: sites.into_iter().map(leg).collect() }
+        };
+        let requests: Vec<Request> = (0..12).map(|number| request(number, &mut draw)).collect();
+        let coordinators =
+            requests.iter().map(|request| Coordinator::new(request.clone(), Patience::new(Span::from_secs(10))));
+        Model {
+            weather,
+            coordinators: coordinators.map(Some).collect(),
+            logs: vec![Vec::new(); requests.len()],
+            requests,
+            desks,
+            ends,
+            procs,
+            draw,
+            agenda: BTreeMap::new(),
+            granted: BTreeMap::new(),
+        }
+    }
+
+    fn send(&mut self, now: Time, news: News) {
+        let copies = if self.draw.unit() < self.weather.loss { 0 } else { 1 + u64::from(self.draw.unit() < 0.1) };
+        for _ in 0..copies {
+            let delay = Span::from_micros(self.draw.int(1, self.weather.delay * 1_000_000));
+            self.agenda.insert((now + delay, self.draw.next_u64()), news);
+        }
+    }
+
+    fn carry_out(&mut self, now: Time, request: usize, deeds: Vec<Deed>) {
+        let mut deeds = std::collections::VecDeque::from(deeds);
+        while let Some(deed) = deeds.pop_front() {
+            // It may crash after any deed, and then the rest is not done.
+            match deed {
+                Deed::Log(entry) => self.logs[request].push(entry),
+                Deed::Tell { leg, hold, order } => {
+                    let site = self.requests[request].legs[leg].site as usize;
+                    self.send(now, News::ToSite { site, hold, order });
+                }
+                Deed::Ask => {
+                    // So far ahead that nobody has had his time before it can be taken back.
+                    let base = now.micros() / 1_000_000 + 20_000;
+                    let starts: Vec<Time> =
+                        (0..self.draw.int(1, 4)).map(|i| second(base + 150 * i + self.draw.int(0, 300))).collect();
+                    let mut more = Vec::new();
+                    let coordinator = self.coordinators[request].as_mut().expect("it is up");
+                    coordinator.offer(now, &starts, &mut more);
+                    deeds.extend(more);
+                }
+                Deed::Over(_) => {}
+            }
+            if self.draw.unit() < self.weather.crashes {
+                self.coordinators[request] = None;
+                let back = now + Span::from_secs(self.draw.int(1, 200));
+                self.agenda.insert((back, self.draw.next_u64()), News::Back { request });
+                return;
+            }
+        }
+    }
+
+    fn run(&mut self) {
+        for request in 0..self.requests.len() {
+            let now = second(self.draw.int(0, 60));
+            self.agenda.insert((now, self.draw.next_u64()), News::Back { request });
+            self.coordinators[request] = None;
+        }
+        for _ in 0..200_000 {
+            let wakes = self
+                .coordinators
+                .iter()
+                .enumerate()
+                .filter_map(|(request, coordinator)| Some((coordinator.as_ref()?.wake()?, request)));
+            let wake = wakes.min();
+            let news = self.agenda.first_key_value().map(|(key, _)| key.0);
+            match (wake, news) {
+                (None, None) => return,
+                (Some((at, request)), news) if news.is_none_or(|news| at < news) => {
+                    let mut deeds = Vec::new();
+                    self.coordinators[request].as_mut().expect("it wakes").woken(at, &mut deeds);
+                    self.carry_out(at, request, deeds);
+                }
+                _ => {
+                    let ((now, _), news) = self.agenda.pop_first().expect("there is news");
+                    self.hear(now, news);
+                }
+            }
+        }
+        panic!("the requests never end: {:?}", self.weather);
+    }
+
+    fn hear(&mut self, now: Time, news: News) {
+        match news {
+            News::Back { request } => {
+                let mut deeds = Vec::new();
+                let (wanted, patience) = (self.requests[request].clone(), Patience::new(Span::from_secs(10)));
+                let coordinator = Coordinator::recover(now, wanted, patience, &self.logs[request], &mut deeds);
+                self.coordinators[request] = Some(coordinator);
+                self.carry_out(now, request, deeds);
+            }
+            News::ToCoordinator { request, hold, answer } => {
+                let mut deeds = Vec::new();
+                if let Some(coordinator) = &mut self.coordinators[request] {
+                    coordinator.hear(now, hold, answer, &mut deeds);
+                    self.carry_out(now, request, deeds);
+                }
+            }
+            News::ToSite { site, hold, order } => {
+                self.catch_up(site, now);
+                let desk = &mut self.desks[site];
+                let answer = match order {
+                    Order::Hold(part) => match desk.hold(now, hold, part, None) {
+                        Ok(grant) => {
+                            self.granted.insert(hold, (site, part));
+                            Answer::Granted { expiry: grant.expiry, fee: grant.fee }
+                        }
+                        Err(_) => Answer::Refused,
+                    },
+                    Order::Commit => desk.commit(now, hold).map_or(Answer::Expired, |_| Answer::Committed),
+                    Order::Abort => {
+                        desk.abort(now, hold);
+                        Answer::Cancelled
+                    }
+                    Order::Cancel => {
+                        desk.cancel_hold(now, hold);
+                        Answer::Cancelled
+                    }
+                };
+                desk.pass(now, &mut Vec::new());
+                self.send(now, News::ToCoordinator { request: hold.request as usize, hold, answer });
+            }
+        }
+    }
+
+    /// A desk is told of each instant at which something is due.
+    fn catch_up(&mut self, site: usize, now: Time) {
+        loop {
+            let end = self.ends[site].map(|(end, _)| end);
+            let Some(next) = self.desks[site].wake().into_iter().chain(end).min().filter(|next| *next <= now) else {
+                return;
+            };
+            if let Some((_, job)) = self.ends[site].take_if(|(end, _)| *end == next) {
+                self.desks[site].ended(next, job);
+            }
+            self.desks[site].pass(next, &mut Vec::new());
+        }
+    }
+
+    fn check(&mut self, seed: u64) {
+        let end = second(100_000_000);
+        (0..SITES).for_each(|site| self.catch_up(site, end));
+        let mut busy: Vec<Counts> = vec![Counts::default(); SITES];
+        for (request, wanted) in self.requests.iter().enumerate() {
+            let coordinator = self.coordinators[request].as_ref().expect("all have come back");
+            let outcome = coordinator.outcome().expect("every request ends");
+            let kept = self.granted.iter().filter(|(hold, (site, _))| {
+                let fate = self.desks[*site].fate(**hold).expect("what was granted is known");
+                assert!(!matches!(fate, Fate::Held | Fate::Committed), "seed {seed}: {hold:?} is not at rest");
+                hold.request == wanted.number && fate == Fate::Done
+            });
+            let kept: Vec<(HoldId, usize, Part)> = kept.map(|(hold, (site, part))| (*hold, *site, *part)).collect();
+            let expected = if outcome == Outcome::Whole { wanted.legs.len() } else { 0 };
+            assert_eq!(kept.len(), expected, "seed {seed}: {wanted:?} ended as {outcome:?} with {kept:?}");
+            assert!(
+                kept.iter().all(|(hold, _, part)| (hold.attempt, part.start) == (kept[0].0.attempt, kept[0].2.start))
+            );
+            kept.iter().for_each(|(_, site, part)| busy[*site].insert(part.start, part.end(), part.procs));
+        }
+        for (busy, procs) in busy.iter().zip(&self.procs) {
+            assert!(busy.most(Time::ZERO, end) <= *procs, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn whatever_happens_a_request_is_whole_or_nothing() {
+    let weathers = [
+        Weather { loss: 0.0, delay: 9, crashes: 0.0 },
+        Weather { loss: 0.1, delay: 9, crashes: 0.02 },
+        Weather { loss: 0.3, delay: 9, crashes: 0.1 },
+        // Later than the coordinator reckons with.
+        Weather { loss: 0.1, delay: 45, crashes: 0.0 },
+        Weather { loss: 0.3, delay: 100, crashes: 0.15 },
+    ];
+    let seeds = if cfg!(debug_assertions) { 300 } else { 2_000 };
+    let mut wholes = [0; 5];
+    for (weather, wholes) in weathers.into_iter().zip(&mut wholes) {
+        for seed in 0..seeds {
+            let mut model = Model::new(seed, weather);
+            model.run();
+            model.check(seed);
+            let outcomes = model.coordinators.iter().flatten();
+            *wholes += outcomes.filter(|coordinator| coordinator.outcome() == Some(Outcome::Whole)).count();
+        }
+    }
+    assert!(wholes.iter().all(|wholes| *wholes > 0) && wholes[0] > seeds as usize * 3, "{wholes:?}");
+}
+
+#[test]
+fn a_lease_that_runs_out_undoes_a_commit() {
+    let request =
+        Request { number: 3, legs: [0, 1].map(|site| Leg { site, procs: 1, span: Span::from_secs(5) }).to_vec() };
+    let mut coordinator = Coordinator::new(request.clone(), Patience::new(Span::from_secs(10)));
+    let mut deeds = Vec::new();
+    let hold = |leg| HoldId { request: 3, attempt: 1, leg };
+    let tell = |leg: usize, order| Deed::Tell { leg, hold: hold(leg as u32), order };
+    let granted = |expiry| Answer::Granted { expiry: second(expiry), fee: Area::ZERO };
+    let held = |start| Order::Hold(request.legs[0].part(second(start)));
+
+    coordinator.offer(Time::ZERO, &[second(500), second(900)], &mut deeds);
+    assert_eq!(deeds, [Deed::Log(Log::Attempt(1)), tell(0, held(500))]);
+    deeds.clear();
+    coordinator.hear(second(1), hold(0), granted(60), &mut deeds);
+    assert_eq!((deeds.split_off(0), coordinator.wake()), (vec![tell(1, held(500))], Some(second(21))));
+    coordinator.hear(second(2), hold(1), granted(61), &mut deeds);
+    assert_eq!(deeds.split_off(0), [Deed::Log(Log::Commit), tell(0, Order::Commit), tell(1, Order::Commit)]);
+    coordinator.hear(second(3), hold(0), Answer::Committed, &mut deeds);
+    coordinator.woken(second(12), &mut deeds);
+    assert_eq!(deeds.split_off(0), [tell(1, Order::Commit)]);
+    coordinator.hear(second(70), hold(1), Answer::Expired, &mut deeds);
+    assert_eq!(deeds.split_off(0), [Deed::Log(Log::Compensate), tell(0, Order::Cancel), tell(1, Order::Cancel)]);
+    coordinator.hear(second(71), hold(0), Answer::Cancelled, &mut deeds);
+    coordinator.hear(second(71), hold(0), Answer::Cancelled, &mut deeds);
+    assert_eq!(deeds, []);
+    coordinator.hear(second(72), hold(1), Answer::Cancelled, &mut deeds);
+    assert_eq!(deeds, [Deed::Log(Log::Over(Outcome::Nothing)), Deed::Over(Outcome::Nothing)]);
+}
+
+#[test]
+fn an_attempt_that_comes_too_late_to_commit_is_given_back() {
+    let request =
+        Request { number: 17, legs: [0, 1].map(|site| Leg { site, procs: 1, span: Span::from_secs(5) }).to_vec() };
+    let mut coordinator = Coordinator::new(request, Patience::new(Span::from_secs(10)));
+    let mut deeds = Vec::new();
+    let hold = |leg| HoldId { request: 17, attempt: 1, leg };
+    coordinator.offer(Time::ZERO, &[second(500)], &mut deeds);
+    coordinator.hear(second(1), hold(0), Answer::Granted { expiry: second(60), fee: Area::ZERO }, &mut deeds);
+    deeds.clear();
+    coordinator.hear(second(2), hold(1), Answer::Granted { expiry: second(21), fee: Area::ZERO }, &mut deeds);
+    let abort = |leg: usize| Deed::Tell { leg, hold: hold(leg as u32), order: Order::Abort };
+    assert_eq!(deeds.split_off(0), [abort(1), abort(0)]);
+    // 30 s, and a second because of the request's number; then there is nothing left to try.
+    assert_eq!(coordinator.wake(), Some(second(33)));
+    coordinator.woken(second(33), &mut deeds);
+    assert_eq!(deeds.split_off(0), [Deed::Ask]);
+    coordinator.offer(second(33), &[], &mut deeds);
+    assert_eq!(coordinator.outcome(), Some(Outcome::Nothing));
+}
+
+#[test]
+fn starts_are_those_that_all_admit() {
+    let leg = |site| Leg { site, procs: 2, span: Span::from_secs(10) };
+    let quote = |offers: &[(u64, u64)]| Quote {
+        id: QuoteId(0),
+        expiry: second(60),
+        procs: 2,
+        span: Span::from_secs(10),
+        rate: Rate::ONE,
+        offers: offers
+            .iter()
+            .map(|(start, fee)| Offer { start: second(*start), fee: Area::of(1, Span::from_secs(*fee)) })
+            .collect(),
+    };
+    let mut pool = Pool::new(vec![leg(0), leg(1)], &[quote(&[(0, 9), (5, 4), (8, 0)]), quote(&[(0, 9), (6, 0)])]);
+    let asked =
+        |leg: usize, start| Question { leg, part: Part { procs: 2, start: second(start), span: Span::from_secs(10) } };
+    assert_eq!(pool.questions(), [asked(1, 5), asked(0, 6), asked(1, 8)]);
+    pool.answered(1, &quote(&[(5, 2)]));
+    pool.answered(0, &quote(&[]));
+    pool.answered(1, &quote(&[(8, 0)]));
+    assert_eq!(pool.ranked(0.0), [second(0), second(5), second(8)]);
+    assert_eq!(pool.ranked(1.0), [second(8), second(5), second(0)]);
+}

@@ -1,0 +1,62 @@
+//! Waits by the kind of job: in the manner of J. Brevik, D. Nurmi, R. Wolski, "Predicting bounds on queuing delay for
+//! batch-scheduled parallel machines", 2006 (BMBP, QBETS).
+//!
+//! Ours: the classes are given, and nobody looks for times when the site was down.
+
+use super::{Forecast, Series};
+use crate::time::Span;
+
+/// What has been seen of a site's queue. Recording and asking cost O(what a series keeps) at most, whatever has been before.
+#[derive(Clone, Debug)]
+pub struct History {
+    all: Series,
+    by_nodes: Vec<Series>,
+    /// By nodes, then by time.
+    by_both: Vec<Series>,
+}
+
+/// The largest of each class but the last.
+const NODES: [u32; 3] = [4, 16, 64];
+const HOURS: [u64; 3] = [1, 4, 12];
+
+/// A series of fewer waits says nothing.
+const ENOUGH: usize = 20;
+
+impl History {
+    pub fn new() -> History {
+        let (nodes, times) = (NODES.len() + 1, HOURS.len() + 1);
+        History {
+            all: Series::new(),
+            by_nodes: vec![Series::new(); nodes],
+            by_both: vec![Series::new(); nodes * times],
+        }
+    }
+}
+
+impl Default for History {
+    fn default() -> Self {
+        History::new()
+    }
+}
+
+impl Forecast for History {
+    fn record(&mut self, procs: u32, walltime: Span, wait: Span) {
+        let (nodes, both) = classes(procs, walltime);
+        self.by_both[both].add(wait);
+        self.by_nodes[nodes].add(wait);
+        self.all.add(wait);
+    }
+
+    /// By the narrowest class of which enough is known; nothing is likely of which nothing is.
+    fn chance(&mut self, procs: u32, walltime: Span, within: Span) -> f64 {
+        let (nodes, both) = classes(procs, walltime);
+        let series = [&self.by_both[both], &self.by_nodes[nodes], &self.all];
+        series.into_iter().find(|series| series.len() >= ENOUGH).map_or(0.0, |series| series.chance(within))
+    }
+}
+
+fn classes(procs: u32, walltime: Span) -> (usize, usize) {
+    let nodes = NODES.iter().take_while(|most| procs > **most).count();
+    let time = HOURS.iter().take_while(|most| walltime > Span::from_minutes(**most * 60)).count();
+    (nodes, nodes * (HOURS.len() + 1) + time)
+}

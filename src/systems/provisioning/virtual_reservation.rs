@@ -1,0 +1,152 @@
+//! Virtual advance reservations: an ordinary job that is submitted so early, and asks for so much time, that it still runs
+//! when its work is wanted (D. Nurmi, R. Wolski, J. Brevik, "VARQ: virtual advance reservations for queues", 2008); and how such
+//! a job and a real reservation go together.
+//!
+//! Costs are what is paid beside the base charge for the work itself.
+
+use crate::grid::{Area, Part};
+use crate::time::{Span, Time};
+
+/// Submission times that are tried lie so far apart.
+pub const STEP: Span = Span::from_secs(30);
+
+/// How a reservation is imitated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Attempt {
+    pub submit: Time,
+    pub requested: Span,
+    /// To start in time.
+    pub chance: f64,
+}
+
+/// How long a job has to ask for that is submitted then: until the work begins, and for as long as that takes.
+pub fn requested(work: &Part, submit: Time) -> Span {
+    work.start.since(submit) + work.span
+}
+
+/// The first moment to submit with the best chance, given the chance of a job that asks for so long to start within so long
+/// a time; none, if there is no chance at all.
+pub fn search(now: Time, work: &Part, mut chance: impl FnMut(Span, Span) -> f64) -> Option<Attempt> {
+    let mut best: Option<Attempt> = None;
+    let mut submit = now;
+    while submit < work.start {
+        let requested = requested(work, submit);
+        let chance = chance(requested, work.start - submit);
+        if chance > best.map_or(0.0, |best| best.chance) {
+            best = Some(Attempt { submit, requested, chance });
+        }
+        submit = submit + STEP;
+    }
+    best
+}
+
+/// What it costs to sit on the processors until the work begins.
+pub fn padding(work: &Part, started: Time) -> Area {
+    Area::of(work.procs, work.start.since(started))
+}
+
+/// What to begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// It costs nothing: book it, and that is all.
+    Reserve,
+    /// There is no reservation to be had.
+    Job,
+    /// Book it, and try to do with a job all the same.
+    Both,
+}
+
+/// Given what a reservation would cost; `None` where it is refused.
+pub fn open(fee: Option<Area>) -> Opening {
+    match fee {
+        None => Opening::Job,
+        Some(Area::ZERO) => Opening::Reserve,
+        Some(_) => Opening::Both,
+    }
+}
+
+/// Whether a job that has started in time is used instead of the reservation, which then has to be cancelled.
+pub fn is_job_cheaper(padding: Area, fee: Area, penalty: Area) -> bool {
+    padding + penalty <= fee
+}
+
+/// Where the work was done, and what it cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Reserved(Area),
+    Job(Area),
+    Failed,
+}
+
+/// What would have become of a piece of work, had the outcomes of both been what they were each on its own: a reservation at a
+/// fee, or none; a job that started then, or not in time.
+pub fn replay(work: &Part, fee: Option<Area>, started: Option<Time>, cancelling: u32) -> Outcome {
+    let started = started.filter(|started| *started <= work.start);
+    match (open(fee), fee, started) {
+        (Opening::Job, _, None) => Outcome::Failed,
+        (Opening::Job, _, Some(started)) => Outcome::Job(padding(work, started)),
+        (Opening::Both, Some(fee), Some(started)) => {
+            let (padding, penalty) = (padding(work, started), fee.part(cancelling));
+            if is_job_cheaper(padding, fee, penalty) { Outcome::Job(padding + penalty) } else { Outcome::Reserved(fee) }
+        }
+        (_, fee, _) => Outcome::Reserved(fee.unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::systems::provisioning::forecast::{Forecast, History};
+
+    fn second(at: u64) -> Time {
+        Time::from_micros(at * 1_000_000)
+    }
+
+    fn area(area: u64) -> Area {
+        Area::of(1, Span::from_secs(area))
+    }
+
+    #[test]
+    fn a_job_is_submitted_when_it_is_most_likely_to_start_in_time() {
+        let mut history = History::new();
+        for i in 1..=60 {
+            history.record(1, Span::from_minutes(240), Span::from_secs(200 * i));
+            history.record(1, Span::from_minutes(720), Span::from_secs(400 * i));
+        }
+        let work = Part { procs: 1, start: second(14_400), span: Span::from_secs(3_600) };
+        let mut chance = |requested, within| history.chance(1, requested, within);
+        assert!((chance(requested(&work, Time::ZERO), Span::from_secs(14_400)) - 0.485649).abs() < 1e-6);
+        let attempt = search(Time::ZERO, &work, chance).unwrap();
+        assert_eq!((attempt.submit, attempt.requested), (second(3_600), Span::from_secs(14_400)));
+        assert!((attempt.chance - 0.812143).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_job_asks_for_all_the_time_until_its_work_is_done() {
+        let work = |minutes| Part { procs: 4, start: second(240 * 60), span: Span::from_minutes(minutes) };
+        let best_at = |minutes: u64| {
+            move |_: Span, within: Span| if within == Span::from_minutes(240 - minutes) { 0.9 } else { 0.1 }
+        };
+        let attempt = search(Time::ZERO, &work(60), best_at(110)).unwrap();
+        assert_eq!((attempt.submit, attempt.requested), (second(110 * 60), Span::from_minutes(190)));
+        let attempt = search(Time::ZERO, &work(240), best_at(0)).unwrap();
+        assert_eq!((attempt.submit, attempt.requested), (Time::ZERO, Span::from_minutes(480)));
+        assert_eq!(search(Time::ZERO, &work(60), |_, _| 0.0), None);
+        assert_eq!(search(second(240 * 60), &work(60), |_, _| 1.0), None);
+    }
+
+    #[test]
+    fn a_reservation_is_given_back_where_the_job_is_cheaper() {
+        let work = Part { procs: 32, start: second(8), span: Span::from_secs(1) };
+        let outcome = |fee: Option<u64>, started: Option<u64>| replay(&work, fee.map(area), started.map(second), 100);
+        assert_eq!(outcome(Some(100), Some(6)), Outcome::Job(area(74)));
+        assert_eq!(outcome(Some(60), Some(6)), Outcome::Reserved(area(60)));
+        assert_eq!(outcome(Some(0), Some(6)), Outcome::Reserved(area(0)));
+        assert_eq!(outcome(None, Some(6)), Outcome::Job(area(64)));
+        assert_eq!(outcome(None, Some(9)), Outcome::Failed);
+        assert_eq!(outcome(None, None), Outcome::Failed);
+        assert_eq!(outcome(Some(100), None), Outcome::Reserved(area(100)));
+        // Equal counts for the job.
+        assert_eq!(outcome(Some(80), Some(8)), Outcome::Job(area(8)));
+    }
+}
