@@ -16,26 +16,20 @@ pub struct Timed {
 /// What became of jobs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Of each job; none for who could never be mapped, and for who is [stuck](Outcome::stuck).
+    /// Of each job; none for who could never be mapped.
     pub ends: Vec<Option<Time>>,
     pub refused: usize,
     pub moves: Moves,
-    /// Since when nobody has made any progress, though there were ticks enough: a penalty as long as the period does that.
-    pub stuck: Option<Time>,
 }
-
-/// So many ticks without anybody's progress, and there will never be any.
-const PATIENCE: u32 = 1_000;
 
 /// Runs jobs, which are in order of submission, and shows each instant after it has been.
 ///
 /// Costs are those of [`Cluster::advance`], once an instant, and O(live jobs) to find the next.
 pub fn run(rules: Fractional, nodes: u32, jobs: &[Timed], mut watch: impl FnMut(Time, &Cluster, &Changes)) -> Outcome {
     let mut cluster = Cluster::new(rules, nodes);
-    let mut outcome = Outcome { ends: vec![None; jobs.len()], refused: 0, moves: Moves::default(), stuck: None };
+    let mut outcome = Outcome { ends: vec![None; jobs.len()], refused: 0, moves: Moves::default() };
     let (mut next, mut now) = (0, Time::ZERO);
     let (mut gone, mut come) = (Vec::new(), Vec::new());
-    let mut idle = Idle::default();
     loop {
         let ends = cluster.live().iter().map(|live| live.end(jobs[live.job.job.0 as usize].runtime));
         let end = ends.min().unwrap_or(Time::NEVER);
@@ -68,28 +62,5 @@ pub fn run(rules: Fractional, nodes: u32, jobs: &[Timed], mut watch: impl FnMut(
         let changes = cluster.advance(now, &gone, &come);
         outcome.moves.count(&changes, |task| jobs[task.job.0 as usize].need);
         watch(now, &cluster, &changes);
-        if idle.is_for_ever(now, &cluster, next < jobs.len()) {
-            outcome.stuck = Some(idle.since);
-            return outcome;
-        }
-    }
-}
-
-/// Whether anything goes on.
-#[derive(Default)]
-struct Idle {
-    since: Time,
-    instants: u32,
-    done: f64,
-}
-
-impl Idle {
-    fn is_for_ever(&mut self, now: Time, cluster: &Cluster, is_more_to_come: bool) -> bool {
-        let done = cluster.live().iter().map(|live| live.virtual_time(now)).sum();
-        if done != self.done || is_more_to_come || cluster.live().is_empty() {
-            (self.since, self.instants, self.done) = (now, 0, done);
-        }
-        self.instants += 1;
-        self.instants > PATIENCE
     }
 }

@@ -45,13 +45,19 @@ pub(super) fn keep_most<T>(
     order: &[usize],
     mut search: impl FnMut(&mut Packer<'_>) -> Option<T>,
 ) -> Option<T> {
-    for kept in (1..=order.len()).rev() {
-        packer.keep(&order[..kept]);
-        if packer.has_memory()
-            && let Some(found) = search(packer)
-        {
+    // Those whose memory, in sum, is there.
+    let mut memory = 0.0;
+    let fits = |job: &&usize| {
+        memory += packer.jobs[**job].need.total_memory();
+        memory <= packer.most()
+    };
+    let fitting = order.iter().take_while(fits).count();
+    packer.keep(&order[..fitting]);
+    for last in order[..fitting].iter().rev() {
+        if let Some(found) = search(packer) {
             return Some(found);
         }
+        packer.leave_out(*last);
     }
     None
 }
@@ -114,20 +120,18 @@ impl<'a> Packer<'a> {
     }
 
     pub fn keep(&mut self, jobs: &[usize]) {
-        self.kept.clear();
-        self.kept.extend_from_slice(jobs);
+        self.kept = jobs.to_vec();
         self.kept.sort_unstable();
+    }
+
+    fn leave_out(&mut self, job: usize) {
+        let place = self.kept.binary_search(&job).expect("who is left out was kept");
+        self.kept.remove(place);
     }
 
     /// In order of submission.
     pub fn kept(&self) -> &[usize] {
         &self.kept
-    }
-
-    /// Whether there is memory for all tasks, if it came in one piece.
-    fn has_memory(&self) -> bool {
-        let memory: f64 = self.kept.iter().map(|job| self.jobs[*job].need.total_memory()).sum();
-        memory <= self.most()
     }
 
     /// More than nodes can ever hold, tolerance and all.

@@ -5,7 +5,7 @@ use crate::grid::TaskId;
 use crate::time::{Span, Time};
 
 /// Below this neither run times nor turnarounds count.
-const SHORT: f64 = 10.0;
+pub(super) const SHORT: f64 = 10.0;
 
 /// How many times longer a job took than it would have on nodes of its own; what took less than 10 s counts as 10 s.
 pub fn bounded_stretch(turnaround: Span, runtime: Span) -> f64 {

@@ -6,11 +6,12 @@
 //! has ended and who has come, and says who starts, is paused, moved, and how much of its need each job gets, its *yield*.
 //!
 //! What is ours where the paper leaves it open: the time under a penalty adds nothing to a job's virtual time; `GreedyP` may displace
-//! any running job; the greedy fill goes on after a failure; ticks count from the first submission; a job that is placed and displaced
+//! any running job; the greedy fill goes on after a failure; ticks count from the first submission of a job that is not refused; a job that is placed and displaced
 //! within one instant has never run; MCB8 searches list C first on a node with as much memory as processor.
 
 mod algorithm;
 mod alone;
+mod bound;
 mod cluster;
 mod greedy;
 mod mcb8;
@@ -25,6 +26,7 @@ mod yields;
 
 pub use algorithm::{Action, Algorithm, Fractional, Grace, Optimise, Periodic};
 pub use alone::{Outcome, Timed, run};
+pub use bound::{Bound, bound};
 pub use cluster::{Changes, Cluster, Live, Placed, Stage};
 pub use measures::{Moves, Usage, bounded_stretch, offered_load, underutilisation};
 pub use name::NameError;

@@ -1,128 +1,219 @@
 //! `opt=avg` for a given mapping: the lowest sum of stretches, where no job falls behind the pace that was found.
 //!
-//! Minimise the sum of `f_j / (d_j + y_j)` where `asked_j <= y_j <= 1` and no node gives more than it has: convex, so prices of nodes tell
-//! the answer. At prices `p` a job takes the yield at which another bit of processor saves as much as it costs, which is a square root. Each
-//! node in turn takes the price at which it is just full, or none if it is not, and so on until it is known to be good enough: the dual value
-//! is a lower bound, and yields that exceed a node are scaled down to it, which gives an upper one.
+//! Minimise the sum of `f_j / (d_j + y_j)` where `asked_j <= y_j <= 1` and no node gives more than it has. That is convex, so a primal-dual
+//! interior-point method comes as near as one likes: yields stay strictly within all limits, each limit has a price, and each step
+//! goes for the point at which every limit's price times its distance is the same small number, by Newton's method. How near it is
+//! is known: what jobs would pay at the nodes' prices is a lower bound. S. Boyd, L. Vandenberghe, "Convex Optimization", 2004,
+//! sections 5.1 and 11.7. Only `+ - * /` and square roots are needed, so platforms agree.
 
 use super::super::Need;
 use super::super::need::TOLERANCE;
 use super::super::room::Places;
-use super::super::yields::{Rows, short_rows};
+use super::super::yields::short_rows;
 use super::Age;
 
-/// How near to the lowest sum the result is, relatively; unless so many rounds have not brought it there.
-const GAP: f64 = 1e-5;
-const ROUNDS: usize = 500;
+/// How near to the lowest sum the result is, relatively.
+const GAP: f64 = 5e-5;
+/// Some twenty steps are needed; rounding may keep a few from ever being near enough.
+const STEPS: usize = 80;
 
-/// The yield of each job. A round is O(tasks on different nodes that are short of processors).
+/// The yield of each job. A step is O(J + M K + M^3), for M nodes that are short of processors, and differently so, and K jobs on each.
 pub(in super::super) fn average(nodes: u32, jobs: &[(&Need, &Places)], ages: &[Age], found: f64) -> Vec<f64> {
-    let Rows { rows, .. } = short_rows(nodes, jobs);
     let least: Vec<f64> = ages.iter().map(|age| age.asks(found).min(1.0)).collect();
-    let mut market = Market { ages, least, top: vec![1.0; jobs.len()], price: vec![0.0; jobs.len()] };
+    let room = |row: &Vec<(usize, f64)>| 1.0 - row.iter().map(|(job, need)| need * least[*job]).sum::<f64>();
     // Where a node has nothing to give beyond what the pace asks for, that is what its jobs get.
-    let (rows, full): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| market.room(row) > TOLERANCE);
-    full.iter().flatten().for_each(|(job, _)| market.top[*job] = market.least[*job]);
+    let (mut rows, full): (Vec<_>, Vec<_>) =
+        short_rows(nodes, jobs).rows.into_iter().partition(|row| room(row) > TOLERANCE);
+    let mut is_free: Vec<bool> = least.iter().map(|least| *least < 1.0 - TOLERANCE).collect();
+    full.iter().flatten().for_each(|(job, _)| is_free[*job] = false);
 
-    let mut prices = vec![0.0; rows.len()];
-    let mut best = (f64::INFINITY, market.least.clone());
-    for _ in 0..ROUNDS {
-        for (row, price) in rows.iter().zip(&mut prices) {
-            market.clear(row, price);
-        }
-        let shares = market.within(&rows);
-        let upper = market.cost(&shares);
-        if upper < best.0 {
-            best = (upper, shares);
-        }
-        if best.0 - market.bound(&rows, &prices) <= GAP * best.0 {
-            break;
-        }
+    let mut shares: Vec<f64> = jobs.iter().map(|(_, places)| if places.is_empty() { 0.0 } else { 1.0 }).collect();
+    let is_limited = |job: usize| full.iter().chain(&rows).flatten().any(|(other, _)| *other == job);
+    let limited: Vec<usize> = (0..jobs.len()).filter(|job| is_limited(*job)).collect();
+    limited.iter().for_each(|job| shares[*job] = least[*job]);
+    let columns: Vec<usize> = limited.into_iter().filter(|job| is_free[*job]).collect();
+
+    let limits: Vec<f64> = rows.iter().map(room).collect();
+    for row in &mut rows {
+        row.retain(|(job, _)| is_free[*job]);
+        row.iter_mut().for_each(|(job, _)| *job = columns.partition_point(|column| column < job));
     }
-    let shares = best.1.into_iter().zip(jobs);
-    shares.map(|(share, (_, places))| if places.is_empty() { 0.0 } else { share }).collect()
+    let choose = |of: &dyn Fn(usize) -> f64| columns.iter().map(|job| of(*job)).collect::<Vec<f64>>();
+    let program = Program {
+        flow: choose(&|job| ages[job].flow),
+        done: choose(&|job| ages[job].done + least[job]),
+        top: choose(&|job| 1.0 - least[job]),
+        rows,
+        limits,
+    };
+    columns.iter().zip(program.solve()).for_each(|(job, more)| shares[*job] += more);
+    shares
 }
 
-struct Market<'a> {
-    ages: &'a [Age],
-    least: Vec<f64>,
+/// Minimise the sum of `flow / (done + x)` with `0 <= x <= top` and limits on sums of `x`, all of them above 0.
+struct Program {
+    flow: Vec<f64>,
+    done: Vec<f64>,
     top: Vec<f64>,
-    /// What a job pays for its yield, over all its nodes.
-    price: Vec<f64>,
+    rows: Vec<Vec<(usize, f64)>>,
+    limits: Vec<f64>,
 }
 
-type Row = Vec<(usize, f64)>;
+/// A point within all limits, and the price of each.
+struct Point {
+    x: Vec<f64>,
+    prices: Vec<f64>,
+    low: Vec<f64>,
+    high: Vec<f64>,
+}
 
-impl Market<'_> {
-    /// What a job takes at this price.
-    fn takes(&self, job: usize, price: f64) -> f64 {
-        let wanted = if price > 0.0 { (self.ages[job].flow / price).sqrt() - self.ages[job].done } else { 1.0 };
-        wanted.max(self.least[job]).min(self.top[job])
-    }
-
-    /// What a node has beyond what must be given.
-    fn room(&self, row: &Row) -> f64 {
-        1.0 - row.iter().map(|(job, need)| need * self.least[*job]).sum::<f64>()
-    }
-
-    /// Finds the price at which a node is just full; 0, if it is not even then.
-    fn clear(&mut self, row: &Row, price: &mut f64) {
-        for (job, need) in row {
-            self.price[*job] -= need * *price;
+impl Program {
+    fn solve(&self) -> Vec<f64> {
+        let columns = self.flow.len();
+        if columns == 0 {
+            return Vec::new();
         }
-        let given = |price: f64| -> f64 {
-            row.iter().map(|(job, need)| need * self.takes(*job, (self.price[*job] + need * price).max(0.0))).sum()
-        };
-        *price = if given(0.0) <= 1.0 { 0.0 } else { falls_to_one(given, *price) };
-        for (job, need) in row {
-            self.price[*job] = (self.price[*job] + need * *price).max(0.0);
-        }
-    }
-
-    /// What jobs take, less what nodes do not have.
-    fn within(&self, rows: &[Row]) -> Vec<f64> {
-        let wanted: Vec<f64> = (0..self.ages.len()).map(|job| self.takes(job, self.price[job])).collect();
-        let mut part = vec![1.0; wanted.len()];
-        for row in rows {
-            let beyond: f64 = row.iter().map(|(job, need)| need * (wanted[*job] - self.least[*job])).sum();
-            let can_have = self.room(row).max(0.0) / beyond;
-            if can_have < 1.0 {
-                row.iter().for_each(|(job, _)| part[*job] = f64::min(part[*job], can_have));
+        let mut at = self.begin();
+        for _ in 0..STEPS {
+            let slack = self.slack(&at.x);
+            if self.cost(&at.x) - self.bound(&at.prices) <= GAP * self.cost(&at.x) {
+                break;
+            }
+            // What prices times distances are on average; each step goes for a fifth of it.
+            let sum: f64 = dot(&at.prices, &slack)
+                + dot(&at.low, &at.x)
+                + (0..columns).map(|j| at.high[j] * (self.top[j] - at.x[j])).sum::<f64>();
+            let aim = 0.2 * sum / (slack.len() + 2 * columns) as f64;
+            if !self.step(&mut at, &slack, aim) {
+                break;
             }
         }
-        let least = self.least.iter().zip(wanted).zip(part);
-        least.map(|((least, wanted), part)| least + part * (wanted - least)).collect()
+        at.x
     }
 
-    fn cost(&self, shares: &[f64]) -> f64 {
-        self.ages.iter().zip(shares).map(|(age, share)| age.flow / (age.done + share)).sum()
+    /// Well within the limits, at prices that fit.
+    fn begin(&self) -> Point {
+        let ratios = self.rows.iter().zip(&self.limits).map(|(row, limit)| limit / sum(row, &self.top));
+        let part = 0.5 * ratios.fold(1.0, f64::min);
+        let x: Vec<f64> = self.top.iter().map(|top| part * top).collect();
+        let slack = self.slack(&x);
+        let aim = self.cost(&x) / (10 * (slack.len() + 2 * x.len())) as f64;
+        Point {
+            prices: slack.iter().map(|slack| aim / slack).collect(),
+            low: x.iter().map(|x| aim / x).collect(),
+            high: x.iter().zip(&self.top).map(|(x, top)| aim / (top - x)).collect(),
+            x,
+        }
     }
 
-    /// What no yields can go below.
-    fn bound(&self, rows: &[Row], prices: &[f64]) -> f64 {
-        let wanted: Vec<f64> = (0..self.ages.len()).map(|job| self.takes(job, self.price[job])).collect();
-        let excess = |row: &Row| row.iter().map(|(job, need)| need * wanted[*job]).sum::<f64>() - 1.0;
-        self.cost(&wanted) + rows.iter().zip(prices).map(|(row, price)| price * excess(row)).sum::<f64>()
+    /// A step of Newton's method for the conditions `price x distance = aim`. False, and no step, where rounding leaves no way to go.
+    fn step(&self, at: &mut Point, slack: &[f64], aim: f64) -> bool {
+        let columns = at.x.len();
+        let (mut curve, mut pull) = (vec![0.0; columns], vec![0.0; columns]);
+        for j in 0..columns {
+            let (rest, above) = (self.done[j] + at.x[j], self.top[j] - at.x[j]);
+            let fall = self.flow[j] / (rest * rest);
+            curve[j] = 2.0 * fall / rest + at.low[j] / at.x[j] + at.high[j] / above;
+            pull[j] = fall + aim / at.x[j] - aim / above;
+        }
+        for (row, slack) in self.rows.iter().zip(slack) {
+            row.iter().for_each(|(j, need)| pull[*j] -= need * aim / slack);
+        }
+
+        // (curve + A' W A) dx = pull, through a system with a line a row.
+        let count = self.rows.len();
+        let mut matrix = vec![0.0; count * count];
+        let mut right = vec![0.0; count];
+        let mut spread = vec![0.0; columns];
+        for (i, row) in self.rows.iter().enumerate() {
+            row.iter().for_each(|(j, need)| spread[*j] = need / curve[*j]);
+            right[i] = row.iter().map(|(j, _)| spread[*j] * pull[*j]).sum();
+            for (k, other) in self.rows.iter().enumerate().take(i + 1) {
+                matrix[i * count + k] = sum(other, &spread);
+            }
+            matrix[i * count + i] += slack[i] / at.prices[i];
+            row.iter().for_each(|(j, _)| spread[*j] = 0.0);
+        }
+        cholesky(&mut matrix, &mut right);
+        for (row, by) in self.rows.iter().zip(&right) {
+            row.iter().for_each(|(j, need)| pull[*j] -= need * by);
+        }
+        let dx: Vec<f64> = pull.iter().zip(&curve).map(|(pull, curve)| pull / curve).collect();
+        if dx.iter().any(|dx| !dx.is_finite()) {
+            return false;
+        }
+        let taken: Vec<f64> = self.rows.iter().map(|row| sum(row, &dx)).collect();
+
+        let new_price = |i: usize| (aim + at.prices[i] * taken[i]) / slack[i];
+        let new_low = |j: usize| (aim - at.low[j] * dx[j]) / at.x[j];
+        let new_high = |j: usize| (aim + at.high[j] * dx[j]) / (self.top[j] - at.x[j]);
+        let d_prices: Vec<f64> = (0..count).map(|i| new_price(i) - at.prices[i]).collect();
+        let d_low: Vec<f64> = (0..columns).map(|j| new_low(j) - at.low[j]).collect();
+        let d_high: Vec<f64> = (0..columns).map(|j| new_high(j) - at.high[j]).collect();
+
+        // Nearly up to the first limit, but not onto it.
+        let above: Vec<f64> = self.top.iter().zip(&at.x).map(|(top, x)| top - x).collect();
+        let falls = |by: &[f64]| by.iter().map(|by| -by).collect::<Vec<f64>>();
+        let length = way(&at.x, &dx).min(way(&above, &falls(&dx))).min(way(slack, &falls(&taken)));
+        let price_length = way(&at.prices, &d_prices).min(way(&at.low, &d_low)).min(way(&at.high, &d_high));
+        go(&mut at.x, &dx, length);
+        go(&mut at.prices, &d_prices, price_length);
+        go(&mut at.low, &d_low, price_length);
+        go(&mut at.high, &d_high, price_length);
+        true
+    }
+
+    fn slack(&self, x: &[f64]) -> Vec<f64> {
+        self.rows.iter().zip(&self.limits).map(|(row, limit)| limit - sum(row, x)).collect()
+    }
+
+    fn cost(&self, x: &[f64]) -> f64 {
+        (0..x.len()).map(|j| self.flow[j] / (self.done[j] + x[j])).sum()
+    }
+
+    /// What no point within the limits can go below: jobs take what is best for them at these prices.
+    fn bound(&self, prices: &[f64]) -> f64 {
+        let mut price = vec![0.0; self.flow.len()];
+        for (row, by) in self.rows.iter().zip(prices) {
+            row.iter().for_each(|(j, need)| price[*j] += need * by);
+        }
+        let wanted = |j: usize| ((self.flow[j] / price[j]).sqrt() - self.done[j]).max(0.0).min(self.top[j]);
+        let paid = |j: usize| self.flow[j] / (self.done[j] + wanted(j)) + price[j] * wanted(j);
+        (0..price.len()).map(paid).sum::<f64>() - dot(prices, &self.limits)
     }
 }
 
-/// Where a falling function that is above 1 at 0 comes to 1, from a guess.
-fn falls_to_one(given: impl Fn(f64) -> f64, guess: f64) -> f64 {
-    let (mut lo, mut hi) = (0.0, if guess > 0.0 { guess } else { 1.0 });
-    while given(hi) > 1.0 && hi < 1e18 {
-        (lo, hi) = (hi, hi * 4.0);
-    }
-    // Halving in ratio once the lower end is not 0, as prices differ in size.
-    for _ in 0..60 {
-        let mid = if lo > 0.0 { (lo * hi).sqrt() } else { hi / 16.0 };
-        if given(mid) > 1.0 {
-            lo = mid;
-        } else {
-            hi = mid;
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn sum(row: &[(usize, f64)], x: &[f64]) -> f64 {
+    row.iter().map(|(j, need)| need * x[*j]).sum()
+}
+
+/// How far numbers can go without coming to 0.
+fn way(from: &[f64], by: &[f64]) -> f64 {
+    from.iter().zip(by).filter(|(_, by)| **by < 0.0).map(|(from, by)| -0.95 * from / by).fold(1.0, f64::min)
+}
+
+fn go(from: &mut [f64], by: &[f64], length: f64) {
+    from.iter_mut().zip(by).for_each(|(from, by)| *from += length * by);
+}
+
+/// Solves a symmetric positive definite system, of which the lower half is given, in place.
+fn cholesky(matrix: &mut [f64], right: &mut [f64]) {
+    let count = right.len();
+    for i in 0..count {
+        for k in 0..=i {
+            let (row, other) = (i * count, k * count);
+            let rest = matrix[row + k] - dot(&matrix[row..row + k], &matrix[other..other + k]);
+            matrix[row + k] = if i == k { rest.sqrt() } else { rest / matrix[other + k] };
         }
-        if hi - lo <= 1e-12 * hi {
-            break;
-        }
+        right[i] = (right[i] - dot(&matrix[i * count..i * count + i], &right[..i])) / matrix[i * count + i];
     }
-    hi
+    for i in (0..count).rev() {
+        right[i] /= matrix[i * count + i];
+        let by = right[i];
+        (0..i).for_each(|k| right[k] -= matrix[i * count + k] * by);
+    }
 }

@@ -1,6 +1,6 @@
 //! Whole runs of small sets of jobs, worked by hand and by two other programs.
 
-use super::super::{measures::seconds, run, underutilisation};
+use super::super::{Timed, bound, bounded_stretch, measures::seconds, run, underutilisation};
 use super::{algorithm, timed};
 use crate::time::{Span, Time};
 
@@ -96,9 +96,62 @@ fn yields_of_a_stretch_are_those_worked() {
 }
 
 #[test]
-fn a_period_as_long_as_the_penalty_may_hold_jobs_up_for_ever() {
-    // The second to come is smaller, yet MCB8 puts the first elsewhere at each tick.
-    let outcome = run(algorithm("MCB8 */per/opt=min/period=100/penalty=100"), 2, &timed(&A), |_, _, _| {});
-    let ended = outcome.ends.iter().flatten().count();
-    assert_eq!(ended == A.len(), outcome.stuck.is_none());
+fn the_bound_is_the_one_worked() {
+    let near = |nodes, jobs: &[Timed], expected: f64| {
+        let found = bound(nodes, jobs);
+        let is_between = found.lo <= expected && expected <= found.hi + 1e-9 && found.hi - found.lo <= 1e-3 * found.lo;
+        assert!(is_between, "{found:?} does not hold {expected}");
+    };
+    near(2, &timed(&A), 24.8 / 19.0);
+    near(2, &timed(&B), 1.2325);
+    near(1, &timed(&SHARED), 17.0 / 6.0);
+    // One job alone needs no more than its time.
+    assert_eq!(bound(1, &timed(&[(0, 4, 1, 1.0, 0.1)])).hi, 1.0);
+}
+
+/// Jobs of one node, of which all end at once if they share it equally.
+const SHARED: [(u64, u64, u32, f64, f64); 4] =
+    [(0, 300, 1, 1.0, 0.1), (0, 300, 1, 1.0, 0.1), (300, 150, 1, 1.0, 0.1), (450, 100, 1, 1.0, 0.1)];
+
+#[test]
+fn sharing_equally_stretches_nobody_further_than_there_are_jobs() {
+    let jobs = timed(&SHARED);
+    let outcome = run(algorithm("Greedy */opt=min"), 1, &jobs, |_, _, _| {});
+    let stretches = jobs.iter().zip(&outcome.ends).map(|(job, end)| {
+        let end = end.expect("all jobs end");
+        assert_eq!(end, Time::ZERO + Span::from_secs(850));
+        bounded_stretch(end - job.submit, job.runtime)
+    });
+    let expected = [17.0 / 6.0, 17.0 / 6.0, 11.0 / 3.0, 4.0];
+    assert!(stretches.zip(expected).all(|(stretch, expected)| (stretch - expected).abs() < 1e-9));
+}
+
+#[test]
+fn the_worst_case_of_sharing_equally_is_as_bad_as_proved() {
+    for k in [4_u64, 6, 9] {
+        // Run times, times 2520 k, come out whole for these.
+        let factor = 2_520;
+        let runtime = |i: u64| factor * (k - 1) / if i <= 2 { 1 } else { i - 1 };
+        let mut release = 0;
+        let jobs: Vec<_> = (1..=k)
+            .map(|i| {
+                release += if i <= 2 { 0 } else { runtime(i - 1) };
+                (release, runtime(i), 1, 1.0, 0.1)
+            })
+            .collect();
+        let jobs = timed(&jobs);
+        let outcome = run(algorithm("Greedy */opt=min"), 1, &jobs, |_, _, _| {});
+        let end = Time::ZERO + Span::from_secs(release + factor * k);
+        assert!(
+            outcome
+                .ends
+                .iter()
+                .all(|ended| ended.is_some_and(|ended| ended.since(end).max(end.since(ended)).micros() < 10))
+        );
+        let last = jobs[k as usize - 1];
+        assert!((bounded_stretch(end - last.submit, last.runtime) - k as f64).abs() < 1e-6);
+        let expected = 2.0 + (2..k).map(|i| 1.0 / i as f64).sum::<f64>();
+        let found = bound(1, &jobs);
+        assert!(found.lo <= expected && expected <= found.hi + 1e-6, "{found:?} does not hold {expected}");
+    }
 }

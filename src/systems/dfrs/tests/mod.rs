@@ -1,6 +1,8 @@
+mod judge;
 mod logs;
 mod names;
 mod parts;
+mod properties;
 
 use super::{Algorithm, Fractional, Need, Timed};
 use crate::time::{Span, Time};

@@ -1,0 +1,171 @@
+//! Ways for work that a first filling has left over: Dinic's algorithm on the network of jobs and intervals.
+
+use super::Check;
+
+const UNSEEN: u32 = u32::MAX;
+
+/// The jobs of each interval, and the state of a search. Sources are jobs with work left; sinks are intervals with room left. A job reaches the
+/// intervals of its window that it does not use to the full, an interval the jobs whose work is in it.
+pub(super) struct Network {
+    /// Jobs of interval after interval; where each one's begin.
+    users: Vec<u32>,
+    begins: Vec<usize>,
+    /// How far from a source each job and each interval is, in half steps.
+    job_level: Vec<u32>,
+    interval_level: Vec<u32>,
+    /// Which ways on have been tried.
+    job_next: Vec<usize>,
+    interval_next: Vec<usize>,
+    /// Less than this is nothing.
+    grain: f64,
+}
+
+impl Network {
+    pub fn new(check: &Check, grain: f64) -> Network {
+        let intervals = check.room.len();
+        // By differences: a window adds one at its beginning and takes it away behind its end.
+        let mut begins = vec![0; intervals + 1];
+        for (from, until) in &check.windows {
+            (*from..*until).for_each(|interval| begins[interval + 1] += 1);
+        }
+        for interval in 0..intervals {
+            begins[interval + 1] += begins[interval];
+        }
+        let mut users = vec![0; check.flow.len()];
+        let mut next = begins.clone();
+        for (job, (from, until)) in check.windows.iter().enumerate() {
+            for interval in *from..*until {
+                users[next[interval]] = job as u32;
+                next[interval] += 1;
+            }
+        }
+        let (job_level, interval_level) = (vec![UNSEEN; check.jobs.len()], vec![UNSEEN; intervals]);
+        let (job_next, interval_next) = (vec![0; check.jobs.len()], vec![0; intervals]);
+        Network { users, begins, job_level, interval_level, job_next, interval_next, grain }
+    }
+
+    /// Fills all shortest ways. False, if there is none.
+    pub fn phase(&mut self, check: &mut Check, left: &mut [f64]) -> bool {
+        if !self.measure(check, left) {
+            return false;
+        }
+        self.job_next.iter_mut().zip(&check.windows).for_each(|(next, window)| *next = window.0);
+        self.interval_next.copy_from_slice(&self.begins[..self.begins.len() - 1]);
+        for (job, left) in left.iter_mut().enumerate() {
+            while *left > self.grain {
+                let sent = self.send(check, job, *left);
+                if sent == 0.0 {
+                    break;
+                }
+                *left -= sent;
+            }
+        }
+        true
+    }
+
+    /// Finds out how far everything is, up to the nearest sinks.
+    fn measure(&mut self, check: &Check, left: &[f64]) -> bool {
+        self.job_level.fill(UNSEEN);
+        self.interval_level.fill(UNSEEN);
+        let mut jobs: Vec<usize> = (0..left.len()).filter(|job| left[*job] > self.grain).collect();
+        jobs.iter().for_each(|job| self.job_level[*job] = 0);
+        let mut level = 0;
+        while !jobs.is_empty() {
+            let mut reached = Vec::new();
+            for &job in &jobs {
+                let (from, until) = check.windows[job];
+                for interval in from..until {
+                    if self.interval_level[interval] == UNSEEN && check.spare(job, interval) > self.grain {
+                        self.interval_level[interval] = level + 1;
+                        reached.push(interval);
+                    }
+                }
+            }
+            if reached.iter().any(|interval| check.room[*interval] > self.grain) {
+                return true;
+            }
+            jobs.clear();
+            for interval in reached {
+                for &job in &self.users[self.begins[interval]..self.begins[interval + 1]] {
+                    let job = job as usize;
+                    if self.job_level[job] == UNSEEN && check.flow[check.place(job, interval)] > self.grain {
+                        self.job_level[job] = level + 2;
+                        jobs.push(job);
+                    }
+                }
+            }
+            level += 2;
+        }
+        false
+    }
+
+    /// Sends as much as one shortest way lets through, at most so much; 0 if there is none any more.
+    fn send(&mut self, check: &mut Check, source: usize, most: f64) -> f64 {
+        // Job, interval, job, interval: each with the next one.
+        let mut way: Vec<(usize, usize)> = Vec::new();
+        let mut job = source;
+        loop {
+            let Some(interval) = self.interval_after(check, job) else {
+                // A dead end: whoever led here tries its next.
+                let Some((before, interval)) = way.pop() else { return 0.0 };
+                self.interval_next[interval] += 1;
+                job = before;
+                continue;
+            };
+            if check.room[interval] > self.grain {
+                way.push((job, interval));
+                break;
+            }
+            match self.job_after(check, interval) {
+                Some(next) => {
+                    way.push((job, interval));
+                    job = next;
+                }
+                None => self.job_next[job] += 1,
+            }
+        }
+
+        let last = way[way.len() - 1].1;
+        let mut amount = most.min(check.room[last]);
+        for (at, &(job, interval)) in way.iter().enumerate() {
+            amount = amount.min(check.spare(job, interval));
+            if let Some((next, _)) = way.get(at + 1) {
+                amount = amount.min(check.flow[check.place(*next, interval)]);
+            }
+        }
+        check.room[last] -= amount;
+        for (at, &(job, interval)) in way.iter().enumerate() {
+            let place = check.place(job, interval);
+            check.flow[place] += amount;
+            if let Some((next, _)) = way.get(at + 1) {
+                let place = check.place(*next, interval);
+                check.flow[place] -= amount;
+            }
+        }
+        amount
+    }
+
+    fn interval_after(&mut self, check: &Check, job: usize) -> Option<usize> {
+        let until = check.windows[job].1;
+        while self.job_next[job] < until {
+            let interval = self.job_next[job];
+            if self.interval_level[interval] == self.job_level[job] + 1 && check.spare(job, interval) > self.grain {
+                return Some(interval);
+            }
+            self.job_next[job] += 1;
+        }
+        None
+    }
+
+    fn job_after(&mut self, check: &Check, interval: usize) -> Option<usize> {
+        while self.interval_next[interval] < self.begins[interval + 1] {
+            let job = self.users[self.interval_next[interval]] as usize;
+            let is_next = self.job_level[job] == self.interval_level[interval] + 1;
+            if is_next && check.flow[check.place(job, interval)] > self.grain {
+                return Some(job);
+            }
+            self.interval_next[interval] += 1;
+        }
+        None
+    }
+}

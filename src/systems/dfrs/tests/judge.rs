@@ -1,0 +1,320 @@
+//! A slow and plain reading of the rules, written apart from the algorithms that it judges: every decision is made on copies, task by
+//! task, and nothing is skipped, repeated or remembered.
+
+use super::super::algorithm::{Action, Fractional, Grace, Optimise, Periodic};
+use super::super::{Need, Timed};
+use crate::time::{Span, Time};
+
+const NEAR: f64 = 1e-9;
+
+/// When each job ends, how many were paused and how many moved; `None` for who has not ended after so many instants.
+pub struct Judged {
+    pub ends: Vec<Option<Time>>,
+    pub preemptions: u64,
+    pub migrations: u64,
+}
+
+#[derive(Clone)]
+struct Job {
+    number: usize,
+    need: Need,
+    submit: f64,
+    runtime: f64,
+    /// Tasks on each node.
+    on: Vec<u32>,
+    done: f64,
+    share: f64,
+    held_until: f64,
+    has_run: bool,
+}
+
+impl Job {
+    fn is_on(&self) -> bool {
+        self.on.iter().any(|tasks| *tasks > 0)
+    }
+
+    fn priority(&self, now: f64) -> f64 {
+        if self.done == 0.0 { f64::INFINITY } else { (now - self.submit) / (self.done * self.done) }
+    }
+}
+
+/// Seconds, of which all have at most six decimals.
+pub fn judge(rules: &Fractional, nodes: usize, jobs: &[Timed], instants: usize) -> Judged {
+    let seconds = |micros: u64| micros as f64;
+    let (period, penalty) = (seconds(rules.period.micros()), seconds(rules.penalty.micros()));
+    let mut judged = Judged { ends: vec![None; jobs.len()], preemptions: 0, migrations: 0 };
+    let mut live: Vec<Job> = Vec::new();
+    let (mut now, mut next, mut first) = (-1.0, 0, None);
+    for _ in 0..instants {
+        // The next instant: an end, a submission or a tick.
+        let end = |job: &Job| {
+            let starts = job.held_until.max(now);
+            if job.share > 0.0 { (starts + (job.runtime - job.done) / job.share).round() } else { f64::INFINITY }
+        };
+        let tick = match first {
+            Some(first) if rules.periodic.is_some() && !live.is_empty() => {
+                let past: f64 = now - first;
+                first + ((past / period).floor() + 1.0) * period
+            }
+            _ => f64::INFINITY,
+        };
+        let submit = jobs.get(next).map_or(f64::INFINITY, |job| seconds(job.submit.micros()));
+        let then = live.iter().map(end).fold(f64::INFINITY, f64::min).min(tick).min(submit);
+        if then == f64::INFINITY {
+            break;
+        }
+        let over: Vec<usize> = live.iter().filter(|job| end(job) <= then).map(|job| job.number).collect();
+        for job in &mut live {
+            let from = job.held_until.max(now);
+            if then > from {
+                job.done += job.share * (then - from);
+            }
+        }
+        now = then;
+
+        let before = live.clone();
+        live.retain(|job| !over.contains(&job.number));
+        over.iter().for_each(|job| judged.ends[*job] = Some(Time::ZERO + Span::from_micros(now as u64)));
+        if !over.is_empty() && rules.completion == Action::Greedy {
+            for at in by_priority(&live, now) {
+                if !live[at].is_on()
+                    && let Some(on) = greedy(&live, nodes, &live[at].need)
+                {
+                    live[at].on = on;
+                }
+            }
+        }
+        let mut has_come = false;
+        while next < jobs.len() && seconds(jobs[next].submit.micros()) <= now {
+            let Timed { need, runtime, .. } = jobs[next];
+            let none = vec![0; nodes];
+            next += 1;
+            if greedy(&[], nodes, &need).is_none() {
+                continue;
+            }
+            first.get_or_insert(now);
+            has_come = true;
+            live.push(Job {
+                number: next - 1,
+                need,
+                submit: now,
+                runtime: seconds(runtime.micros()),
+                on: none,
+                done: 0.0,
+                share: 0.0,
+                held_until: 0.0,
+                has_run: false,
+            });
+            admit(&mut live, nodes, rules.submission, now);
+        }
+        let is_tick =
+            rules.periodic.is_some() && first.is_some_and(|first| now > first && (now - first) % period == 0.0);
+        let packs = has_come && rules.submission == Action::Mcb8
+            || !over.is_empty() && rules.completion == Action::Mcb8
+            || is_tick && !live.is_empty();
+        if packs {
+            mcb8(&mut live, nodes, rules, now);
+        }
+
+        for job in &mut live {
+            let was = before.iter().find(|other| other.number == job.number);
+            let was_on = was.is_some_and(Job::is_on);
+            match (was_on, job.is_on()) {
+                (true, false) => judged.preemptions += 1,
+                (true, true) if was.is_some_and(|was| was.on != job.on) => {
+                    judged.migrations += 1;
+                    job.held_until = now + penalty;
+                }
+                (false, true) if job.has_run => job.held_until = now + penalty,
+                _ => {}
+            }
+            job.has_run |= job.is_on();
+            job.share = if job.is_on() { job.share } else { 0.0 };
+        }
+        if has_come || !over.is_empty() || is_tick {
+            fill_up(&mut live, nodes);
+        }
+    }
+    judged
+}
+
+fn by_priority(live: &[Job], now: f64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..live.len()).collect();
+    order.sort_by(|a, b| live[*b].priority(now).total_cmp(&live[*a].priority(now)).then(a.cmp(b)));
+    order
+}
+
+fn sum(live: &[Job], node: usize, of: impl Fn(&Need) -> f64) -> f64 {
+    live.iter().map(|job| f64::from(job.on[node]) * of(&job.need)).sum()
+}
+
+fn greedy(live: &[Job], nodes: usize, need: &Need) -> Option<Vec<u32>> {
+    let mut on = vec![0; nodes];
+    for _ in 0..need.tasks {
+        let mut best: Option<(f64, usize)> = None;
+        for node in 0..nodes {
+            let own = f64::from(on[node]);
+            let memory = sum(live, node, |need| need.memory) + own * need.memory;
+            let load = sum(live, node, |need| need.cpu) + own * need.cpu;
+            if memory + need.memory <= 1.0 + NEAR && best.is_none_or(|best| load < best.0 - NEAR) {
+                best = Some((load, node));
+            }
+        }
+        on[best?.1] += 1;
+    }
+    Some(on)
+}
+
+/// The newest job comes, as the action says.
+fn admit(live: &mut [Job], nodes: usize, action: Action, now: f64) {
+    let newest = live.len() - 1;
+    let need = live[newest].need;
+    if matches!(action, Action::None | Action::Mcb8) {
+        return;
+    }
+    if let Some(on) = greedy(live, nodes, &need) {
+        live[newest].on = on;
+        return;
+    }
+    if action == Action::Greedy {
+        return;
+    }
+    let running: Vec<usize> = by_priority(live, now).into_iter().filter(|at| live[*at].is_on()).collect();
+    let fits_without = |marked: &[usize]| {
+        let mut copy = live.to_vec();
+        marked.iter().for_each(|at| copy[*at].on = vec![0; nodes]);
+        greedy(&copy, nodes, &need).is_some()
+    };
+    let mut marked: Vec<usize> = Vec::new();
+    for at in running.iter().rev() {
+        if fits_without(&marked) {
+            break;
+        }
+        marked.push(*at);
+    }
+    for at in &running {
+        let fewer: Vec<usize> = marked.iter().copied().filter(|other| other != at).collect();
+        if fewer.len() < marked.len() && fits_without(&fewer) {
+            marked = fewer;
+        }
+    }
+    marked.iter().for_each(|at| live[*at].on = vec![0; nodes]);
+    live[newest].on = greedy(live, nodes, &need).expect("there is room now");
+    if action == Action::GreedyPM {
+        for at in running.iter().filter(|at| marked.contains(at)) {
+            if let Some(on) = greedy(live, nodes, &live[*at].need) {
+                live[*at].on = on;
+            }
+        }
+    }
+}
+
+fn mcb8(live: &mut [Job], nodes: usize, rules: &Fractional, now: f64) {
+    assert_eq!(rules.periodic == Some(Periodic::Stretch), rules.optimise == Optimise::Max, "this judges no stretches");
+    let is_pinned = |job: &Job| {
+        job.is_on()
+            && match rules.grace {
+                None => false,
+                Some(Grace::VirtualTime(least)) => job.done < least.micros() as f64,
+                Some(Grace::FlowTime(least)) => now - job.submit < least.micros() as f64,
+            }
+    };
+    let mut kept = by_priority(live, now);
+    let found = loop {
+        if kept.is_empty() {
+            break Vec::new();
+        }
+        let mut set: Vec<usize> = kept.clone();
+        set.sort_unstable();
+        let at = |share: f64| pack(live, &set, nodes, &is_pinned, share);
+        if let Some(found) = at(1.0) {
+            break found;
+        }
+        if let Some(mut best) = at(0.01) {
+            let (mut lo, mut hi) = (0.01, 1.0);
+            while hi - lo > 0.01 {
+                let mid = (lo + hi) / 2.0;
+                match at(mid) {
+                    Some(found) => (lo, best) = (mid, found),
+                    None => hi = mid,
+                }
+            }
+            break best;
+        }
+        kept.pop();
+    };
+    live.iter_mut().for_each(|job| job.on = vec![0; nodes]);
+    found.into_iter().for_each(|(at, on)| live[at].on = on);
+}
+
+fn pack(
+    live: &[Job],
+    set: &[usize],
+    nodes: usize,
+    is_pinned: &dyn Fn(&Job) -> bool,
+    share: f64,
+) -> Option<Vec<(usize, Vec<u32>)>> {
+    let (mut cpu, mut memory) = (vec![1.0; nodes], vec![1.0; nodes]);
+    let mut placed: Vec<(usize, Vec<u32>)> = Vec::new();
+    for &at in set.iter().filter(|at| is_pinned(&live[**at])) {
+        for node in 0..nodes {
+            cpu[node] -= f64::from(live[at].on[node]) * share * live[at].need.cpu;
+            memory[node] -= f64::from(live[at].on[node]) * live[at].need.memory;
+        }
+        placed.push((at, live[at].on.clone()));
+    }
+    if (0..nodes).any(|node| cpu[node] < -NEAR || memory[node] < -NEAR) {
+        return None;
+    }
+    let free: Vec<usize> = set.iter().copied().filter(|at| !is_pinned(&live[*at])).collect();
+    let size = |at: &usize| (share * live[*at].need.cpu).max(live[*at].need.memory);
+    let (mut c, mut m): (Vec<usize>, Vec<usize>) =
+        free.iter().partition(|at| share * live[**at].need.cpu > live[**at].need.memory);
+    c.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    m.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    let mut left: Vec<u32> = live.iter().map(|job| job.need.tasks).collect();
+    let mut on = vec![vec![0; nodes]; live.len()];
+    for node in 0..nodes {
+        loop {
+            let lists = if memory[node] > cpu[node] + NEAR { [&m, &c] } else { [&c, &m] };
+            let fits = |at: &&usize| {
+                let need = &live[**at].need;
+                left[**at] > 0 && share * need.cpu <= cpu[node] + NEAR && need.memory <= memory[node] + NEAR
+            };
+            let Some(&at) = lists.iter().find_map(|list| list.iter().find(fits)) else { break };
+            left[at] -= 1;
+            on[at][node] += 1;
+            cpu[node] -= share * live[at].need.cpu;
+            memory[node] -= live[at].need.memory;
+        }
+    }
+    free.iter().all(|at| left[*at] == 0).then(|| {
+        placed.extend(free.iter().map(|at| (*at, on[*at].clone())));
+        placed
+    })
+}
+
+/// `opt=min`, word by word.
+fn fill_up(live: &mut [Job], nodes: usize) {
+    let mut rising: Vec<usize> = (0..live.len()).filter(|at| live[*at].is_on()).collect();
+    let mut left = vec![1.0; nodes];
+    while !rising.is_empty() {
+        let load =
+            |node: usize| rising.iter().map(|at| f64::from(live[*at].on[node]) * live[*at].need.cpu).sum::<f64>();
+        let loads: Vec<f64> = (0..nodes).map(load).collect();
+        let ratio = |node: usize| if loads[node] > 0.0 { left[node] / loads[node] } else { f64::INFINITY };
+        let lowest = (0..nodes).map(ratio).fold(1.0, f64::min);
+        if lowest >= 1.0 {
+            rising.iter().for_each(|at| live[*at].share = 1.0);
+            return;
+        }
+        let full: Vec<usize> = (0..nodes).filter(|node| ratio(*node) <= lowest * (1.0 + NEAR)).collect();
+        let (settled, rest): (Vec<usize>, Vec<usize>) =
+            rising.iter().partition(|at| full.iter().any(|node| live[**at].on[*node] > 0));
+        for at in settled {
+            live[at].share = lowest;
+            (0..nodes).for_each(|node| left[node] -= lowest * f64::from(live[at].on[node]) * live[at].need.cpu);
+        }
+        rising = rest;
+    }
+}

@@ -1,0 +1,301 @@
+//! What holds for every run, and slow ways to the same answers.
+
+use proptest::prelude::*;
+
+use super::super::{Algorithm, Fractional, Places, Timed, bound, bounded_stretch, run, stretch, yields};
+use super::judge::judge;
+use super::{algorithm, need};
+use crate::systems::dfrs::{Cluster, Need, Optimise, Periodic};
+use crate::time::{Span, Time};
+
+/// Small sets of jobs on few nodes, with numbers that meet often.
+fn sets() -> impl Strategy<Value = (u32, Vec<Timed>)> {
+    let job = (0..40_u64, 1..60_u64, 1..5_u32, 1..5_u32, 1..11_u32).prop_map(|(gap, runtime, tasks, cpu, memory)| {
+        (gap * 10, runtime * 20, need(tasks, f64::from(cpu) / 4.0, f64::from(memory) / 10.0))
+    });
+    (1..5_u32, prop::collection::vec(job, 1..12)).prop_map(|(nodes, jobs)| {
+        let mut submit = Time::ZERO;
+        let timed = |(gap, runtime, need)| {
+            submit = submit + Span::from_secs(gap);
+            Timed { submit, runtime: Span::from_secs(runtime), need }
+        };
+        (nodes, jobs.into_iter().map(timed).collect())
+    })
+}
+
+fn fractional(algorithm: &Algorithm) -> Fractional {
+    *algorithm.fractional().expect("all that are published share nodes")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(32) })]
+
+    /// The event-driven cluster does what the plain reading of the rules says.
+    #[test]
+    fn the_judge_agrees((nodes, jobs) in sets(), short in any::<bool>()) {
+        let judged = |rules: &Fractional| {
+            rules.periodic != Some(Periodic::Stretch) && rules.optimise == Optimise::Min
+        };
+        for algorithm in Algorithm::published().iter().map(fractional).filter(judged) {
+            let penalty = Span::from_secs(if short { 30 } else { 300 });
+            let rules = Fractional { penalty, ..algorithm };
+            let outcome = run(rules, nodes, &jobs, |_, _, _| {});
+            let judged = judge(&rules, nodes as usize, &jobs, 5_000);
+            // A microsecond may be rounded either way.
+            for (end, judged) in outcome.ends.iter().zip(&judged.ends) {
+                let is_near = match (end, judged) {
+                    (Some(end), Some(judged)) => end.since(*judged).max(judged.since(*end)) <= Span::from_micros(2),
+                    (end, judged) => end == judged,
+                };
+                prop_assert!(is_near, "{rules} ends {end:?}, by the judge {judged:?}");
+            }
+            let moves = (outcome.moves.preemptions, outcome.moves.migrations);
+            prop_assert_eq!(moves, (judged.preemptions, judged.migrations), "{}", rules);
+        }
+    }
+
+    /// No node gives more than it has, nobody is faster than alone, and nothing beats the bound.
+    #[test]
+    fn what_must_hold_holds((nodes, jobs) in sets()) {
+        let possible: Vec<Timed> = jobs.iter().copied().filter(|job| job.need.check(nodes).is_ok()).collect();
+        let least = bound(nodes, &possible).lo;
+        for algorithm in Algorithm::published().iter().map(fractional) {
+            let outcome = run(algorithm, nodes, &jobs, |now, cluster, _| check(now, cluster, &jobs));
+            let mut worst: f64 = 1.0;
+            for (job, end) in jobs.iter().zip(&outcome.ends) {
+                prop_assert_eq!(end.is_none(), job.need.check(nodes).is_err(), "{}", algorithm);
+                if let Some(end) = end {
+                    prop_assert!(end.since(job.submit) >= job.runtime, "{algorithm}: {end:?} of {job:?}");
+                    worst = worst.max(bounded_stretch(end.since(job.submit), job.runtime));
+                }
+            }
+            prop_assert!(worst >= least || possible.is_empty(), "{algorithm}: {worst} beats {least}");
+        }
+    }
+
+    /// No flow by the plainest method does what the bound calls impossible, and one does what it calls possible.
+    #[test]
+    fn a_plain_flow_agrees_with_the_bound((nodes, jobs) in sets()) {
+        let found = bound(nodes, &jobs);
+        prop_assert!(flows(nodes, &jobs, found.hi * (1.0 + 1e-9)));
+        prop_assert!(found.lo == 1.0 || !flows(nodes, &jobs, found.lo * (1.0 - 1e-9)));
+        prop_assert!(found.hi - found.lo <= 1e-3 * found.lo);
+    }
+
+    /// The best of all corners, which are finitely many.
+    #[test]
+    fn the_highest_average_is_that_of_the_best_corner(mapping in mappings(4)) {
+        let (nodes, needs, places) = mapping;
+        let mapped: Vec<_> = needs.iter().zip(&places).collect();
+        let shares = yields::average(nodes, &mapped);
+        let rows = yields::short_rows(nodes, &mapped);
+        let given = |row: &[(usize, f64)], shares: &[f64]| row.iter().map(|(job, need)| need * shares[*job]).sum::<f64>();
+        prop_assert!(rows.rows.iter().all(|row| given(row, &shares) <= 1.0 + 1e-9));
+        prop_assert!(shares.iter().all(|share| (rows.base - 1e-12..=1.0).contains(share)));
+
+        // Each corner is where as many limits meet as there are jobs.
+        let count = needs.len();
+        let mut limits: Vec<(Vec<f64>, f64)> = Vec::new();
+        for row in &rows.rows {
+            let mut line = vec![0.0; count];
+            row.iter().for_each(|(job, need)| line[*job] = *need);
+            limits.push((line, 1.0));
+        }
+        for job in 0..count {
+            let mut line = vec![0.0; count];
+            line[job] = 1.0;
+            limits.push((line.clone(), 1.0));
+            limits.push((line, rows.base));
+        }
+        let mut best: f64 = 0.0;
+        for chosen in 0_u32..1 << limits.len() {
+            if chosen.count_ones() as usize != count {
+                continue;
+            }
+            let meeting = limits.iter().enumerate().filter(|(at, _)| chosen >> at & 1 == 1).map(|(_, limit)| limit.clone());
+            let Some(corner) = meet(meeting.collect()) else { continue };
+            let is_within = corner.iter().all(|share| (rows.base - 1e-9..=1.0 + 1e-9).contains(share))
+                && rows.rows.iter().all(|row| given(row, &corner) <= 1.0 + 1e-9);
+            if is_within {
+                best = best.max(corner.iter().sum());
+            }
+        }
+        let sum: f64 = shares.iter().sum();
+        prop_assert!((sum - best).abs() < 1e-6, "{shares:?} add up to {sum}, not {best}");
+    }
+
+    /// Tiny steps of the pace come to the same yields, and nobody finds lower sums of stretches.
+    #[test]
+    fn yields_by_stretch_are_the_best(mapping in mappings(5), ages in prop::collection::vec((0..20_u32, 0..=10_u32), 5)) {
+        let (nodes, needs, places) = mapping;
+        let mapped: Vec<_> = needs.iter().zip(&places).collect();
+        let ages: Vec<stretch::Age> = { ages.into_iter().take(needs.len()) }
+            .map(|(flow, part)| {
+                let flow = f64::from(flow) / 4.0;
+                stretch::Age::new(flow, flow * f64::from(part) / 10.0, 1.0)
+            })
+            .collect();
+        let full = |shares: &[f64]| {
+            let mut given = vec![0.0; nodes as usize];
+            for ((need, places), share) in mapped.iter().zip(shares) {
+                places.iter().for_each(|&(node, tasks)| given[node as usize] += f64::from(tasks) * need.cpu * share);
+            }
+            given
+        };
+
+        let fair = stretch::maximum(nodes, &mapped, &ages, 0.0);
+        let (mut slow, mut is_rising) = (vec![0.0; needs.len()], vec![true; needs.len()]);
+        for step in 0..=10_000 {
+            let pace = f64::from(step) / 10_000.0;
+            let next: Vec<f64> = { 0..needs.len() }
+                .map(|job| {
+                    let asked = (pace * ages[job].flow - ages[job].done).clamp(0.0, 1.0);
+                    if is_rising[job] { asked } else { slow[job] }
+                })
+                .collect();
+            let given = full(&next);
+            for job in 0..needs.len() {
+                is_rising[job] &= places[job].iter().all(|(node, _)| given[*node as usize] <= 1.0);
+                slow[job] = if is_rising[job] { next[job] } else { slow[job] };
+            }
+        }
+        prop_assert!(fair.iter().zip(&slow).all(|(a, b)| (a - b).abs() < 2e-3), "{fair:?} are not {slow:?}");
+
+        let shares = stretch::average(nodes, &mapped, &ages, 0.0);
+        prop_assert!(full(&shares).iter().all(|given| *given <= 1.0 + 1e-9));
+        let cost = |shares: &[f64]| -> f64 { ages.iter().zip(shares).map(|(age, share)| age.flow / (age.done + share)).sum() };
+        let known = cost(&shares);
+        // It is convex, so it is enough to look along the ways to other points.
+        for other in [&fair, &yields::minimum(nodes, &mapped), &yields::average(nodes, &mapped)] {
+            let nudged: Vec<f64> = shares.iter().zip(other).map(|(a, b)| a + 0.02 * (b - a)).collect();
+            for point in [other, &nudged] {
+                prop_assert!(known <= cost(point) * (1.0 + 1e-4), "{shares:?} cost {known}, {point:?} only {}", cost(point));
+            }
+        }
+    }
+}
+
+/// At every instant.
+fn check(now: Time, cluster: &Cluster, jobs: &[Timed]) {
+    let mut taken = vec![(0.0, 0.0); cluster.nodes() as usize];
+    for live in cluster.live() {
+        let done = live.virtual_time(now);
+        assert!(done <= now.since(live.submitted).micros() as f64 + 1e-3, "{:?} is faster than alone", live.job);
+        assert!(done <= jobs[live.job.job.0 as usize].runtime.micros() as f64 + 1.0, "{:?} is over", live.job);
+        let tasks: u32 = live.places.iter().map(|place| place.1).sum();
+        assert!(tasks == 0 || tasks == live.need.tasks, "all tasks run, or none");
+        for &(node, tasks) in &live.places {
+            let (cpu, memory) = &mut taken[node as usize];
+            *cpu += f64::from(tasks) * live.need.cpu * live.share;
+            *memory += f64::from(tasks) * live.need.memory;
+        }
+    }
+    assert!(taken.iter().all(|(cpu, memory)| *cpu <= 1.0 + 1e-8 && *memory <= 1.0 + 1e-8), "{taken:?} at {now}");
+}
+
+/// Some jobs on up to three nodes, whatever their memory.
+fn mappings(most: usize) -> impl Strategy<Value = (u32, Vec<Need>, Vec<Places>)> {
+    let job = (1..5_u32, prop::collection::vec(0..3_u32, 3));
+    prop::collection::vec(job, 1..=most).prop_map(|jobs| {
+        let places = |counts: &[u32]| -> Places {
+            let on = (0..).zip(counts.iter().copied()).filter(|(_, tasks)| *tasks > 0);
+            let on: Places = on.collect();
+            if on.is_empty() { vec![(0, 1)] } else { on }
+        };
+        let places: Vec<Places> = jobs.iter().map(|(_, counts)| places(counts)).collect();
+        let tasks = |places: &Places| places.iter().map(|place| place.1).sum();
+        let needs = jobs.iter().zip(&places).map(|((cpu, _), places)| need(tasks(places), f64::from(*cpu) / 4.0, 0.01));
+        (3, needs.collect(), places)
+    })
+}
+
+/// The point at which limits are met, by elimination.
+fn meet(mut limits: Vec<(Vec<f64>, f64)>) -> Option<Vec<f64>> {
+    let count = limits.len();
+    for column in 0..count {
+        let pivot = (column..count).max_by(|a, b| limits[*a].0[column].abs().total_cmp(&limits[*b].0[column].abs()))?;
+        if limits[pivot].0[column].abs() < 1e-9 {
+            return None;
+        }
+        limits.swap(column, pivot);
+        let (line, right) = limits[column].clone();
+        for (other, value) in
+            limits.iter_mut().enumerate().filter(|(at, _)| *at != column).map(|(_, limit)| (&mut limit.0, &mut limit.1))
+        {
+            let factor = other[column] / line[column];
+            other.iter_mut().zip(&line).for_each(|(other, by)| *other -= factor * by);
+            *value -= factor * right;
+        }
+    }
+    Some(limits.iter().enumerate().map(|(at, (line, right))| right / line[at]).collect())
+}
+
+/// Whether all work gets done by the deadlines of a stretch: shortest ways on a full table of capacities.
+fn flows(nodes: u32, jobs: &[Timed], stretch: f64) -> bool {
+    let seconds = |micros: u64| micros as f64 / 1e6;
+    let window = |job: &Timed| {
+        let release = seconds(job.submit.micros());
+        (release, release + stretch * seconds(job.runtime.micros()).max(10.0))
+    };
+    let mut cuts: Vec<f64> = jobs.iter().map(window).flat_map(|window| [window.0, window.1]).collect();
+    cuts.sort_by(f64::total_cmp);
+    let (count, intervals) = (jobs.len(), cuts.len() - 1);
+    let (source, sink) = (count + intervals, count + intervals + 1);
+    let mut capacity = vec![vec![0.0; sink + 1]; sink + 1];
+    let mut all = 0.0;
+    for (j, job) in jobs.iter().enumerate() {
+        let rate = job.need.cpu * f64::from(job.need.tasks);
+        capacity[source][j] = rate * seconds(job.runtime.micros());
+        all += capacity[source][j];
+        for i in 0..intervals {
+            let length = cuts[i + 1] - cuts[i];
+            capacity[count + i][sink] = f64::from(nodes) * length;
+            if window(job).0 <= cuts[i] && cuts[i + 1] <= window(job).1 {
+                capacity[j][count + i] = rate * length;
+            }
+        }
+    }
+    let mut flow = 0.0;
+    loop {
+        let mut from = vec![usize::MAX; sink + 1];
+        let mut queue = vec![source];
+        let mut at = 0;
+        while at < queue.len() {
+            let here = queue[at];
+            at += 1;
+            for next in 0..=sink {
+                if from[next] == usize::MAX && next != source && capacity[here][next] > 1e-9 {
+                    from[next] = here;
+                    queue.push(next);
+                }
+            }
+        }
+        if from[sink] == usize::MAX {
+            return flow >= all * (1.0 - 1e-7);
+        }
+        let mut amount = f64::INFINITY;
+        let mut node = sink;
+        while node != source {
+            amount = f64::min(amount, capacity[from[node]][node]);
+            node = from[node];
+        }
+        node = sink;
+        while node != source {
+            capacity[from[node]][node] -= amount;
+            capacity[node][from[node]] += amount;
+            node = from[node];
+        }
+        flow += amount;
+    }
+}
+
+#[test]
+fn who_is_refused_is_told_why() {
+    let cluster = Cluster::new(algorithm("MCB8 *"), 2);
+    assert_eq!(
+        cluster.check(&need(3, 1.0, 0.6)).expect_err("too large").to_string(),
+        "3 tasks need the memory of 3 nodes, of 2"
+    );
+    assert!(cluster.check(&need(20, 1.0, 0.1)).is_ok());
+    assert!(cluster.check(&need(21, 1.0, 0.1)).is_err());
+}
