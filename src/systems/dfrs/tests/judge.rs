@@ -152,8 +152,8 @@ fn greedy(live: &[Job], nodes: usize, need: &Need) -> Option<Vec<u32>> {
     let mut on = vec![0; nodes];
     for _ in 0..need.tasks {
         let mut best: Option<(f64, usize)> = None;
-        for node in 0..nodes {
-            let own = f64::from(on[node]);
+        for (node, own) in on.iter().enumerate() {
+            let own = f64::from(*own);
             let memory = sum(live, node, |need| need.memory) + own * need.memory;
             let load = sum(live, node, |need| need.cpu) + own * need.cpu;
             if memory + need.memory <= 1.0 + NEAR && best.is_none_or(|best| load < best.0 - NEAR) {
