@@ -94,7 +94,8 @@ impl Results<'_> {
             match self.recorder.record(entry) {
                 // Our own actors tell no such story: a peer has made something up.
                 Err(Unrecorded::Untaken(Untaken::Inconsistent(wrong))) => {
-                    let (who, at) = (self.recorder.tally.behind(entry), entry.stamp.time);
+                    let owners = topology::owners(&self.loaded.topology).unwrap_or_default();
+                    let (who, at) = (self.recorder.tally.behind(entry, &owners), entry.stamp.time);
                     let text = format!("{who} contradicts the records of the run at virtual time {at}: {wrong}");
                     self.contradicted = Some((at, Failure::Breach(text)));
                 }

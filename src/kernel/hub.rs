@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use super::min_tree::MinTree;
 use super::place::{BoxedActor, Latencies, Place, STEPS_MAX};
 use super::{ActorId, Breach, Down, Entry, Envelope, Message, Then, Up};
-use crate::time::{Span, Stamp};
+use crate::time::{Span, Stamp, Time};
 
 pub struct Hub<M, R> {
     place: Place<M, R>,
@@ -70,6 +70,10 @@ pub enum Contact {
     /// Best where all share a processor, since every frame costs the same whoever gets it.
     Blockers,
 }
+
+/// No message of a leaf arrives later: some two thousand years before time ends, so that others can still do what it asks
+/// of them, and are not blamed for what never came of it.
+const LATEST: Time = Time::from_micros(u64::MAX - (1 << 56));
 
 /// Mail that a leaf may be kept waiting for.
 const MAIL_KEPT: usize = 512;
@@ -345,8 +349,8 @@ impl<M: Message, R> Hub<M, R> {
             let (from, message, arrival) = (envelope.from, envelope.message.name(), envelope.arrival);
             return Err(Breach::Early { leaf, from, message, promised, arrival });
         }
-        if envelope.arrival.is_never() {
-            return wrong("a message that arrives after the end of time");
+        if envelope.arrival.time > LATEST {
+            return wrong("a message that arrives at the end of time");
         }
         let latency = self.place.latency(envelope.from, envelope.to);
         if envelope.arrival.step > if latency.is_zero() { STEPS_MAX } else { 0 } {

@@ -339,7 +339,11 @@ fn a_lying_leaf_is_found_out() {
         (up(2, Stamp::NEVER, vec![mail(stamp(25), 1, 9, 1)]), "a message names an actor that does not exist"),
         (up(2, Stamp::NEVER, vec![mail(stamp(25), 1, 1, 1)]), "a message that should have stayed at the leaf"),
         (up(2, Stamp::NEVER, vec![mail(stamp(25), 1, 0, 0)]), "an actor's messages are out of order"),
-        (up(2, Stamp::NEVER, vec![mail(Stamp::NEVER, 1, 0, 1)]), "a message that arrives after the end of time"),
+        (up(2, Stamp::NEVER, vec![mail(Stamp::NEVER, 1, 0, 1)]), "a message that arrives at the end of time"),
+        (
+            up(2, Stamp::NEVER, vec![mail(stamp(u64::MAX - (1 << 55)), 1, 0, 1)]),
+            "a message that arrives at the end of time",
+        ),
         (Up { log: vec![record(1, 0)], ..up(2, Stamp::NEVER, vec![]) }, "a record of an actor that lives elsewhere"),
         (Up { log: vec![record(2, 1), record(1, 1)], ..up(2, Stamp::NEVER, vec![]) }, "its records are out of order"),
     ];

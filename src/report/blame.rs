@@ -23,12 +23,16 @@ impl Tally {
     }
 
     /// Who is behind an entry that does not go with those before it: who wrote it, or told the router so.
-    pub fn behind(&self, entry: &Entry<Record>) -> String {
+    pub fn behind(&self, entry: &Entry<Record>, owners: &BTreeMap<JobId, Owned>) -> String {
         let told = match &entry.record {
-            Record::Arrived { user, .. }
-            | Record::Refused { user, .. }
-            | Record::NotAdmitted { user, .. }
-            | Record::Rejected { user, .. } => vec![*user],
+            Record::Arrived { job, user }
+            | Record::Refused { job, user, .. }
+            | Record::NotAdmitted { job, user }
+            | Record::Rejected { job, user, .. } => match owners.get(&job.id) {
+                // Somebody else was first with what is this user's.
+                Some(owned) if owned.user == *user => vec![self.user_of(job.id).unwrap_or(*user)],
+                _ => vec![*user],
+            },
             Record::Completed { job, .. } => self.jobs.get(job).map(|row| self.silent_sites(row)).unwrap_or_default(),
             // It has started what was not given out, or was taken back.
             Record::Assigned { task, .. } | Record::Withdrawn { task } => self.started_at(*task),

@@ -101,6 +101,17 @@ impl Ledger {
         Ok(())
     }
 
+    /// The row of one job, at the cost of reading all.
+    pub fn find(&self, job: JobId) -> io::Result<Option<JobRow>> {
+        let mut rows = self.read()?;
+        while let Some(row) = rows.next()? {
+            if row.job.id == job {
+                return Ok(Some(row.clone()));
+            }
+        }
+        Ok(None)
+    }
+
     /// All that is here, by number.
     pub fn read(&self) -> io::Result<Merged<'_>> {
         let mut here: Vec<&JobRow> = self.gathered.iter().collect();

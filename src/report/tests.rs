@@ -1,5 +1,6 @@
 //! A small run told by hand, and random ones; shared by the tests of all reports.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use crate::kernel::{ActorId, Digest, Entry};
 use crate::protocol::{Answer, Record, codec};
 use crate::systems::Service;
 use crate::time::{Span, Stamp, Time};
-use crate::topology::{Market, Site, Topology, Unplaceable, User};
+use crate::topology::{Market, Owned, Site, Topology, Unplaceable, User};
 
 pub(super) const ROUTER: ActorId = ActorId(0);
 pub(super) const YORK: ActorId = ActorId(1);
@@ -260,7 +261,30 @@ fn who_starts_what_was_not_given_out_or_taken_back_is_named() {
         tally.add(&story[2]).unwrap();
         let entry = router(record);
         assert_eq!(tally.add(&entry).unwrap_err().to_string(), format!("task {task} has started already"));
-        assert_eq!(tally.behind(&entry), site);
+        assert_eq!(tally.behind(&entry, &BTreeMap::new()), site);
+    }
+}
+
+/// Mallory hands alice's job in before she does: whether it is over by then or not, it is not she who contradicts herself.
+#[test]
+fn who_hands_in_what_is_anothers_is_named() {
+    let story = story();
+    let Record::Arrived { job, user: alice } = &story[0].record else { panic!("the first entry is an arrival") };
+    let mallory = ActorId(alice.0 + 1);
+    let owners = BTreeMap::from([(job.id, Owned { user: *alice, after: None })]);
+    let by = |user| Entry { record: Record::Arrived { job: job.clone(), user }, ..story[0].clone() };
+    let over = Entry { record: Record::Removed { job: job.id }, ..story[0].clone() };
+    for over in [None, Some(over)] {
+        let mut tally = Tally::putting_aside(&topology(), &names(), Box::new(Vec::new()));
+        tally.add(&by(mallory)).unwrap();
+        over.iter().for_each(|over| tally.add(over).unwrap());
+        assert_eq!(tally.add(&by(*alice)).unwrap_err().to_string(), format!("job {} arrives twice", job.id));
+        assert_eq!(tally.behind(&by(*alice), &owners), tally.who(mallory));
+        // And the other way round.
+        let mut tally = Tally::putting_aside(&topology(), &names(), Box::new(Vec::new()));
+        tally.add(&by(*alice)).unwrap();
+        over.iter().for_each(|over| tally.add(over).unwrap());
+        assert_eq!(tally.behind(&by(mallory), &owners), tally.who(mallory));
     }
 }
 

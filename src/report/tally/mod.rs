@@ -254,6 +254,12 @@ impl Tally {
         self.jobs.contains_key(&job) || self.over.as_ref().is_some_and(|over| over.holds(job))
     }
 
+    /// Who has handed a job in. Reads all that is put aside, so this is for when something has gone wrong.
+    pub(super) fn user_of(&self, job: JobId) -> Option<ActorId> {
+        let here = self.jobs.get(&job).map(|row| row.user);
+        here.or_else(|| self.over.as_ref()?.find(job).ok()?.map(|row| row.user))
+    }
+
     /// Puts a job aside if nothing more can happen to it.
     fn put_aside(&mut self, job: JobId) -> Result<(), Untaken> {
         let Some(over) = &mut self.over else { return Ok(()) };

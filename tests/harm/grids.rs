@@ -1,0 +1,67 @@
+//! Small grids: one for each source of each system, whichever there are, and some on which systems meet.
+
+use std::path::Path;
+
+use hansa::report::Names;
+use hansa::systems;
+use hansa::topology::{self, Override, Plan, Topology};
+
+pub struct Grid {
+    pub name: String,
+    pub topology: Topology,
+    pub plan: Plan,
+    pub names: Names,
+}
+
+/// How little each source can be asked for. A system is here as soon as it takes one of them.
+const SOURCES: &[(&str, &str)] = &[
+    ("market", "jobs = 4\ncores_max = 8"),
+    ("reservations", "requests = 8"),
+    ("lublin", "jobs = 8"),
+    ("layered", "tasks = 8"),
+    (
+        "requests",
+        "[[workload.request]]\nduration = \"1 h\"\nnodes = 2\n[[workload.request]]\nduration = \"1 h\"\nnodes = 70",
+    ),
+];
+
+/// Those that are shipped and have what the others do not, with less to do.
+const SHIPPED: &[(&str, &[&str])] = &[
+    ("one-grid", &["0.jobs=4", "1.jobs=8", "2.requests=6", "3.workflows=1", "3.tasks=6"]),
+    ("impatient", &["0.jobs=12"]),
+    ("old-news", &["0.jobs=4"]),
+    ("live", &[]),
+];
+
+pub fn all() -> Vec<Grid> {
+    let mut grids = Vec::new();
+    for row in systems::ALL {
+        let mine: Vec<_> = SOURCES.iter().filter(|(source, _)| row.sources.contains(source)).collect();
+        assert!(!mine.is_empty(), "[{}] takes no source that is here", row.key);
+        for (source, keys) in mine {
+            let text = format!(
+                "name = \"{0}\"\nseed = 2\n[{0}]\n\
+                 [[site]]\nname = \"york\"\ncores = 64\nlatency = \"5 ms\"\n[[site]]\nname = \"leeds\"\ncores = 64\n\
+                 [[user]]\nname = \"alice\"\nlatency = \"1 ms\"\n[[user]]\nname = \"bob\"\n\
+                 [[workload]]\nsource = \"{source}\"\n{keys}\n",
+                row.key
+            );
+            grids.push(Grid::read(format!("{} {source}", row.key), text.into_bytes(), &[]));
+        }
+    }
+    for (name, settings) in SHIPPED {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("topologies").join(format!("{name}.toml"));
+        grids.push(Grid::read((*name).to_owned(), std::fs::read(path).unwrap(), settings));
+    }
+    grids
+}
+
+impl Grid {
+    fn read(name: String, text: Vec<u8>, settings: &[&str]) -> Grid {
+        let settings: Vec<Override> =
+            settings.iter().map(|setting| Override::parse(&format!("workload.{setting}")).unwrap()).collect();
+        let loaded = topology::load("grid.toml", &settings, &mut |_| Ok(text.clone()));
+        let topology = loaded.unwrap_or_else(|complaints| panic!("{name}: {complaints}")).topology;
+        Grid { name, plan: Plan::of(&topology), names: Names::of(&topology), topology }
+    }
+}

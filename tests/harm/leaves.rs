@@ -1,0 +1,227 @@
+//! Leaves with a good name and certificate that send what they like, on a grid of every system. Whatever it is: nobody
+//! panics, nobody waits without knowing for whom, memory stays bounded; and the run ends with the liar's name, or as a
+//! whole one.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use hansa::kernel::{ActorId, Breach, Contact, Down, Hub, Leaf, merge};
+use hansa::protocol::{Message, Record, codec};
+use hansa::random::mix;
+use hansa::report::{Recorder, Status, Tally};
+use hansa::topology::{self, Role};
+
+use crate::grids::{self, Grid};
+use crate::lies::{Frame, Heard, Liar, encoded};
+use crate::memory;
+
+/// Batches of the hub, and rounds of frames, that no run of these grids comes near.
+const BATCHES_MAX: usize = 300_000;
+const ROUNDS_MAX: usize = 30_000;
+
+/// What one lie may cost beyond an honest run.
+const MEMORY_MAX: usize = 32 << 20;
+
+/// How a run ends.
+#[derive(Debug, PartialEq)]
+enum End {
+    /// All jobs have come to their ends, and the log makes sense.
+    Whole { digest: String },
+    /// As the router would tell it.
+    Failed(String),
+}
+
+/// Sees what each leaf says, and gives the frames that it sends.
+type Passes<'a> = &'a mut dyn FnMut(usize, Frame, &Hub<Message, Record>) -> Vec<Vec<u8>>;
+
+struct Session<'g> {
+    grid: &'g Grid,
+    hub: Hub<Message, Record>,
+    members: Vec<ActorId>,
+    leaves: Vec<Leaf<Message, Record>>,
+    up: Vec<VecDeque<Vec<u8>>>,
+    /// What the hub has said to leaves.
+    said: Vec<Message>,
+    liar: Option<usize>,
+}
+
+impl<'g> Session<'g> {
+    /// Everybody by himself.
+    fn of(grid: &'g Grid) -> Session<'g> {
+        let (topology, plan) = (&grid.topology, grid.plan.clone());
+        let members: Vec<ActorId> = plan
+            .all()
+            .into_iter()
+            .filter(|id| matches!(plan.roles[id.index()], Role::Site(_) | Role::User(_)))
+            .collect();
+        let leaf = |id: &ActorId| Leaf::new(topology::build(topology, &[*id]).unwrap(), plan.latencies.clone());
+        let homes: Vec<_> = members.iter().map(|id| vec![*id]).collect();
+        let at_hub = topology::build(topology, &plan.at_hub()).unwrap();
+        let hub = Hub::new(at_hub, &homes, plan.latencies.clone());
+        Session {
+            grid,
+            leaves: members.iter().map(leaf).collect(),
+            up: members.iter().map(|_| VecDeque::new()).collect(),
+            said: Vec::new(),
+            liar: None,
+            members,
+            hub: hub.reading_only(Box::new(move |id, record| plan.may_write(id, record))),
+        }
+    }
+
+    fn label(&self, leaf: usize) -> String {
+        let id = self.members[leaf];
+        let role = if matches!(self.grid.plan.roles[id.index()], Role::Site(_)) { "site" } else { "user" };
+        format!("{role} {}", self.grid.plan.names[id.index()])
+    }
+
+    fn tell(&self, breach: &Breach) -> String {
+        breach.describe(&|id| self.grid.names.of_actor(id), &|leaf| self.label(leaf))
+    }
+
+    fn run(&mut self, passes: Passes<'_>) -> End {
+        for round in 0.. {
+            assert!(round < ROUNDS_MAX, "frames go to and fro for ever");
+            match self.hub.advance(BATCHES_MAX) {
+                Ok(more) => assert!(!more, "the hub goes on for ever"),
+                Err(breach) => return End::Failed(self.tell(&breach)),
+            }
+            if self.hub.finished() {
+                break;
+            }
+            match self.exchange(round, passes) {
+                Ok(true) => {}
+                Ok(false) => return End::Failed(self.stall()),
+                Err(told) => return End::Failed(told),
+            }
+        }
+        self.record()
+    }
+
+    /// Frames down, and what comes of them up; whether any have moved.
+    fn exchange(&mut self, round: usize, passes: Passes<'_>) -> Result<bool, String> {
+        let mut down = Vec::new();
+        let contact = if round.is_multiple_of(2) { Contact::Blockers } else { Contact::All };
+        self.hub.flush(contact, &mut |leaf, frame: Down<Message>| {
+            self.said.extend(frame.mail.iter().map(|mail| mail.message.clone()));
+            down.push((leaf, encoded(&frame)));
+        });
+        let mut moved = !down.is_empty();
+        for (leaf, bytes) in down {
+            for up in self.hear(leaf, &bytes).map_err(|told| format!("lost {}: {told}", self.label(leaf)))? {
+                self.up[leaf].extend(passes(leaf, up, &self.hub));
+            }
+        }
+        for leaf in 0..self.leaves.len() {
+            while let Some(bytes) = self.up[leaf].pop_front() {
+                moved = true;
+                let up = codec::decode(&bytes).map_err(|error| format!("lost {}: {error}", self.label(leaf)))?;
+                self.hub.receive(leaf, up).map_err(|breach| self.tell(&breach))?;
+            }
+        }
+        Ok(moved)
+    }
+
+    /// What a leaf says to a frame.
+    fn hear(&mut self, leaf: usize, bytes: &[u8]) -> Result<Vec<Frame>, String> {
+        let member = &mut self.leaves[leaf];
+        let mut hear = || {
+            let mut said = Vec::new();
+            member
+                .receive(codec::decode(bytes).map_err(|error| error.to_string())?)
+                .map_err(|breach| format!("{breach:?}"))?;
+            while let Some(up) = member.turn().map_err(|breach| format!("{breach:?}"))? {
+                said.push(up);
+            }
+            Ok(said)
+        };
+        if self.liar != Some(leaf) {
+            return hear();
+        }
+        // A liar may be told what cannot be after all that he has said; then he is gone, which is for him to see to.
+        catch_unwind(AssertUnwindSafe(hear)).unwrap_or_else(|_| Err("it has panicked".to_owned()))
+    }
+
+    fn stall(&self) -> String {
+        let waits: Vec<String> = self.hub.blockers().into_iter().map(|leaf| self.label(leaf)).collect();
+        format!("no frame has moved: the router waits for {}", waits.join(", "))
+    }
+
+    /// Makes of the logs what the router makes of them.
+    fn record(&mut self) -> End {
+        let Grid { topology, names, .. } = self.grid;
+        let mut logs = self.hub.take_leaf_logs();
+        logs.push(self.hub.take_log());
+        let mut recorder = Recorder::new(Tally::putting_aside(topology, names, Box::new(Vec::new()))).with_lines(names);
+        let owners = || topology::owners(topology).unwrap();
+        let mut failed = None;
+        for entry in merge(logs) {
+            if let Err(error) = recorder.record(&entry) {
+                failed = Some(format!(
+                    "{} contradicts the records of the run: {error}",
+                    recorder.tally.behind(&entry, &owners())
+                ));
+                break;
+            }
+        }
+        if failed.is_none() && recorder.tally.jobs_ended() < topology.jobs() {
+            failed = Some(format!("not all jobs have ended: {}", recorder.tally.kept_back(&owners())));
+        }
+        let digest = recorder.digest();
+        let status = failed.clone().map_or(Status::Complete, Status::Partial);
+        let summary = recorder.tally.summary(topology.seed, status, digest.clone());
+        assert!(serde_json::to_string(&summary).is_ok());
+        failed.map_or(End::Whole { digest }, End::Failed)
+    }
+}
+
+/// An honest run: how it ends, what is said in it, and the memory that it takes.
+fn honest(grid: &Grid) -> (End, Heard, usize) {
+    let mut heard = Heard { frames: vec![0; grid.plan.roles.len()], ..Heard::default() };
+    let (end, bytes) = memory::most(|| {
+        let mut session = Session::of(grid);
+        let end = session.run(&mut |leaf, frame, _| {
+            heard.frames[leaf] += 1;
+            heard.messages.extend(frame.mail.iter().map(|mail| mail.message.clone()));
+            heard.records.extend(frame.log.iter().map(|entry| entry.record.clone()));
+            vec![encoded(&frame)]
+        });
+        heard.messages.append(&mut session.said);
+        end
+    });
+    (end, heard, bytes)
+}
+
+fn lies_are_found_out(grid: &Grid, seeds: u64) {
+    let (end, heard, bytes) = honest(grid);
+    assert!(matches!(end, End::Whole { .. }), "{}: {end:?}", grid.name);
+    let members = Session::of(grid).members.len();
+    for leaf in 0..members {
+        for seed in 0..seeds {
+            let mut session = Session::of(grid);
+            session.liar = Some(leaf);
+            let (me, name) = (session.members[leaf], session.label(leaf));
+            let everybody = grid.plan.roles.len() as u32;
+            let mut liar = Liar::new(mix(seed ^ mix(leaf as u64)), &heard, heard.frames[leaf], everybody);
+            let (end, most) = memory::most(|| {
+                session.run(&mut |who, frame, hub| match who == leaf {
+                    true => liar.instead(frame, me, hub.standings()[leaf].floor),
+                    false => vec![encoded(&frame)],
+                })
+            });
+            let what = format!("{}, {name}, seed {seed}, {:?}", grid.name, liar.did);
+            assert!(most < bytes + MEMORY_MAX, "{what}: {most} bytes, where an honest run takes {bytes}");
+            if let End::Failed(told) = end {
+                assert!(told.contains(&name), "{what}: {told}");
+            }
+        }
+    }
+}
+
+#[test]
+fn whatever_a_leaf_sends_it_is_named_or_the_run_is_whole() {
+    let seeds = if cfg!(debug_assertions) { 25 } else { 150 };
+    for grid in grids::all() {
+        lies_are_found_out(&grid, seeds);
+    }
+}

@@ -1,0 +1,7 @@
+//! What others hand us, in memory: leaves that lie, files that are broken; and what either may cost.
+
+mod grids;
+mod leaves;
+mod lies;
+mod memory;
+mod mutation;

@@ -1,0 +1,65 @@
+//! Counts what each thread allocates, so that a test can hold what it calls to a budget.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+thread_local! {
+    /// Bytes that this thread has asked for and not given back, and the most that there have been.
+    static HELD: Cell<isize> = const { Cell::new(0) };
+    static MOST: Cell<isize> = const { Cell::new(0) };
+}
+
+/// What this does, and the most bytes that it holds at any time beyond what was held before.
+pub fn most<T>(doing: impl FnOnce() -> T) -> (T, usize) {
+    let before = HELD.get();
+    let outer = MOST.replace(before);
+    let done = doing();
+    let most = MOST.get();
+    MOST.set(outer.max(most));
+    (done, (most - before) as usize)
+}
+
+struct Counting;
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+// All is left to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        note(layout.size() as isize);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        note(layout.size() as isize);
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        note(-(layout.size() as isize));
+        unsafe { System.dealloc(place, layout) }
+    }
+
+    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        note(size as isize - layout.size() as isize);
+        unsafe { System.realloc(place, layout, size) }
+    }
+}
+
+fn note(bytes: isize) {
+    let held = HELD.get() + bytes;
+    HELD.set(held);
+    if held > MOST.get() {
+        MOST.set(held);
+    }
+}
+
+#[test]
+fn what_is_given_back_is_not_counted() {
+    let ((), bytes) = most(|| (0..10).for_each(|_| drop(vec![1u8; 1_000_000])));
+    assert!((1_000_000..1_001_000).contains(&bytes), "{bytes}");
+    let (kept, bytes) = most(|| vec![vec![1u8; 1_000_000], vec![2; 2_000_000]]);
+    assert!((3_000_000..3_001_000).contains(&bytes), "{bytes}");
+    drop(kept);
+}
