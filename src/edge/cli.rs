@@ -22,7 +22,7 @@ use super::{
     runtime, signals, sweep, tell,
 };
 use crate::catalog;
-use crate::experiment::{heft, market, reservation};
+use crate::experiment::{heft, market, provisioning, reservation};
 use crate::protocol::handshake::Party;
 use crate::topology::{self, Override};
 
@@ -275,6 +275,21 @@ enum Paper {
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
         threads: Option<u16>,
     },
+    /// Provisioning based resource and application management: slots, prices, and reservations imitated by jobs
+    Provisioning {
+        /// As much as the thesis: 50 moments of a history, 10 on several sites [default: 12 and 6]
+        #[arg(long)]
+        full: bool,
+        /// A folder with logs of both machines, CTC*.swf.gz and SDSC*.swf.gz [default: a model of such jobs]
+        #[arg(long, value_name = "DIR")]
+        logs: Option<PathBuf>,
+        /// Where the tables and figures go
+        #[arg(long, value_name = "DIR", default_value = "out/reproduce-provisioning")]
+        out: PathBuf,
+        /// How many runs at a time [default: one a core]
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+        threads: Option<u16>,
+    },
 }
 
 #[derive(Args)]
@@ -409,6 +424,10 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Reproduce { paper: Paper::Reservation { requests, workloads, out, threads } } => {
             let extent = reservation::Extent { workloads, requests };
             reproduce::reservation(extent, &out, threads.map(usize::from))
+        }
+        Command::Reproduce { paper: Paper::Provisioning { full, logs, out, threads } } => {
+            let extent = if full { provisioning::FULL } else { provisioning::SMALL };
+            reproduce::provisioning(extent, logs.as_deref(), &out, threads.map(usize::from))
         }
         Command::Plan { topology, workflow, policy, json, svg } => {
             let overrides = topology.overrides.parse()?;

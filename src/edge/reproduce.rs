@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use super::inline::watch_for_interrupts;
+use super::logs;
 use super::pool::in_parallel;
 use super::sweep::{Files, Sweeping, replace, run_experiment};
 use super::terminal::RunCount;
 use super::{Failure, print};
 use crate::experiment::market::{Extent, Outcome, TOPOLOGY};
-use crate::experiment::{heft, plot, reservation};
+use crate::experiment::{heft, plot, provisioning, reservation};
 
 /// Beside the results, for `hansa sweep`.
 const EXPERIMENT_FILE: &str = "experiment.toml";
@@ -102,4 +103,75 @@ pub fn reservation(extent: reservation::Extent, out: &Path, threads: Option<usiz
         write(figure.file, &figure.svg)?;
     }
     print(&format!("{summary}\n{verdicts}\nruns, tables and figures in {}\n", out.display()))
+}
+
+/// Runs the experiments of the thesis on provisioning, at sites with the jobs of the logs of a folder, if there is one.
+pub fn provisioning(
+    extent: provisioning::Extent,
+    logs: Option<&Path>,
+    out: &Path,
+    threads: Option<usize>,
+) -> Result<(), Failure> {
+    let logs = logs.map_or_else(|| Ok(provisioning::Logs::default()), read_logs)?;
+    std::fs::create_dir_all(out).map_err(|error| Failure::System(format!("cannot make {}: {error}", out.display())))?;
+    let interrupted = watch_for_interrupts()?;
+    let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let pieces: Vec<_> = extent.pieces().into_iter().enumerate().collect();
+    let mut runs = BTreeMap::new();
+    let mut progress = RunCount::new(pieces.len(), 0);
+    let stopped = || interrupted.load(Ordering::Relaxed);
+    let work = |&(number, piece): &(usize, _)| (number, extent.run(&logs, piece));
+    in_parallel(&pieces, threads, &stopped, &work, &mut |done| {
+        runs.extend(done);
+        progress.update(runs.len());
+    });
+    progress.clear();
+    if runs.len() < pieces.len() {
+        return Err(Failure::Interrupted("interrupted: nothing was written".to_owned()));
+    }
+    let rows: Vec<_> = runs.into_values().flatten().collect();
+    let outcome = provisioning::Outcome::of(extent, &rows);
+    let (summary, verdicts) = (outcome.summary_text(), outcome.verdicts());
+    let write = |name: &str, text: &str| replace(&out.join(name), text);
+    write("runs.csv", &provisioning::runs_csv(&rows))?;
+    write("summary.csv", &outcome.summary_csv())?;
+    write("summary.txt", &summary)?;
+    write("verdicts.txt", &verdicts)?;
+    for figure in provisioning::figures::figures(&outcome) {
+        write(figure.file, &figure.svg)?;
+    }
+    print(&format!("{verdicts}\nruns, tables and figures in {}\n", out.display()))
+}
+
+/// The logs of both machines, by how their files are called.
+fn read_logs(folder: &Path) -> Result<provisioning::Logs, Failure> {
+    let cannot = |error: std::io::Error| Failure::Input(format!("cannot read {}: {error}", folder.display()));
+    let mut names: Vec<String> = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(cannot)? {
+        names.push(entry.map_err(cannot)?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort_unstable();
+    let read = |site: provisioning::Site| {
+        let name = names.iter().find(|name| name.to_uppercase().starts_with(site.name()) && name.contains(".swf"));
+        let path = match name {
+            Some(name) => folder.join(name).display().to_string(),
+            None => {
+                let (folder, site) = (folder.display(), site.name());
+                let what = format!("{folder}: there is no log of {site}: expected {site}*.swf or {site}*.swf.gz");
+                return Err(Failure::Input(what));
+            }
+        };
+        let (trace, _) = logs::read(&path)?.ok_or_else(|| Failure::Input(format!("{path}: it is no log")))?;
+        let jobs = provisioning::jobs_of(&trace.jobs, site);
+        if jobs.is_empty() {
+            return Err(Failure::Input(format!(
+                "{path}: no job of it fits the {} processors of {}",
+                site.procs(),
+                site.name()
+            )));
+        }
+        Ok(jobs)
+    };
+    let [ctc, sdsc] = provisioning::Site::ALL.map(read);
+    Ok(provisioning::Logs { ctc: Some(ctc?), sdsc: Some(sdsc?) })
 }

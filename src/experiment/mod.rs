@@ -9,6 +9,7 @@ pub mod market;
 mod metrics;
 #[cfg(feature = "edge")]
 pub mod plot;
+pub mod provisioning;
 pub mod reservation;
 mod rows;
 mod statistics;

@@ -7,7 +7,7 @@ pub mod lublin;
 pub mod market;
 pub mod needs;
 pub mod reservations;
-mod rigid;
+pub mod rigid;
 pub mod rigids;
 pub mod swf;
 pub mod table;

@@ -10,4 +10,5 @@ pub mod coallocation;
 pub mod desk;
 pub mod forecast;
 pub mod planner;
+pub mod trial;
 pub mod virtual_reservation;

@@ -3,6 +3,7 @@
 mod dax;
 mod dot;
 mod files;
+pub mod parallel;
 mod source;
 mod table;
 #[cfg(test)]

@@ -67,6 +67,7 @@ pub enum Deed {
     Lapse(HoldId),
 }
 
+#[derive(Clone)]
 pub struct Desk {
     terms: Terms,
     planner: Box<dyn Planner>,

@@ -6,6 +6,7 @@ use crate::roles::queue::Ask;
 use crate::systems::provisioning::planner::{Fixed, Question, free_beside};
 use crate::time::Time;
 
+#[derive(Clone)]
 pub(super) struct Plan {
     /// When each of the queue starts, in its order; fewer, if nothing of the plan holds.
     pub starts: Vec<Time>,

@@ -53,6 +53,10 @@ impl Forecast for History {
         let series = [&self.by_both[both], &self.by_nodes[nodes], &self.all];
         series.into_iter().find(|series| series.len() >= ENOUGH).map_or(0.0, |series| series.chance(within))
     }
+
+    fn copy(&self) -> Box<dyn Forecast> {
+        Box::new(self.clone())
+    }
 }
 
 fn classes(procs: u32, walltime: Span) -> (usize, usize) {

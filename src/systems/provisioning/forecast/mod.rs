@@ -17,6 +17,15 @@ pub trait Forecast: Send {
 
     /// The chance that a job that is submitted now starts within a time.
     fn chance(&mut self, procs: u32, walltime: Span, within: Span) -> f64;
+
+    /// Another one that has seen the same.
+    fn copy(&self) -> Box<dyn Forecast>;
+}
+
+impl Clone for Box<dyn Forecast> {
+    fn clone(&self) -> Self {
+        self.copy()
+    }
 }
 
 /// Always the same chance, for tests.
@@ -28,5 +37,9 @@ impl Forecast for Constant {
 
     fn chance(&mut self, _: u32, _: Span, _: Span) -> f64 {
         self.0
+    }
+
+    fn copy(&self) -> Box<dyn Forecast> {
+        Box::new(*self)
     }
 }

@@ -12,6 +12,10 @@ pub const ENTRY: Entry = Entry {
 struct ConservativeCount;
 
 impl Planner for ConservativeCount {
+    fn copy(&self) -> Box<dyn Planner> {
+        Box::new(ConservativeCount)
+    }
+
     fn plan(&mut self, question: &Question<'_>, starts: &mut Vec<Time>) {
         let mut counts = question.counts();
         starts.clear();

@@ -13,6 +13,10 @@ pub const ENTRY: Entry = Entry {
 struct EasyCount;
 
 impl Planner for EasyCount {
+    fn copy(&self) -> Box<dyn Planner> {
+        Box::new(EasyCount)
+    }
+
     fn plan(&mut self, question: &Question<'_>, starts: &mut Vec<Time>) {
         let Question { procs, queue, .. } = *question;
         let mut counts = question.counts();

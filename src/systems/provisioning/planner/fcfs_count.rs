@@ -12,6 +12,10 @@ pub const ENTRY: Entry = Entry {
 struct FcfsCount;
 
 impl Planner for FcfsCount {
+    fn copy(&self) -> Box<dyn Planner> {
+        Box::new(FcfsCount)
+    }
+
     fn plan(&mut self, question: &Question<'_>, starts: &mut Vec<Time>) {
         let mut counts = question.counts();
         let mut earliest = question.now;

@@ -42,6 +42,9 @@ pub trait Planner: Send {
     /// When each of the queue would start, in its order, if nothing more came and all took as long as they ask for.
     fn plan(&mut self, question: &Question<'_>, starts: &mut Vec<Time>);
 
+    /// Another one that would say the same.
+    fn copy(&self) -> Box<dyn Planner>;
+
     /// The free slots as the last plan has left them, if the planner has a list of its own.
     fn left(&self) -> Option<&FreeList> {
         None
@@ -61,6 +64,12 @@ pub const ALL: &[Entry] = &[slotlist::ENTRY, conservative_count::ENTRY, fcfs_cou
 pub fn build(name: &str) -> Option<Box<dyn Planner>> {
     let own = ALL.iter().find(|entry| entry.name == name).map(|entry| (entry.build)());
     own.or_else(|| queue::find(name).map(|entry| Box::new(policy::ByPolicy(entry)) as Box<dyn Planner>))
+}
+
+impl Clone for Box<dyn Planner> {
+    fn clone(&self) -> Self {
+        self.copy()
+    }
 }
 
 /// All names that [`build`] knows, ours first.

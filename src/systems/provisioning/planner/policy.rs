@@ -8,6 +8,10 @@ use crate::time::Time;
 pub struct ByPolicy(pub &'static Entry);
 
 impl Planner for ByPolicy {
+    fn copy(&self) -> Box<dyn Planner> {
+        Box::new(ByPolicy(self.0))
+    }
+
     fn plan(&mut self, question: &Question<'_>, starts: &mut Vec<Time>) {
         let mut policy = (self.0.build)(question.procs, &named(question));
         question.queue.iter().for_each(|ask| policy.submit(question.now, *ask));

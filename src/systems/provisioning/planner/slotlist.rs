@@ -17,6 +17,10 @@ struct SlotList {
 }
 
 impl Planner for SlotList {
+    fn copy(&self) -> Box<dyn Planner> {
+        Box::new(SlotList::default())
+    }
+
     fn plan(&mut self, question: &Question<'_>, starts: &mut Vec<Time>) {
         self.list = FreeList::empty_site(question.now, question.procs);
         question.all_fixed().for_each(|fixed| put(&mut self.list, &fixed));

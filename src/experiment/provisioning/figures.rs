@@ -1,0 +1,273 @@
+//! The thesis's figures, by their numbers; those that belong together are one.
+
+use super::{Outcome, Results, Site};
+use crate::experiment::Estimate;
+use crate::experiment::plot::{Axis, Figure, Line, Panel, draw};
+
+/// A line's label and what it is called in the results, after the name of a site where panels are sites.
+type Named = (&'static str, &'static str);
+
+const EACH_SITE: &[Named] = &[("CTC", "CTC"), ("SDSC", "SDSC")];
+const BOTH_WAYS: &[Named] = &[("provisioned", "provisioned"), ("best effort", "best effort")];
+const PROVISIONED: &[Named] = &[("provisioned", "provisioned")];
+const EXTREMES: &[Named] = &[("alpha 0", "alpha 0"), ("alpha 1", "alpha 1")];
+const ALPHAS: &[Named] = &[
+    ("alpha 0", "alpha 0"),
+    ("alpha 0.25", "alpha 0.25"),
+    ("alpha 0.5", "alpha 0.5"),
+    ("alpha 0.75", "alpha 0.75"),
+    ("alpha 1", "alpha 1"),
+];
+const WIDTHS: [&[Named]; 2] = [
+    &[("narrowest", "3 procs"), ("narrow", "10 procs"), ("wide", "20 procs"), ("widest", "30 procs")],
+    &[("narrowest", "1 procs"), ("narrow", "3 procs"), ("wide", "6 procs"), ("widest", "9 procs")],
+];
+const TRIALS: &[Named] = &[
+    ("AR 32x1h", "AR 32x1h"),
+    ("AR 32x4h", "AR 32x4h"),
+    ("AR 64x1h", "AR 64x1h"),
+    ("AR 64x4h", "AR 64x4h"),
+    ("VAR 32x1h", "VAR 32x1h"),
+    ("VAR 32x4h", "VAR 32x4h"),
+    ("VAR 64x1h", "VAR 64x1h"),
+    ("VAR 64x4h", "VAR 64x4h"),
+];
+const IMITATED: &[Named] = TRIALS.split_at(4).1;
+const CHEAPER: &[Named] = &[
+    ("32 x 1 h", "VAR cheaper 32x1h"),
+    ("32 x 4 h", "VAR cheaper 32x4h"),
+    ("64 x 1 h", "VAR cheaper 64x1h"),
+    ("64 x 4 h", "VAR cheaper 64x4h"),
+];
+const COMBINED: &[Named] = &[
+    ("32 x 1 h", "combined 32x1h"),
+    ("32 x 4 h", "combined 32x4h"),
+    ("64 x 1 h", "combined 64x1h"),
+    ("64 x 4 h", "combined 64x4h"),
+];
+
+const ALPHA: &str = "What cost weighs (alpha)";
+const LOAD: &str = "Utilisation (%)";
+const TASKS: &str = "Tasks of the workflow";
+const AHEAD: &str = "Wanted in so many hours";
+const MAKESPAN: &str = "Makespan (h)";
+const COST: &str = "Cost (processor-hours)";
+const TIME_RATIO: &str = "Makespan (% of best effort's)";
+const COST_RATIO: &str = "Cost (% of best effort's)";
+const FEE: &str = "Mean fee (processor-hours)";
+const WAIT: &str = "Mean wait (h)";
+
+/// What is drawn of a figure.
+struct Drawn<'a> {
+    results: &'a Results,
+    x: &'static str,
+}
+
+impl Drawn<'_> {
+    fn panel(&self, title: &'static str, y: &'static str, lines: Vec<Line>) -> Panel {
+        Panel { title, x: axis(self.x), y: axis(y), lines, lowest: None }
+    }
+
+    /// One panel for all.
+    fn one(&self, title: &'static str, figure: &'static str, y: &'static str, lines: &[Named]) -> Panel {
+        let lines = lines.iter().enumerate().map(|(style, named)| self.line(figure, style, named.0, named.1));
+        self.panel(title, y, lines.collect())
+    }
+
+    /// A panel a site.
+    fn sites(&self, figure: &'static str, y: &'static str, lines: [&[Named]; 2]) -> Vec<Panel> {
+        let panel = |(site, lines): (Site, &[Named])| {
+            let line = |(style, named): (usize, &Named)| {
+                self.line(figure, style, named.0, &format!("{} {}", site.name(), named.1))
+            };
+            self.panel(site.name(), y, lines.iter().enumerate().map(line).collect())
+        };
+        Site::ALL.into_iter().zip(lines).map(panel).collect()
+    }
+
+    fn line(&self, figure: &'static str, style: usize, label: &'static str, key: &str) -> Line {
+        let mut line = Line { style: style + 1, label, ..Line::default() };
+        for ((_, _, at), samples) in self.results.line(figure, key) {
+            // What was counted has a one for each.
+            let estimate = Estimate::of(samples);
+            let value =
+                if figure == "7" { samples.len() as f64 } else { estimate.map_or(0.0, |estimate| estimate.mean) };
+            line.points.push((*at as f64 / 1_000.0, value));
+            line.within.push(estimate.and_then(|estimate| estimate.within).unwrap_or(0.0));
+        }
+        // Bars on dozens of points hide what they are about.
+        if line.points.len() > 12 {
+            line.within.clear();
+        }
+        line
+    }
+}
+
+fn axis(label: &'static str) -> Axis {
+    Axis { label, scale: if label.contains('%') && label != LOAD { 100.0 } else { 1.0 } }
+}
+
+pub fn figures(outcome: &Outcome) -> Vec<Figure> {
+    let along = |x| Drawn { results: &outcome.results, x };
+    let below = format!("{}; bars are 95 % confidence intervals", outcome.extent.words());
+    let figure = |file, title: &str, panels: Vec<Panel>| Figure { file, svg: draw(title, &below, &panels) };
+    let both = |figure, x, y, lines| along(x).sites(figure, y, [lines, lines]);
+    let pair = |x, one: (&'static str, &'static str), other: (&'static str, &'static str), lines: [&[Named]; 2]| {
+        vec![along(x).one("", one.0, one.1, lines[0]), along(x).one("", other.0, other.1, lines[1])]
+    };
+    vec![
+        figure("04-slots.svg", "Slots in an advertisement", vec![along("Day").one("", "4", "Slots", EACH_SITE)]),
+        figure(
+            "05-slots-and-jobs.svg",
+            "Slots in an advertisement, by what the site has to do",
+            vec![along("Jobs that run or wait").one("", "5", "Slots", EACH_SITE)],
+        ),
+        figure(
+            "06-starts.svg",
+            "When slots without end begin, and how long they last",
+            vec![along("Start (h from now)").one("", "6", "Duration (h)", EACH_SITE)],
+        ),
+        figure(
+            "07-sizes.svg",
+            "How many slots have how many processors",
+            vec![along("Processors").one("", "7", "Slots seen", EACH_SITE)],
+        ),
+        figure("08-estimates.svg", "Slots, where run times are known and where they are not", {
+            let lines = |what: [&'static str; 2]| [("exact", what[0]), ("inexact", what[1])];
+            let drawn = along("0: CTC, 1: SDSC");
+            let starts = lines(["mean start, exact", "mean start, inexact"]);
+            let lengths = lines(["median duration, exact", "median duration, inexact"]);
+            vec![
+                drawn.one("", "8", "Mean start (h from now)", &starts),
+                drawn.one("", "8", "Median duration (h)", &lengths),
+            ]
+        }),
+        figure(
+            "13-makespan.svg",
+            "How long workflows take over slots",
+            both("13 makespan", ALPHA, MAKESPAN, BOTH_WAYS),
+        ),
+        figure("13-cost.svg", "What workflows cost over slots", both("13 cost", ALPHA, COST, BOTH_WAYS)),
+        figure(
+            "14-tasks.svg",
+            "Workflows over slots, by how many tasks they have",
+            pair(TASKS, ("14 makespan", TIME_RATIO), ("14 cost", COST_RATIO), [EACH_SITE, EACH_SITE]),
+        ),
+        figure(
+            "15-makespan.svg",
+            "Workflows over slots, by how wide their tasks are",
+            both("15 makespan", "Processors of a task", TIME_RATIO, EXTREMES),
+        ),
+        figure(
+            "15-cost.svg",
+            "What they cost, by how wide their tasks are",
+            both("15 cost", "Processors of a task", COST_RATIO, EXTREMES),
+        ),
+        figure(
+            "16-makespan.svg",
+            "Workflows over slots, by load (3 to 30 processors a task on CTC, 1 to 9 on SDSC)",
+            along(LOAD).sites("16 makespan", TIME_RATIO, WIDTHS),
+        ),
+        figure("16-cost.svg", "What they cost, by load", along(LOAD).sites("16 cost", COST_RATIO, WIDTHS)),
+        figure(
+            "18-cybershake.svg",
+            "CyberShake on CTC, by load",
+            pair(LOAD, ("18 makespan", MAKESPAN), ("18 cost", COST), [BOTH_WAYS, BOTH_WAYS]),
+        ),
+        figure(
+            "19-sites.svg",
+            "Workflows over slots of several sites",
+            pair("Sites", ("19 cost", COST_RATIO), ("19 makespan", MAKESPAN), [PROVISIONED, BOTH_WAYS]),
+        ),
+        figure(
+            "23-fees.svg",
+            "What reservations cost, by what cost weighs for them",
+            vec![along(ALPHA).one("", "23", FEE, &[("CTC", "CTC fee"), ("SDSC", "SDSC fee")])],
+        ),
+        figure(
+            "24-waits.svg",
+            "How long reservations and the queue wait",
+            both("24", ALPHA, WAIT, &[("reserved", "reserved"), ("queued", "queued")]),
+        ),
+        figure("25-fees-load.svg", "What reservations cost, by load", both("25", LOAD, FEE, ALPHAS)),
+        figure(
+            "26-waits-load.svg",
+            "Waits of reservations against those of the queue, by load",
+            both("26", LOAD, "Wait (% of the queue's)", ALPHAS),
+        ),
+        figure(
+            "27-share.svg",
+            "Reservations at any cost, by how many of all jobs reserve",
+            pair("Jobs that reserve (of 100)", ("27 fee", FEE), ("27 wait", WAIT), [EACH_SITE, EACH_SITE]),
+        ),
+        figure(
+            "28-half.svg",
+            "How long the queue waits where half of all jobs reserve",
+            vec![along(ALPHA).one("", "28", WAIT, EACH_SITE)],
+        ),
+        figure(
+            "29-planners.svg",
+            "What reservations cost under two planners",
+            both("29", LOAD, FEE, &[("EASY", "easy-count"), ("conservative", "conservative-count")]),
+        ),
+        figure(
+            "30-fees-estimates.svg",
+            "What reservations cost, where run times are known and where they are not",
+            both("30", ALPHA, FEE, &[("exact", "fee"), ("inexact", "fee, inexact")]),
+        ),
+        figure(
+            "31-waits-estimates.svg",
+            "Waits, where run times are known and where they are not (inexact)",
+            both(
+                "31",
+                ALPHA,
+                WAIT,
+                &[
+                    ("reserved", "reserved"),
+                    ("queued", "queued"),
+                    ("res. inexact", "reserved, inexact"),
+                    ("qu. inexact", "queued, inexact"),
+                ],
+            ),
+        ),
+        figure("38-costs.svg", "What real (AR) and imitated (VAR) reservations cost", both("38", AHEAD, COST, TRIALS)),
+        figure("39-success.svg", "How often they are had", both("39", AHEAD, "Had (%)", TRIALS)),
+        figure(
+            "40-cheaper.svg",
+            "How often the imitated one is the cheaper of both",
+            both("40", AHEAD, "Cheaper (%)", CHEAPER),
+        ),
+        figure(
+            "41-padding.svg",
+            "What imitating costs against the work itself",
+            both("41", AHEAD, "Padding (% of the work)", IMITATED),
+        ),
+        figure("46-combined.svg", "What both together cost", both("46", AHEAD, COST, COMBINED)),
+        figure("48-combined-success.svg", "How often both together are had", both("48", AHEAD, "Had (%)", COMBINED)),
+        figure("52-makespan.svg", "How long workflows take at prices", both("52 makespan", ALPHA, MAKESPAN, BOTH_WAYS)),
+        figure("52-cost.svg", "What workflows cost at prices", both("52 cost", ALPHA, COST, BOTH_WAYS)),
+        figure(
+            "53-makespan.svg",
+            "Workflows at prices, by how many tasks they have",
+            both("53 makespan", TASKS, TIME_RATIO, EXTREMES),
+        ),
+        figure("53-cost.svg", "What they cost, by how many tasks", both("53 cost", TASKS, COST_RATIO, EXTREMES)),
+        figure(
+            "54-makespan.svg",
+            "Workflows at prices, by how wide their tasks are",
+            both("54 makespan", "Processors of a task", TIME_RATIO, EXTREMES),
+        ),
+        figure(
+            "54-cost.svg",
+            "What they cost at prices, by how wide their tasks are",
+            both("54 cost", "Processors of a task", COST_RATIO, EXTREMES),
+        ),
+        figure("55-makespan.svg", "Workflows at prices, by load", along(LOAD).sites("55 makespan", TIME_RATIO, WIDTHS)),
+        figure("55-cost.svg", "What they cost at prices, by load", along(LOAD).sites("55 cost", COST_RATIO, WIDTHS)),
+        figure(
+            "56-sites.svg",
+            "Workflows at prices on several sites",
+            pair("Sites", ("56 cost", COST_RATIO), ("56 makespan", MAKESPAN), [PROVISIONED, BOTH_WAYS]),
+        ),
+    ]
+}

@@ -1,0 +1,186 @@
+//! What a site's own users do: jobs of a model or a log, raised to the load that is wanted.
+
+use std::sync::Arc;
+
+use crate::random::SplitMix64;
+use crate::roles::queue::Rigid;
+use crate::time::{Span, Time};
+use crate::workload::lublin::{Lublin, Sizes, Stream, Types};
+use crate::workload::rigid;
+
+/// A site of the thesis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Site {
+    Ctc,
+    Sdsc,
+}
+
+impl Site {
+    pub const ALL: [Site; 2] = [Site::Ctc, Site::Sdsc];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Site::Ctc => "CTC",
+            Site::Sdsc => "SDSC",
+        }
+    }
+
+    pub fn procs(self) -> u32 {
+        match self {
+            Site::Ctc => 430,
+            Site::Sdsc => 128,
+        }
+    }
+
+    /// Of tasks in the mean.
+    pub fn task_procs(self) -> u32 {
+        match self {
+            Site::Ctc => 22,
+            Site::Sdsc => 6,
+        }
+    }
+
+    /// Utilisations that plans are made at, the usual one first; in thousandths.
+    pub fn loads(self) -> &'static [u32] {
+        match self {
+            Site::Ctc => &[630, 760, 880],
+            Site::Sdsc => &[700, 780, 840, 900],
+        }
+    }
+
+    /// Utilisations that prices are asked at: as it is, and with 20 and 40 % more jobs.
+    pub fn priced_loads(self) -> [u32; 3] {
+        match self {
+            Site::Ctc => [587, 684, 788],
+            Site::Sdsc => [634, 778, 874],
+        }
+    }
+}
+
+/// Whether run times are what was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Estimates {
+    Exact,
+    Inexact,
+}
+
+/// Where jobs come from.
+#[derive(Clone, Debug, Default)]
+pub struct Logs {
+    pub ctc: Option<Arc<[Rigid]>>,
+    pub sdsc: Option<Arc<[Rigid]>>,
+}
+
+impl Logs {
+    /// Jobs for so many days at a utilisation, in thousandths.
+    pub fn background(&self, site: Site, load: u32, days: u64, estimates: Estimates, seed: u64) -> Arc<[Rigid]> {
+        let log = match site {
+            Site::Ctc => &self.ctc,
+            Site::Sdsc => &self.sdsc,
+        };
+        let target = f64::from(load) / 1_000.0;
+        let jobs = match log {
+            Some(log) => raised(log, site.procs(), target, days, seed),
+            None => modelled(site.procs(), target, days, seed),
+        };
+        let is_log = log.is_some();
+        let jobs = jobs.into_iter().enumerate().map(|(number, job)| match estimates {
+            Estimates::Exact => Rigid { walltime: job.runtime.min(job.walltime), ..job },
+            Estimates::Inexact if is_log => job,
+            Estimates::Inexact => overestimated(job, seed ^ number as u64),
+        });
+        jobs.collect()
+    }
+}
+
+/// The jobs of a log that could run at a site, from its first day on. Whoever runs for longer than he asked for is killed.
+pub fn jobs_of(log: &[rigid::Rigid], site: Site) -> Arc<[Rigid]> {
+    let first = log.first().map_or(Time::ZERO, |job| job.submit);
+    let job = |job: &rigid::Rigid| {
+        let (nodes, runtime) = (job.allocated.or(job.requested)?, job.runtime?);
+        let walltime = job.requested_time.filter(|asked| !asked.is_zero()).unwrap_or(runtime);
+        let fits = (1..=site.procs()).contains(&nodes) && !runtime.is_zero();
+        let submit = Time::ZERO + job.submit.since(first);
+        fits.then_some(Rigid { submit, nodes, walltime, runtime: runtime.min(walltime) })
+    };
+    log.iter().filter_map(job).collect()
+}
+
+/// The share of a site that jobs use while they come.
+pub fn utilisation(jobs: &[Rigid], procs: u32) -> f64 {
+    let (Some(first), Some(last)) = (jobs.first(), jobs.last()) else { return 0.0 };
+    let work: f64 = jobs.iter().map(|job| f64::from(job.nodes) * job.runtime.min(job.walltime).micros() as f64).sum();
+    work / (f64::from(procs) * (last.submit - first.submit).micros().max(1) as f64)
+}
+
+/// Jobs of the model, all of one kind, with the times between them divided so that the load is right.
+fn modelled(procs: u32, target: f64, days: u64, seed: u64) -> Vec<Rigid> {
+    let span = Span::from_minutes(days * 24 * 60);
+    let mut count = 2_000;
+    loop {
+        let model = Lublin {
+            seed,
+            jobs: count,
+            nodes: procs,
+            types: Types::One,
+            stream: Stream::Own,
+            sizes: Sizes::default(),
+            rate_millionths: 1_000_000,
+        };
+        let jobs: Vec<Rigid> = model
+            .generate()
+            .iter()
+            .filter_map(|job| {
+                let (nodes, runtime) = (job.allocated.or(job.requested)?, job.runtime?);
+                let fits = (1..=procs).contains(&nodes) && !runtime.is_zero();
+                fits.then_some(Rigid { submit: job.submit, nodes, walltime: runtime, runtime })
+            })
+            .collect();
+        // Load only depends on how fast they come, and is in proportion to it.
+        let factor = target / utilisation(&jobs, procs);
+        let scaled = |time: Time| Time::from_micros((time.micros() as f64 / factor) as u64);
+        if scaled(jobs.last().map_or(Time::ZERO, |job| job.submit)) >= Time::ZERO + span {
+            let scaled = jobs.into_iter().map(|job| Rigid { submit: scaled(job.submit), ..job });
+            return scaled.filter(|job| job.submit < Time::ZERO + span).collect();
+        }
+        count *= 2;
+    }
+}
+
+/// A log with a share of a copy of itself, a week later; below its own load, a share of it.
+fn raised(log: &[Rigid], procs: u32, target: f64, days: u64, seed: u64) -> Vec<Rigid> {
+    const WEEK: Span = Span::from_minutes(7 * 24 * 60);
+    let end = Time::ZERO + Span::from_minutes(days * 24 * 60);
+    // How much is added, or left out if that is less than nothing.
+    let with = |more: f64| {
+        let mut stream = SplitMix64::new(seed);
+        let mut jobs = Vec::new();
+        for job in log.iter().filter(|job| job.submit < end) {
+            let (kept, copied) = (stream.unit() < 1.0 + more, stream.unit() < more);
+            jobs.extend(kept.then_some(*job));
+            jobs.extend(copied.then_some(Rigid { submit: job.submit + WEEK, ..*job }));
+        }
+        jobs.retain(|job| job.submit < end);
+        jobs.sort_by_key(|job| job.submit);
+        jobs
+    };
+    let (mut low, mut high) = (-1.0, 1.0);
+    for _ in 0..30 {
+        let middle = 0.5 * (low + high);
+        if utilisation(&with(middle), procs) < target {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    with(low)
+}
+
+/// Half of all jobs use less than a fifth of what they ask for.
+fn overestimated(job: Rigid, seed: u64) -> Rigid {
+    let mut stream = SplitMix64::new(crate::random::mix(seed));
+    let used = if stream.unit() < 0.5 { 0.2 - 0.2 * stream.unit() } else { 1.0 - 0.8 * stream.unit() };
+    let walltime = Span::from_micros((job.runtime.micros() as f64 / used) as u64);
+    // Nobody may ask for more than a week.
+    Rigid { walltime: walltime.min(Span::from_minutes(7 * 24 * 60)).max(job.runtime), ..job }
+}

@@ -1,0 +1,258 @@
+//! The experiments of "An end-to-end framework for provisioning based resource and application management in grids"
+//! (G. Singh): slots that two sites advertise, workflows planned over them and bought at prices, reservations among jobs of a
+//! queue, and jobs that imitate reservations.
+//!
+//! Sites are desks with the jobs of a model or a log and nothing around them: most experiments ask what would become of
+//! something at many moments of the same history, which a desk that can be copied answers at once. The thesis used
+//! the logs of both machines; without them (`--logs`) a model is tuned to the same utilisations.
+
+mod claims;
+#[cfg(feature = "edge")]
+pub mod figures;
+mod load;
+mod plans;
+mod prices;
+mod slots;
+#[cfg(test)]
+mod tests;
+mod virtuals;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+pub use self::claims::CLAIMS;
+pub use self::load::{Estimates, Logs, Site, jobs_of};
+use super::claims::Findings;
+use crate::roles::queue::Rigid;
+use crate::systems::provisioning::desk::{Desk, Mode, Terms};
+use crate::systems::provisioning::forecast::History;
+use crate::systems::provisioning::planner;
+use crate::systems::provisioning::trial::Trial;
+use crate::time::{Span, Time};
+
+/// How much of the experiments to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// At so many moments plans are made on one site, and on several.
+    pub moments: u32,
+    pub moments_of_several: u32,
+    /// So many days of reservations among jobs, and of trials of virtual ones.
+    pub days: u64,
+    pub virtual_days: u64,
+}
+
+/// As in the thesis.
+pub const FULL: Extent = Extent { moments: 50, moments_of_several: 10, days: 30, virtual_days: 30 };
+/// As little as claims can be judged by.
+pub const SMALL: Extent = Extent { moments: 12, moments_of_several: 6, days: 30, virtual_days: 30 };
+
+/// A number of a run: of which figure, which line of it, and where on its axis, in thousandths.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    pub figure: &'static str,
+    pub line: String,
+    pub at: i64,
+    pub value: f64,
+}
+
+/// A piece of work for one processor.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Piece {
+    Slots(Site),
+    Plans(plans::Setting),
+    CyberShake { load: u32 },
+    Several { moment: u32 },
+    Prices(prices::Setting),
+    Virtuals(Site),
+}
+
+/// One seed for all: the histories of a site at different loads are those of the same users.
+const SEED: u64 = 20_080_515;
+/// What comes before the first moment.
+const WARM: u64 = 4;
+
+impl Extent {
+    /// The longest first, so that processors end together.
+    pub fn pieces(&self) -> Vec<Piece> {
+        let moments = 0..self.moments;
+        let plans = Site::ALL.into_iter().flat_map(|site| site.loads().iter().map(move |load| (site, *load)));
+        let plans =
+            plans.flat_map(|(site, load)| moments.clone().map(move |moment| plans::Setting { site, load, moment }));
+        let several = (0..self.moments_of_several).map(|moment| Piece::Several { moment });
+        let cyber = Site::Ctc.loads().iter().map(|load| Piece::CyberShake { load: *load });
+        cyber
+            .chain(Site::ALL.map(Piece::Virtuals))
+            .chain(several)
+            .chain(plans.map(Piece::Plans))
+            .chain(prices::settings().into_iter().map(Piece::Prices))
+            .chain(Site::ALL.map(Piece::Slots))
+            .collect()
+    }
+
+    pub fn run(&self, logs: &Logs, piece: Piece) -> Vec<Row> {
+        let mut rows = Rows(Vec::new());
+        match piece {
+            Piece::Slots(site) => slots::run(self, logs, site, &mut rows),
+            Piece::Plans(setting) => plans::run(self, logs, setting, &mut rows),
+            Piece::CyberShake { load } => plans::run_cybershake(self, logs, load, &mut rows),
+            Piece::Several { moment } => plans::run_several(self, logs, moment, &mut rows),
+            Piece::Prices(setting) => prices::run(self, logs, setting, &mut rows),
+            Piece::Virtuals(site) => virtuals::run(self, logs, site, &mut rows),
+        }
+        rows.0
+    }
+
+    /// When a moment is: spread over the days, and over their hours.
+    fn moment(&self, number: u32) -> Time {
+        let hours = WARM * 24 + u64::from(number) * 29;
+        Time::ZERO + Span::from_minutes(hours * 60)
+    }
+
+    /// Days of history that all moments need, and for what begins at the last of them.
+    fn history_days(&self) -> u64 {
+        WARM + u64::from(self.moments) * 29 / 24 + 14
+    }
+
+    pub fn words(&self) -> String {
+        let Extent { moments, moments_of_several, days, virtual_days } = self;
+        format!(
+            "{moments} moments ({moments_of_several} on several sites), {days} days of reservations, {virtual_days} of virtual ones"
+        )
+    }
+}
+
+/// Collects numbers.
+struct Rows(Vec<Row>);
+
+impl Rows {
+    fn put(&mut self, figure: &'static str, line: impl Into<String>, at: f64, value: f64) {
+        self.0.push(Row { figure, line: line.into(), at: (at * 1_000.0).round() as i64, value });
+    }
+}
+
+fn desk(procs: u32, mode: Mode, name: &str) -> Desk {
+    let planner = planner::build(name).expect("experiments name planners that there are");
+    Desk::new(Terms::new(procs, mode), planner, Box::new(History::new()))
+}
+
+fn trial(site: Site, mode: Mode, name: &str, jobs: Arc<[Rigid]>) -> Trial {
+    Trial::new(desk(site.procs(), mode, name), jobs)
+}
+
+/// All numbers, by figure, line and place on the axis.
+pub struct Outcome {
+    pub extent: Extent,
+    pub results: Results,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Results {
+    samples: BTreeMap<(&'static str, String, i64), Vec<f64>>,
+}
+
+impl Results {
+    fn samples(&self, figure: &'static str, line: &str, at: f64) -> &[f64] {
+        let key = (figure, line.to_owned(), (at * 1_000.0).round() as i64);
+        self.samples.get(&key).map_or(&[], Vec::as_slice)
+    }
+
+    /// All of a line, along its axis.
+    #[cfg(feature = "edge")]
+    fn line(
+        &self,
+        figure: &'static str,
+        line: &str,
+    ) -> impl Iterator<Item = (&(&'static str, String, i64), &Vec<f64>)> {
+        self.samples.range((figure, line.to_owned(), i64::MIN)..=(figure, line.to_owned(), i64::MAX))
+    }
+
+    fn mean(&self, figure: &'static str, line: &str, at: f64) -> Option<f64> {
+        mean(self.samples(figure, line, at))
+    }
+
+    /// The sample standard deviation.
+    fn deviation(&self, figure: &'static str, line: &str, at: f64) -> Option<f64> {
+        deviation(self.samples(figure, line, at))
+    }
+}
+
+fn mean(numbers: &[f64]) -> Option<f64> {
+    (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
+}
+
+fn deviation(numbers: &[f64]) -> Option<f64> {
+    let mean = mean(numbers).filter(|_| numbers.len() > 1)?;
+    let squares: f64 = numbers.iter().map(|number| (number - mean) * (number - mean)).sum();
+    Some((squares / (numbers.len() - 1) as f64).sqrt())
+}
+
+fn correlation(one: &[f64], other: &[f64]) -> f64 {
+    let (Some(mean_one), Some(mean_other)) = (mean(one), mean(other)) else { return 0.0 };
+    let together: f64 = one.iter().zip(other).map(|(a, b)| (a - mean_one) * (b - mean_other)).sum();
+    let spread = |numbers: &[f64], mean: f64| numbers.iter().map(|n| (n - mean) * (n - mean)).sum::<f64>().sqrt();
+    let spreads = spread(one, mean_one) * spread(other, mean_other);
+    if spreads > 0.0 { together / spreads } else { 0.0 }
+}
+
+impl Outcome {
+    /// The rows must come in the order of their pieces.
+    pub fn of(extent: Extent, rows: &[Row]) -> Outcome {
+        let mut results = Results::default();
+        for row in rows {
+            results.samples.entry((row.figure, row.line.clone(), row.at)).or_default().push(row.value);
+        }
+        Outcome { extent, results }
+    }
+
+    /// Means and deviations of all that figures show.
+    pub fn summary_csv(&self) -> String {
+        let mut text = "figure,line,at,mean,deviation,samples\n".to_owned();
+        for ((figure, line, at), samples) in &self.results.samples {
+            let deviation = deviation(samples).map_or(String::new(), |deviation| deviation.to_string());
+            let mean = mean(samples).unwrap_or_default();
+            let at = *at as f64 / 1_000.0;
+            let _ = writeln!(text, "{figure},{line},{at},{mean},{deviation},{}", samples.len());
+        }
+        text
+    }
+
+    /// One table a figure: a line each, along its axis.
+    pub fn summary_text(&self) -> String {
+        let mut text = format!("Provisioning: {}\n", self.extent.words());
+        let mut last: Option<(&str, &str)> = None;
+        for ((figure, line, at), samples) in &self.results.samples {
+            if last != Some((*figure, line.as_str())) {
+                let _ = write!(text, "\n{figure:<8} {line:<34}");
+                last = Some((*figure, line.as_str()));
+            }
+            let _ = write!(text, "  {}: {}", *at as f64 / 1_000.0, short(mean(samples).unwrap_or_default()));
+        }
+        text.push('\n');
+        text
+    }
+
+    pub fn verdicts(&self) -> String {
+        let findings = Findings::of(CLAIMS, &self.results);
+        let mut text = format!("Claims over {}: {}\n", self.extent.words(), findings.counts());
+        findings.write(&mut text);
+        text
+    }
+}
+
+pub fn runs_csv(rows: &[Row]) -> String {
+    let mut text = "figure,line,at,value\n".to_owned();
+    for Row { figure, line, at, value } in rows {
+        let _ = writeln!(text, "{figure},{line},{},{value}", *at as f64 / 1_000.0);
+    }
+    text
+}
+
+/// Four digits that count.
+fn short(number: f64) -> String {
+    match number.abs() {
+        large if large >= 1_000.0 => format!("{number:.0}"),
+        middling if middling >= 10.0 => format!("{number:.1}"),
+        _ => format!("{number:.3}"),
+    }
+}

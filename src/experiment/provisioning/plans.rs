@@ -1,0 +1,263 @@
+//! Workflows planned over advertised slots, bought at prices, and run just in time: figures 13 to 19 and 52 to 56.
+
+use std::sync::Arc;
+
+use super::load::{Estimates, Logs, Site};
+use super::slots::hours;
+use super::{Extent, Rows, SEED, trial};
+use crate::grid::Workflow;
+use crate::random::{SplitMix64, mix};
+use crate::systems::provisioning::application::{Application, Cost, Greedy, Link, Need, Settings, plan};
+use crate::systems::provisioning::desk::{Mode, Wanted};
+use crate::systems::provisioning::trial::{Trial, best_effort};
+use crate::time::Span;
+use crate::workload::workflow::parallel::{Parallel, cybershake};
+
+/// One moment at a site.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Setting {
+    pub site: Site,
+    /// In thousandths.
+    pub load: u32,
+    pub moment: u32,
+}
+
+const ALPHAS: [f64; 6] = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0];
+const TASKS: u32 = 100;
+const TASKS_MORE: [u32; 3] = [200, 300, 400];
+
+pub(super) fn widths(site: Site) -> [u32; 4] {
+    match site {
+        Site::Ctc => [3, 10, 20, 30],
+        Site::Sdsc => [1, 3, 6, 9],
+    }
+}
+
+/// A workflow at a moment, and what best effort makes of it.
+struct Case<'a> {
+    application: Application,
+    /// As slots are advertised, and as prices are asked.
+    sites: [&'a [Trial]; 2],
+    /// Makespans by queue alone, on both.
+    queued: [Option<Span>; 2],
+    seed: u64,
+}
+
+impl<'a> Case<'a> {
+    fn new(flow: &Workflow, sites: [&'a [Trial]; 2], seed: u64) -> Case<'a> {
+        let needs = vec![Need { speed_millionths: 1_000_000 }; sites[0].len()];
+        let link = Link { latency: Span::from_secs(150), bandwidth: 10_000_000_000 };
+        let application = Application::new(flow, &needs, |_, _| link);
+        let queued =
+            sites.map(|sites| (!sites.is_empty()).then(|| best_effort(&mut sites.to_vec(), &application)).flatten());
+        Case { application, sites, queued, seed }
+    }
+
+    /// By weights of cost, from one search.
+    fn planned(&self, alphas: &[f64]) -> Vec<Option<Cost>> {
+        let mut sites = self.sites[0].to_vec();
+        let now = sites[0].now();
+        let adverts: Vec<_> = sites.iter_mut().map(|site| site.desk.advertise(now).slots).collect();
+        let adverts: Vec<_> = adverts.iter().map(Vec::as_slice).collect();
+        let front = plan(&self.application, now, &adverts, Settings::new(self.seed));
+        alphas.iter().map(|alpha| front.choose(*alpha).map(|plan| plan.cost)).collect()
+    }
+
+    /// With what all fees together came to, in processor-hours.
+    fn bought(&self, alpha: f64) -> Option<(Cost, f64)> {
+        let mut sites = self.sites[1].to_vec();
+        let now = sites[0].now();
+        let procs = sites.iter().map(|site| site.desk.terms().procs).collect();
+        let mut greedy = Greedy::new(&self.application, alpha, now, procs);
+        for _ in 0..self.application.tasks() {
+            let mut quotes = Vec::new();
+            for wish in greedy.wishes(now) {
+                let (part, wanted) = (wish.part, Wanted::From(wish.part.start));
+                let quote = sites[wish.site].desk.price(now, part.procs, part.span, wanted).ok()?;
+                quotes.push((wish.site, quote));
+            }
+            let (site, quote, start) = greedy.choose(&quotes)?;
+            greedy.bought(site, sites[site].desk.book(now, quote, start).ok()?);
+        }
+        let fees = greedy.all().iter().map(|(_, receipt)| receipt.fee.seconds()).sum::<f64>() / 3_600.0;
+        Some((greedy.cost(), fees))
+    }
+
+    /// What best effort costs: the same everywhere.
+    fn work(&self) -> f64 {
+        self.application.work(0).seconds()
+    }
+
+    /// Makespan and cost against best effort.
+    fn ratios(&self, cost: &Cost, queued: Option<Span>) -> Option<(f64, f64)> {
+        Some((hours(cost.makespan) / hours(queued?), cost.allocation.seconds() / self.work()))
+    }
+
+    fn put_ratios(
+        &self,
+        rows: &mut Rows,
+        figure: [&'static str; 2],
+        line: &str,
+        at: f64,
+        cost: &Cost,
+        queued: Option<Span>,
+    ) {
+        if let Some((makespan, allocation)) = self.ratios(cost, queued) {
+            rows.put(figure[0], line, at, makespan);
+            rows.put(figure[1], line, at, allocation);
+        }
+    }
+}
+
+pub fn run(extent: &Extent, logs: &Logs, setting: Setting, rows: &mut Rows) {
+    let Setting { site, load, moment } = setting;
+    let background = logs.background(site, load, extent.history_days(), Estimates::Exact, SEED);
+    let [advertising, pricing] = [Mode::Exact, Mode::Rebuild].map(|mode| {
+        let mut trial = trial(site, mode, "slotlist", Arc::clone(&background));
+        trial.advance(extent.moment(moment));
+        [trial]
+    });
+    let sites: [&[Trial]; 2] = [&advertising, &pricing];
+    let mut seeds = SplitMix64::new(mix(SEED ^ u64::from(moment)));
+    let mut case = |tasks: u32, procs: u32| {
+        let depth = (f64::from(tasks).sqrt()).round() as u32;
+        let seed = seeds.next_u64();
+        let flow = Parallel { tasks, depth, procs, bytes: 0 }.draw(&mut SplitMix64::new(seed));
+        Case::new(&flow, sites, seed)
+    };
+    let name = site.name();
+
+    if load == site.loads()[0] {
+        let usual = case(TASKS, site.task_procs());
+        put_by_alpha(rows, &usual, name);
+        put_by_tasks(rows, &usual, name, TASKS);
+        for tasks in TASKS_MORE {
+            put_by_tasks(rows, &case(tasks, site.task_procs()), name, tasks);
+        }
+    }
+    for procs in widths(site) {
+        let case = case(TASKS, procs);
+        let is_usual = load == site.loads()[0];
+        let weights: &[f64] = if is_usual { &[0.5, 0.0, 1.0] } else { &[0.5] };
+        let planned = case.planned(weights);
+        for (alpha, cost) in weights.iter().zip(planned) {
+            let bought = case.bought(*alpha).map(|(cost, _)| cost);
+            let by_width = format!("{name} alpha {alpha}");
+            let by_load = format!("{name} {procs} procs");
+            for (cost, queued, [widths, loads]) in [
+                (cost, case.queued[0], [["15 makespan", "15 cost"], ["16 makespan", "16 cost"]]),
+                (bought, case.queued[1], [["54 makespan", "54 cost"], ["55 makespan", "55 cost"]]),
+            ] {
+                let Some(cost) = cost else { continue };
+                if is_usual && *alpha != 0.5 {
+                    case.put_ratios(rows, widths, &by_width, f64::from(procs), &cost, queued);
+                }
+                if *alpha == 0.5 {
+                    case.put_ratios(rows, loads, &by_load, f64::from(load) / 10.0, &cost, queued);
+                }
+            }
+        }
+    }
+}
+
+/// Figures 13 and 52.
+fn put_by_alpha(rows: &mut Rows, case: &Case<'_>, name: &str) {
+    for (alpha, cost) in ALPHAS.iter().zip(case.planned(&ALPHAS)) {
+        put_one(rows, ["13 makespan", "13 cost"], case, name, *alpha, cost, case.queued[0]);
+    }
+    for alpha in ALPHAS {
+        let bought = case.bought(alpha);
+        put_one(rows, ["52 makespan", "52 cost"], case, name, alpha, bought.map(|bought| bought.0), case.queued[1]);
+        if let Some((_, fees)) = bought {
+            rows.put("52 fees", name, alpha, fees);
+        }
+    }
+}
+
+fn put_one(
+    rows: &mut Rows,
+    figure: [&'static str; 2],
+    case: &Case<'_>,
+    name: &str,
+    alpha: f64,
+    cost: Option<Cost>,
+    queued: Option<Span>,
+) {
+    if let Some((cost, queued)) = cost.zip(queued) {
+        rows.put(figure[0], format!("{name} provisioned"), alpha, hours(cost.makespan));
+        rows.put(figure[0], format!("{name} best effort"), alpha, hours(queued));
+        rows.put(figure[1], format!("{name} provisioned"), alpha, cost.allocation.seconds() / 3_600.0);
+        rows.put(figure[1], format!("{name} best effort"), alpha, case.work() / 3_600.0);
+    }
+}
+
+/// Figures 14 and 53.
+fn put_by_tasks(rows: &mut Rows, case: &Case<'_>, name: &str, tasks: u32) {
+    if let [Some(cost)] = case.planned(&[0.5])[..] {
+        case.put_ratios(rows, ["14 makespan", "14 cost"], name, f64::from(tasks), &cost, case.queued[0]);
+    }
+    for alpha in [0.0, 1.0] {
+        if let Some((cost, _)) = case.bought(alpha) {
+            let line = format!("{name} alpha {alpha}");
+            case.put_ratios(rows, ["53 makespan", "53 cost"], &line, f64::from(tasks), &cost, case.queued[1]);
+        }
+    }
+}
+
+/// Figure 18.
+pub fn run_cybershake(extent: &Extent, logs: &Logs, load: u32, rows: &mut Rows) {
+    let background = logs.background(Site::Ctc, load, extent.history_days() + 7, Estimates::Exact, SEED);
+    let mut site = [trial(Site::Ctc, Mode::Exact, "slotlist", background)];
+    let flow = cybershake();
+    let at = f64::from(load) / 10.0;
+    // Half of the moments, for it takes days.
+    for moment in (0..extent.moments).step_by(2) {
+        site[0].advance(extent.moment(moment));
+        let case = Case::new(&flow, [&site, &[]], SEED ^ u64::from(moment));
+        if let (Some(queued), [Some(cost)]) = (case.queued[0], &case.planned(&[0.5])[..]) {
+            rows.put("18 makespan", "provisioned", at, hours(cost.makespan));
+            rows.put("18 makespan", "best effort", at, hours(queued));
+            rows.put("18 cost", "provisioned", at, cost.allocation.seconds() / 3_600.0);
+            rows.put("18 cost", "best effort", at, case.work() / 3_600.0);
+        }
+    }
+}
+
+/// In the order in which they are added, the most loaded ones first.
+const SEVERAL: [(Site, u32); 6] =
+    [(Site::Ctc, 880), (Site::Sdsc, 840), (Site::Ctc, 760), (Site::Sdsc, 780), (Site::Ctc, 630), (Site::Sdsc, 700)];
+
+/// Figures 19 and 56.
+pub fn run_several(extent: &Extent, logs: &Logs, moment: u32, rows: &mut Rows) {
+    let at = extent.moment(moment);
+    let sites = |mode: Mode| -> Vec<Trial> {
+        let site = |(number, (site, load)): (usize, &(Site, u32))| {
+            // Sites of one kind do not have the same users.
+            let seed = SEED ^ (number as u64) << 32;
+            let background = logs.background(*site, *load, extent.history_days(), Estimates::Exact, seed);
+            let mut trial = trial(*site, mode, "slotlist", background);
+            trial.advance(at);
+            trial
+        };
+        SEVERAL.iter().enumerate().map(site).collect()
+    };
+    let (advertising, pricing) = (sites(Mode::Exact), sites(Mode::Rebuild));
+    // 1,000 Gb on an edge.
+    let shape = Parallel { tasks: TASKS, depth: 10, procs: 14, bytes: 125_000_000_000 };
+    let seed = mix(SEED ^ u64::from(moment) ^ 0xF19);
+    let flow = shape.draw(&mut SplitMix64::new(seed));
+    for count in 2..=SEVERAL.len() {
+        let case = Case::new(&flow, [&advertising[..count], &pricing[..count]], seed);
+        let planned = case.planned(&[0.5])[0];
+        let bought = case.bought(0.5).map(|bought| bought.0);
+        for (cost, queued, figure) in [
+            (planned, case.queued[0], ["19 makespan", "19 ratio", "19 cost"]),
+            (bought, case.queued[1], ["56 makespan", "56 ratio", "56 cost"]),
+        ] {
+            let Some((cost, queued)) = cost.zip(queued) else { continue };
+            rows.put(figure[0], "provisioned", count as f64, hours(cost.makespan));
+            rows.put(figure[0], "best effort", count as f64, hours(queued));
+            case.put_ratios(rows, [figure[1], figure[2]], "provisioned", count as f64, &cost, Some(queued));
+        }
+    }
+}

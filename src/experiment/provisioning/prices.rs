@@ -1,0 +1,141 @@
+//! Some of a site's jobs book their start at a price, the others queue: figures 23 to 31.
+
+use super::load::{Estimates, Logs, Site};
+use super::slots::hours;
+use super::{Extent, Rows, SEED, WARM, mean, trial};
+use crate::random::SplitMix64;
+use crate::roles::queue::Rigid;
+use crate::systems::provisioning::application::choose_offer;
+use crate::systems::provisioning::desk::{Mode, Wanted};
+use crate::time::{Span, Time};
+
+/// One history.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Setting {
+    pub site: Site,
+    /// Which of the site's three loads.
+    pub load: usize,
+    /// Which of all jobs reserve, in hundredths.
+    pub share: u32,
+    /// What cost weighs for them; each draws his own, if there is none.
+    pub alpha: Option<f64>,
+    pub planner: &'static str,
+    pub estimates: Estimates,
+}
+
+pub(super) const ALPHAS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
+pub(super) const SHARES: [u32; 7] = [10, 20, 40, 60, 80, 90, 100];
+
+/// All histories, each once: several figures may show it.
+pub fn settings() -> Vec<Setting> {
+    let mut all: Vec<Setting> = Vec::new();
+    for site in Site::ALL {
+        let usual =
+            Setting { site, load: 0, share: 10, alpha: Some(0.0), planner: "slotlist", estimates: Estimates::Exact };
+        let by_load = (0..3).flat_map(|load| ALPHAS.map(|alpha| Setting { load, alpha: Some(alpha), ..usual }));
+        let by_share = SHARES.map(|share| Setting { share, ..usual });
+        let half = ALPHAS.map(|alpha| Setting { share: 50, alpha: Some(alpha), ..usual });
+        let planners = ["easy-count", "conservative-count"];
+        let by_planner = planners
+            .into_iter()
+            .flat_map(|planner| (0..3).map(move |load| Setting { load, alpha: None, planner, ..usual }));
+        let inexact = ALPHAS.map(|alpha| Setting { alpha: Some(alpha), estimates: Estimates::Inexact, ..usual });
+        for setting in by_load.chain(by_share).chain(half).chain(by_planner).chain(inexact) {
+            if !all.contains(&setting) {
+                all.push(setting);
+            }
+        }
+    }
+    all
+}
+
+/// What a history came to, in the means of those who came after the site had filled.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct History {
+    /// In processor-hours.
+    fee: Option<f64>,
+    /// In hours.
+    reserved_wait: Option<f64>,
+    queued_wait: Option<f64>,
+}
+
+pub fn run(extent: &Extent, logs: &Logs, setting: Setting, rows: &mut Rows) {
+    let Setting { site, load, share, alpha, planner, estimates } = setting;
+    let History { fee, reserved_wait, queued_wait } = history(extent, logs, &setting);
+    let name = site.name();
+    let percent = f64::from(site.priced_loads()[load]) / 10.0;
+    let mut put = |figure: &'static str, line: String, at: f64, value: Option<f64>| {
+        if let Some(value) = value {
+            rows.put(figure, line, at, value);
+        }
+    };
+    let is_exact = estimates == Estimates::Exact;
+    match alpha {
+        None => put("29", format!("{name} {planner}"), percent, fee),
+        Some(alpha) => {
+            if share == 10 && load == 0 {
+                let line =
+                    |what: &str| if is_exact { format!("{name} {what}") } else { format!("{name} {what}, inexact") };
+                put("23", line("fee"), alpha, fee.filter(|_| is_exact));
+                put("24", line("reserved"), alpha, reserved_wait.filter(|_| is_exact));
+                put("24", line("queued"), alpha, queued_wait.filter(|_| is_exact));
+                put("30", line("fee"), alpha, fee);
+                put("31", line("reserved"), alpha, reserved_wait);
+                put("31", line("queued"), alpha, queued_wait);
+            }
+            if share == 10 && is_exact {
+                put("25", format!("{name} alpha {alpha}"), percent, fee);
+                let ratio = reserved_wait.zip(queued_wait).map(|(reserved, queued)| reserved / queued);
+                put("26", format!("{name} alpha {alpha}"), percent, ratio);
+            }
+            if alpha == 0.0 && load == 0 && is_exact && share != 50 {
+                put("27 fee", name.to_owned(), f64::from(share), fee);
+                put("27 wait", name.to_owned(), f64::from(share), reserved_wait);
+            }
+            if share == 50 {
+                put("28", name.to_owned(), alpha, queued_wait);
+            }
+        }
+    }
+}
+
+fn history(extent: &Extent, logs: &Logs, setting: &Setting) -> History {
+    let Setting { site, load, share, alpha, planner, estimates } = *setting;
+    let days = WARM + extent.days;
+    let jobs = logs.background(site, site.priced_loads()[load], days, estimates, SEED);
+    let mut draw = SplitMix64::new(SEED ^ 0x23);
+    // Who reserves with a small share does so with a larger one too, and with the same weight.
+    let chosen: Vec<(Rigid, bool, f64)> =
+        jobs.iter().map(|job| (*job, draw.unit() * 100.0 < f64::from(share), draw.unit())).collect();
+    let queue: Vec<Rigid> = chosen.iter().filter(|chosen| !chosen.1).map(|chosen| chosen.0).collect();
+    let submits: Vec<Time> = queue.iter().map(|job| job.submit).collect();
+
+    let mut trial = trial(site, Mode::Rebuild, planner, queue.into());
+    let warm = Time::ZERO + Span::from_minutes(WARM * 24 * 60);
+    let (mut fees, mut waits) = (Vec::new(), Vec::new());
+    for (job, _, weight) in chosen.iter().filter(|chosen| chosen.1) {
+        let now = job.submit;
+        trial.advance(now);
+        // A reservation is for as long as the job asks for.
+        let quote = trial.desk.price(now, job.nodes, job.walltime, Wanted::Any).expect("it fits the site");
+        let offer = choose_offer(alpha.unwrap_or(*weight), &quote.offers).expect("some start is always admissible");
+        trial.desk.book(now, quote.id, offer.start).expect("what has just been quoted is there");
+        trial.settle();
+        if now >= warm {
+            fees.push(offer.fee.seconds() / 3_600.0);
+            waits.push(hours(offer.start - now));
+        }
+    }
+    let end = Time::ZERO + Span::from_minutes(days * 24 * 60);
+    trial.advance(end.max(trial.now()));
+    // Those who still wait would make the mean a better one, so all are waited for.
+    while trial.desk.jobs().0 > 0
+        && let Some(due) = trial.due()
+    {
+        trial.advance(due);
+    }
+    let starts = trial.starts.iter().map(|(job, start)| (submits[*job as usize], *start));
+    let queued: Vec<f64> =
+        starts.filter(|(submit, _)| *submit >= warm).map(|(submit, start)| hours(start - submit)).collect();
+    History { fee: mean(&fees), reserved_wait: mean(&waits), queued_wait: mean(&queued) }
+}

@@ -1,0 +1,97 @@
+//! What a site advertises, moment after moment: figures 4 to 8.
+
+use super::load::{Estimates, Logs, Site};
+use super::{Extent, Rows, WARM, correlation, deviation, mean, trial};
+use crate::grid::{Advert, Slot};
+use crate::systems::provisioning::desk::Mode;
+use crate::time::{Span, Time};
+
+/// From one look to the next.
+const EVERY: Span = Span::from_minutes(3 * 60);
+const PROCS_SHOWN: u32 = 40;
+
+struct Look {
+    now: Time,
+    jobs: usize,
+    /// When everything there is has ended.
+    is_far: bool,
+    advert: Advert,
+}
+
+pub fn run(extent: &Extent, logs: &Logs, site: Site, rows: &mut Rows) {
+    let exact = looks(extent, logs, site, Estimates::Exact);
+    let inexact = looks(extent, logs, site, Estimates::Inexact);
+    let name = site.name();
+
+    let counts: Vec<f64> = exact.iter().map(|look| look.advert.slots.len() as f64).collect();
+    for (look, count) in exact.iter().zip(&counts) {
+        rows.put("4", name, days(look.now), *count);
+        rows.put("5", name, look.jobs as f64, *count);
+    }
+    let jobs: Vec<f64> = exact.iter().map(|look| look.jobs as f64).collect();
+    rows.put("4 mean", name, 0.0, mean(&counts).unwrap_or_default());
+    rows.put("5 correlation", name, 0.0, correlation(&jobs, &counts));
+
+    let mut starts = Vec::new();
+    for look in &exact {
+        for slot in &look.advert.slots {
+            starts.push(hours(slot.start.since(look.now)));
+            if slot.extensible {
+                rows.put("6", name, hours(slot.start.since(look.now)), hours(slot.span));
+            }
+            if slot.extensible && !look.is_far {
+                rows.put("6 horizon", name, 0.0, hours(slot.start.since(look.now)) + hours(slot.span));
+            }
+            if slot.procs <= PROCS_SHOWN {
+                rows.put("7", name, f64::from(slot.procs), 1.0);
+            }
+            rows.put("7 at most 10", name, 0.0, f64::from(u32::from(slot.procs <= 10)));
+        }
+    }
+    rows.put("6 deviation", name, 0.0, deviation(&starts).unwrap_or_default());
+
+    for (looks, line) in [(&exact, "exact"), (&inexact, "inexact")] {
+        let all = |of: fn(&Look, &Slot) -> f64| {
+            looks.iter().flat_map(move |look| look.advert.slots.iter().map(move |slot| of(look, slot)))
+        };
+        let mut durations: Vec<f64> = all(|_, slot| hours(slot.span)).collect();
+        durations.sort_unstable_by(f64::total_cmp);
+        let starts: Vec<f64> = all(|look, slot| hours(slot.start.since(look.now))).collect();
+        let at = f64::from(site as u8);
+        rows.put("8", format!("mean start, {line}"), at, mean(&starts).unwrap_or_default());
+        rows.put(
+            "8",
+            format!("median duration, {line}"),
+            at,
+            durations.get(durations.len() / 2).copied().unwrap_or_default(),
+        );
+    }
+}
+
+fn looks(extent: &Extent, logs: &Logs, site: Site, estimates: Estimates) -> Vec<Look> {
+    let days = WARM + extent.days;
+    let mode = if estimates == Estimates::Exact { Mode::Exact } else { Mode::Rebuild };
+    let background = logs.background(site, site.loads()[0], days, estimates, super::SEED);
+    let mut trial = trial(site, mode, "slotlist", background);
+    let mut now = Time::ZERO + Span::from_minutes(WARM * 24 * 60);
+    let end = Time::ZERO + Span::from_minutes(days * 24 * 60);
+    let mut looks = Vec::new();
+    while now < end {
+        trial.advance(now);
+        let advert = trial.desk.advertise(now);
+        let (waiting, running) = trial.desk.jobs();
+        let day = Span::from_minutes(48 * 60);
+        let is_far = advert.slots.iter().any(|slot| slot.extensible && slot.end() > now + day);
+        looks.push(Look { now, jobs: waiting + running, is_far, advert });
+        now = now + EVERY;
+    }
+    looks
+}
+
+pub(super) fn hours(span: Span) -> f64 {
+    span.micros() as f64 / 3.6e9
+}
+
+fn days(time: Time) -> f64 {
+    hours(time.since(Time::ZERO)) / 24.0
+}

@@ -1,0 +1,101 @@
+//! Jobs that imitate reservations against real ones, and both together: figures 38 to 49.
+
+use super::load::{Estimates, Logs, Site};
+use super::slots::hours;
+use super::{Extent, Rows, SEED, trial};
+use crate::grid::{Area, Part};
+use crate::systems::provisioning::desk::{Mode, Wanted};
+use crate::systems::provisioning::trial::{News, Trial};
+use crate::systems::provisioning::virtual_reservation::{Outcome, padding, replay, search};
+use crate::time::{Span, Time};
+
+pub(super) const NODES: [u32; 2] = [32, 64];
+pub(super) const LENGTHS: [u64; 2] = [1, 4];
+pub(super) const AHEAD: [u64; 3] = [1, 4, 8];
+
+/// Of the fee, in thousandths.
+const CANCELLING: u32 = 100;
+/// History before the first trial, in days.
+const HISTORY: u64 = 7;
+
+/// As figures show them: which site, how large, and for how many hours.
+pub(super) fn line(site: Site, what: &str, nodes: u32, length: u64) -> String {
+    format!("{} {what} {nodes}x{length}h", site.name())
+}
+
+/// A trial every day, at another hour each.
+pub fn run(extent: &Extent, logs: &Logs, site: Site, rows: &mut Rows) {
+    let days = HISTORY + extent.virtual_days + 1;
+    let background = logs.background(site, site.loads()[0], days, Estimates::Inexact, SEED);
+    let mut trial = trial(site, Mode::Rebuild, "slotlist", background);
+    for day in 0..extent.virtual_days {
+        trial.advance(Time::ZERO + Span::from_minutes((HISTORY + day) * 24 * 60 + day * 7 % 24 * 60));
+        for (nodes, length) in NODES.into_iter().flat_map(|nodes| LENGTHS.map(|length| (nodes, length))) {
+            for ahead in AHEAD {
+                let start = trial.now() + Span::from_minutes(ahead * 60);
+                let work = Part { procs: nodes, start, span: Span::from_minutes(length * 60) };
+                try_all(&trial, site, &work, (length, ahead), rows);
+            }
+        }
+    }
+}
+
+fn try_all(trial: &Trial, site: Site, work: &Part, (length, ahead): (u64, u64), rows: &mut Rows) {
+    let now = trial.now();
+    let mut asked = trial.clone();
+    let quote = asked.desk.price(now, work.procs, work.span, Wanted::At(work.start)).expect("it fits the site");
+    let fee = quote.offers.first().map(|offer| offer.fee);
+    let imitated = imitate(trial.clone(), work);
+    let combined = replay(work, fee, imitated.map(|(_, started)| started), CANCELLING);
+
+    let cost = imitated.map(|(_, started)| padding(work, started));
+    let line = |what: &str| line(site, what, work.procs, length);
+    let at = ahead as f64;
+    let share = |is: bool| f64::from(u32::from(is));
+    let mut put_cost = |figure: &'static str, what: &str, cost: Option<Area>| {
+        if let Some(cost) = cost {
+            rows.put(figure, line(what), at, cost.seconds() / 3_600.0);
+        }
+    };
+    put_cost("38", "AR", fee);
+    put_cost("38", "VAR", cost);
+    let paid = match combined {
+        Outcome::Reserved(cost) | Outcome::Job(cost) => Some(cost),
+        Outcome::Failed => None,
+    };
+    put_cost("46", "combined", paid);
+    if let (Some(fee), Some(paid)) = (fee, paid) {
+        rows.put("46 excess", site.name(), 0.0, paid.seconds() - fee.seconds());
+    }
+    if let Some((submitted, started)) = imitated {
+        let ratio = hours(work.start - started) / hours(work.span);
+        rows.put("41", line("VAR"), at, ratio);
+        rows.put("41 excess", site.name(), 0.0, ratio - hours(work.start - submitted) / hours(work.span));
+    }
+    rows.put("39", line("AR"), at, share(fee.is_some()));
+    rows.put("39", line("VAR"), at, share(imitated.is_some()));
+    rows.put("48", line("combined"), at, share(combined != Outcome::Failed));
+    rows.put("39 failures AR", site.name(), 0.0, share(fee.is_none()));
+    rows.put("39 failures VAR", site.name(), 0.0, share(imitated.is_none()));
+    if let (Some(fee), Some(cost)) = (fee, cost) {
+        rows.put("40", line("AR cheaper"), at, share(fee < cost));
+        rows.put("40", line("VAR cheaper"), at, share(cost < fee));
+    }
+}
+
+/// When a job that imitates a reservation is submitted, and when it starts, if it does so in time.
+fn imitate(mut trial: Trial, work: &Part) -> Option<(Time, Time)> {
+    let now = trial.now();
+    let desk = &mut trial.desk;
+    let attempt = search(now, work, |requested, within| desk.forecast(now, work.procs, requested, within))?;
+    trial.advance(attempt.submit);
+    trial.news.clear();
+    let guest = trial.submit(work.procs, attempt.requested, attempt.requested).ok()?;
+    trial.settle();
+    trial.advance(work.start);
+    let started = trial.news.iter().find_map(|news| match news {
+        News::Started(who, at) if *who == guest => Some(*at),
+        _ => None,
+    });
+    started.map(|started| (attempt.submit, started))
+}

@@ -1,0 +1,243 @@
+//! A desk and the jobs of its site with nothing around them: what experiments and figures of speed are about.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
+
+use super::application::{Application, BestEffort, least_loaded};
+use super::desk::{Deed, Desk};
+use crate::grid::{Denial, JobId, TaskId};
+use crate::roles::queue::{Ask, Rigid};
+use crate::time::{Span, Time};
+
+/// A site under way. It can be copied at any moment, to see what would become of it.
+#[derive(Clone)]
+pub struct Trial {
+    pub desk: Desk,
+    /// What its own users submit, in order; those that do not fit are left out.
+    background: Arc<[Rigid]>,
+    next: usize,
+    now: Time,
+    ends: BinaryHeap<Reverse<(Time, TaskId)>>,
+    /// How long those in the queue run, as nobody knows but they.
+    runtimes: BTreeMap<TaskId, Span>,
+    guests: u32,
+    /// What has happened to guests since somebody looked.
+    pub news: Vec<News>,
+    /// When each of the background started, as far as they have.
+    pub starts: Vec<(u32, Time)>,
+    deeds: Vec<Deed>,
+}
+
+/// What has happened to a guest, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    Started(u32, Time),
+    Ended(u32, Time),
+}
+
+/// The jobs of guests are numbered from here on.
+const GUESTS: u32 = 1 << 31;
+
+impl Trial {
+    pub fn new(desk: Desk, background: Arc<[Rigid]>) -> Trial {
+        Trial {
+            desk,
+            background,
+            next: 0,
+            now: Time::ZERO,
+            ends: BinaryHeap::new(),
+            runtimes: BTreeMap::new(),
+            guests: 0,
+            news: Vec::new(),
+            starts: Vec::new(),
+            deeds: Vec::new(),
+        }
+    }
+
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// When something happens next.
+    pub fn due(&self) -> Option<Time> {
+        let submit = self.background.get(self.next).map(|job| job.submit);
+        let end = self.ends.peek().map(|Reverse((end, _))| *end);
+        submit.into_iter().chain(end).chain(self.desk.wake()).min()
+    }
+
+    /// Lets everything happen up to then.
+    pub fn advance(&mut self, to: Time) {
+        while let Some(due) = self.due().filter(|due| *due <= to) {
+            self.step(due);
+        }
+        self.now = to;
+    }
+
+    /// A guest submits a job now; [`Self::settle`] lets it start.
+    pub fn submit(&mut self, procs: u32, walltime: Span, runtime: Span) -> Result<u32, Denial> {
+        let guest = self.guests;
+        let job = guest_task(guest);
+        self.desk.submit(self.now, Ask { job, nodes: procs, walltime })?;
+        self.guests += 1;
+        self.runtimes.insert(job, runtime.min(walltime));
+        Ok(guest)
+    }
+
+    /// A guest takes a job back that still waits; whether it did.
+    pub fn withdraw(&mut self, guest: u32) -> bool {
+        let waited = self.desk.withdraw(self.now, guest_task(guest));
+        if waited {
+            self.runtimes.remove(&guest_task(guest));
+        }
+        waited
+    }
+
+    /// All that guests do at this instant is done.
+    pub fn settle(&mut self) {
+        self.pass();
+    }
+
+    fn step(&mut self, now: Time) {
+        self.now = now;
+        while let Some(Reverse((_, job))) = self.ends.peek().filter(|Reverse((end, _))| *end <= now).copied() {
+            self.ends.pop();
+            self.desk.ended(now, job);
+            if let Some(guest) = guest_of(job) {
+                self.news.push(News::Ended(guest, now));
+            }
+        }
+        while let Some(rigid) = self.background.get(self.next).filter(|rigid| rigid.submit <= now) {
+            let job = TaskId { job: JobId(self.next as u32), index: 0 };
+            self.next += 1;
+            if self.desk.submit(now, Ask { job, nodes: rigid.nodes, walltime: rigid.walltime }).is_ok() {
+                self.runtimes.insert(job, rigid.runtime.min(rigid.walltime));
+            }
+        }
+        self.pass();
+    }
+
+    fn pass(&mut self) {
+        let mut deeds = std::mem::take(&mut self.deeds);
+        self.desk.pass(self.now, &mut deeds);
+        for deed in deeds.drain(..) {
+            let Deed::Start(job) = deed else { continue };
+            let runtime = self.runtimes.remove(&job).expect("who starts has been submitted");
+            self.ends.push(Reverse((self.now + runtime, job)));
+            match guest_of(job) {
+                Some(guest) => self.news.push(News::Started(guest, self.now)),
+                None => self.starts.push((job.job.0, self.now)),
+            }
+        }
+        self.deeds = deeds;
+    }
+}
+
+fn guest_task(guest: u32) -> TaskId {
+    TaskId { job: JobId(GUESTS + guest), index: 0 }
+}
+
+fn guest_of(job: TaskId) -> Option<u32> {
+    job.job.0.checked_sub(GUESTS)
+}
+
+/// Runs a workflow just in time through the queues of some sites, from now on, and says how long it takes; `None`, if some
+/// task fits none of them. The sites are at the same instant.
+pub fn best_effort(sites: &mut [Trial], application: &Application) -> Option<Span> {
+    let began = sites[0].now();
+    let mut now = began;
+    let mut way = BestEffort::new(application);
+    let mut guests: BTreeMap<(usize, u32), usize> = BTreeMap::new();
+    // Those whose data is under way.
+    let mut moving: BTreeMap<(Time, u32), (usize, usize)> = BTreeMap::new();
+    let mut ready = way.first();
+    loop {
+        for task in ready.drain(..) {
+            let procs = application.procs(task);
+            let load = sites.iter().map(|site| {
+                let (waiting, running) = site.desk.jobs();
+                (site.desk.terms().procs, waiting + running)
+            });
+            let site = least_loaded(procs, load)?;
+            let submission = way.send(now, task, site);
+            if submission.at <= now {
+                submit(&mut sites[site], site, task, application, &mut guests);
+            } else {
+                moving.insert((submission.at, application.place(task)), (task, site));
+            }
+        }
+        while let Some((_, (task, site))) =
+            moving.first_key_value().map(|(key, to)| (*key, *to)).filter(|(key, _)| key.0 <= now)
+        {
+            moving.pop_first();
+            submit(&mut sites[site], site, task, application, &mut guests);
+        }
+        sites.iter_mut().for_each(Trial::settle);
+
+        let arrival = moving.keys().next().map(|(at, _)| *at);
+        now = sites.iter().filter_map(Trial::due).chain(arrival).min().expect("a workflow under way goes on");
+        let mut ended = Vec::new();
+        for (place, site) in sites.iter_mut().enumerate() {
+            site.advance(now);
+            for news in site.news.drain(..) {
+                if let News::Ended(guest, _) = news {
+                    ended.extend(guests.remove(&(place, guest)));
+                }
+            }
+        }
+        ready = way.ended(now, &ended);
+        if way.is_over() {
+            return Some(now - began);
+        }
+    }
+}
+
+fn submit(
+    trial: &mut Trial,
+    site: usize,
+    task: usize,
+    application: &Application,
+    guests: &mut BTreeMap<(usize, u32), usize>,
+) {
+    let runtime = application.runtime(task, site);
+    let guest = trial.submit(application.procs(task), runtime, runtime).expect("the site is large enough");
+    guests.insert((site, guest), task);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::systems::provisioning::desk::{Mode, Terms};
+    use crate::systems::provisioning::{forecast::History, planner};
+
+    fn second(at: u64) -> Time {
+        Time::from_micros(at * 1_000_000)
+    }
+
+    fn rigid(submit: u64, nodes: u32, walltime: u64, runtime: u64) -> Rigid {
+        Rigid { submit: second(submit), nodes, walltime: Span::from_secs(walltime), runtime: Span::from_secs(runtime) }
+    }
+
+    #[test]
+    fn a_site_runs_its_jobs_and_those_of_guests() {
+        let terms = Terms::new(4, Mode::Rebuild);
+        let desk = Desk::new(terms, planner::build("conservative-count").unwrap(), Box::new(History::new()));
+        let background = [rigid(0, 3, 20, 10), rigid(1, 2, 5, 5), rigid(2, 9, 5, 5), rigid(3, 4, 5, 9)];
+        let mut trial = Trial::new(desk, Arc::new(background));
+        trial.advance(second(2));
+        let guest = trial.submit(1, Span::from_secs(30), Span::from_secs(4)).unwrap();
+        trial.settle();
+        let mut other = trial.clone();
+        trial.advance(second(100));
+        assert_eq!(trial.news, [News::Started(guest, second(2)), News::Ended(guest, second(6))]);
+        // The first ends early, and the last is killed.
+        assert_eq!(trial.starts, [(0, second(0)), (1, second(10)), (3, second(15))]);
+        assert_eq!((trial.due(), trial.desk.jobs()), (None, (0, 0)));
+
+        assert!(!other.withdraw(guest), "it runs");
+        let late = other.submit(4, Span::from_secs(5), Span::from_secs(5)).unwrap();
+        assert!(other.withdraw(late));
+        other.advance(second(100));
+        assert_eq!(other.starts, trial.starts);
+    }
+}

@@ -1,0 +1,101 @@
+//! Workflows of parallel tasks as the thesis on provisioning draws them, and the one that it takes from practice.
+
+use crate::grid::{Edge, Step, Workflow};
+use crate::random::SplitMix64;
+use crate::time::Span;
+
+/// Layers of about equally many tasks, each of which waits for two of the layer before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parallel {
+    pub tasks: u32,
+    pub depth: u32,
+    /// Processors of a task in the mean; all numbers up to nearly twice as many are equally likely.
+    pub procs: u32,
+    /// On each edge.
+    pub bytes: u64,
+}
+
+/// In seconds; all between are equally likely.
+const RUNTIME: (u64, u64) = (500, 1_500);
+const PARENTS: u64 = 2;
+
+impl Parallel {
+    pub fn draw(&self, stream: &mut SplitMix64) -> Workflow {
+        let mut tasks = Vec::new();
+        let mut edges = Vec::new();
+        let mut above = 0..0u32;
+        for level in 0..self.depth.min(self.tasks) {
+            let first = tasks.len() as u32;
+            // What does not divide makes the first layers longer.
+            let width = self.tasks / self.depth + u32::from(level < self.tasks % self.depth);
+            for task in first..first + width {
+                let work = Span::from_secs(stream.int(RUNTIME.0, RUNTIME.1));
+                let cores = stream.int(1, u64::from(2 * self.procs - 1)) as u32;
+                tasks.push(Step { name: format!("task-{task}"), work, cores });
+                let parents = parents(above.clone(), stream);
+                edges.extend(parents.into_iter().map(|from| Edge { from, to: task, data: self.bytes }));
+            }
+            above = first..first + width;
+        }
+        Workflow::new("parallel".to_owned(), tasks, edges)
+            .expect("layers are in order, and nothing in them is too large")
+    }
+}
+
+/// Different ones of the layer above, as far as it has so many.
+fn parents(above: std::ops::Range<u32>, stream: &mut SplitMix64) -> Vec<u32> {
+    let mut left: Vec<u32> = above.collect();
+    let count = PARENTS.min(left.len() as u64);
+    (0..count).map(|_| left.swap_remove(stream.int(0, left.len() as u64 - 1) as usize)).collect()
+}
+
+/// CyberShake for one site: 8,039 tasks, most of them short and on one processor, behind two that take a day on 288.
+pub fn cybershake() -> Workflow {
+    const SYNTHESES: u32 = 4_017;
+    let step = |name: String, seconds, cores| Step { name, work: Span::from_secs(seconds), cores };
+    let mut tasks = vec![
+        step("fd_grid_xyz".to_owned(), 1, 1),
+        step("preSGT".to_owned(), 300, 1),
+        step("fd_grid_cvm".to_owned(), 2_100, 288),
+        step("pmvl_chk1".to_owned(), 86_400, 288),
+        step("pmvl_chk2".to_owned(), 86_400, 288),
+    ];
+    let mut pairs = vec![(0, 1), (0, 2), (1, 3), (2, 3), (1, 4), (2, 4)];
+    let first = tasks.len() as u32;
+    tasks.extend((0..SYNTHESES).map(|number| step(format!("synthSGT-{number}"), 519, 1)));
+    tasks.extend((0..SYNTHESES).map(|number| step(format!("peakValCal-{number}"), 1, 1)));
+    for number in first..first + SYNTHESES {
+        pairs.extend([(3, number), (4, number), (number, number + SYNTHESES)]);
+    }
+    let edges = pairs.into_iter().map(|(from, to)| Edge { from, to, data: 0 }).collect();
+    Workflow::new("cybershake".to_owned(), tasks, edges).expect("it is a workflow")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::Area;
+
+    #[test]
+    fn layers_are_as_wide_and_tasks_as_large_as_asked_for() {
+        let mut stream = SplitMix64::new(4);
+        let shape = Parallel { tasks: 103, depth: 10, procs: 22, bytes: 7 };
+        let flow = shape.draw(&mut stream);
+        assert_eq!((flow.tasks.len(), flow.depth(), flow.edges.len()), (103, 10, 2 * (103 - 11)));
+        assert!(flow.tasks.iter().all(|task| (1..=43).contains(&task.cores)));
+        assert!(flow.tasks.iter().all(|task| (500..=1_500).contains(&(task.work.micros() / 1_000_000))));
+        let mean = flow.tasks.iter().map(|task| task.cores).sum::<u32>() / 103;
+        assert!((18..=26).contains(&mean), "{mean}");
+        // A chain has one parent each.
+        let chain = Parallel { tasks: 5, depth: 5, procs: 1, bytes: 0 }.draw(&mut stream);
+        assert_eq!((chain.depth(), chain.edges.len()), (5, 4));
+    }
+
+    #[test]
+    fn cybershake_is_as_published() {
+        let flow = cybershake();
+        assert_eq!((flow.tasks.len(), flow.depth()), (8_039, 5));
+        let work: Area = flow.tasks.iter().map(|task| Area::of(task.cores, task.work)).sum();
+        assert!((work.seconds() / 3_600.0 - 14_572.3).abs() < 0.1, "{}", work.seconds() / 3_600.0);
+    }
+}
