@@ -81,11 +81,15 @@ pub fn names() -> Vec<Named> {
 }
 
 impl Question<'_> {
-    /// What stands fast, the extra in its place: behind all that begin no later.
+    /// What stands fast, the extra in its place.
     fn all_fixed(&self) -> impl Iterator<Item = Fixed> + '_ {
-        let place = self.extra.map_or(0, |extra| self.fixed.partition_point(|fixed| fixed.from <= extra.from));
-        let (before, after) = self.fixed.split_at(place);
+        let (before, after) = self.fixed.split_at(self.extra_place());
         before.iter().copied().chain(self.extra).chain(after.iter().copied())
+    }
+
+    /// Behind all that begin no later; behind all, if there is none.
+    fn extra_place(&self) -> usize {
+        self.extra.map_or(self.fixed.len(), |extra| self.fixed.partition_point(|fixed| fixed.from <= extra.from))
     }
 
     /// How many are busy when, without the queue.

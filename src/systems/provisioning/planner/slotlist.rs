@@ -1,6 +1,6 @@
 //! The thesis's planner: work after work is placed in a list of free slots (`grid::FreeList`).
 
-use super::{Entry, Planner, Question, put};
+use super::{Entry, Fixed, Planner, Question, put};
 use crate::grid::FreeList;
 use crate::time::Time;
 
@@ -10,23 +10,47 @@ pub const ENTRY: Entry = Entry {
     build: || Box::new(SlotList::default()),
 };
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct SlotList {
     /// As it was left by the last plan.
     list: FreeList,
+    /// With the first of what stands fast placed: whoever asks for price after price asks with the same.
+    base: FreeList,
+    placed: Vec<Fixed>,
+    at: (Time, u32),
+}
+
+impl SlotList {
+    /// Places what stands fast up to where the extra comes in. Going on from the last question is the same as beginning anew.
+    fn place_first(&mut self, question: &Question<'_>, count: usize) {
+        let SlotList { base, placed, at, .. } = self;
+        let here = (question.now, question.procs);
+        if *at != here || question.fixed[..count].get(..placed.len()) != Some(&placed[..]) {
+            *at = here;
+            placed.clear();
+            base.restart(question.now, question.procs);
+        }
+        for fixed in &question.fixed[placed.len()..count] {
+            put(base, fixed);
+            placed.push(*fixed);
+        }
+    }
 }
 
 impl Planner for SlotList {
     fn copy(&self) -> Box<dyn Planner> {
-        Box::new(SlotList::default())
+        Box::new(self.clone())
     }
 
     fn plan(&mut self, question: &Question<'_>, starts: &mut Vec<Time>) {
-        self.list = FreeList::empty_site(question.now, question.procs);
-        question.all_fixed().for_each(|fixed| put(&mut self.list, &fixed));
+        let count = question.extra_place();
+        self.place_first(question, count);
+        let SlotList { list, base, .. } = self;
+        list.copy_from(base);
+        question.extra.iter().chain(&question.fixed[count..]).for_each(|fixed| put(list, fixed));
         starts.clear();
         for ask in question.queue {
-            let start = self.list.place(ask.nodes, ask.walltime, question.now);
+            let start = list.place(ask.nodes, ask.walltime, question.now);
             starts.push(start.expect("what fits the site starts some time"));
         }
     }

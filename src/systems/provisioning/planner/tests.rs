@@ -82,6 +82,25 @@ proptest! {
         }
     }
 
+    /// A planner may remember what it was asked before, as long as that changes nothing.
+    #[test]
+    fn planners_answer_as_if_asked_for_the_first_time((fixed, queue) in questions(), extras in prop::collection::vec((0u64..12, 1u64..6, 1u32..=6, 0usize..6), 1..8)) {
+        for name in names() {
+            let mut planner = build(name.name).unwrap();
+            for (from, length, procs, left_out) in &extras {
+                let fixed: Vec<Fixed> = fixed.iter().enumerate().filter(|(place, _)| place != left_out).map(|(_, fixed)| *fixed).collect();
+                let counts = queue::Counts::of(fixed.iter().map(|fixed| (fixed.from, fixed.until, fixed.procs)));
+                let extra = Fixed { from: second(*from), until: second(from + length), procs: *procs };
+                let extra = Some(extra).filter(|extra| counts.most(extra.from, extra.until) + extra.procs <= 6);
+                let question = Question { now: Time::ZERO, procs: 6, fixed: &fixed, extra, queue: &queue };
+                let (mut starts, mut anew) = (Vec::new(), Vec::new());
+                planner.plan(&question, &mut starts);
+                build(name.name).unwrap().plan(&question, &mut anew);
+                prop_assert_eq!(&starts, &anew, "{}", name.name);
+            }
+        }
+    }
+
     /// Whoever plans, never more is busy than there is, and the free slots are the rest.
     #[test]
     fn plans_fit_the_site((fixed, queue) in questions(), extra in (0u64..12, 1u64..6, 1u32..=6)) {
