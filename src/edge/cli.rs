@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -13,8 +13,10 @@ use tracing_subscriber::prelude::*;
 use super::bench::Effort;
 use super::inline;
 use super::input::{default_out, load_topology, written_out};
-use super::launch::{Cores, Launch, launch};
+use super::launch::{Asked, Cores, Launch, launch};
 use super::member::{Membership, take_part};
+use super::muster::Sharing;
+use super::results::inputs;
 use super::route::{Routing, check_live, route};
 use super::sweep::Sweeping;
 use super::{
@@ -219,8 +221,11 @@ struct RunArgs {
     #[arg(long)]
     strict: bool,
     /// How many sites, or users, share one process
-    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "inline", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["inline", "processes"], value_parser = clap::value_parser!(u32).range(1..))]
     per_process: u32,
+    /// Spread sites and users over so many processes, as evenly as may be [default: one each]
+    #[arg(long, value_name = "N", conflicts_with = "inline", value_parser = clap::value_parser!(u32).range(1..))]
+    processes: Option<u32>,
     /// Which cores the processes may use
     #[arg(long, value_enum, default_value_t = Cores::One, conflicts_with = "inline")]
     cores: Cores,
@@ -334,6 +339,9 @@ struct RouterArgs {
     /// Leave when standard input closes: for launchers
     #[arg(long, hide = true)]
     held: bool,
+    /// What the launcher was asked, for the manifest
+    #[arg(long, value_name = "FILE", hide = true)]
+    asked: Option<PathBuf>,
 }
 
 #[derive(Parser)]
@@ -463,6 +471,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
 }
 
 fn run(args: RunArgs) -> Result<(), Failure> {
+    let began = Instant::now();
     let loaded = load_topology(&args.topology.topology, &args.topology.overrides.parse()?)?;
     if args.strict {
         logs::check(&loaded.topology)?;
@@ -489,9 +498,15 @@ fn run(args: RunArgs) -> Result<(), Failure> {
     if args.keep {
         router_flags.push("--keep".to_owned());
     }
-    let (topology, per_process) = (&loaded.topology, args.per_process as usize);
+    let topology = &loaded.topology;
+    let sharing = match args.processes {
+        Some(processes) => Sharing::Processes(processes as usize),
+        None => Sharing::Each(args.per_process as usize),
+    };
     let stall_after = Duration::from_secs_f64(args.stall_after);
-    let ended = runtime()?.block_on(launch(Launch { topology, per_process, cores, out, router_flags, stall_after }));
+    let asked = Asked { command: std::env::args().collect(), inputs: inputs(&loaded), seconds: 0.0 };
+    let ended =
+        runtime()?.block_on(launch(Launch { topology, sharing, cores, out, began, asked, router_flags, stall_after }));
     if let Err(Failure::Told(Failure::INPUT)) = ended
         && let Err(error) = topology::check_jobs(&loaded.topology)
         && let Some(place) = loaded.place(&error)
@@ -517,6 +532,7 @@ fn be_router(args: RouterArgs) -> Result<(), Failure> {
         join_within: Duration::from_secs_f64(args.join_within),
         keep: args.keep,
         held: args.held,
+        asked: args.asked,
     };
     route(routing)
 }

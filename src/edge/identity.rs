@@ -37,6 +37,10 @@ const LABEL_MAX: usize = 63;
 /// The longest certificate that TLS peers read; some two thousand names.
 const CERTIFICATE_MAX: usize = 0xf000;
 
+/// What a certificate has beside its names, and beside the letters of each, at most.
+const CERTIFICATE_BARE: usize = 1024;
+const NAME_ALONG: usize = 2;
+
 const CA: &str = "ca.pem";
 const CA_KEY: &str = "ca.key";
 const CERTIFICATE: &str = "cert.pem";
@@ -280,6 +284,12 @@ impl<'a> Names<'a> {
         let name = ServerName::try_from(host).map_err(|error| rustls::Error::General(error.to_string()))?;
         rustls::client::verify_server_name(&self.0, &name)
     }
+}
+
+/// Whether one certificate, as TLS peers read it, has room for all these names.
+pub(super) fn one_certificate_holds(parties: &[Party]) -> bool {
+    let names: usize = parties.iter().filter_map(|party| host(party).ok()).map(|host| host.len() + NAME_ALONG).sum();
+    names + CERTIFICATE_BARE <= CERTIFICATE_MAX
 }
 
 /// The host name of a party: one to one, for host names know neither case nor most characters, and `York` is not

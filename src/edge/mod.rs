@@ -26,6 +26,8 @@ mod launch;
 mod lifeline;
 mod logs;
 mod member;
+mod muster;
+mod nest;
 mod pin;
 mod plan;
 mod play;

@@ -42,6 +42,8 @@ pub struct Results<'a> {
     /// When and by whom the log was contradicted. What comes after that is not recorded.
     contradicted: Option<(Time, Failure)>,
     started: String,
+    command: Vec<String>,
+    inputs: Vec<report::Input>,
 }
 
 /// Where and when a run was made.
@@ -81,6 +83,8 @@ impl Results<'_> {
             written_for: Duration::ZERO,
             contradicted: None,
             started: utc_now(),
+            command: std::env::args().collect(),
+            inputs: inputs(loaded),
         })
     }
 
@@ -111,6 +115,12 @@ impl Results<'_> {
         }
         self.written_for += begun.elapsed();
         Ok(())
+    }
+
+    /// Says what was typed, and read, by whoever has started this process.
+    pub fn asked(&mut self, command: Vec<String>, inputs: Vec<report::Input>) {
+        self.command = command;
+        self.inputs = inputs;
     }
 
     fn write_lines(&mut self) -> Result<(), FileError> {
@@ -204,12 +214,12 @@ impl Results<'_> {
         let manifest = Manifest {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             status,
-            command: std::env::args().collect(),
+            command: self.command,
             layout: setting.layout.clone(),
             seed: self.loaded.topology.seed,
             topology_hash: self.loaded.topology.hash().to_string(),
             topology: written_out(&self.loaded.topology),
-            inputs: self.loaded.inputs.iter().map(input).collect(),
+            inputs: self.inputs,
             names: self.names,
             started: self.started,
             wall_seconds: summary.run.wall_seconds,
@@ -347,8 +357,10 @@ fn facts(conducted: &Conducted, setting: &Setting) -> RunFacts {
     }
 }
 
-fn input(input: &topology::Input) -> report::Input {
-    report::Input { path: input.path.clone(), hash: input.hash.clone() }
+/// The files that a topology was read from.
+pub fn inputs(loaded: &Loaded) -> Vec<report::Input> {
+    let input = |input: &topology::Input| report::Input { path: input.path.clone(), hash: input.hash.clone() };
+    loaded.inputs.iter().map(input).collect()
 }
 
 fn by_leaf<T>(leaves: &[LeafFacts], what: impl Fn(&LeafFacts) -> T) -> BTreeMap<String, T> {

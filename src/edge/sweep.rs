@@ -20,7 +20,7 @@ use super::Failure;
 use super::bidder::{self, Stop};
 use super::inline::{self, watch_for_interrupts};
 use super::input::{self, plainly};
-use super::terminal::RunCount;
+use super::terminal::Count;
 use crate::experiment::{self, Experiment, Row, Run, Table};
 use crate::report::{Status, pretty};
 use crate::topology::{self, Complaints};
@@ -151,7 +151,7 @@ fn run_missing(
 ) -> Result<(), Failure> {
     let missing: Vec<Run> = experiment.runs().filter(|run| !book.rows.contains_key(&run.number)).collect();
     let next = AtomicUsize::new(0);
-    let mut progress = RunCount::new(experiment.count(), book.rows.len());
+    let mut progress = Count::new("runs", experiment.count(), book.rows.len());
     let (sender, receiver) = channel();
 
     let mut end = Ok(());

@@ -19,6 +19,7 @@ mod relay;
 mod report;
 mod schema;
 mod skip;
+mod starting;
 mod sweep;
 mod weather;
 mod wire;

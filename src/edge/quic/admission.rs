@@ -53,6 +53,8 @@ pub struct Listener {
     door: Option<Arc<Door>>,
     /// Those who have joined while others are awaited: kept here, so that they are told if it comes to nothing.
     waiting: BTreeMap<usize, Peer>,
+    /// Is told how many processes are here whenever that changes.
+    told: Option<fn(usize)>,
 }
 
 impl Listener {
@@ -75,7 +77,13 @@ impl Listener {
             doorman: None,
             door: None,
             waiting: BTreeMap::new(),
+            told: None,
         })
+    }
+
+    /// Tells how many processes are here, whenever one comes or goes before the run begins.
+    pub fn telling(&mut self, told: fn(usize)) {
+        self.told = Some(told);
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -112,6 +120,9 @@ impl Listener {
                     tracing::warn!("{} left before the run began: {why}", list(&peer.parties));
                     door.vacate(&peer.parties);
                 }
+            }
+            if let Some(told) = self.told {
+                told(self.waiting.len());
             }
         }
         door.begun.store(true, Ordering::Relaxed);
