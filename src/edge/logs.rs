@@ -11,7 +11,7 @@ use super::{Failure, gzip, tell};
 use crate::random::SplitMix64;
 use crate::time::{Span, Time};
 use crate::topology::{Topology, Workload};
-use crate::workload::lublin::{Lublin, Sizes, Stream, Types};
+use crate::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
 use crate::workload::rigids::Origin;
 use crate::workload::{Rigid, Source, Trace, batsim, swf};
 
@@ -27,6 +27,10 @@ pub enum Format {
 }
 
 #[derive(Args)]
+#[command(
+    after_help = "The constants are the paper's own for a machine of 128 nodes, with sizes fitted to --nodes; a topology \
+    (source = \"lublin\") can set every one."
+)]
 pub struct Lublins {
     /// How many jobs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=5_000_000))]
@@ -107,32 +111,57 @@ pub fn check(topology: &Topology) -> Result<(), Failure> {
     if faults.is_empty() { Ok(()) } else { Err(Failure::Input(faults.join("\n"))) }
 }
 
-/// Writes a log as another one; what is wrong with it is told, or with `strict` an error.
-pub fn convert(path: &str, trace: Trace, to: Format, strict: bool, out: Option<&Path>) -> Result<(), Failure> {
-    let Trace { mut header, jobs, mut faults } = trace;
+/// Writes a log as another one; what is wrong with it, or has no place there, is told, or with `strict` an error.
+pub fn convert(
+    path: &str,
+    (trace, from): (Trace, Format),
+    to: Format,
+    strict: bool,
+    out: Option<&Path>,
+) -> Result<(), Failure> {
+    let Trace { mut header, jobs, mut faults, .. } = trace;
     if to != Format::Swf {
         for job in &jobs {
-            if let Err(why) = job.check() {
-                faults.leave_out(format_args!("job {}", job.number), why.to_string());
+            match job.check() {
+                Ok(()) => faults.lengthened += u64::from(job.runtime.is_some_and(Span::is_zero)),
+                Err(why) => faults.leave_out(format_args!("job {}", job.number), why.to_string()),
             }
         }
     }
-    if faults.is_empty() {
-        faults.note().iter().for_each(|note| tell(&format!("warning: {path}: {note}")));
-    } else {
-        let text = format!("{path}: {faults}");
-        if strict {
-            return Err(Failure::Input(text));
-        }
-        tell(&format!("warning: {text}"));
+    let mut told = Vec::new();
+    if !faults.is_empty() {
+        told.push(format!("{path}: {faults}"));
     }
+    told.extend(dropped(&jobs, to).map(|dropped| format!("{path}: {dropped}")));
+    if strict && !told.is_empty() {
+        return Err(Failure::Input(told.join("\n")));
+    }
+    if faults.is_empty() {
+        told.extend(faults.note().map(|note| format!("{path}: {note}")));
+    }
+    told.iter().for_each(|told| tell(&format!("warning: {told}")));
     let nodes = machine(&header, &jobs);
-    // A log that is written as a log again keeps what it says of itself; whatever came from elsewhere gets a new header,
-    // and is known by telling neither how jobs ended nor whose they are.
-    if header.is_empty() || jobs.iter().all(|job| job.status.is_none() && job.user.is_none()) {
+    // A log that is written as a log again keeps what it says of itself.
+    if header.is_empty() || from != Format::Swf {
         header = swf::header(&format!("made from {path}"), jobs.len(), nodes);
     }
     write(&header, &jobs, nodes, to, Margins::default(), out)
+}
+
+/// What jobs say that whoever reads this format does not heed.
+fn dropped(jobs: &[Rigid], to: Format) -> Option<String> {
+    let count = |says: fn(&Rigid) -> bool| jobs.iter().filter(|job| job.check().is_ok() && says(job)).count();
+    let follow = (count(|job| job.preceding.is_some()), "follow another job");
+    let have_users = (count(|job| job.user.is_some() || job.group.is_some()), "have a user or a group");
+    let (kinds, which) = match to {
+        Format::Swf => return None,
+        // Users are no matter to Batsim, and go along under the key `swf`.
+        Format::Batsim => (vec![follow], "Batsim starts without regard to that; it is kept under the key `swf`"),
+        Format::Requests => (vec![follow, have_users], "requests do not say that"),
+    };
+    let kinds: Vec<_> =
+        kinds.into_iter().filter(|kind| kind.0 > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    (!kinds.is_empty()).then(|| format!("of the jobs {}, and {which}", kinds.join(" and ")))
 }
 
 /// When requests for reservations want to begin and have to be over: up to so many times their duration after they are
@@ -168,6 +197,7 @@ pub fn generate(args: &Lublins) -> Result<(), Failure> {
         types: args.types,
         stream: args.stream,
         sizes: Sizes::default(),
+        times: Times::default(),
         rate_millionths: millionths(args.arrival_factor).max(1),
     };
     let mut jobs = model.generate();
