@@ -101,6 +101,9 @@ pub struct SizeGroup {
     pub slr: Option<f64>,
     /// Mean over all with a deadline, where each starved one counts with its final deadline.
     pub slr_censored: Option<f64>,
+    /// Share of those with a deadline that starved.
+    #[serde(default)]
+    pub starved: Option<f64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
