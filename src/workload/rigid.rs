@@ -238,11 +238,11 @@ fn misplaced(jobs: &[Rigid]) -> Vec<usize> {
     }
     // Of all rows in order that are so long, the place where the one with the earliest end ends; and who is before whom.
     let mut ends: Vec<usize> = Vec::new();
-    let mut before = vec![usize::MAX; jobs.len()];
+    let mut before = vec![None; jobs.len()];
     for (place, job) in jobs.iter().enumerate() {
         let length = ends.partition_point(|&end| jobs[end].submit <= job.submit);
         if length > 0 {
-            before[place] = ends[length - 1];
+            before[place] = Some(ends[length - 1]);
         }
         match ends.get_mut(length) {
             Some(end) => *end = place,
@@ -250,8 +250,8 @@ fn misplaced(jobs: &[Rigid]) -> Vec<usize> {
         }
     }
     let mut in_order = vec![false; jobs.len()];
-    let longest = std::iter::successors(ends.last().copied(), |&place| Some(before[place]));
-    longest.take_while(|place| *place != usize::MAX).for_each(|place| in_order[place] = true);
+    let longest = std::iter::successors(ends.last().copied(), |&place| before[place]);
+    longest.for_each(|place| in_order[place] = true);
     (0..jobs.len()).filter(|place| !in_order[*place]).collect()
 }
 

@@ -472,7 +472,8 @@ mod tests {
              job 3: its run time is unknown\n  \
              job 4: its number of processors is unknown\n  \
              job 5: job 3 is not ahead of it, so it is submitted at its own time\n  \
-             job 6: job 9 is not ahead of it, so it is submitted at its own time"
+             job 6: job 9 is not ahead of it, so it is submitted at its own time\n  \
+             1 job asking for no time taken to ask for `overestimate` times the run time"
         );
     }
 

@@ -289,7 +289,7 @@ mod tests {
                 "line 8: the run time is longer than time can be counted",
                 "line 9: the requested processors is not a whole number",
                 "line 10: the submit time is missing",
-                "job 1: it is not where it belongs by its submit time",
+                "job 11: it is not where it belongs by its submit time",
             ]
         );
         assert_eq!((trace.faults.left_out, trace.faults.disordered), (9, 1));
