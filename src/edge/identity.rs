@@ -54,6 +54,8 @@ pub enum IdentityError {
     Pem { path: PathBuf, problem: String },
     #[error("the identity in {} is of no use: {problem}", folder.display())]
     Useless { folder: PathBuf, problem: String },
+    #[error("the identity in {} does not speak for {party}, only for {hosts}", folder.display())]
+    Another { folder: PathBuf, party: Party, hosts: String },
     #[error("{0} cannot have a certificate: its name takes more than {LABEL_MAX} characters of a host name")]
     Name(Party),
     #[error("a certificate needs at least one name")]
@@ -171,6 +173,18 @@ impl Identity {
             },
         })?;
         Ok(identity)
+    }
+
+    /// Fails unless it may speak for all of these.
+    pub fn speaks_for(&self, parties: &[Party], folder: &Path) -> Result<(), IdentityError> {
+        let names = Names::of(&self.certificate)?;
+        match parties.iter().find(|party| !names.cover(party)) {
+            None => Ok(()),
+            Some(party) => {
+                let (party, hosts) = (party.clone(), names.hosts().join(", "));
+                Err(IdentityError::Another { folder: folder.to_owned(), party, hosts })
+            }
+        }
     }
 
     /// Writes the identity; each file appears whole or not at all.

@@ -7,12 +7,12 @@ use clap::{Args, ValueEnum};
 
 use super::input::plainly;
 use super::sweep::replace;
-use super::{Failure, gzip, tell};
+use super::{Failure, gzip, note};
 use crate::random::SplitMix64;
 use crate::time::{Span, Time};
-use crate::topology::{Topology, Workload};
+use crate::topology::Topology;
 use crate::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
-use crate::workload::rigids::Origin;
+use crate::workload::rigids::{Origin, Rigids};
 use crate::workload::{Rigid, Source, Trace, batsim, swf};
 
 /// What a log is written as.
@@ -100,15 +100,28 @@ fn first_letter(input: &mut impl BufRead) -> std::io::Result<Option<u8>> {
 
 /// Fails if anything is wrong with a log that a topology reads.
 pub fn check(topology: &Topology) -> Result<(), Failure> {
-    let faulty = |workload: &Workload| match &workload.source {
-        Source::Rigid(rigids) if !rigids.content.faults.is_empty() => match &rigids.origin {
-            Origin::Swf(log) | Origin::Batsim(log) => Some(format!("{}: {}", log.path, rigids.content.faults)),
+    let faulty = logs(topology).filter(|(_, rigids)| !rigids.content.faults.is_empty());
+    let faults: Vec<String> = faulty.map(|(path, rigids)| format!("{path}: {}", rigids.content.faults)).collect();
+    if faults.is_empty() { Ok(()) } else { Err(Failure::Input(faults.join("\n"))) }
+}
+
+/// What is wrong with the logs that a topology reads, or should be known of them; nothing of those that are as they should be.
+pub fn told(topology: &Topology) -> Vec<String> {
+    let told = |(path, rigids): (&str, &Rigids)| match rigids.content.faults.is_empty() {
+        false => Some(format!("{path}: {}", rigids.content.faults)),
+        true => rigids.content.note().map(|note| format!("{path}: {note}")),
+    };
+    logs(topology).filter_map(told).collect()
+}
+
+fn logs(topology: &Topology) -> impl Iterator<Item = (&str, &Rigids)> {
+    topology.workloads.iter().filter_map(|workload| match &workload.source {
+        Source::Rigid(rigids) => match &rigids.origin {
+            Origin::Swf(log) | Origin::Batsim(log) => Some((log.path.as_str(), rigids)),
             Origin::Lublin(_) => None,
         },
         _ => None,
-    };
-    let faults: Vec<String> = topology.workloads.iter().filter_map(faulty).collect();
-    if faults.is_empty() { Ok(()) } else { Err(Failure::Input(faults.join("\n"))) }
+    })
 }
 
 /// Writes a log as another one; what is wrong with it, or has no place there, is told, or with `strict` an error.
@@ -139,7 +152,7 @@ pub fn convert(
     if faults.is_empty() {
         told.extend(faults.note().map(|note| format!("{path}: {note}")));
     }
-    told.iter().for_each(|told| tell(&format!("warning: {told}")));
+    told.iter().for_each(|told| note(&format!("warning: {told}")));
     let nodes = machine(&header, &jobs);
     // A log that is written as a log again keeps what it says of itself.
     if header.is_empty() || from != Format::Swf {

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, btree_map};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use super::conduct::{Conducted, LeafFacts};
 use super::files::{EVENTS, Earlier, FileError, Placed, ResultFile, ResultFolder};
 use super::freight::Moved;
@@ -11,7 +13,7 @@ use super::host::{host, utc_now};
 use super::input::{default_out, written_out};
 use super::stand_in::StandIn;
 use super::terminal::Progress;
-use super::{Failure, tell};
+use super::{Failure, Loudness, loudness, note};
 use crate::kernel::{Entry, merge};
 use crate::protocol::{Answer, Record};
 use crate::report::{
@@ -29,6 +31,14 @@ const TRANSFERS: &str = "transfers.csv";
 /// Bytes that are written at once.
 const PIECE: usize = 1 << 16;
 
+/// How a run's summary is shown to whoever waits for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Told {
+    #[default]
+    Table,
+    Json,
+}
+
 /// The results of one run, being made.
 pub struct Results<'a> {
     loaded: &'a Loaded,
@@ -44,6 +54,7 @@ pub struct Results<'a> {
     started: String,
     command: Vec<String>,
     inputs: Vec<report::Input>,
+    told: Told,
 }
 
 /// Where and when a run was made.
@@ -85,6 +96,7 @@ impl Results<'_> {
             started: utc_now(),
             command: std::env::args().collect(),
             inputs: inputs(loaded),
+            told: Told::default(),
         })
     }
 
@@ -115,6 +127,10 @@ impl Results<'_> {
         }
         self.written_for += begun.elapsed();
         Ok(())
+    }
+
+    pub fn told_as(&mut self, told: Told) {
+        self.told = told;
     }
 
     /// Says what was typed, and read, by whoever has started this process.
@@ -230,10 +246,19 @@ impl Results<'_> {
         let Placed { out, earlier } = self.folder.finish(manifest)?;
         // The file cannot know how long it takes to put it in its place.
         tell_time(&mut summary.run);
-        let table = summary_table(&summary.results, Some(&summary.run));
-        let printed = super::print(&format!("{table}results in {}\n", out.display()));
+        let printed = match self.told {
+            Told::Json => {
+                let SummaryFile { results, run } = &summary;
+                super::print(&format!("{:#}\n", json!({ "out": out, "results": results, "run": run })))
+            }
+            Told::Table if loudness() == Loudness::Quiet => Ok(()),
+            Told::Table => {
+                let table = summary_table(&summary.results, Some(&summary.run));
+                super::print(&format!("{table}results in {}\n", out.display()))
+            }
+        };
         if let Some(earlier) = earlier {
-            tell(&format!("note: {}", of_earlier(&earlier, &digest)));
+            note(&format!("note: {}", of_earlier(&earlier, &digest)));
         }
         // A run that ended early has more to say than that nobody could read this.
         end.and(printed)

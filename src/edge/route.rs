@@ -18,10 +18,11 @@ use super::keeper::Kept;
 use super::launch::{Asked, JOINED, LISTENING, label};
 use super::lifeline::{Doomed, Ending};
 use super::quic::{Close, Listener, Options, Peer, Terms};
-use super::results::{Results, Setting};
+use super::results::{Results, Setting, Told};
 use super::signals::on_interrupt;
 use super::{Failure, lifeline};
 use crate::kernel::{ActorId, Contact, Hub};
+use crate::protocol::handshake::Party;
 use crate::topology::{self, Loaded, Override, Plan, Role, Topology};
 
 /// How to be the router of a run.
@@ -42,6 +43,7 @@ pub struct Routing {
     pub join_within: Duration,
     /// Lets an earlier result stay, under another name.
     pub keep: bool,
+    pub told: Told,
     /// Started by a launcher: leave when it is gone.
     pub held: bool,
     /// Where that launcher has written what it was asked.
@@ -61,7 +63,7 @@ pub fn check_live(topology: &Topology, path: &str) -> Result<(), Failure> {
 /// Runs the router from the first peer to the last result.
 pub fn route(routing: Routing) -> Result<(), Failure> {
     let begun = Instant::now();
-    let identity = lifeline::identity(&routing.identity);
+    let identity = lifeline::identity(&routing.identity, &[Party::Router]);
     let loaded = load_topology(&routing.topology, &routing.overrides)?;
     if routing.live.is_some() {
         check_live(&loaded.topology, &routing.topology)?;
@@ -86,11 +88,16 @@ fn route_run(
     // A bidder is not waited for before somebody listens to whoever wants to end that.
     let early = if bidder::wanted(&loaded.topology).is_none() { Some(build(None)?) } else { None };
     let mut results = Results::create(routing.out.as_deref(), loaded, routing.keep, routing.live.is_some())?;
+    results.told_as(routing.told);
+    let mut written_in = loaded.path().to_owned();
     if let Some(path) = &routing.asked {
         let asked = std::fs::read(path).ok().and_then(|json| serde_json::from_slice(&json).ok());
         let asked: Asked = asked.ok_or_else(|| Failure::System(format!("cannot read {}", path.display())))?;
         // The launcher's time is ours: processes of one machine share its clock, but no moments.
         begun = begun.checked_sub(Duration::from_secs_f64(asked.seconds)).unwrap_or(begun);
+        if let Some(input) = asked.inputs.first() {
+            written_in.clone_from(&input.path);
+        }
         results.asked(asked.command, asked.inputs);
     }
     if let Some(path) = &routing.owner_of {
@@ -109,7 +116,7 @@ fn route_run(
         // A launcher that no longer listens has left, which is noticed elsewhere.
         listener.telling(|processes| drop(announce(&format!("{JOINED}{processes}"))));
     }
-    let (outsider, fault) = bidder::start(&loaded.topology, &stop)?;
+    let (outsider, fault) = bidder::start(&loaded.topology, &written_in, &stop)?;
     let actors = early.map_or_else(|| build(outsider), Ok)?;
 
     let terms = Terms { roster: plan.parties(), topology: loaded.topology.hash() };

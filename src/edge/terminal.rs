@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use super::{Loudness, loudness};
 use crate::time::Time;
 
 /// Whoever waits no longer than this needs no telling.
@@ -32,7 +33,7 @@ impl Progress {
         let now = Instant::now();
         Progress {
             total_jobs,
-            terminal: io::stderr().is_terminal(),
+            terminal: is_watched(),
             began: now,
             drawn: None,
             events_looked: 0,
@@ -71,6 +72,10 @@ impl Progress {
     }
 }
 
+fn is_watched() -> bool {
+    io::stderr().is_terminal() && loudness() != Loudness::Quiet
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
         self.clear();
@@ -91,7 +96,7 @@ pub struct Count {
 
 impl Count {
     pub fn new(what: &'static str, total: usize, earlier: usize) -> Count {
-        Count { what, total, earlier, terminal: io::stderr().is_terminal(), began: Instant::now(), drawn: false }
+        Count { what, total, earlier, terminal: is_watched(), began: Instant::now(), drawn: false }
     }
 
     pub fn update(&mut self, done: usize) {

@@ -4,7 +4,9 @@
 
 mod batch;
 mod bidder;
+mod commands;
 mod containers;
+mod corpus;
 mod digests;
 mod endings;
 mod faults;
