@@ -147,6 +147,35 @@ fn workflows_keep_their_names_and_need_no_work_to_be_planned() {
 }
 
 #[test]
+fn the_page_tells_of_users_and_of_many_sites() {
+    let scratch = Scratch::new();
+    let topology = scratch.file(
+        "many.toml",
+        "name = \"many\"\nseed = 3\n[market]\n[[site]]\nname = \"s-{}\"\ncount = 44\ncores = 16\n[[user]]\nname = \"u-{}\"\ncount = 3\n\
+         [[workload]]\nsource = \"market\"\njobs = 60\ncores_max = 8\nload = 0.8\n",
+    );
+    let out = scratch.path("out");
+    hansa_ok(&["run".into(), topology, "--inline".into(), "--out".into(), out.clone()]);
+    hansa_ok(&["report".into(), out.clone()]);
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    for words in [
+        "id=\"busy-sites\"",
+        "<title>s-44, 16 cores</title>",
+        "Core hours by user and site",
+        "34 other sites",
+        "Mean slowdown",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+
+    // A workflow that is handed in at once says nothing about how busy the grid was meanwhile.
+    let flow = scratch.path("flow");
+    let said =
+        text(&hansa_ok(&["run".into(), shipped("workflow.toml"), "--inline".into(), "--out".into(), flow]).stdout);
+    assert!(said.contains("utilisation over the makespan") && !said.contains("while jobs arrived"), "{said}");
+}
+
+#[test]
 fn edges_may_say_units_and_bidders_lie_beside_their_topology() {
     let scratch = Scratch::new();
     let grid = |data: &str| {
