@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -26,7 +27,7 @@ use crate::grid::{JobId, TaskId, Worth};
 use crate::systems::market::bid::{BidPolicy, Bidder, Course, Instant, Winner};
 use crate::systems::market::{AskWhen, BestBid, Foreign};
 use crate::time::Span;
-use crate::topology::{Input, Site, Topology};
+use crate::topology::{Input, Site, Topology, beside};
 
 /// The version of the conversation.
 pub const VERSION: u32 = 1;
@@ -86,24 +87,41 @@ pub fn wanted(topology: &Topology) -> Option<&Foreign> {
 }
 
 /// The files that a bidder's command names: they decide what it bids.
-pub fn files(topology: &Topology) -> Vec<Input> {
+pub fn files(topology: &Topology, written_in: &str) -> Vec<Input> {
     let words = wanted(topology).map_or(&[][..], |foreign| &foreign.command);
-    let file = |path: &String| {
-        let bytes = std::fs::metadata(path).ok().filter(Metadata::is_file).and_then(|_| std::fs::read(path).ok())?;
-        Some(Input::of(path, &bytes))
+    let file = |word: &String| {
+        let path = found(word, written_in);
+        let bytes = std::fs::metadata(&path).ok().filter(Metadata::is_file).and_then(|_| std::fs::read(&path).ok())?;
+        Some(Input::of(&path, &bytes))
     };
     words.iter().filter_map(file).collect()
 }
 
+/// A word of the command, where it names a file beside the topology's: the path of that, as of a log.
+fn found(word: &str, written_in: &str) -> String {
+    let path = beside(written_in, word);
+    match Path::new(&path).is_file() {
+        // Without a folder it would be looked for among the system's programs.
+        true if !path.contains('/') => format!("./{path}"),
+        true => path,
+        false => word.to_owned(),
+    }
+}
+
 /// Starts the bidder that a topology asks for, if it does. It is no longer waited for once `stop` goes up.
-pub fn start(topology: &Topology, stop: &Stop) -> Result<(Option<Box<dyn BidPolicy>>, Fault), Failure> {
+pub fn start(
+    topology: &Topology,
+    written_in: &str,
+    stop: &Stop,
+) -> Result<(Option<Box<dyn BidPolicy>>, Fault), Failure> {
     let fault = Fault { text: Arc::default(), stop: stop.clone() };
     let Some(foreign) = wanted(topology) else {
         return Ok((None, fault));
     };
     let bidding = topology.systems.iter().find(|system| system.foreign().is_some());
     let tick = bidding.map_or(Span::ZERO, |system| system.tick());
-    let mut talk = Talk::begin(foreign, stop.clone()).map_err(Failure::Bidder)?;
+    let command: Vec<String> = foreign.command.iter().map(|word| found(word, written_in)).collect();
+    let mut talk = Talk::begin(foreign, &command, stop.clone()).map_err(Failure::Bidder)?;
     let site = |site: &'_ Site| SiteLine {
         name: site.name.clone(),
         cores: site.cores,
@@ -249,10 +267,10 @@ struct Talk {
 }
 
 impl Talk {
-    fn begin(foreign: &Foreign, stop: Stop) -> Result<Talk, String> {
+    fn begin(foreign: &Foreign, words: &[String], stop: Stop) -> Result<Talk, String> {
         let name = foreign.command.join(" ");
-        let mut command = Command::new(&foreign.command[0]);
-        command.args(&foreign.command[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         let mut child = command.spawn().map_err(|error| format!("cannot start the bidder `{name}`: {error}"))?;
         let guard = guard(child.id());
         let stdin = child.stdin.take().expect("its standard input is piped");

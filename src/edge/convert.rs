@@ -33,9 +33,9 @@ const FORMATS: &[Format] = &[Format {
 
 /// Writes the conversion of a file to another one, or to standard output.
 pub fn convert(path: &str, to: Option<logs::Format>, strict: bool, out: Option<&Path>) -> Result<(), Failure> {
-    if let Some((trace, format)) = logs::read(path)? {
-        let other = if format == logs::Format::Swf { logs::Format::Batsim } else { logs::Format::Swf };
-        return logs::convert(path, trace, to.unwrap_or(other), strict, out);
+    if let Some(log) = logs::read(path)? {
+        let other = if log.1 == logs::Format::Swf { logs::Format::Batsim } else { logs::Format::Swf };
+        return logs::convert(path, log, to.unwrap_or(other), strict, out);
     }
     let bytes = read(path).map_err(|error| Failure::Input(format!("cannot read {path}: {}", plainly(&error))))?;
     let text = String::from_utf8(bytes).map_err(|_| Failure::Input(format!("{path}: expected text in UTF-8")))?;

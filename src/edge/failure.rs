@@ -51,10 +51,12 @@ Exit codes:
 impl Failure {
     /// The exit code of a fault in what was typed or written.
     pub const INPUT: u8 = 2;
+    /// The exit code of two results that differ.
+    pub const DIFFERENT: u8 = 1;
 
     pub fn exit_code(&self) -> u8 {
         match self {
-            Failure::Different(_) => 1,
+            Failure::Different(_) => Failure::DIFFERENT,
             Failure::Input(_) => Failure::INPUT,
             Failure::LostPeer { .. } | Failure::LostRouter(_) => 3,
             Failure::Stalled(_) => 4,

@@ -18,7 +18,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::commit::{Disk, RealDisk, put_back, put_in_place, remove_tree};
 use super::input::open as open_file;
 use super::stand_in::{self, Lock, StandIn, parent};
-use super::{Failure, tell};
+use super::{Failure, Loudness, loudness, tell};
 use crate::report::{self, Manifest, Output, Side, Store, SummaryFile};
 
 pub const MANIFEST: &str = "manifest.json";
@@ -319,7 +319,7 @@ pub(super) fn replace(
 }
 
 /// Compares two result folders: the outcome on standard output if they are the same run, a failure if not.
-pub fn verify(a: &Path, b: &Path) -> Result<(), Failure> {
+pub fn verify(a: &Path, b: &Path, json: bool) -> Result<(), Failure> {
     let sides = (open(a)?, open(b)?);
     if let Some(live) = [&sides.0, &sides.1].into_iter().find(|side| side.summary.run.live.is_some()) {
         let message = format!("{} is a live run: it measures, and has no digest to compare", live.name);
@@ -329,8 +329,13 @@ pub fn verify(a: &Path, b: &Path) -> Result<(), Failure> {
     damage.extend(changed_files(b, &sides.1.manifest)?);
     let comparison = report::compare(sides.0, sides.1)
         .map_err(|error| Failure::System(format!("cannot read the events: {}", plainly(&error))))?;
-    if comparison.same() && damage.is_empty() {
-        return super::print(&comparison.to_string());
+    let same = comparison.same() && damage.is_empty();
+    if json {
+        super::print(&format!("{:#}\n", comparison.json(&damage)))?;
+        return if same { Ok(()) } else { Err(Failure::Told(Failure::DIFFERENT)) };
+    }
+    if same {
+        return if loudness() == Loudness::Quiet { Ok(()) } else { super::print(&comparison.to_string()) };
     }
     let mut text = comparison.to_string();
     for file in damage {
@@ -686,7 +691,7 @@ mod tests {
     fn verify_tells_what_is_missing_or_changed() {
         let scratch = TempDir::new().unwrap();
         let told = |a: &str, b: &str| {
-            verify(&scratch.path().join(a), &scratch.path().join(b)).map_err(|failure| {
+            verify(&scratch.path().join(a), &scratch.path().join(b), false).map_err(|failure| {
                 (failure.exit_code(), failure.to_string().replace(&format!("{}/", scratch.path().display()), ""))
             })
         };

@@ -13,7 +13,8 @@ pub fn host() -> Host {
     let model = processors.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     Host {
         name: read("/proc/sys/kernel/hostname"),
-        cores: std::thread::available_parallelism().map_or(0, usize::from),
+        cores: processors.lines().filter(|line| line.starts_with("processor")).count(),
+        cores_used: std::thread::available_parallelism().map_or(0, usize::from),
         processor: model.map_or(String::new(), |(_, name)| name.trim().to_owned()),
         kernel: format!("{} {}", std::env::consts::OS, read("/proc/sys/kernel/osrelease")),
     }

@@ -37,6 +37,10 @@ const LABEL_MAX: usize = 63;
 /// The longest certificate that TLS peers read; some two thousand names.
 const CERTIFICATE_MAX: usize = 0xf000;
 
+/// What a certificate has beside its names, and beside the letters of each, at most.
+const CERTIFICATE_BARE: usize = 1024;
+const NAME_ALONG: usize = 2;
+
 const CA: &str = "ca.pem";
 const CA_KEY: &str = "ca.key";
 const CERTIFICATE: &str = "cert.pem";
@@ -50,6 +54,8 @@ pub enum IdentityError {
     Pem { path: PathBuf, problem: String },
     #[error("the identity in {} is of no use: {problem}", folder.display())]
     Useless { folder: PathBuf, problem: String },
+    #[error("the identity in {} does not speak for {party}, only for {hosts}", folder.display())]
+    Another { folder: PathBuf, party: Party, hosts: String },
     #[error("{0} cannot have a certificate: its name takes more than {LABEL_MAX} characters of a host name")]
     Name(Party),
     #[error("a certificate needs at least one name")]
@@ -169,6 +175,18 @@ impl Identity {
         Ok(identity)
     }
 
+    /// Fails unless it may speak for all of these.
+    pub fn speaks_for(&self, parties: &[Party], folder: &Path) -> Result<(), IdentityError> {
+        let names = Names::of(&self.certificate)?;
+        match parties.iter().find(|party| !names.cover(party)) {
+            None => Ok(()),
+            Some(party) => {
+                let (party, hosts) = (party.clone(), names.hosts().join(", "));
+                Err(IdentityError::Another { folder: folder.to_owned(), party, hosts })
+            }
+        }
+    }
+
     /// Writes the identity; each file appears whole or not at all.
     pub fn save(&self, folder: &Path) -> Result<(), IdentityError> {
         create_folder(folder)?;
@@ -280,6 +298,12 @@ impl<'a> Names<'a> {
         let name = ServerName::try_from(host).map_err(|error| rustls::Error::General(error.to_string()))?;
         rustls::client::verify_server_name(&self.0, &name)
     }
+}
+
+/// Whether one certificate, as TLS peers read it, has room for all these names.
+pub(super) fn one_certificate_holds(parties: &[Party]) -> bool {
+    let names: usize = parties.iter().filter_map(|party| host(party).ok()).map(|host| host.len() + NAME_ALONG).sum();
+    names + CERTIFICATE_BARE <= CERTIFICATE_MAX
 }
 
 /// The host name of a party: one to one, for host names know neither case nor most characters, and `York` is not

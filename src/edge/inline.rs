@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::Failure;
 use super::bidder::{self, Stop};
 use super::conduct::Conducted;
-use super::results::{Results, Setting};
+use super::results::{Results, Setting, Told};
 use super::signals::on_interrupt;
 use super::stand_in::StandIn;
 use crate::kernel::{ActorId, Place};
@@ -25,18 +25,19 @@ fn batches_per_look(topology: &Topology) -> usize {
 }
 
 /// Runs a topology here and now.
-pub fn run(loaded: &Loaded, out: Option<PathBuf>, keep: bool) -> Result<(), Failure> {
+pub fn run(loaded: &Loaded, out: Option<PathBuf>, keep: bool, told: Told) -> Result<(), Failure> {
     let began = Instant::now();
     let made = Arc::new(OnceLock::<StandIn>::new());
     let doomed = made.clone();
     let interrupted = watch_with(move || doomed.get().into_iter().for_each(StandIn::give_up))?;
     let plan = Plan::of(&loaded.topology);
-    let (outsider, fault) = bidder::start(&loaded.topology, &interrupted)?;
+    let (outsider, fault) = bidder::start(&loaded.topology, loaded.path(), &interrupted)?;
     let batches = batches_per_look(&loaded.topology);
     let actors = topology::build_with(&loaded.topology, &plan.all(), outsider)
         .map_err(|error| Failure::Input(loaded.tell(&error)))?;
     let mut place = Place::new(actors, plan.latencies.clone());
     let mut results = Results::create(out.as_deref(), loaded, keep, false)?;
+    results.told_as(told);
     let _ = made.set(results.stand_in().clone());
     let mut progress = results.progress();
 
@@ -79,9 +80,9 @@ pub fn run(loaded: &Loaded, out: Option<PathBuf>, keep: bool) -> Result<(), Fail
 }
 
 /// The summary of a run in one place, without a network and without files; `None` if it was stopped.
-pub fn summary(topology: &Topology, stop: &Stop) -> Result<Option<Summary>, Failure> {
+pub fn summary(topology: &Topology, written_in: &str, stop: &Stop) -> Result<Option<Summary>, Failure> {
     let plan = Plan::of(topology);
-    let (outsider, fault) = bidder::start(topology, stop)?;
+    let (outsider, fault) = bidder::start(topology, written_in, stop)?;
     let batches = batches_per_look(topology);
     let actors =
         topology::build_with(topology, &plan.all(), outsider).map_err(|error| Failure::Input(error.to_string()))?;

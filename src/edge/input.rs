@@ -1,7 +1,7 @@
 //! Topology files, read from disk.
 
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read as _};
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -13,14 +13,32 @@ use crate::topology::{self, Loaded, Override, Topology};
 use crate::workload::Source;
 use crate::workload::rigids::{Origin, Rigids};
 
+/// What stands for standard input in the place of a topology's path.
+const STANDARD_INPUT: &str = "-";
+
 /// Reads and checks a topology; what is wrong with it is told all at once.
 pub fn load_topology(path: &str, overrides: &[Override]) -> Result<Loaded, Failure> {
-    let read = &mut |path: &str| read(path).map_err(|error| plainly(&error));
-    let mut loaded = topology::load(path, overrides, read).map_err(|complaints| {
-        let instead = is_written(path, "vary").then(|| format!("{path} is an experiment: hansa sweep {path}"));
+    load_by(topology::load, path, overrides)
+}
+
+/// The same, for who brings the work along.
+pub fn load_grid(path: &str, overrides: &[Override]) -> Result<Loaded, Failure> {
+    load_by(topology::load_idle, path, overrides)
+}
+
+type Load = fn(&str, &[Override], &mut topology::Read<'_>) -> Result<Loaded, topology::Complaints>;
+
+fn load_by(load: Load, path: &str, overrides: &[Override]) -> Result<Loaded, Failure> {
+    let read = &mut |path: &str| match path {
+        STANDARD_INPUT => unpacked(std::io::stdin().lock()).map_err(|error| plainly(&error)),
+        path => read(path).map_err(|error| plainly(&error)),
+    };
+    let mut loaded = load(path, overrides, read).map_err(|complaints| {
+        let is_experiment = path != STANDARD_INPUT && is_written(path, "vary");
+        let instead = is_experiment.then(|| format!("{path} is an experiment: hansa sweep {path}"));
         Failure::Input(instead.unwrap_or_else(|| complaints.to_string()))
     })?;
-    loaded.inputs.extend(bidder::files(&loaded.topology));
+    loaded.inputs.extend(bidder::files(&loaded.topology, path));
     Ok(loaded)
 }
 
@@ -58,7 +76,11 @@ pub fn read(path: &str) -> std::io::Result<Vec<u8>> {
     if file.metadata()?.len() > READ_MAX {
         return Err(std::io::Error::other(format!("there is more than {} MiB in it", READ_MAX >> 20)));
     }
-    Ok(without_mark(inflate(read_lines(file.take(READ_MAX))?, READ_MAX)?))
+    unpacked(file.take(READ_MAX))
+}
+
+fn unpacked(input: impl Read) -> std::io::Result<Vec<u8>> {
+    Ok(without_mark(inflate(read_lines(input)?, READ_MAX)?))
 }
 
 /// Opens a file to read, without waiting for whoever may write to it.

@@ -4,13 +4,12 @@
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::net::SocketAddr;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::geteuid;
+use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc;
@@ -22,20 +21,25 @@ use super::host::{self, Activity};
 use super::identity::Authority;
 use super::input::written_out;
 use super::lifeline::{HANDED_OVER, Word};
+use super::muster::{Machine, Sharing, muster};
+use super::nest::Nest;
 use super::signals::Interrupts;
-use super::stand_in::Lock;
+use super::terminal::Count;
 use super::{Failure, pin, tell};
 use crate::protocol::handshake::Party;
+use crate::report::Input;
 use crate::topology::Topology;
 
 /// What to start.
 pub struct Launch<'a> {
     pub topology: &'a Topology,
-    /// How many sites, or users, share one process.
-    pub per_process: usize,
+    pub sharing: Sharing,
     pub cores: Cores,
     /// Where the router puts the results.
     pub out: PathBuf,
+    /// For the manifest.
+    pub asked: Asked,
+    pub began: Instant,
     /// Flags that are handed on to the router: where results go and how the run is watched.
     pub router_flags: Vec<String>,
     /// How long a router that should end may do nothing at all, if that is longer than it waits for others at its end.
@@ -51,9 +55,22 @@ pub enum Cores {
     All,
 }
 
+/// What the user of a launcher has typed, and when: its router has seen none of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Asked {
+    pub command: Vec<String>,
+    /// The files that the topology was read from.
+    pub inputs: Vec<Input>,
+    /// How long ago that was when the router was started.
+    pub seconds: f64,
+}
+
 /// How the router says where it listens; the first line of its standard output.
 pub const LISTENING: &str = "listening on ";
+/// How it tells a launcher how many processes have joined; the lines after that.
+pub const JOINED: &str = "joined ";
 
+const ASKED: &str = "asked.json";
 /// How long a process may take to leave by itself once the run is over.
 const LEAVE_WITHIN: Duration = Duration::from_secs(5);
 /// How long processes get to hear of the end of a run that has failed before they are told to leave.
@@ -66,10 +83,19 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const QUIET_MIN: Duration = Duration::from_secs(10);
 /// How long a router may take to write partial results.
 const WIND_UP_WITHIN: Duration = Duration::from_secs(600);
+/// How long everybody may take to join, and how much longer for each process.
+const JOIN_WITHIN: Duration = Duration::from_secs(120);
+const JOIN_WITHIN_EACH: Duration = Duration::from_secs(1);
+/// How long a process may take to listen to its launcher.
+const HAND_OVER_WITHIN: Duration = Duration::from_secs(5);
+/// How many processes are on their way to the router at a time. All at once stand in each other's way: 200 of them gave one
+/// another up again and again.
+const STARTING_AT_ONCE: usize = 8;
 const LOG_TAIL_LINES: usize = 12;
 
 /// Runs the grid; the error, if any, has been told by the router already.
 pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
+    let groups = muster(launch.topology, launch.sharing, &Machine::here())?;
     if launch.cores == Cores::One {
         pin::to_one_core();
     }
@@ -78,17 +104,16 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     let authority = Authority::new(&launch.topology.name).map_err(system)?;
     let topology = nest.path.join("topology.toml");
     write(&topology, &written_out(launch.topology))?;
+    let asked = Asked { seconds: launch.began.elapsed().as_secs_f64(), ..launch.asked.clone() };
+    write(&nest.path.join(ASKED), &serde_json::to_string(&asked).map_err(system)?)?;
 
-    let (mut router, address) = start_router(&launch, &authority, &topology).await?;
-    let (exits, mut exited) = mpsc::unbounded_channel();
-    let mut members = Vec::new();
-    for parties in groups(launch.topology, launch.per_process) {
-        members.push(start_member(parties, &nest, &authority, &topology, address, exits.clone()).await?);
-    }
-    drop(exits);
-
-    let mut lost: Option<usize> = None;
-    let mut interrupted = false;
+    let patience = join_within(groups.len());
+    let mut end = End::default();
+    let (mut router, address) =
+        start_router(&launch, patience, &authority, &topology, &mut interrupts, &mut end).await?;
+    let (exits, mut exited) = mpsc::unbounded_channel::<(String, ExitStatus)>();
+    let mut starting =
+        Starting::new(groups, Meeting { nest: &nest, authority: &authority, topology: &topology, address });
     let mut pulse = Pulse::new();
     let quiet = launch.stall_after.max(QUIET_MIN);
     let mut looks = tokio::time::interval(LOOK_EVERY);
@@ -101,7 +126,7 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
                         "the router (process {id}) is stopped, as by SIGSTOP: nothing goes on until it is continued"
                     ));
                 }
-                if (lost.is_some() || interrupted) && pulse.still_for() > quiet {
+                if end.is_near() && pulse.still_for() > quiet {
                     let quiet = quiet.as_secs_f64();
                     tell(&format!("the router (process {id}) has done nothing for {quiet} s and is ended"));
                     router.deadline(Duration::ZERO);
@@ -109,24 +134,35 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
             }
             status = router.process.wait() => break status.map_err(system)?,
             Some((label, status)) = exited.recv() => {
-                let Some(member) = members.iter().position(|member| member.label == label) else { continue };
-                if status.success() || lost.is_some() {
+                let Some(member) = starting.started.iter().position(|member| member.label == label) else { continue };
+                if status.success() || end.lost.is_some() {
                     continue;
                 }
-                lost = Some(member);
+                end.lost = Some(member);
                 pulse.restart();
                 router.tell(&Word::Lost { label, why: how_it_went(status) }).await;
                 router.deadline(WIND_UP_WITHIN);
             }
             () = interrupts.next() => {
                 // Whoever asks twice means it.
-                router.deadline(if interrupted { AT_ONCE } else { WIND_UP_WITHIN });
-                interrupted = true;
+                router.deadline(if end.interrupted { AT_ONCE } else { WIND_UP_WITHIN });
+                end.interrupted = true;
                 pulse.restart();
                 router.tell(&Word::Interrupt).await;
             }
+            Some(joined) = router.joins.recv() => starting.joined(joined),
+            () = std::future::ready(()), if starting.may_go_on() && !end.is_near() => {
+                if let Err(failure) = starting.start_one(&exits).await {
+                    end.failed = Some(failure);
+                    router.tell(&Word::Interrupt).await;
+                    router.deadline(WIND_UP_WITHIN);
+                }
+            }
         }
     };
+    drop(exits);
+    let Starting { started: mut members, progress, .. } = starting;
+    drop(progress);
     let printed = router.output.await.map_err(system)?;
     if status.signal().is_some() {
         clear_after_the_dead(&RealDisk, &launch.out);
@@ -141,23 +177,92 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     // Whoever left because the run was ended has nothing to add.
     let to_blame =
         [Failure::LostRouter(String::new()), Failure::Breach(String::new())].map(|failure| failure.exit_code());
-    if let Some(lost) = lost
+    if let Some(lost) = end.lost
         && status.code().is_none_or(|code| to_blame.iter().any(|blamed| i32::from(*blamed) == code))
     {
         show_log_tail(&members[lost]);
     }
-    match status.code() {
-        Some(0) => printed,
-        Some(code) => Err(Failure::Told(u8::try_from(code).unwrap_or(1))),
-        None if interrupted => Err(Failure::Interrupted("interrupted".to_owned())),
-        None => Err(Failure::LostRouter(format!("the router process is gone: it {}", how_it_went(status)))),
+    match (status.code(), end.failed) {
+        (_, Some(failure)) => Err(failure),
+        (Some(0), None) => printed,
+        (Some(code), None) => Err(Failure::Told(u8::try_from(code).unwrap_or(1))),
+        (None, None) if end.interrupted => Err(Failure::Interrupted("interrupted".to_owned())),
+        (None, None) => Err(Failure::LostRouter(format!("the router process is gone: it {}", how_it_went(status)))),
     }
+}
+
+/// What brings a run to an early end.
+#[derive(Default)]
+struct End {
+    /// By its place among those that were started.
+    lost: Option<usize>,
+    interrupted: bool,
+    /// A process that could not be started.
+    failed: Option<Failure>,
+}
+
+impl End {
+    fn is_near(&self) -> bool {
+        self.lost.is_some() || self.interrupted || self.failed.is_some()
+    }
+}
+
+/// The processes of sites and users: few start at a time, so that none has to wait for long for its turn to join.
+struct Starting<'a> {
+    groups: std::vec::IntoIter<Vec<Party>>,
+    started: Vec<Member>,
+    joined: usize,
+    meeting: Meeting<'a>,
+    progress: Option<Count>,
+}
+
+/// What a process needs to find its run.
+#[derive(Clone, Copy)]
+struct Meeting<'a> {
+    nest: &'a Nest,
+    authority: &'a Authority,
+    topology: &'a Path,
+    address: SocketAddr,
+}
+
+impl<'a> Starting<'a> {
+    fn new(groups: Vec<Vec<Party>>, meeting: Meeting<'a>) -> Starting<'a> {
+        let all = groups.len();
+        let progress = (all > STARTING_AT_ONCE).then(|| Count::new("processes have joined", all, 0));
+        Starting { groups: groups.into_iter(), started: Vec::with_capacity(all), joined: 0, meeting, progress }
+    }
+
+    fn may_go_on(&self) -> bool {
+        self.groups.len() > 0 && self.started.len() < self.joined + STARTING_AT_ONCE
+    }
+
+    async fn start_one(&mut self, exits: &mpsc::UnboundedSender<(String, ExitStatus)>) -> Result<(), Failure> {
+        if let Some(parties) = self.groups.next() {
+            self.started.push(start_member(parties, self.meeting, exits.clone()).await?);
+        }
+        Ok(())
+    }
+
+    fn joined(&mut self, joined: usize) {
+        self.joined = joined;
+        if self.groups.len() == 0 && joined == self.started.len() {
+            self.progress = None;
+        }
+        self.progress.iter_mut().for_each(|progress| progress.update(joined));
+    }
+}
+
+/// How long a router waits for so many processes that are started by and by.
+fn join_within(processes: usize) -> Duration {
+    JOIN_WITHIN + JOIN_WITHIN_EACH * processes as u32
 }
 
 /// A router that has been started.
 struct Router {
     process: Child,
     words: ChildStdin,
+    /// How many processes have joined.
+    joins: mpsc::UnboundedReceiver<usize>,
     /// Hands what the router prints on to our own standard output.
     output: tokio::task::JoinHandle<Result<(), Failure>>,
 }
@@ -218,66 +323,6 @@ impl Pulse {
     }
 }
 
-/// A private folder for the topology and logs; gone when the run is over, or when the next one begins.
-struct Nest {
-    path: PathBuf,
-    /// Tells others that we live.
-    _lock: Lock,
-}
-
-impl Nest {
-    fn new() -> Result<Nest, Failure> {
-        let base = std::env::temp_dir();
-        clear_dead_nests(&base);
-        for attempt in 0u32.. {
-            let path = base.join(format!("hansa-{}-{attempt}", std::process::id()));
-            match fs::DirBuilder::new().mode(0o700).create(&path) {
-                Ok(()) => match Lock::take(&path) {
-                    Lock::Taken | Lock::Gone => {}
-                    lock => return Ok(Nest { path, _lock: lock }),
-                },
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => {}
-                Err(error) => return Err(Failure::System(format!("cannot create {}: {error}", path.display()))),
-            }
-        }
-        unreachable!("the loop ends by returning")
-    }
-}
-
-impl Drop for Nest {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
-    }
-}
-
-/// Removes the nests of launchers that were killed with all that they had started.
-fn clear_dead_nests(base: &Path) {
-    let Ok(entries) = fs::read_dir(base) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let Some(number) = name.to_str().and_then(|name| name.strip_prefix("hansa-")?.split('-').next()) else {
-            continue;
-        };
-        let is_number = number.parse::<u32>().is_ok();
-        let is_ours = entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw());
-        if is_number
-            && is_ours
-            && !Path::new("/proc").join(number).exists()
-            && matches!(Lock::take(&entry.path()), Lock::Held(_))
-        {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
-/// Who plays together in one process: sites with sites, users with users.
-fn groups(topology: &Topology, per_process: usize) -> Vec<Vec<Party>> {
-    let sites: Vec<_> = topology.sites.iter().map(|site| Party::Site(site.name.clone())).collect();
-    let users: Vec<_> = topology.users.iter().map(|user| Party::User(user.name.clone())).collect();
-    let size = per_process.max(1);
-    sites.chunks(size).chain(users.chunks(size)).map(<[Party]>::to_vec).collect()
-}
-
 /// `site york`, `site york and durham`, `site york and 6 more`.
 pub fn label(parties: &[Party]) -> String {
     let name = |party: &Party| match party {
@@ -294,11 +339,16 @@ pub fn label(parties: &[Party]) -> String {
 
 async fn start_router(
     launch: &Launch<'_>,
+    join_within: Duration,
     authority: &Authority,
     topology: &Path,
+    interrupts: &mut Interrupts,
+    end: &mut End,
 ) -> Result<(Router, SocketAddr), Failure> {
     let mut command = hansa("router", topology)?;
     command.args(["--bind", "127.0.0.1:0", "--layout", "processes"]).args(&launch.router_flags);
+    command.arg("--join-within").arg(join_within.as_secs().to_string());
+    command.arg("--asked").arg(topology.with_file_name(ASKED));
     command.stdout(Stdio::piped()).stderr(Stdio::inherit());
     let mut process = command.spawn().map_err(|error| cannot_start(&error))?;
     let mut words = process.stdin.take().expect("standard input is a pipe");
@@ -306,49 +356,72 @@ async fn start_router(
     let mut lines = BufReader::new(process.stdout.take().expect("standard output is a pipe"));
 
     let mut first = String::new();
-    lines.read_line(&mut first).await.map_err(system)?;
+    {
+        let mut reading = std::pin::pin!(lines.read_line(&mut first));
+        loop {
+            tokio::select! {
+                read = &mut reading => {
+                    read.map_err(system)?;
+                    break;
+                }
+                () = interrupts.next() => {
+                    if end.interrupted {
+                        let _ = process.start_kill();
+                    }
+                    end.interrupted = true;
+                    let _ = words.write_all(Word::Interrupt.to_line().as_bytes()).await;
+                }
+            }
+        }
+    }
     let Some(address) = first.trim().strip_prefix(LISTENING).and_then(|address| address.parse().ok()) else {
         let status = process.wait().await.map_err(system)?;
         if status.signal().is_some() {
             clear_after_the_dead(&RealDisk, &launch.out);
         }
         // It has said itself what is wrong.
-        return Err(status.code().map_or_else(
-            || Failure::LostRouter(format!("the router process {}", how_it_went(status))),
-            |code| Failure::Told(u8::try_from(code).unwrap_or(1)),
-        ));
+        return Err(match status.code() {
+            Some(code) => Failure::Told(u8::try_from(code).unwrap_or(1)),
+            None if end.interrupted => Failure::Interrupted("interrupted".to_owned()),
+            None => Failure::LostRouter(format!("the router process {}", how_it_went(status))),
+        });
     };
+    let (joined, joins) = mpsc::unbounded_channel();
     let output = tokio::spawn(async move {
         let mut rest = Vec::new();
+        loop {
+            lines.read_until(b'\n', &mut rest).await.map_err(system)?;
+            let line = std::str::from_utf8(&rest).ok();
+            let Some(number) = line.and_then(|line| line.trim_end().strip_prefix(JOINED)?.parse().ok()) else { break };
+            let _ = joined.send(number);
+            rest.clear();
+        }
         lines.read_to_end(&mut rest).await.map_err(system)?;
         super::print(&String::from_utf8_lossy(&rest))
     });
-    Ok((Router { process, words, output }, address))
+    Ok((Router { process, words, joins, output }, address))
 }
 
 async fn start_member(
     parties: Vec<Party>,
-    nest: &Nest,
-    authority: &Authority,
-    topology: &Path,
-    router: SocketAddr,
+    meeting: Meeting<'_>,
     exits: mpsc::UnboundedSender<(String, ExitStatus)>,
 ) -> Result<Member, Failure> {
     let role = if matches!(parties[0], Party::Site(_)) { "site" } else { "user" };
-    let mut command = hansa(role, topology)?;
-    command.arg("--router").arg(router.to_string());
+    let mut command = hansa(role, meeting.topology)?;
+    command.arg("--router").arg(meeting.address.to_string());
     for party in &parties {
         if let Party::Site(name) | Party::User(name) = party {
             command.arg("--name").arg(name);
         }
     }
-    let log = nest.path.join(format!("{}.log", file_name(&parties)));
+    let log = meeting.nest.path.join(format!("{}.log", file_name(&parties)));
     let file =
         File::create(&log).map_err(|error| Failure::System(format!("cannot create {}: {error}", log.display())))?;
     command.stdout(file.try_clone().map_err(system)?).stderr(file);
     let mut process = command.spawn().map_err(|error| cannot_start(&error))?;
     let mut lifeline = process.stdin.take().expect("standard input is a pipe");
-    hand_over(authority, &parties, &mut lifeline).await?;
+    hand_over(meeting.authority, &parties, &mut lifeline).await?;
     let lifeline = Some(lifeline);
     let label = label(&parties);
     let told = label.clone();
@@ -373,8 +446,8 @@ fn hansa(role: &str, topology: &Path) -> Result<Command, Failure> {
 
 async fn hand_over(authority: &Authority, parties: &[Party], to: &mut ChildStdin) -> Result<(), Failure> {
     let identity = authority.issue(parties, 30).map_err(system)?;
-    // One that has left already is noticed by its exit.
-    let _ = to.write_all(identity.handed_over().as_bytes()).await;
+    // One that has left already is noticed by its exit, and one that does not listen does not join.
+    let _ = timeout(HAND_OVER_WITHIN, to.write_all(identity.handed_over().as_bytes())).await;
     Ok(())
 }
 

@@ -15,6 +15,7 @@ use super::Failure;
 use super::bidder::Stop;
 use super::identity::Identity;
 use super::stand_in::StandIn;
+use crate::protocol::handshake::Party;
 
 /// What a launcher tells its router.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,10 +116,12 @@ impl Ending {
 /// What stands for a folder where a launcher hands over the identity: then no key is ever in a file.
 pub const HANDED_OVER: &str = "-";
 
-/// The identity of a process: from its folder, or from its launcher, before any word.
-pub fn identity(folder: &Path) -> Result<Identity, Failure> {
+/// The identity of a process that plays these: from its folder, or from its launcher, before any word.
+pub fn identity(folder: &Path, parties: &[Party]) -> Result<Identity, Failure> {
     if folder != Path::new(HANDED_OVER) {
-        return Identity::load(folder).map_err(|error| Failure::Input(error.to_string()));
+        let identity =
+            Identity::load(folder).and_then(|identity| identity.speaks_for(parties, folder).map(|()| identity));
+        return identity.map_err(|error| Failure::Input(error.to_string()));
     }
     let line = || {
         let mut line = String::new();

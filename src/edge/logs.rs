@@ -7,12 +7,12 @@ use clap::{Args, ValueEnum};
 
 use super::input::plainly;
 use super::sweep::replace;
-use super::{Failure, gzip, tell};
+use super::{Failure, gzip, note};
 use crate::random::SplitMix64;
 use crate::time::{Span, Time};
-use crate::topology::{Topology, Workload};
-use crate::workload::lublin::{Lublin, Sizes, Stream, Types};
-use crate::workload::rigids::Origin;
+use crate::topology::Topology;
+use crate::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
+use crate::workload::rigids::{Origin, Rigids};
 use crate::workload::{Rigid, Source, Trace, batsim, swf};
 
 /// What a log is written as.
@@ -27,6 +27,10 @@ pub enum Format {
 }
 
 #[derive(Args)]
+#[command(
+    after_help = "The constants are the paper's own for a machine of 128 nodes, with sizes fitted to --nodes; a topology \
+    (source = \"lublin\") can set every one."
+)]
 pub struct Lublins {
     /// How many jobs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=5_000_000))]
@@ -96,43 +100,81 @@ fn first_letter(input: &mut impl BufRead) -> std::io::Result<Option<u8>> {
 
 /// Fails if anything is wrong with a log that a topology reads.
 pub fn check(topology: &Topology) -> Result<(), Failure> {
-    let faulty = |workload: &Workload| match &workload.source {
-        Source::Rigid(rigids) if !rigids.content.faults.is_empty() => match &rigids.origin {
-            Origin::Swf(log) | Origin::Batsim(log) => Some(format!("{}: {}", log.path, rigids.content.faults)),
-            Origin::Lublin(_) => None,
-        },
-        _ => None,
-    };
-    let faults: Vec<String> = topology.workloads.iter().filter_map(faulty).collect();
+    let faulty = logs(topology).filter(|(_, rigids)| !rigids.content.faults.is_empty());
+    let faults: Vec<String> = faulty.map(|(path, rigids)| format!("{path}: {}", rigids.content.faults)).collect();
     if faults.is_empty() { Ok(()) } else { Err(Failure::Input(faults.join("\n"))) }
 }
 
-/// Writes a log as another one; what is wrong with it is told, or with `strict` an error.
-pub fn convert(path: &str, trace: Trace, to: Format, strict: bool, out: Option<&Path>) -> Result<(), Failure> {
-    let Trace { mut header, jobs, mut faults } = trace;
+/// What is wrong with the logs that a topology reads, or should be known of them; nothing of those that are as they should be.
+pub fn told(topology: &Topology) -> Vec<String> {
+    let told = |(path, rigids): (&str, &Rigids)| match rigids.content.faults.is_empty() {
+        false => Some(format!("{path}: {}", rigids.content.faults)),
+        true => rigids.content.note().map(|note| format!("{path}: {note}")),
+    };
+    logs(topology).filter_map(told).collect()
+}
+
+fn logs(topology: &Topology) -> impl Iterator<Item = (&str, &Rigids)> {
+    topology.workloads.iter().filter_map(|workload| match &workload.source {
+        Source::Rigid(rigids) => match &rigids.origin {
+            Origin::Swf(log) | Origin::Batsim(log) => Some((log.path.as_str(), rigids)),
+            Origin::Lublin(_) => None,
+        },
+        _ => None,
+    })
+}
+
+/// Writes a log as another one; what is wrong with it, or has no place there, is told, or with `strict` an error.
+pub fn convert(
+    path: &str,
+    (trace, from): (Trace, Format),
+    to: Format,
+    strict: bool,
+    out: Option<&Path>,
+) -> Result<(), Failure> {
+    let Trace { mut header, jobs, mut faults, .. } = trace;
     if to != Format::Swf {
         for job in &jobs {
-            if let Err(why) = job.check() {
-                faults.leave_out(format_args!("job {}", job.number), why.to_string());
+            match job.check() {
+                Ok(()) => faults.lengthened += u64::from(job.runtime.is_some_and(Span::is_zero)),
+                Err(why) => faults.leave_out(format_args!("job {}", job.number), why.to_string()),
             }
         }
     }
-    if faults.is_empty() {
-        faults.note().iter().for_each(|note| tell(&format!("warning: {path}: {note}")));
-    } else {
-        let text = format!("{path}: {faults}");
-        if strict {
-            return Err(Failure::Input(text));
-        }
-        tell(&format!("warning: {text}"));
+    let mut told = Vec::new();
+    if !faults.is_empty() {
+        told.push(format!("{path}: {faults}"));
     }
+    told.extend(dropped(&jobs, to).map(|dropped| format!("{path}: {dropped}")));
+    if strict && !told.is_empty() {
+        return Err(Failure::Input(told.join("\n")));
+    }
+    if faults.is_empty() {
+        told.extend(faults.note().map(|note| format!("{path}: {note}")));
+    }
+    told.iter().for_each(|told| note(&format!("warning: {told}")));
     let nodes = machine(&header, &jobs);
-    // A log that is written as a log again keeps what it says of itself; whatever came from elsewhere gets a new header,
-    // and is known by telling neither how jobs ended nor whose they are.
-    if header.is_empty() || jobs.iter().all(|job| job.status.is_none() && job.user.is_none()) {
+    // A log that is written as a log again keeps what it says of itself.
+    if header.is_empty() || from != Format::Swf {
         header = swf::header(&format!("made from {path}"), jobs.len(), nodes);
     }
     write(&header, &jobs, nodes, to, Margins::default(), out)
+}
+
+/// What jobs say that whoever reads this format does not heed.
+fn dropped(jobs: &[Rigid], to: Format) -> Option<String> {
+    let count = |says: fn(&Rigid) -> bool| jobs.iter().filter(|job| job.check().is_ok() && says(job)).count();
+    let follow = (count(|job| job.preceding.is_some()), "follow another job");
+    let have_users = (count(|job| job.user.is_some() || job.group.is_some()), "have a user or a group");
+    let (kinds, which) = match to {
+        Format::Swf => return None,
+        // Users are no matter to Batsim, and go along under the key `swf`.
+        Format::Batsim => (vec![follow], "Batsim starts without regard to that; it is kept under the key `swf`"),
+        Format::Requests => (vec![follow, have_users], "requests do not say that"),
+    };
+    let kinds: Vec<_> =
+        kinds.into_iter().filter(|kind| kind.0 > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    (!kinds.is_empty()).then(|| format!("of the jobs {}, and {which}", kinds.join(" and ")))
 }
 
 /// When requests for reservations want to begin and have to be over: up to so many times their duration after they are
@@ -168,6 +210,7 @@ pub fn generate(args: &Lublins) -> Result<(), Failure> {
         types: args.types,
         stream: args.stream,
         sizes: Sizes::default(),
+        times: Times::default(),
         rate_millionths: millionths(args.arrival_factor).max(1),
     };
     let mut jobs = model.generate();

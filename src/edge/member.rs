@@ -15,7 +15,7 @@ use super::lifeline::{Doomed, Ending};
 use super::play::{self, Played, Stage};
 use super::quic::{self, Close, JoinError, Joined, Options, WireError};
 use super::signals::on_interrupt;
-use super::{Failure, freight, lifeline};
+use super::{Failure, Loudness, freight, lifeline, loudness, print};
 use crate::kernel::{ActorId, Leaf};
 use crate::protocol::handshake::{Hello, Party};
 use crate::topology::{self, Override, Plan};
@@ -41,7 +41,7 @@ pub fn take_part(membership: &Membership) -> Result<(), Failure> {
     let kept = Kept::new()?;
     let _within = kept.enter();
     let (words, mut endings) = mpsc::unbounded_channel();
-    let identity = lifeline::identity(&membership.identity);
+    let identity = lifeline::identity(&membership.identity, &membership.parties);
     if membership.held {
         Ending::new(words.clone(), Doomed::default(), Stop::default()).hold();
     }
@@ -77,7 +77,13 @@ fn join_and_play(
             Some(failure) = endings.recv() => Err(failure),
         }
     })?;
-    tracing::info!(router = %joined.connection.address(), missing = joined.missing, "{} joined", label(&membership.parties));
+    let who = label(&membership.parties);
+    tracing::info!(router = %joined.connection.address(), missing = joined.missing, "{who} joined");
+    let others = match joined.missing {
+        0 => "everybody is there".to_owned(),
+        missing => format!("{missing} still to come"),
+    };
+    say(&format!("{who} joined the run at {}; {others}", joined.connection.address()))?;
 
     let loads = tokio::spawn(freight::serve(joined.connection.clone()));
     let leaf = Leaf::new(actors, plan.latencies.clone());
@@ -85,7 +91,11 @@ fn join_and_play(
     let end = play::play(leaf, Stage { kept, sender, receiver, names: &plan.names, endings });
     let end = kept.block_on(leave(joined, end));
     loads.abort();
-    end
+    end.and_then(|()| say(&format!("{who} has finished: the run is over")))
+}
+
+fn say(line: &str) -> Result<(), Failure> {
+    if loudness() == Loudness::Quiet { Ok(()) } else { print(&format!("{line}\n")) }
 }
 
 /// Waits to hear how the run ended, if all went well here, and goes.

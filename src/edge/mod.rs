@@ -25,7 +25,10 @@ mod keeper;
 mod launch;
 mod lifeline;
 mod logs;
+mod man;
 mod member;
+mod muster;
+mod nest;
 mod pin;
 mod plan;
 mod play;
@@ -41,8 +44,42 @@ mod sweep;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod validate;
+
+use std::sync::OnceLock;
 
 pub use failure::{EXIT_CODES, Failure};
+
+/// What `--version` says: the release, and the commit where that is known.
+pub const VERSION: &str = env!("HANSA_VERSION");
+
+/// How much is said besides what was asked for. One process, one voice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loudness {
+    /// Only what is wrong.
+    Quiet,
+    Usual,
+    Verbose,
+    Chatty,
+}
+
+static LOUDNESS: OnceLock<Loudness> = OnceLock::new();
+
+/// As the command line has it; the first to say it counts.
+fn set_loudness(loudness: Loudness) {
+    let _ = LOUDNESS.set(loudness);
+}
+
+fn loudness() -> Loudness {
+    LOUDNESS.get().copied().unwrap_or(Loudness::Usual)
+}
+
+/// Tells what nobody has to know, unless there is to be quiet.
+fn note(text: &str) {
+    if loudness() != Loudness::Quiet {
+        tell(text);
+    }
+}
 
 /// A runtime of one thread: lock-step traffic is fastest where nothing has to change cores.
 pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::input::{load_topology, plainly, read};
+use super::input::{load_grid, plainly, read};
 use super::sweep::replace;
 use super::{Failure, print};
 use crate::grid::{Kind, Workflow};
@@ -25,7 +25,7 @@ pub struct Wish {
 }
 
 pub fn plan(wish: &Wish) -> Result<(), Failure> {
-    let loaded = load_topology(&wish.topology, &wish.overrides)?;
+    let loaded = load_grid(&wish.topology, &wish.overrides)?;
     let mut rules: Planning = loaded.topology.settings().cloned().unwrap_or_default();
     rules.policy = wish.policy.unwrap_or(rules.policy);
     if rules.policy == Policy::BestEffort {
@@ -58,7 +58,7 @@ fn of_workflow(workflow: &Workflow, topology: &Topology, rules: &Planning, path:
     let replaying = Replaying { clock: Clock::Micros, ..Replaying::default() };
     let improved = improve(&problem, rules.improvement(replaying));
     let tasks = workflow.tasks.iter().map(|task| task.name.as_str()).collect();
-    Ok(report(&problem, &improved, topology, rules, &workflow.name, tasks, (1e6, 1.0)))
+    Ok(report(&problem, &improved, topology, rules, &workflow.name, tasks, (1e6, "bytes")))
 }
 
 /// Costs are times at the mean capacity between two sites, which becomes the unit of data.
@@ -75,7 +75,7 @@ fn of_table(table: &CostTable, topology: &Topology, rules: &Planning, path: &str
     let problem = problem.map_err(|error| wrong(&error, table.names.iter().map(String::as_str)))?;
     let improved = improve(&problem, rules.improvement(Replaying::default()));
     let tasks = table.names.iter().map(String::as_str).collect();
-    Ok(report(&problem, &improved, topology, rules, path, tasks, (1.0, 1.0)))
+    Ok(report(&problem, &improved, topology, rules, path, tasks, (1.0, "s at the mean capacity")))
 }
 
 /// The same network in seconds, and in what crosses it in one of them.
@@ -99,7 +99,7 @@ fn report(
     rules: &Planning,
     workflow: &str,
     tasks: Vec<&str>,
-    (unit, volume): (f64, f64),
+    (unit, data): (f64, &'static str),
 ) -> PlanReport {
     let known = Known {
         workflow,
@@ -108,7 +108,7 @@ fn report(
         sites: topology.sites.iter().map(|site| site.name.as_str()).collect(),
         links: topology::link_names(topology),
         unit,
-        volume,
+        data,
     };
     PlanReport::new(problem, improved, known)
 }

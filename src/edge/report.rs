@@ -44,7 +44,7 @@ fn fresh_view(results: &Summary, topology: &Topology) -> Result<Option<Summary>,
     if bidder::wanted(topology).is_some() || !complete || !results.view.is_some_and(|view| view.is_old()) {
         return Ok(None);
     }
-    let fresh = inline::summary(&topology.with_a_fresh_view(), &watch_for_interrupts()?)?;
+    let fresh = inline::summary(&topology.with_a_fresh_view(), MANIFEST, &watch_for_interrupts()?)?;
     fresh.map(Some).ok_or_else(|| Failure::Interrupted("interrupted: the report was left as it was".to_owned()))
 }
 

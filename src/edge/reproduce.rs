@@ -8,7 +8,7 @@ use super::inline::watch_for_interrupts;
 use super::logs;
 use super::pool::in_parallel;
 use super::sweep::{Files, Sweeping, replace, run_experiment};
-use super::terminal::RunCount;
+use super::terminal::Count;
 use super::{Failure, print};
 use crate::experiment::market::{Extent, Outcome, TOPOLOGY};
 use crate::experiment::{heft, plot, provisioning, reservation};
@@ -48,7 +48,7 @@ pub fn heft(extent: heft::Extent, out: &Path, threads: Option<usize>) -> Result<
     let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let (graphs, mut runs) = (extent.graphs(), Vec::new());
     let laws = 2;
-    let mut progress = RunCount::new(extent.count(), 0);
+    let mut progress = Count::new("runs", extent.count(), 0);
     let stopped = || interrupted.load(Ordering::Relaxed);
     in_parallel(&graphs, threads, &stopped, &|graph| extent.runs(graph), &mut |done| {
         runs.extend(done.into_iter().flatten());
@@ -80,7 +80,7 @@ pub fn reservation(extent: reservation::Extent, out: &Path, threads: Option<usiz
     let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let pieces: Vec<_> = extent.pieces().into_iter().enumerate().collect();
     let mut runs = BTreeMap::new();
-    let mut progress = RunCount::new(pieces.len(), 0);
+    let mut progress = Count::new("runs", pieces.len(), 0);
     let stopped = || interrupted.load(Ordering::Relaxed);
     let work = |&(number, piece): &(usize, _)| (number, extent.run(piece));
     in_parallel(&pieces, threads, &stopped, &work, &mut |done| {

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, btree_map};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use super::conduct::{Conducted, LeafFacts};
 use super::files::{EVENTS, Earlier, FileError, Placed, ResultFile, ResultFolder};
 use super::freight::Moved;
@@ -11,7 +13,7 @@ use super::host::{host, utc_now};
 use super::input::{default_out, written_out};
 use super::stand_in::StandIn;
 use super::terminal::Progress;
-use super::{Failure, tell};
+use super::{Failure, Loudness, loudness, note};
 use crate::kernel::{Entry, merge};
 use crate::protocol::{Answer, Record};
 use crate::report::{
@@ -29,6 +31,14 @@ const TRANSFERS: &str = "transfers.csv";
 /// Bytes that are written at once.
 const PIECE: usize = 1 << 16;
 
+/// How a run's summary is shown to whoever waits for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Told {
+    #[default]
+    Table,
+    Json,
+}
+
 /// The results of one run, being made.
 pub struct Results<'a> {
     loaded: &'a Loaded,
@@ -42,6 +52,9 @@ pub struct Results<'a> {
     /// When and by whom the log was contradicted. What comes after that is not recorded.
     contradicted: Option<(Time, Failure)>,
     started: String,
+    command: Vec<String>,
+    inputs: Vec<report::Input>,
+    told: Told,
 }
 
 /// Where and when a run was made.
@@ -81,6 +94,9 @@ impl Results<'_> {
             written_for: Duration::ZERO,
             contradicted: None,
             started: utc_now(),
+            command: std::env::args().collect(),
+            inputs: inputs(loaded),
+            told: Told::default(),
         })
     }
 
@@ -111,6 +127,16 @@ impl Results<'_> {
         }
         self.written_for += begun.elapsed();
         Ok(())
+    }
+
+    pub fn told_as(&mut self, told: Told) {
+        self.told = told;
+    }
+
+    /// Says what was typed, and read, by whoever has started this process.
+    pub fn asked(&mut self, command: Vec<String>, inputs: Vec<report::Input>) {
+        self.command = command;
+        self.inputs = inputs;
     }
 
     fn write_lines(&mut self) -> Result<(), FileError> {
@@ -204,12 +230,12 @@ impl Results<'_> {
         let manifest = Manifest {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             status,
-            command: std::env::args().collect(),
+            command: self.command,
             layout: setting.layout.clone(),
             seed: self.loaded.topology.seed,
             topology_hash: self.loaded.topology.hash().to_string(),
             topology: written_out(&self.loaded.topology),
-            inputs: self.loaded.inputs.iter().map(input).collect(),
+            inputs: self.inputs,
             names: self.names,
             started: self.started,
             wall_seconds: summary.run.wall_seconds,
@@ -220,10 +246,19 @@ impl Results<'_> {
         let Placed { out, earlier } = self.folder.finish(manifest)?;
         // The file cannot know how long it takes to put it in its place.
         tell_time(&mut summary.run);
-        let table = summary_table(&summary.results, Some(&summary.run));
-        let printed = super::print(&format!("{table}results in {}\n", out.display()));
+        let printed = match self.told {
+            Told::Json => {
+                let SummaryFile { results, run } = &summary;
+                super::print(&format!("{:#}\n", json!({ "out": out, "results": results, "run": run })))
+            }
+            Told::Table if loudness() == Loudness::Quiet => Ok(()),
+            Told::Table => {
+                let table = summary_table(&summary.results, Some(&summary.run));
+                super::print(&format!("{table}results in {}\n", out.display()))
+            }
+        };
         if let Some(earlier) = earlier {
-            tell(&format!("note: {}", of_earlier(&earlier, &digest)));
+            note(&format!("note: {}", of_earlier(&earlier, &digest)));
         }
         // A run that ended early has more to say than that nobody could read this.
         end.and(printed)
@@ -347,8 +382,10 @@ fn facts(conducted: &Conducted, setting: &Setting) -> RunFacts {
     }
 }
 
-fn input(input: &topology::Input) -> report::Input {
-    report::Input { path: input.path.clone(), hash: input.hash.clone() }
+/// The files that a topology was read from.
+pub fn inputs(loaded: &Loaded) -> Vec<report::Input> {
+    let input = |input: &topology::Input| report::Input { path: input.path.clone(), hash: input.hash.clone() };
+    loaded.inputs.iter().map(input).collect()
 }
 
 fn by_leaf<T>(leaves: &[LeafFacts], what: impl Fn(&LeafFacts) -> T) -> BTreeMap<String, T> {

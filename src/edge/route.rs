@@ -15,13 +15,14 @@ use super::freight::{Freight, Live};
 use super::identity::Identity;
 use super::input::load_topology;
 use super::keeper::Kept;
-use super::launch::{LISTENING, label};
+use super::launch::{Asked, JOINED, LISTENING, label};
 use super::lifeline::{Doomed, Ending};
 use super::quic::{Close, Listener, Options, Peer, Terms};
-use super::results::{Results, Setting};
+use super::results::{Results, Setting, Told};
 use super::signals::on_interrupt;
 use super::{Failure, lifeline};
 use crate::kernel::{ActorId, Contact, Hub};
+use crate::protocol::handshake::Party;
 use crate::topology::{self, Loaded, Override, Plan, Role, Topology};
 
 /// How to be the router of a run.
@@ -42,8 +43,11 @@ pub struct Routing {
     pub join_within: Duration,
     /// Lets an earlier result stay, under another name.
     pub keep: bool,
+    pub told: Told,
     /// Started by a launcher: leave when it is gone.
     pub held: bool,
+    /// Where that launcher has written what it was asked.
+    pub asked: Option<PathBuf>,
 }
 
 /// Whether there is something to measure.
@@ -59,7 +63,7 @@ pub fn check_live(topology: &Topology, path: &str) -> Result<(), Failure> {
 /// Runs the router from the first peer to the last result.
 pub fn route(routing: Routing) -> Result<(), Failure> {
     let begun = Instant::now();
-    let identity = lifeline::identity(&routing.identity);
+    let identity = lifeline::identity(&routing.identity, &[Party::Router]);
     let loaded = load_topology(&routing.topology, &routing.overrides)?;
     if routing.live.is_some() {
         check_live(&loaded.topology, &routing.topology)?;
@@ -72,7 +76,7 @@ fn route_run(
     routing: Routing,
     identity: Identity,
     loaded: &Loaded,
-    begun: Instant,
+    mut begun: Instant,
 ) -> Result<(), Failure> {
     let _within = kept.enter();
     let plan = Plan::of(&loaded.topology);
@@ -84,6 +88,18 @@ fn route_run(
     // A bidder is not waited for before somebody listens to whoever wants to end that.
     let early = if bidder::wanted(&loaded.topology).is_none() { Some(build(None)?) } else { None };
     let mut results = Results::create(routing.out.as_deref(), loaded, routing.keep, routing.live.is_some())?;
+    results.told_as(routing.told);
+    let mut written_in = loaded.path().to_owned();
+    if let Some(path) = &routing.asked {
+        let asked = std::fs::read(path).ok().and_then(|json| serde_json::from_slice(&json).ok());
+        let asked: Asked = asked.ok_or_else(|| Failure::System(format!("cannot read {}", path.display())))?;
+        // The launcher's time is ours: processes of one machine share its clock, but no moments.
+        begun = begun.checked_sub(Duration::from_secs_f64(asked.seconds)).unwrap_or(begun);
+        if let Some(input) = asked.inputs.first() {
+            written_in.clone_from(&input.path);
+        }
+        results.asked(asked.command, asked.inputs);
+    }
     if let Some(path) = &routing.owner_of {
         results.give_to_owner_of(path)?;
     }
@@ -95,8 +111,12 @@ fn route_run(
     let mut interruptions = listen_for_the_end(routing.held, doomed, &stop)?;
     let mut listener = Listener::bind(routing.bind, &identity, &Options::default())
         .map_err(|error| Failure::System(error.to_string()))?;
-    announce(listener.address())?;
-    let (outsider, fault) = bidder::start(&loaded.topology, &stop)?;
+    announce(&format!("{LISTENING}{}", listener.address()))?;
+    if routing.held {
+        // A launcher that no longer listens has left, which is noticed elsewhere.
+        listener.telling(|processes| drop(announce(&format!("{JOINED}{processes}"))));
+    }
+    let (outsider, fault) = bidder::start(&loaded.topology, &written_in, &stop)?;
     let actors = early.map_or_else(|| build(outsider), Ok)?;
 
     let terms = Terms { roster: plan.parties(), topology: loaded.topology.hash() };
@@ -207,10 +227,10 @@ fn listen_for_the_end(held: bool, doomed: Doomed, stop: &Stop) -> Result<Interru
     Ok(interruptions)
 }
 
-/// Says where the router can be reached: whoever started it may not know, if it asked for any free port.
-fn announce(address: SocketAddr) -> Result<(), Failure> {
+/// Says where the router can be reached, for example: whoever started it may not know, if it asked for any free port.
+fn announce(line: &str) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
-    writeln!(stdout, "{LISTENING}{address}")
+    writeln!(stdout, "{line}")
         .and_then(|()| stdout.flush())
         .map_err(|error| Failure::System(format!("cannot write to standard output: {error}")))
 }

@@ -20,7 +20,7 @@ use super::Failure;
 use super::bidder::{self, Stop};
 use super::inline::{self, watch_for_interrupts};
 use super::input::{self, plainly};
-use super::terminal::RunCount;
+use super::terminal::Count;
 use crate::experiment::{self, Experiment, Row, Run, Table};
 use crate::report::{Status, pretty};
 use crate::topology::{self, Complaints};
@@ -113,7 +113,7 @@ fn check_all(experiment: &Experiment, files: &mut Files) -> Result<String, Failu
         match topology::load(&experiment.topology, &run.overrides, &mut |path| files.read(path)) {
             Ok(loaded) => {
                 all.push_str(&format!("{} {}\n", run.values.join(","), loaded.topology.hash()));
-                let programs = bidder::files(&loaded.topology);
+                let programs = bidder::files(&loaded.topology, &experiment.topology);
                 programs.iter().for_each(|file| all.push_str(&format!("{} {}\n", file.path, file.hash)));
             }
             Err(complaints) => {
@@ -151,7 +151,7 @@ fn run_missing(
 ) -> Result<(), Failure> {
     let missing: Vec<Run> = experiment.runs().filter(|run| !book.rows.contains_key(&run.number)).collect();
     let next = AtomicUsize::new(0);
-    let mut progress = RunCount::new(experiment.count(), book.rows.len());
+    let mut progress = Count::new("runs", experiment.count(), book.rows.len());
     let (sender, receiver) = channel();
 
     let mut end = Ok(());
@@ -200,7 +200,8 @@ const REDRAW: Duration = Duration::from_millis(200);
 /// Runs one run; `None` if it was stopped.
 fn row(experiment: &Experiment, run: &Run, files: &Files, stop: &Stop) -> Result<Option<Row>, Failure> {
     let loaded = topology::load(&experiment.topology, &run.overrides, &mut |path| files.again(path)).map_err(input)?;
-    let Some(summary) = inline::summary(&loaded.topology, stop).map_err(|failure| in_run(run, experiment, failure))?
+    let Some(summary) = inline::summary(&loaded.topology, &experiment.topology, stop)
+        .map_err(|failure| in_run(run, experiment, failure))?
     else {
         return Ok(None);
     };

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use super::{Loudness, loudness};
 use crate::time::Time;
 
 /// Whoever waits no longer than this needs no telling.
@@ -32,7 +33,7 @@ impl Progress {
         let now = Instant::now();
         Progress {
             total_jobs,
-            terminal: io::stderr().is_terminal(),
+            terminal: is_watched(),
             began: now,
             drawn: None,
             events_looked: 0,
@@ -71,14 +72,20 @@ impl Progress {
     }
 }
 
+fn is_watched() -> bool {
+    io::stderr().is_terminal() && loudness() != Loudness::Quiet
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
         self.clear();
     }
 }
 
-/// Tells how many of several runs are done. Silent unless standard error is a terminal.
-pub struct RunCount {
+/// Tells how many of several things are done. Silent unless standard error is a terminal.
+pub struct Count {
+    /// What is counted, as it follows the numbers.
+    what: &'static str,
     total: usize,
     /// Done before this call.
     earlier: usize,
@@ -87,15 +94,15 @@ pub struct RunCount {
     drawn: bool,
 }
 
-impl RunCount {
-    pub fn new(total: usize, earlier: usize) -> RunCount {
-        RunCount { total, earlier, terminal: io::stderr().is_terminal(), began: Instant::now(), drawn: false }
+impl Count {
+    pub fn new(what: &'static str, total: usize, earlier: usize) -> Count {
+        Count { what, total, earlier, terminal: is_watched(), began: Instant::now(), drawn: false }
     }
 
     pub fn update(&mut self, done: usize) {
         if self.terminal {
             self.drawn = true;
-            let line = count_line(done, self.earlier, self.total, self.began.elapsed());
+            let line = count_line(self.what, done, self.earlier, self.total, self.began.elapsed());
             let _ = write!(io::stderr(), "{CLEAR}{line}");
         }
     }
@@ -107,22 +114,22 @@ impl RunCount {
     }
 }
 
-impl Drop for RunCount {
+impl Drop for Count {
     fn drop(&mut self) {
         self.clear();
     }
 }
 
-/// Runs of an earlier call say nothing about how fast this one is.
-fn count_line(done: usize, earlier: usize, total: usize, elapsed: Duration) -> String {
-    let now = done - earlier;
+/// What an earlier call has done says nothing about how fast this one is.
+fn count_line(what: &str, done: usize, earlier: usize, total: usize, elapsed: Duration) -> String {
+    let now = done.saturating_sub(earlier);
     let eta = if now > 0 {
         let left = elapsed.as_secs_f64() / now as f64 * (total - done) as f64;
         format!("  ETA {}", clock(left))
     } else {
         String::new()
     };
-    format!("{done}/{total} runs ({} %)  {}{eta}", done * 100 / total.max(1), clock(elapsed.as_secs_f64()))
+    format!("{done}/{total} {what} ({} %)  {}{eta}", done * 100 / total.max(1), clock(elapsed.as_secs_f64()))
 }
 
 fn line(now: Time, done: u64, total: Option<u64>, rate: f64, elapsed: Duration) -> String {
@@ -165,8 +172,8 @@ mod tests {
 
     #[test]
     fn the_count_reads_well() {
-        assert_eq!(count_line(30, 10, 110, Duration::from_secs(20)), "30/110 runs (27 %)  20 s  ETA 1:20 min");
-        assert_eq!(count_line(10, 10, 110, Duration::from_secs(3)), "10/110 runs (9 %)  3 s");
+        assert_eq!(count_line("runs", 30, 10, 110, Duration::from_secs(20)), "30/110 runs (27 %)  20 s  ETA 1:20 min");
+        assert_eq!(count_line("runs", 10, 10, 110, Duration::from_secs(3)), "10/110 runs (9 %)  3 s");
     }
 
     #[test]

@@ -50,6 +50,11 @@ const fn censored(name: &'static str, tenth: usize) -> Metric {
     Metric { name, about, of: Of::Tenth(tenth, |group| group.slr_censored) }
 }
 
+const fn starved(name: &'static str, tenth: usize) -> Metric {
+    let about = "share of a tenth of the jobs by work that starved";
+    Metric { name, about, of: Of::Tenth(tenth, |group| group.starved) }
+}
+
 /// In the order of their columns. Times are in seconds of virtual time.
 pub fn all() -> impl Iterator<Item = Metric> + Clone {
     let of_subjects = report::measures().map(|measure| run(measure.name, measure.about, measure.of));
@@ -97,6 +102,16 @@ const TENTHS: &[Metric] = &[
     censored("slr_censored_8", 7),
     censored("slr_censored_9", 8),
     censored("slr_censored_10", 9),
+    starved("starved_1", 0),
+    starved("starved_2", 1),
+    starved("starved_3", 2),
+    starved("starved_4", 3),
+    starved("starved_5", 4),
+    starved("starved_6", 5),
+    starved("starved_7", 6),
+    starved("starved_8", 7),
+    starved("starved_9", 8),
+    starved("starved_10", 9),
 ];
 
 fn share(part: u64, whole: u64) -> Option<f64> {

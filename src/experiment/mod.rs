@@ -16,8 +16,9 @@ mod statistics;
 #[cfg(test)]
 mod tests;
 
-pub use claims::{CLAIMS, Cell, Claim, Comparison, Finding, Load, Results, Verdict};
+pub use claims::{Cell, Claim, Comparison, Finding, Load, Results, Verdict};
 pub use file::{Axis, Experiment, RUNS_MAX, Run, keys, read};
+pub use market::CLAIMS;
 pub use metrics::{Metric, all as metrics, find as find_metric};
 pub use rows::{Row, Table};
 pub use statistics::Estimate;

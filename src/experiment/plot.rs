@@ -1,4 +1,4 @@
-//! Line charts as SVG: one or two panels side by side, a legend to their right.
+//! Line charts as SVG: panels side by side, a legend to their right.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use plotters::prelude::*;
 
 use super::claims::Load;
 use super::heft;
-use super::market::{Outcome, POLICIES, SLR_CENSORED};
+use super::market::{Outcome, POLICIES, SLR_CENSORED, STARVED};
 
 /// A file of a figure and its content.
 pub struct Figure {
@@ -17,7 +17,7 @@ pub struct Figure {
     pub svg: String,
 }
 
-/// The paper's five figures.
+/// The paper's figures.
 pub fn market(outcome: &Outcome) -> Vec<Figure> {
     let by_load = |metric: &'static str| lines(outcome.extent.loads, |policy, load| outcome.mean(policy, load, metric));
     let below = format!("Mean over {} on 4 x 1000 cores", outcome.extent.words());
@@ -81,40 +81,77 @@ pub fn market(outcome: &Outcome) -> Vec<Figure> {
             &below,
             vec![panel("", load, share("Cores in use (%)"), by_load("utilisation"))],
         ),
+        figure(
+            "6-starved-by-work.svg",
+            "Jobs that starved, by their work",
+            &slr,
+            vec![panel("", tenth, share("Jobs that starved (%)"), tenths(STARVED))],
+        ),
     ]
 }
 
-/// Increase and decrease by group, beside what the paper prints.
+/// Increase, decrease and makespans by group, beside what the paper prints.
 pub fn heft(outcome: &heft::Outcome) -> Vec<Figure> {
+    const GROUPS: [(&str, &str); 5] =
+        [("n", "Tasks"), ("fat", "Fat"), ("regularity", "Regularity"), ("density", "Density"), ("jump", "Jump")];
+    const LAWS: [&str; 2] = ["ideal", "tcp"];
     let below = format!("Mean over {}", outcome.extent.words());
-    let panels = |label: &'static str, ours: fn(&heft::Means) -> f64, paper: fn(&heft::Published) -> &'static [f64]| {
-        let groups = [("n", "Tasks"), ("fat", "Fat"), ("jump", "Jump")];
-        groups.map(|(name, words)| {
-            let published = || heft::PUBLISHED.iter().filter(move |line| line.group.0 == name);
-            let at = |line: &heft::Published| line.group.1.parse::<f64>().ok();
+    let published = |name: &'static str| heft::PUBLISHED.iter().filter(move |line| line.group.0 == name);
+    let at = |line: &heft::Published| line.group.1.parse::<f64>().ok();
+    let ours = |name, law: &'static str, of: fn(&heft::Means) -> f64| {
+        let point = |line: &heft::Published| Some((at(line)?, of(&outcome.means(law, line.group)?)));
+        published(name).filter_map(point).collect::<Vec<_>>()
+    };
+    let panel = |words, label, scale, lines| {
+        let axis = |label, scale| Axis { label, scale };
+        Panel { title: "", x: axis(words, 1.0), y: axis(label, scale), lines, lowest: None }
+    };
+    let shares = |label: &'static str, of: fn(&heft::Means) -> f64, paper: fn(&heft::Published) -> &'static [f64]| {
+        GROUPS.map(|(name, words)| {
             let mean = |numbers: &[f64]| numbers.iter().sum::<f64>() / numbers.len() as f64;
-            let printed = published().filter_map(|line| Some((at(line)?, mean(paper(line)) / 100.0)));
+            let printed = published(name).filter_map(|line| Some((at(line)?, mean(paper(line)) / 100.0)));
             let mut lines = vec![Line { style: 0, label: "paper", points: printed.collect(), within: Vec::new() }];
-            for (style, law) in [(1, "ideal"), (2, "tcp")] {
-                let points = published().filter_map(|line| Some((at(line)?, ours(&outcome.means(law, line.group)?))));
-                lines.push(Line { style, label: law, points: points.collect(), within: Vec::new() });
-            }
-            let axis = |label, scale| Axis { label, scale };
-            Panel { title: "", x: axis(words, 1.0), y: axis(label, 100.0), lines, lowest: None }
+            let laws = LAWS.into_iter().zip(1..);
+            lines.extend(laws.map(|(label, style)| Line {
+                style,
+                label,
+                points: ours(name, label, of),
+                within: Vec::new(),
+            }));
+            panel(words, label, 100.0, lines)
         })
     };
-    let figure = |file, title: &str, panels: [Panel; 3]| Figure { file, svg: draw(title, &below, &panels) };
+    // The paper prints its makespans over all runs only.
+    let makespans = GROUPS.map(|(name, words)| {
+        type Makespan = (&'static str, &'static str, fn(&heft::Means) -> f64);
+        let all: [Makespan; 5] = [
+            ("planned", LAWS[0], |means| means.original),
+            ("ideal", LAWS[0], |means| means.stretched),
+            ("ideal, best", LAWS[0], |means| means.best),
+            ("tcp", LAWS[1], |means| means.stretched),
+            ("tcp, best", LAWS[1], |means| means.best),
+        ];
+        let line = |(style, (label, law, of)): (usize, Makespan)| Line {
+            style,
+            label,
+            points: ours(name, law, of),
+            within: Vec::new(),
+        };
+        panel(words, "Mean makespan", 1.0, all.into_iter().enumerate().map(line).collect())
+    });
+    let figure = |file, title: &str, panels: [Panel; 5]| Figure { file, svg: draw(title, &below, &panels) };
     vec![
         figure(
             "1-increase.svg",
             "How much longer plans take than planned",
-            panels("Increase (%)", heft::Means::increase, |line| line.increase),
+            shares("Increase (%)", heft::Means::increase, |line| line.increase),
         ),
         figure(
             "2-decrease.svg",
             "How much time the best of 50 rounds saves",
-            panels("Decrease (%)", heft::Means::decrease, |line| line.decrease),
+            shares("Decrease (%)", heft::Means::decrease, |line| line.decrease),
         ),
+        figure("3-makespans.svg", "Makespans as planned, as they come, and of the best of 50 rounds", makespans),
     ]
 }
 

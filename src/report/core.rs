@@ -33,6 +33,7 @@ struct Sized {
     work: u128,
     slr: Option<f64>,
     censored: Option<f64>,
+    starved: Option<bool>,
 }
 
 /// Core microseconds of work.
@@ -163,7 +164,7 @@ impl Account for Core<'_> {
         if let Some(starved) = starved {
             *self.starved.get_or_insert(0) += u64::from(starved);
         }
-        self.sizes.push(Sized { work: work(row), slr, censored });
+        self.sizes.push(Sized { work: work(row), slr, censored, starved });
     }
 
     fn tables(&mut self) -> Vec<Table<'_>> {
@@ -198,7 +199,12 @@ fn size_group(group: &[Sized]) -> SizeGroup {
         group.iter().filter_map(what).for_each(|number| mean.add(number));
         mean.get()
     };
-    SizeGroup { jobs: group.len() as u64, slr: mean(|job| job.slr), slr_censored: mean(|job| job.censored) }
+    SizeGroup {
+        jobs: group.len() as u64,
+        slr: mean(|job| job.slr),
+        slr_censored: mean(|job| job.censored),
+        starved: mean(|job| job.starved.map(|starved| f64::from(u8::from(starved)))),
+    }
 }
 
 /// Core microseconds, whole and within the windows.

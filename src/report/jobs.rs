@@ -8,7 +8,7 @@
 //! | --- | --- | --- |
 //! | `job_id` | its number | its number, when the tasks of all jobs are numbered through |
 //! | `workload_name` | the topology | the topology |
-//! | `profile` | `dag`, or `rigid` for a job that is one task | `rigid` |
+//! | `profile` | `dag`, or `rigid` for a job that is one task, or the profile that its Batsim workload names | `rigid` |
 //! | `submission_time` | when its user submitted it | the same |
 //! | `requested_number_of_resources`, `requested_time` | | cores and the time asked for |
 //! | `success` | 1 if all tasks ended | 1 if it ended |
@@ -24,6 +24,7 @@
 //! | `ready_time` | | when its last predecessor ended |
 //! | `last_end` | when the last of its tasks that did ended at its site | |
 //! | `starved`, `value`, `value_max`, `slr` | what its user got | |
+//! | `name` | what people call it, as a workflow's file has it | likewise |
 //!
 //! The router hears of an end later than it happens, so a job's `finish_time`, which its `turnaround_time`, `slr` and value
 //! count to, is later than its `last_end` by the way there and by what the site waits before it reports. The makespan of the
@@ -57,8 +58,8 @@ macro_rules! batsim {
     };
 }
 
-const JOBS: &str = batsim!("job,user,site,kind,cores,ready_time,last_end,starved,value,value_max,slr");
-const TASKS: &str = batsim!("job,task,user,site,kind,cores,ready_time");
+const JOBS: &str = batsim!("job,user,site,kind,cores,ready_time,last_end,starved,value,value_max,slr,name");
+const TASKS: &str = batsim!("job,task,user,site,kind,cores,ready_time,name");
 
 /// The tables in the making.
 pub(super) struct Sheet<'a> {
@@ -110,13 +111,15 @@ impl<'a> Sheet<'a> {
             None => line.text(&self.topology),
             Some(workload) => line.text(&field(&format!("{}.{workload}", self.tally.topology))),
         };
-        asks(&mut line, "rigid", row, Some(task));
+        let profile = self.tally.own_numbers.profile(row.job.id);
+        asks(&mut line, &profile.map_or_else(|| "rigid".to_owned(), field), row, Some(task));
         stands(&mut line, row.standing(), ran.start.is_some());
         times(&mut line, row.job.arrive, ran.start, ran.end);
         self.allocated(&mut line, ran);
         line.number(row.job.id.0).text(self.actors.get(row.user.index()).map_or("", String::as_str));
         self.place(&mut line, row, 0);
-        line.time(ready).maybe(ran.end, Row::time).empty().empty().empty().empty().end();
+        line.time(ready).maybe(ran.end, Row::time).empty().empty().empty().empty();
+        name(&mut line, self.tally.called.job(row.job.id));
         self.jobs = text;
     }
 
@@ -137,7 +140,7 @@ impl<'a> Sheet<'a> {
         line.empty().empty().empty().empty().maybe(row.last_end(), Row::time);
         line.maybe(row.starved(), |line, starved| line.number(starved)).maybe(row.value(), Row::float);
         line.maybe(row.job.worth.as_ref(), |line, worth| line.float(worth.max)).maybe(row.slr(), Row::float);
-        line.end();
+        name(&mut line, self.tally.called.job(row.job.id));
     }
 
     fn task_row(&self, text: &mut Vec<u8>, row: &JobRow, index: usize, ready: Option<Time>) {
@@ -151,7 +154,8 @@ impl<'a> Sheet<'a> {
         line.number(row.job.id.0).number(index as u64);
         user(&mut line, &self.actors, row);
         self.place(&mut line, row, index);
-        line.maybe(ready, Row::time).end();
+        line.maybe(ready, Row::time);
+        name(&mut line, self.tally.called.task(row.job.id, index));
     }
 
     /// Its cores by their numbers in the whole grid, and two fields that nobody knows.
@@ -199,6 +203,15 @@ fn times(line: &mut Row<'_>, submitted: Time, start: Option<Time>, finish: Optio
     line.maybe(start.map(|start| start.since(submitted)), Row::span).maybe(turnaround, Row::span);
     let ratio = stretch.map(|(turnaround, execution)| turnaround.micros() as f64 / execution.micros() as f64);
     line.maybe(ratio, Row::float);
+}
+
+/// The last field: what people call it.
+fn name(line: &mut Row<'_>, name: Option<&str>) {
+    match name {
+        Some(name) => line.text(&field(name)),
+        None => line.empty(),
+    };
+    line.end();
 }
 
 /// All cores that its tasks were on, by their numbers in the whole grid.

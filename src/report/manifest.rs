@@ -47,6 +47,9 @@ pub struct Output {
 pub struct Host {
     pub name: String,
     pub cores: usize,
+    /// How many of them the router, and whoever was started with it, may use.
+    #[serde(default)]
+    pub cores_used: usize,
     pub processor: String,
     pub kernel: String,
 }

@@ -3,6 +3,7 @@
 
 mod account;
 mod blame;
+mod called;
 mod core;
 mod events;
 mod jobs;

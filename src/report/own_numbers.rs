@@ -11,7 +11,7 @@ use crate::workload::{Rigid, Source};
 #[derive(Clone, Debug, Default)]
 pub(super) struct OwnNumbers {
     /// Workloads of rigid jobs, by their first job.
-    numbered: Vec<(u32, Arc<Vec<Rigid>>)>,
+    numbered: Vec<(u32, Arc<Vec<Rigid>>, Vec<String>)>,
     /// Which workloads are logs, that know their users.
     logged: Vec<bool>,
     /// The first job of each workload.
@@ -32,7 +32,7 @@ impl OwnNumbers {
                 Source::Rigid(Rigids { origin: Origin::Swf(_) | Origin::Batsim(_), .. })
             ));
             if let Source::Rigid(rigids) = &workload.source {
-                own.numbered.push((next, rigids.content.jobs.clone()));
+                own.numbered.push((next, rigids.content.jobs.clone(), rigids.content.profiles.clone()));
             }
             next += workload.source.supply().jobs_in_all() as u32;
         }
@@ -41,9 +41,19 @@ impl OwnNumbers {
 
     /// The job as its log has it.
     pub fn rigid(&self, job: JobId) -> Option<&Rigid> {
-        let at = self.numbered.partition_point(|(first, _)| *first <= job.0).checked_sub(1)?;
-        let (first, jobs) = &self.numbered[at];
-        jobs.get((job.0 - first) as usize)
+        self.log_of(job).map(|(rigid, _)| rigid)
+    }
+
+    /// The name of what it does, where its log has such.
+    pub fn profile(&self, job: JobId) -> Option<&str> {
+        let (rigid, profiles) = self.log_of(job)?;
+        profiles.get(rigid.profile? as usize).map(String::as_str)
+    }
+
+    fn log_of(&self, job: JobId) -> Option<(&Rigid, &[String])> {
+        let at = self.numbered.partition_point(|(first, ..)| *first <= job.0).checked_sub(1)?;
+        let (first, jobs, profiles) = &self.numbered[at];
+        Some((jobs.get((job.0 - first) as usize)?, profiles))
     }
 
     /// What its log, or else the run, numbers it.

@@ -62,6 +62,25 @@ pub struct Summary {
     pub mixed: bool,
 }
 
+impl Summary {
+    /// Whether jobs came for most of the run, so that it says something how busy the grid was meanwhile: a workflow that is handed
+    /// in at once has nearly all of its run after that.
+    pub fn arrivals_tell(&self) -> bool {
+        let during = self.first_arrival.zip(self.last_arrival).map(|(first, last)| last - first);
+        during.zip(self.makespan).is_some_and(|(during, makespan)| during > 0.0 && during >= makespan / 2.0)
+    }
+
+    /// How much of some cores was used, while jobs arrived or else over the makespan.
+    pub fn used(&self, cores: &Use) -> Option<f64> {
+        cores.arrivals.filter(|_| self.arrivals_tell()).or(cores.makespan)
+    }
+
+    /// When that was.
+    pub fn used_when(&self) -> &'static str {
+        if self.arrivals_tell() { "while jobs arrived" } else { "over the makespan" }
+    }
+}
+
 /// How many there were, and what became of them; `submitted` is the sum of the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
@@ -101,6 +120,9 @@ pub struct SizeGroup {
     pub slr: Option<f64>,
     /// Mean over all with a deadline, where each starved one counts with its final deadline.
     pub slr_censored: Option<f64>,
+    /// Share of those with a deadline that starved.
+    #[serde(default)]
+    pub starved: Option<f64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -99,19 +99,19 @@ impl Table {
 }
 
 fn uses(table: &mut Table, summary: &Summary) {
-    let Some(shown) = share(&summary.utilisation.all) else {
+    if summary.used(&summary.utilisation.all).is_none() {
         return table.row("No utilisation: nothing ran for any length of time.");
-    };
+    }
     let kinds: &[Use] = if summary.utilisation.kinds.len() > 1 { &summary.utilisation.kinds } else { &[] };
     let rows = || summary.utilisation.sites.iter().chain(kinds).chain([&summary.utilisation.all]);
     let name = rows().map(|row| row.name.chars().count()).max().unwrap_or(0).clamp(4, NAME_MAX);
-    let during = if shown.during_arrivals { "while jobs arrived" } else { "over the makespan" };
+    let during = summary.used_when();
     table.row(&format!("{:<name$}  {:>9}  {:>9}  {:>9}  utilisation {during}", "site", "cores", "tasks", "core h"));
     for (position, row) in rows().enumerate() {
         if position == summary.utilisation.sites.len() {
             table.row(&"-".repeat(name + 33));
         }
-        let used = share(row).map_or("-".to_owned(), |share| format!("{} {:>7}", bar(share.used), percent(share.used)));
+        let used = summary.used(row).map_or("-".to_owned(), |used| format!("{} {:>7}", bar(used), percent(used)));
         table.row(&format!(
             "{:<name$}  {:>9}  {:>9}  {:>9}  {used}",
             shorten(&row.name, name),
@@ -120,17 +120,6 @@ fn uses(table: &mut Table, summary: &Summary) {
             number(row.busy / 3600.0)
         ));
     }
-}
-
-struct Share {
-    used: f64,
-    during_arrivals: bool,
-}
-
-/// Jobs that all arrive at once leave no time between the first and the last.
-fn share(row: &Use) -> Option<Share> {
-    let arrivals = row.arrivals.map(|used| Share { used, during_arrivals: true });
-    arrivals.or(row.makespan.map(|used| Share { used, during_arrivals: false }))
 }
 
 fn bar(share: f64) -> String {

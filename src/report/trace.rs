@@ -141,10 +141,15 @@ impl Tally {
         // Several workloads may use the same numbers.
         let workload = self.workload(task.job.job.id).map_or(String::new(), |workload| format!("{workload}:"));
         let job = format_args!("{workload}{number}");
+        let called = |name: Option<&str>| {
+            name.map_or(String::new(), |name| json(&format!(" {name}")).trim_matches('"').to_owned())
+        };
+        let name = called(self.called.job(task.job.job.id));
+        let task_name = called(self.called.task(task.job.job.id, index));
         let user = json(&self.names.of_actor(task.job.user));
         let cut = if task.row.end.is_none() { r#","running":"when the log ended""# } else { "" };
         trace.event(format_args!(
-            r#"{{"ph":"X","pid":{pid},"tid":{lane},"ts":{ts},"dur":{},"name":"job {job}","cat":"task","args":{{"task":"{job}.{index}","user":{user},"cores":"{}"{cut}}}}}"#,
+            r#"{{"ph":"X","pid":{pid},"tid":{lane},"ts":{ts},"dur":{},"name":"job {job}{name}","cat":"task","args":{{"task":"{job}.{index}{task_name}","user":{user},"cores":"{}"{cut}}}}}"#,
             end.since(start).micros(),
             cores,
         ))?;

@@ -6,6 +6,8 @@
 use std::fmt;
 use std::io::{self, BufRead, Read};
 
+use serde_json::{Value, json};
+
 use super::records::told;
 use super::{EventReader, Manifest, Names, Status, SummaryFile, Unreadable};
 use crate::kernel::{Digest, Entry};
@@ -63,6 +65,27 @@ impl Comparison {
         self.difference.is_none()
             && self.a.claimed == self.b.claimed
             && [&self.a, &self.b].into_iter().all(|side| side.intact() && side.status == Status::Complete)
+    }
+}
+
+impl Comparison {
+    /// For programs; with the files that are not as they were written.
+    pub fn json(&self, damaged: &[String]) -> Value {
+        let side = |side: &Found| {
+            let unreadable = side.unreadable.as_ref().map(|(line, wrong)| format!("line {line}, {wrong}"));
+            json!({
+                "name": side.name, "status": side.status, "claimed": side.claimed, "computed": side.computed,
+                "events": side.events, "unreadable": unreadable,
+            })
+        };
+        let Comparison { a, b, causes, difference } = self;
+        let difference = difference
+            .as_ref()
+            .map(|Difference { line, a, b, what }| json!({ "line": line, "what": what, "a": a, "b": b }));
+        json!({
+            "same": self.same() && damaged.is_empty(), "a": side(a), "b": side(b), "causes": causes,
+            "difference": difference, "damaged": damaged,
+        })
     }
 }
 

@@ -254,6 +254,17 @@ impl<'a> Field<'a> {
         }
     }
 
+    /// In bytes, with or without a unit.
+    pub fn volume(&self, most: u64) -> Option<u64> {
+        let Value::Text(text) = &self.node.value else {
+            return self.whole_of("a number of bytes, or a text such as \"2 GB\",", 0..=most);
+        };
+        match units::bytes(text) {
+            Some(bytes) if bytes <= most => Some(bytes),
+            _ => self.wrong(format_args!("a volume such as \"2 GB\", up to {most} bytes")),
+        }
+    }
+
     /// A span that is not zero.
     pub fn positive_span(&self) -> Option<Span> {
         match self.span()? {

@@ -6,8 +6,9 @@ use super::tables::{Head, Parts, cables, members, walk_systems, workload};
 use crate::settings::{Attached, Fields, Findings, Place, Reader, Table};
 use crate::systems::{self, Service};
 
-/// Only good if there are no complaints in the end. With it comes where each workload is written.
-pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings) -> (Topology, Vec<Place>) {
+/// Only good if there are no complaints in the end. With it comes where each workload is written, of which a grid that may
+/// be `idle` needs none.
+pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings, idle: bool) -> (Topology, Vec<Place>) {
     let fields = Fields::root(root, findings);
     let w = &mut Reader::new(&fields);
     let mut head = Head::usual();
@@ -33,7 +34,7 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings) -> (
     let Head { name, about, seed } = head;
     let linked = cables.is_some();
     let parts = Parts { seed, kinds: &kinds, systems: &systems, sites: &sites, users: &users, linked, attached };
-    let around = workload::Around::of(&parts);
+    let around = workload::Around::of(&parts).idly(idle);
     let (workloads, places) = workload::read(&around, &fields, w).into_iter().unzip();
     fields.finish();
     (Topology { name, about, seed, kinds, systems, sites, cables, users, workloads }, places)

@@ -90,6 +90,11 @@ pub struct Loaded {
 }
 
 impl Loaded {
+    /// The path of the topology's own file.
+    pub fn path(&self) -> &str {
+        self.inputs.first().map_or("", |input| &input.path)
+    }
+
     /// What keeps this topology from being built, and where that is written.
     pub fn tell(&self, error: &BuildError) -> String {
         self.place(error).map_or_else(|| error.to_string(), |place| format!("{error}\n --> {place}"))
@@ -103,6 +108,15 @@ impl Loaded {
 /// Reads the topology at `path` through `read`, with settings that are stronger than those of the file. All that
 /// is wrong is told at once.
 pub fn load(path: &str, overrides: &[Override], read: &mut Read<'_>) -> Result<Loaded, Complaints> {
+    load_as(path, overrides, read, false)
+}
+
+/// The same, for who brings the work along: the topology may have none.
+pub fn load_idle(path: &str, overrides: &[Override], read: &mut Read<'_>) -> Result<Loaded, Complaints> {
+    load_as(path, overrides, read, true)
+}
+
+fn load_as(path: &str, overrides: &[Override], read: &mut Read<'_>, idle: bool) -> Result<Loaded, Complaints> {
     let mut library = file::Library::new(read);
     let Some(mut root) = library.open(path, None) else { return library.findings.verdict(None) };
     if !version::fits(&root, &library.findings) {
@@ -116,7 +130,7 @@ pub fn load(path: &str, overrides: &[Override], read: &mut Read<'_>) -> Result<L
     overrides::apply_to_complete(&mut root, settings, &library.findings);
 
     let attached = file::attach(&root, path, &mut library);
-    let (topology, places) = check::check(&root, &attached, &library.findings);
+    let (topology, places) = check::check(&root, &attached, &library.findings, idle);
     let workload_places = places.into_iter().map(|place| library.findings.location(place)).collect();
     let inputs = library.inputs;
     library.findings.verdict(Some(Loaded { topology, inputs, workload_places }))

@@ -9,7 +9,7 @@ use std::fmt;
 use std::io::{self, Read};
 
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, de};
+use serde::{Deserialize, Serialize, de};
 use serde_json::{Value, json};
 
 use super::rigid::{Collector, JOBS_MAX, Rigid, Trace, bearable};
@@ -44,6 +44,50 @@ struct Entry {
     profile: Loose,
     #[serde(default)]
     walltime: Loose,
+    #[serde(default)]
+    swf: MaybeLogged,
+}
+
+/// What a log says of a job and Batsim has no place for, as far as it is known. Batsim passes it over.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Logged {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wait_time: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allocated: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu_time: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_used: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_requested: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    executable: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    partition: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preceding: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    think_time: Option<f64>,
+}
+
+/// Somebody else may mean something else by that key.
+#[derive(Default, Deserialize)]
+#[serde(untagged)]
+enum MaybeLogged {
+    Ours(Box<Logged>),
+    #[default]
+    Missing,
+    Other(IgnoredAny),
 }
 
 #[derive(Deserialize)]
@@ -94,6 +138,7 @@ pub fn read(input: impl Read) -> Result<Trace, BatsimError> {
     if numbers.is_none() {
         collector.renumber();
     }
+    let places: BTreeMap<&str, u32> = file.profiles.keys().map(String::as_str).zip(0..).collect();
     let mut ids = BTreeSet::new();
     for (index, job) in file.jobs.iter().enumerate() {
         let place = format_args!("job {}", index + 1);
@@ -103,10 +148,14 @@ pub fn read(input: impl Read) -> Result<Trace, BatsimError> {
                 let id = job.id.text().unwrap_or_default();
                 collector.leave_out(place, format!("there is a job {id} already"));
             }
-            Ok(job) => collector.job(place, job),
+            Ok(mut rigid) => {
+                rigid.profile = job.profile.text().and_then(|name| places.get(&*name).copied());
+                collector.job(place, rigid);
+            }
             Err(what) => collector.leave_out(place, what),
         }
     }
+    collector.profiles(file.profiles.into_keys().collect());
     Ok(collector.finish())
 }
 
@@ -144,8 +193,49 @@ fn read_job(job: &Entry, number: u64, profiles: &BTreeMap<String, Profile>) -> R
         }),
         requested: Some(nodes.ok_or("its res is not a number of nodes")?),
         requested_time: walltime,
-        ..Rigid::default()
+        ..if let MaybeLogged::Ours(logged) = &job.swf { logged.rigid() } else { Rigid::default() }
     })
+}
+
+impl Logged {
+    fn of(job: &Rigid) -> Logged {
+        let seconds = |span: Option<Span>| span.map(|span| span.micros() as f64 / 1e6);
+        Logged {
+            wait_time: seconds(job.wait),
+            allocated: job.allocated,
+            cpu_time: seconds(job.cpu_time),
+            memory_used: job.memory_used,
+            memory_requested: job.memory_requested,
+            status: job.status,
+            user: job.user,
+            group: job.group,
+            executable: job.executable,
+            queue: job.queue,
+            partition: job.partition,
+            preceding: job.preceding,
+            think_time: seconds(job.think),
+        }
+    }
+
+    fn rigid(&self) -> Rigid {
+        let span = |seconds: Option<f64>| span(&Loose::Number(seconds?));
+        Rigid {
+            wait: span(self.wait_time),
+            allocated: self.allocated,
+            cpu_time: span(self.cpu_time),
+            memory_used: self.memory_used,
+            memory_requested: self.memory_requested,
+            status: self.status,
+            user: self.user,
+            group: self.group,
+            executable: self.executable,
+            queue: self.queue,
+            partition: self.partition,
+            preceding: self.preceding,
+            think: span(self.think_time),
+            ..Rigid::default()
+        }
+    }
 }
 
 /// The numbers of jobs, where each has one of its own. Ids are texts, often with the workload's name ahead of the
@@ -293,7 +383,8 @@ fn profiles<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<Strin
     deserializer.deserialize_map(Map)
 }
 
-/// A workload with one delay profile for each run time that occurs, as bytes.
+/// A workload with one delay profile for each run time that occurs, as bytes. What Batsim does not know goes along for
+/// whoever reads it again.
 pub fn write(jobs: &[Rigid], nodes: u32) -> Vec<u8> {
     let mut profiles = BTreeMap::new();
     let mut listed = Vec::new();
@@ -308,6 +399,11 @@ pub fn write(jobs: &[Rigid], nodes: u32) -> Vec<u8> {
         });
         if let Some(walltime) = job.walltime() {
             entry["walltime"] = seconds(walltime.micros());
+        }
+        if let Value::Object(logged) = json!(Logged::of(job))
+            && !logged.is_empty()
+        {
+            entry["swf"] = Value::Object(logged);
         }
         listed.push(entry);
         profiles.entry(profile).or_insert_with(|| json!({ "type": "delay", "delay": seconds(runtime.micros()) }));
@@ -358,12 +454,12 @@ mod tests {
         assert_eq!(
             told,
             [
-                "job 2: job 2 was submitted before the one ahead of it",
                 "job 4: its profile matrix is of type parallel, and only delays can be run",
                 "job 5: there is no profile nothing",
                 "job 6: its subtime is not a number of seconds",
                 "job 7: its res is not a number of nodes",
                 "job 8: there is a job 7 already",
+                "job 1: it is not where it belongs by its submit time",
             ]
         );
     }
@@ -402,7 +498,25 @@ mod tests {
     fn what_is_written_is_read_again() {
         let trace = read(FILE.as_bytes()).unwrap();
         let again = read(&write(&trace.jobs, 4)[..]).unwrap();
-        assert_eq!((again.jobs, again.header), (trace.jobs, trace.header));
+        assert_eq!(again.header, trace.header);
+        let unnamed = |jobs: Vec<Rigid>| jobs.into_iter().map(|job| Rigid { profile: None, ..job }).collect::<Vec<_>>();
+        assert_eq!(unnamed(again.jobs), unnamed(trace.jobs));
+    }
+
+    #[test]
+    fn what_a_log_says_survives_batsim() {
+        let log = "1 10 3 60 4 55.5 7 4 90 9 1 12 3 2 0 1 -1 -1\n2 11 -1 90 4 -1 -1 4 90 -1 0 12 3 -1 1 -1 1 30\n\
+                   3 12 -1 5 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n";
+        let trace = crate::workload::swf::read(log.as_bytes()).unwrap();
+        let again = read(&write(&trace.jobs, 4)[..]).unwrap();
+        let unnamed: Vec<_> = again.jobs.iter().map(|job| Rigid { profile: None, ..job.clone() }).collect();
+        assert_eq!(unnamed, trace.jobs);
+        let names: Vec<_> =
+            again.jobs.iter().map(|job| again.profiles[job.profile.unwrap() as usize].as_str()).collect();
+        assert_eq!(names, ["delay_60", "delay_90", "delay_5"]);
+        // What others mean by that key is theirs.
+        let other = FILE.replace("\"user\": \"me\"", "\"swf\": [1, \"me\"]");
+        assert_eq!(read(other.as_bytes()).unwrap().jobs.len(), 3);
     }
 
     #[test]

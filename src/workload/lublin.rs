@@ -10,7 +10,7 @@ use super::rigid::Rigid;
 use crate::math;
 use crate::random::SplitMix64;
 use crate::settings::limits::CORES_MAX;
-use crate::settings::{Context, FormExt, Maybe, Millionths, Number, Walk, key};
+use crate::settings::{Context, FormExt, Maybe, Millionths, Number, Pair, Walk, key};
 use crate::time::{Span, Time};
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -22,6 +22,7 @@ pub struct Lublin {
     pub types: Types,
     pub stream: Stream,
     pub sizes: Sizes,
+    pub times: Times,
     /// Divides the times between arrivals, in millionths.
     pub rate_millionths: u64,
 }
@@ -75,10 +76,29 @@ pub struct Sizes {
     pub unit: Option<u32>,
 }
 
+/// The same about run times, gaps between arrivals and the daily cycle: shapes and scales of gamma distributions.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Times {
+    /// Logarithms of run times, in seconds: those of short jobs, and those of long ones.
+    pub short: Option<(f64, f64)>,
+    pub long: Option<(f64, f64)>,
+    /// The share of short jobs, and what each node more adds to it.
+    pub short_share: Option<f64>,
+    pub short_by_size: Option<f64>,
+    /// Logarithms of the gaps between arrivals, in seconds.
+    pub gap: Option<(f64, f64)>,
+    /// How many jobs come in each half hour of the day.
+    pub day: Option<(f64, f64)>,
+}
+
 const JOBS_MAX: u32 = 2_000_000;
 const SHARE: Maybe<Number> = Maybe(Number::from(0.0, 1.0, "a share from 0 to 1"));
 const POWER: Maybe<Number> = Maybe(Number::from(0.0, 31.0, "a power of two from 0 to 31, such as 4.5"));
 const OWN: &str = "the model's own";
+const GAMMA: Maybe<Pair<Number>> = Maybe(Pair(
+    Number::from(1e-3, 1e3, "a number from 0.001 to 1000"),
+    "the shape and the scale of a gamma distribution",
+));
 
 impl Lublin {
     pub(super) fn usual(context: &Context<'_>) -> Lublin {
@@ -89,12 +109,13 @@ impl Lublin {
             types: Types::Two,
             stream: Stream::Own,
             sizes: Sizes::default(),
+            times: Times::default(),
             rate_millionths: 1_000_000,
         }
     }
 
     pub(super) fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
-        let Lublin { seed, jobs, nodes, types, stream, sizes, rate_millionths } = self;
+        let Lublin { seed, jobs, nodes, types, stream, sizes, times, rate_millionths } = self;
         context.walk_seed(seed, w);
         w.set(key("jobs", "").need("how many jobs to generate"), jobs, 1..=JOBS_MAX);
         w.set(key("nodes", "no job is larger").usual("the nodes of the largest site"), nodes, 1..=CORES_MAX);
@@ -111,6 +132,33 @@ impl Lublin {
         w.set(key("size_prob", "the share of sizes between the least and the middle one").usual(OWN), prob, SHARE);
         let about = "how many nodes count as one where run times go with sizes";
         w.set(key("unit", about).usual("1"), unit, Maybe(1..=CORES_MAX));
+        times.walk(w);
+    }
+}
+
+impl Times {
+    fn walk(&mut self, w: &mut dyn Walk) {
+        let Times { short, long, short_share, short_by_size, gap, day } = self;
+        let share = Maybe(Number::from(-1.0, 2.0, "a number from -1 to 2"));
+        w.set(key("short", "shape and scale of the logarithms of short run times").usual(OWN), short, GAMMA);
+        w.set(key("long", "shape and scale of the logarithms of long run times").usual(OWN), long, GAMMA);
+        w.set(key("short_share", "the share of short jobs among the smallest").usual(OWN), short_share, share);
+        w.set(key("short_by_size", "what each node more adds to that share").usual(OWN), short_by_size, share);
+        w.set(key("gap", "shape and scale of the logarithms of gaps between arrivals").usual(OWN), gap, GAMMA);
+        w.set(key("day", "shape and scale of the daily cycle, in half hours").usual(OWN), day, GAMMA);
+        let Some(fields) = w.fields() else { return };
+        // What is too long is drawn anew, which has to come to an end.
+        let bounded = [("short", *short, RUNTIME_MAX), ("long", *long, RUNTIME_MAX), ("gap", *gap, GAP_MAX)];
+        for (key, gamma, most) in bounded {
+            if let Some((shape, scale)) = gamma
+                && shape * scale > most
+                && let Some(field) = fields.get(key)
+            {
+                field.complain(format!(
+                    "expected logarithms of seconds, whose mean, shape times scale, is at most {most}"
+                ));
+            }
+        }
     }
 }
 
@@ -190,6 +238,7 @@ const BUCKETS: usize = 48;
 const BUCKET_SECONDS: f64 = 1_800.0;
 /// The day is cut where it is quietest, at half past five.
 const FIRST_BUCKET: usize = 10;
+const LEAST_WEIGHT: f64 = 1e-9;
 
 impl Lublin {
     /// Draws all jobs, in order of submission. Interactive jobs are of queue 0, batch jobs of queue 1.
@@ -204,8 +253,8 @@ impl Lublin {
         };
         // A first batch job is drawn even where there are none.
         let (batch_habits, other_habits) = (self.fit(batch), self.fit(other));
-        let mut batch = Arrivals::new(&batch, &mut uniform);
-        let mut others = Arrivals::new(&other, &mut uniform);
+        let mut batch = Arrivals::new(&batch_habits, &mut uniform);
+        let mut others = Arrivals::new(&other_habits, &mut uniform);
 
         let mut jobs = Vec::with_capacity(self.jobs as usize);
         for number in 0..self.jobs {
@@ -232,10 +281,10 @@ impl Lublin {
         Time::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
     }
 
-    /// Sizes for this machine, unless the workload says otherwise.
+    /// Habits for this machine, unless the workload says otherwise.
     fn fit(&self, habits: Habits) -> Habits {
         let shift = math::log2(f64::from(self.nodes)) - NODES_LOG2;
-        let sizes = &self.sizes;
+        let (sizes, times) = (&self.sizes, &self.times);
         let low = sizes.low.unwrap_or(habits.low);
         let med = sizes.med.unwrap_or((habits.med + shift).max(low));
         Habits {
@@ -245,7 +294,12 @@ impl Lublin {
             med,
             high: sizes.high.unwrap_or((habits.high + shift).max(med)),
             prob: sizes.prob.unwrap_or(habits.prob),
-            ..habits
+            short: times.short.unwrap_or(habits.short),
+            long: times.long.unwrap_or(habits.long),
+            pa: times.short_by_size.unwrap_or(habits.pa),
+            pb: times.short_share.unwrap_or(habits.pb),
+            gap: times.gap.unwrap_or(habits.gap),
+            day: times.day.unwrap_or(habits.day),
         }
     }
 
@@ -322,7 +376,8 @@ fn weights((shape, scale): (f64, f64)) -> [f64; BUCKETS] {
     for step in 0..BUCKETS {
         let middle = (FIRST_BUCKET + 1 + step) as f64;
         let cdf = |x: f64| math::gamma_cdf(shape, x / scale);
-        weights[(FIRST_BUCKET + step) % BUCKETS] = cdf(middle + 0.5) - cdf(middle - 0.5);
+        // A half hour in which nobody ever comes would let time stand still.
+        weights[(FIRST_BUCKET + step) % BUCKETS] = (cdf(middle + 0.5) - cdf(middle - 0.5)).max(LEAST_WEIGHT);
     }
     let mean = weights.iter().sum::<f64>() / BUCKETS as f64;
     weights.map(|weight| weight / mean)
@@ -382,7 +437,8 @@ mod tests {
     use super::*;
 
     fn model(types: Types, stream: Stream, jobs: u32) -> Lublin {
-        Lublin { seed: 1, jobs, nodes: 128, types, stream, sizes: Sizes::default(), rate_millionths: 1_000_000 }
+        let (sizes, times) = (Sizes::default(), Times::default());
+        Lublin { seed: 1, jobs, nodes: 128, types, stream, sizes, times, rate_millionths: 1_000_000 }
     }
 
     fn short(job: &Rigid) -> (u64, u64, u32, Option<u32>) {
@@ -427,6 +483,39 @@ mod tests {
         assert!((850.0..980.0).contains(&gap) && (11.9..12.6).contains(&size) && (0.235..0.25).contains(&serial));
         let (gap, size, serial) = means(Types::Two);
         assert!((500.0..560.0).contains(&gap) && (8.7..9.3).contains(&size) && (0.168..0.184).contains(&serial));
+    }
+
+    #[test]
+    fn the_constants_of_the_model_can_be_others() {
+        let jobs = |types, times: Times| Lublin { times, ..model(types, Stream::Own, 3_000) }.generate();
+        let usual = jobs(Types::One, Times::default());
+        let same = Times {
+            short: Some(ALIKE.short),
+            long: Some(ALIKE.long),
+            short_share: Some(ALIKE.pb),
+            short_by_size: Some(ALIKE.pa),
+            gap: Some(ALIKE.gap),
+            day: Some(ALIKE.day),
+        };
+        assert_eq!(jobs(Types::One, same), usual);
+
+        let of = |jobs: &[Rigid], what: fn(&Rigid) -> u64| jobs.iter().map(what).sum::<u64>() / jobs.len() as u64;
+        let runtime = |job: &Rigid| job.runtime.unwrap().micros() / 1_000_000;
+        // All are short, and last about e^2 seconds.
+        let short =
+            Times { short: Some((200.0, 0.01)), short_share: Some(1.0), short_by_size: Some(0.0), ..Times::default() };
+        let short = jobs(Types::Two, short);
+        assert!((5..10).contains(&of(&short, runtime)), "{}", of(&short, runtime));
+        // A gap of about e^3 seconds in the mean.
+        let dense = jobs(Types::One, Times { gap: Some((300.0, 0.01)), ..Times::default() });
+        let last = |jobs: &[Rigid]| jobs.last().unwrap().submit.micros() / 1_000_000;
+        assert!((15..30).contains(&(last(&dense) / 3_000)) && last(&usual) / 3_000 > 300, "{}", last(&dense));
+        // Nearly all within three half hours of the fifteenth of each day.
+        let early = Times { gap: Some((700.0, 0.01)), day: Some((225.0, 1.0 / 15.0)), ..Times::default() };
+        let early = jobs(Types::One, early);
+        let is_early = |job: &&Rigid| (11..=18).contains(&(job.submit.micros() / 1_800_000_000 % 48));
+        let count = early.iter().filter(is_early).count();
+        assert!(count > 2_900 && usual.iter().filter(is_early).count() < 1_500, "{count}");
     }
 
     #[test]

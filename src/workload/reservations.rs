@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::lublin::{Lublin, Sizes, Stream, Types};
+use super::lublin::{Lublin, Sizes, Stream, Times, Types};
 use super::{Row, Source, Supply};
 use crate::grid::Request;
 use crate::random::{SplitMix64, mix};
@@ -244,6 +244,7 @@ impl Demand {
                 prob: Some(SMALL_SHARE),
                 unit: Some((self.nodes / HABITS_NODES).max(1)),
             },
+            times: Times::default(),
             rate_millionths: self.rate_millionths,
         };
         let mut random = SplitMix64::new(mix(self.seed ^ SLACK_STREAM));

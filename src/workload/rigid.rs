@@ -33,6 +33,9 @@ pub struct Rigid {
     /// It is only submitted once this one has ended, and its user has thought for a while.
     pub preceding: Option<u64>,
     pub think: Option<Span>,
+    /// An index into the profiles of its trace, where a format gives jobs any.
+    #[serde(skip)]
+    pub profile: Option<u32>,
 }
 
 /// Jobs of a file, in order of submission, and what the file says besides.
@@ -41,6 +44,8 @@ pub struct Trace {
     /// Comments, without the semicolon.
     pub header: Vec<String>,
     pub jobs: Vec<Rigid>,
+    /// The names of what jobs do, in formats that have such.
+    pub profiles: Vec<String>,
     pub faults: Faults,
 }
 
@@ -57,6 +62,12 @@ pub struct Faults {
     /// Jobs have other numbers than in the file, which is no fault, but should be known.
     #[serde(default)]
     pub renumbered: bool,
+    /// Jobs that took no time, and run for the shortest that there is; no fault either.
+    #[serde(default)]
+    pub lengthened: u64,
+    /// Jobs that asked for no time, and are taken to have asked for a multiple of what they take.
+    #[serde(default)]
+    pub unasked: u64,
     pub first: Vec<Fault>,
 }
 
@@ -106,8 +117,24 @@ impl Rigid {
 }
 
 impl Faults {
-    pub fn note(&self) -> Option<&'static str> {
-        self.renumbered.then_some("jobs are numbered by their places, as not every id has a number of its own")
+    /// What is no fault, but should be known.
+    pub fn note(&self) -> Option<String> {
+        let plural = |count: u64| if count == 1 { "" } else { "s" };
+        let count = |count: u64, what: &str| (count > 0).then(|| format!("{count} job{} {what}", plural(count)));
+        let renumbered = "jobs are numbered by their places, as not every id has a number of its own";
+        let notes = [
+            self.renumbered.then(|| renumbered.to_owned()),
+            count(self.lengthened, "of no run time counted as one of 1 s"),
+            count(self.unasked, "asking for no time taken to ask for `overestimate` times the run time"),
+        ];
+        let notes: Vec<String> = notes.into_iter().flatten().collect();
+        (!notes.is_empty()).then(|| notes.join("; "))
+    }
+
+    /// Counts a job that is to run.
+    pub fn note_job(&mut self, job: &Rigid) {
+        self.lengthened += u64::from(job.runtime.is_some_and(Span::is_zero));
+        self.unasked += u64::from(job.walltime().is_none());
     }
 
     pub fn is_empty(&self) -> bool {
@@ -157,10 +184,14 @@ pub(super) const JOBS_MAX: usize = 5_000_000;
 pub(super) struct Collector {
     trace: Trace,
     numbers: Numbers,
-    latest: Time,
 }
 
 impl Collector {
+    /// Names what jobs do, for those that say which of them.
+    pub fn profiles(&mut self, names: Vec<String>) {
+        self.trace.profiles = names;
+    }
+
     pub fn comment(&mut self, text: String) {
         self.trace.header.push(text);
     }
@@ -177,12 +208,6 @@ impl Collector {
         if !self.numbers.add(job.number) {
             return self.leave_out(place, format!("there is a job {} already", job.number));
         }
-        if job.submit < self.latest {
-            let what = format!("job {} was submitted before the one ahead of it", job.number);
-            self.trace.faults.disordered += 1;
-            self.trace.faults.list(place, what);
-        }
-        self.latest = self.latest.max(job.submit);
         self.trace.jobs.push(job);
     }
 
@@ -194,11 +219,40 @@ impl Collector {
     /// Jobs in order of submission, and by their numbers where they were submitted at the same time.
     pub fn finish(self) -> Trace {
         let mut trace = self.trace;
+        for place in misplaced(&trace.jobs) {
+            let number = trace.jobs[place].number;
+            trace.faults.disordered += 1;
+            trace.faults.list(format_args!("job {number}"), "it is not where it belongs by its submit time".to_owned());
+        }
         if !trace.jobs.is_sorted_by_key(|job| (job.submit, job.number)) {
             trace.jobs.sort_by_key(|job| (job.submit, job.number));
         }
         trace
     }
+}
+
+/// The fewest jobs without which all others are in order of submission, by their places.
+fn misplaced(jobs: &[Rigid]) -> Vec<usize> {
+    if jobs.is_sorted_by_key(|job| job.submit) {
+        return Vec::new();
+    }
+    // Of all rows in order that are so long, the place where the one with the earliest end ends; and who is before whom.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before = vec![None; jobs.len()];
+    for (place, job) in jobs.iter().enumerate() {
+        let length = ends.partition_point(|&end| jobs[end].submit <= job.submit);
+        if length > 0 {
+            before[place] = Some(ends[length - 1]);
+        }
+        match ends.get_mut(length) {
+            Some(end) => *end = place,
+            None => ends.push(place),
+        }
+    }
+    let mut in_order = vec![false; jobs.len()];
+    let longest = std::iter::successors(ends.last().copied(), |&place| before[place]);
+    longest.for_each(|place| in_order[place] = true);
+    (0..jobs.len()).filter(|place| !in_order[*place]).collect()
 }
 
 /// The numbers seen so far, which mostly ascend.
@@ -221,4 +275,44 @@ impl Numbers {
 /// A time that some simulation could be asked to count to.
 pub(super) fn bearable(micros: u64) -> bool {
     micros <= LONGEST.micros()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn jobs(submits: &[u64]) -> Vec<Rigid> {
+        let job = |(at, &submit): (usize, &u64)| Rigid {
+            number: at as u64 + 1,
+            submit: Time::ZERO + Span::from_secs(submit),
+            ..Rigid::default()
+        };
+        submits.iter().enumerate().map(job).collect()
+    }
+
+    #[test]
+    fn one_job_in_the_wrong_place_is_one() {
+        let mut submits: Vec<u64> = (0..800).collect();
+        submits[0] = 10_000;
+        assert_eq!(misplaced(&jobs(&submits)), [0]);
+        submits[0] = 0;
+        submits[799] = 0;
+        assert_eq!(misplaced(&jobs(&submits)), [799]);
+        assert_eq!(misplaced(&jobs(&[1, 1, 2, 2])), [0; 0]);
+    }
+
+    proptest! {
+        /// Nobody finds fewer, and what is left is in order.
+        #[test]
+        fn the_misplaced_are_as_few_as_can_be(submits in prop::collection::vec(0u64..8, 0..9)) {
+            let jobs = jobs(&submits);
+            let found = misplaced(&jobs);
+            let kept = |drop: u32| (0..jobs.len()).filter(move |at| drop >> at & 1 == 0).map(|at| jobs[at].submit);
+            let fewest = (0..1u32 << jobs.len()).filter(|drop| kept(*drop).is_sorted()).map(u32::count_ones).min();
+            prop_assert_eq!(found.len() as u32, fewest.unwrap());
+            prop_assert!(kept(found.iter().map(|at| 1 << at).sum()).is_sorted());
+        }
+    }
 }

@@ -85,6 +85,8 @@ pub struct Content {
     pub shapes: Vec<Shape>,
     /// Jobs of whose memory nobody knows, where it matters.
     pub without_memory: u64,
+    /// The names of what they do, where they have such.
+    pub profiles: Vec<String>,
     pub faults: Faults,
     /// Jobs outside of the window.
     pub outside: u64,
@@ -323,7 +325,7 @@ impl Supply for Rigids {
 impl Content {
     /// What of a log is to be run: jobs that can be, in the window, counted from its start.
     pub fn of(trace: Trace, window: Window) -> Content {
-        let Trace { jobs, mut faults, .. } = trace;
+        let Trace { jobs, mut faults, profiles, .. } = trace;
         let start = Time::ZERO + window.from;
         let end = window.to.map_or(Time::NEVER, |to| Time::ZERO + to);
         let all = jobs.len() as u64;
@@ -340,6 +342,7 @@ impl Content {
                 continue;
             }
             job.submit = Time::ZERO + job.submit.since(start);
+            faults.note_job(&job);
             kept.push(job);
         }
         let outside = all - unrunnable - kept.len() as u64;
@@ -349,7 +352,7 @@ impl Content {
             let what = format!("job {preceding} is not ahead of it, so it is submitted at its own time");
             faults.release(format_args!("job {number}"), what);
         }
-        Content { jobs: Arc::new(kept), faults, outside, ..Content::default() }
+        Content { jobs: Arc::new(kept), profiles, faults, outside, ..Content::default() }
     }
 
     /// What is not wrong with them, but should be known.
@@ -359,7 +362,7 @@ impl Content {
             self.without_memory
         );
         let memory = (self.without_memory > 0).then_some(memory);
-        let notes: Vec<String> = self.faults.note().map(str::to_owned).into_iter().chain(memory).collect();
+        let notes: Vec<String> = self.faults.note().into_iter().chain(memory).collect();
         (!notes.is_empty()).then(|| notes.join("; "))
     }
 
@@ -469,7 +472,8 @@ mod tests {
              job 3: its run time is unknown\n  \
              job 4: its number of processors is unknown\n  \
              job 5: job 3 is not ahead of it, so it is submitted at its own time\n  \
-             job 6: job 9 is not ahead of it, so it is submitted at its own time"
+             job 6: job 9 is not ahead of it, so it is submitted at its own time\n  \
+             1 job asking for no time taken to ask for `overestimate` times the run time"
         );
     }
 

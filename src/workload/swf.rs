@@ -124,6 +124,7 @@ fn read_job(text: &[u8]) -> Result<Rigid, String> {
         partition: small(15)?,
         preceding: whole(16)?,
         think: time(17)?,
+        profile: None,
     })
 }
 
@@ -288,7 +289,7 @@ mod tests {
                 "line 8: the run time is longer than time can be counted",
                 "line 9: the requested processors is not a whole number",
                 "line 10: the submit time is missing",
-                "line 12: job 12 was submitted before the one ahead of it",
+                "job 11: it is not where it belongs by its submit time",
             ]
         );
         assert_eq!((trace.faults.left_out, trace.faults.disordered), (9, 1));

@@ -8,7 +8,8 @@ use super::{Row, Source, Supply};
 use crate::grid::{Curve, CurveError, DATA_MAX, Edge, Job, JobId, Kind, LONGEST, Needs, Task, Worth};
 use crate::settings::limits::{CORES_MAX, EDGES_MAX, POINTS_MAX, TASKS_MAX, TOO_LONG_A_JOB};
 use crate::settings::{
-    Context, Field, Fields, Fit, Form, FormExt, Layout, Maybe, Moment, Number, POSITIVE_SPAN, Shape, Unless, Walk, key,
+    Context, Field, Fields, Fit, Form, FormExt, Layout, Maybe, Moment, Number, POSITIVE_SPAN, Shape, Text, Unless,
+    Walk, key,
 };
 use crate::time::{Span, Time};
 
@@ -20,6 +21,9 @@ pub struct Table {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Entry {
+    /// What people call it, and each of its tasks if these have names; nothing of it matters to a run.
+    pub name: Option<String>,
+    pub task_names: Vec<String>,
     pub arrive: Time,
     pub tasks: Vec<Task>,
     pub edges: Vec<Edge>,
@@ -67,8 +71,13 @@ impl Supply for Table {
 }
 
 impl Entry {
+    /// Without a name, and worth nothing.
+    pub fn of(arrive: Time, tasks: Vec<Task>, edges: Vec<Edge>) -> Entry {
+        Entry { name: None, task_names: Vec::new(), arrive, tasks, edges, worth: None, needs: None }
+    }
+
     fn usual() -> Entry {
-        Entry { arrive: Time::ZERO, tasks: Vec::new(), edges: Vec::new(), worth: None, needs: None }
+        Entry::of(Time::ZERO, Vec::new(), Vec::new())
     }
 
     fn walk(&mut self, before: Time, w: &mut dyn Walk, context: &Context<'_>) {
@@ -78,17 +87,35 @@ impl Entry {
         let in_order = Moment.that("jobs in order of arrival", |arrive: &Time| *arrive >= before);
         let arrive = key("arrive", "").means("when it is submitted").usual("when the one before it arrives");
         w.set(arrive, &mut self.arrive, in_order);
-        let tasks = key("tasks", "").need("a list of tasks").expects("a list of tasks");
-        let tasks = tasks.each("a task such as { runtime = \"6 min\", cores = 3 }");
-        let usual = || Task::new(Span::ZERO, 1, Kind(0));
-        w.rows(tasks, Layout::Lines, &mut self.tasks, usual, |task, w| walk_task(task, w, context));
-        if let Some(field) = w.fields().and_then(|fields| fields.get("tasks")) {
-            check_tasks(&field, &self.tasks);
-        }
+        let name = key("name", "").means("what people call it").aside();
+        w.set(name, &mut self.name, Maybe(Text("a name")));
+        self.walk_tasks(w, context);
         let edges = key("edges", "").means("which tasks need what others have produced, by their numbers from 0");
         w.set(edges, &mut self.edges, Edges { tasks: self.tasks.len() });
         self.walk_worth(w);
         self.walk_needs(w, context);
+    }
+
+    fn walk_tasks(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+        let named = |(at, task): (usize, &Task)| (*task, self.task_names.get(at).cloned().unwrap_or_default());
+        let mut written: Vec<(Task, String)> = self.tasks.iter().enumerate().map(named).collect();
+        let tasks = key("tasks", "").need("a list of tasks").expects("a list of tasks");
+        let tasks = tasks.each("a task such as { runtime = \"6 min\", cores = 3 }");
+        let usual = || (Task::new(Span::ZERO, 1, Kind(0)), String::new());
+        w.rows(tasks, Layout::Lines, &mut written, usual, |(task, name), w| {
+            walk_task(task, w, context);
+            let named = key("name", "").means("what people call it").usual("none").aside();
+            w.set(named, name, Unless(Text("a name"), String::new()));
+        });
+        if w.reads() {
+            (self.tasks, self.task_names) = written.into_iter().unzip();
+            if self.task_names.iter().all(String::is_empty) {
+                self.task_names.clear();
+            }
+        }
+        if let Some(field) = w.fields().and_then(|fields| fields.get("tasks")) {
+            check_tasks(&field, &self.tasks);
+        }
     }
 
     fn walk_needs(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
@@ -172,9 +199,9 @@ impl Form<Vec<Edge>> for Edges {
     fn shape(&self) -> Shape {
         Shape::Free {
             what: "a list of two tasks each, and the bytes that go from one to the other if that matters",
-            example: "[[0, 1, 1000]]",
+            example: "[[0, 1, \"2 GB\"]]",
             json: r#"{ "type": "array", "items": {
-                "type": "array", "items": { "type": "integer", "minimum": 0 }, "minItems": 2, "maxItems": 3
+                "type": "array", "items": { "type": ["integer", "string"], "minimum": 0 }, "minItems": 2, "maxItems": 3
             } }"#,
         }
     }
@@ -193,7 +220,7 @@ fn read_edges(field: &Field<'_>, tasks: usize) -> Option<Vec<Edge>> {
         let [Some(from), Some(to)] = [from, to].map(|end| end.whole_of("the number of a task,", 0..=last)) else {
             continue;
         };
-        let data = data.map_or(Some(0), |data| data.whole_of("a number of bytes", 0..=DATA_MAX));
+        let data = data.map_or(Some(0), |data| data.volume(DATA_MAX));
         let edge = Edge { from, to, data: data.unwrap_or(0) };
         let before = found.range(Edge::new(from, to)..).next().filter(|(edge, _)| (edge.from, edge.to) == (from, to));
         if before.is_some() || found.insert(edge, number).is_some() {

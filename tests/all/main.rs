@@ -4,7 +4,9 @@
 
 mod batch;
 mod bidder;
+mod commands;
 mod containers;
+mod corpus;
 mod digests;
 mod endings;
 mod faults;
@@ -19,6 +21,7 @@ mod relay;
 mod report;
 mod schema;
 mod skip;
+mod starting;
 mod sweep;
 mod weather;
 mod wire;

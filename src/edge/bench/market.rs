@@ -149,6 +149,8 @@ fn deep(policy: &str, queue: u32, instants: u64) -> Topology {
     let minutes = Span::from_minutes;
     let first = Task::new(minutes(u64::from(CORES)), 1, Kind(0));
     let blocker = |core| table::Entry {
+        name: None,
+        task_names: Vec::new(),
         arrive: Time::ZERO,
         tasks: vec![Task { runtime: minutes(FILLING + core), ..first }],
         edges: Vec::new(),
@@ -163,6 +165,8 @@ fn deep(policy: &str, queue: u32, instants: u64) -> Topology {
         let initial = 2.0 + 2.0 * random.unit();
         let curve = Curve::new(initial, 1200.0 + 1200.0 * random.unit(), &[]).expect("these deadlines rise");
         table::Entry {
+            name: None,
+            task_names: Vec::new(),
             arrive: Time::ZERO + minutes(arrive),
             tasks: vec![first, last],
             edges: vec![Edge::new(0, 1)],

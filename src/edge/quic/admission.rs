@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use quinn::crypto::rustls::QuicServerConfig;
-use quinn::{Endpoint, Incoming, ServerConfig};
+use quinn::{Endpoint, Incoming, ServerConfig, TransportErrorCode};
 use rustls::pki_types::CertificateDer;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
@@ -53,6 +53,8 @@ pub struct Listener {
     door: Option<Arc<Door>>,
     /// Those who have joined while others are awaited: kept here, so that they are told if it comes to nothing.
     waiting: BTreeMap<usize, Peer>,
+    /// Is told how many processes are here whenever that changes.
+    told: Option<fn(usize)>,
 }
 
 impl Listener {
@@ -75,7 +77,13 @@ impl Listener {
             doorman: None,
             door: None,
             waiting: BTreeMap::new(),
+            told: None,
         })
+    }
+
+    /// Tells how many processes are here, whenever one comes or goes before the run begins.
+    pub fn telling(&mut self, told: fn(usize)) {
+        self.told = Some(told);
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -112,6 +120,9 @@ impl Listener {
                     tracing::warn!("{} left before the run began: {why}", list(&peer.parties));
                     door.vacate(&peer.parties);
                 }
+            }
+            if let Some(told) = self.told {
+                told(self.waiting.len());
             }
         }
         door.begun.store(true, Ordering::Relaxed);
@@ -228,10 +239,12 @@ async fn hear(incoming: Incoming, endpoint: Endpoint, door: &Door) {
     let deadline = Instant::now() + door.options.handshake_timeout;
     let slow = || Refusal::Slow(door.options.handshake_timeout);
 
-    let handshake = async { shake(incoming, door).await.map_err(|error| Refusal::Wire(error.into())) };
-    let connection = match timeout_at(deadline, handshake).await.unwrap_or_else(|_| Err(slow())) {
-        Ok(quic) => Connection::new(quic, endpoint),
-        Err(refusal) => return door.complain(address, &refusal),
+    let connection = match timeout_at(deadline, shake(incoming, door)).await {
+        Ok(Ok(quic)) => Connection::new(quic, endpoint),
+        // A member that was there before us has knocked many times, and stayed at one of the doors only.
+        Ok(Err(error)) if gave_up(&error) => return tracing::debug!("{address} gave up before it was heard: {error}"),
+        Ok(Err(error)) => return door.complain(address, &Refusal::Wire(error.into())),
+        Err(_) => return door.complain(address, &slow()),
     };
 
     let admitted = match timeout_at(deadline, greet(&connection)).await.unwrap_or_else(|_| Err(slow())) {
@@ -248,6 +261,15 @@ async fn shake(incoming: Incoming, door: &Door) -> Result<quinn::Connection, qui
     match is_loopback(incoming.remote_address().ip()) {
         true => incoming.accept_with(door.near.clone())?.await,
         false => incoming.accept()?.await,
+    }
+}
+
+/// Whether a newcomer went away by itself, with no fault found on either side.
+fn gave_up(error: &quinn::ConnectionError) -> bool {
+    match error {
+        quinn::ConnectionError::TimedOut | quinn::ConnectionError::Reset => true,
+        quinn::ConnectionError::ConnectionClosed(close) => close.error_code == TransportErrorCode::APPLICATION_ERROR,
+        _ => false,
     }
 }
 

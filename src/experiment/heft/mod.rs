@@ -136,6 +136,8 @@ pub struct Means {
     pub stretched: f64,
     pub best: f64,
     pub iteration: f64,
+    /// The share of runs whose plans come again in a circle.
+    pub circles: f64,
     pub runs: usize,
 }
 
@@ -176,12 +178,14 @@ impl Outcome {
                 means.stretched += run.stretched;
                 means.best += run.best;
                 means.iteration += f64::from(run.iteration);
+                means.circles += f64::from(u8::from(run.cycle.is_some()));
                 means.runs += 1;
             }
         }
         for means in results.means.values_mut() {
             let count = means.runs as f64;
-            for sum in [&mut means.original, &mut means.stretched, &mut means.best, &mut means.iteration] {
+            let Means { original, stretched, best, iteration, circles, .. } = means;
+            for sum in [original, stretched, best, iteration, circles] {
                 *sum /= count;
             }
         }

@@ -282,7 +282,9 @@ impl Outcome {
         let mut text = format!(
             "The paper's claims, judged by {}: {}.\n\
              a is the acceptance rate, s the mean slowdown of accepted jobs, U5 to U9 UMed, A0.5 to A1.5 the arrival\n\
-             factor, F1 to F5 flexibility. The tolerances are ours.\n",
+             factor, F1 to F5 flexibility. A claim is judged in the paper's own words first; what holds only by bounds of ours\n\
+             holds within tolerance. The paper drew run times and arrivals with constants of the LANL CM-5 that no public copy\n\
+             holds; the model's general ones stand in for them.\n",
             self.extent.words(),
             findings.counts(),
         );

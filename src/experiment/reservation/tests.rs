@@ -25,8 +25,12 @@ fn verdict(rows: &[Row], number: u32) -> Verdict {
 
 #[test]
 fn the_reference_results_bear_out_what_they_can() {
-    for number in [1, 2, 3, 4, 5, 6, 8] {
+    for number in [1, 4, 5, 6, 8] {
         assert_eq!(verdict(&rows(), number), Verdict::Holds, "claim {number}");
+    }
+    // PEDu_B and PEDu_W are too far apart for what the paper says.
+    for number in [2, 3] {
+        assert_eq!(verdict(&rows(), number), Verdict::WithinTolerance, "claim {number}");
     }
     let outcome = Outcome::of(FULL, &rows());
     assert!(outcome.summary_text().contains("another program (0.05 is expected): 0.0"), "{}", outcome.summary_text());
@@ -43,6 +47,33 @@ fn results_that_say_the_opposite_refute() {
     for number in [1, 3, 4, 5, 8] {
         assert_eq!(verdict(&rows, number), Verdict::DoesNotHold, "claim {number}");
     }
+}
+
+/// Acceptance by flexibility, from 1 to 5.
+fn flexible(accepted: impl Fn(&str, usize) -> f64) -> Verdict {
+    let mut rows = Vec::new();
+    for (policy, ..) in REFERENCE {
+        for (at, setting) in Axis::Flexibility.settings().into_iter().enumerate() {
+            let accepted = (accepted(policy, at) * 10_000.0) as u32;
+            rows.push(Row { policy, setting, seed: 1, trial: Trial { valid: 10_000, accepted, slowdown: Some(1.0) } });
+        }
+    }
+    verdict(&rows, 7)
+}
+
+#[test]
+fn what_gains_by_flexibility_does_so_at_every_step_or_within_tolerance() {
+    let gains = |policy: &str| ["PE_W", "Du_B", "PEDu_B"].contains(&policy);
+    let linear = |policy: &str, at: usize| match at as f64 {
+        at if policy == "PE_W" => 0.6 + at * 0.03,
+        at if gains(policy) => 0.6 + at * 0.02,
+        at => 0.5 + at * 0.01 - if at > 2.0 { 0.02 } else { 0.0 },
+    };
+    assert_eq!(flexible(linear), Verdict::Holds);
+    // Du_B falls a little at last, as it does with many workloads.
+    let bent = |policy: &str, at: usize| linear(policy, at) - if policy == "Du_B" && at == 4 { 0.025 } else { 0.0 };
+    assert_eq!(flexible(bent), Verdict::WithinTolerance);
+    assert_eq!(flexible(|policy, at| linear(policy, 4 - at)), Verdict::DoesNotHold);
 }
 
 #[test]

@@ -71,7 +71,9 @@ fn reference() -> Results {
                 "srtf" if load == 120 => SLR_SRTF.map(Some),
                 _ => [None; 10],
             };
-            results.cells.insert((policy.to_owned(), load), Cell { value, starved, slr_censored });
+            results
+                .cells
+                .insert((policy.to_owned(), load), Cell { value, starved, slr_censored, starved_by_work: [None; 10] });
         }
     }
     results
@@ -82,16 +84,60 @@ fn claim(number: u32) -> &'static Claim {
 }
 
 #[test]
-fn every_claim_holds_of_the_reference() {
+fn the_reference_bears_out_what_it_can() {
     let results = reference();
     for claim in CLAIMS {
         let finding = claim.judge(&results);
-        let within = [1, 5, 13, 15, 17].contains(&claim.number);
-        let good = finding.verdict == Verdict::Holds || within && finding.verdict == Verdict::WithinTolerance;
-        assert!(good, "claim {}: {:?}", claim.number, finding.evidence());
+        let expected = match claim.number {
+            1 | 2 | 4 | 7 | 10 | 12 | 16 | 19 => Verdict::Holds,
+            // SRTF starves .052 of the jobs, and PVR .040.
+            18 => Verdict::DoesNotHold,
+            // Nothing is known of who starves in each tenth.
+            21 | 22 => Verdict::Open,
+            _ => Verdict::WithinTolerance,
+        };
+        assert_eq!(finding.verdict, expected, "claim {}: {:?}", claim.number, finding.evidence());
     }
     let numbers: Vec<u32> = CLAIMS.iter().map(|claim| claim.number).collect();
-    assert_eq!(numbers, (1..=17).collect::<Vec<_>>());
+    assert_eq!(numbers, (1..=22).collect::<Vec<_>>());
+}
+
+/// FIFO is better than PV at some loads, which the paper denies: what we ask less of is told beside that.
+#[test]
+fn the_papers_own_words_come_first() {
+    let finding = claim(3).judge(&reference());
+    assert_eq!(finding.verdict, Verdict::WithinTolerance);
+    let against: Vec<&str> = finding.against_own_words().iter().map(|one| one.text.as_str()).collect();
+    assert!(against.contains(&"p(fifo, 1.1) = 0.8162 < p(pv, 1.1) = 0.8080"), "{against:?}");
+    let mut results = reference();
+    for ((policy, _), cell) in &mut results.cells {
+        if ["pv", "p-slr", "lrtf"].contains(&policy.as_str()) {
+            cell.value = 0.999;
+        }
+    }
+    let finding = claim(3).judge(&results);
+    assert_eq!((finding.verdict, finding.own_words.len()), (Verdict::Holds, 0));
+    // Where the paper gives no number, ours cannot bear it out.
+    let finding = claim(9).judge(&reference());
+    assert!(finding.comparisons.iter().all(|comparison| comparison.verdict() == Verdict::Holds));
+    assert_eq!((finding.verdict, finding.bounds_are_ours), (Verdict::WithinTolerance, true));
+}
+
+#[test]
+fn who_starves_by_work_is_judged() {
+    let mut results = reference();
+    for ((policy, load), cell) in &mut results.cells {
+        if *load == 120 {
+            let rises = policy == "pvdsq";
+            let share = |tenth: usize| if rises { tenth as f64 / 10.0 } else { 0.9 - tenth as f64 / 12.0 };
+            cell.starved_by_work = std::array::from_fn(|tenth| Some(share(tenth)));
+        }
+    }
+    assert_eq!([21, 22].map(|number| claim(number).judge(&results).verdict), [Verdict::Holds; 2]);
+    for cell in results.cells.values_mut() {
+        cell.starved_by_work.reverse();
+    }
+    assert_eq!([21, 22].map(|number| claim(number).judge(&results).verdict), [Verdict::DoesNotHold; 2]);
 }
 
 /// Up to saturation others are a little better than PVR, so the claim as it stands does not hold; at 1.1 it does.
@@ -136,6 +182,7 @@ fn claims_fail_of_results_that_contradict_them() {
         (15, "pvr", "pvd"),
         (16, "pvr", "p-slr"),
         (17, "pvr", "srtf"),
+        (19, "pv", "lrtf"),
     ] {
         let finding = claim(number).judge(&swapped(a, b));
         assert_eq!(finding.verdict, Verdict::DoesNotHold, "claim {number} with {a} for {b}");

@@ -62,7 +62,7 @@ fn means_are_over_workloads() {
     assert!((estimate.mean - 0.815).abs() < 1e-9 && estimate.count == 2);
     assert!(outcome.summary_text().contains("Means over 2 workloads of 10 jobs"));
     assert!(outcome.summary_csv().contains("\nfifo,1,value,0.81"), "{}", outcome.summary_csv());
-    assert!(outcome.verdicts().contains("17. "));
+    assert!(outcome.verdicts().contains("22. "));
 }
 
 #[cfg(feature = "edge")]
@@ -71,7 +71,7 @@ fn figures_have_a_line_for_each_policy() {
     let (table, rows) = rows();
     let outcome = Outcome::of(SMALL, &table, &rows).unwrap();
     let figures = experiment::plot::market(&outcome);
-    assert_eq!(figures.len(), 5);
+    assert_eq!(figures.len(), 6);
     for figure in &figures {
         for (_, label) in POLICIES {
             assert!(figure.svg.contains(&format!("\n{label}\n")), "{label} is not in {}", figure.file);

@@ -34,10 +34,11 @@ impl Page<'_> {
             let frames = run.frames.map_or(String::new(), |frames| format!(", in {} frames both ways", count(frames)));
             facts.push(("Messages", format!("{}{packed}{frames}", count(messages))));
         }
-        facts.push((
-            "Host",
-            escape(&format!("{}: {} cores, {}, {}", host.name, host.cores, host.processor, host.kernel)),
-        ));
+        let used = match host.cores_used {
+            used if used > 0 && used < host.cores => format!("{used} of {} cores", host.cores),
+            _ => format!("{} cores", host.cores),
+        };
+        facts.push(("Host", escape(&format!("{}: {used}, {}, {}", host.name, host.processor, host.kernel))));
         facts.push(("Started", escape(&manifest.started)));
         facts.push(("Hansa", escape(&manifest.version)));
         facts.push(("Command", format!("<code>{}</code>", escape(&manifest.command.join(" ")))));

@@ -5,6 +5,7 @@
 //! here, as HTML with inline SVG and no script. Whatever a user may have named is escaped. Where a run is too large to
 //! show each thing, things are put together, and the page says so beside them.
 
+mod busy;
 pub(super) mod chart;
 mod gantt;
 mod how_it_ran;
@@ -16,6 +17,7 @@ mod old_view;
 mod over_time;
 mod responsiveness;
 mod sizes;
+mod users;
 mod value;
 mod waits;
 mod what_ran;

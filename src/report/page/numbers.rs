@@ -34,9 +34,8 @@ impl Page<'_> {
             cards.push(("Mean wait of a job", span(wait.mean), small));
         }
         let all = &results.utilisation.all;
-        if let Some(used) = all.arrivals.or(all.makespan) {
-            let when = if all.arrivals.is_some() { "of core time while jobs arrived" } else { "of core time" };
-            cards.push(("Utilisation", percent(used), when.to_owned()));
+        if let Some(used) = results.used(all) {
+            cards.push(("Utilisation", percent(used), format!("of core time {}", results.used_when())));
         }
         if let Some(makespan) = results.makespan {
             let end = results.end.map_or(String::new(), |end| format!("until {} after the start", span(end)));

@@ -12,7 +12,7 @@ impl Page<'_> {
     pub(super) fn over_time(&self) -> String {
         let is_shown = self.tally.subjects.iter().any(|present| present.subject.shows_waiting);
         let queue = if is_shown { String::new() } else { self.queue() };
-        queue + &self.utilisation()
+        queue + &self.utilisation() + &self.busy_sites(COLOURS)
     }
 
     fn queue(&self) -> String {

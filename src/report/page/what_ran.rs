@@ -1,10 +1,8 @@
 //! "What ran": the topology in words, its sites and users, and what was asked of them.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::html::{bar, count, counted, definitions, escape, number, percent, span, table};
-use super::value::worth;
 use super::{Page, ROWS_MAX};
 use crate::report::Use;
 use crate::report::summary::work;
@@ -77,7 +75,7 @@ impl Page<'_> {
     fn sites(&self) -> String {
         let sites = self.topology.sites.iter().zip(&self.results.utilisation.sites);
         let row = |(site, used): (&Site, &Use)| {
-            let share = used.arrivals.or(used.makespan);
+            let share = self.results.used(used);
             vec![
                 escape(&site.name),
                 count(site.cores.into()),
@@ -113,52 +111,12 @@ impl Page<'_> {
                 none(),
             ]);
         }
-        let when = if self.results.utilisation.all.arrivals.is_some() { "Used while jobs arrived" } else { "Used" };
+        let when = format!("Used {}", self.results.used_when());
         let has_schedulers = self.topology.systems.iter().any(|system| !(system.row().schedulers)().is_empty());
         let scheduler = if has_schedulers { "Scheduler" } else { "" };
         let used_by = if self.topology.systems.len() > 1 { "Used by" } else { "" };
-        let columns = ["Site", "#Cores", "Kind", used_by, scheduler, "#To the router", "#Tasks", "#Core hours", when];
+        let columns = ["Site", "#Cores", "Kind", used_by, scheduler, "#To the router", "#Tasks", "#Core hours", &when];
         format!("<h3>Sites</h3>\n{}", table(&columns, rows))
-    }
-
-    fn users(&self) -> String {
-        let mut by_user: BTreeMap<String, (u64, u64, f64, f64)> = BTreeMap::new();
-        for row in self.tally.jobs.values() {
-            let sums = by_user.entry(self.tally.names.of_actor(row.user)).or_default();
-            sums.0 += 1;
-            sums.1 += row.tasks.len() as u64;
-            sums.2 += row.value().unwrap_or(0.0);
-            sums.3 += worth(row);
-        }
-        let cells = |name: String, latency: String, (jobs, tasks, value, max): (u64, u64, f64, f64)| {
-            let share = if max > 0.0 { bar(value / max, &percent(value / max)) } else { "none to be had".to_owned() };
-            vec![name, latency, count(jobs), count(tasks), number(max), share]
-        };
-        let users = self.topology.users.iter();
-        let mut rows: Vec<Vec<String>> = users
-            .clone()
-            .take(ROWS_MAX)
-            .map(|user| {
-                cells(
-                    escape(&user.name),
-                    escape(&user.latency.to_string()),
-                    by_user.get(&user.name).copied().unwrap_or_default(),
-                )
-            })
-            .collect();
-        if self.topology.users.len() > ROWS_MAX {
-            let rest = users.skip(ROWS_MAX).filter_map(|user| by_user.get(&user.name));
-            let sum =
-                rest.fold((0, 0, 0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1, sum.2 + one.2, sum.3 + one.3));
-            rows.push(cells(
-                format!("{} more users together", self.topology.users.len() - ROWS_MAX),
-                String::new(),
-                sum,
-            ));
-        }
-        let (best, obtained) = if self.has_worth() { ("#Value at best", "Value obtained") } else { ("", "") };
-        let columns = ["User", "#To the router", "#Jobs", "#Tasks", best, obtained];
-        format!("<h3>Users</h3>\n{}", table(&columns, rows))
     }
 }
 

@@ -13,6 +13,7 @@ pub(super) use self::counting::By;
 pub use self::inconsistent::{Inconsistent, Untaken};
 pub(super) use self::row::{AnsweredRow, Fate, JobRow, Standing, TaskRow};
 use super::Names;
+use super::called::Called;
 use super::ledger::{Ledger, Merged, Store};
 use super::own_numbers::OwnNumbers;
 use super::subjects::{self, Present, USUAL, Words};
@@ -38,6 +39,7 @@ pub struct Tally {
     systems: Vec<Reckoning>,
     pub(super) subjects: Vec<Present>,
     pub(super) own_numbers: OwnNumbers,
+    pub(super) called: Called,
     /// All jobs, or those that are not over.
     pub(super) jobs: BTreeMap<JobId, JobRow>,
     /// Those that are, where they are put aside.
@@ -124,6 +126,7 @@ impl Tally {
             systems: topology.systems.iter().map(|system| Reckoning::of(&**system)).collect(),
             subjects: subjects::of(topology),
             own_numbers: OwnNumbers::of(topology),
+            called: Called::of(topology),
             jobs: BTreeMap::new(),
             over: None,
             transfers: Transfers::of(topology),

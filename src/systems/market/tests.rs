@@ -185,6 +185,8 @@ fn literal_pvdsq_orders_as_pvd() {
 /// The seven jobs of the auction's example; worth nothing in the end, but not for a long time.
 fn auction_example() -> Source {
     let entry = |tasks: &[Task], pairs: &[(u32, u32)]| table::Entry {
+        name: None,
+        task_names: Vec::new(),
         arrive: Time::ZERO,
         tasks: tasks.to_vec(),
         edges: edges(pairs),
@@ -566,6 +568,7 @@ prop_compose! {
         let mut pairs: Vec<(u32, u32)> = pairs.zip(picks).filter(|(_, pick)| *pick).map(|(pair, _)| pair).collect();
         pairs.sort_unstable();
         table::Entry {
+ name: None, task_names: Vec::new(),
             arrive: minutes(arrive),
             tasks: tasks.into_iter().map(|(runtime, cores, kind)| task(runtime, cores, kind)).collect(),
             edges: edges(&pairs),
@@ -720,6 +723,7 @@ prop_compose! {
                 curve: Curve::new(curve.initial() * patience, curve.final_() * patience, &[]).unwrap(),
             });
             table::Entry {
+ name: None, task_names: Vec::new(),
                 arrive: minutes(arrive),
                 edges: if then.is_some() { edges(&[(0, 1)]) } else { vec![] },
                 tasks: [task(runtime, cores, kind)].into_iter().chain(then).collect(),
@@ -914,7 +918,15 @@ fn fits(job: &Job, due: Time, now: Time, live: &[(Arc<Job>, Time, Vec<bool>)], a
 fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
     let table = |tasks: Vec<Task>| {
         Source::Table(table::Table {
-            jobs: vec![table::Entry { arrive: Time::ZERO, tasks, edges: vec![], worth: None, needs: None }],
+            jobs: vec![table::Entry {
+                name: None,
+                task_names: Vec::new(),
+                arrive: Time::ZERO,
+                tasks,
+                edges: vec![],
+                worth: None,
+                needs: None,
+            }],
         })
     };
     let complaint = |topology: &Topology, id| build(topology, &[ActorId(id)]).err().map(|error| error.to_string());
@@ -939,7 +951,15 @@ fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
     let mut pairs: Vec<(u32, u32)> = layers.collect();
     pairs.sort_unstable();
     let tasks = vec![task(1, 1, 0); 2202];
-    let exploding = table::Entry { arrive: Time::ZERO, tasks, edges: edges(&pairs), worth: None, needs: None };
+    let exploding = table::Entry {
+        name: None,
+        task_names: Vec::new(),
+        arrive: Time::ZERO,
+        tasks,
+        edges: edges(&pairs),
+        worth: None,
+        needs: None,
+    };
     let exploding = |market| grid(market, &[(4, 0)], 1, Source::Table(table::Table { jobs: vec![exploding.clone()] }));
     let told = complaint(&exploding(plain_market("pvd")), 0).unwrap();
     assert!(told.contains("succ_sum = \"unique\""), "{told}");

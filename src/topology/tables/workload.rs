@@ -22,17 +22,24 @@ pub struct Written {
 pub struct Around<'a> {
     systems: &'a [Service],
     contexts: Vec<Context<'a>>,
+    /// Whether there may be no work at all.
+    idle: bool,
 }
 
 impl<'a> Around<'a> {
     pub fn of(parts: &Parts<'a>) -> Around<'a> {
         let contexts = (0..parts.systems.len()).map(|system| context(parts, system)).collect();
-        Around { systems: parts.systems, contexts }
+        Around { systems: parts.systems, contexts, idle: false }
+    }
+
+    /// The same, for a grid that may be without work.
+    pub fn idly(self, idle: bool) -> Around<'a> {
+        Around { idle, ..self }
     }
 
     /// Of nothing that is known.
     pub fn unknown(systems: &'a [Service]) -> Around<'a> {
-        Around { systems, contexts: systems.iter().map(|_| Context::unknown()).collect() }
+        Around { systems, contexts: systems.iter().map(|_| Context::unknown()).collect(), idle: false }
     }
 
     fn users(&self) -> &Names<'a> {
@@ -68,7 +75,8 @@ pub fn write(workloads: &[Workload], around: &Around<'_>, w: &mut dyn Walk) {
 pub fn walk(workloads: &mut Vec<Written>, around: &Around<'_>, w: &mut dyn Walk) {
     let all = 0..around.users().len();
     let usual = || Written { name: String::new(), users: all.clone().collect(), system: 0, source: None, place: None };
-    let workload = key("workload", "").means("jobs, and who submits them").need("at least one [[workload]]");
+    let workload = key("workload", "").means("jobs, and who submits them");
+    let workload = workload.need_unless(around.idle, "at least one [[workload]]");
     w.rows(workload, Layout::Sections("workload"), workloads, usual, |workload, w| workload.walk(around, w));
 }
 

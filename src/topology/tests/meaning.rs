@@ -393,7 +393,15 @@ fn jobs(kinds: usize, tick: Span) -> impl Strategy<Value = table::Entry> {
             let last = tasks.len() as u32 - 1;
             let edges = shape.into_iter().filter(|(from, to)| from < to && *to <= last);
             let edges = edges.map(|(from, to)| Edge::new(from, to)).collect();
-            table::Entry { arrive: Time::ZERO + arrive, tasks, edges, worth, needs: None }
+            table::Entry {
+                name: None,
+                task_names: Vec::new(),
+                arrive: Time::ZERO + arrive,
+                tasks,
+                edges,
+                worth,
+                needs: None,
+            }
         },
     )
 }

@@ -35,7 +35,9 @@ impl FromFile {
         let workflow = open(&field, context)?;
         check(fields, &field, &workflow, self.kind, context)?;
         let tasks = workflow.job_tasks(self.kind);
-        Some(Entry { arrive: self.arrive, tasks, edges: workflow.edges, worth: None, needs: None })
+        let task_names = workflow.tasks.into_iter().map(|task| task.name).collect();
+        let entry = Entry::of(self.arrive, tasks, workflow.edges);
+        Some(Entry { name: Some(workflow.name).filter(|name| !name.is_empty()), task_names, ..entry })
     }
 }
 

@@ -195,11 +195,14 @@ fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[Band], win
                     label = Some((left + width / 2.0, top + height / 2.0));
                 }
             }
+            let names = [tally.called.task(job.job.id, *index), tally.called.job(job.job.id)];
+            let names: Vec<&str> = names.into_iter().flatten().collect();
+            let called = if names.is_empty() { String::new() } else { format!(" ({})", escape(&names.join(", "))) };
             let user = escape(&tally.names.of_actor(job.user));
             let until = if task.end.is_some() { "" } else { ", still running" };
             let _ = writeln!(
                 svg,
-                "<g class=\"f{}\"><title>{what} of {user}: cores {} for {} from {start}{until}</title><path d=\"{path}\"/>",
+                "<g class=\"f{}\"><title>{what}{called} of {user}: cores {} for {} from {start}{until}</title><path d=\"{path}\"/>",
                 job.job.id.0 as usize % COLOURS,
                 cores,
                 micros(end.since(start).micros()),

@@ -30,6 +30,8 @@ pub struct PlanReport {
     pub tasks: Vec<TaskRow>,
     pub transfers: Vec<TransferRow>,
     pub links: Vec<String>,
+    /// The unit of volumes.
+    pub data: &'static str,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -86,8 +88,8 @@ pub struct Known<'n> {
     pub links: Vec<String>,
     /// How many of the problem's units of time are a second: the nearest number to a whole microsecond is then printed as one.
     pub unit: f64,
-    /// The problem's unit of data.
-    pub volume: f64,
+    /// In which unit the problem has its data.
+    pub data: &'static str,
 }
 
 impl PlanReport {
@@ -113,7 +115,7 @@ impl PlanReport {
             Some(TransferRow {
                 from: from as usize,
                 to: to as usize,
-                volume: volume * known.volume,
+                volume,
                 links: problem.paths().route(site(from), site(to)).iter().map(|link| link.0).collect(),
                 release: seconds(moved.release),
                 end: seconds(moved.end),
@@ -133,6 +135,7 @@ impl PlanReport {
             tasks: tasks.collect(),
             transfers: transfers.collect(),
             links: known.links,
+            data: known.data,
         }
     }
 
@@ -164,9 +167,15 @@ impl PlanReport {
             );
         }
         let rows = self.task_rows();
-        text.push_str(&columns(&["task", "site", "cores", "planned", "", "starts", "ends"], &rows, 3));
+        text.push_str(&columns(
+            &["task", "site", "cores", "planned (s)", "to (s)", "starts (s)", "ends (s)"],
+            &rows,
+            3,
+        ));
         if !self.transfers.is_empty() {
-            text.push_str(&columns(&["from", "to", "links", "volume", "released", "there"], &self.transfer_rows(), 3));
+            let volume = format!("volume ({})", self.data);
+            let heads = ["from", "to", "links", &volume, "released (s)", "there (s)"];
+            text.push_str(&columns(&heads, &self.transfer_rows(), 3));
         }
         text
     }
@@ -201,8 +210,10 @@ fn number(number: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Columns as wide as they must be; the first `words` to the left, numbers to the right.
+/// Columns as wide as they must be; the first `words` to the left, numbers to the right, with as many decimals as the one
+/// that needs most.
 fn columns(heads: &[&str], rows: &[Vec<String>], words: usize) -> String {
+    let rows = &aligned(rows, words);
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.chain([heads[column].chars().count()]).max().unwrap_or(0).min(WIDEST)
@@ -220,6 +231,20 @@ fn columns(heads: &[&str], rows: &[Vec<String>], words: usize) -> String {
         text.push_str(&line(&mut row.iter().map(String::as_str)));
     }
     text
+}
+
+fn aligned(rows: &[Vec<String>], words: usize) -> Vec<Vec<String>> {
+    let decimals = |cell: &str| cell.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    let most = |column: usize| rows.iter().map(|row| decimals(&row[column])).max().unwrap_or(0);
+    let most: Vec<usize> = (0..rows.first().map_or(0, Vec::len)).map(most).collect();
+    let cell = |(column, cell): (usize, &String)| match most[column] {
+        most if column < words || most == 0 => cell.clone(),
+        most => {
+            let point = if cell.contains('.') { "" } else { "." };
+            format!("{cell}{point}{}", "0".repeat(most - decimals(cell)))
+        }
+    };
+    rows.iter().map(|row| row.iter().enumerate().map(cell).collect()).collect()
 }
 
 const WIDEST: usize = 40;

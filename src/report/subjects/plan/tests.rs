@@ -13,7 +13,7 @@ fn report() -> PlanReport {
         sites: vec!["p1", "p2", "p3"],
         links: ["into-p2", "out-of-p2", "p1-p3", "p3-p1"].map(str::to_owned).to_vec(),
         unit: 1.0,
-        volume: 1.0,
+        data: "s",
     };
     PlanReport::new(&problem, &improved, known)
 }
@@ -23,11 +23,21 @@ fn the_table_tells_tasks_and_transfers() {
     let table = report().table();
     let head = "ten <tasks> on 3 sites, planned by network-heft: 100 s planned, 91 s on the shared network\n\
                 plan 2 of 4, the first of which takes 102 s; from 0 on, 4 plans come again and again\n\n\
-                task  site  cores  planned       starts  ends\n\
-                1     p3    0            0    9       0     9\n";
+                task  site  cores  planned (s)  to (s)  starts (s)  ends (s)\n\
+                1     p3    0                0       9           0         9\n";
     assert!(table.starts_with(head), "{table}");
-    assert!(table.ends_with("8     10  into-p2        11        67     84\n"), "{table}");
+    assert!(table.contains("from  to  links      volume (s)  released (s)  there (s)\n"), "{table}");
+    assert!(table.ends_with("8     10  into-p2            11            67         84\n"), "{table}");
     assert_eq!(table.lines().count(), 4 + 10 + 2 + report().transfers.len(), "{table}");
+}
+
+#[test]
+fn decimals_stand_below_each_other() {
+    let rows = [["a", "1.5"], ["b", "20"], ["c", "0.000001"]].map(|row| row.map(str::to_owned).to_vec());
+    assert_eq!(
+        columns(&["task", "ends (s)"], &rows, 1),
+        "\ntask   ends (s)\na      1.500000\nb     20.000000\nc      0.000001\n"
+    );
 }
 
 #[test]

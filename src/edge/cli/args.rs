@@ -1,40 +1,38 @@
-//! The command lines. Each command parses its flags, calls the library once and turns the outcome into an exit code.
+//! What may be typed.
 
-use std::io::IsTerminal;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
-use std::time::Duration;
+use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
-use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::prelude::*;
+use clap::{ArgAction, Args, Parser, Subcommand};
 
-use super::bench::Effort;
-use super::inline;
-use super::input::{default_out, load_topology, written_out};
-use super::launch::{Cores, Launch, launch};
-use super::member::{Membership, take_part};
-use super::route::{Routing, check_live, route};
-use super::sweep::Sweeping;
-use super::{
-    EXIT_CODES, Failure, bench, certs, compose, convert, files, generate, logs, plan, print, report, reproduce,
-    runtime, signals, sweep, tell,
-};
-use crate::catalog;
-use crate::experiment::{heft, market, provisioning, reservation};
-use crate::protocol::handshake::Party;
-use crate::topology::{self, Override};
+use super::super::launch::Cores;
+use super::super::sweep::Sweeping;
+use super::super::{EXIT_CODES, Failure, VERSION, bench, generate, logs, plan};
+use crate::experiment::reservation;
+use crate::topology::Override;
 
 #[derive(Parser)]
-#[command(name = "hansa", version, about = "A grid emulator: sites, a router and users as real processes, in deterministic virtual time", after_help = EXIT_CODES)]
-struct Hansa {
+#[command(name = "hansa", version = VERSION, about = "A grid emulator: sites, a router and users as real processes, in deterministic virtual time", after_help = EXIT_CODES)]
+pub(super) struct Hansa {
+    #[command(flatten)]
+    pub loudness: LoudnessArgs,
     #[command(subcommand)]
-    command: Command,
+    pub command: Command,
+}
+
+/// How much is said besides what was asked for.
+#[derive(Args, Clone, Copy)]
+pub(super) struct LoudnessArgs {
+    /// Say nothing but what is wrong
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Log more of what processes of a grid do; twice for still more (RUST_LOG says it more finely)
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub verbose: u8,
 }
 
 #[derive(Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// Run a topology: as local processes over QUIC, or in this one with --inline
     Run(RunArgs),
     /// Run every combination of an experiment's settings, on all cores; goes on where an earlier call was stopped
@@ -55,6 +53,9 @@ enum Command {
         a: PathBuf,
         /// Another one
         b: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Turn a result folder into a page to read (report.html) and a trace for Perfetto (trace.json), both put into it
     Report {
@@ -97,11 +98,20 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Check a topology and list all that is wrong with it
-    Validate(TopologyArgs),
+    /// Check a topology and list all that is wrong with it, and what of its logs a run would leave out
+    Validate {
+        #[command(flatten)]
+        topology: TopologyArgs,
+        /// Fail if anything is wrong with a log of jobs, as `run --strict` does
+        #[arg(long)]
+        strict: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Show what a topology means, with every default filled in; without one, every name that a topology may use
     Show {
-        /// A topology file
+        /// A topology file, or - for one on standard input
         topology: Option<String>,
         /// Print the reference of all keys instead (Markdown)
         #[arg(long, conflicts_with_all = ["topology", "set", "seed"])]
@@ -160,8 +170,15 @@ enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page
-    Man,
+    /// Print the manual page, or that of a command
+    Man {
+        /// The words of the command
+        #[arg(conflicts_with = "out")]
+        command: Vec<String>,
+        /// Write all of them here instead, as hansa.1, hansa-run.1, ...
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
     /// Be the router of a run (the same as hansa-router)
     Router(RouterArgs),
     /// Play one or more sites of a run (the same as hansa-site)
@@ -171,7 +188,7 @@ enum Command {
 }
 
 #[derive(Subcommand)]
-enum Generated {
+pub(super) enum Generated {
     /// Rigid jobs of Lublin and Feitelson, with sizes, run times that go with them, and a daily cycle
     Lublin(logs::Lublins),
     /// A layered workflow with the parameters of daggen
@@ -185,55 +202,61 @@ enum Generated {
 }
 
 #[derive(Args)]
-struct OverrideArgs {
+pub(super) struct OverrideArgs {
     /// Set a key of the topology, for example market.policy=fifo or site.york.cores=500 (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    pub set: Vec<String>,
     /// The run's seed; the same as --set seed=N
     #[arg(long, value_name = "N")]
-    seed: Option<u64>,
+    pub seed: Option<u64>,
 }
 
 #[derive(Args)]
-struct TopologyArgs {
-    /// A topology file
-    topology: String,
+pub(super) struct TopologyArgs {
+    /// A topology file, or - for one on standard input
+    pub topology: String,
     #[command(flatten)]
-    overrides: OverrideArgs,
+    pub overrides: OverrideArgs,
 }
 
 #[derive(Args)]
-struct RunArgs {
+pub(super) struct RunArgs {
     #[command(flatten)]
-    topology: TopologyArgs,
+    pub topology: TopologyArgs,
     /// Where results go [default: out/NAME of the topology]
     #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    pub out: Option<PathBuf>,
     /// Let an earlier result stay, as DIR.1, DIR.2, ..., instead of replacing it
     #[arg(long)]
-    keep: bool,
+    pub keep: bool,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
     /// Run everything in this process, without a network
     #[arg(long)]
-    inline: bool,
+    pub inline: bool,
     /// Fail if anything is wrong with a log of jobs, as `strict = true` does for one of them
     #[arg(long)]
-    strict: bool,
+    pub strict: bool,
     /// How many sites, or users, share one process
-    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "inline", value_parser = clap::value_parser!(u32).range(1..))]
-    per_process: u32,
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["inline", "processes"], value_parser = clap::value_parser!(u32).range(1..))]
+    pub per_process: u32,
+    /// Spread sites and users over so many processes, as evenly as may be [default: one each]
+    #[arg(long, value_name = "N", conflicts_with = "inline", value_parser = clap::value_parser!(u32).range(1..))]
+    pub processes: Option<u32>,
     /// Which cores the processes may use
     #[arg(long, value_enum, default_value_t = Cores::One, conflicts_with = "inline")]
-    cores: Cores,
+    pub cores: Cores,
     /// Tie virtual time to the wall's clock times this, and move real bytes over links that are held to their capacity
     #[arg(long, value_name = "SPEED", conflicts_with = "inline", value_parser = speed)]
-    live: Option<f64>,
+    pub live: Option<f64>,
     /// Take the run for stalled when no frame has moved for this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
-    stall_after: f64,
+    pub stall_after: f64,
 }
 
 #[derive(Subcommand)]
-enum Paper {
+pub(super) enum Paper {
     /// Bidding policies for market-based HPC workflow scheduling: ten policies at loads from 0.7 to 1.4
     Market {
         /// As much as the paper: 10 workloads of 10,000 jobs [default: 3 of them]
@@ -293,307 +316,134 @@ enum Paper {
 }
 
 #[derive(Args)]
-struct SweepArgs {
+pub(super) struct SweepArgs {
     /// Where rows go [default: out/NAME of the experiment]
     #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    pub out: Option<PathBuf>,
     /// How many runs at a time [default: one a core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
+    pub threads: Option<u16>,
     /// Throw away the rows that are there, instead of going on from them
     #[arg(long)]
-    fresh: bool,
+    pub fresh: bool,
 }
 
 impl SweepArgs {
-    fn sweeping(self) -> Sweeping {
+    pub fn sweeping(self) -> Sweeping {
         Sweeping { out: self.out, threads: self.threads.map(usize::from), fresh: self.fresh }
     }
 }
 
+/// The binary `hansa-router`.
 #[derive(Parser)]
-#[command(name = "hansa-router", version, about = "Be the router of a run: message hub, clock and auctioneer", after_help = EXIT_CODES)]
-struct RouterArgs {
+#[command(name = "hansa-router", version = VERSION, about = "Be the router of a run: message hub, clock and auctioneer", after_help = EXIT_CODES)]
+pub(super) struct RouterProgram {
+    #[command(flatten)]
+    pub loudness: LoudnessArgs,
+    #[command(flatten)]
+    pub router: RouterArgs,
+}
+
+#[derive(Args)]
+pub(super) struct RouterArgs {
     /// The topology file; the same for every process of the run
     #[arg(long, env = "HANSA_TOPOLOGY")]
-    topology: String,
+    pub topology: String,
     /// The folder with the router's identity, made by `hansa certs`
     #[arg(long, value_name = "DIR", env = "HANSA_IDENTITY")]
-    identity: PathBuf,
+    pub identity: PathBuf,
     /// The address and UDP port to listen on; port 0 takes any free one, which is announced
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:4433")]
-    bind: SocketAddr,
+    pub bind: SocketAddr,
     /// Where results go [default: out/NAME of the topology]
     #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    pub out: Option<PathBuf>,
     /// Let an earlier result stay, as DIR.1, DIR.2, ..., instead of replacing it
     #[arg(long)]
-    keep: bool,
+    pub keep: bool,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
     /// Take the run for stalled when no frame has moved for this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
-    stall_after: f64,
+    pub stall_after: f64,
     /// Give up when not everybody has joined after this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 120.0, value_parser = seconds)]
-    join_within: f64,
+    pub join_within: f64,
     /// Tie virtual time to the wall's clock times this, and move real bytes over links that are held to their capacity
     #[arg(long, value_name = "SPEED", value_parser = speed)]
-    live: Option<f64>,
+    pub live: Option<f64>,
     #[command(flatten)]
-    overrides: OverrideArgs,
+    pub overrides: OverrideArgs,
     /// If this is root: give the results to the owner of this file; for containers
     #[arg(long, value_name = "FILE", hide = true)]
-    owner_of: Option<PathBuf>,
+    pub owner_of: Option<PathBuf>,
     /// What the manifest calls this layout
     #[arg(long, default_value = "machines", hide = true)]
-    layout: String,
+    pub layout: String,
     /// Leave when standard input closes: for launchers
     #[arg(long, hide = true)]
-    held: bool,
+    pub held: bool,
+    /// What the launcher was asked, for the manifest
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub asked: Option<PathBuf>,
 }
 
+/// The binaries `hansa-site` and `hansa-user`.
 #[derive(Parser)]
-struct MemberArgs {
+#[command(version = VERSION, after_help = EXIT_CODES)]
+pub(super) struct MemberProgram {
+    #[command(flatten)]
+    pub loudness: LoudnessArgs,
+    #[command(flatten)]
+    pub member: MemberArgs,
+}
+
+#[derive(Args)]
+pub(super) struct MemberArgs {
     /// The topology file; the same for every process of the run
     #[arg(long, env = "HANSA_TOPOLOGY")]
-    topology: String,
+    pub topology: String,
     /// Whom to play; repeat it to play several in one process
     #[arg(long = "name", value_name = "NAME", required = true)]
-    names: Vec<String>,
+    pub names: Vec<String>,
     /// The folder with the identity for these names, made by `hansa certs`
     #[arg(long, value_name = "DIR", env = "HANSA_IDENTITY")]
-    identity: PathBuf,
+    pub identity: PathBuf,
     /// Where the router listens: HOST:PORT
     #[arg(long, value_name = "HOST:PORT")]
-    router: String,
+    pub router: String,
     /// Give up when the router has not been found after this many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
-    join_within: f64,
+    #[arg(long, value_name = "SECONDS", default_value_t = 120.0, value_parser = seconds)]
+    pub join_within: f64,
     #[command(flatten)]
-    overrides: OverrideArgs,
+    pub overrides: OverrideArgs,
     /// Leave when standard input closes: for launchers
     #[arg(long, hide = true)]
-    held: bool,
+    pub held: bool,
 }
 
-/// Entry of the binary `hansa`.
-pub fn hansa() -> ExitCode {
-    signals::survive_limits();
-    outcome(dispatch(Hansa::parse().command))
-}
-
-/// Entry of the binary `hansa-router`.
-pub fn router() -> ExitCode {
-    signals::survive_limits();
-    outcome(be_router(RouterArgs::parse()))
-}
-
-/// Entry of the binary `hansa-site`.
-pub fn site() -> ExitCode {
-    member("hansa-site", "Play one or more sites of a run", Party::Site)
-}
-
-/// Entry of the binary `hansa-user`.
-pub fn user() -> ExitCode {
-    member("hansa-user", "Play one or more users of a run", Party::User)
-}
-
-fn member(name: &'static str, about: &'static str, role: fn(String) -> Party) -> ExitCode {
-    use clap::FromArgMatches;
-    let command =
-        MemberArgs::command().name(name).version(env!("CARGO_PKG_VERSION")).about(about).after_help(EXIT_CODES);
-    match MemberArgs::from_arg_matches(&command.get_matches()) {
-        Ok(args) => outcome(be_member(args, role)),
-        Err(error) => error.exit(),
+impl LoudnessArgs {
+    /// As it was given, for another process.
+    pub fn flags(&self) -> Vec<String> {
+        let quiet = self.quiet.then(|| "--quiet".to_owned());
+        quiet.into_iter().chain((0..self.verbose).map(|_| "--verbose".to_owned())).collect()
     }
-}
-
-fn dispatch(command: Command) -> Result<(), Failure> {
-    match command {
-        Command::Run(args) => run(args),
-        Command::Sweep { experiment, sweep: args } => sweep::sweep(&experiment, &args.sweeping()),
-        Command::Reproduce { paper: Paper::Market { full, jobs, workloads, sweep } } => {
-            let usual = if full { market::FULL } else { market::SMALL };
-            let jobs = jobs.unwrap_or(usual.jobs);
-            let extent = market::Extent { jobs, workloads: workloads.unwrap_or(usual.workloads), ..usual };
-            reproduce::market(extent, &sweep.sweeping())
-        }
-        Command::Reproduce { paper: Paper::Heft { full, out, threads } } => {
-            let extent = if full { heft::FULL } else { heft::SMALL };
-            reproduce::heft(extent, &out, threads.map(usize::from))
-        }
-        Command::Reproduce { paper: Paper::Reservation { requests, workloads, out, threads } } => {
-            let extent = reservation::Extent { workloads, requests };
-            reproduce::reservation(extent, &out, threads.map(usize::from))
-        }
-        Command::Reproduce { paper: Paper::Provisioning { full, logs, out, threads } } => {
-            let extent = if full { provisioning::FULL } else { provisioning::SMALL };
-            reproduce::provisioning(extent, logs.as_deref(), &out, threads.map(usize::from))
-        }
-        Command::Plan { topology, workflow, policy, json, svg } => {
-            let overrides = topology.overrides.parse()?;
-            plan::plan(&plan::Wish { topology: topology.topology, overrides, workflow, policy, json, svg })
-        }
-        Command::Generate { what: Generated::Dag { dag, out } } => generate::dag(&dag, out.as_deref()),
-        Command::Generate { what: Generated::Lublin(lublin) } => logs::generate(&lublin),
-        Command::Convert { file, to, strict, out } => convert::convert(&file, to, strict, out.as_deref()),
-        Command::Verify { a, b } => files::verify(&a, &b),
-        Command::Report { out } => report::report(&out),
-        Command::Validate(args) => {
-            let loaded = load_topology(&args.topology, &args.overrides.parse()?)?;
-            topology::check_jobs(&loaded.topology).map_err(|error| Failure::Input(loaded.tell(&error)))?;
-            print(&format!("{}: fine\n", args.topology)).and_then(|()| print(&loaded.topology.in_short()))
-        }
-        Command::Show { keys: true, .. } => print(&catalog::keys()),
-        Command::Show { topology: None, .. } => print(&catalog::listing()),
-        Command::Show { topology: Some(topology), overrides, .. } => {
-            print(&written_out(&load_topology(&topology, &overrides.parse()?)?.topology))
-        }
-        Command::Schema { experiment } => {
-            let schema = if experiment { catalog::experiment_schema() } else { catalog::topology_schema() };
-            print(&format!("{schema:#}\n"))
-        }
-        Command::Compose { topology, out, image } => {
-            let loaded = load_topology(&topology.topology, &topology.overrides.parse()?)?;
-            let flags = topology.overrides.flags();
-            compose::write(&loaded.topology, Path::new(&topology.topology), &image, &flags, out.as_deref())
-        }
-        Command::Certs { topology, out, days, group, keep_authority, renew } => {
-            let loaded = load_topology(&topology.topology, &topology.overrides.parse()?)?;
-            certs::make(&loaded.topology, &out, days, &group, keep_authority, renew)
-        }
-        Command::Bench { tasks } => bench::bench(&Effort::quick(tasks)),
-        Command::BenchEcho { arguments } => bench::echo(&arguments),
-        Command::Completions { shell } => {
-            let mut text = Vec::new();
-            clap_complete::generate(shell, &mut Hansa::command(), "hansa", &mut text);
-            print(&String::from_utf8_lossy(&text))
-        }
-        Command::Man => {
-            let mut text = Vec::new();
-            clap_mangen::Man::new(Hansa::command())
-                .render(&mut text)
-                .map_err(|error| Failure::Internal(error.to_string()))?;
-            print(&String::from_utf8_lossy(&text))
-        }
-        Command::Router(args) => be_router(args),
-        Command::Site(args) => be_member(args, Party::Site),
-        Command::User(args) => be_member(args, Party::User),
-    }
-}
-
-fn run(args: RunArgs) -> Result<(), Failure> {
-    let loaded = load_topology(&args.topology.topology, &args.topology.overrides.parse()?)?;
-    if args.strict {
-        logs::check(&loaded.topology)?;
-    }
-    if args.inline {
-        return inline::run(&loaded, args.out, args.keep);
-    }
-    if args.live.is_some() {
-        check_live(&loaded.topology, &args.topology.topology)?;
-    }
-    let out = args.out.unwrap_or_else(|| default_out(&loaded.topology));
-    let mut router_flags = vec![
-        "--out".to_owned(),
-        out.to_string_lossy().into_owned(),
-        "--stall-after".to_owned(),
-        args.stall_after.to_string(),
-    ];
-    let mut cores = args.cores;
-    if let Some(speed) = args.live {
-        router_flags.extend(["--live".to_owned(), speed.to_string()]);
-        // Whoever measures must not make processes wait for each other's turn on one core.
-        cores = Cores::All;
-    }
-    if args.keep {
-        router_flags.push("--keep".to_owned());
-    }
-    let (topology, per_process) = (&loaded.topology, args.per_process as usize);
-    let stall_after = Duration::from_secs_f64(args.stall_after);
-    let ended = runtime()?.block_on(launch(Launch { topology, per_process, cores, out, router_flags, stall_after }));
-    if let Err(Failure::Told(Failure::INPUT)) = ended
-        && let Err(error) = topology::check_jobs(&loaded.topology)
-        && let Some(place) = loaded.place(&error)
-    {
-        // The router has said what is wrong, but it has not seen the file.
-        tell(&format!(" --> {place}"));
-    }
-    ended
-}
-
-fn be_router(args: RouterArgs) -> Result<(), Failure> {
-    log_to_stderr();
-    let routing = Routing {
-        overrides: args.overrides.parse()?,
-        topology: args.topology,
-        identity: args.identity,
-        bind: args.bind,
-        out: args.out,
-        owner_of: args.owner_of,
-        layout: args.layout,
-        stall_after: Duration::from_secs_f64(args.stall_after),
-        live: args.live,
-        join_within: Duration::from_secs_f64(args.join_within),
-        keep: args.keep,
-        held: args.held,
-    };
-    route(routing)
-}
-
-fn be_member(args: MemberArgs, role: fn(String) -> Party) -> Result<(), Failure> {
-    log_to_stderr();
-    let membership = Membership {
-        overrides: args.overrides.parse()?,
-        topology: args.topology,
-        parties: args.names.into_iter().map(role).collect(),
-        identity: args.identity,
-        router: args.router,
-        join_within: Duration::from_secs_f64(args.join_within),
-        held: args.held,
-    };
-    take_part(&membership)
 }
 
 impl OverrideArgs {
     /// As they were given, for another process.
-    fn flags(&self) -> Vec<String> {
+    pub fn flags(&self) -> Vec<String> {
         let set = self.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]);
         let seed = self.seed.iter().flat_map(|seed| ["--seed".to_owned(), seed.to_string()]);
         set.chain(seed).collect()
     }
 
-    fn parse(&self) -> Result<Vec<Override>, Failure> {
+    pub fn parse(&self) -> Result<Vec<Override>, Failure> {
         let seed = self.seed.iter().map(|seed| format!("seed={seed}"));
         let parse = |text: String| Override::parse(&text).map_err(|error| Failure::Input(error.to_string()));
         self.set.iter().cloned().chain(seed).map(parse).collect()
     }
-}
-
-fn outcome(end: Result<(), Failure>) -> ExitCode {
-    match end {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            let text = failure.to_string();
-            // Two results that differ are an answer.
-            if matches!(failure, Failure::Different(_)) {
-                tell(&text);
-            } else if !text.is_empty() {
-                tell(&if text.starts_with("error") { text } else { format!("error: {text}") });
-            }
-            ExitCode::from(failure.exit_code())
-        }
-    }
-}
-
-/// What the processes of a grid have to say goes to standard error; RUST_LOG chooses how much.
-fn log_to_stderr() {
-    let usual = Targets::new().with_target("hansa", LevelFilter::WARN);
-    let wanted = std::env::var("RUST_LOG").ok().and_then(|wanted| wanted.parse().ok());
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_target(false);
-    tracing_subscriber::registry().with(lines.with_filter(wanted.unwrap_or(usual))).init();
 }
 
 fn speed(text: &str) -> Result<f64, String> {

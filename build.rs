@@ -1,0 +1,24 @@
+//! What `--version` says: the release, and which commit this is: `HANSA_COMMIT`, or what git says of this folder, or nothing.
+
+use std::process::Command;
+
+fn main() {
+    println!("cargo:rerun-if-env-changed=HANSA_COMMIT");
+    println!("cargo:rerun-if-changed=src");
+    println!("cargo:rerun-if-changed=build.rs");
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
+        Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
+    };
+    // A folder inside of somebody else's repository is none of ours.
+    let is_ours = || git(&["ls-files", "--error-unmatch", "src/lib.rs"]).is_some();
+    if let Some(head) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
+        println!("cargo:rerun-if-changed={head}");
+    }
+    let commit = std::env::var("HANSA_COMMIT").ok().filter(|commit| !commit.is_empty());
+    let commit = commit
+        .or_else(|| git(&["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]).filter(|_| is_ours()));
+    let release = std::env::var("CARGO_PKG_VERSION").expect("cargo says it");
+    let version = commit.map_or(release.clone(), |commit| format!("{release} ({commit})"));
+    println!("cargo:rustc-env=HANSA_VERSION={version}");
+}

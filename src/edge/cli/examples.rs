@@ -1,0 +1,140 @@
+//! What is shown after the flags of each command, and what each begins with.
+
+use clap::Command;
+
+/// By the words of the command. A test reads them all as if they had been typed.
+pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
+    (
+        "run",
+        &[
+            "hansa run topologies/quickstart.toml",
+            "hansa run topologies/quickstart.toml --inline --out out/inline --seed 7",
+            "hansa run topologies/market-paper.toml --inline --set market.policy=pvr --json",
+            "hansa run topologies/live.toml --live 1",
+        ],
+    ),
+    (
+        "sweep",
+        &["hansa sweep experiments/policies-40.toml", "hansa sweep experiments/policies-40.toml --threads 2 --fresh"],
+    ),
+    ("reproduce", &["hansa reproduce market", "hansa reproduce heft --full"]),
+    ("reproduce market", &["hansa reproduce market", "hansa reproduce market --full --threads 4"]),
+    ("reproduce heft", &["hansa reproduce heft --out out/heft"]),
+    ("reproduce reservation", &["hansa reproduce reservation --requests 1000 --workloads 3"]),
+    ("verify", &["hansa verify out/quickstart out/inline", "hansa verify --json out/quickstart out/inline"]),
+    ("report", &["hansa report out/quickstart"]),
+    (
+        "plan",
+        &[
+            "hansa plan --workflow topologies/ten-tasks.json topologies/three-sites.toml",
+            "hansa plan --policy heft --workflow topologies/mosaic.json topologies/workflow.toml --svg out/mosaic.svg",
+        ],
+    ),
+    (
+        "generate",
+        &["hansa generate lublin --jobs 1000 --nodes 128 --out jobs.swf", "hansa generate dag -n 60 --out dag.json"],
+    ),
+    (
+        "generate lublin",
+        &[
+            "hansa generate lublin --jobs 1000 --nodes 128 --seed 7 --out jobs.swf",
+            "hansa generate lublin --jobs 500 --to requests --ahead 2 --slack 4 --out jobs.toml",
+        ],
+    ),
+    (
+        "generate dag",
+        &["hansa generate dag -n 60 --fat 0.6 --density 0.3 --regularity 0.8 --jump 2 --ccr 0.5 --seed 3"],
+    ),
+    (
+        "convert",
+        &[
+            "hansa convert jobs.swf --out jobs.json",
+            "hansa convert jobs.swf --to requests --strict --out jobs.toml",
+            "hansa convert platform.xml --out grid.toml",
+        ],
+    ),
+    (
+        "validate",
+        &[
+            "hansa validate topologies/quickstart.toml",
+            "hansa validate --strict mine.toml",
+            "hansa show mine.toml | hansa validate -",
+        ],
+    ),
+    ("show", &["hansa show", "hansa show topologies/quickstart.toml --set site.york.cores=500", "hansa show --keys"]),
+    ("schema", &["hansa schema", "hansa schema --experiment"]),
+    ("compose", &["hansa compose topologies/quickstart.toml --out docker-compose.yml"]),
+    (
+        "certs",
+        &[
+            "hansa certs topologies/quickstart.toml --out identities",
+            "hansa certs topologies/quickstart.toml --out identities --group york,durham",
+        ],
+    ),
+    ("bench", &["hansa bench --tasks 50000"]),
+    ("completions", &["hansa completions bash"]),
+    ("man", &["hansa man", "hansa man reproduce market", "hansa man --out man1"]),
+    (
+        "router",
+        &["hansa router --topology topologies/quickstart.toml --identity identities/router --bind 0.0.0.0:4433"],
+    ),
+    (
+        "site",
+        &[
+            "hansa site --topology topologies/quickstart.toml --identity identities/york.site --name york --router localhost:4433",
+        ],
+    ),
+    (
+        "user",
+        &[
+            "hansa user --topology topologies/quickstart.toml --identity identities/alice.user --name alice --router localhost:4433",
+        ],
+    ),
+];
+
+/// Puts examples, and the exit codes, below the help of every command.
+pub(super) fn with_examples(command: Command, path: &str) -> Command {
+    let names: Vec<String> = command.get_subcommands().map(|inner| inner.get_name().to_owned()).collect();
+    let command = names.into_iter().fold(command, |command, name| {
+        let path = if path.is_empty() { name.clone() } else { format!("{path} {name}") };
+        command.mut_subcommand(name, |inner| with_examples(inner, &path))
+    });
+    let Some((_, lines)) = EXAMPLES.iter().find(|(of, _)| *of == path) else { return command };
+    let mut text = command.get_after_help().map_or(String::new(), |before| format!("{before}\n\n"));
+    text.push_str("Examples:\n");
+    text.push_str(&lines.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n"));
+    command.after_help(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+
+    use super::super::args::Hansa;
+    use super::*;
+
+    fn shown(command: &Command, path: &str, paths: &mut Vec<String>) {
+        for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set() && inner.get_name() != "help") {
+            let path = format!("{path} {}", inner.get_name()).trim().to_owned();
+            let help = inner.clone().render_help().to_string();
+            assert!(help.contains("Examples:\n  hansa "), "{path}: {help}");
+            shown(inner, &path, paths);
+            paths.push(path);
+        }
+    }
+
+    #[test]
+    fn every_command_shows_examples_that_can_be_typed() {
+        let mut paths = Vec::new();
+        shown(&with_examples(Hansa::command(), ""), "", &mut paths);
+        for (path, lines) in EXAMPLES {
+            assert!(paths.iter().any(|shown| shown == path), "there is no hansa {path}");
+            for line in lines.iter().flat_map(|line| line.split(" | ")) {
+                assert!(line.contains(path.split(' ').next().unwrap()) || line.contains("show"), "{line}");
+                if let Err(error) = Hansa::try_parse_from(line.split(' ')) {
+                    panic!("{line}: {error}");
+                }
+            }
+        }
+    }
+}

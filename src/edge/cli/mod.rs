@@ -1,0 +1,279 @@
+//! The command lines. Each command parses its flags, calls the library once and turns the outcome into an exit code.
+
+mod args;
+mod examples;
+
+use std::io::IsTerminal;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::{CommandFactory, FromArgMatches, Parser};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::prelude::*;
+
+use args::{
+    Command, Generated, Hansa, LoudnessArgs, MemberArgs, MemberProgram, Paper, RouterArgs, RouterProgram, RunArgs,
+};
+use examples::with_examples;
+
+use super::bench::Effort;
+use super::inline;
+use super::input::{default_out, load_topology, written_out};
+use super::launch::{Asked, Cores, Launch, launch};
+use super::logs;
+use super::member::{Membership, take_part};
+use super::muster::Sharing;
+use super::results::{Told, inputs};
+use super::route::{Routing, check_live, route};
+use super::{
+    Failure, Loudness, bench, certs, compose, convert, files, generate, loudness, man, plan, print, report, reproduce,
+    runtime, set_loudness, signals, sweep, tell, validate,
+};
+use crate::catalog;
+use crate::experiment::{heft, market, provisioning, reservation};
+use crate::protocol::handshake::Party;
+use crate::topology;
+
+/// Entry of the binary `hansa`.
+pub fn hansa() -> ExitCode {
+    signals::survive_limits();
+    let typed = with_examples(Hansa::command(), "").get_matches();
+    match Hansa::from_arg_matches(&typed) {
+        Ok(Hansa { loudness, command }) => {
+            heed(loudness);
+            outcome(dispatch(command, loudness))
+        }
+        Err(error) => error.exit(),
+    }
+}
+
+/// Entry of the binary `hansa-router`.
+pub fn router() -> ExitCode {
+    signals::survive_limits();
+    let RouterProgram { loudness, router } = RouterProgram::parse();
+    heed(loudness);
+    outcome(be_router(router))
+}
+
+/// Entry of the binary `hansa-site`.
+pub fn site() -> ExitCode {
+    member("hansa-site", "Play one or more sites of a run", Party::Site)
+}
+
+/// Entry of the binary `hansa-user`.
+pub fn user() -> ExitCode {
+    member("hansa-user", "Play one or more users of a run", Party::User)
+}
+
+fn member(name: &'static str, about: &'static str, role: fn(String) -> Party) -> ExitCode {
+    let command = MemberProgram::command().name(name).about(about);
+    match MemberProgram::from_arg_matches(&command.get_matches()) {
+        Ok(MemberProgram { loudness, member }) => {
+            heed(loudness);
+            outcome(be_member(member, role))
+        }
+        Err(error) => error.exit(),
+    }
+}
+
+fn heed(LoudnessArgs { quiet, verbose }: LoudnessArgs) {
+    set_loudness(match verbose {
+        0 if quiet => Loudness::Quiet,
+        0 => Loudness::Usual,
+        1 => Loudness::Verbose,
+        _ => Loudness::Chatty,
+    });
+}
+
+fn dispatch(command: Command, loudness: LoudnessArgs) -> Result<(), Failure> {
+    match command {
+        Command::Run(args) => run(args, loudness),
+        Command::Sweep { experiment, sweep: args } => sweep::sweep(&experiment, &args.sweeping()),
+        Command::Reproduce { paper: Paper::Market { full, jobs, workloads, sweep } } => {
+            let usual = if full { market::FULL } else { market::SMALL };
+            let jobs = jobs.unwrap_or(usual.jobs);
+            let extent = market::Extent { jobs, workloads: workloads.unwrap_or(usual.workloads), ..usual };
+            reproduce::market(extent, &sweep.sweeping())
+        }
+        Command::Reproduce { paper: Paper::Heft { full, out, threads } } => {
+            let extent = if full { heft::FULL } else { heft::SMALL };
+            reproduce::heft(extent, &out, threads.map(usize::from))
+        }
+        Command::Reproduce { paper: Paper::Reservation { requests, workloads, out, threads } } => {
+            let extent = reservation::Extent { workloads, requests };
+            reproduce::reservation(extent, &out, threads.map(usize::from))
+        }
+        Command::Reproduce { paper: Paper::Provisioning { full, logs, out, threads } } => {
+            let extent = if full { provisioning::FULL } else { provisioning::SMALL };
+            reproduce::provisioning(extent, logs.as_deref(), &out, threads.map(usize::from))
+        }
+        Command::Plan { topology, workflow, policy, json, svg } => {
+            let overrides = topology.overrides.parse()?;
+            plan::plan(&plan::Wish { topology: topology.topology, overrides, workflow, policy, json, svg })
+        }
+        Command::Generate { what: Generated::Dag { dag, out } } => generate::dag(&dag, out.as_deref()),
+        Command::Generate { what: Generated::Lublin(lublin) } => logs::generate(&lublin),
+        Command::Convert { file, to, strict, out } => convert::convert(&file, to, strict, out.as_deref()),
+        Command::Verify { a, b, json } => files::verify(&a, &b, json),
+        Command::Report { out } => report::report(&out),
+        Command::Validate { topology, strict, json } => {
+            validate::validate(&topology.topology, &topology.overrides.parse()?, strict, json)
+        }
+        Command::Show { keys: true, .. } => print(&catalog::keys()),
+        Command::Show { topology: None, .. } => print(&catalog::listing()),
+        Command::Show { topology: Some(topology), overrides, .. } => {
+            print(&written_out(&load_topology(&topology, &overrides.parse()?)?.topology))
+        }
+        Command::Schema { experiment } => {
+            let schema = if experiment { catalog::experiment_schema() } else { catalog::topology_schema() };
+            print(&format!("{schema:#}\n"))
+        }
+        Command::Compose { topology, out, image } => {
+            let loaded = load_topology(&topology.topology, &topology.overrides.parse()?)?;
+            let flags = topology.overrides.flags();
+            compose::write(&loaded.topology, Path::new(&topology.topology), &image, &flags, out.as_deref())
+        }
+        Command::Certs { topology, out, days, group, keep_authority, renew } => {
+            let loaded = load_topology(&topology.topology, &topology.overrides.parse()?)?;
+            certs::make(&loaded.topology, &out, days, &group, keep_authority, renew)
+        }
+        Command::Bench { tasks } => bench::bench(&Effort::quick(tasks)),
+        Command::BenchEcho { arguments } => bench::echo(&arguments),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Hansa::command(), "hansa", &mut text);
+            print(&String::from_utf8_lossy(&text))
+        }
+        Command::Man { command, out } => {
+            let whole = with_examples(Hansa::command(), "");
+            out.map_or_else(|| man::show(whole.clone(), &command), |out| man::write_all(whole.clone(), &out))
+        }
+        Command::Router(args) => be_router(args),
+        Command::Site(args) => be_member(args, Party::Site),
+        Command::User(args) => be_member(args, Party::User),
+    }
+}
+
+fn run(args: RunArgs, loudness: LoudnessArgs) -> Result<(), Failure> {
+    let began = Instant::now();
+    let loaded = load_topology(&args.topology.topology, &args.topology.overrides.parse()?)?;
+    if args.strict {
+        logs::check(&loaded.topology)?;
+    }
+    if args.inline {
+        return inline::run(&loaded, args.out, args.keep, told(args.json));
+    }
+    if args.live.is_some() {
+        check_live(&loaded.topology, &args.topology.topology)?;
+    }
+    let out = args.out.unwrap_or_else(|| default_out(&loaded.topology));
+    let mut router_flags = vec![
+        "--out".to_owned(),
+        out.to_string_lossy().into_owned(),
+        "--stall-after".to_owned(),
+        args.stall_after.to_string(),
+    ];
+    router_flags.extend(loudness.flags());
+    if args.json {
+        router_flags.push("--json".to_owned());
+    }
+    let mut cores = args.cores;
+    if let Some(speed) = args.live {
+        router_flags.extend(["--live".to_owned(), speed.to_string()]);
+        // Whoever measures must not make processes wait for each other's turn on one core.
+        cores = Cores::All;
+    }
+    if args.keep {
+        router_flags.push("--keep".to_owned());
+    }
+    let topology = &loaded.topology;
+    let sharing = match args.processes {
+        Some(processes) => Sharing::Processes(processes as usize),
+        None => Sharing::Each(args.per_process as usize),
+    };
+    let stall_after = Duration::from_secs_f64(args.stall_after);
+    let asked = Asked { command: std::env::args().collect(), inputs: inputs(&loaded), seconds: 0.0 };
+    let ended =
+        runtime()?.block_on(launch(Launch { topology, sharing, cores, out, began, asked, router_flags, stall_after }));
+    if let Err(Failure::Told(Failure::INPUT)) = ended
+        && let Err(error) = topology::check_jobs(&loaded.topology)
+        && let Some(place) = loaded.place(&error)
+    {
+        // The router has said what is wrong, but it has not seen the file.
+        tell(&format!(" --> {place}"));
+    }
+    ended
+}
+
+fn told(json: bool) -> Told {
+    if json { Told::Json } else { Told::Table }
+}
+
+fn be_router(args: RouterArgs) -> Result<(), Failure> {
+    log_to_stderr();
+    let routing = Routing {
+        overrides: args.overrides.parse()?,
+        topology: args.topology,
+        identity: args.identity,
+        bind: args.bind,
+        out: args.out,
+        owner_of: args.owner_of,
+        layout: args.layout,
+        stall_after: Duration::from_secs_f64(args.stall_after),
+        live: args.live,
+        join_within: Duration::from_secs_f64(args.join_within),
+        keep: args.keep,
+        told: told(args.json),
+        held: args.held,
+        asked: args.asked,
+    };
+    route(routing)
+}
+
+fn be_member(args: MemberArgs, role: fn(String) -> Party) -> Result<(), Failure> {
+    log_to_stderr();
+    let membership = Membership {
+        overrides: args.overrides.parse()?,
+        topology: args.topology,
+        parties: args.names.into_iter().map(role).collect(),
+        identity: args.identity,
+        router: args.router,
+        join_within: Duration::from_secs_f64(args.join_within),
+        held: args.held,
+    };
+    take_part(&membership)
+}
+
+fn outcome(end: Result<(), Failure>) -> ExitCode {
+    match end {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let text = failure.to_string();
+            // Two results that differ are an answer.
+            if matches!(failure, Failure::Different(_)) {
+                tell(&text);
+            } else if !text.is_empty() {
+                tell(&if text.starts_with("error") { text } else { format!("error: {text}") });
+            }
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+/// What the processes of a grid have to say goes to standard error; RUST_LOG chooses how much.
+fn log_to_stderr() {
+    let level = match loudness() {
+        Loudness::Quiet => LevelFilter::ERROR,
+        Loudness::Usual => LevelFilter::WARN,
+        Loudness::Verbose => LevelFilter::INFO,
+        Loudness::Chatty => LevelFilter::DEBUG,
+    };
+    let usual = Targets::new().with_target("hansa", level);
+    let wanted = std::env::var("RUST_LOG").ok().and_then(|wanted| wanted.parse().ok());
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false);
+    tracing_subscriber::registry().with(lines.with_filter(wanted.unwrap_or(usual))).init();
+}

@@ -1,0 +1,41 @@
+//! `hansa validate`: whether a topology can be run, and what a run would leave out of its logs.
+
+use serde_json::json;
+
+use super::input::load_topology;
+use super::{Failure, Loudness, logs, loudness, note, print};
+use crate::topology::{self, Loaded, Override};
+
+/// Checks a topology. With `strict`, what would be left out is an error.
+pub fn validate(path: &str, overrides: &[Override], strict: bool, json: bool) -> Result<(), Failure> {
+    let checked = load_topology(path, overrides).and_then(|loaded| check(loaded, strict));
+    if json {
+        let value = match &checked {
+            Ok((loaded, left_out)) => {
+                let in_short = loaded.topology.in_short();
+                json!({ "topology": path, "fine": true, "in_short": in_short.trim_end(), "left_out": left_out })
+            }
+            Err(failure) => json!({ "topology": path, "fine": false, "wrong": failure.to_string() }),
+        };
+        print(&format!("{value:#}\n"))?;
+        return checked.map(drop).map_err(|failure| Failure::Told(failure.exit_code()));
+    }
+    let (loaded, left_out) = checked?;
+    for one in left_out {
+        note(&format!("warning: {one}"));
+    }
+    if loudness() == Loudness::Quiet {
+        return Ok(());
+    }
+    print(&format!("{path}: fine\n")).and_then(|()| print(&loaded.topology.in_short()))
+}
+
+/// Builds what a run would build, and gives what it would tell of its logs.
+fn check(loaded: Loaded, strict: bool) -> Result<(Loaded, Vec<String>), Failure> {
+    if strict {
+        logs::check(&loaded.topology)?;
+    }
+    topology::check_jobs(&loaded.topology).map_err(|error| Failure::Input(loaded.tell(&error)))?;
+    let left_out = logs::told(&loaded.topology);
+    Ok((loaded, left_out))
+}

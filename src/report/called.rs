@@ -1,0 +1,34 @@
+//! What people call jobs and tasks, where a topology or a workflow's file says so.
+
+use std::collections::BTreeMap;
+
+use crate::grid::JobId;
+use crate::topology::Topology;
+use crate::workload::Source;
+
+/// Grows with the jobs that have names.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Called(BTreeMap<JobId, (Option<String>, Vec<String>)>);
+
+impl Called {
+    pub fn of(topology: &Topology) -> Called {
+        let (mut called, mut next) = (BTreeMap::new(), 0);
+        for workload in &topology.workloads {
+            if let Source::Table(table) = &workload.source {
+                let named =
+                    (next..).zip(&table.jobs).filter(|(_, job)| job.name.is_some() || !job.task_names.is_empty());
+                called.extend(named.map(|(id, job)| (JobId(id), (job.name.clone(), job.task_names.clone()))));
+            }
+            next += workload.source.supply().jobs_in_all() as u32;
+        }
+        Called(called)
+    }
+
+    pub fn job(&self, job: JobId) -> Option<&str> {
+        self.0.get(&job)?.0.as_deref()
+    }
+
+    pub fn task(&self, job: JobId, index: usize) -> Option<&str> {
+        self.0.get(&job)?.1.get(index).map(String::as_str).filter(|name| !name.is_empty())
+    }
+}

@@ -1,0 +1,85 @@
+//! Where there are many sites: how busy each was, as a row of shades.
+
+use std::fmt::Write;
+
+use super::chart::{Figure, LEFT, Levels, RIGHT, TOP, WIDTH, time_axis};
+use super::html::{at, counted, escape, short};
+use super::{PARTS, Page};
+
+/// Rows of the map: the largest sites.
+const SITES_MAX: usize = 120;
+const SHADES: usize = 10;
+/// What is used less than this stays empty.
+const FAINT: f64 = 0.01;
+
+impl Page<'_> {
+    /// Empty, unless there are more sites than `few`.
+    pub(super) fn busy_sites(&self, few: usize) -> String {
+        let sites = &self.tally.sites;
+        if sites.len() <= few {
+            return String::new();
+        }
+        let mut shown: Vec<usize> = (0..sites.len()).collect();
+        shown.sort_by_key(|site| (std::cmp::Reverse(sites[*site].cores), *site));
+        shown.truncate(SITES_MAX);
+        shown.sort_unstable();
+        let mut row_of = vec![None; sites.len()];
+        shown.iter().enumerate().for_each(|(row, site)| row_of[*site] = Some(row));
+        let mut levels = vec![Levels::new(self.window, PARTS); shown.len()];
+        for row in self.tally.jobs.values() {
+            for (task, held) in row.job.tasks.iter().zip(&row.tasks) {
+                let Some(line) = held.site.and_then(|site| row_of[site as usize]) else { continue };
+                for (start, end, _) in held.stints(self.tally.last) {
+                    levels[line].add(start, end, f64::from(task.cores));
+                }
+            }
+        }
+
+        let tall = (360.0 / shown.len() as f64).clamp(4.0, 14.0);
+        let mut body = String::new();
+        for (line, (site, levels)) in shown.iter().zip(&levels).enumerate() {
+            let (site, top) = (&sites[*site], TOP + line as f64 * tall);
+            let shares: Vec<f64> = levels.means().iter().map(|mean| mean / f64::from(site.cores.max(1))).collect();
+            let _ = write!(body, "<g><title>{}, {}</title>", escape(&site.name), counted(site.cores.into(), "core"));
+            if tall >= 9.0 {
+                let name = short(&site.name, 12);
+                let (x, y) = (at(LEFT - 6.0), at(top + tall / 2.0));
+                let _ = write!(body, "<text x=\"{x}\" y=\"{y}\" dy=\".34em\" text-anchor=\"end\">{name}</text>");
+            }
+            let mut part = 0;
+            for alike in shares.chunk_by(|a, b| shade(*a) == shade(*b)) {
+                if let Some(shade) = shade(alike[0]) {
+                    let x = |part: usize| LEFT + part as f64 / PARTS as f64 * (WIDTH - LEFT - RIGHT);
+                    let (left, wide) = (x(part), x(part + alike.len()) - x(part));
+                    let (left, top, wide, tall) = (at(left), at(top), at(wide), at(tall - 0.5));
+                    let _ = write!(
+                        body,
+                        "<rect class=\"h{shade}\" x=\"{left}\" y=\"{top}\" width=\"{wide}\" height=\"{tall}\"/>"
+                    );
+                }
+                part += alike.len();
+            }
+            body.push_str("</g>\n");
+        }
+        let bottom = TOP + shown.len() as f64 * tall + 4.0;
+        let rest = match sites.len() - shown.len() {
+            0 => String::new(),
+            rest => format!(" The {} largest are shown; {rest} are not.", shown.len()),
+        };
+        let tenth = |shade: usize| format!("{} to {} %", shade * 10, shade * 10 + 10);
+        Figure {
+            id: "busy-sites",
+            title: "How busy each site was",
+            desc: format!("A row a site over time, the darker the more of its cores were in use.{rest}"),
+            note: format!("A row a site, in the order of the topology. Point at one to see its name.{rest}"),
+            legend: [0, 4, 9].map(|shade| (format!("s{shade}"), tenth(shade))).to_vec(),
+            height: bottom + 44.0,
+            body: body + &time_axis(self.window, bottom),
+        }
+        .html()
+    }
+}
+
+fn shade(share: f64) -> Option<usize> {
+    (share >= FAINT).then(|| ((share * SHADES as f64) as usize).min(SHADES - 1))
+}

@@ -1,0 +1,139 @@
+//! Users and organisations: what each had of the grid, how long they waited for it, and where they ran.
+
+use std::collections::BTreeMap;
+
+use super::html::{bar, count, escape, number, percent, span, table};
+use super::value::worth;
+use super::{Page, ROWS_MAX};
+use crate::report::tally::JobRow;
+use crate::time::Time;
+
+/// Sites that have a column of their own.
+const SITES_MAX: usize = 10;
+
+/// What is known of the jobs of one user, or of several.
+#[derive(Clone, Debug, Default)]
+struct Had {
+    jobs: u64,
+    tasks: u64,
+    value: f64,
+    worth: f64,
+    /// Sums in seconds, and of how many jobs.
+    waited: (f64, u64),
+    slowed: (f64, u64),
+    /// Core hours, by site.
+    hours: Vec<f64>,
+}
+
+impl Had {
+    fn add(&mut self, row: &JobRow, last: Time) {
+        self.jobs += 1;
+        self.tasks += row.tasks.len() as u64;
+        self.value += row.value().unwrap_or(0.0);
+        self.worth += worth(row);
+        if let Some(wait) = row.wait() {
+            self.waited = (self.waited.0 + wait.micros() as f64 / 1e6, self.waited.1 + 1);
+        }
+        if let Some(slowdown) = row.slr() {
+            self.slowed = (self.slowed.0 + slowdown, self.slowed.1 + 1);
+        }
+        for (task, ran) in row.job.tasks.iter().zip(&row.tasks) {
+            let Some(site) = ran.site else { continue };
+            let micros: u64 = ran.stints(last).map(|(from, to, _)| to.since(from).micros()).sum();
+            self.hours[site as usize] += micros as f64 / 3.6e9 * f64::from(task.cores);
+        }
+    }
+
+    fn plus(mut self, other: &Had) -> Had {
+        self.jobs += other.jobs;
+        self.tasks += other.tasks;
+        self.value += other.value;
+        self.worth += other.worth;
+        self.waited = (self.waited.0 + other.waited.0, self.waited.1 + other.waited.1);
+        self.slowed = (self.slowed.0 + other.slowed.0, self.slowed.1 + other.slowed.1);
+        self.hours.iter_mut().zip(&other.hours).for_each(|(hours, more)| *hours += more);
+        self
+    }
+}
+
+impl Page<'_> {
+    pub(super) fn users(&self) -> String {
+        let nothing = Had { hours: vec![0.0; self.tally.sites.len()], ..Had::default() };
+        let mut by_user: BTreeMap<String, Had> = BTreeMap::new();
+        for row in self.tally.jobs.values() {
+            let user = self.tally.names.of_actor(row.user);
+            by_user.entry(user).or_insert_with(|| nothing.clone()).add(row, self.tally.last);
+        }
+        let users = self.topology.users.iter();
+        let had = |name: &str| by_user.get(name).cloned().unwrap_or_else(|| nothing.clone());
+        let mut rows: Vec<(String, String, Had)> = users
+            .clone()
+            .take(ROWS_MAX)
+            .map(|user| (escape(&user.name), escape(&user.latency.to_string()), had(&user.name)))
+            .collect();
+        let rest = self.topology.users.len().saturating_sub(ROWS_MAX);
+        if rest > 0 {
+            let sum = users.skip(ROWS_MAX).filter_map(|user| by_user.get(&user.name)).fold(nothing, Had::plus);
+            rows.push((format!("{rest} more users together"), String::new(), sum));
+        }
+        self.users_alone(&rows) + &self.users_at_sites(&rows)
+    }
+
+    fn users_alone(&self, rows: &[(String, String, Had)]) -> String {
+        let mean = |(sum, count): (f64, u64)| (count > 0).then(|| sum / count as f64);
+        let row = |(name, latency, had): &(String, String, Had)| {
+            let share = had.value / had.worth;
+            let obtained = if had.worth > 0.0 { bar(share, &percent(share)) } else { "none to be had".to_owned() };
+            vec![
+                name.clone(),
+                latency.clone(),
+                count(had.jobs),
+                count(had.tasks),
+                number(had.hours.iter().sum()),
+                mean(had.waited).map_or(String::new(), span),
+                mean(had.slowed).map_or(String::new(), |slowdown| format!("{slowdown:.2}")),
+                number(had.worth),
+                obtained,
+            ]
+        };
+        let (best, obtained) = if self.has_worth() { ("#Value at best", "Value obtained") } else { ("", "") };
+        let columns = [
+            "User",
+            "#To the router",
+            "#Jobs",
+            "#Tasks",
+            "#Core hours",
+            "#Mean wait",
+            "#Mean slowdown",
+            best,
+            obtained,
+        ];
+        format!(
+            "<h3>Users</h3>\n{}<p>Slowdown is the time from submission to the end of a finished job, as a multiple of its critical \
+             path.</p>\n",
+            table(&columns, rows.iter().map(row))
+        )
+    }
+
+    /// Who ran where, in core hours.
+    fn users_at_sites(&self, rows: &[(String, String, Had)]) -> String {
+        let sites = &self.tally.sites;
+        if sites.len() < 2 || rows.len() < 2 {
+            return String::new();
+        }
+        let all = |site: usize| rows.iter().map(|row| row.2.hours[site]).sum::<f64>();
+        let mut most: Vec<usize> = (0..sites.len()).collect();
+        most.sort_by(|a, b| all(*b).total_cmp(&all(*a)).then(a.cmp(b)));
+        let (own, others) = most.split_at(most.len().min(SITES_MAX));
+        let names = own.iter().map(|site| format!("#{}", escape(&sites[*site].name)));
+        let other = if others.is_empty() { String::new() } else { format!("#{} other sites", others.len()) };
+        let columns: Vec<String> = std::iter::once("User".to_owned()).chain(names).chain([other]).collect();
+        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+        let row = |(name, _, had): &(String, String, Had)| {
+            let hours = own.iter().map(|site| number(had.hours[*site]));
+            let rest = number(others.iter().map(|site| had.hours[*site]).sum());
+            std::iter::once(name.clone()).chain(hours).chain([rest]).collect()
+        };
+        format!("<h3>Core hours by user and site</h3>\n{}", table(&columns, rows.iter().map(row)))
+    }
+}

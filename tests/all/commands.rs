@@ -1,0 +1,237 @@
+//! What commands read and print: JSON for programs, standard input, silence, manual pages, what logs leave out, names.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::grid::{HANSA, ROUTER, SITE, Scratch, digest, hansa, hansa_ok, shipped, text};
+
+const GRID: &str = "name = \"grid\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 8\nscheduler = \"fcfs\"\n[[user]]\nname = \"ann\"\n\
+                    [[workload]]\nsource = \"swf\"\nfile = \"log.swf\"\n";
+/// One without a number of nodes, one of no run time, and one that asks for no time.
+const LOG: &str = "1 0 -1 60 -1 -1 -1 -1 60 -1 1 1 1 -1 -1 -1 -1 -1\n2 1 -1 0 1 -1 -1 1 60 -1 1 1 1 -1 -1 -1 -1 -1\n\
+                   3 2 -1 60 1 -1 -1 1 -1 -1 1 7 1 -1 -1 -1 2 5\n";
+
+fn with_input(arguments: &[&str], input: &str) -> Output {
+    let mut command = Command::new(HANSA);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn parsed(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output.stdout)))
+}
+
+#[test]
+fn validate_tells_what_a_run_would_leave_out() {
+    let scratch = Scratch::new();
+    let topology = scratch.file("grid.toml", GRID);
+    scratch.file("log.swf", LOG);
+    let output = hansa_ok(&[Path::new("validate"), &topology]);
+    let said = text(&output.stderr);
+    for words in
+        ["1 left out", "job 1: its number of processors is unknown", "1 job of no run time", "1 job asking for no time"]
+    {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let strict = hansa(&[Path::new("validate"), Path::new("--strict"), &topology]);
+    assert_eq!((strict.status.code(), text(&strict.stdout)), (Some(2), String::new()));
+    let json = parsed(&hansa_ok(&[Path::new("validate"), Path::new("--json"), &topology]));
+    assert!(json["fine"] == true && json["left_out"][0].as_str().unwrap().contains("1 left out"), "{json}");
+
+    let wrong = scratch.file("wrong.toml", "name = 1\n");
+    let output = hansa(&[Path::new("validate"), Path::new("--json"), &wrong]);
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), String::new()));
+    assert!(parsed(&output)["wrong"].as_str().unwrap().contains("wrong.toml:1:8"), "{}", text(&output.stdout));
+    let quiet = hansa_ok(&[Path::new("validate"), Path::new("-q"), &topology]);
+    assert_eq!((text(&quiet.stdout), text(&quiet.stderr)), Default::default());
+}
+
+#[test]
+fn convert_tells_what_is_not_heeded() {
+    let scratch = Scratch::new();
+    let log = scratch.file("log.swf", LOG);
+    let convert = |flags: &[&str]| {
+        let mut arguments = vec!["convert".into(), log.clone()];
+        arguments.extend(flags.iter().map(Into::into));
+        hansa(&arguments)
+    };
+    let said = text(&convert(&[]).stderr);
+    assert!(said.contains("1 follow another job") && said.contains("1 left out"), "{said}");
+    let strict = convert(&["--strict"]);
+    assert_eq!(strict.status.code(), Some(2));
+    let said = text(&convert(&["--to", "requests"]).stderr);
+    assert!(said.contains("2 have a user or a group") && said.contains("1 job of no run time"), "{said}");
+
+    // There and back, what a log says of a job is as it was.
+    let batsim = scratch.file("log.json", &text(&convert(&[]).stdout));
+    let back = text(&hansa_ok(&[Path::new("convert"), &batsim]).stdout);
+    assert!(back.contains("\n3 2 -1 60 1 -1 -1 1 -1 -1 1 7 1 -1 -1 -1 2 5\n"), "{back}");
+}
+
+#[test]
+fn json_is_the_same_in_both_layouts_and_verify_speaks_it() {
+    let scratch = Scratch::new();
+    let run = |out: &str, flags: &[&str]| {
+        let (topology, out) = (shipped("three-sites.toml"), scratch.path(out));
+        let mut arguments = vec!["run".into(), topology, "--json".into(), "--out".into(), out];
+        arguments.extend(flags.iter().map(Into::into));
+        parsed(&hansa_ok(&arguments))
+    };
+    let (inline, processes) = (run("inline", &["--inline"]), run("processes", &[]));
+    assert_eq!(inline["results"], processes["results"]);
+    assert_eq!(inline["results"]["digest"], digest(&scratch.path("inline")));
+    assert_eq!(processes["out"], scratch.path("processes").to_str().unwrap());
+
+    let verify = |a: &str, b: &str| hansa(&["verify".into(), "--json".into(), scratch.path(a), scratch.path(b)]);
+    assert_eq!(parsed(&verify("inline", "processes"))["same"], true);
+    run("other", &["--inline", "--seed", "5", "--set", "name=other"]);
+    let differ = verify("inline", "other");
+    assert_eq!(differ.status.code(), Some(1));
+    let json = parsed(&differ);
+    assert!(json["same"] == false && !json["causes"].as_array().unwrap().is_empty(), "{json}");
+
+    let out = scratch.path("quiet");
+    let quiet = hansa_ok(&["run".into(), shipped("three-sites.toml"), "-q".into(), "--out".into(), out.clone()]);
+    assert_eq!((text(&quiet.stdout), text(&quiet.stderr)), Default::default());
+    assert_eq!(digest(&out), digest(&scratch.path("inline")));
+}
+
+#[test]
+fn a_topology_may_come_through_standard_input() {
+    let scratch = Scratch::new();
+    let shown = text(&hansa_ok(&[Path::new("show"), &shipped("three-sites.toml")]).stdout);
+    let fine = with_input(&["validate", "-"], &shown);
+    assert!(fine.status.success() && text(&fine.stdout).starts_with("-: fine\n"), "{}", text(&fine.stderr));
+    let (a, b) = (scratch.path("a"), scratch.path("b"));
+    for (out, flags) in [(&a, &["--inline"][..]), (&b, &[])] {
+        let mut arguments = vec!["run", "-", "--out", out.to_str().unwrap()];
+        arguments.extend(flags);
+        let output = with_input(&arguments, &shown);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+    assert_eq!(digest(&a), digest(&b));
+    let wrong = with_input(&["validate", "-"], "name = 1\n");
+    assert!(wrong.status.code() == Some(2) && text(&wrong.stderr).contains("-:1:8"), "{}", text(&wrong.stderr));
+}
+
+#[test]
+fn workflows_keep_their_names_and_need_no_work_to_be_planned() {
+    let scratch = Scratch::new();
+    let out = scratch.path("out");
+    hansa_ok(&["run".into(), shipped("workflow.toml"), "--inline".into(), "--out".into(), out.clone()]);
+    let names = |file: &str| {
+        let table = std::fs::read_to_string(out.join(file)).unwrap();
+        assert!(table.lines().next().unwrap().ends_with(",name"));
+        table.lines().skip(1).map(|line| line.rsplit(',').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert!(names("jobs.csv").contains(&"mosaic".to_owned()), "{:?}", names("jobs.csv"));
+    let tasks = names("tasks.csv");
+    assert!(tasks.iter().any(|name| name.starts_with("project")), "{tasks:?}");
+    hansa_ok(&["report".into(), out.clone()]);
+    for file in ["report.html", "trace.json"] {
+        let text = std::fs::read_to_string(out.join(file)).unwrap();
+        assert!(text.contains("mosaic") && tasks.iter().all(|name| text.contains(name.as_str())), "{file}");
+    }
+
+    let bare = "name = \"bare\"\n[[site]]\nname = \"york\"\ncores = 4\n[[user]]\nname = \"ann\"\n";
+    let bare = scratch.file("bare.toml", bare);
+    let arguments = ["plan".into(), "--workflow".into(), shipped("mosaic.json"), bare.clone()];
+    let table = text(&hansa_ok(&arguments).stdout);
+    assert!(table.contains("planned (s)") && table.contains("ends (s)"), "{table}");
+    assert_eq!(hansa(&["run".into(), bare]).status.code(), Some(2));
+}
+
+#[test]
+fn the_page_tells_of_users_and_of_many_sites() {
+    let scratch = Scratch::new();
+    let topology = scratch.file(
+        "many.toml",
+        "name = \"many\"\nseed = 3\n[market]\n[[site]]\nname = \"s-{}\"\ncount = 44\ncores = 16\n[[user]]\nname = \"u-{}\"\ncount = 3\n\
+         [[workload]]\nsource = \"market\"\njobs = 60\ncores_max = 8\nload = 0.8\n",
+    );
+    let out = scratch.path("out");
+    hansa_ok(&["run".into(), topology, "--inline".into(), "--out".into(), out.clone()]);
+    hansa_ok(&["report".into(), out.clone()]);
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    for words in [
+        "id=\"busy-sites\"",
+        "<title>s-44, 16 cores</title>",
+        "Core hours by user and site",
+        "34 other sites",
+        "Mean slowdown",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+
+    // A workflow that is handed in at once says nothing about how busy the grid was meanwhile.
+    let flow = scratch.path("flow");
+    let said =
+        text(&hansa_ok(&["run".into(), shipped("workflow.toml"), "--inline".into(), "--out".into(), flow]).stdout);
+    assert!(said.contains("utilisation over the makespan") && !said.contains("while jobs arrived"), "{said}");
+}
+
+#[test]
+fn edges_may_say_units_and_bidders_lie_beside_their_topology() {
+    let scratch = Scratch::new();
+    let grid = |data: &str| {
+        let text = format!(
+            "name = \"units\"\n[market]\n[[site]]\nname = \"s-{{}}\"\ncount = 2\ncores = 4\n[[link]]\nname = \"l\"\nbetween = [\"s-1\", \"s-2\"]\n\
+             capacity = \"1 Gbps\"\n[[user]]\nname = \"ann\"\n[[workload]]\nsource = \"table\"\n[[workload.job]]\n\
+             tasks = [{{ runtime = \"1 min\", cores = 1 }}, {{ runtime = \"1 min\", cores = 1 }}]\nedges = [[0, 1, {data}]]\n"
+        );
+        hansa(&[Path::new("show"), &scratch.file("grid.toml", &text)])
+    };
+    assert_eq!(text(&grid("\"2 GB\"").stdout), text(&grid("2000000000").stdout));
+    assert!(text(&grid("\"2 GB\"").stdout).contains("2000000000"));
+    assert!(
+        text(&grid("\"2 Gold\"").stderr).contains("expected a volume such as"),
+        "{}",
+        text(&grid("\"2 Gold\"").stderr)
+    );
+
+    // From wherever it is started.
+    let mut command = Command::new(HANSA);
+    command.args(["run", "--inline", "--out"]).arg(scratch.path("out")).arg(shipped("foreign-bidder.toml"));
+    let output = command.current_dir(scratch.path("")).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+#[test]
+fn every_command_has_a_manual_page_and_the_version_a_commit() {
+    let scratch = Scratch::new();
+    let pages = scratch.path("pages");
+    hansa_ok(&["man".into(), "--out".into(), pages.clone()]);
+    for page in ["hansa.1", "hansa-run.1", "hansa-reproduce-market.1", "hansa-generate-dag.1"] {
+        let page = std::fs::read_to_string(pages.join(page)).unwrap();
+        assert!(page.contains("Examples") || page.contains("Exit codes"), "{page}");
+    }
+    let run = text(&hansa_ok(&["man", "run"]).stdout);
+    assert!(run.contains("hansa\\-run") && run.contains("--per") | run.contains("\\-\\-per"), "{run}");
+    let missing = hansa(&["man", "reproduce", "nothing"]);
+    assert!(missing.status.code() == Some(2) && text(&missing.stderr).contains("no command hansa reproduce nothing"));
+    let version = text(&hansa_ok(&["--version"]).stdout);
+    assert!(version.starts_with(concat!("hansa ", env!("CARGO_PKG_VERSION"))), "{version}");
+}
+
+#[test]
+fn an_identity_of_somebody_else_is_refused_before_anybody_knocks() {
+    let scratch = Scratch::new();
+    let (topology, identities) = (shipped("quickstart.toml"), scratch.path("identities"));
+    hansa_ok(&["certs".into(), topology.clone(), "--out".into(), identities.clone()]);
+    let start = |program: &str, identity: &str, more: &[&str]| {
+        let mut command = Command::new(program);
+        command.arg("--topology").arg(&topology).arg("--identity").arg(identities.join(identity)).args(more);
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    let said = start(ROUTER, "york.site", &["--bind", "127.0.0.1:0"]);
+    assert!(said.contains("does not speak for router, only for york.site.hansa"), "{said}");
+    let said = start(SITE, "york.site", &["--name", "leeds", "--router", "127.0.0.1:9"]);
+    assert!(said.contains("does not speak for site leeds, only for york.site.hansa"), "{said}");
+}

@@ -1,0 +1,74 @@
+//! From a command line to the processes of a run: as many as a machine can hold, started by and by, and ended at any time.
+
+use std::process::Command;
+use std::time::Duration;
+
+use crate::grid::{HANSA, Process, Scratch, digest, hansa, hansa_ok, json, text};
+
+fn crowd(users: u32) -> String {
+    format!(
+        "name = \"crowd\"\nseed = 1\n[market]\npolicy = \"fifo\"\n[[site]]\nname = \"york\"\ncores = 1000\nkind = \"Kind1\"\n\
+         [[user]]\nname = \"user-{{}}\"\ncount = {users}\n[[workload]]\nsource = \"market\"\njobs = 40\nload = 0.7\n"
+    )
+}
+
+#[test]
+fn ctrl_c_is_heard_while_processes_start() {
+    let scratch = Scratch::new();
+    let topology = scratch.file("crowd.toml", &crowd(120));
+    let out = scratch.path("out");
+    let mut launcher = Process::start("hansa run", Command::new(HANSA).arg("run").arg(topology).arg("--out").arg(&out));
+    launcher.says(" joined from ");
+    launcher.signal("INT");
+    let (code, said) = launcher.end(Duration::from_secs(30));
+    assert_eq!(code, Some(130), "{said}");
+    assert!(said.matches(" joined from ").count() < 60 && !said.contains("the run begins"), "{said}");
+    assert!(!out.exists(), "{said}");
+}
+
+#[test]
+fn more_processes_than_a_machine_can_hold_are_an_error_before_any_starts() {
+    let scratch = Scratch::new();
+    let (topology, out) = (scratch.file("crowd.toml", &crowd(100_000)), scratch.path("out"));
+    let run = |flags: &[&str]| {
+        let mut arguments = vec!["run".into(), topology.clone(), "--out".into(), out.clone()];
+        arguments.extend(flags.iter().map(Into::into));
+        let output = hansa(&arguments);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+        assert!(!out.exists());
+        text(&output.stderr)
+    };
+    let said = run(&[]);
+    assert!(said.contains("100002 processes") && said.contains("--inline") && said.contains("--processes"), "{said}");
+    // So many names are in no certificate.
+    let said = run(&["--processes", "3"]);
+    assert!(said.contains("one process cannot play") && said.contains("more processes"), "{said}");
+}
+
+#[test]
+fn processes_are_shared_as_told_and_the_manifest_says_what_was_typed() {
+    let scratch = Scratch::new();
+    let topology = scratch.file("crowd.toml", &crowd(60));
+    let run = |out: &str, flags: &[&str]| {
+        let out = scratch.path(out);
+        let mut arguments = vec!["run".into(), topology.clone(), "--out".into(), out.clone()];
+        arguments.extend(flags.iter().map(Into::into));
+        hansa_ok(&arguments);
+        (digest(&out), json(&out.join("manifest.json")), json(&out.join("summary.json")))
+    };
+    let (inline, alone, _) = run("inline", &["--inline"]);
+    let (shared, manifest, summary) = run("shared", &["--processes", "4"]);
+    assert_eq!(shared, inline);
+    assert_eq!(summary["run"]["waits"].as_object().unwrap().len(), 4, "{summary}");
+
+    // Whatever the processes were called by the launcher.
+    let typed = serde_json::json!(["run", topology, "--out", scratch.path("shared"), "--processes", "4"]);
+    assert_eq!(manifest["command"].as_array().unwrap()[1..], typed.as_array().unwrap()[..]);
+    assert_eq!(manifest["inputs"], alone["inputs"]);
+    assert_eq!(manifest["host"]["cores"], alone["host"]["cores"]);
+    assert_eq!(manifest["host"]["cores_used"], 1);
+    assert_eq!(manifest["wall_seconds"], summary["run"]["wall_seconds"]);
+    hansa_ok(&["report".into(), scratch.path("shared")]);
+    let page = std::fs::read_to_string(scratch.path("shared").join("report.html")).unwrap();
+    assert!(page.contains("--processes 4") && !page.contains("--held"));
+}
