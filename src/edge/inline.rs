@@ -68,7 +68,6 @@ pub fn run(loaded: &Loaded, out: Option<PathBuf>, keep: bool, told: Told) -> Res
     drop(place);
 
     let conducted = Conducted {
-        logs: Vec::new(),
         reached,
         events,
         waits: 0,

@@ -149,6 +149,7 @@ fn route_run(
             }
             progress.update(now, events, records);
         },
+        record: &mut |entries| results.record(entries).and_then(|()| results.contradiction()),
         contact,
         speed: routing.live,
         names: &plan.names,
@@ -157,6 +158,7 @@ fn route_run(
     };
     let mut conducted = conduct::conduct(kept, hub, &mut lines, watch);
     conducted.end = fault.or(conducted.end);
+    conducted.wall = conducted.wall.saturating_sub(results.written_for());
     let mut moved = None;
     if let (Some(freight), Ok(())) = (freight, &conducted.end) {
         let arrived = kept.block_on(async {
