@@ -11,7 +11,7 @@ use hansa::edge::gzip;
 use hansa::grid::{JobId, NodeSet, TaskId};
 use hansa::systems::batch::{Ask, Reserved, Rigid, Step, play, policy};
 use hansa::time::{Span, Time};
-use hansa::workload::lublin::{Lublin, Sizes, Stream, Types};
+use hansa::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
 use hansa::workload::rigids::{Content, Window};
 use hansa::workload::{Trace, swf};
 use rustix::time::{ClockId, clock_gettime};
@@ -102,6 +102,7 @@ fn model(jobs: u32) -> Vec<Rigid> {
         types: Types::One,
         stream: Stream::Own,
         sizes: Sizes::default(),
+        times: Times::default(),
         rate_millionths: 1_000_000,
     };
     rigid(Trace { jobs: lublin.generate(), ..Trace::default() }, 2)

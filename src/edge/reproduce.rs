@@ -118,7 +118,7 @@ pub fn provisioning(
     let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let pieces: Vec<_> = extent.pieces().into_iter().enumerate().collect();
     let mut runs = BTreeMap::new();
-    let mut progress = RunCount::new(pieces.len(), 0);
+    let mut progress = Count::new("runs", pieces.len(), 0);
     let stopped = || interrupted.load(Ordering::Relaxed);
     let work = |&(number, piece): &(usize, _)| (number, extent.run(&logs, piece));
     in_parallel(&pieces, threads, &stopped, &work, &mut |done| {

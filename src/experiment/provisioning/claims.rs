@@ -3,7 +3,7 @@
 //! Trends are of means; from one point to the next 3 % of noise are allowed. Where the thesis says "about" or
 //! "most", the bounds are ours: a factor of 2 or 1.3, one half, 2 %.
 
-use super::super::claims::{Claim, Judge, Number, just};
+use super::super::claims::{Claim, Judge, Number, Ours, just};
 use super::load::Site;
 use super::plans::widths;
 use super::prices::{ALPHAS as PRICED_ALPHAS, SHARES};
@@ -82,6 +82,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
             judge.within_factor(&just(27.0), &judge.mean("4 mean", "CTC", 0.0), 2.0);
             judge.within_factor(&just(14.0), &judge.mean("4 mean", "SDSC", 0.0), 2.0);
         },
+        ours: Ours::Bounds,
     },
     Claim {
         number: 5,
@@ -90,6 +91,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
         compare: |judge| {
             names().iter().for_each(|name| judge.below(&just(0.3), &judge.mean("5 correlation", name, 0.0)));
         },
+        ours: Ours::Bounds,
     },
     Claim {
         number: 6,
@@ -105,6 +107,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
             }
             judge.below(&judge.mean("6 deviation", "CTC", 0.0), &judge.mean("6 deviation", "SDSC", 0.0));
         },
+        ours: Ours::Nothing,
     },
     Claim {
         number: 7,
@@ -122,6 +125,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 }
             }
         },
+        ours: Ours::Bounds,
     },
     Claim {
         number: 8,
@@ -136,6 +140,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 judge.within_factor(&exact, &inexact, 2.0);
             }
         },
+        ours: Ours::Bounds,
     },
     Claim {
         number: 13,
@@ -155,6 +160,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 );
             }
         },
+        ours: Ours::Nothing,
     },
     Claim {
         number: 14,
@@ -173,6 +179,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 judge.rises("13 makespan", &line, &ALPHAS);
             }
         },
+        ours: Ours::Bounds,
     },
     Claim {
         number: 15,
@@ -187,6 +194,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 judge.below(&provisioned, &queued);
             }
         },
+        ours: Ours::Nothing,
     },
     Claim {
         number: 16,
@@ -199,6 +207,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 }
             }
         },
+        ours: Ours::Nothing,
     },
     Claim {
         number: 17,
@@ -212,6 +221,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 judge.falls("15 cost", &format!("{} alpha 0", site.name()), &all_widths(site));
             }
         },
+        ours: Ours::Bounds,
     },
     Claim {
         number: 18,
@@ -238,6 +248,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 judge.at_most(&small, &large, 0.0);
             }
         },
+        ours: Ours::Bounds,
     },
     Claim {
         number: 19,
@@ -260,6 +271,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 ["provisioned", "best effort"].map(|line| judge.mean("18 makespan", line, 88.0));
             judge.at_most(&provisioned, &queued.times(0.5), 0.0);
         },
+        ours: Ours::Bounds,
     },
     Claim {
         number: 20,
@@ -275,6 +287,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 judge.below(&just(1.0), &judge.mean("19 cost", "provisioned", sites));
             }
         },
+        ours: Ours::Bounds,
     },
     Claim {
         number: 23,
@@ -290,6 +303,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 judge.below(&judge.mean("23", "CTC fee", *alpha), &judge.mean("23", "SDSC fee", *alpha));
             }
         },
+        ours: Ours::Bounds,
     },
     Claim {
         number: 24,
@@ -304,6 +318,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 judge.within_factor(&wait(judge, "reserved", 1.0), &wait(judge, "queued", 1.0), 1.3);
             }
         },
+        ours: Ours::Bounds,
     },
     Claim {
         number: 25,
@@ -319,6 +334,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 }
             }
         },
+        ours: Ours::Bounds,
     },
     Claim {
         number: 27,
@@ -332,12 +348,14 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 judge.rises("27 wait", name, &shares);
             }
         },
+        ours: Ours::Bounds,
     },
     Claim {
         number: 28,
         text: "Figure 28: where half of all jobs reserve, the queue waits less the more cost weighs for them",
         note: "",
         compare: |judge| names().iter().for_each(|name| judge.falls("28", name, &PRICED_ALPHAS)),
+        ours: Ours::Bounds,
     },
     Claim {
         number: 29,
@@ -365,6 +383,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 );
             }
         },
+        ours: Ours::Nothing,
     },
     Claim {
         number: 30,
@@ -388,6 +407,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 judge.below(&queued, &reserved);
             }
         },
+        ours: Ours::Nothing,
     },
     Claim {
         number: 38,
@@ -407,6 +427,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 judge.at_most(&judge.most("41 excess", name.name()), &just(0.0), 1e-9);
             }
         },
+        ours: Ours::Nothing,
     },
     Claim {
         number: 39,
@@ -432,6 +453,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 judge.below(&just(0.0), &together);
             }
         },
+        ours: Ours::Nothing,
     },
     Claim {
         number: 40,
@@ -448,6 +470,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 }
             }
         },
+        ours: Ours::Bounds,
     },
     Claim {
         number: 46,
@@ -471,6 +494,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 }
             }
         },
+        ours: Ours::Nothing,
     },
     Claim {
         number: 52,
@@ -492,6 +516,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 judge.at_most(&provisioned.distance(&queued), &just(1e-6), 0.0);
             }
         },
+        ours: Ours::Nothing,
     },
     Claim {
         number: 53,
@@ -505,6 +530,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 judge.at_most(&judge.mean("13 cost", &line, alpha), &judge.mean("52 cost", &line, alpha), 0.0);
             }
         },
+        ours: Ours::Nothing,
     },
     Claim {
         number: 54,
@@ -529,6 +555,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 judge.falls("53 makespan", &format!("SDSC alpha {alpha}"), &TASKS);
             }
         },
+        ours: Ours::Bounds,
     },
     Claim {
         number: 55,
@@ -551,6 +578,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 }
             }
         },
+        ours: Ours::Bounds,
     },
     Claim {
         number: 56,
@@ -574,5 +602,6 @@ pub const CLAIMS: &[Claim<Results>] = &[
             }
             judge.falls("56 cost", "provisioned", &SITES);
         },
+        ours: Ours::Bounds,
     },
 ];

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::random::SplitMix64;
 use crate::roles::queue::Rigid;
 use crate::time::{Span, Time};
-use crate::workload::lublin::{Lublin, Sizes, Stream, Types};
+use crate::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
 use crate::workload::rigid;
 
 /// A site of the thesis.
@@ -125,6 +125,7 @@ fn modelled(procs: u32, target: f64, days: u64, seed: u64) -> Vec<Rigid> {
             types: Types::One,
             stream: Stream::Own,
             sizes: Sizes::default(),
+            times: Times::default(),
             rate_millionths: 1_000_000,
         };
         let jobs: Vec<Rigid> = model
