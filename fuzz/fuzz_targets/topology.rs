@@ -1,6 +1,6 @@
 #![no_main]
 
-#[path = "../readers.rs"]
+#[path = "../../tests/harm/readers.rs"]
 mod readers;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| readers::read_topology(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| readers::topology(bytes));

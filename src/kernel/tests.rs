@@ -370,6 +370,35 @@ fn a_lying_leaf_is_found_out() {
     }
 }
 
+/// What a report of a stall is made of.
+#[test]
+fn the_hub_tells_who_holds_it_up() {
+    let (mut actors, latencies) = opener_and_hasty(5, false);
+    actors.pop();
+    let mut hub = Hub::<Word, u64>::new(actors, &[vec![ActorId(1)]], latencies);
+    let up = |heard, floor, finished| Up { heard, floor, done: Stamp::ZERO, finished, mail: vec![], log: vec![] };
+    let tell = |hub: &Hub<Word, u64>, floor, blocks, finishing| {
+        let Standing { floor: found, blocks: found_blocks, .. } = hub.standings()[0].clone();
+        assert_eq!((found, found_blocks, hub.finishing()), (floor, blocks, finishing));
+        assert_eq!(hub.blockers().is_empty(), !blocks && !finishing);
+    };
+    tell(&hub, Stamp::ZERO, true, false);
+    hub.flush(Contact::All, &mut |_, _| {});
+    hub.receive(0, up(1, Stamp::NEVER, false)).unwrap();
+    tell(&hub, Stamp::NEVER, false, false);
+    // The word that has gone out may be answered from 15 on.
+    hub.advance(10).unwrap();
+    tell(&hub, stamp(15), true, false);
+    hub.flush(Contact::All, &mut |_, _| {});
+    tell(&hub, stamp(15), true, false);
+    hub.receive(0, up(2, Stamp::NEVER, false)).unwrap();
+    hub.flush(Contact::All, &mut |_, _| {});
+    tell(&hub, Stamp::NEVER, false, true);
+    assert!(!hub.finished());
+    hub.receive(0, up(3, Stamp::NEVER, true)).unwrap();
+    assert!(hub.finished() && hub.blockers().is_empty() && hub.standings()[0].finished);
+}
+
 /// Wakes up so late that whatever it sent would arrive after the end of time.
 struct Late(u64);
 

@@ -24,6 +24,7 @@ mod write;
 mod written;
 
 pub use complaint::Complaints;
+pub(crate) use complaint::printable;
 pub use complaint::{Complaint, Findings, Place};
 pub use context::{Context, Fit, Names};
 pub use fields::{Field, Fields, any_of, is_name};

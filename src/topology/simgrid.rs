@@ -9,6 +9,8 @@ use std::fmt::Write;
 
 use roxmltree::{Document, Node, ParsingOptions};
 
+use crate::settings::printable;
+
 /// A topology file, and what it leaves out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Converted {
@@ -37,7 +39,7 @@ pub fn convert(name: &str, text: &str) -> Result<Converted, Unconvertible> {
     let document = Document::parse_with_options(text, options).map_err(|error| {
         let message = error.to_string();
         let message = message.rsplit_once(" at ").map_or(message.as_str(), |(plain, _)| plain).to_owned();
-        Unconvertible { line: error.pos().row, column: error.pos().col, message }
+        Unconvertible { line: error.pos().row, column: error.pos().col, message: printable(&message) }
     })?;
     let mut reader = Reader {
         document: &document,
@@ -61,12 +63,12 @@ pub fn convert(name: &str, text: &str) -> Result<Converted, Unconvertible> {
     }
     warnings.extend(passed_over.into_iter().map(|tag| format!("<{tag}> is passed over")));
     let toml = platform.toml(name, &mut warnings).map_err(|message| at(&document, root, message))?;
-    Ok(Converted { toml, warnings })
+    Ok(Converted { toml, warnings: warnings.iter().map(|warning| printable(warning)).collect() })
 }
 
 fn at(document: &Document<'_>, node: Node<'_, '_>, message: impl Into<String>) -> Unconvertible {
     let place = document.text_pos_at(node.range().start);
-    Unconvertible { line: place.row, column: place.col, message: message.into() }
+    Unconvertible { line: place.row, column: place.col, message: printable(&message.into()) }
 }
 
 #[derive(Default)]

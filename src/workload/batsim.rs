@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize, de};
 use serde_json::{Value, json};
 
 use super::rigid::{Collector, JOBS_MAX, Rigid, Trace, bearable};
+use crate::settings::printable;
 use crate::time::{Span, Time};
 
 #[derive(Deserialize)]
@@ -114,7 +115,7 @@ enum Loose {
 pub enum BatsimError {
     #[error("cannot read it: {0}")]
     Io(#[from] io::Error),
-    #[error("line {line}, column {column}: expected a Batsim workload: {what}")]
+    #[error("line {line}, column {column}: expected a Batsim workload: {}", printable(.what))]
     Json { line: usize, column: usize, what: String },
 }
 

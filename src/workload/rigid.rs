@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::grid::LONGEST;
+use crate::settings::printable;
 use crate::time::{Span, Time};
 
 /// A job of a log: all that the Standard Workload Format says about it. `None` is unknown.
@@ -153,7 +154,7 @@ impl Faults {
 
     fn list(&mut self, place: impl fmt::Display, what: String) {
         if self.first.len() < LISTED {
-            self.first.push(Fault { place: place.to_string(), what });
+            self.first.push(Fault { place: place.to_string(), what: printable(&what) });
         }
     }
 }

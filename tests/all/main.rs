@@ -6,7 +6,6 @@ mod batch;
 mod bidder;
 mod commands;
 mod containers;
-mod corpus;
 mod digests;
 mod endings;
 mod faults;

@@ -25,7 +25,7 @@ const MEMORY_MAX: usize = 32 << 20;
 
 /// How a run ends.
 #[derive(Debug, PartialEq)]
-enum End {
+pub enum End {
     /// All jobs have come to their ends, and the log makes sense.
     Whole { digest: String },
     /// As the router would tell it.
@@ -177,20 +177,27 @@ impl<'g> Session<'g> {
     }
 }
 
+/// Runs a grid on which nobody lies; shows every frame of a leaf.
+pub fn honest_run(grid: &Grid, see: &mut dyn FnMut(usize, &Frame)) -> (End, Vec<Message>) {
+    let mut session = Session::of(grid);
+    let end = session.run(&mut |leaf, frame, _| {
+        see(leaf, &frame);
+        vec![encoded(&frame)]
+    });
+    (end, session.said)
+}
+
 /// An honest run: how it ends, what is said in it, and the memory that it takes.
 fn honest(grid: &Grid) -> (End, Heard, usize) {
     let mut heard = Heard { frames: vec![0; grid.plan.roles.len()], ..Heard::default() };
-    let (end, bytes) = memory::most(|| {
-        let mut session = Session::of(grid);
-        let end = session.run(&mut |leaf, frame, _| {
+    let ((end, said), bytes) = memory::most(|| {
+        honest_run(grid, &mut |leaf, frame| {
             heard.frames[leaf] += 1;
             heard.messages.extend(frame.mail.iter().map(|mail| mail.message.clone()));
             heard.records.extend(frame.log.iter().map(|entry| entry.record.clone()));
-            vec![encoded(&frame)]
-        });
-        heard.messages.append(&mut session.said);
-        end
+        })
     });
+    heard.messages.extend(said);
     (end, heard, bytes)
 }
 

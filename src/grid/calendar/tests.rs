@@ -38,6 +38,34 @@ impl Judge {
         })
     }
 
+    /// The earliest start is among those of rectangles, and each of them is as wide and as long as the table has it.
+    fn sees_rectangles(
+        &self,
+        calendar: &Calendar,
+        (from, latest): (u64, u64),
+        (span, width): (u64, u32),
+        ceiling: u64,
+    ) {
+        let wish = Wish { from: at(from), latest: at(latest), span: Span::from_micros(span), width };
+        let bounds = Bounds { floor: at(self.now), ceiling: at(ceiling) };
+        let (mut short, mut long) = (Vec::new(), Vec::new());
+        calendar.rectangles(&wish, None, &mut |found| short.push(found));
+        calendar.rectangles(&wish, Some(bounds), &mut |found| long.push(found));
+        let earliest = self.earliest(from, span, width, latest).map(|(start, _)| at(start));
+        assert_eq!(short.first().map(|found| found.start), earliest);
+        assert_eq!(short.len(), long.len());
+        for (short, long) in short.into_iter().zip(long) {
+            let start = short.start;
+            let (begin, end) = (start.micros(), start.micros() + span);
+            let free = self.set(&self.over(begin, end)).complement(self.nodes);
+            assert!(free.len() >= width && start <= at(latest));
+            assert_eq!(short, Rectangle { start, width: free.len(), begin: start, end: at(end) });
+            let (begin, until) = self.stretch(begin, end, &free, self.now);
+            let end = until.map_or(at(ceiling), |until| at(until.min(ceiling)));
+            assert_eq!(long, Rectangle { start, width: free.len(), begin: at(begin), end });
+        }
+    }
+
     fn improved(&mut self, starts: Range<u64>, (start, end): (u64, u64), set: &NodeSet) -> Option<(u64, NodeSet)> {
         assert!(self.mark(start, end, set, false));
         let latest = starts.end.checked_sub(1)?.min(start);
@@ -110,6 +138,8 @@ fn check(nodes: u32, steps: u32, seed: u64) {
                 assert_eq!(calendar.next_room(at(from), width), room.map(at), "step {step}");
                 let most = (from..from + span).map(free).max();
                 assert_eq!(Some(calendar.most_free(at(from), at(from + span))), most, "step {step}");
+                let ceiling = latest + span + random.int(0, 20);
+                judge.sees_rectangles(&calendar, (from, latest), (span, width), ceiling);
                 if let Some((start, set)) = expected {
                     assert_eq!(calendar.insert(at(start), at(start + span), &set), Ok(()));
                     assert!(judge.mark(start, start + span, &set, true));

@@ -14,6 +14,7 @@ pub mod write;
 use std::fmt;
 
 use crate::grid::{LONGEST, Workflow};
+use crate::settings::printable;
 use crate::time::Span;
 
 pub use source::ROW;
@@ -84,8 +85,8 @@ impl Unreadable {
 impl fmt::Display for Unreadable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.key.is_empty() {
-            true => f.write_str(&self.message),
-            false => write!(f, "{}: {}", self.key, self.message),
+            true => f.write_str(&printable(&self.message)),
+            false => write!(f, "{}: {}", printable(&self.key), printable(&self.message)),
         }
     }
 }

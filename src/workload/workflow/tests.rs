@@ -317,3 +317,11 @@ fn a_file_that_everybody_writes_comes_from_those_that_its_reader_waits_for() {
     let edges: Vec<_> = workflow.edges.iter().map(|edge| (edge.from, edge.to, edge.data)).collect();
     assert_eq!(edges, [(3, 40, 100), (39, 40, 100)]);
 }
+
+#[test]
+fn what_a_file_holds_does_not_steer_the_terminal_that_tells_of_it() {
+    for text in ["\u{1b}[2J", "digraph { a [size=\"\u{7}\"] }", "{ \"schemaVersion\": \"\\u001b\" }"] {
+        let told = complaint(text);
+        assert!(!told.chars().any(char::is_control), "{told:?}");
+    }
+}

@@ -1,0 +1,109 @@
+//! Replays the corpus, and some thousand files that are almost like those in it, through every reader of files. None may
+//! panic, take long, or take more memory than a small file is worth.
+//!
+//! The corpus is one folder a reader; `events` and `results` are made of honest runs of all grids, so that they have every
+//! kind of record.
+
+use std::panic::catch_unwind;
+use std::path::Path;
+
+use hansa::kernel::Place;
+use hansa::random::{SplitMix64, mix};
+use hansa::report::{Recorder, RunFacts, Status, SummaryFile, Tally};
+use hansa::time::Stamp;
+use hansa::topology;
+
+use crate::mutation::mutate;
+use crate::{grids, memory, readers};
+
+type Check = fn(&[u8]);
+
+const READERS: &[(&str, Check)] = &[
+    ("workflow", readers::workflow),
+    ("swf", readers::swf),
+    ("batsim", readers::batsim),
+    ("simgrid", readers::simgrid),
+    ("topology", readers::topology),
+    ("setting", readers::setting),
+    ("experiment", readers::experiment),
+    ("events", readers::events),
+    ("results", readers::results),
+];
+
+const MEMORY_MAX: usize = 64 << 20;
+
+fn corpus(reader: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/harm/corpus").join(reader);
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files.iter().map(|path| std::fs::read(path).unwrap()).collect()
+}
+
+/// The log and the summary of an honest run of each grid.
+fn honest() -> Vec<(Vec<u8>, Vec<u8>)> {
+    let run = |grid: grids::Grid| {
+        let grids::Grid { topology, plan, names, .. } = grid;
+        let mut place = Place::new(topology::build(&topology, &plan.all()).unwrap(), plan.latencies);
+        place.run_before(Stamp::NEVER, usize::MAX).unwrap();
+        let mut recorder =
+            Recorder::new(Tally::putting_aside(&topology, &names, Box::new(Vec::new()))).with_lines(&names);
+        place.log().iter().take(80).for_each(|entry| recorder.record(entry).unwrap());
+        let log = std::mem::take(recorder.lines());
+        let results = recorder.tally.summary(topology.seed, Status::Complete, recorder.digest());
+        (log, serde_json::to_vec(&SummaryFile { results, run: RunFacts::default() }).unwrap())
+    };
+    grids::all().into_iter().map(run).collect()
+}
+
+fn replay(reader: &str, seeds: &[Vec<u8>]) {
+    let (_, check) = READERS.iter().find(|(name, _)| *name == reader).expect("every reader is in the table");
+    let count = if cfg!(debug_assertions) { 150 } else { 4000 };
+    let mut random = SplitMix64::new(mix(reader.len() as u64));
+    let mutants = (0..count).map(|number| {
+        let mut bytes = seeds[number % seeds.len()].clone();
+        mutate(&mut bytes, seeds, &mut random);
+        bytes
+    });
+    let mut wrong = Vec::new();
+    for bytes in seeds.iter().cloned().chain(mutants) {
+        let (outcome, most) = memory::most(|| catch_unwind(|| check(&bytes)));
+        if outcome.is_err() || most > MEMORY_MAX {
+            wrong.push(format!("{most} bytes of memory for {:?}", String::from_utf8_lossy(&bytes)));
+        }
+    }
+    assert!(wrong.is_empty(), "{reader}, {} of them:\n{}", wrong.len(), wrong[..wrong.len().min(9)].join("\n"));
+}
+
+#[test]
+fn what_is_almost_a_file_is_read_or_refused() {
+    let wrong: Vec<_> = READERS[..7].iter().filter(|(r, _)| catch_unwind(|| replay(r, &corpus(r))).is_err()).collect();
+    assert!(wrong.is_empty());
+}
+
+#[test]
+fn what_is_almost_a_result_is_read_or_refused() {
+    let (logs, summaries): (Vec<_>, Vec<_>) = honest().into_iter().unzip();
+    replay("events", &logs);
+    replay("results", &summaries);
+}
+
+/// What is in the corpus is in order, so that what is made of it is almost.
+#[test]
+fn the_corpus_itself_is_read() {
+    use hansa::workload::{batsim, swf, workflow};
+    let texts = |reader| corpus(reader).into_iter();
+    for bytes in texts("workflow") {
+        workflow::read("some", &bytes).unwrap_or_else(|wrong| panic!("{}", wrong.of("some")));
+    }
+    assert!(texts("swf").all(|bytes| !swf::read(&bytes[..]).unwrap().jobs.is_empty()));
+    assert!(texts("batsim").all(|bytes| !batsim::read(&bytes[..]).unwrap().jobs.is_empty()));
+    assert!(texts("simgrid").all(|bytes| topology::simgrid::convert("p", str::from_utf8(&bytes).unwrap()).is_ok()));
+    for bytes in texts("topology") {
+        let loaded = topology::load("grid.toml", &[], &mut |_| Ok(bytes.clone()));
+        loaded.unwrap_or_else(|complaints| panic!("{complaints}"));
+    }
+    for bytes in texts("experiment") {
+        hansa::experiment::read("e.toml", &mut |_| Ok(bytes.clone()))
+            .unwrap_or_else(|complaints| panic!("{complaints}"));
+    }
+}

@@ -1,0 +1,149 @@
+//! Every reader of files: whatever the bytes, it gives a value or says what is wrong; and what it takes it can write, and
+//! read again to the same. Fuzz targets are these too.
+
+#![allow(dead_code, reason = "a fuzz target is one of them")]
+
+use std::collections::BTreeMap;
+
+use hansa::experiment;
+use hansa::report::{EventReader, EventWriter, Manifest, Names, SummaryFile, replay, summary_table};
+use hansa::topology::{self, Override, Topology, simgrid};
+use hansa::workload::{Rigid, batsim, swf, workflow};
+
+pub fn workflow(bytes: &[u8]) {
+    match workflow::read("dir/some.json", bytes) {
+        Ok(workflow::Written::Workflow(read)) => {
+            let written = workflow::write::wfformat(&read);
+            let again = workflow::read("again.json", written.as_bytes());
+            assert!(matches!(again, Ok(workflow::Written::Workflow(_))), "{again:?}\n{written}");
+            let written = workflow::write::dot(&read);
+            let again = workflow::read("again.dot", written.as_bytes());
+            assert!(matches!(again, Ok(workflow::Written::Workflow(_))), "{again:?}\n{written}");
+        }
+        Ok(workflow::Written::Table(_)) => {}
+        Err(wrong) => is_told(&wrong.of("some.json")),
+    }
+}
+
+pub fn swf(bytes: &[u8]) {
+    let trace = swf::read(bytes).expect("bytes in memory can be read");
+    trace.faults.first.iter().for_each(|fault| is_told(&fault.what));
+    let mut written = Vec::new();
+    swf::write(&trace.header, &trace.jobs, |piece| {
+        written.extend_from_slice(piece);
+        Ok::<(), std::convert::Infallible>(())
+    })
+    .expect("memory takes it");
+    let again = swf::read(&written[..]).expect("bytes in memory can be read");
+    assert_eq!(again.jobs, trace.jobs, "{}", String::from_utf8_lossy(&written));
+}
+
+pub fn batsim(bytes: &[u8]) {
+    match batsim::read(bytes) {
+        Ok(trace) => {
+            trace.faults.first.iter().for_each(|fault| is_told(&fault.what));
+            let runnable: Vec<_> = trace.jobs.into_iter().filter(|job| job.check().is_ok()).collect();
+            let written = batsim::write(&runnable, 64);
+            let again = batsim::read(&written[..]).expect("what was written can be read");
+            let meaning = |job: &Rigid| (job.number, job.submit, job.nodes(), job.runs_for(), job.walltime());
+            let same = again.jobs.iter().map(meaning).eq(runnable.iter().map(meaning));
+            assert!(same, "{}", String::from_utf8_lossy(&written));
+        }
+        Err(wrong) => is_told(&wrong.to_string()),
+    }
+}
+
+pub fn simgrid(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    match simgrid::convert("platform", text) {
+        // It says who has links and sites, and not yet who uses them.
+        Ok(converted) => {
+            converted.warnings.iter().for_each(|warning| is_told(warning));
+            drop(load(converted.toml.as_bytes(), &[]));
+        }
+        Err(wrong) => is_told(&wrong.to_string()),
+    }
+}
+
+pub fn topology(bytes: &[u8]) {
+    if let Some(read) = load(bytes, &[]) {
+        let text = read.to_toml();
+        let again = load(text.as_bytes(), &[]).unwrap_or_else(|| panic!("what was written can be read\n{text}"));
+        assert_eq!(again.to_toml(), text);
+        assert_eq!(again.hash(), read.hash());
+    }
+}
+
+pub fn setting(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    match Override::parse(text) {
+        Ok(setting) => drop(load(GRID, &[setting])),
+        Err(wrong) => is_told(&wrong.to_string()),
+    }
+}
+
+pub fn experiment(bytes: &[u8]) {
+    match experiment::read("experiment.toml", &mut |_| Ok(bytes.to_vec())) {
+        Ok(read) => assert_eq!(read.runs().take(10).count(), read.count().min(10)),
+        Err(complaints) => is_told(&complaints.to_string()),
+    }
+}
+
+/// Lines of `events.jsonl`, one by one and as the log of a run.
+pub fn events(bytes: &[u8]) {
+    let topology = load(GRID, &[]).expect("this one is in order");
+    let names = Names::of(&topology);
+    let (reader, writer) = (EventReader::new(&names), EventWriter::new(&names));
+    for line in bytes.split(|byte| *byte == b'\n') {
+        match reader.read(line) {
+            Ok(entry) => {
+                let mut written = Vec::new();
+                writer.write(&entry, &mut written);
+                let again = reader.read(written.strip_suffix(b"\n").expect("a line ends"));
+                assert_eq!(again.as_ref(), Ok(&entry), "{}", String::from_utf8_lossy(&written));
+            }
+            Err(wrong) => is_told(&wrong.to_string()),
+        }
+    }
+    match replay(&topology, &names, bytes) {
+        Ok((tally, digest)) => drop(tally.summary(1, hansa::report::Status::Complete, digest)),
+        Err(wrong) => is_told(&wrong.to_string()),
+    }
+}
+
+/// `summary.json` and `manifest.json`, as `hansa verify` and `hansa report` read them.
+pub fn results(bytes: &[u8]) {
+    if let Ok(summary) = serde_json::from_slice::<SummaryFile>(bytes) {
+        assert!(!summary_table(&summary.results, Some(&summary.run)).is_empty());
+    }
+    if let Ok(manifest) = serde_json::from_slice::<Manifest>(bytes) {
+        let again: Manifest = serde_json::from_slice(&manifest.json()).expect("what was written can be read");
+        assert_eq!(again.names, manifest.names);
+        drop(load(manifest.topology.as_bytes(), &[]));
+    }
+}
+
+/// A grid that logs and settings are about.
+const GRID: &[u8] =
+    b"name = 'grid'\n[market]\n[[site]]\nname = 'york'\ncores = 8\n[[site]]\nname = 'leeds'\ncores = 8\n\
+    [[user]]\nname = 'alice'\n[[user]]\nname = 'bob'\n[[workload]]\nsource = 'table'\n[[workload.job]]\n\
+    tasks = [{ runtime = '1 min', cores = 2 }]\n";
+
+/// Files that topologies name are as they are written here, and include nothing.
+fn load(bytes: &[u8], settings: &[Override]) -> Option<Topology> {
+    let files =
+        BTreeMap::from([("grid.toml", bytes), ("log.swf", &b"1 0 -1 10 1 -1 -1 1 20 -1 1 7 1 -1 -1 -1 -1 -1\n"[..])]);
+    let read = &mut |path: &str| files.get(path).map(|bytes| bytes.to_vec()).ok_or_else(|| "no such file".to_owned());
+    match topology::load("grid.toml", settings, read) {
+        Ok(loaded) => Some(loaded.topology),
+        Err(complaints) => {
+            is_told(&complaints.to_string());
+            None
+        }
+    }
+}
+
+/// What is told can be shown.
+fn is_told(text: &str) {
+    assert!(!text.is_empty() && text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+}
