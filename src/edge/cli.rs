@@ -22,7 +22,7 @@ use super::{
     runtime, signals, sweep, tell,
 };
 use crate::catalog;
-use crate::experiment::{heft, market, reservation};
+use crate::experiment::{dfrs, heft, market, reservation};
 use crate::protocol::handshake::Party;
 use crate::topology::{self, Override};
 
@@ -275,6 +275,21 @@ enum Paper {
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
         threads: Option<u16>,
     },
+    /// Dynamic fractional resource scheduling: algorithms that share nodes against queues and a bound, beside the paper's tables
+    Dfrs {
+        /// As much as the paper: 100 traces, each also at nine loads, all weeks of a log [default: 60, 8 of them scaled, every 6th week]
+        #[arg(long)]
+        full: bool,
+        /// A folder with a log of HPC2N, for the paper's weeks of a real cluster
+        #[arg(long, value_name = "DIR")]
+        logs: Option<PathBuf>,
+        /// Where the tables and figures go
+        #[arg(long, value_name = "DIR", default_value = "out/reproduce-dfrs")]
+        out: PathBuf,
+        /// How many runs at a time [default: one a core]
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+        threads: Option<u16>,
+    },
 }
 
 #[derive(Args)]
@@ -409,6 +424,10 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Reproduce { paper: Paper::Reservation { requests, workloads, out, threads } } => {
             let extent = reservation::Extent { workloads, requests };
             reproduce::reservation(extent, &out, threads.map(usize::from))
+        }
+        Command::Reproduce { paper: Paper::Dfrs { full, logs, out, threads } } => {
+            let extent = if full { dfrs::FULL } else { dfrs::SMALL };
+            reproduce::dfrs(extent, logs.as_deref(), &out, threads.map(usize::from))
         }
         Command::Plan { topology, workflow, policy, json, svg } => {
             let overrides = topology.overrides.parse()?;
