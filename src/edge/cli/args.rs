@@ -298,6 +298,21 @@ pub(super) enum Paper {
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
         threads: Option<u16>,
     },
+    /// Dynamic fractional resource scheduling: algorithms that share nodes against queues and a bound, beside the paper's tables
+    Dfrs {
+        /// As much as the paper: 100 traces, each also at nine loads, all weeks of a log [default: 60, 8 of them scaled, every 6th week]
+        #[arg(long)]
+        full: bool,
+        /// A folder with a log of HPC2N, for the paper's weeks of a real cluster
+        #[arg(long, value_name = "DIR")]
+        logs: Option<PathBuf>,
+        /// Where the tables and figures go
+        #[arg(long, value_name = "DIR", default_value = "out/reproduce-dfrs")]
+        out: PathBuf,
+        /// How many runs at a time [default: one a core]
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+        threads: Option<u16>,
+    },
     /// Provisioning based resource and application management: slots, prices, and reservations imitated by jobs
     Provisioning {
         /// As much as the thesis: 50 moments of a history, 10 on several sites [default: 12 and 6]

@@ -21,6 +21,7 @@ pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
     ("reproduce market", &["hansa reproduce market", "hansa reproduce market --full --threads 4"]),
     ("reproduce heft", &["hansa reproduce heft --out out/heft"]),
     ("reproduce reservation", &["hansa reproduce reservation --requests 1000 --workloads 3"]),
+    ("reproduce dfrs", &["hansa reproduce dfrs", "hansa reproduce dfrs --full --threads 2"]),
     ("reproduce provisioning", &["hansa reproduce provisioning", "hansa reproduce provisioning --full --threads 2"]),
     ("verify", &["hansa verify out/quickstart out/inline", "hansa verify --json out/quickstart out/inline"]),
     ("report", &["hansa report out/quickstart"]),

@@ -31,7 +31,7 @@ use super::{
     runtime, set_loudness, signals, sweep, tell, validate,
 };
 use crate::catalog;
-use crate::experiment::{heft, market, provisioning, reservation};
+use crate::experiment::{dfrs, heft, market, provisioning, reservation};
 use crate::protocol::handshake::Party;
 use crate::topology;
 
@@ -103,6 +103,10 @@ fn dispatch(command: Command, loudness: LoudnessArgs) -> Result<(), Failure> {
         Command::Reproduce { paper: Paper::Reservation { requests, workloads, out, threads } } => {
             let extent = reservation::Extent { workloads, requests };
             reproduce::reservation(extent, &out, threads.map(usize::from))
+        }
+        Command::Reproduce { paper: Paper::Dfrs { full, logs, out, threads } } => {
+            let extent = if full { dfrs::FULL } else { dfrs::SMALL };
+            reproduce::dfrs(extent, logs.as_deref(), &out, threads.map(usize::from))
         }
         Command::Reproduce { paper: Paper::Provisioning { full, logs, out, threads } } => {
             let extent = if full { provisioning::FULL } else { provisioning::SMALL };
