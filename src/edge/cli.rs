@@ -440,6 +440,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Report { out } => report::report(&out),
         Command::Validate(args) => {
             let loaded = load_topology(&args.topology, &args.overrides.parse()?)?;
+            warn(&loaded.topology);
             topology::check_jobs(&loaded.topology).map_err(|error| Failure::Input(loaded.tell(&error)))?;
             print(&format!("{}: fine\n", args.topology)).and_then(|()| print(&loaded.topology.in_short()))
         }
@@ -483,6 +484,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
 
 fn run(args: RunArgs) -> Result<(), Failure> {
     let loaded = load_topology(&args.topology.topology, &args.topology.overrides.parse()?)?;
+    warn(&loaded.topology);
     if args.strict {
         logs::check(&loaded.topology)?;
     }
@@ -519,6 +521,10 @@ fn run(args: RunArgs) -> Result<(), Failure> {
         tell(&format!(" --> {place}"));
     }
     ended
+}
+
+fn warn(topology: &topology::Topology) {
+    topology.warnings().iter().for_each(|warning| tell(&format!("warning: {warning}")));
 }
 
 fn be_router(args: RouterArgs) -> Result<(), Failure> {
