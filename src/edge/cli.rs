@@ -18,7 +18,7 @@ use super::member::{Membership, take_part};
 use super::route::{Routing, check_live, route};
 use super::sweep::Sweeping;
 use super::{
-    EXIT_CODES, Failure, bench, certs, compose, convert, files, generate, logs, plan, print, report, reproduce,
+    EXIT_CODES, Failure, bench, bound, certs, compose, convert, files, generate, logs, plan, print, report, reproduce,
     runtime, signals, sweep, tell,
 };
 use crate::catalog;
@@ -97,6 +97,8 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
+    /// Tell the largest stretch that no schedule of a workload of rigid jobs can avoid, where they share nodes
+    Bound(bound::BoundArgs),
     /// Check a topology and list all that is wrong with it
     Validate(TopologyArgs),
     /// Show what a topology means, with every default filled in; without one, every name that a topology may use
@@ -435,6 +437,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         }
         Command::Generate { what: Generated::Dag { dag, out } } => generate::dag(&dag, out.as_deref()),
         Command::Generate { what: Generated::Lublin(lublin) } => logs::generate(&lublin),
+        Command::Bound(args) => bound::tell(&args),
         Command::Convert { file, to, strict, out } => convert::convert(&file, to, strict, out.as_deref()),
         Command::Verify { a, b } => files::verify(&a, &b),
         Command::Report { out } => report::report(&out),

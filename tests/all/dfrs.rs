@@ -153,3 +153,35 @@ fn a_log_without_memory_and_a_short_period_are_told() {
     assert_eq!(refused.status.code(), Some(2));
     assert!(said.contains("wrong.toml") && said.contains("did you mean `Greedy"), "{said}");
 }
+
+#[test]
+fn the_bound_is_told_of_topologies_and_of_logs() {
+    let scratch = Scratch::new();
+    let topology = scratch.file("grid.toml", FOUR);
+    let told = |arguments: &[&str]| {
+        let output = hansa(&[&["bound"], arguments].concat());
+        (output.status.code(), text(&output.stdout) + &text(&output.stderr))
+    };
+    // 24.8 / 19, and no more than a thousandth above.
+    let (code, said) = told(&[topology.to_str().unwrap(), "--nodes", "2"]);
+    let found = said.split("bound").nth(1).and_then(|rest| rest.trim().split(':').next()?.parse::<f64>().ok()).unwrap();
+    assert!(code == Some(0) && (1.305263..1.3066).contains(&found), "{said}");
+    assert!(said.contains("4 jobs on 2 nodes"), "{said}");
+
+    let log = "1 0 -1 100 4 -1 -1 4 200 -1 1 1 1 -1 -1 -1 -1 -1\n2 0 -1 100 4 -1 -1 4 60 -1 1 1 1 -1 -1 -1 -1 -1\n\
+               3 0 -1 100 9 -1 -1 9 60 -1 1 1 1 -1 -1 -1 -1 -1\n";
+    let log = scratch.file("log.swf", log);
+    let (_, said) = told(&[log.to_str().unwrap(), "--nodes", "8"]);
+    assert!(
+        said.contains("bound         1: nobody has to wait") && said.contains("1 job, which could never be"),
+        "{said}"
+    );
+    // Pairs of processors on half as many nodes.
+    let (_, said) = told(&[log.to_str().unwrap(), "--nodes", "2", "--needs", "dual-core"]);
+    assert!(said.contains("3 jobs on 2 nodes") && said.contains("the memory of 3 jobs"), "{said}");
+
+    let (code, said) = told(&[log.to_str().unwrap(), "--nodes", "0"]);
+    assert!(code == Some(2) && said.contains("--nodes"), "{said}");
+    let (code, said) = told(&[shipped("quickstart.toml").to_str().unwrap(), "--nodes", "2"]);
+    assert!(code == Some(2) && said.contains("expected a workload of rigid jobs"), "{said}");
+}

@@ -45,7 +45,7 @@ pub(super) struct Subject {
     /// Its section of the page: what links call it, and its title.
     pub section: (&'static str, &'static str),
     /// What it knows before the run begins, where these systems of a topology are its own; `None` where there is nothing of its own.
-    pub open: fn(&Topology, Vec<u32>) -> Option<Box<dyn Topic>>,
+    pub open: Open,
     /// The page's numbers: what, how much, and what that means.
     pub cards: fn(&Summary) -> Vec<(&'static str, String, String)>,
     /// The terminal's: a label, or none for what goes with the line above, and words.
@@ -53,6 +53,8 @@ pub(super) struct Subject {
     /// What an experiment may keep of it.
     pub measures: &'static [Measure],
 }
+
+type Open = fn(&Topology, Vec<u32>) -> Option<Box<dyn Topic>>;
 
 /// A subject of a run.
 pub(super) trait Topic: fmt::Debug + Send {
