@@ -1,8 +1,10 @@
 //! Papers' experiments from one command: runs, figures, a summary and a verdict for each claim.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+
+use rustix::time::{ClockId, clock_gettime};
 
 use super::inline::watch_for_interrupts;
 use super::logs;

@@ -36,6 +36,7 @@ fn check(loaded: Loaded, strict: bool) -> Result<(Loaded, Vec<String>), Failure>
         logs::check(&loaded.topology)?;
     }
     topology::check_jobs(&loaded.topology).map_err(|error| Failure::Input(loaded.tell(&error)))?;
-    let left_out = logs::told(&loaded.topology);
-    Ok((loaded, left_out))
+    let mut told = loaded.topology.warnings();
+    told.extend(logs::told(&loaded.topology));
+    Ok((loaded, told))
 }

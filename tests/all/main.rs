@@ -6,6 +6,7 @@ mod batch;
 mod bidder;
 mod commands;
 mod containers;
+mod dfrs;
 mod digests;
 mod endings;
 mod faults;

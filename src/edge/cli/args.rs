@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 
 use super::super::launch::Cores;
 use super::super::sweep::Sweeping;
-use super::super::{EXIT_CODES, Failure, VERSION, bench, generate, logs, plan};
+use super::super::{EXIT_CODES, Failure, VERSION, bench, bound, generate, logs, plan};
 use crate::experiment::reservation;
 use crate::topology::Override;
 
@@ -98,6 +98,8 @@ pub(super) enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
+    /// Tell the largest stretch that no schedule of a workload of rigid jobs can avoid, where they share nodes
+    Bound(bound::BoundArgs),
     /// Check a topology and list all that is wrong with it, and what of its logs a run would leave out
     Validate {
         #[command(flatten)]

@@ -27,8 +27,8 @@ use super::muster::Sharing;
 use super::results::{Told, inputs};
 use super::route::{Routing, check_live, route};
 use super::{
-    Failure, Loudness, bench, certs, compose, convert, files, generate, loudness, man, plan, print, report, reproduce,
-    runtime, set_loudness, signals, sweep, tell, validate,
+    Failure, Loudness, bench, bound, certs, compose, convert, files, generate, loudness, man, note, plan, print,
+    report, reproduce, runtime, set_loudness, signals, sweep, tell, validate,
 };
 use crate::catalog;
 use crate::experiment::{dfrs, heft, market, provisioning, reservation};
@@ -118,6 +118,7 @@ fn dispatch(command: Command, loudness: LoudnessArgs) -> Result<(), Failure> {
         }
         Command::Generate { what: Generated::Dag { dag, out } } => generate::dag(&dag, out.as_deref()),
         Command::Generate { what: Generated::Lublin(lublin) } => logs::generate(&lublin),
+        Command::Bound(args) => bound::tell(&args),
         Command::Convert { file, to, strict, out } => convert::convert(&file, to, strict, out.as_deref()),
         Command::Verify { a, b, json } => files::verify(&a, &b, json),
         Command::Report { out } => report::report(&out),
@@ -162,6 +163,7 @@ fn dispatch(command: Command, loudness: LoudnessArgs) -> Result<(), Failure> {
 fn run(args: RunArgs, loudness: LoudnessArgs) -> Result<(), Failure> {
     let began = Instant::now();
     let loaded = load_topology(&args.topology.topology, &args.topology.overrides.parse()?)?;
+    warn(&loaded.topology);
     if args.strict {
         logs::check(&loaded.topology)?;
     }
@@ -208,6 +210,10 @@ fn run(args: RunArgs, loudness: LoudnessArgs) -> Result<(), Failure> {
         tell(&format!(" --> {place}"));
     }
     ended
+}
+
+fn warn(topology: &topology::Topology) {
+    topology.warnings().iter().for_each(|warning| note(&format!("warning: {warning}")));
 }
 
 fn told(json: bool) -> Told {

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::chart::{Figure, LEFT, Levels, RIGHT, TOP, WIDTH, time_axis};
 use super::html::{at, counted, escape, short};
 use super::{PARTS, Page};
+use crate::report::tally::Stint;
 
 /// Rows of the map: the largest sites.
 const SITES_MAX: usize = 120;
@@ -29,8 +30,8 @@ impl Page<'_> {
         for row in self.tally.jobs.values() {
             for (task, held) in row.job.tasks.iter().zip(&row.tasks) {
                 let Some(line) = held.site.and_then(|site| row_of[site as usize]) else { continue };
-                for (start, end, _) in held.stints(self.tally.last) {
-                    levels[line].add(start, end, f64::from(task.cores));
+                for Stint { from, to, .. } in held.stints(self.tally.last) {
+                    levels[line].add(from, to, f64::from(task.cores));
                 }
             }
         }

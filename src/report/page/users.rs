@@ -39,7 +39,7 @@ impl Had {
         }
         for (task, ran) in row.job.tasks.iter().zip(&row.tasks) {
             let Some(site) = ran.site else { continue };
-            let micros: u64 = ran.stints(last).map(|(from, to, _)| to.since(from).micros()).sum();
+            let micros: u64 = ran.stints(last).map(|stint| stint.to.since(stint.from).micros()).sum();
             self.hours[site as usize] += micros as f64 / 3.6e9 * f64::from(task.cores);
         }
     }

@@ -6,12 +6,12 @@ use super::batch::QUEUEING;
 use super::*;
 use crate::catalog;
 use crate::grid::{Curve, Edge, Kind, Task, Worth};
-use crate::systems::Service;
 use crate::systems::batch::policy;
 use crate::systems::market::{
     Admission, AskWhen, BestBid, Blocking, EXTERNAL, EdfDeadline, Foreign, Market, Network, Pvdsq, Pvr, Removal,
     SuccSum, Unplaceable, bid,
 };
+use crate::systems::{Service, managers};
 use crate::time::{Span, Time};
 use crate::topology::*;
 use crate::workload::market::{Generator, LoadBasis};
@@ -43,6 +43,7 @@ fn defaults_are_those_of_the_market_paper() {
             scheduler: "auction".into(),
             latency: Span::ZERO,
             report_every: Span::ZERO,
+            memory_kb: 8_000_000,
             reserved: Vec::new(),
             systems: vec![0],
         }],
@@ -266,6 +267,7 @@ fn topologies() -> impl Strategy<Value = Topology> {
                         scheduler: "auction".into(),
                         latency,
                         report_every: Span::from_micros(latency.micros() / 2),
+                        memory_kb: 8_000_000,
                         reserved: Vec::new(),
                         systems: vec![0],
                     })
@@ -450,10 +452,22 @@ fn base(key: &str, name: &str) -> &'static str {
         Some(("network" | "link" | "workflow", _)) => super::cables::STAR,
         Some(("batch", _)) => QUEUEING,
         Some(("workload", "deal" | "types" | "stream" | "needs")) => QUEUEING,
-        Some(("site", "scheduler")) if policy::find(name).is_some() => QUEUEING,
+        Some(("site", "scheduler")) if policy::find(name).is_some() || managers::find(name).is_some() => SHARED,
         _ => FINE,
     }
 }
+
+const SHARED: &str = r#"name = "shared"
+[batch]
+[[site]]
+name = "york"
+cores = 8
+[[user]]
+name = "alice"
+[[workload]]
+source = "lublin"
+jobs = 2
+"#;
 
 const RESERVING: &str = r#"name = "reserving"
 [reservation]
