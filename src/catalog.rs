@@ -14,6 +14,8 @@ pub struct Section {
     pub key: String,
     pub about: String,
     pub entries: Vec<Word>,
+    /// What else may be made of them, line by line.
+    pub rest: Vec<&'static str>,
 }
 
 /// All sections, in the order in which a topology names them.
@@ -30,8 +32,13 @@ fn gather(above: &str, keys: impl IntoIterator<Item = Listed>, sections: &mut Ve
         let path = if above.is_empty() { key.name.to_owned() } else { format!("{above}.{}", key.name) };
         match what {
             // Several sources may have the same key.
-            What::Value(Shape::Words(entries)) if sections.iter().all(|section| section.key != path) => {
-                sections.push(Section { key: path, about: key.line().to_owned(), entries });
+            What::Value(shape) if sections.iter().all(|section| section.key != path) => {
+                let (entries, rest) = match shape {
+                    Shape::Words(entries) => (entries, Vec::new()),
+                    Shape::Grammar { words, rest, .. } => (words, rest),
+                    _ => continue,
+                };
+                sections.push(Section { key: path, about: key.line().to_owned(), entries, rest });
             }
             What::Value(_) => {}
             What::Table(_, keys) => gather(&path, keys, sections),
@@ -45,11 +52,12 @@ pub fn listing() -> String {
     let sections = sections();
     let widest = sections.iter().flat_map(|section| &section.entries).map(|entry| entry.name.len()).max().unwrap_or(0);
     let mut text = String::new();
-    for Section { key, about, entries } in &sections {
+    for Section { key, about, entries, rest } in &sections {
         text.push_str(&format!("{key}: {about}\n"));
         for Word { name, about } in entries {
             text.push_str(&format!("    {name:widest$}  {about}\n"));
         }
+        rest.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
         text.push('\n');
     }
     text.truncate(text.trim_end().len());

@@ -155,6 +155,7 @@ fn topology(
         speed_millionths: 1_000_000,
         scheduler: scheduler.to_owned(),
         latency: Span::ZERO,
+        memory_kb: 8_000_000,
         report_every: Span::ZERO,
         reserved: Vec::new(),
         systems: vec![0],

@@ -18,7 +18,7 @@ use super::member::{Membership, take_part};
 use super::route::{Routing, check_live, route};
 use super::sweep::Sweeping;
 use super::{
-    EXIT_CODES, Failure, bench, certs, compose, convert, files, generate, logs, plan, print, report, reproduce,
+    EXIT_CODES, Failure, bench, bound, certs, compose, convert, files, generate, logs, plan, print, report, reproduce,
     runtime, signals, sweep, tell,
 };
 use crate::catalog;
@@ -97,6 +97,8 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
+    /// Tell the largest stretch that no schedule of a workload of rigid jobs can avoid, where they share nodes
+    Bound(bound::BoundArgs),
     /// Check a topology and list all that is wrong with it
     Validate(TopologyArgs),
     /// Show what a topology means, with every default filled in; without one, every name that a topology may use
@@ -435,11 +437,13 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         }
         Command::Generate { what: Generated::Dag { dag, out } } => generate::dag(&dag, out.as_deref()),
         Command::Generate { what: Generated::Lublin(lublin) } => logs::generate(&lublin),
+        Command::Bound(args) => bound::tell(&args),
         Command::Convert { file, to, strict, out } => convert::convert(&file, to, strict, out.as_deref()),
         Command::Verify { a, b } => files::verify(&a, &b),
         Command::Report { out } => report::report(&out),
         Command::Validate(args) => {
             let loaded = load_topology(&args.topology, &args.overrides.parse()?)?;
+            warn(&loaded.topology);
             topology::check_jobs(&loaded.topology).map_err(|error| Failure::Input(loaded.tell(&error)))?;
             print(&format!("{}: fine\n", args.topology)).and_then(|()| print(&loaded.topology.in_short()))
         }
@@ -483,6 +487,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
 
 fn run(args: RunArgs) -> Result<(), Failure> {
     let loaded = load_topology(&args.topology.topology, &args.topology.overrides.parse()?)?;
+    warn(&loaded.topology);
     if args.strict {
         logs::check(&loaded.topology)?;
     }
@@ -519,6 +524,10 @@ fn run(args: RunArgs) -> Result<(), Failure> {
         tell(&format!(" --> {place}"));
     }
     ended
+}
+
+fn warn(topology: &topology::Topology) {
+    topology.warnings().iter().for_each(|warning| tell(&format!("warning: {warning}")));
 }
 
 fn be_router(args: RouterArgs) -> Result<(), Failure> {

@@ -5,6 +5,7 @@
 
 pub mod bench;
 mod bidder;
+mod bound;
 mod certs;
 pub mod cli;
 mod commit;

@@ -17,6 +17,8 @@ pub struct Demand {
 
 impl Share {
     pub const WHOLE: Share = Share(1_000_000_000);
+    /// The largest that leaves something.
+    pub const ALL_BUT_ALL: Share = Share(Share::WHOLE.0 - 1);
 
     /// The nearest share; `None` for what is none of a whole.
     pub fn of(part: f64) -> Option<Share> {

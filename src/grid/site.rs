@@ -12,8 +12,10 @@ pub struct Site {
     pub kind: Kind,
     /// In millionths; where a system reckons with speeds, tasks take their run time divided by this.
     pub speed_millionths: u64,
-    /// Name of a site scheduler in the catalogue.
+    /// Name of a site scheduler in the catalogue, or by one of its grammars.
     pub scheduler: String,
+    /// Of a node, where jobs share nodes: what they take along when they are moved counts in it.
+    pub memory_kb: u64,
     /// Latency of the link to the router, one way.
     pub latency: Span,
     /// The site tells what has ended at whole multiples of this; at once, if it is zero.

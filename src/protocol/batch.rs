@@ -31,6 +31,18 @@ pub struct Queue {
     pub runtime: Span,
 }
 
+/// The dispatcher gives a job to a site whose jobs share its nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Admit {
+    pub job: JobId,
+    /// Parallel tasks.
+    pub tasks: u32,
+    /// What each of them needs of its node.
+    pub needs: Needs,
+    /// How long it would run on nodes of its own, which only the job itself knows.
+    pub runtime: Span,
+}
+
 /// A job is over that its user waits for, in whatever way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Over {
@@ -53,6 +65,13 @@ impl Queue {
     /// It starts when it comes or later.
     pub fn reaction(&self) -> Reaction {
         Reaction::After(self.lasts())
+    }
+}
+
+impl Admit {
+    /// Others may end sooner because of it.
+    pub fn reaction(&self) -> Reaction {
+        Reaction::Now
     }
 }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel::{self, Reaction};
 
-pub use batch::{Enqueue, Over, Queue};
+pub use batch::{Admit, Enqueue, Over, Queue};
 pub use execution::{Ended, Run};
 pub use record::{Author, Record};
 pub use reservation::{Answer, Answered, Book, Booked, Cancel, Hold, Recall, Recalled, Reserve, Withdraw};
@@ -41,6 +41,7 @@ pub enum Message {
     Booked(Booked),
     Recall(Recall),
     Recalled(Recalled),
+    Admit(Admit),
 }
 
 impl kernel::Message for Message {
@@ -64,6 +65,7 @@ impl kernel::Message for Message {
             Message::Booked(m) => m.reaction(),
             Message::Recall(m) => m.reaction(),
             Message::Recalled(m) => m.reaction(),
+            Message::Admit(m) => m.reaction(),
         }
     }
 
@@ -87,6 +89,7 @@ impl kernel::Message for Message {
             Message::Booked(_) => "Booked",
             Message::Recall(_) => "Recall",
             Message::Recalled(_) => "Recalled",
+            Message::Admit(_) => "Admit",
         }
     }
 }

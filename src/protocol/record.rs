@@ -52,6 +52,8 @@ pub enum Record {
     Withdrawn { task: TaskId },
     /// The parallel tasks of the job that has just arrived need only so much of their nodes.
     Needs { job: JobId, needs: Needs },
+    /// Of the nodes that a site has just put a task on, these have one more of its parallel tasks than was told before.
+    Stacked { task: TaskId, cores: NodeSet },
 }
 
 /// Who writes records.
@@ -74,7 +76,8 @@ impl Record {
             | Record::Suspended { .. }
             | Record::Resumed { .. }
             | Record::Moved { .. }
-            | Record::Shared { .. } => Author::Site,
+            | Record::Shared { .. }
+            | Record::Stacked { .. } => Author::Site,
             Record::Arrived { .. }
             | Record::Refused { .. }
             | Record::NotAdmitted { .. }

@@ -4,7 +4,7 @@ use super::Tally;
 use super::account::{Account, Table};
 use super::jobs::Sheet;
 use super::summary::{Counts, SizeGroup, Spread, Summary, Use, Utilisation, Value, work};
-use super::tally::JobRow;
+use super::tally::{JobRow, Used};
 use super::view::Views;
 use crate::time::{Span, Time};
 
@@ -92,9 +92,9 @@ impl<'a> Core<'a> {
             let Some(site) = task.site else { continue };
             let busy = &mut self.sites[site as usize];
             busy.tasks += 1;
-            for (from, to, _) in task.stints(self.tally.last) {
-                busy.add((from, to), wish.cores, self.arrivals, self.whole);
-                done += u128::from(to.since(from).micros()) * u128::from(wish.cores);
+            for stint in task.stints(self.tally.last) {
+                let used = self.tally.sites[site as usize].used(row, wish.cores, &stint);
+                done += busy.add((stint.from, stint.to), used, self.arrivals, self.whole);
             }
             if let Some(end) = task.end {
                 self.views.add(&self.tally.sites[site as usize], end, wish.cores);
@@ -212,11 +212,18 @@ struct Busy {
 }
 
 impl Busy {
-    fn add(&mut self, held: (Time, Time), cores: u32, arrivals: Option<(Time, Time)>, whole: Option<(Time, Time)>) {
-        let cores = u128::from(cores);
-        self.total += cores * u128::from(held.1.since(held.0).micros());
-        self.arrivals += cores * overlap(held, arrivals);
-        self.whole += cores * overlap(held, whole);
+    fn add(
+        &mut self,
+        held: (Time, Time),
+        used: Used,
+        arrivals: Option<(Time, Time)>,
+        whole: Option<(Time, Time)>,
+    ) -> u128 {
+        let all = used.over(held.1.since(held.0).micros().into());
+        self.total += all;
+        self.arrivals += used.over(overlap(held, arrivals));
+        self.whole += used.over(overlap(held, whole));
+        all
     }
 
     fn plus(self, other: &Busy) -> Busy {

@@ -88,6 +88,7 @@ records! { (names)
     "resumed" Resumed { task, cores } => resumed, format!("lets task {task} go on, on cores {cores}");
     "moved" Moved { task, cores } => moved, format!("moves task {task} to cores {cores}");
     "shared" Shared { task, share } => shared, format!("gives task {task} {share} of what it could use");
+    "stacked" Stacked { task, cores } => stacked, format!("puts one more of task {task} on cores {cores}");
     "withdrawn" Withdrawn { task } => withdrawn,
         format!("takes task {task} back, which its user hands in elsewhere");
     "needs" Needs { job, needs } => needs, {

@@ -29,6 +29,7 @@ pub(crate) fn topology() -> Topology {
         scheduler: "auction".to_owned(),
         latency: Span::ZERO,
         report_every: Span::ZERO,
+        memory_kb: 8_000_000,
         reserved: Vec::new(),
         systems: vec![0],
     };
@@ -356,7 +357,7 @@ fn any_record() -> impl Strategy<Value = Record> {
         (task(), cores.clone()).prop_map(|(task, cores)| Record::Started { task, cores }),
         task().prop_map(|task| Record::Suspended { task }),
         (task(), cores.clone()).prop_map(|(task, cores)| Record::Resumed { task, cores }),
-        (task(), cores).prop_map(|(task, cores)| Record::Moved { task, cores }),
+        (task(), cores.clone()).prop_map(|(task, cores)| Record::Moved { task, cores }),
         (task(), value.clone()).prop_map(|(task, share)| Record::Shared { task, share }),
         task().prop_map(|task| Record::Finished { task }),
         (any::<u32>(), prop::option::of(value)).prop_map(|(job, value)| Record::Completed { job: JobId(job), value }),
@@ -372,6 +373,7 @@ fn any_record() -> impl Strategy<Value = Record> {
             why: Invalid::ALL[why]
         }),
         task().prop_map(|task| Record::Killed { task }),
+        (task(), cores.clone()).prop_map(|(task, cores)| Record::Stacked { task, cores }),
         (any::<u32>(), 0.0..=1.0, 0.0..=1.0f64)
             .prop_map(|(job, cpu, memory)| { Record::Needs { job: JobId(job), needs: Needs { cpu, memory } } }),
         (any_edge(), 0u32..6, 0u32..6, any::<u64>(), any::<u32>()).prop_map(|(edge, from, to, bytes, active)| {

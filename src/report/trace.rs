@@ -113,7 +113,7 @@ impl Tally {
         let mut tasks: Vec<(Time, Time, &NodeSet, TaskOf<'_>)> = self
             .tasks()
             .filter(|task| task.row.site == Some(site as u32))
-            .flat_map(|task| task.row.stints(self.last).map(move |(from, to, cores)| (from, to, cores, task)))
+            .flat_map(|task| task.row.stints(self.last).map(move |stint| (stint.from, stint.to, stint.nodes, task)))
             .collect();
         tasks.sort_by_key(|(start, _, _, task)| (*start, task.number));
 

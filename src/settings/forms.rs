@@ -54,6 +54,12 @@ pub enum Shape {
     /// Bits or bytes a second, with the unit.
     Rate,
     Words(Vec<Word>),
+    /// Words, and what else may be made of them: told line by line, and as regular expressions.
+    Grammar {
+        words: Vec<Word>,
+        rest: Vec<&'static str>,
+        patterns: Vec<&'static str>,
+    },
     /// The name of something else.
     NameOf(&'static str),
     List {

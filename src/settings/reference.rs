@@ -62,7 +62,7 @@ impl Reference {
 
     fn words(&mut self, key: &str, shape: &Shape, heading: &str) {
         let (words, one) = match shape {
-            Shape::Words(words) => (words, "is one of"),
+            Shape::Words(words) | Shape::Grammar { words, .. } => (words, "is one of"),
             Shape::List { of, .. } => match of.as_ref() {
                 Shape::Words(words) => (words, "is a list of some of"),
                 _ => return,
@@ -74,6 +74,9 @@ impl Reference {
         }
         self.page.push_str(&format!("\n`{key}` {one}\n\n"));
         words.iter().for_each(|Word { name, about }| self.page.push_str(&format!("- `{name}`: {}\n", escaped(about))));
+        if let Shape::Grammar { rest, .. } = shape {
+            rest.iter().for_each(|line| self.page.push_str(&format!("\n{}\n", escaped(line.trim_start()))));
+        }
         self.listed.push((words.clone(), heading.to_owned()));
     }
 }
@@ -121,7 +124,7 @@ fn value(shape: &Shape) -> String {
         Shape::Span { above_zero: true } => "a time above zero, such as `\"90 s\"`".to_owned(),
         Shape::Span { above_zero: false } => "a time, such as `\"5 ms\"`".to_owned(),
         Shape::Rate => "bits or bytes a second, such as `\"1 Gbps\"` or `\"125 MB/s\"`".to_owned(),
-        Shape::Words(_) => "a word, see below".to_owned(),
+        Shape::Words(_) | Shape::Grammar { .. } => "a word, see below".to_owned(),
         Shape::NameOf(what) => format!("the name of {what}"),
         Shape::List { of, least: 2, most: 2 } => format!("a list of two: each {}", value(of)),
         Shape::List { of, .. } => format!("a list: each {}", value(of)),

@@ -118,6 +118,11 @@ fn value(shape: &Shape) -> Value {
             json!({ "anyOf": [{ "type": "string", "pattern": SPAN }, { "enum": [0, "0"] }] })
         }
         Shape::Rate => json!({ "type": "string", "pattern": RATE }),
+        Shape::Grammar { words, patterns, .. } => {
+            let patterns = patterns.iter().map(|pattern| json!({ "type": "string", "pattern": pattern }));
+            let all: Vec<Value> = [value(&Shape::Words(words.clone()))].into_iter().chain(patterns).collect();
+            if all.len() == 1 { all[0].clone() } else { json!({ "anyOf": all }) }
+        }
         Shape::Words(words) => {
             let names: Vec<&str> = words.iter().map(|word| word.name).collect();
             let lines: Vec<&str> = words.iter().map(|Word { about, .. }| about.as_str()).collect();

@@ -8,6 +8,7 @@ pub mod batch;
 mod deal;
 pub mod dfrs;
 pub mod heft;
+pub mod managers;
 pub mod market;
 pub mod provisioning;
 pub mod reservation;
@@ -44,6 +45,8 @@ pub struct Row {
     pub has_speeds: bool,
     /// Whether its sites can be used by other systems too: then what they run is this system's.
     pub shares_sites: bool,
+    /// Whether its sites may have managers that are no system's own.
+    pub takes_managers: bool,
     /// Whether sites may keep nodes from jobs for some time.
     pub has_reserved: bool,
     /// Whether its jobs are one task each, which asks for a walltime.

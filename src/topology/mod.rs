@@ -23,7 +23,7 @@ pub(crate) use overrides::Origin;
 pub use overrides::{NoOverride, Override};
 
 use crate::settings::version;
-use crate::systems::{Service, System};
+use crate::systems::{Service, System, managers};
 use crate::time::Span;
 
 pub use crate::grid::{Site, User};
@@ -62,6 +62,15 @@ impl Topology {
     /// The program outside that takes part in decisions at the hub, if one does.
     pub fn foreign(&self) -> Option<&Foreign> {
         self.systems.iter().find_map(|system| system.foreign())
+    }
+
+    /// What one should know before running it, though nothing is wrong.
+    pub fn warnings(&self) -> Vec<String> {
+        let warning = |site: &Site| {
+            let warning = (managers::find(&site.scheduler)?.warning)(&site.scheduler)?;
+            Some(format!("site {}, {}: {warning}", site.name, site.scheduler))
+        };
+        self.sites.iter().filter_map(warning).collect()
     }
 
     /// The system that a workload goes to.

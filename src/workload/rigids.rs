@@ -122,10 +122,21 @@ pub const LUBLIN: Row = Row {
 
 const LOG: &str = "a log of jobs";
 
-/// What the dual-core nodes of HPC2N had, whose log it is.
-const NODE_KILOBYTES: u64 = 2 << 20;
-
 impl Rigids {
+    /// What the dual-core nodes of HPC2N had, whose log it is.
+    pub const NODE_KILOBYTES: u64 = 2 << 20;
+
+    /// What of a log is to be run, with what its jobs need.
+    pub fn of_log(trace: Trace, window: Window, needs: needs::Rule, node_kilobytes: u64) -> Rigids {
+        let content = Content::of(trace, window);
+        let count = content.jobs.len() as u32;
+        let (origin, deal, overestimate_millionths) = (Origin::Swf(LogFile::default()), Deal::default(), MILLION);
+        let mut rigids =
+            Rigids { origin, deal, site: None, overestimate_millionths, needs, node_kilobytes, window, count, content };
+        rigids.shape();
+        rigids
+    }
+
     fn read(origin: Origin, w: &mut dyn Walk, context: &Context<'_>) -> Rigids {
         let (window, content) = (Window::default(), Content::default());
         let mut rigids = Rigids {
@@ -134,7 +145,7 @@ impl Rigids {
             site: None,
             overestimate_millionths: MILLION,
             needs: needs::Rule::default(),
-            node_kilobytes: NODE_KILOBYTES,
+            node_kilobytes: Rigids::NODE_KILOBYTES,
             window,
             count: 0,
             content,
@@ -453,7 +464,7 @@ mod tests {
         let file = LogFile { path: "log.swf".into(), hash: String::new(), strict: false };
         let count = content.jobs.len() as u32;
         let origin = Origin::Swf(file);
-        let (needs, node_kilobytes) = (needs::Rule::Whole, NODE_KILOBYTES);
+        let (needs, node_kilobytes) = (needs::Rule::Whole, Rigids::NODE_KILOBYTES);
         let overestimate_millionths = 1_500_000;
         Rigids { origin, deal, site: None, overestimate_millionths, needs, node_kilobytes, window, count, content }
     }

@@ -26,6 +26,7 @@ fn inline_and_processes_agree_on_every_shipped_topology() {
         "three-sites.toml",
         "one-grid.toml",
         "impatient.toml",
+        "dfrs.toml",
     ] {
         let scratch = Scratch::new();
         run(&shipped(name), &scratch.path("inline"), &["--inline"]);

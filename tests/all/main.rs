@@ -5,6 +5,7 @@
 mod batch;
 mod bidder;
 mod containers;
+mod dfrs;
 mod digests;
 mod endings;
 mod faults;

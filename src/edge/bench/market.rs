@@ -185,6 +185,7 @@ fn topology(policy: &str, sites: &[(u32, u16)], source: Source) -> Topology {
         scheduler: "auction".to_owned(),
         latency: Span::ZERO,
         report_every: Span::ZERO,
+        memory_kb: 8_000_000,
         reserved: Vec::new(),
         systems: vec![0],
     };

@@ -70,8 +70,9 @@ impl Page<'_> {
         for row in self.tally.jobs.values() {
             for (task, held) in row.job.tasks.iter().zip(&row.tasks) {
                 let Some(site) = held.site else { continue };
-                for (start, end, _) in held.stints(self.tally.last) {
-                    levels[group[site as usize]].add(start, end, f64::from(task.cores));
+                for stint in held.stints(self.tally.last) {
+                    let used = sites[site as usize].used(row, task.cores, &stint).cores();
+                    levels[group[site as usize]].add(stint.from, stint.to, used);
                 }
             }
         }

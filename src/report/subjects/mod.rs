@@ -7,6 +7,7 @@
 pub mod plan;
 mod queues;
 mod requests;
+mod sharing;
 
 use std::fmt;
 
@@ -25,7 +26,7 @@ pub use requests::Reservations;
 pub(super) use requests::tests as requesting;
 
 /// In the order in which reports have them.
-pub(super) const ALL: &[Subject] = &[requests::SUBJECT, queues::SUBJECT];
+pub(super) const ALL: &[Subject] = &[requests::SUBJECT, queues::SUBJECT, sharing::SUBJECT];
 
 /// What the rest of a report has to know of a subject.
 #[derive(Debug)]
@@ -43,8 +44,8 @@ pub(super) struct Subject {
     pub words: Option<Words>,
     /// Its section of the page: what links call it, and its title.
     pub section: (&'static str, &'static str),
-    /// What it knows before the run begins, where these systems of a topology are its own.
-    pub open: fn(&Topology, Vec<u32>) -> Box<dyn Topic>,
+    /// What it knows before the run begins, where these systems of a topology are its own; `None` where there is nothing of its own.
+    pub open: Open,
     /// The page's numbers: what, how much, and what that means.
     pub cards: fn(&Summary) -> Vec<(&'static str, String, String)>,
     /// The terminal's: a label, or none for what goes with the line above, and words.
@@ -52,6 +53,8 @@ pub(super) struct Subject {
     /// What an experiment may keep of it.
     pub measures: &'static [Measure],
 }
+
+type Open = fn(&Topology, Vec<u32>) -> Option<Box<dyn Topic>>;
 
 /// A subject of a run.
 pub(super) trait Topic: fmt::Debug + Send {
@@ -112,7 +115,8 @@ pub(super) fn of(topology: &Topology) -> Vec<Present> {
         let is_its = |(_, key): &(u32, &str)| subject.systems.contains(key);
         let keys = (0..).zip(topology.systems.iter().map(|system| system.row().key));
         let systems: Vec<u32> = keys.filter(is_its).map(|(system, _)| system).collect();
-        (!systems.is_empty()).then(|| Present { subject, topic: (subject.open)(topology, systems.clone()), systems })
+        let topic = if systems.is_empty() { None } else { (subject.open)(topology, systems.clone()) };
+        topic.map(|topic| Present { subject, topic, systems })
     };
     ALL.iter().filter_map(present).collect()
 }

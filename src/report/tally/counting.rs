@@ -3,6 +3,7 @@
 use std::collections::btree_map;
 use std::sync::Arc;
 
+use super::stints::{Left, Stints};
 use super::{AnsweredRow, Fate, Inconsistent, JobRow, Ledger, Tally, TaskRow, critical_path};
 use crate::grid::{EdgeId, Invalid, Job, JobId, Needs, NodeSet, TaskId};
 use crate::kernel::ActorId;
@@ -80,12 +81,14 @@ impl Tally {
 
     /// A task leaves its cores, to go on later.
     pub fn suspended(&mut self, by: By, task: &TaskId) -> Taken {
+        self.leave(by, task, Left::Suspended)
+    }
+
+    fn leave(&mut self, by: By, task: &TaskId, left: Left) -> Taken {
         let site = self.site(by.actor)?;
         let row = self.given(*task, site)?;
         let since = row.on_cores_since().filter(|_| row.end.is_none()).ok_or(Inconsistent::NotRunning(*task))?;
-        let stints = row.stints.get_or_insert_default();
-        stints.over.push((since, by.now, row.cores.clone()));
-        stints.since = None;
+        Stints::of(&mut row.stints, since).leave(by.now, &row.cores, left);
         Ok(None)
     }
 
@@ -93,8 +96,8 @@ impl Tally {
     pub fn resumed(&mut self, by: By, task: &TaskId, cores: &NodeSet) -> Taken {
         let site = self.holds(*task, by.actor, cores)?;
         let row = self.given(*task, site)?;
-        let suspended = row.stints.as_deref_mut().filter(|stints| stints.since.is_none());
-        suspended.ok_or(Inconsistent::NotSuspended(*task))?.since = Some(by.now);
+        let suspended = row.stints.as_deref_mut().filter(|stints| stints.since().is_none());
+        suspended.ok_or(Inconsistent::NotSuspended(*task))?.enter(by.now);
         (row.site, row.cores) = (Some(site), cores.clone());
         Ok(None)
     }
@@ -102,17 +105,27 @@ impl Tally {
     pub fn moved(&mut self, by: By, task: &TaskId, cores: &NodeSet) -> Taken {
         let site = self.holds(*task, by.actor, cores)?;
         self.given(*task, site)?;
-        self.suspended(by, task)?;
+        self.leave(by, task, Left::Moved)?;
         self.resumed(by, task, cores)
     }
 
     pub fn shared(&mut self, by: By, task: &TaskId, share: &f64) -> Taken {
         let site = self.site(by.actor)?;
-        match self.given(*task, site)? {
-            _ if !(0.0..=1.0).contains(share) => Err(Inconsistent::NoShare(*task)),
-            row if row.start.is_none() || row.end.is_some() => Err(Inconsistent::NotRunning(*task)),
-            _ => Ok(None),
+        let row = self.given(*task, site)?;
+        match row.start.filter(|_| row.end.is_none()) {
+            _ if !(0.0..=1.0).contains(share) => return Err(Inconsistent::NoShare(*task)),
+            None => return Err(Inconsistent::NotRunning(*task)),
+            Some(start) => Stints::of(&mut row.stints, start).share(by.now, &row.cores, *share),
         }
+        Ok(None)
+    }
+
+    pub fn stacked(&mut self, by: By, task: &TaskId, cores: &NodeSet) -> Taken {
+        let site = self.holds(*task, by.actor, cores)?;
+        let row = self.given(*task, site)?;
+        let since = row.on_cores_since().filter(|_| row.end.is_none()).ok_or(Inconsistent::NotRunning(*task))?;
+        Stints::of(&mut row.stints, since).stack(cores);
+        Ok(None)
     }
 
     pub fn needs(&mut self, _: By, job: &JobId, needs: &Needs) -> Taken {

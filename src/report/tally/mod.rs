@@ -3,6 +3,7 @@
 mod counting;
 mod inconsistent;
 mod row;
+mod stints;
 #[cfg(test)]
 pub(super) mod tests;
 
@@ -12,15 +13,16 @@ use std::io;
 pub(super) use self::counting::By;
 pub use self::inconsistent::{Inconsistent, Untaken};
 pub(super) use self::row::{AnsweredRow, Fate, JobRow, Standing, TaskRow};
+pub(super) use self::stints::{Left, Stint};
 use super::Names;
 use super::ledger::{Ledger, Merged, Store};
 use super::own_numbers::OwnNumbers;
 use super::subjects::{self, Present, USUAL, Words};
 use super::transfers::Transfers;
-use crate::grid::{Graph, Job, JobId, Kind, forced_ranks, output_delay};
+use crate::grid::{Graph, Job, JobId, Kind, Needs, forced_ranks, output_delay};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::Record;
-use crate::systems::{Gives, System};
+use crate::systems::{Gives, System, managers};
 use crate::time::{Span, Time};
 use crate::topology::Topology;
 
@@ -86,6 +88,42 @@ pub(super) struct SiteFacts {
     pub report_every: Span,
     /// Which of the topology's systems use it.
     pub systems: Vec<usize>,
+    /// Whether jobs share its nodes.
+    pub is_shared: bool,
+}
+
+/// How many of a site's cores a task uses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Used {
+    Whole(u32),
+    /// As its share of theirs adds up to.
+    Shared(f64),
+}
+
+impl SiteFacts {
+    pub fn used(&self, row: &JobRow, cores: u32, stint: &Stint<'_>) -> Used {
+        if !self.is_shared {
+            return Used::Whole(cores);
+        }
+        Used::Shared(f64::from(cores) * row.needs.unwrap_or(Needs::NODE).cpu * stint.share)
+    }
+}
+
+impl Used {
+    pub fn cores(self) -> f64 {
+        match self {
+            Used::Whole(cores) => cores.into(),
+            Used::Shared(cores) => cores,
+        }
+    }
+
+    /// Core microseconds in so many microseconds.
+    pub fn over(self, micros: u128) -> u128 {
+        match self {
+            Used::Whole(cores) => u128::from(cores) * micros,
+            Used::Shared(cores) => (cores * micros as f64).round() as u128,
+        }
+    }
 }
 
 impl Tally {
@@ -113,6 +151,7 @@ impl Tally {
                 latency: site.latency,
                 report_every: site.report_every,
                 systems: site.systems.clone(),
+                is_shared: managers::find(&site.scheduler).is_some(),
             });
             first_core += u64::from(site.cores);
         }

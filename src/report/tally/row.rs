@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::stints::{Stint, Stints};
 use crate::grid::{Invalid, Job, Needs, NodeSet};
 use crate::kernel::ActorId;
 use crate::protocol::Answer;
@@ -70,15 +71,6 @@ pub struct TaskRow {
     pub stints: Option<Box<Stints>>,
 }
 
-/// What a task did in between.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Stints {
-    /// From when to when it was on which cores.
-    pub(super) over: Vec<(Time, Time, NodeSet)>,
-    /// Since when it has been on the cores that it has now; `None` while it is suspended.
-    pub(super) since: Option<Time>,
-}
-
 /// The ways in which a job or a task can stand at the end of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
@@ -92,14 +84,15 @@ pub enum Standing {
 
 impl TaskRow {
     /// From when to when it was on which cores, up to now where it still is.
-    pub fn stints(&self, now: Time) -> impl Iterator<Item = (Time, Time, &NodeSet)> {
-        let over = self.stints.iter().flat_map(|stints| &stints.over).map(|(from, to, cores)| (*from, *to, cores));
-        let last = self.on_cores_since().map(|since| (since, self.end.unwrap_or(now), &self.cores));
-        over.chain(last)
+    pub fn stints(&self, now: Time) -> impl Iterator<Item = Stint<'_>> {
+        let until = self.end.unwrap_or(now);
+        let alone = self.start.filter(|_| self.stints.is_none()).map(|start| Stint::alone(start, until, &self.cores));
+        let stints = self.stints.iter().flat_map(move |stints| stints.each(until, &self.cores));
+        stints.chain(alone)
     }
 
     pub(super) fn on_cores_since(&self) -> Option<Time> {
-        self.stints.as_ref().map_or(self.start, |stints| stints.since)
+        self.stints.as_ref().map_or(self.start, |stints| stints.since())
     }
 }
 

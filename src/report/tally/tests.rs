@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::row::Stints;
+use super::stints::{Left, Stints};
 use super::*;
 use crate::grid::{Edge, NodeSet, Task, TaskId};
 use crate::report::Status;
@@ -25,8 +25,11 @@ pub fn row(job: u32, tasks: u32) -> JobRow {
             cores,
             killed: false,
             stints: index.is_multiple_of(4).then(|| {
-                let over = vec![(Time::ZERO, Time::from_micros(5), NodeSet::run(2, 2 + index))];
-                Box::new(Stints { over, since: moment(index) })
+                let mut stints = None;
+                let begun = Stints::of(&mut stints, Time::ZERO);
+                begun.leave(Time::from_micros(5), &NodeSet::run(2, 2 + index), Left::Suspended);
+                moment(index).into_iter().for_each(|at| begun.enter(at));
+                stints.expect("it has begun")
             }),
         }
     };
@@ -123,10 +126,11 @@ fn a_task_is_where_its_stints_were() {
     .unwrap();
     let now = Time::ZERO + Span::from_minutes(20);
     let stints = tally.jobs[&JobId(0)].tasks[0].stints(now);
-    let stints: Vec<_> = stints.map(|(from, to, cores)| (from, to, cores.to_string())).collect();
+    let stints: Vec<_> = stints.map(|stint| (stint.from, stint.to, stint.nodes.to_string(), stint.share)).collect();
     let minute = |minute| Time::ZERO + Span::from_minutes(minute);
-    let there = |from, to, cores: &str| (minute(from), minute(to), cores.to_owned());
-    assert_eq!(stints, [there(0, 2, "0-1"), there(5, 7, "1-2"), there(7, 9, "0 3")]);
+    let there = |from, to, cores: &str, share| (minute(from), minute(to), cores.to_owned(), share);
+    let expected = [there(0, 2, "0-1", 1.0), there(5, 6, "1-2", 1.0), there(6, 7, "1-2", 0.5), there(7, 9, "0 3", 0.5)];
+    assert_eq!(stints, expected);
 
     assert!(told(&[at(2, Record::Resumed { task, cores: cores("0") })]).is_err());
     assert!(told(&[at(2, Record::Suspended { task }), at(3, Record::Finished { task })]).is_err());

@@ -4,7 +4,7 @@ use super::Entry;
 use crate::grid::Demand;
 use crate::kernel::ActorId;
 use crate::protocol::{Message, Run};
-use crate::roles::site::{Manager, On, Order, Start, Tasks};
+use crate::roles::site::{Ending, Manager, On, Order, Start, Tasks};
 use crate::time::{Span, Time};
 
 pub const ENTRY: Entry =
@@ -32,7 +32,7 @@ impl Manager for Auction {
             share: 1.0,
             runtime,
             walltime: Span::MAX,
-            settled: true,
+            ending: Ending::Settled,
             rank: 0,
         }));
     }

@@ -1,7 +1,7 @@
 //! Who decides at a site, and what they may decide.
 
 use super::tasks::{Running, Tasks};
-use crate::grid::{Demand, NodeSet, TaskId};
+use crate::grid::{Demand, Layers, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::Message;
 use crate::time::{Span, Time};
@@ -20,7 +20,7 @@ pub trait Manager: Send {
     /// Somebody who may give work here says something. Orders are carried out before the next message is heard.
     fn hear(&mut self, now: Time, from: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>);
 
-    /// A task has left its nodes, because it was done or because its walltime was over.
+    /// A task has left its nodes, because it was done or because its walltime was over; not because it was ordered to.
     fn ended(&mut self, _now: Time, _task: &Running) {}
 
     /// All of this instant has been told. Orders are carried out one after the other; what tasks share has to add up once all
@@ -33,7 +33,8 @@ pub trait Manager: Send {
     }
 
     /// A promise: of what is decided at that time, and later without anything else having come, nothing makes the site
-    /// say anything before this. What has been settled is none of it, as it has been told already.
+    /// say anything before this. What has been settled is none of it, as it has been told already; ends that the site reckons
+    /// itself are its own business.
     fn floor(&self, at: Time) -> Time {
         at
     }
@@ -59,14 +60,14 @@ pub enum Order {
     /// Lets a suspended task go on; it makes progress from then on.
     Resume {
         task: TaskId,
-        nodes: NodeSet,
+        nodes: Layers,
         from: Time,
     },
     /// Puts a running task on other nodes, some of which may be the same; it makes progress from then on. Of several
     /// orders to move in a row all leave their nodes before any takes its new ones.
     Move {
         task: TaskId,
-        nodes: NodeSet,
+        nodes: Layers,
         from: Time,
     },
     /// Gives a running task this much of what it could use of its processors.
@@ -74,6 +75,8 @@ pub enum Order {
         task: TaskId,
         share: f64,
     },
+    /// A task of which the manager keeps account has done all its work.
+    Finish(TaskId),
     Say(ActorId, Message),
 }
 
@@ -94,16 +97,26 @@ pub struct Start {
     pub runtime: Span,
     /// How long it may be on its nodes; then it is killed.
     pub walltime: Span,
-    /// It will never be suspended nor share its nodes, so its end is told at once, as of then.
-    pub settled: bool,
+    pub ending: Ending,
     /// Of what ends at one instant the lower goes first, and among equals what has started first.
     pub rank: u64,
+}
+
+/// Who knows when a task ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Everybody: it will never be suspended nor share its nodes, so its end is told at once, as of then.
+    Settled,
+    /// The site, by what it has had of its nodes.
+    Reckoned,
+    /// The manager, who orders it; the site sees to it that the work has been done.
+    Ordered,
 }
 
 /// Which nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum On {
-    These(NodeSet),
+    These(Layers),
     /// So many, the lowest that are free when it starts.
     Lowest(u32),
 }

@@ -16,10 +16,10 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-pub use self::manager::{Manager, On, Order, Start};
+pub use self::manager::{Ending, Manager, On, Order, Start};
 pub use self::tasks::{Running, State, Tasks};
 use super::scheduler;
-use crate::grid::{self, NodeSet, TaskId};
+use crate::grid::{self, Layers, TaskId};
 use crate::kernel::{self, Actor, ActorId, Cause, Event, Outbox};
 use crate::protocol::{Ended, Message, Record};
 use crate::time::{Span, Stamp, Time};
@@ -34,8 +34,8 @@ pub struct Site {
     /// What starts and ends when, as it stands; under a quiet manager timers say so themselves.
     due: BinaryHeap<Reverse<Due>>,
     serial: u64,
-    /// How many tasks are here whose ends have not been told.
-    unsettled: usize,
+    /// How many tasks are here whose ends nobody else knows.
+    reckoned: usize,
     /// Timers that have been set, by time, and what each promises: nothing leaves because of it before that.
     timers: Vec<(Time, Time)>,
     orders: Vec<Order>,
@@ -63,7 +63,7 @@ impl Site {
             report_every: Span::ZERO,
             due: BinaryHeap::new(),
             serial: 0,
-            unsettled: 0,
+            reckoned: 0,
             timers: Vec::new(),
             orders: Vec::new(),
         }
@@ -127,20 +127,35 @@ impl Site {
 
     fn end(&mut self, now: Time, slot: usize, out: &mut Out) {
         let killed = self.tasks.at(slot).outlook().killed;
+        let running = self.leave_for_good(now, slot, killed, out);
+        self.manager.ended(now, &running);
+    }
+
+    fn leave_for_good(&mut self, now: Time, slot: usize, killed: bool, out: &mut Out) -> Running {
         let running = self.tasks.finish(slot);
-        let Running { task, giver, started, settled, .. } = running;
+        let Running { task, giver, started, ending, .. } = running;
         out.log(if killed { Record::Killed { task } } else { Record::Finished { task } });
-        if !settled {
-            self.unsettled -= 1;
+        self.reckoned -= usize::from(ending == Ending::Reckoned);
+        if ending != Ending::Settled {
             out.send_at(now.round_up(self.report_every), giver, Message::Ended(Ended { task, started }));
         }
-        self.manager.ended(now, &running);
+        running
+    }
+
+    /// A manager says that a task has ended of which it keeps account.
+    fn finish(&mut self, now: Time, task: TaskId, out: &mut Out) {
+        let slot = self.slot_of(task);
+        let running = self.tasks.at(slot);
+        assert!(running.ending == Ending::Ordered, "the end of task {task} is not for its manager to say");
+        assert!(running.nodes().is_some() && running.is_done(now), "task {task} is to end with its work not done");
+        self.leave_for_good(now, slot, false, out);
     }
 
     fn start(&mut self, slot: usize, out: &mut Out) {
         let running = self.tasks.start(slot);
         let State::Running(nodes) = &running.state else { unreachable!("it has just started") };
-        out.log(Record::Started { task: running.task, cores: nodes.clone() });
+        out.log(Record::Started { task: running.task, cores: nodes.nodes.clone() });
+        tell_stacks(running.task, nodes, out);
         if running.share < 1.0 {
             out.log(Record::Shared { task: running.task, share: running.share });
         }
@@ -149,7 +164,8 @@ impl Site {
 
     /// Notes when a task ends as things stand.
     fn schedule(&mut self, slot: usize, out: &mut Out) {
-        let end = self.tasks.at(slot).outlook().end;
+        let running = self.tasks.at(slot);
+        let end = if running.ending == Ending::Ordered { Time::NEVER } else { running.outlook().end };
         self.expect(slot, end, false, out);
     }
 
@@ -181,6 +197,7 @@ impl Site {
             }
             match order {
                 Order::Start(start) => self.take_on(now, start, out),
+                Order::Finish(task) => self.finish(now, task, out),
                 Order::Say(to, message) => out.send(to, message),
                 Order::Drop { task, giver } => self.drop_coming(task, giver),
                 Order::Suspend(task) => {
@@ -191,7 +208,8 @@ impl Site {
                 }
                 Order::Resume { task, nodes, from } => {
                     let slot = self.slot_of(task);
-                    out.log(Record::Resumed { task, cores: nodes.clone() });
+                    out.log(Record::Resumed { task, cores: nodes.nodes.clone() });
+                    tell_stacks(task, &nodes, out);
                     self.tasks.enter(now, slot, nodes, from);
                     self.schedule(slot, out);
                 }
@@ -206,7 +224,8 @@ impl Site {
                 }
                 Order::Share { task, share } => {
                     let slot = self.slot_of(task);
-                    assert!(!self.tasks.at(slot).settled, "task {task} has been told of and cannot be slowed down");
+                    let is_told = self.tasks.at(slot).ending == Ending::Settled;
+                    assert!(!is_told, "task {task} has been told of and cannot be slowed down");
                     self.tasks.share(now, slot, share);
                     out.log(Record::Shared { task, share });
                     if self.tasks.at(slot).nodes().is_some() {
@@ -224,7 +243,7 @@ impl Site {
         let waits = |running: &Running| running.giver == giver && matches!(running.state, State::Coming(_));
         if let Some(slot) = self.tasks.find(task).filter(|slot| self.tasks.get(*slot).is_some_and(waits)) {
             let dropped = self.tasks.remove(slot);
-            self.unsettled -= usize::from(!dropped.settled);
+            self.reckoned -= usize::from(dropped.ending == Ending::Reckoned);
         }
     }
 
@@ -235,34 +254,33 @@ impl Site {
     /// Takes a task off its nodes that will end later because of it.
     fn lift(&mut self, now: Time, slot: usize) {
         let running = self.tasks.at(slot);
-        assert!(!running.settled, "the end of task {} has been told and cannot be put off", running.task);
+        let is_told = running.ending == Ending::Settled;
+        assert!(!is_told, "the end of task {} has been told and cannot be put off", running.task);
         self.tasks.leave(now, slot);
     }
 
     /// Puts what is being moved on its new nodes.
-    fn put_down(&mut self, now: Time, moved: &mut Vec<(usize, NodeSet, Time)>, out: &mut Out) {
+    fn put_down(&mut self, now: Time, moved: &mut Vec<(usize, Layers, Time)>, out: &mut Out) {
         for (slot, nodes, from) in moved.drain(..) {
-            out.log(Record::Moved { task: self.tasks.at(slot).task, cores: nodes.clone() });
+            let task = self.tasks.at(slot).task;
+            out.log(Record::Moved { task, cores: nodes.nodes.clone() });
+            tell_stacks(task, &nodes, out);
             self.tasks.enter(now, slot, nodes, from);
             self.schedule(slot, out);
         }
     }
 
     fn take_on(&mut self, now: Time, start: Start, out: &mut Out) {
-        assert!(start.settled || !self.is_quiet, "task {} is not settled by a manager that settles all", start.task);
-        assert!(
-            start.share == 1.0 || !start.settled,
-            "task {} shares its nodes, so its end is not settled",
-            start.task
-        );
+        let settled = start.ending == Ending::Settled;
+        assert!(settled || !self.is_quiet, "task {} is not settled by a manager that settles all", start.task);
+        assert!(start.share == 1.0 || !settled, "task {} shares its nodes, so its end is not settled", start.task);
         let at = start.at;
         let slot = self.tasks.add(&start);
-        if start.settled {
+        if settled {
             let end = self.tasks.at(slot).outlook().end.round_up(self.report_every);
             out.send_at(end, start.giver, Message::Ended(Ended { task: start.task, started: at }));
-        } else {
-            self.unsettled += 1;
         }
+        self.reckoned += usize::from(start.ending == Ending::Reckoned);
         if at == now {
             self.start(slot, out);
         } else {
@@ -279,8 +297,8 @@ impl Site {
         let due = self.due.peek().map(|Reverse(due)| due.at);
         let wake = self.manager.wake().filter(|wake| *wake > now);
         let Some(next) = due.into_iter().chain(wake).min() else { return };
-        // What has not been told is told when it ends, which may be then.
-        let floor = if self.unsettled > 0 { next } else { self.manager.floor(next) };
+        // What only this site knows of is told when it ends, which may be then.
+        let floor = if self.reckoned > 0 { next } else { self.manager.floor(next) };
         let place = self.timers.partition_point(|timer| timer.0 > next);
         // One that nobody waits for can as well come sooner: this site then comes back again.
         let set = if floor == Time::NEVER { &self.timers[place..] } else { same_time(&self.timers[place..], next) };
@@ -291,6 +309,11 @@ impl Site {
         self.timers.insert(place, (next, floor));
         out.wake_promising(next, floor, 0);
     }
+}
+
+/// Tells which nodes have several tasks of a job that has come onto these.
+fn tell_stacks(task: TaskId, nodes: &Layers, out: &mut Out) {
+    nodes.more.iter().for_each(|cores| out.log(Record::Stacked { task, cores: cores.clone() }));
 }
 
 /// Names what a timer stands for: where a task is in the books, and which of its timers counts.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::grid::{Demand, NodeSet, Share, TaskId};
+use crate::grid::{Demand, Layers, NodeSet, Share, TaskId};
 
 #[derive(Debug)]
 pub(super) struct Nodes {
@@ -49,7 +49,15 @@ impl Nodes {
         self.free.lowest(count).expect("a task starts once enough nodes are free")
     }
 
-    pub fn take(&mut self, task: TaskId, nodes: &NodeSet, demand: Demand, share: f64) {
+    pub fn take_all(&mut self, task: TaskId, layers: &Layers, demand: Demand, share: f64) {
+        layers.each().for_each(|nodes| self.take(task, nodes, demand, share));
+    }
+
+    pub fn give_back_all(&mut self, layers: &Layers, demand: Demand, share: f64) {
+        layers.each().for_each(|nodes| self.give_back(nodes, demand, share));
+    }
+
+    fn take(&mut self, task: TaskId, nodes: &NodeSet, demand: Demand, share: f64) {
         if demand == Demand::NODE {
             assert!(self.free.contains(nodes), "task {task} gets nodes {nodes}, of which some are taken");
             self.free.subtract(nodes);
@@ -77,12 +85,14 @@ impl Nodes {
     /// Whether nodes give no more than they have, once all of a moment's orders have been carried out.
     pub fn check(&mut self) {
         for (task, node) in self.doubtful.drain(..) {
-            let is_fine = self.shared.get(&node).is_none_or(|taken| !taken.is_too_much());
-            assert!(is_fine, "with task {task} node {node} is to give more than it has");
+            let Some(Taken { cpu, memory, .. }) = self.shared.get(&node).filter(|taken| taken.is_too_much()) else {
+                continue;
+            };
+            panic!("with task {task} node {node} is to give more than it has: {cpu} and {memory} billionths");
         }
     }
 
-    pub fn give_back(&mut self, nodes: &NodeSet, demand: Demand, share: f64) {
+    fn give_back(&mut self, nodes: &NodeSet, demand: Demand, share: f64) {
         if demand == Demand::NODE {
             self.free.insert(nodes);
             self.free_count += nodes.len();

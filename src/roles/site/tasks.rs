@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::manager::{On, Start};
+use super::manager::{Ending, On, Start};
 use super::nodes::Nodes;
-use crate::grid::{Demand, NodeSet, TaskId};
+use crate::grid::{Demand, Layers, NodeSet, TaskId};
 use crate::kernel::ActorId;
 use crate::time::{Span, Time};
 
@@ -28,7 +28,7 @@ pub struct Running {
     pub state: State,
     /// When it has started, or is settled to.
     pub started: Time,
-    pub settled: bool,
+    pub ending: Ending,
     pub(super) rank: u64,
     /// Of what it is told by timers only the last one counts.
     pub(super) serial: u64,
@@ -47,7 +47,7 @@ pub struct Running {
 pub enum State {
     /// It starts at its time.
     Coming(On),
-    Running(NodeSet),
+    Running(Layers),
     Suspended,
 }
 
@@ -91,14 +91,14 @@ impl Tasks {
     }
 
     pub(super) fn add(&mut self, start: &Start) -> usize {
-        let Start { task, giver, at, ref on, demand, share, runtime, walltime, settled, rank } = *start;
+        let Start { task, giver, at, ref on, demand, share, runtime, walltime, ending, rank } = *start;
         let running = Running {
             task,
             giver,
             demand,
             state: State::Coming(on.clone()),
             started: at,
-            settled,
+            ending,
             rank,
             serial: 0,
             share,
@@ -138,8 +138,8 @@ impl Tasks {
     /// Frees the nodes of a task that has ended.
     pub(super) fn finish(&mut self, slot: usize) -> Running {
         let running = self.remove(slot);
-        let nodes = running.nodes().expect("what ends has run");
-        self.nodes.give_back(nodes, running.demand, running.share);
+        let State::Running(nodes) = &running.state else { unreachable!("what ends has run") };
+        self.nodes.give_back_all(nodes, running.demand, running.share);
         running
     }
 
@@ -158,10 +158,10 @@ impl Tasks {
         let running = self.slots[slot].as_mut().expect("the books hold what they have given a number");
         let State::Coming(on) = &running.state else { unreachable!("task {} starts twice", running.task) };
         let nodes = match on {
-            On::Lowest(count) => self.nodes.lowest(*count),
+            On::Lowest(count) => self.nodes.lowest(*count).into(),
             On::These(nodes) => nodes.clone(),
         };
-        self.nodes.take(running.task, &nodes, running.demand, running.share);
+        self.nodes.take_all(running.task, &nodes, running.demand, running.share);
         running.state = State::Running(nodes);
         running
     }
@@ -173,14 +173,14 @@ impl Tasks {
         let State::Running(nodes) = std::mem::replace(&mut running.state, State::Suspended) else {
             unreachable!("task {} leaves nodes that it is not on", running.task)
         };
-        self.nodes.give_back(&nodes, running.demand, running.share);
+        self.nodes.give_back_all(&nodes, running.demand, running.share);
     }
 
     /// Puts a task that is on no nodes on these.
-    pub(super) fn enter(&mut self, now: Time, slot: usize, nodes: NodeSet, from: Time) {
+    pub(super) fn enter(&mut self, now: Time, slot: usize, nodes: Layers, from: Time) {
         let running = self.slots[slot].as_mut().expect("the books hold what they have given a number");
         assert!(running.state == State::Suspended, "task {} goes on that has not been suspended", running.task);
-        self.nodes.take(running.task, &nodes, running.demand, running.share);
+        self.nodes.take_all(running.task, &nodes, running.demand, running.share);
         (running.since, running.from) = (now, from.max(now));
         running.state = State::Running(nodes);
     }
@@ -190,8 +190,8 @@ impl Tasks {
         let running = self.slots[slot].as_mut().expect("the books hold what they have given a number");
         running.settle_up(now);
         if let State::Running(nodes) = &running.state {
-            self.nodes.give_back(nodes, running.demand, running.share);
-            self.nodes.take(running.task, nodes, running.demand, share);
+            self.nodes.give_back_all(nodes, running.demand, running.share);
+            self.nodes.take_all(running.task, nodes, running.demand, share);
         }
         running.share = share;
     }
@@ -201,7 +201,7 @@ impl Running {
     /// Its nodes, if it runs.
     pub fn nodes(&self) -> Option<&NodeSet> {
         match &self.state {
-            State::Running(nodes) => Some(nodes),
+            State::Running(layers) => Some(&layers.nodes),
             State::Coming(_) | State::Suspended => None,
         }
     }
@@ -210,7 +210,7 @@ impl Running {
     pub fn width(&self) -> u32 {
         match &self.state {
             State::Coming(On::Lowest(count)) => *count,
-            State::Coming(On::These(nodes)) | State::Running(nodes) => nodes.len(),
+            State::Coming(On::These(layers)) | State::Running(layers) => layers.nodes.len(),
             State::Suspended => 0,
         }
     }
@@ -236,6 +236,13 @@ impl Running {
         let done = left.map_or(Time::NEVER, |left| self.from + Span::from_micros(left));
         let until = self.until();
         Outlook { end: done.min(until), killed: until < done }
+    }
+
+    /// Whether all its work has been done, but for what may be lost where numbers are rounded.
+    pub(super) fn is_done(&mut self, now: Time) -> bool {
+        self.settle_up(now);
+        let work = self.runtime.micros() as f64;
+        (work - self.done).abs() <= 1.0 + work * 1e-9
     }
 
     /// Counts what it has done up to now.

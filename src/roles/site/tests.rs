@@ -215,9 +215,9 @@ impl Juggler {
                 let Some(nodes) = self.find(demand, share, width, None) else { return };
                 self.balls[index].on = Some(nodes.clone());
                 self.balls[index].has_started = true;
-                let on = On::These(nodes.clone());
+                let on = On::These(nodes.clone().into());
                 orders.push(match has_started {
-                    true => Order::Resume { task, nodes, from: now },
+                    true => Order::Resume { task, nodes: nodes.into(), from: now },
                     false => Order::Start(Start { at: now, on, share, ..self.balls[index].start.clone() }),
                 });
             }
@@ -228,7 +228,7 @@ impl Juggler {
             (true, 1) if !is_calm => {
                 let Some(nodes) = self.find(demand, share, width, Some(task)) else { return };
                 self.balls[index].on = Some(nodes.clone());
-                orders.push(Order::Move { task, nodes, from: now });
+                orders.push(Order::Move { task, nodes: nodes.into(), from: now });
             }
             (true, 2) if demand != Demand::NODE => {
                 let less = share * 0.25 + 0.05 * self.chance.int(1, 10) as f64;
@@ -247,7 +247,8 @@ impl Manager for Juggler {
         let (nodes, demand) = (nodes.len(), demand(task.job.0));
         let share = if demand == Demand::NODE { 1.0 } else { 0.5 };
         let on = On::Lowest(nodes);
-        let start = Start { task, giver, at: now, on, demand, share, runtime, walltime, settled: false, rank: 0 };
+        let start =
+            Start { task, giver, at: now, on, demand, share, runtime, walltime, ending: Ending::Reckoned, rank: 0 };
         self.balls.push(Ball { start, width: nodes, has_started: false, on: None, share });
     }
 

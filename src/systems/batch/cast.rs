@@ -8,7 +8,9 @@ use crate::grid::{JobId, Named, Site};
 use crate::kernel::ActorId;
 use crate::protocol::{Enqueue, Message};
 use crate::roles;
+use crate::roles::site::Manager;
 use crate::settings::Walk;
+use crate::systems::managers;
 use crate::systems::{Cast, CastError, DealError, Dealing, Gives, Grid, Outsider, Policy, Row, Service, System};
 use crate::time::Span;
 use crate::workload::rigids::Handed;
@@ -22,6 +24,7 @@ pub const ROW: Row = Row {
     schedulers: policies,
     has_speeds: false,
     shares_sites: true,
+    takes_managers: true,
     has_reserved: true,
     is_rigid: true,
     moves_data: false,
@@ -46,17 +49,19 @@ impl System for Batch {
     }
 
     fn hub(&self, grid: &Grid<'_>, _: Option<Outsider>) -> Cast {
-        let places = grid.sites.iter().map(|(id, site)| Place::new(*id, site.cores));
+        let place =
+            |(id, site): &(ActorId, &Site)| Place::new(*id, site.cores, managers::find(&site.scheduler).is_some());
+        let places = grid.sites.iter().map(place);
         Ok(Box::new(Dispatcher::new(places.collect(), self.dispatch)))
     }
 
     fn site(&self, site: &Site, givers: &[ActorId]) -> Cast {
+        let queue = || policy::find(&site.scheduler).map(|policy| (policy.build)(site.cores, &site.reserved));
+        let desk = || Some(Box::new(Desk::new(queue()?)) as Box<dyn Manager>);
+        let shared = || (managers::find(&site.scheduler)?.build)(site);
         let unknown = || CastError::unknown("policy for a queue", &site.scheduler);
-        let policy = (policy::find(&site.scheduler).ok_or_else(unknown)?.build)(site.cores, &site.reserved);
-        Ok(Box::new(
-            roles::Site::new(site.cores, Box::new(Desk::new(policy)), givers.iter().copied())
-                .telling_every(site.report_every),
-        ))
+        let manager = desk().or_else(shared).ok_or_else(unknown)?;
+        Ok(Box::new(roles::Site::new(site.cores, manager, givers.iter().copied()).telling_every(site.report_every)))
     }
 
     fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {

@@ -14,7 +14,7 @@ use super::policy::{Ask, Policy, Reserved, Step};
 use crate::grid::{Demand, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Book, Booked, Message, Recall, Recalled, Run};
-use crate::roles::site::{Manager, On, Order, Running, Start, Tasks};
+use crate::roles::site::{Ending, Manager, On, Order, Running, Start, Tasks};
 use crate::time::{Span, Time};
 
 pub struct Desk {
@@ -92,12 +92,12 @@ impl Desk {
             task,
             giver,
             at: start,
-            on: On::These(held.nodes.clone()),
+            on: On::These(held.nodes.clone().into()),
             demand: Demand::NODE,
             share: 1.0,
             runtime,
             walltime,
-            settled: true,
+            ending: Ending::Settled,
             rank: rank(task),
         }));
         self.booked.insert(task, Booking { giver, held });
@@ -138,7 +138,7 @@ impl Desk {
     fn carry_out(&mut self, now: Time, steps: &mut Vec<Step>, orders: &mut Vec<Order>) {
         for step in steps.drain(..) {
             orders.push(match step {
-                Step::Move { job, nodes } => Order::Move { task: job, nodes, from: now },
+                Step::Move { job, nodes } => Order::Move { task: job, nodes: nodes.into(), from: now },
                 Step::Start { job, nodes } => {
                     let Waiting { giver, walltime, runtime } = self.leave_queue(job);
                     self.running.insert(job);
@@ -146,12 +146,12 @@ impl Desk {
                         task: job,
                         giver,
                         at: now,
-                        on: On::These(nodes),
+                        on: On::These(nodes.into()),
                         demand: Demand::NODE,
                         share: 1.0,
                         runtime,
                         walltime,
-                        settled: true,
+                        ending: Ending::Settled,
                         rank: rank(job),
                     })
                 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::rules::Dispatch;
-use crate::grid::{Invalid, Job, JobId, Needs, TaskId};
+use crate::grid::{Invalid, Job, JobId, Needs, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
-use crate::protocol::{Ended, Enqueue, Message, Over, Queue, Recall, Recalled, Record};
+use crate::protocol::{Admit, Ended, Enqueue, Message, Over, Queue, Recall, Recalled, Record};
 use crate::time::{Span, Stamp};
 
 pub struct Dispatcher {
@@ -22,6 +22,8 @@ pub struct Dispatcher {
 pub struct Place {
     site: ActorId,
     nodes: u32,
+    /// Whether jobs share its nodes.
+    is_shared: bool,
     /// Node microseconds that have been asked for by jobs that it has and that have not ended.
     work: u128,
 }
@@ -38,8 +40,22 @@ struct Live {
 type Out = Outbox<Message, Record>;
 
 impl Place {
-    pub fn new(site: ActorId, nodes: u32) -> Place {
-        Place { site, nodes, work: 0 }
+    pub fn new(site: ActorId, nodes: u32, is_shared: bool) -> Place {
+        Place { site, nodes, is_shared, work: 0 }
+    }
+
+    /// How many of its nodes a job needs at least.
+    fn needed(&self, tasks: u32, needs: Needs) -> u32 {
+        if self.is_shared { needs.nodes(tasks) } else { tasks }
+    }
+
+    /// How it is told of a job.
+    fn give(&self, job: &Job, needs: Needs) -> Message {
+        let Task { cores, runtime, walltime, .. } = job.tasks[0];
+        match self.is_shared {
+            true => Message::Admit(Admit { job: job.id, tasks: cores, needs, runtime }),
+            false => Message::Queue(Queue { job: job.id, nodes: cores, walltime, runtime }),
+        }
     }
 }
 
@@ -66,8 +82,7 @@ impl Dispatcher {
                 let work = u128::from(task.cores) * u128::from(task.walltime.micros());
                 let place = &mut self.places[number];
                 place.work += work;
-                let queue = Queue { job: job.id, nodes: task.cores, walltime: task.walltime, runtime: task.runtime };
-                out.send(place.site, Message::Queue(queue));
+                out.send(place.site, place.give(&job, needs.unwrap_or(Needs::NODE)));
                 self.live.insert(job.id, Live { user, place: number, work, think, is_recalled: false });
                 let (site, task) = (place.site, TaskId { job: job.id, index: 0 });
                 if self.returned.remove(&job.id).is_none() {
@@ -82,7 +97,9 @@ impl Dispatcher {
 
     fn choose(&mut self, job: &Job, pinned: Option<ActorId>, needs: Option<Needs>) -> Result<usize, Invalid> {
         let task = job.tasks[0];
-        let fits = |place: &Place| place.nodes >= task.cores && pinned.is_none_or(|site| site == place.site);
+        let allowed = |place: &Place| pinned.is_none_or(|site| site == place.site);
+        let needed = |place: &Place| place.needed(task.cores, needs.unwrap_or(Needs::NODE));
+        let fits = |place: &Place| place.nodes >= needed(place) && allowed(place);
         // Who comes again goes elsewhere, if there is anywhere else.
         let before = self.returned.get(&job.id).copied();
         let elsewhere = |number: usize| before.is_none_or(|before| before != number);
@@ -116,7 +133,8 @@ impl Dispatcher {
                 fitting.reduce(|best, next| if before(next, best) { next } else { best })
             }
         };
-        chosen.ok_or(Invalid::TooManyNodes)
+        let is_for_memory = || self.places.iter().any(|place| allowed(place) && place.is_shared);
+        chosen.ok_or_else(|| if is_for_memory() { Invalid::TooMuchMemory } else { Invalid::TooManyNodes })
     }
 
     /// A user wants a job back: where it waits is asked whether it still does.

@@ -33,7 +33,7 @@ fn rigid(submit: u64, nodes: u32, walltime: u64, runtime: u64) -> Rigid {
 }
 
 fn cast(sites: &[(u32, &str)], dispatch: Dispatch, users: Vec<User>) -> Cast {
-    let places = sites.iter().zip(1..).map(|((nodes, _), id)| Place::new(ActorId(id), *nodes)).collect();
+    let places = sites.iter().zip(1..).map(|((nodes, _), id)| Place::new(ActorId(id), *nodes, false)).collect();
     let mut cast: Cast = vec![Box::new(Dispatcher::new(places, dispatch))];
     for (nodes, name) in sites {
         let policy = (policy::find(name).unwrap().build)(*nodes, &[]);

@@ -18,6 +18,7 @@ pub const ROW: Row = Row {
     schedulers: roles::schedulers,
     has_speeds: true,
     shares_sites: false,
+    takes_managers: false,
     has_reserved: false,
     is_rigid: false,
     moves_data: true,

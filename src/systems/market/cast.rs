@@ -21,6 +21,7 @@ pub const ROW: Row = Row {
     schedulers: roles::schedulers,
     has_speeds: false,
     shares_sites: false,
+    takes_managers: false,
     has_reserved: false,
     is_rigid: false,
     moves_data: true,

@@ -56,6 +56,7 @@ fn grid(market: Market, sites: &[(u32, u16)], users: usize, source: Source) -> T
         scheduler: "auction".to_owned(),
         latency: Span::ZERO,
         report_every: Span::ZERO,
+        memory_kb: 8_000_000,
         reserved: Vec::new(),
         systems: vec![0],
     };

@@ -19,6 +19,7 @@ pub const ROW: Row = Row {
     schedulers: Vec::new,
     has_speeds: false,
     shares_sites: false,
+    takes_managers: false,
     has_reserved: false,
     is_rigid: false,
     moves_data: false,

@@ -3,7 +3,7 @@
 use crate::grid::Demand;
 use crate::kernel::ActorId;
 use crate::protocol::{Hold, Message, Withdraw};
-use crate::roles::site::{Manager, On, Order, Start, Tasks};
+use crate::roles::site::{Ending, Manager, On, Order, Start, Tasks};
 use crate::time::{Span, Time};
 
 pub struct Holder;
@@ -18,12 +18,12 @@ impl Manager for Holder {
                     task,
                     giver,
                     at: start,
-                    on: On::These(nodes),
+                    on: On::These(nodes.into()),
                     demand: Demand::NODE,
                     share: 1.0,
                     runtime,
                     walltime: Span::MAX,
-                    settled: true,
+                    ending: Ending::Settled,
                     rank: 0,
                 }));
             }

@@ -7,10 +7,10 @@ use super::{latency_key, walk_count};
 use crate::grid::{Calendar, Habit, Kind, Named, NodeSet, Reserved};
 use crate::settings::limits::CORES_MAX;
 use crate::settings::{
-    Complaint, Field, Fields, Form, FormExt, Layout, Millionths, Moment, NAME, POSITIVE_SPAN, Place, SPAN, Shape,
-    Unless, Walk, Word, any_of, is_name, key, quoted,
+    Complaint, Field, Fields, Form, FormExt, Layout, Millionths, Moment, NAME, POSITIVE_SPAN, Place, Purpose, SPAN,
+    Shape, Unless, Walk, Word, any_of, is_name, key, quoted,
 };
-use crate::systems::{self, Row, Service};
+use crate::systems::{self, Row, Service, managers};
 use crate::time::{Span, Time};
 use crate::topology::build::EXCHANGE;
 use crate::topology::{Site, User};
@@ -93,6 +93,7 @@ impl Described {
             speed_millionths: USUAL_SPEED,
             scheduler: String::new(),
             latency: Span::ZERO,
+            memory_kb: USUAL_MEMORY,
             report_every: Span::ZERO,
             reserved: Vec::new(),
             systems: Vec::new(),
@@ -128,20 +129,39 @@ impl Described {
         w.set(speed, &mut site.speed_millionths, above_zero);
         let scheduler =
             key("scheduler", "how a site runs what it is given").usual("the first of those that fit its system");
+        let usual = site.scheduler.clone();
         w.set(
             scheduler,
             &mut site.scheduler,
-            Scheduler { fitting: schedulers(&rows, site.systems.len() > 1), rows: &rows },
+            Scheduler {
+                fitting: schedulers(&rows, site.systems.len() > 1),
+                rows: &rows,
+                is_shared: site.systems.len() > 1,
+            },
         );
+        let shares_nodes = managers::find(&site.scheduler).is_some();
+        // Of a name that cannot be read it has been told already.
+        let is_lost = site.scheduler == usual && w.fields().is_some_and(|fields| fields.has("scheduler"));
+        let about = "of a node, in GB: what is moved when jobs are counts in it";
+        let why = "expected a scheduler beside it under which jobs share nodes, such as \"GreedyPM */per\"";
+        let memory = key("memory_gb", about).only_if(shares_nodes || is_lost || w.purpose() == Purpose::List, why);
+        let above_zero = Millionths { most: MEMORY_MAX }.that("a number of GB above zero", |memory: &u64| *memory > 0);
+        w.set(memory, &mut site.memory_kb, above_zero);
         w.set(latency_key(), &mut site.latency, SPAN);
         let report_every = key("report_every", "ends are told at multiples of this; 0 s is at once");
         w.set(report_every, &mut site.report_every, SPAN);
         let reserves = rows.iter().any(|row| row.has_reserved);
-        let why = || {
-            format!("expected nothing reserved: only sites under a {} plan around it", tables(|row| row.has_reserved))
+        let why = match shares_nodes {
+            true => "expected nothing reserved: where jobs share nodes, nobody plans around it".to_owned(),
+            false => {
+                format!(
+                    "expected nothing reserved: only sites under a {} plan around it",
+                    tables(|row| row.has_reserved)
+                )
+            }
         };
-        let reserved =
-            key("reserved", "").means("nodes that are kept from jobs for some time").only_if(reserves, why());
+        let reserved = key("reserved", "").means("nodes that are kept from jobs for some time");
+        let reserved = reserved.only_if(reserves && !shares_nodes, why);
         let reserved = reserved.expects(RESERVED).each(RESERVED);
         w.rows(reserved, Layout::Lines, &mut site.reserved, no_reservation, walk_reserved);
         if let Some(fields) = w.fields() {
@@ -183,14 +203,19 @@ impl Around<'_> {
     /// Leaves out what the defaults of all sites say that makes no sense under the systems of this one.
     fn fit(&self, site: &mut Site) {
         let rows = self.rows(&site.systems);
-        let fitting = schedulers(&rows, site.systems.len() > 1);
-        if !fitting.iter().any(|named| named.name == site.scheduler) {
+        let is_shared = site.systems.len() > 1;
+        let fitting = schedulers(&rows, is_shared);
+        let is_managed = !is_shared && takes_managers(&rows) && managers::find(&site.scheduler).is_some();
+        if !is_managed && !fitting.iter().any(|named| named.name == site.scheduler) {
             site.scheduler = fitting.first().map_or("", |named| named.name).to_owned();
         }
         if !rows.iter().any(|row| row.has_speeds) {
             site.speed_millionths = USUAL_SPEED;
         }
-        if !rows.iter().any(|row| row.has_reserved) {
+        if !is_managed {
+            site.memory_kb = USUAL_MEMORY;
+        }
+        if is_managed || !rows.iter().any(|row| row.has_reserved) {
             site.reserved.clear();
         }
     }
@@ -212,6 +237,9 @@ fn tables(can: impl Fn(&Row) -> bool) -> String {
 
 const SPEED_MAX: u64 = 1_000_000;
 const USUAL_SPEED: u64 = 1_000_000;
+/// What the nodes of the DFRS paper have, in kB; and the most, in GB.
+const USUAL_MEMORY: u64 = 8_000_000;
+const MEMORY_MAX: u64 = 1_000_000;
 
 struct KindName;
 
@@ -281,9 +309,33 @@ pub fn schedulers(rows: &[&Row], is_shared: bool) -> Vec<Named> {
     all
 }
 
+fn takes_managers(rows: &[&Row]) -> bool {
+    rows.iter().any(|row| row.takes_managers)
+}
+
 struct Scheduler<'r> {
     fitting: Vec<Named>,
     rows: &'r [&'static Row],
+    /// Whether several systems use the site.
+    is_shared: bool,
+}
+
+impl Scheduler<'_> {
+    /// A name that follows a grammar.
+    fn read_manager(&self, field: &Field<'_>, name: Result<String, String>) -> Option<String> {
+        match name {
+            Err(wrong) => field.complain(wrong),
+            Ok(name) if !takes_managers(self.rows) => {
+                let tables = tables(|row| row.takes_managers);
+                field.complain(format!("{name} needs a {tables} table: jobs share the nodes of its sites only"));
+            }
+            Ok(name) if self.is_shared => {
+                field.complain(format!("under {name} jobs share nodes, so no other system can use the site too"));
+            }
+            Ok(name) => return Some(name),
+        }
+        None
+    }
 }
 
 impl Form<String> for Scheduler<'_> {
@@ -291,6 +343,9 @@ impl Form<String> for Scheduler<'_> {
         let names = self.fitting.iter().map(|named| named.name);
         let text = field.text(any_of(names.clone()))?;
         let fits = |named: &Named| named.name == text;
+        if let Some(name) = managers::read(text) {
+            return self.read_manager(field, name);
+        }
         if !self.fitting.iter().any(fits)
             && let Some(row) = systems::ALL.iter().find(|row| (row.schedulers)().iter().any(fits))
         {
@@ -312,11 +367,20 @@ impl Form<String> for Scheduler<'_> {
     }
 
     fn remark(&self, value: &String) -> Option<String> {
-        self.fitting.iter().find(|named| named.name == value).map(|named| Word::new(named.name, named.about).about)
+        let named = self.fitting.iter().find(|named| named.name == value);
+        named
+            .map(|named| Word::new(named.name, named.about).about)
+            .or_else(|| Some(managers::find(value)?.about.to_owned()))
     }
 
     fn shape(&self) -> Shape {
-        Shape::Words(Word::named(&self.fitting))
+        let kinds = if takes_managers(self.rows) { managers::ALL } else { &[] };
+        let names = kinds.iter().flat_map(|kind| (kind.names)());
+        Shape::Grammar {
+            words: Word::named(&self.fitting.iter().copied().chain(names).collect::<Vec<_>>()),
+            rest: kinds.iter().flat_map(|kind| kind.grammar).copied().collect(),
+            patterns: kinds.iter().map(|kind| kind.pattern).collect(),
+        }
     }
 }
 

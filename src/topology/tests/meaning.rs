@@ -6,9 +6,9 @@ use super::batch::QUEUEING;
 use super::*;
 use crate::catalog;
 use crate::grid::{Curve, Edge, Kind, Task, Worth};
-use crate::systems::Service;
 use crate::systems::batch::policy;
 use crate::systems::market::{EXTERNAL, bid};
+use crate::systems::{Service, managers};
 use crate::time::{Span, Time};
 use crate::topology::*;
 use crate::workload::market::{Generator, LoadBasis};
@@ -40,6 +40,7 @@ fn defaults_are_those_of_the_market_paper() {
             scheduler: "auction".into(),
             latency: Span::ZERO,
             report_every: Span::ZERO,
+            memory_kb: 8_000_000,
             reserved: Vec::new(),
             systems: vec![0],
         }],
@@ -263,6 +264,7 @@ fn topologies() -> impl Strategy<Value = Topology> {
                         scheduler: "auction".into(),
                         latency,
                         report_every: Span::from_micros(latency.micros() / 2),
+                        memory_kb: 8_000_000,
                         reserved: Vec::new(),
                         systems: vec![0],
                     })
@@ -439,10 +441,22 @@ fn base(key: &str, name: &str) -> &'static str {
         Some(("network" | "link" | "workflow", _)) => super::cables::STAR,
         Some(("batch", _)) => QUEUEING,
         Some(("workload", "deal" | "types" | "stream" | "needs")) => QUEUEING,
-        Some(("site", "scheduler")) if policy::find(name).is_some() => QUEUEING,
+        Some(("site", "scheduler")) if policy::find(name).is_some() || managers::find(name).is_some() => SHARED,
         _ => FINE,
     }
 }
+
+const SHARED: &str = r#"name = "shared"
+[batch]
+[[site]]
+name = "york"
+cores = 8
+[[user]]
+name = "alice"
+[[workload]]
+source = "lublin"
+jobs = 2
+"#;
 
 const RESERVING: &str = r#"name = "reserving"
 [reservation]

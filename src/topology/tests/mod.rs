@@ -5,6 +5,7 @@ mod hostile;
 mod meaning;
 mod meeting;
 mod round_trip;
+mod sharing;
 
 use super::{Complaints, Loaded, Override, Topology, load};
 
@@ -35,7 +36,7 @@ fn load_text(text: &str, settings: &[&str]) -> Result<Topology, Complaints> {
     load_files(&[("grid.toml", text.as_bytes())], settings).map(|loaded| loaded.topology)
 }
 
-fn shipped() -> [(&'static str, &'static str); 11] {
+fn shipped() -> [(&'static str, &'static str); 12] {
     [
         ("quickstart", include_str!("../../../topologies/quickstart.toml")),
         ("market-trace", include_str!("../../../topologies/market-trace.toml")),
@@ -48,6 +49,7 @@ fn shipped() -> [(&'static str, &'static str); 11] {
         ("three-sites", include_str!("../../../topologies/three-sites.toml")),
         ("one-grid", include_str!("../../../topologies/one-grid.toml")),
         ("impatient", include_str!("../../../topologies/impatient.toml")),
+        ("dfrs", include_str!("../../../topologies/dfrs.toml")),
     ]
 }
 

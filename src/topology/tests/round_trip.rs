@@ -77,6 +77,11 @@ fn bases() -> Vec<(String, String)> {
         grid("[batch]", "source = \"lublin\"\njobs = 2").replace("cores = 64", reserved),
     ));
     bases.push(("queueing".to_owned(), QUEUEING.to_owned()));
+    let shared = "cores = 64\nscheduler = \"GreedyPM */per\"";
+    let lublin = "source = \"lublin\"\njobs = 2";
+    bases.push(("shared nodes".to_owned(), grid("[batch]", lublin).replacen("cores = 64", shared, 1)));
+    let usual = "[defaults.site]\nscheduler = \"/per\"\n[batch]";
+    bases.push(("all share nodes".to_owned(), grid(usual, lublin)));
     let needing = "source = \"swf\"\nfile = \"log.swf\"\nneeds = \"dual-core\"";
     bases.push(("needing".to_owned(), grid("[batch]", needing)));
     let queued = |defaults: &str| grid(&format!("{defaults}[batch]"), "source = \"lublin\"\njobs = 2");
@@ -176,7 +181,7 @@ fn draw(shape: &Shape, random: &mut SplitMix64) -> String {
         }
         Shape::Span { .. } => format!("\"{} {}\"", random.int(1, 90), ["us", "ms", "s", "min", "h"][pick(random, 5)]),
         Shape::Rate => format!("\"{} {}\"", random.int(1, 90), ["kbps", "MB/s", "Gbps"][pick(random, 3)]),
-        Shape::Words(words) => format!("\"{}\"", words[pick(random, words.len())].name),
+        Shape::Words(words) | Shape::Grammar { words, .. } => format!("\"{}\"", words[pick(random, words.len())].name),
         Shape::NameOf("a user") => ["\"alice\"", "\"bob\""][pick(random, 2)].to_owned(),
         Shape::NameOf("a link") => ["\"a\"", "\"b\"", "\"c\""][pick(random, 3)].to_owned(),
         Shape::NameOf("a site or a switch") => ["\"york\"", "\"bath\"", "\"lab\""][pick(random, 3)].to_owned(),
@@ -220,7 +225,9 @@ fn every_key_of_every_table_is_read_written_and_hashed() {
                     break;
                 }
                 let value = match &leaf.shape {
-                    Shape::Words(words) => format!("\"{}\"", words[attempt % words.len()].name),
+                    Shape::Words(words) | Shape::Grammar { words, .. } => {
+                        format!("\"{}\"", words[attempt % words.len()].name)
+                    }
                     shape => draw(shape, &mut random),
                 };
                 let setting = format!("{}={value}", leaf.path);

@@ -51,9 +51,9 @@ impl Map {
             let above: usize = map.rows[..band].iter().sum();
             let row_of =
                 |core: u64| (core - bands[band].first_core) as f64 * map.rows[band] as f64 / bands[band].cores as f64;
-            let runs = task.stints(tally.last).flat_map(|(start, end, cores)| {
-                let times = (place(start), place(end));
-                cores.runs().iter().map(move |run| (times, *run))
+            let runs = task.stints(tally.last).flat_map(|stint| {
+                let times = (place(stint.from), place(stint.to));
+                stint.nodes.runs().iter().map(move |run| (times, *run))
             });
             for (times, (first, last)) in runs {
                 let lines = (row_of(first_core + u64::from(first)), row_of(first_core + u64::from(last) + 1));

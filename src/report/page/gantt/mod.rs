@@ -174,7 +174,8 @@ fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[Band], win
     let mut svg = String::from("<g class=\"tasks\">\n");
     for (job, index, task) in held {
         let Some(site) = task.site else { continue };
-        for (start, end, cores) in task.stints(tally.last) {
+        for stint in task.stints(tally.last) {
+            let (start, end, cores) = (stint.from, stint.to, stint.nodes);
             let (left, right) = (window.x(start), window.x(end));
             let width = (right - left).max(0.6);
             let first_core = tally.sites[site as usize].first_core;

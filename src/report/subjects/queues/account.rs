@@ -2,7 +2,7 @@
 
 use super::fared::{Fared, Mean};
 use super::{Queues, Schedule, result};
-use crate::grid::JobId;
+use crate::grid::{JobId, Needs};
 use crate::report::account::{Account, Table};
 use crate::report::manifest::pretty;
 use crate::report::tally::{Fate, JobRow, Standing};
@@ -18,6 +18,8 @@ pub struct Queueing<'a> {
     turnarounds: Mean,
     slowdowns: Mean,
     bounded: Mean,
+    /// What a node counts: where jobs share nodes, parts of one do too.
+    node: u64,
     /// The first submission, the last end, and node microseconds of work.
     first: Time,
     last: Time,
@@ -53,6 +55,7 @@ impl<'a> Queueing<'a> {
             turnarounds: Mean::default(),
             slowdowns: Mean::default(),
             bounded: Mean::default(),
+            node: if tally.sites.iter().any(|site| site.is_shared) { 1_000_000 } else { 1 },
             first: Time::NEVER,
             last: Time::ZERO,
             work: 0,
@@ -74,19 +77,28 @@ impl<'a> Queueing<'a> {
             *all.rejected.entry(why.to_string()).or_default() += 1;
         }
         self.first = self.first.min(row.job.arrive);
-        let Some(fared) = Fared::of(row) else { return };
+        let Some(fared) = Fared::of(self.tally, row) else { return };
         self.last = self.last.max(row.job.arrive + fared.turnaround);
-        self.work += u128::from(fared.runtime.micros()) * u128::from(row.job.tasks[0].cores);
+        self.work += u128::from(fared.runtime.micros()) * u128::from(self.nodes(row));
         self.waits.add(fared.wait.micros() as f64 / 1e6);
         self.turnarounds.add(fared.turnaround.micros() as f64 / 1e6);
         self.slowdowns.add(fared.slowdown());
         self.bounded.add(fared.bounded_slowdown());
     }
 
+    /// How many nodes a job can use.
+    fn nodes(&self, row: &JobRow) -> u64 {
+        let cores = row.job.tasks[0].cores;
+        match row.tasks[0].site.map(|site| self.tally.sites[site as usize].is_shared) {
+            Some(true) => (f64::from(cores) * row.needs.unwrap_or(Needs::NODE).cpu * self.node as f64).round() as u64,
+            Some(false) | None => u64::from(cores) * self.node,
+        }
+    }
+
     fn step(&mut self, row: &JobRow) {
         let task = &row.tasks[0];
         let Some(site) = task.site else { return };
-        let (nodes, end) = (i64::from(row.job.tasks[0].cores), task.end.unwrap_or(self.tally.last));
+        let (nodes, end) = (self.nodes(row) as i64, task.end.unwrap_or(self.tally.last));
         let steps = &mut self.steps[site as usize];
         steps.push((row.job.arrive, nodes));
         steps.push((end.max(row.job.arrive), -nodes));
@@ -100,7 +112,7 @@ impl<'a> Queueing<'a> {
             let mut level = 0;
             for (step, next) in steps.iter().zip(steps.iter().skip(1)) {
                 level += step.1;
-                let wanted = level.clamp(0, site.cores.into()) as u128;
+                let wanted = level.clamp(0, i64::from(site.cores) * self.node as i64) as u128;
                 sum += wanted * u128::from(next.0.since(step.0).micros());
             }
         }
@@ -138,6 +150,7 @@ impl Account for Queueing<'_> {
         if self.work > 0 {
             all.makespan = Some(self.last.micros() as f64 / 1e6);
             let there = u128::from(self.last.since(self.first).micros()) * u128::from(all.nb_computing_machines);
+            let there = there * u128::from(self.node);
             all.utilisation = (there > 0).then(|| self.work as f64 / there as f64);
             all.underutilisation = Some(demand as f64 / self.work as f64 - 1.0);
         }

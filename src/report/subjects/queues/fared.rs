@@ -1,5 +1,6 @@
 //! How jobs fared.
 
+use crate::report::Tally;
 use crate::report::tally::JobRow;
 use crate::time::Span;
 
@@ -8,17 +9,20 @@ use crate::time::Span;
 pub struct Fared {
     pub wait: Span,
     pub turnaround: Span,
+    /// How long it was on nodes of its own, or would have been.
     pub runtime: Span,
 }
 
 const SHORT: Span = Span::from_secs(10);
 
 impl Fared {
-    pub fn of(row: &JobRow) -> Option<Fared> {
+    pub fn of(tally: &Tally, row: &JobRow) -> Option<Fared> {
         let task = row.tasks.first()?;
         let (start, end) = task.start.zip(task.end)?;
         let arrive = row.job.arrive;
-        Some(Fared { wait: start.since(arrive), turnaround: end.since(arrive), runtime: end.since(start) })
+        let shares = task.site.is_some_and(|site| tally.sites[site as usize].is_shared);
+        let runtime = if shares { row.job.tasks[0].runtime } else { end.since(start) };
+        Some(Fared { wait: start.since(arrive), turnaround: end.since(arrive), runtime })
     }
 
     pub fn slowdown(&self) -> f64 {

@@ -121,17 +121,17 @@ struct Queues {
 }
 
 impl Queues {
-    fn of(topology: &Topology, systems: Vec<u32>) -> Box<dyn Topic> {
+    fn of(topology: &Topology, systems: Vec<u32>) -> Option<Box<dyn Topic>> {
         let rigid = topology.workloads.iter().filter_map(|workload| match &workload.source {
             Source::Rigid(rigids) => LogFacts::of(rigids),
             _ => None,
         });
-        Box::new(Queues {
+        Some(Box::new(Queues {
             systems,
             logs: rigid.collect(),
             policies: topology.sites.iter().map(|site| site.scheduler.clone()).collect(),
             services: topology.systems.len() as u32,
-        })
+        }))
     }
 
     /// The numbers of the sites that have them.

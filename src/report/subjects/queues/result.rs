@@ -48,7 +48,7 @@ fn tell_apart(tally: &Tally, jobs: &mut [(JobId, Rigid)]) {
 pub fn of(tally: &Tally, queues: &Queues, row: &JobRow) -> Rigid {
     let logged = tally.own_numbers.rigid(row.job.id).cloned();
     let logged = logged.unwrap_or_else(|| Rigid { number: u64::from(row.job.id.0) + 1, ..Rigid::default() });
-    let (task, fared) = (row.job.tasks[0], Fared::of(row));
+    let (task, fared) = (row.job.tasks[0], Fared::of(tally, row));
     let site = row.tasks[0].site.filter(|_| tally.sites.len() > 1).map(|site| site + 1);
     // Whose a job of a model is, the run alone knows. Users come after the sites and whoever is at the router.
     let is_logged = tally.own_numbers.is_logged(row.job.id);
@@ -56,7 +56,7 @@ pub fn of(tally: &Tally, queues: &Queues, row: &JobRow) -> Rigid {
     let submit = whole(row.job.arrive);
     let moments = fared.map(|fared| {
         let start = row.job.arrive + fared.wait;
-        (whole(start), whole(start + fared.runtime))
+        (whole(start), whole(row.job.arrive + fared.turnaround))
     });
     Rigid {
         submit,

@@ -57,7 +57,7 @@ pub fn queues(known: &Queues, page: &Page<'_>) -> String {
             waiting[site.min(groups - 1)].add(row.job.arrive, start, 1.0);
             waited = true;
         }
-        fared[site].extend(Fared::of(row));
+        fared[site].extend(Fared::of(tally, row));
     }
 
     let name = |at: usize| match at + 1 == groups && sites.len() > groups {

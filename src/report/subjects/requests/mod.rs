@@ -99,8 +99,8 @@ struct Requests {
 }
 
 impl Requests {
-    fn of(_: &Topology, systems: Vec<u32>) -> Box<dyn Topic> {
-        Box::new(Requests { systems })
+    fn of(_: &Topology, systems: Vec<u32>) -> Option<Box<dyn Topic>> {
+        Some(Box::new(Requests { systems }))
     }
 }
 

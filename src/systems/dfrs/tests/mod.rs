@@ -3,6 +3,7 @@ mod logs;
 mod names;
 mod parts;
 mod properties;
+mod site;
 
 use super::{Algorithm, Fractional, Need, Timed};
 use crate::time::{Span, Time};

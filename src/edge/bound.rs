@@ -1,0 +1,117 @@
+//! `hansa bound`: the largest stretch that no schedule of a workload can avoid.
+
+use clap::Args;
+
+use super::input::load_topology;
+use super::{Failure, logs, print};
+use crate::grid::Needs;
+use crate::settings::{counted, units};
+use crate::systems::dfrs::{Bound, Need, Timed, bound, offered_load};
+use crate::time::Span;
+use crate::workload::needs::Rule;
+use crate::workload::rigids::{Rigids, Window};
+use crate::workload::{Numbering, Platform, Source};
+
+#[derive(Args)]
+pub struct BoundArgs {
+    /// A log (SWF or Batsim, packed or not), or a topology whose workloads are rigid jobs
+    workload: String,
+    /// Of the cluster that they are for
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    nodes: u32,
+    /// Of a log: what tasks need of their nodes (whole or dual-core)
+    #[arg(long, value_name = "WORD", default_value = "whole", value_parser = rule)]
+    needs: Rule,
+    /// Of a log, with --needs dual-core: the memory of a node, as the log counts it
+    #[arg(long, value_name = "N", default_value_t = Rigids::NODE_KILOBYTES, value_parser = clap::value_parser!(u64).range(1..1 << 53))]
+    node_kilobytes: u64,
+    /// Of a log: jobs are left out that were submitted before
+    #[arg(long, value_name = "TIME", default_value = "0 s", value_parser = span)]
+    from: Span,
+    /// Of a log: jobs are left out that were submitted then or later
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    to: Option<Span>,
+}
+
+/// More would take more memory than most machines have.
+const JOBS_MAX: usize = 20_000;
+
+pub fn tell(args: &BoundArgs) -> Result<(), Failure> {
+    let path = &args.workload;
+    if !path.ends_with(".toml")
+        && let Some((trace, _)) = logs::read(path)?
+    {
+        let window = Window { from: args.from, to: args.to, jobs: None };
+        let rigids = Rigids::of_log(trace, window, args.needs, args.node_kilobytes);
+        if let Some(note) = rigids.content.note() {
+            super::tell(&format!("warning: {path}: {note}"));
+        }
+        return tell_of(path, args.nodes, &Source::Rigid(rigids));
+    }
+    let loaded = load_topology(path, &[])?;
+    let rigid = loaded.topology.workloads.iter().enumerate();
+    let mut rigid = rigid.filter(|(_, workload)| loaded.topology.system_of(workload).row().is_rigid).peekable();
+    if rigid.peek().is_none() {
+        return Err(Failure::Input(format!(
+            "{path}: expected a workload of rigid jobs, under a [batch] table, found none"
+        )));
+    }
+    for (number, workload) in rigid {
+        tell_of(&format!("{path}, workload.{number}"), args.nodes, &workload.source)?;
+    }
+    Ok(())
+}
+
+fn tell_of(what: &str, nodes: u32, source: &Source) -> Result<(), Failure> {
+    let wrong = |problem: String| Failure::Input(format!("{what}: {problem}"));
+    let jobs = source.jobs(&Platform::default(), Span::from_secs(1), &mut Numbering::default());
+    let jobs = jobs.map_err(|error| wrong(error.to_string()))?;
+    let mut timed = Vec::with_capacity(jobs.len());
+    let mut refused = 0u64;
+    for (place, job) in jobs.iter().enumerate() {
+        let [task] = job.tasks.as_slice() else { return Err(wrong("expected jobs of one task each".to_owned())) };
+        let needs = source.needs(place).unwrap_or(Needs::NODE);
+        let need = Need::new(task.cores, needs.cpu, needs.memory).map_err(|error| wrong(error.to_string()))?;
+        match need.check(nodes) {
+            Ok(()) => timed.push(Timed { submit: job.arrive, runtime: task.runtime, need }),
+            Err(_) => refused += 1,
+        }
+    }
+    timed.sort_by_key(|job| job.submit);
+    if timed.is_empty() {
+        return Err(wrong(format!("no job could be run on {nodes} nodes")));
+    }
+    if timed.len() > JOBS_MAX {
+        let problem = format!("{} jobs are more than the {JOBS_MAX} that a bound can be reckoned for", timed.len());
+        return Err(wrong(format!("{problem}: take a part of them, such as a week of a log (--from, --to)")));
+    }
+    let Bound { lo, hi } = bound(nodes, &timed);
+    // Of jobs that all come at once there is no such thing.
+    let load = Some(offered_load(nodes, &timed)).filter(|load| load.is_finite());
+    let load = load.map_or(String::new(), |load| format!(", offered load {load:.3}"));
+    let mut text = format!(
+        "{what}: {} on {}{load}\n",
+        counted(timed.len() as u64, "job"),
+        counted(nodes.into(), "node")
+    );
+    if refused > 0 {
+        text.push_str(&format!("left out      {}, which could never be on so many nodes\n", counted(refused, "job")));
+    }
+    text.push_str(&match hi > 1.0 {
+        true => format!(
+            "bound         {hi:.6}: some job is stretched by more than {lo:.6}, whatever is done; {hi:.6} would do, were it not \
+             for memory\n"
+        ),
+        false => "bound         1: nobody has to wait, were it not for memory\n".to_owned(),
+    });
+    print(&text)
+}
+
+fn rule(text: &str) -> Result<Rule, String> {
+    let known = Rule::ALL.iter().find(|(name, rule, _)| *name == text && *rule != Rule::QuadCore);
+    known.map(|(_, rule, _)| *rule).ok_or_else(|| "expected whole or dual-core".to_owned())
+}
+
+fn span(text: &str) -> Result<Span, String> {
+    units::span(text).map_err(|error| format!("expected {error}"))
+}

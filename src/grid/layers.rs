@@ -1,0 +1,50 @@
+//! Where parallel tasks are that may share nodes with each other.
+
+use super::NodeSet;
+
+/// The nodes of some parallel tasks, in layers: a node is in as many as it has tasks, the first ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Layers {
+    /// All of the nodes.
+    pub nodes: NodeSet,
+    /// Those with more than one task, those with more than two, and so on.
+    pub more: Vec<NodeSet>,
+}
+
+impl Layers {
+    /// So many tasks on each of some nodes, which ascend.
+    pub fn of(counts: &[(u32, u32)]) -> Layers {
+        let highest = counts.iter().map(|count| count.1).max().unwrap_or(0);
+        let mut layers = (0..highest).map(|layer| {
+            let mut nodes = NodeSet::default();
+            counts.iter().filter(|count| count.1 > layer).for_each(|&(node, _)| nodes.push(node, node));
+            nodes
+        });
+        Layers { nodes: layers.next().unwrap_or_default(), more: layers.collect() }
+    }
+
+    pub fn each(&self) -> impl Iterator<Item = &NodeSet> {
+        std::iter::once(&self.nodes).chain(&self.more)
+    }
+}
+
+/// A task a node.
+impl From<NodeSet> for Layers {
+    fn from(nodes: NodeSet) -> Layers {
+        Layers { nodes, more: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_in_as_many_layers_as_it_has_tasks() {
+        let layers = Layers::of(&[(0, 1), (1, 3), (2, 2), (7, 1)]);
+        let told: Vec<String> = layers.each().map(NodeSet::to_string).collect();
+        assert_eq!(told, ["0-2 7", "1-2", "1"]);
+        assert_eq!(Layers::of(&[(3, 1), (4, 1)]), NodeSet::run(3, 4).into());
+        assert_eq!(Layers::of(&[]), Layers::default());
+    }
+}

@@ -1,0 +1,129 @@
+//! The account of sites whose jobs share nodes, and of those beside them.
+
+use super::fared::Fared;
+use super::{Sharing, SiteShared, Sites};
+use crate::report::account::{Account, Table};
+use crate::report::tally::JobRow;
+use crate::report::text::Row;
+use crate::report::{Summary, Tally};
+use crate::systems::dfrs::{Timed, bound, bounded_stretch, underutilisation};
+use crate::time::{Span, Time};
+
+pub struct Accounting<'a> {
+    tally: &'a Tally,
+    sites: &'a Sites,
+    /// By site.
+    sums: Vec<Sum>,
+    rows: Option<Vec<u8>>,
+}
+
+/// What jobs of one site add up to.
+#[derive(Default)]
+struct Sum {
+    ended: Vec<(Timed, Time)>,
+    stretch: f64,
+    max_stretch: f64,
+    preemptions: u64,
+    migrations: u64,
+    /// In memories of a node.
+    paused: f64,
+    migrated: f64,
+}
+
+/// Jobs for which the bound is reckoned by the way; `hansa bound` does so for any number.
+const BOUND_MAX: usize = 2_000;
+
+const COLUMNS: &str = "job,site,tasks,cpu,memory,submission,start,end,runtime,turnaround,stretch,preemptions,migrations,\
+                       paused_gb,migrated_gb\n";
+
+impl<'a> Accounting<'a> {
+    pub fn new(tally: &'a Tally, sites: &'a Sites, tables: bool) -> Accounting<'a> {
+        let sums = tally.sites.iter().map(|_| Sum::default()).collect();
+        Accounting { tally, sites, sums, rows: tables.then(|| COLUMNS.as_bytes().to_vec()) }
+    }
+
+    fn gigabytes(&self, site: usize) -> f64 {
+        self.sites.memory_kb[site] as f64 / 1e6
+    }
+
+    fn site(&self, site: usize, sum: &Sum) -> SiteShared {
+        let facts = &self.tally.sites[site];
+        let jobs = sum.ended.len() as u64;
+        let first = sum.ended.iter().map(|ended| ended.0.submit).min();
+        let last = sum.ended.iter().map(|ended| ended.1).max();
+        let seconds = first.zip(last).map(|(first, last)| last.since(first).micros() as f64 / 1e6);
+        let rate = |of: f64| seconds.filter(|seconds| *seconds > 0.0).map(|seconds| of / seconds);
+        let a_job = |of: f64| (jobs > 0).then(|| of / jobs as f64);
+        let usage = (jobs > 0).then(|| underutilisation(facts.cores, sum.ended.iter().copied()).normalised());
+        let bound = (1..=BOUND_MAX).contains(&sum.ended.len()).then(|| {
+            let jobs: Vec<Timed> = sum.ended.iter().map(|ended| ended.0).collect();
+            bound(facts.cores, &jobs)
+        });
+        let (preemptions, migrations) = (sum.preemptions as f64, sum.migrations as f64);
+        let (paused_gb, migrated_gb) = (sum.paused * self.gigabytes(site), sum.migrated * self.gigabytes(site));
+        SiteShared {
+            name: facts.name.clone(),
+            scheduler: self.sites.schedulers[site].clone(),
+            shared: facts.is_shared,
+            jobs,
+            mean_stretch: a_job(sum.stretch),
+            max_stretch: a_job(sum.max_stretch * jobs as f64),
+            bound: bound.map(|bound| (bound.lo, bound.hi)),
+            degradation: bound.map(|bound| sum.max_stretch / bound.hi),
+            underutilisation: usage,
+            preemptions: sum.preemptions,
+            migrations: sum.migrations,
+            preemptions_per_hour: rate(preemptions).map(|rate| rate * 3600.0),
+            migrations_per_hour: rate(migrations).map(|rate| rate * 3600.0),
+            preemptions_per_job: a_job(preemptions),
+            migrations_per_job: a_job(migrations),
+            paused_gb,
+            migrated_gb,
+            paused_gb_per_second: rate(paused_gb),
+            migrated_gb_per_second: rate(migrated_gb),
+        }
+    }
+
+    fn row(&self, text: &mut Vec<u8>, row: &JobRow, site: usize, fared: &Fared, stretch: f64) {
+        let Fared { timed, end, preemptions, migrations, paused, migrated } = *fared;
+        let needs = timed.need;
+        let mut line = Row(text);
+        line.number(row.job.id.0).text(&crate::report::text::field(&self.tally.sites[site].name));
+        line.number(needs.tasks).float(needs.cpu).float(needs.memory).time(timed.submit);
+        line.maybe(row.start(), Row::time).time(end).span(timed.runtime).span(end.since(timed.submit)).float(stretch);
+        line.number(preemptions).number(migrations);
+        line.float(paused * self.gigabytes(site)).float(migrated * self.gigabytes(site)).end();
+    }
+}
+
+impl Account for Accounting<'_> {
+    fn job(&mut self, row: &JobRow, _: &[Option<Time>]) {
+        let site = row.tasks.first().and_then(|task| task.site).map(|site| site as usize);
+        let Some(site) = site.filter(|_| self.sites.systems.contains(&row.system)) else { return };
+        let Some(fared) = Fared::of(row) else { return };
+        let turnaround: Span = fared.end.since(fared.timed.submit);
+        let stretch = bounded_stretch(turnaround, fared.timed.runtime);
+        if let Some(mut text) = self.rows.take() {
+            self.row(&mut text, row, site, &fared, stretch);
+            self.rows = Some(text);
+        }
+        let sum = &mut self.sums[site];
+        sum.ended.push((fared.timed, fared.end));
+        sum.stretch += stretch;
+        sum.max_stretch = sum.max_stretch.max(stretch);
+        sum.preemptions += fared.preemptions;
+        sum.migrations += fared.migrations;
+        sum.paused += fared.paused;
+        sum.migrated += fared.migrated;
+    }
+
+    fn tables(&mut self) -> Vec<Table<'_>> {
+        self.rows.as_mut().map(|rows| ("sharing.csv", rows)).into_iter().collect()
+    }
+
+    fn close(&mut self, summary: &mut Summary) {
+        let its = self.tally.sites_of(&self.sites.systems);
+        let sites = its.into_iter().map(|site| self.site(site, &self.sums[site])).collect();
+        summary.put(&Sharing { sites });
+    }
+}

@@ -1,0 +1,157 @@
+//! What sharing nodes did for jobs, site by site, with sites beside it whose jobs wait for whole nodes: `sharing.csv`.
+//!
+//! Measures are those of section 5 of the DFRS paper (`systems/dfrs`). Memory that is moved counts when a job is paused, all of it, and when it is
+//! moved, as far as it goes to other nodes. Rates are for the time from a site's first submission to its last end.
+
+mod account;
+mod fared;
+mod section;
+mod stacks;
+
+use serde::{Deserialize, Serialize};
+
+use self::account::Accounting;
+use super::{Measure, Part, Subject, Topic};
+use crate::report::account::Account;
+use crate::report::page::Page;
+use crate::report::{Summary, Tally};
+use crate::systems::managers;
+use crate::topology::Topology;
+
+pub const SUBJECT: Subject = Subject {
+    systems: &["batch"],
+    part: Sharing::NAME,
+    one_task: false,
+    shows_waiting: true,
+    words: None,
+    section: ("sharing", "Shared nodes"),
+    open: Sites::of,
+    cards,
+    lines,
+    measures: &[
+        Measure {
+            name: "max_stretch",
+            about: "the largest bounded stretch of a job, where some site's jobs share nodes",
+            of: |summary| summary.part::<Sharing>()?.over(|site| site.max_stretch, f64::max),
+        },
+        Measure {
+            name: "preemptions",
+            about: "how often jobs that share nodes were paused",
+            of: |summary| summary.part::<Sharing>()?.over(|site| Some(site.preemptions as f64), |a, b| a + b),
+        },
+        Measure {
+            name: "migrations",
+            about: "how often jobs that share nodes were moved",
+            of: |summary| summary.part::<Sharing>()?.over(|site| Some(site.migrations as f64), |a, b| a + b),
+        },
+    ],
+};
+
+/// The part of a summary: every site with rigid jobs, of which some share its nodes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sharing {
+    pub sites: Vec<SiteShared>,
+}
+
+/// Of jobs that have ended.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SiteShared {
+    pub name: String,
+    pub scheduler: String,
+    /// Whether its jobs share its nodes.
+    pub shared: bool,
+    pub jobs: u64,
+    pub mean_stretch: Option<f64>,
+    pub max_stretch: Option<f64>,
+    /// The largest stretch that no schedule of these jobs could have avoided: above the first, and at most the second. Not reckoned for very
+    /// many jobs.
+    pub bound: Option<(f64, f64)>,
+    /// The largest stretch by that bound.
+    pub degradation: Option<f64>,
+    /// What nodes could have done more for jobs that were there, as a share of what they did.
+    pub underutilisation: Option<f64>,
+    pub preemptions: u64,
+    pub migrations: u64,
+    pub preemptions_per_hour: Option<f64>,
+    pub migrations_per_hour: Option<f64>,
+    pub preemptions_per_job: Option<f64>,
+    pub migrations_per_job: Option<f64>,
+    /// Memory of what was paused, and of what was moved, in GB; and a second.
+    pub paused_gb: f64,
+    pub migrated_gb: f64,
+    pub paused_gb_per_second: Option<f64>,
+    pub migrated_gb_per_second: Option<f64>,
+}
+
+impl Part for Sharing {
+    const NAME: &'static str = "sharing";
+}
+
+impl Sharing {
+    fn over(&self, what: fn(&SiteShared) -> Option<f64>, fold: fn(f64, f64) -> f64) -> Option<f64> {
+        self.sites.iter().filter_map(what).reduce(fold)
+    }
+}
+
+/// What is known before the run.
+#[derive(Debug)]
+struct Sites {
+    systems: Vec<u32>,
+    /// By site.
+    schedulers: Vec<String>,
+    memory_kb: Vec<u64>,
+}
+
+impl Sites {
+    fn of(topology: &Topology, systems: Vec<u32>) -> Option<Box<dyn Topic>> {
+        topology.sites.iter().find(|site| managers::find(&site.scheduler).is_some())?;
+        Some(Box::new(Sites {
+            systems,
+            schedulers: topology.sites.iter().map(|site| site.scheduler.clone()).collect(),
+            memory_kb: topology.sites.iter().map(|site| site.memory_kb).collect(),
+        }))
+    }
+}
+
+impl Topic for Sites {
+    fn account<'a>(&'a self, tally: &'a Tally, tables: bool) -> Box<dyn Account + 'a> {
+        Box::new(Accounting::new(tally, self, tables))
+    }
+
+    fn section(&self, page: &Page<'_>) -> String {
+        section::sharing(self, page)
+    }
+}
+
+fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
+    let Some(sharing) = summary.part::<Sharing>() else { return Vec::new() };
+    let shared = sharing.sites.iter().filter(|site| site.shared && site.jobs > 0);
+    shared
+        .take(3)
+        .filter_map(|site| {
+            let (mean, max) = site.mean_stretch.zip(site.max_stretch)?;
+            let words = format!(
+                "at {}, mean {mean:.2}; {} pauses, {} moves",
+                crate::report::page::html::escape(&site.name),
+                site.preemptions,
+                site.migrations
+            );
+            Some(("Largest stretch", format!("{max:.2}"), words))
+        })
+        .collect()
+}
+
+fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
+    let Some(sharing) = summary.part::<Sharing>() else { return Vec::new() };
+    let line = |site: &SiteShared| {
+        let (mean, max) = site.mean_stretch.zip(site.max_stretch)?;
+        let bound = site.bound.map_or(String::new(), |bound| format!(" (bound {:.2})", bound.1));
+        let missed = site.underutilisation.map_or(String::new(), |missed| format!("; underutilisation {missed:.3}"));
+        let moves = match site.shared {
+            true => format!("; {} preemptions, {} migrations", site.preemptions, site.migrations),
+            false => String::new(),
+        };
+        Some(("stretch", format!("{}: mean {mean:.2}, at most {max:.2}{bound}{missed}{moves}", site.name)))
+    };
+    sharing.sites.iter().filter_map(line).collect()
+}

@@ -1,0 +1,238 @@
+//! The page's section: sites side by side, yields over time, stretch against work, and who was on which node.
+
+use std::fmt::Write;
+
+use super::fared::Fared;
+use super::stacks::{self, Band};
+use super::{Sharing, SiteShared, Sites};
+use crate::report::Tally;
+use crate::report::page::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, TOP, WIDTH, plain, time_axis};
+use crate::report::page::html::{at, count, escape, number, short, table};
+use crate::report::page::{CHART, PARTS, Page};
+use crate::report::palette::COLOURS;
+use crate::systems::dfrs::bounded_stretch;
+
+/// Sites that are shown, before the rest is left out.
+const SITES_MAX: usize = 40;
+/// Sites whose nodes are drawn.
+const DRAWN_MAX: usize = 6;
+
+pub fn sharing(known: &Sites, page: &Page<'_>) -> String {
+    let Some(sharing) = page.results.part::<Sharing>() else { return String::new() };
+    let tally = page.tally;
+    let sites: Vec<usize> = tally.sites_of(&known.systems);
+    let shared: Vec<usize> = sites.iter().copied().filter(|site| tally.sites[*site].is_shared).collect();
+    let mut html = side_by_side(&sharing);
+    html.push_str(&yields(page, &shared));
+    html.push_str(&stretches(page, known, &sites));
+    for &site in shared.iter().take(DRAWN_MAX) {
+        html.push_str(&stacks::figure(page, site));
+    }
+    if shared.len() > DRAWN_MAX {
+        let _ = writeln!(html, "<p>The nodes of the other {} sites are not drawn.</p>", shared.len() - DRAWN_MAX);
+    }
+    html
+}
+
+fn side_by_side(sharing: &Sharing) -> String {
+    let or_none = |value: Option<f64>, show: fn(f64) -> String| value.map_or("–".to_owned(), show);
+    let two = |value: f64| format!("{value:.2}");
+    let row = |site: &SiteShared| {
+        vec![
+            escape(&site.name),
+            format!("<code>{}</code>", escape(&site.scheduler)),
+            count(site.jobs),
+            or_none(site.mean_stretch, two),
+            or_none(site.max_stretch, two),
+            or_none(site.bound.map(|bound| bound.1), two),
+            or_none(site.underutilisation, |missed| format!("{missed:.3}")),
+            count(site.preemptions),
+            count(site.migrations),
+            or_none(site.preemptions_per_hour, two),
+            or_none(site.migrations_per_hour, two),
+            number(site.paused_gb),
+            number(site.migrated_gb),
+        ]
+    };
+    let columns = [
+        "Site",
+        "Scheduler",
+        "#Jobs that ended",
+        "#Mean stretch",
+        "#Largest",
+        "#Bound",
+        "#Underutilisation",
+        "#Pauses",
+        "#Moves",
+        "#Pauses an hour",
+        "#Moves an hour",
+        "#GB paused",
+        "#GB moved",
+    ];
+    let rest = match sharing.sites.len().saturating_sub(SITES_MAX) {
+        0 => String::new(),
+        more => format!("<p>And {more} more.</p>\n"),
+    };
+    let note = "<p>A job's stretch is how many times longer it took than on nodes of its own, no time counting as less than 10 s; the bound is \
+                the largest one that no schedule could have avoided, even if it had known all jobs beforehand and memory were no matter. \
+                Underutilisation is what the nodes could have done more for jobs that were there, as a share of what they did.</p>\n";
+    table(&columns, sharing.sites.iter().take(SITES_MAX).map(row)) + &rest + note
+}
+
+/// What jobs on nodes got of what they could use, on average.
+fn yields(page: &Page<'_>, shared: &[usize]) -> String {
+    let (tally, window) = (page.tally, page.window);
+    let groups = shared.len().min(COLOURS);
+    let empty = || vec![Levels::new(window, PARTS); groups];
+    let (mut given, mut there) = (empty(), empty());
+    for (group, stint) in stints(tally, shared) {
+        given[group.min(groups - 1)].add(stint.0, stint.1, stint.2);
+        there[group.min(groups - 1)].add(stint.0, stint.1, 1.0);
+    }
+    let scale = Scale::new(1.08, CHART);
+    let mut body = scale.axis("mean yield", plain);
+    for (group, (given, there)) in given.iter().zip(&there).enumerate() {
+        let (given, there) = (given.means(), there.means());
+        let x = |part: usize| LEFT + part as f64 / PARTS as f64 * (WIDTH - LEFT - RIGHT);
+        let mut path = String::new();
+        let mut is_drawn = false;
+        for part in 0..PARTS {
+            if there[part] <= 1e-9 {
+                is_drawn = false;
+                continue;
+            }
+            let y = at(scale.y(given[part] / there[part]));
+            let begin = if is_drawn { format!("V{y}") } else { format!("M{} {y}", at(x(part))) };
+            let _ = write!(path, "{begin}H{}", at(x(part + 1)));
+            is_drawn = true;
+        }
+        let _ = writeln!(body, "<path class=\"line l{group}\" d=\"{path}\"/>");
+    }
+    body.push_str(&time_axis(window, CHART - BOTTOM));
+    Figure {
+        id: "yields",
+        title: "What jobs got of what they could use",
+        desc: "A line a site over time: the mean yield of the jobs that were on nodes.".to_owned(),
+        note: format!("Each of the {PARTS} steps is a mean over jobs and time. Who is paused or waits does not count."),
+        legend: legend(tally, shared),
+        height: CHART,
+        body,
+    }
+    .html()
+}
+
+/// From when to when each job of these sites was on nodes, and its share.
+fn stints<'a>(
+    tally: &'a Tally,
+    sites: &'a [usize],
+) -> impl Iterator<Item = (usize, (crate::time::Time, crate::time::Time, f64))> + 'a {
+    let tasks = tally.jobs.values().flat_map(|row| row.tasks.first());
+    tasks.flat_map(move |task| {
+        let group = task.site.and_then(|site| sites.iter().position(|other| *other == site as usize));
+        let of =
+            move |group: usize| task.stints(tally.last).map(move |stint| (group, (stint.from, stint.to, stint.share)));
+        group.into_iter().flat_map(of)
+    })
+}
+
+fn legend(tally: &Tally, sites: &[usize]) -> Vec<(String, String)> {
+    let groups = sites.len().min(COLOURS);
+    let name = |at: usize| match at + 1 == groups && sites.len() > groups {
+        true => format!("{} other sites", sites.len() - groups + 1),
+        false => short(&tally.sites[sites[at]].name, 40),
+    };
+    (0..groups).map(|at| (format!("f{at}"), name(at))).collect()
+}
+
+/// Dots that are drawn, before most are left out.
+const DOTS_MAX: usize = 4_000;
+
+/// A dot a job: how much work it is, and its stretch, both on scales where each step is a factor.
+fn stretches(page: &Page<'_>, known: &Sites, sites: &[usize]) -> String {
+    let tally = page.tally;
+    let groups = sites.len().min(COLOURS);
+    let mut dots: Vec<(usize, f64, f64)> = Vec::new();
+    for row in tally.jobs.values().filter(|row| known.systems.contains(&row.system)) {
+        let site = row.tasks.first().and_then(|task| task.site).map(|site| site as usize);
+        let Some(group) = site.and_then(|site| sites.iter().position(|other| *other == site)) else { continue };
+        let Some(fared) = Fared::of(row) else { continue };
+        let work = fared.timed.runtime.micros() as f64 / 1e6 * fared.timed.need.total_cpu();
+        let stretch = bounded_stretch(fared.end.since(fared.timed.submit), fared.timed.runtime);
+        dots.push((group.min(groups - 1), work.max(1e-6), stretch));
+    }
+    if dots.is_empty() {
+        return String::new();
+    }
+    let every = dots.len().div_ceil(DOTS_MAX);
+    // Tens: as many as there are digits, which is all that a picture needs.
+    let tens = |value: f64| crate::math::ln(value) / crate::math::ln(10.0);
+    let (least, most) =
+        dots.iter().fold((f64::INFINITY, 0.0f64), |(least, most), dot| (dot.1.min(least), dot.1.max(most)));
+    let (left, right) = (tens(least).floor(), tens(most).floor() + 1.0);
+    let top = dots.iter().map(|dot| tens(dot.2.max(1.0))).fold(0.0, f64::max).max(0.3) * 1.05;
+    let x = |work: f64| LEFT + (tens(work) - left) / (right - left) * (WIDTH - LEFT - RIGHT);
+    let y = |stretch: f64| CHART - BOTTOM - tens(stretch.max(1.0)) / top * (CHART - TOP - BOTTOM);
+
+    let mut body = String::from("<g class=\"axis\">");
+    for power in 0..=top.floor() as i32 {
+        for value in [1.0, 2.0, 5.0].map(|times| times * crate::math::pow(10.0, power.into())) {
+            if tens(value) <= top {
+                let _ = write!(
+                    body,
+                    "<path d=\"M{LEFT} {0}H{1}\"/><text x=\"{2}\" y=\"{0}\" dy=\".32em\" text-anchor=\"end\">{3}</text>",
+                    at(y(value)),
+                    WIDTH - RIGHT,
+                    LEFT - 7.0,
+                    number(value)
+                );
+            }
+        }
+    }
+    for power in left as i32..=right as i32 {
+        let value = crate::math::pow(10.0, power.into());
+        let _ = write!(
+            body,
+            "<path d=\"M{0} {1}v5\"/><text x=\"{0}\" y=\"{2}\" text-anchor=\"middle\">{3}</text>",
+            at(x(value)),
+            at(CHART - BOTTOM),
+            at(CHART - BOTTOM + 18.0),
+            number(value)
+        );
+    }
+    let _ = writeln!(
+        body,
+        "<path class=\"base\" d=\"M{LEFT} {0}H{1}\"/><text class=\"name\" x=\"{2}\" y=\"{3}\">work of the job, node seconds</text>\
+         <text class=\"name\" transform=\"translate(14 {4}) rotate(-90)\">stretch</text></g>",
+        at(CHART - BOTTOM),
+        WIDTH - RIGHT,
+        at((LEFT + WIDTH - RIGHT) / 2.0),
+        at(CHART - 8.0),
+        at((TOP + CHART - BOTTOM) / 2.0)
+    );
+    for (group, work, stretch) in dots.iter().step_by(every) {
+        let _ =
+            writeln!(body, "<circle class=\"f{group}\" cx=\"{}\" cy=\"{}\" r=\"2.5\"/>", at(x(*work)), at(y(*stretch)));
+    }
+    let all = if every == 1 { "A dot a job".to_owned() } else { format!("A dot for every {every}th job") };
+    Figure {
+        id: "stretches",
+        title: "Stretch of jobs by their work",
+        desc: "Dots of jobs: to the right the more work, upwards the larger the stretch.".to_owned(),
+        note: format!("{all}. Both axes go by factors."),
+        legend: legend(tally, sites),
+        height: CHART,
+        body,
+    }
+    .html()
+}
+
+/// The colour of a job, which only tells it from its neighbours.
+pub fn colour(job: u32) -> usize {
+    job as usize % COLOURS
+}
+
+/// As many nodes of a site in a row as make at most so many rows.
+pub fn bands(cores: u32, rows: u32) -> Vec<Band> {
+    let each = cores.div_ceil(rows.max(1)).max(1);
+    (0..cores).step_by(each as usize).map(|first| Band { first, last: (first + each - 1).min(cores - 1) }).collect()
+}

@@ -1,0 +1,118 @@
+//! What a task does between its start and its end, where that is more than to be on the same nodes all the time.
+
+use serde::{Deserialize, Serialize};
+
+use crate::grid::NodeSet;
+use crate::time::Time;
+
+/// What a task did so far.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stints {
+    over: Vec<Over>,
+    /// Since when it has been on its nodes, with this share; `None` while it is suspended.
+    since: Option<Time>,
+    /// The nodes with more than one of its parallel tasks, those with more than two, and so on.
+    more: Vec<NodeSet>,
+    share: f64,
+}
+
+/// A stretch of time in which nothing changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Over {
+    from: Time,
+    to: Time,
+    nodes: NodeSet,
+    more: Vec<NodeSet>,
+    share: f64,
+    left: Left,
+}
+
+/// Why a stint was over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Left {
+    /// It went on where it was, with another share.
+    Shared,
+    /// It went on elsewhere.
+    Moved,
+    Suspended,
+}
+
+/// From when to when a task was on which nodes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stint<'a> {
+    pub from: Time,
+    pub to: Time,
+    pub nodes: &'a NodeSet,
+    pub more: &'a [NodeSet],
+    /// What it got of what it could use of their processors.
+    pub share: f64,
+    /// Why it was over; `None` for the last one.
+    pub left: Option<Left>,
+}
+
+impl Stints {
+    /// Those of a task, of which the first has begun then if there have been none.
+    pub fn of(stints: &mut Option<Box<Stints>>, since: Time) -> &mut Stints {
+        let begun = || Stints { over: Vec::new(), since: Some(since), more: Vec::new(), share: 1.0 };
+        stints.get_or_insert_with(|| Box::new(begun()))
+    }
+
+    pub fn since(&self) -> Option<Time> {
+        self.since
+    }
+
+    pub fn share(&mut self, now: Time, nodes: &NodeSet, share: f64) {
+        let changes = share != self.share;
+        // What lasted no time is no stint.
+        if let Some(from) = self.since.filter(|from| *from < now && changes) {
+            self.over.push(self.until(from, now, nodes, Left::Shared));
+            self.since = Some(now);
+        }
+        self.share = share;
+    }
+
+    /// It has one more of its parallel tasks on these.
+    pub fn stack(&mut self, nodes: &NodeSet) {
+        self.more.push(nodes.clone());
+    }
+
+    pub fn leave(&mut self, now: Time, nodes: &NodeSet, left: Left) {
+        if let Some(from) = self.since.take() {
+            self.over.push(self.until(from, now, nodes, left));
+            self.more.clear();
+        }
+    }
+
+    pub fn enter(&mut self, now: Time) {
+        self.since = Some(now);
+    }
+
+    fn until(&self, from: Time, to: Time, nodes: &NodeSet, left: Left) -> Over {
+        Over { from, to, nodes: nodes.clone(), more: self.more.clone(), share: self.share, left }
+    }
+
+    /// All of them; the last one, on these nodes, goes on until then.
+    pub fn each<'a>(&'a self, until: Time, nodes: &'a NodeSet) -> impl Iterator<Item = Stint<'a>> {
+        let over = self.over.iter().map(|over| {
+            let Over { from, to, ref nodes, ref more, share, left } = *over;
+            Stint { from, to, nodes, more, share, left: Some(left) }
+        });
+        let last = self.since.map(|from| {
+            let Stints { more, share, .. } = self;
+            Stint { from, to: until, nodes, more, share: *share, left: None }
+        });
+        over.chain(last)
+    }
+}
+
+impl<'a> Stint<'a> {
+    /// The only one of a task.
+    pub fn alone(from: Time, to: Time, nodes: &'a NodeSet) -> Stint<'a> {
+        Stint { from, to, nodes, more: &[], share: 1.0, left: None }
+    }
+
+    /// Its nodes in layers: a node is in as many as it has of the job's parallel tasks.
+    pub fn layers(&self) -> impl Iterator<Item = &'a NodeSet> + use<'a> {
+        std::iter::once(self.nodes).chain(self.more)
+    }
+}

@@ -1,0 +1,240 @@
+//! A site whose jobs share its nodes against the same cluster on its own.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::super::{Algorithm, Fractional, Outcome, Timed, run};
+use super::{algorithm, need};
+use crate::grid::{JobId, Layers, Needs, NodeSet, TaskId};
+use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, judge};
+use crate::protocol::{Admit, Message, Recall, Record};
+use crate::roles::Site;
+use crate::time::{Span, Stamp, Time};
+
+const HUB: ActorId = ActorId(0);
+const SITE: ActorId = ActorId(1);
+const WAY: Span = Span::from_millis(1);
+
+/// Says things to the site at their times, and notes what it hears of them as if it had removed jobs, or taken them back.
+struct Hub {
+    says: Vec<(Time, Message)>,
+}
+
+impl Actor<Message, Record> for Hub {
+    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+        for event in batch.drain(..) {
+            match event.cause {
+                Cause::Start => self.says.drain(..).for_each(|(at, message)| out.send_at(at, SITE, message)),
+                Cause::Message(Message::Ended(ended)) => out.log(Record::Removed { job: ended.task.job }),
+                Cause::Message(Message::Recalled(recalled)) if recalled.in_time => {
+                    out.log(Record::Withdrawn { task: recalled.task });
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn task(job: u32) -> TaskId {
+    TaskId { job: JobId(job), index: 0 }
+}
+
+fn admit(job: u32, timed: &Timed) -> (Time, Message) {
+    let needs = Needs { cpu: timed.need.cpu, memory: timed.need.memory };
+    let admit = Admit { job: JobId(job), tasks: timed.need.tasks, needs, runtime: timed.runtime };
+    (timed.submit, Message::Admit(admit))
+}
+
+fn play(rules: Fractional, nodes: u32, says: Vec<(Time, Message)>) -> Vec<Entry<Record>> {
+    let site = crate::grid::Site { scheduler: rules.to_string(), cores: nodes, ..a_site() };
+    let manager = (super::super::KIND.build)(&site).expect("it is a name of its kind");
+    judge::run(vec![Box::new(Hub { says }), Box::new(Site::new(nodes, manager, [HUB]))], &[Span::ZERO, WAY])
+}
+
+fn a_site() -> crate::grid::Site {
+    crate::grid::Site {
+        name: "york".to_owned(),
+        cores: 1,
+        kind: crate::grid::Kind(0),
+        speed_millionths: 1_000_000,
+        scheduler: String::new(),
+        memory_kb: 1,
+        latency: WAY,
+        report_every: Span::ZERO,
+        reserved: Vec::new(),
+        systems: Vec::new(),
+    }
+}
+
+/// What a log tells of a site.
+#[derive(Debug, PartialEq)]
+struct Told {
+    ends: Vec<Option<Time>>,
+    preemptions: u64,
+    migrations: u64,
+}
+
+/// Where a job is and what it gets of what it needs.
+struct Seen {
+    on: Option<Layers>,
+    share: f64,
+}
+
+/// Reads a log, and sees to it that no node gives more than it has.
+fn told(log: &[Entry<Record>], nodes: u32, jobs: &[Timed]) -> Told {
+    let mut told = Told { ends: vec![None; jobs.len()], preemptions: 0, migrations: 0 };
+    let mut seen: BTreeMap<u32, Seen> = BTreeMap::new();
+    let mut stamp = Stamp::ZERO;
+    let last = Entry { stamp: Stamp::NEVER, actor: HUB, record: Record::Removed { job: JobId(0) } };
+    for Entry { stamp: now, record, actor } in log.iter().chain([&last]) {
+        if *now != stamp {
+            check(&seen, nodes, jobs, stamp);
+            stamp = *now;
+        }
+        if *actor != SITE {
+            continue;
+        }
+        match record {
+            Record::Started { task, cores } | Record::Resumed { task, cores } => {
+                let seen = seen.entry(task.job.0).or_insert(Seen { on: None, share: 1.0 });
+                assert!(seen.on.replace(cores.clone().into()).is_none());
+            }
+            Record::Moved { task, cores } => {
+                told.migrations += 1;
+                let seen = seen.get_mut(&task.job.0).expect("it has started");
+                assert!(seen.on.replace(cores.clone().into()).is_some());
+            }
+            Record::Stacked { task, cores } => {
+                let seen = seen.get_mut(&task.job.0).expect("it has started");
+                seen.on.as_mut().expect("it runs").more.push(cores.clone());
+            }
+            Record::Suspended { task } => {
+                told.preemptions += 1;
+                assert!(seen.get_mut(&task.job.0).expect("it has started").on.take().is_some());
+            }
+            Record::Shared { task, share } => seen.get_mut(&task.job.0).expect("it has started").share = *share,
+            Record::Finished { task } => {
+                assert!(seen.remove(&task.job.0).is_some_and(|seen| seen.on.is_some()));
+                told.ends[task.job.0 as usize] = Some(now.time);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    told
+}
+
+fn check(seen: &BTreeMap<u32, Seen>, nodes: u32, jobs: &[Timed], at: Stamp) {
+    let mut taken = vec![(0.0, 0.0); nodes as usize];
+    for (job, seen) in seen {
+        let need = jobs[*job as usize].need;
+        let Some(layers) = &seen.on else { continue };
+        assert_eq!(layers.each().map(NodeSet::len).sum::<u32>(), need.tasks, "job {job} at {at}");
+        for node in layers.each().flat_map(|nodes| nodes.runs().iter().flat_map(|&(first, last)| first..=last)) {
+            taken[node as usize].0 += need.cpu * seen.share;
+            taken[node as usize].1 += need.memory;
+        }
+    }
+    assert!(taken.iter().all(|taken| taken.0 <= 1.0 + 1e-6 && taken.1 <= 1.0 + 1e-6), "at {at}: {taken:?}");
+}
+
+/// The site and the cluster on its own do the same at the same times, but for the way that jobs have to the site.
+fn agree(rules: Fractional, nodes: u32, jobs: &[Timed]) {
+    let says = (0..).zip(jobs).map(|(job, timed)| admit(job, timed)).collect();
+    let log = play(rules, nodes, says);
+    let there: Vec<Timed> = jobs.iter().map(|job| Timed { submit: job.submit + WAY, ..*job }).collect();
+    let Outcome { ends, moves, .. } = run(rules, nodes, &there, |_, _, _| {});
+    let alone = Told { ends, preemptions: moves.preemptions, migrations: moves.migrations };
+    assert_eq!(told(&log, nodes, jobs), alone, "{rules}");
+    let heard = log.iter().filter(|entry| entry.actor == HUB).map(|entry| {
+        let Record::Removed { job } = entry.record else { panic!("{entry:?}") };
+        (job.0, entry.stamp.time)
+    });
+    let heard: BTreeMap<u32, Time> = heard.collect();
+    let ended = (0..).zip(&alone.ends).filter_map(|(job, end)| Some((job, (*end)? + WAY)));
+    assert_eq!(heard, ended.collect(), "{rules}");
+}
+
+fn any_jobs() -> impl Strategy<Value = Vec<Timed>> {
+    let job = (0u64..40, 1u64..200, 1u32..5, 1u32..5, 1u32..11).prop_map(|(gap, runtime, tasks, cpu, memory)| {
+        (gap, runtime, need(tasks, f64::from(cpu) / 4.0, f64::from(memory) / 10.0))
+    });
+    prop::collection::vec(job, 1..14).prop_map(|jobs| {
+        let mut submit = Time::ZERO;
+        let timed = jobs.into_iter().map(|(gap, runtime, need)| {
+            submit = submit + Span::from_secs(gap);
+            Timed { submit, runtime: Span::from_secs(runtime), need }
+        });
+        timed.collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Under every algorithm, with ticks that fall on submissions now and then.
+    #[test]
+    fn a_site_does_what_a_cluster_does(jobs in any_jobs(), which in 0usize..116, nodes in 1u32..5, slow in 0u64..4) {
+        let rules = *Algorithm::published()[which].fractional().expect("all of these share nodes");
+        let period = if rules.periodic.is_some() { Span::from_secs(20) } else { rules.period };
+        let penalty = Span::from_secs(5 * slow);
+        let fits = |job: &Timed| job.need.check(nodes).is_ok();
+        let jobs: Vec<Timed> = jobs.into_iter().filter(fits).collect();
+        agree(Fractional { period, penalty, ..rules }, nodes, &jobs);
+    }
+}
+
+#[test]
+fn who_waits_can_be_taken_back_and_who_has_run_cannot() {
+    let second = |second| Time::ZERO + Span::from_secs(second);
+    let timed =
+        |submit, memory| Timed { submit: second(submit), runtime: Span::from_secs(100), need: need(1, 1.0, memory) };
+    let jobs = [timed(0, 0.9), timed(1, 0.9), timed(2, 0.9), timed(3, 0.9)];
+    let mut says: Vec<(Time, Message)> = (0..).zip(&jobs).map(|(job, timed)| admit(job, timed)).collect();
+    // The last one in the very moment in which it comes, and nobody twice.
+    for (at, job) in [(2, 1), (3, 3), (10, 0), (11, 1), (12, 7)] {
+        says.push((second(at), Message::Recall(Recall { task: task(job) })));
+    }
+    says.sort_by_key(|(at, _)| *at);
+    let log = play(algorithm("Greedy *"), 1, says);
+    let back: Vec<u32> = log
+        .iter()
+        .filter_map(|entry| match entry.record {
+            Record::Withdrawn { task } => Some(task.job.0),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(back, [1, 3]);
+    let log: Vec<Entry<Record>> = log.into_iter().filter(|entry| entry.actor == SITE).collect();
+    let ends = told(&log, 1, &jobs).ends;
+    assert_eq!(ends, [Some(second(100) + WAY), None, Some(second(200) + WAY), None]);
+}
+
+/// Whole nodes and next to nothing go together where sums may be a little more than a whole.
+#[test]
+fn a_whole_node_leaves_room_for_nearly_nothing() {
+    let timed = |cpu, memory| Timed { submit: Time::ZERO, runtime: Span::from_secs(9), need: need(1, cpu, memory) };
+    agree(algorithm("Greedy *"), 1, &[timed(1.0, 1.0), timed(1e-12, 1e-12), timed(1e-10, 5e-10)]);
+}
+
+/// Strangers may say anything; nothing comes of what makes no sense.
+#[test]
+fn nonsense_is_passed_over() {
+    let runtime = Span::from_secs(1);
+    let says = |job, tasks, cpu, memory, runtime| {
+        let needs = Needs { cpu, memory };
+        (Time::ZERO, Message::Admit(Admit { job: JobId(job), tasks, needs, runtime }))
+    };
+    let nonsense = vec![
+        says(0, 0, 0.5, 0.5, runtime),
+        says(1, 1, f64::NAN, 0.5, runtime),
+        says(2, 1, 0.5, 1.5, runtime),
+        says(3, 1, 0.5, 0.5, Span::ZERO),
+        says(4, 5, 0.5, 0.6, runtime),
+        says(5, 1, 0.5, 0.5, runtime),
+        says(5, 1, 0.5, 0.5, runtime),
+    ];
+    let log = play(algorithm("MCB8 */per"), 2, nonsense);
+    let started = log.iter().filter(|entry| matches!(entry.record, Record::Started { .. }));
+    assert_eq!(started.count(), 1);
+}

@@ -1,0 +1,98 @@
+//! Sites whose jobs share nodes: what their names mean, and what is wrong with some.
+
+use super::*;
+use crate::topology::{Plan, build};
+
+const SHARING: &str = r#"name = "sharing"
+[batch]
+[[site]]
+name = "york"
+cores = 8
+scheduler = "GreedyPM*/per/minvt=600"
+memory_gb = 2.5
+[[site]]
+name = "leeds"
+cores = 8
+[[user]]
+name = "alice"
+[[workload]]
+source = "lublin"
+jobs = 20
+needs = "quad-core"
+"#;
+
+fn told(text: &str, setting: &str) -> String {
+    match load_text(text, &[setting]) {
+        Err(complaints) => complaints.to_string(),
+        Ok(topology) => panic!("{setting}: {}", topology.sites[0].scheduler),
+    }
+}
+
+#[test]
+fn a_site_may_be_named_after_what_it_does() {
+    let topology = load_text(SHARING, &[]).unwrap();
+    let [york, leeds] = &topology.sites[..] else { panic!("two sites") };
+    assert_eq!((&*york.scheduler, &*leeds.scheduler), ("GreedyPM */per/opt=min/minvt=600", "easy"));
+    assert_eq!((york.memory_kb, leeds.memory_kb), (2_500_000, 8_000_000));
+    assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
+    assert_eq!(build(&topology, &Plan::of(&topology).all()).map(|cast| cast.len()).unwrap(), 4);
+    assert_eq!(topology.warnings(), Vec::<String>::new());
+    // Another way to write the same name is the same topology.
+    let again = load_text(SHARING, &["site.york.scheduler=\"GreedyPM  */per/opt=min/minvt=600/period=600\""]).unwrap();
+    assert_eq!(again.hash(), topology.hash());
+    assert_ne!(load_text(SHARING, &["site.york.memory_gb=3"]).unwrap().hash(), topology.hash());
+}
+
+#[test]
+fn a_period_that_is_not_above_the_penalty_is_warned_of() {
+    let slow = load_text(SHARING, &["site.york.scheduler=\"/per/period=300\""]).unwrap();
+    let warnings = slow.warnings();
+    assert_eq!(warnings.len(), 1);
+    assert!(warnings[0].starts_with("site york, /per/opt=min/period=300: the period of"), "{warnings:?}");
+    assert!(warnings[0].contains("may never make progress"), "{warnings:?}");
+}
+
+#[test]
+fn names_outside_of_the_grammar_are_told_with_what_was_expected_where() {
+    for (name, expected) in [
+        ("*/per", "`*` comes after a policy"),
+        ("Greedy", "` *` or `/per` is missing at its end"),
+        ("stretch-per/opt=max", "it begins with a slash"),
+        ("Greedy */opt=min/minvt=600", "minvt and minft are for algorithms that use MCB8"),
+        ("/per/opt=max", "`opt=max` goes with `stretch-per` only"),
+        ("GreedyM *", "did you mean `Greedy"),
+        ("MCB8/stretch-per", "`stretch-per` goes without a policy"),
+        ("/per/penalty=-1", "expected seconds, such as 600"),
+        ("/per/period=0", "a period is above 0 s"),
+        ("/per/opt=mix", "did you mean `m"),
+        ("/per/minvt=1/minft=2", "only one of minvt and minft"),
+        ("eazy", "did you mean easy"),
+    ] {
+        let said = told(SHARING, &format!("site.york.scheduler={name:?}"));
+        assert!(said.contains(expected) && said.contains("scheduler"), "{name}: {said}");
+    }
+}
+
+#[test]
+fn nodes_are_shared_where_that_makes_sense() {
+    let said = told(SHARING, "site.york.reserved=[{ from = \"1 h\", until = \"2 h\", nodes = \"0\" }]");
+    assert!(said.contains("where jobs share nodes, nobody plans around it"), "{said}");
+    let said = told(SHARING, "site.leeds.memory_gb=2");
+    assert!(said.contains("expected a scheduler beside it under which jobs share nodes"), "{said}");
+    let said = told(SHARING, "site.york.memory_gb=0");
+    assert!(said.contains("expected a number of GB above zero"), "{said}");
+    let said = told(SHARING, "site.york.cores=0");
+    assert!(said.contains("expected a whole number from 1"), "{said}");
+    let said = told(FINE, "site.york.scheduler=\"GreedyP *\"");
+    assert!(said.contains("GreedyP */opt=min needs a [batch] table"), "{said}");
+    let both = SHARING.replace("[batch]", "[market]\n[batch]").replace("jobs = 20", "jobs = 20\nsystem = \"batch\"");
+    let both = both.replace("cores = 8", "cores = 8\nsystem = [\"market\", \"batch\"]");
+    let said = told(&both, "seed=1");
+    assert!(said.contains("no other system can use the site too"), "{said}");
+    // What holds for all sites holds for those of another system as far as it makes sense there.
+    let others = SHARING.replacen("[batch]", "[defaults.site]\nscheduler = \"/per\"\n[market]\n[batch]", 1);
+    let others = others.replacen("cores = 8\nscheduler", "cores = 8\nsystem = \"batch\"\nscheduler", 1);
+    let others = others.replace("name = \"leeds\"\ncores = 8", "name = \"leeds\"\ncores = 8\nsystem = \"market\"");
+    let topology = load_text(&others.replace("jobs = 20", "jobs = 20\nsystem = \"batch\""), &[]).unwrap();
+    assert_eq!(topology.sites[1].scheduler, "auction");
+}

@@ -1,0 +1,187 @@
+//! Sites whose jobs share nodes: the paper's own numbers through a whole run, in processes too, and what is wrong with some.
+
+use serde_json::Value;
+
+use crate::grid::{Scratch, digest, hansa, hansa_ok, json, shipped, text};
+
+/// Four jobs on two nodes, worked by hand and by two other programs.
+const FOUR: &str = r#"name = "four"
+[batch]
+[[site]]
+name = "york"
+cores = 2
+scheduler = "GreedyPM */opt=min"
+[[user]]
+name = "alice"
+[[workload]]
+source = "table"
+[[workload.job]]
+tasks = [{ runtime = "300 s", cores = 2 }]
+memory = 0.5
+[[workload.job]]
+tasks = [{ runtime = "1000 s", cores = 1 }]
+cpu = 0.5
+memory = 0.6
+[[workload.job]]
+arrive = "20 s"
+tasks = [{ runtime = "40 s", cores = 1 }]
+memory = 0.5
+[[workload.job]]
+arrive = "30 s"
+tasks = [{ runtime = "100 s", cores = 2 }]
+cpu = 0.5
+memory = 0.3
+"#;
+
+fn run(scratch: &Scratch, topology: &str, flags: &[&str]) -> String {
+    let topology = scratch.file("grid.toml", topology);
+    let out = scratch.path("out");
+    let mut arguments = vec!["run", topology.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    arguments.extend(flags);
+    let output = hansa_ok(&arguments);
+    text(&output.stdout) + &text(&output.stderr)
+}
+
+fn sites(scratch: &Scratch) -> Vec<Value> {
+    json(&scratch.path("out").join("summary.json"))["results"]["sharing"]["sites"].as_array().unwrap().clone()
+}
+
+/// A column of a table.
+fn column(scratch: &Scratch, file: &str, name: &str) -> Vec<f64> {
+    let table = std::fs::read_to_string(scratch.path("out").join(file)).unwrap();
+    let at = table.lines().next().unwrap().split(',').position(|column| column == name).unwrap();
+    table.lines().skip(1).map(|line| line.split(',').nth(at).unwrap().parse().unwrap()).collect()
+}
+
+#[test]
+fn a_whole_run_gives_the_numbers_that_were_worked() {
+    let scratch = Scratch::new();
+    for (name, ends, underutilisation, counts, gigabytes) in [
+        ("GreedyPM */opt=min", [600.0, 1740.0, 460.0, 130.0], 0.427419, (2, 0), (8.8, 0.0)),
+        ("MCB8 */opt=min", [1360.0, 1790.0, 510.0, 180.0], 1.366935, (2, 4), (8.8, 24.0)),
+        ("MCB8/per/opt=min", [1540.0, 2180.0, 930.0, 180.0], 1.741935, (3, 3), (16.8, 16.8)),
+        ("/stretch-per/opt=max", [1200.0, 2200.0, 1259.887640, 1350.564972], 1.484281, (0, 2), (0.0, 9.6)),
+    ] {
+        run(&scratch, FOUR, &["--inline", "--set", &format!("site.york.scheduler={name}")]);
+        let is_near = |a: f64, b: f64| (a - b).abs() < 1e-6;
+        let ended = column(&scratch, "sharing.csv", "end");
+        assert!(ended.iter().zip(ends).all(|(ended, end)| is_near(*ended, end)), "{name}: {ended:?}");
+        let york = &sites(&scratch)[0];
+        let number = |key: &str| york[key].as_f64().unwrap();
+        assert!(is_near(number("underutilisation"), underutilisation), "{name}: {york}");
+        assert_eq!(
+            (york["preemptions"].as_u64(), york["migrations"].as_u64()),
+            (Some(counts.0), Some(counts.1)),
+            "{name}"
+        );
+        assert!(
+            is_near(number("paused_gb"), gigabytes.0) && is_near(number("migrated_gb"), gigabytes.1),
+            "{name}: {york}"
+        );
+        assert!(is_near(column(&scratch, "sharing.csv", "paused_gb").iter().sum(), gigabytes.0));
+    }
+    // J0 runs at half speed beside J1; then it shares a node, and so on: stretches follow from the ends.
+    run(&scratch, FOUR, &["--inline"]);
+    let stretches = column(&scratch, "sharing.csv", "stretch");
+    assert_eq!(stretches, [2.0, 1.74, 11.0, 1.0]);
+    assert_eq!(sites(&scratch)[0]["max_stretch"].as_f64(), Some(11.0));
+}
+
+#[test]
+fn processes_agree_and_the_report_shows_both_sites() {
+    let scratch = Scratch::new();
+    let topology = std::fs::read_to_string(shipped("dfrs.toml")).unwrap();
+    run(&scratch, &topology, &["--inline"]);
+    let inline = digest(&scratch.path("out"));
+    let both = sites(&scratch);
+    let [york, leeds] = &both[..] else { panic!("{both:?}") };
+    assert_eq!((york["shared"].as_bool(), leeds["shared"].as_bool()), (Some(false), Some(true)));
+    let stretch = |site: &Value| site["max_stretch"].as_f64().unwrap();
+    assert!(stretch(york) > 10.0 * stretch(leeds), "{both:?}");
+    assert_eq!(york["preemptions"].as_u64(), Some(0));
+    assert!(leeds["preemptions"].as_u64() > Some(0));
+    let jobs = |site: &Value| site["jobs"].as_u64().unwrap();
+    let rows = column(&scratch, "sharing.csv", "job").len() as u64;
+    let schedule = json(&scratch.path("out").join("schedule.json"));
+    assert_eq!(jobs(york) + jobs(leeds), rows);
+    assert_eq!(rows + schedule["nb_jobs_rejected"].as_u64().unwrap(), schedule["nb_jobs"].as_u64().unwrap());
+
+    let out = scratch.path("out");
+    hansa_ok(&["report", out.to_str().unwrap()]);
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    for shown in
+        ["Shared nodes", "What jobs got of what they could use", "Stretch of jobs by their work", "Nodes of leeds"]
+    {
+        assert!(page.contains(shown), "{shown}");
+    }
+    assert!(!page.contains("Nodes of york, as far"));
+    std::fs::rename(&out, scratch.path("inline")).unwrap();
+    run(&scratch, &topology, &[]);
+    assert_eq!(digest(&out), inline);
+    hansa_ok(&["verify", scratch.path("inline").to_str().unwrap(), out.to_str().unwrap()]);
+}
+
+#[test]
+fn what_can_never_run_is_refused_with_its_reason() {
+    let scratch = Scratch::new();
+    let more = "[[workload.job]]\ntasks = [{ runtime = \"1 s\", cores = 3 }]\nmemory = 0.6\n\
+                [[workload.job]]\ntasks = [{ runtime = \"1 s\", cores = 4 }]\nmemory = 0.5\n";
+    let said = run(&scratch, &format!("{FOUR}{more}"), &["--inline"]);
+    assert!(said.contains("1: its tasks fill more memory than any site has that it may go to"), "{said}");
+    let schedule = json(&scratch.path("out").join("schedule.json"));
+    assert_eq!((schedule["nb_jobs"].as_u64(), schedule["nb_jobs_rejected"].as_u64()), (Some(6), Some(1)));
+    assert_eq!(sites(&scratch)[0]["jobs"].as_u64(), Some(5));
+}
+
+#[test]
+fn a_log_without_memory_and_a_short_period_are_told() {
+    let scratch = Scratch::new();
+    scratch.file(
+        "log.swf",
+        "1 0 -1 100 4 -1 -1 4 200 -1 1 1 1 -1 -1 -1 -1 -1\n2 9 -1 50 3 -1 900000 3 60 -1 1 1 1 -1 -1 -1 -1 -1\n",
+    );
+    let head = FOUR.split("[[workload]]").next().unwrap();
+    let log = format!("{head}[[workload]]\nsource = \"swf\"\nfile = \"log.swf\"\nneeds = \"dual-core\"\n");
+    let said = run(&scratch, &log, &["--inline", "--set", "site.york.scheduler=/per/period=200"]);
+    assert!(said.contains("nothing is known of the memory of 1 jobs"), "{said}");
+    assert!(said.contains("warning: site york, /per/opt=min/period=200: the period of"), "{said}");
+    assert_eq!(column(&scratch, "sharing.csv", "tasks"), [2.0, 3.0]);
+
+    let topology = scratch.file("wrong.toml", &FOUR.replace("GreedyPM */opt=min", "GreedyM */per"));
+    let refused = hansa(&["validate", topology.to_str().unwrap()]);
+    let said = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(said.contains("wrong.toml") && said.contains("did you mean `Greedy"), "{said}");
+}
+
+#[test]
+fn the_bound_is_told_of_topologies_and_of_logs() {
+    let scratch = Scratch::new();
+    let topology = scratch.file("grid.toml", FOUR);
+    let told = |arguments: &[&str]| {
+        let output = hansa(&[&["bound"], arguments].concat());
+        (output.status.code(), text(&output.stdout) + &text(&output.stderr))
+    };
+    // 24.8 / 19, and no more than a thousandth above.
+    let (code, said) = told(&[topology.to_str().unwrap(), "--nodes", "2"]);
+    let found = said.split("bound").nth(1).and_then(|rest| rest.trim().split(':').next()?.parse::<f64>().ok()).unwrap();
+    assert!(code == Some(0) && (1.305263..1.3066).contains(&found), "{said}");
+    assert!(said.contains("4 jobs on 2 nodes"), "{said}");
+
+    let log = "1 0 -1 100 4 -1 -1 4 200 -1 1 1 1 -1 -1 -1 -1 -1\n2 0 -1 100 4 -1 -1 4 60 -1 1 1 1 -1 -1 -1 -1 -1\n\
+               3 0 -1 100 9 -1 -1 9 60 -1 1 1 1 -1 -1 -1 -1 -1\n";
+    let log = scratch.file("log.swf", log);
+    let (_, said) = told(&[log.to_str().unwrap(), "--nodes", "8"]);
+    assert!(
+        said.contains("bound         1: nobody has to wait") && said.contains("1 job, which could never be"),
+        "{said}"
+    );
+    // Pairs of processors on half as many nodes.
+    let (_, said) = told(&[log.to_str().unwrap(), "--nodes", "2", "--needs", "dual-core"]);
+    assert!(said.contains("3 jobs on 2 nodes") && said.contains("the memory of 3 jobs"), "{said}");
+
+    let (code, said) = told(&[log.to_str().unwrap(), "--nodes", "0"]);
+    assert!(code == Some(2) && said.contains("--nodes"), "{said}");
+    let (code, said) = told(&[shipped("quickstart.toml").to_str().unwrap(), "--nodes", "2"]);
+    assert!(code == Some(2) && said.contains("expected a workload of rigid jobs"), "{said}");
+}
