@@ -96,7 +96,7 @@ pub fn replay(work: &Part, fee: Option<Area>, started: Option<Time>, cancelling:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::systems::provisioning::forecast::{Forecast, History};
+    use crate::systems::provisioning::forecast::{Forecast, History, Recorded};
 
     fn second(at: u64) -> Time {
         Time::from_micros(at * 1_000_000)
@@ -124,8 +124,12 @@ mod tests {
     #[test]
     fn the_job_asks_for_all_the_time_until_its_work_is_done() {
         let work = |minutes| Part { procs: 4, start: second(240 * 60), span: Span::from_minutes(minutes) };
+        // The chance is best when there are so many minutes left, and not a step earlier.
         let best_at = |minutes: u64| {
-            move |_: Span, within: Span| if within == Span::from_minutes(240 - minutes) { 0.9 } else { 0.1 }
+            let left = Span::from_minutes(240 - minutes);
+            let chances = [(Span::ZERO, 0.1), (left, 0.9), (left + Span::from_micros(1), 0.1)];
+            let mut recorded = Recorded(chances.into_iter().collect());
+            move |requested, within| recorded.chance(4, requested, within)
         };
         let attempt = search(Time::ZERO, &work(60), best_at(110)).unwrap();
         assert_eq!((attempt.submit, attempt.requested), (second(110 * 60), Span::from_minutes(190)));

@@ -8,6 +8,8 @@ mod tests;
 pub use history::History;
 pub use series::Series;
 
+use std::collections::BTreeMap;
+
 use crate::time::Span;
 
 /// Foretells waits in a site's queue.
@@ -25,6 +27,23 @@ pub trait Forecast: Send {
 impl Clone for Box<dyn Forecast> {
     fn clone(&self) -> Self {
         self.copy()
+    }
+}
+
+/// Chances that were recorded, by how long there was to start in: the last that is no more than what is asked for. For tests,
+/// and to hold a site against what another one has said.
+#[derive(Clone, Debug)]
+pub struct Recorded(pub BTreeMap<Span, f64>);
+
+impl Forecast for Recorded {
+    fn record(&mut self, _: u32, _: Span, _: Span) {}
+
+    fn chance(&mut self, _: u32, _: Span, within: Span) -> f64 {
+        self.0.range(..=within).next_back().map_or(0.0, |(_, chance)| *chance)
+    }
+
+    fn copy(&self) -> Box<dyn Forecast> {
+        Box::new(self.clone())
     }
 }
 

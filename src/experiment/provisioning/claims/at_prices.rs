@@ -1,0 +1,113 @@
+//! Of figures 52 to 56: workflows bought at prices.
+
+use super::super::super::claims::{Claim, Judge, just};
+use super::super::plans::widths;
+use super::super::{Results, Site};
+use super::{ALPHAS, SITES, TASKS, all_widths, loads, names};
+
+pub const MAKESPAN: Claim<Results> = Claim {
+    number: 25,
+    text: "Figure 52: at prices, too, a workflow takes less time than by best effort whatever cost weighs; at weight 1 it pays no fee and \
+           exactly what best effort costs",
+    note: "Whoever pays nothing takes what the queue leaves, task by task, as best effort does; it may be slower where jobs in \
+           the queue let gaps go that only an unplanned task fits.",
+    compare: |judge| {
+        for name in names() {
+            let both = |judge: &Judge<'_, Results>, figure, alpha| {
+                ["provisioned", "best effort"].map(|what| judge.mean(figure, &format!("{name} {what}"), alpha))
+            };
+            for alpha in ALPHAS {
+                let [provisioned, queued] = both(judge, "52 makespan", alpha);
+                judge.below(&provisioned, &queued);
+            }
+            judge.at_most(&judge.mean("52 fees", name, 1.0), &just(0.0), 0.0);
+            let [provisioned, queued] = both(judge, "52 cost", 1.0);
+            judge.at_most(&provisioned.distance(&queued), &just(1e-6), 0.0);
+        }
+    },
+};
+
+pub const AGAINST_SLOTS: Claim<Results> = Claim {
+    number: 26,
+    text: "Figures 52, 13: who buys at prices takes no longer than over slots that displace nobody, and pays no less",
+    note: "With cost in the balance both go their own ways: the search pays for inner slots as a whole, and who buys waits until \
+           fees have fallen.",
+    compare: |judge| {
+        for (name, alpha) in names().into_iter().flat_map(|name| ALPHAS.map(|alpha| (name, alpha))) {
+            let line = format!("{name} provisioned");
+            judge.at_most(&judge.mean("52 makespan", &line, alpha), &judge.mean("13 makespan", &line, alpha), 0.0);
+            judge.at_most(&judge.mean("13 cost", &line, alpha), &judge.mean("52 cost", &line, alpha), 0.0);
+        }
+    },
+};
+
+pub const BY_TASKS: Claim<Results> = Claim {
+    number: 27,
+    text: "Figure 53: bought workflows take less time than by best effort whatever their size; on SDSC the more so the larger they are; \
+           what cost weighs matters little for time and much for cost",
+    note: "At weight 1 nobody is displaced, and a workflow waits behind all of a long queue; where queues are short that \
+           costs little time.",
+    compare: |judge| {
+        for name in names() {
+            for tasks in TASKS {
+                let [quick, cheap] =
+                    [0, 1].map(|alpha| judge.mean("53 makespan", &format!("{name} alpha {alpha}"), tasks));
+                judge.below(&quick, &just(1.0));
+                judge.below(&cheap, &just(1.0));
+                judge.at_most(&cheap, &quick.times(1.3), 0.0);
+                let [dear, free] = [0, 1].map(|alpha| judge.mean("53 cost", &format!("{name} alpha {alpha}"), tasks));
+                judge.below(&free.times(1.3), &dear);
+            }
+        }
+        for alpha in [0, 1] {
+            judge.falls("53 makespan", &format!("SDSC alpha {alpha}"), &TASKS);
+        }
+    },
+};
+
+pub const BY_WIDTH_AND_LOAD: Claim<Results> = Claim {
+    number: 28,
+    text: "Figures 54, 55: the larger tasks are, the less is paid against best effort; the larger tasks and the fuller the site, the \
+           larger is the gain in time",
+    note: "See Figure 16.",
+    compare: |judge| {
+        for site in Site::ALL {
+            let widths = widths(site);
+            judge.falls("54 cost", &format!("{} alpha 0", site.name()), &all_widths(site));
+            for alpha in [0, 1] {
+                judge.falls("54 makespan", &format!("{} alpha {alpha}", site.name()), &all_widths(site));
+            }
+            for procs in widths {
+                let line = format!("{} {procs} procs", site.name());
+                judge.falls("55 makespan", &line, &loads(site));
+                for load in loads(site) {
+                    judge.at_most(&just(1.0), &judge.mean("55 cost", &line, load), 1e-9);
+                }
+            }
+        }
+    },
+};
+
+pub const SEVERAL_SITES: Claim<Results> = Claim {
+    number: 29,
+    text: "Figure 56: the number of sites hardly matters for time at prices, which is less than over slots; cost is 1.43 of best effort's on \
+           two sites, and falls as sites are added",
+    note: "The sites that are added last are those with the least load: where one of them is empty, so is the price.",
+    compare: |judge| {
+        for sites in &SITES[1..] {
+            judge.within_factor(
+                &judge.mean("56 makespan", "provisioned", 2.0),
+                &judge.mean("56 makespan", "provisioned", *sites),
+                1.3,
+            );
+        }
+        for sites in SITES {
+            judge.at_most(
+                &judge.mean("56 makespan", "provisioned", sites),
+                &judge.mean("19 makespan", "provisioned", sites),
+                0.0,
+            );
+        }
+        judge.falls("56 cost", "provisioned", &SITES);
+    },
+};

@@ -1,0 +1,123 @@
+//! Of figures 23 to 31: reservations among jobs of a queue.
+
+use super::super::super::claims::{Claim, Judge, Number, just};
+use super::super::prices::{ALPHAS, SHARES};
+use super::super::{Results, Site};
+use super::{names, priced};
+
+pub const FEES: Claim<Results> = Claim {
+    number: 14,
+    text: "Figure 23: the more cost weighs, the lower are fees, to none at all; SDSC is dearer than CTC",
+    note: "The model makes its jobs as large a part of either site. A fee counts processors, so a queue of jobs three times as \
+           large is three times as dear.",
+    compare: |judge| {
+        for name in names() {
+            judge.falls("23", &format!("{name} fee"), &ALPHAS);
+            judge.at_most(&judge.mean("23", &format!("{name} fee"), 1.0), &just(0.0), 0.0);
+        }
+        for alpha in &ALPHAS[..4] {
+            judge.below(&judge.mean("23", "CTC fee", *alpha), &judge.mean("23", "SDSC fee", *alpha));
+        }
+    },
+};
+
+pub const WAITS: Claim<Results> = Claim {
+    number: 15,
+    text: "Figure 24: reservations for whom cost does not count wait less than half as long as the queue, those who pay nothing \
+           about as long",
+    note: "",
+    compare: |judge| {
+        for name in names() {
+            let wait = |judge: &Judge<'_, Results>, who: &str, alpha| judge.mean("24", &format!("{name} {who}"), alpha);
+            judge.below(&wait(judge, "reserved", 0.0), &wait(judge, "queued", 0.0).times(0.5));
+            judge.within_factor(&wait(judge, "reserved", 1.0), &wait(judge, "queued", 1.0), 1.3);
+        }
+    },
+};
+
+pub const BY_LOAD: Claim<Results> = Claim {
+    number: 16,
+    text: "Figures 25, 26: as load rises so do fees, and reservations wait less against the queue",
+    note: "",
+    compare: |judge| {
+        for site in Site::ALL {
+            for alpha in &ALPHAS[..4] {
+                judge.rises("25", &format!("{} alpha {alpha}", site.name()), &priced(site));
+            }
+            for alpha in ALPHAS {
+                judge.falls("26", &format!("{} alpha {alpha}", site.name()), &priced(site));
+            }
+        }
+    },
+};
+
+pub const BY_SHARE: Claim<Results> = Claim {
+    number: 17,
+    text: "Figure 27: the more jobs reserve, the less it costs, until there is no queue to displace, and the longer they wait",
+    note: "",
+    compare: |judge| {
+        let shares = SHARES.map(f64::from);
+        for name in names() {
+            judge.falls("27 fee", name, &shares);
+            judge.at_most(&judge.mean("27 fee", name, 100.0), &just(0.0), 0.0);
+            judge.rises("27 wait", name, &shares);
+        }
+    },
+};
+
+pub const HALF: Claim<Results> = Claim {
+    number: 18,
+    text: "Figure 28: where half of all jobs reserve, the queue waits less the more cost weighs for them",
+    note: "",
+    compare: |judge| names().iter().for_each(|name| judge.falls("28", name, &ALPHAS)),
+};
+
+pub const PLANNERS: Claim<Results> = Claim {
+    number: 19,
+    text: "Figure 29: under EASY fees are higher than under conservative backfilling, the more so the fuller the site; CTC at 78.8 % \
+           is dearer than SDSC at 77.8 %",
+    note: "A fee counts those who are moved back and leaves out those who are moved ahead. EASY plans nobody's start but \
+           the head's, so what it would do may turn either way.",
+    compare: |judge| {
+        for site in Site::ALL {
+            let fee = |planner: &str, load| judge.mean("29", &format!("{} {planner}", site.name()), load);
+            let gaps: Vec<(Number, Number)> =
+                priced(site).iter().map(|load| (fee("conservative-count", *load), fee("easy-count", *load))).collect();
+            gaps.iter().for_each(|(conservative, easy)| judge.below(conservative, easy));
+            for pair in gaps.windows(2) {
+                let [less, more] = [&pair[0], &pair[1]].map(|(conservative, easy)| easy.minus(conservative));
+                judge.below(&less, &more);
+            }
+        }
+        for planner in ["easy-count", "conservative-count"] {
+            judge.below(
+                &judge.mean("29", &format!("SDSC {planner}"), 77.8),
+                &judge.mean("29", &format!("CTC {planner}"), 78.8),
+            );
+        }
+    },
+};
+
+pub const ESTIMATES: Claim<Results> = Claim {
+    number: 20,
+    text: "Figures 30, 31: with inexact estimates fees are higher and everybody waits longer; reservations that pay nothing wait \
+           longer than the queue",
+    note: "",
+    compare: |judge| {
+        for name in names() {
+            for alpha in ALPHAS {
+                for (figure, what) in [("30", "fee"), ("31", "reserved"), ("31", "queued")] {
+                    let [exact, inexact] = [format!("{name} {what}"), format!("{name} {what}, inexact")]
+                        .map(|line| judge.mean(figure, &line, alpha));
+                    // Where nothing is paid there is nothing to compare.
+                    if figure == "31" || alpha < 1.0 {
+                        judge.below(&exact, &inexact);
+                    }
+                }
+            }
+            let [queued, reserved] =
+                ["queued", "reserved"].map(|who| judge.mean("31", &format!("{name} {who}, inexact"), 1.0));
+            judge.below(&queued, &reserved);
+        }
+    },
+};

@@ -1,0 +1,88 @@
+//! Of figures 38 to 49: reservations that jobs imitate.
+
+use super::super::super::claims::{Claim, Number, just};
+use super::super::virtuals::{AHEAD, LENGTHS, NODES, line};
+use super::super::{Results, Site, correlation};
+
+pub const COSTS: Claim<Results> = Claim {
+    number: 21,
+    text: "Figures 38, 41: imitated reservations cost no more than real ones in the mean; and, whatever their size, no more than their \
+           padding can be",
+    note: "A padded job idles from its start on, often for most of the time ahead; for an hour's work on a site that displaces hardly \
+           anybody that is more than a fee.",
+    compare: |judge| {
+        for name in Site::ALL {
+            for (nodes, length) in NODES.into_iter().flat_map(|nodes| LENGTHS.map(|length| (nodes, length))) {
+                for ahead in AHEAD {
+                    let [imitated, real] =
+                        ["VAR", "AR"].map(|what| judge.mean("38", &line(name, what, nodes, length), ahead as f64));
+                    judge.at_most(&imitated, &real, 0.0);
+                }
+            }
+            judge.at_most(&judge.most("41 excess", name.name()), &just(0.0), 1e-9);
+        }
+    },
+};
+
+pub const SUCCESS: Claim<Results> = Claim {
+    number: 22,
+    text: "Figures 39, 43: real reservations are had more often than imitated ones start in time, and where one fails the other tends \
+           to fail",
+    note: "A real one fails where running jobs are in its way now, though these may end before they have to; an imitated one \
+           may start when they do.",
+    compare: |judge| {
+        for site in Site::ALL {
+            for (nodes, length) in NODES.into_iter().flat_map(|nodes| LENGTHS.map(|length| (nodes, length))) {
+                for ahead in AHEAD {
+                    let [imitated, real] =
+                        ["VAR", "AR"].map(|what| judge.mean("39", &line(site, what, nodes, length), ahead as f64));
+                    judge.at_most(&imitated, &real, 0.0);
+                }
+            }
+            let [real, imitated] =
+                ["39 failures AR", "39 failures VAR"].map(|figure| judge.results.samples(figure, site.name(), 0.0));
+            let together = Number {
+                name: format!("correlation of failures({})", site.name()),
+                value: Some(correlation(real, imitated)),
+            };
+            judge.below(&just(0.0), &together);
+        }
+    },
+};
+
+pub const CHEAPER: Claim<Results> = Claim {
+    number: 23,
+    text: "Figures 40, 44: in most trials the real one is cheaper for 32 nodes and an hour, and the imitated one for four hours and for \
+           64 nodes",
+    note: "See Figures 38 and 41.",
+    compare: |judge| {
+        for site in Site::ALL {
+            for (nodes, length) in NODES.into_iter().flat_map(|nodes| LENGTHS.map(|length| (nodes, length))) {
+                let winner = if (nodes, length) == (32, 1) { "AR cheaper" } else { "VAR cheaper" };
+                for ahead in AHEAD {
+                    judge.below(&just(0.5), &judge.mean("40", &line(site, winner, nodes, length), ahead as f64));
+                }
+            }
+        }
+    },
+};
+
+pub const COMBINED: Claim<Results> = Claim {
+    number: 24,
+    text: "Figures 46 to 49: both together never cost more than the real reservation where there is one, and succeed at least as often \
+           as either",
+    note: "",
+    compare: |judge| {
+        for site in Site::ALL {
+            judge.at_most(&judge.most("46 excess", site.name()), &just(0.0), 1e-6);
+            for (nodes, length) in NODES.into_iter().flat_map(|nodes| LENGTHS.map(|length| (nodes, length))) {
+                for ahead in AHEAD {
+                    let both = judge.mean("48", &line(site, "combined", nodes, length), ahead as f64);
+                    for what in ["AR", "VAR"] {
+                        judge.at_most(&judge.mean("39", &line(site, what, nodes, length), ahead as f64), &both, 0.0);
+                    }
+                }
+            }
+        }
+    },
+};
