@@ -86,12 +86,11 @@ fn tell_of(what: &str, nodes: u32, source: &Source) -> Result<(), Failure> {
         return Err(wrong(format!("{problem}: take a part of them, such as a week of a log (--from, --to)")));
     }
     let Bound { lo, hi } = bound(nodes, &timed);
-    let load = offered_load(nodes, &timed);
-    let mut text = format!(
-        "{what}: {} on {}, offered load {load:.3}\n",
-        counted(timed.len() as u64, "job"),
-        counted(nodes.into(), "node")
-    );
+    // Of jobs that all come at once there is no such thing.
+    let load = Some(offered_load(nodes, &timed)).filter(|load| load.is_finite());
+    let load = load.map_or(String::new(), |load| format!(", offered load {load:.3}"));
+    let mut text =
+        format!("{what}: {} on {}{load}\n", counted(timed.len() as u64, "job"), counted(nodes.into(), "node"));
     if refused > 0 {
         text.push_str(&format!("left out      {}, which could never be on so many nodes\n", counted(refused, "job")));
     }

@@ -102,7 +102,8 @@ impl Sharing {
         let Admit { job, tasks, needs, runtime } = admit;
         let task = TaskId { job, index: 0 };
         let Ok(need) = Need::new(tasks, needs.cpu, needs.memory) else { return };
-        if self.cluster.check(&need).is_ok() && !runtime.is_zero() && !self.given.contains_key(&task) {
+        let is_new = !self.given.contains_key(&task) && !self.taken_back.contains(&task);
+        if self.cluster.check(&need).is_ok() && !runtime.is_zero() && is_new {
             self.given.insert(task, Given { giver, runtime });
             self.come.push((task, need));
         }

@@ -120,7 +120,8 @@ pub const CYBERSHAKE: Claim<Results> = Claim {
     number: 12,
     text: "Figure 18: CyberShake takes less time over slots at every load, less than half of it at 88 %, varies less, and costs the \
            same",
-    note: "",
+    note: "At 88 % it takes two thirds of the time. Where cost is a little too high, the plan pays for a whole slot of which it uses a \
+           part.",
     compare: |judge| {
         for load in loads(Site::Ctc) {
             let [provisioned, queued] =
@@ -142,7 +143,7 @@ pub const SEVERAL_SITES: Claim<Results> = Claim {
     number: 13,
     text: "Figure 19: more sites make both ways quicker, and best effort more so: slots take 0.30 of its time on two sites, 0.45 \
            on six, and always cost more",
-    note: "A search that finds edges enough on lightly loaded sites pays for nothing that it does not use.",
+    note: "Here it is the other way round: with sites that are added slots gain more than best effort does.",
     compare: |judge| {
         judge.falls("19 makespan", "provisioned", &SITES);
         judge.falls("19 makespan", "best effort", &SITES);

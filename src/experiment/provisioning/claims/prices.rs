@@ -40,7 +40,7 @@ pub const WAITS: Claim<Results> = Claim {
 pub const BY_LOAD: Claim<Results> = Claim {
     number: 16,
     text: "Figures 25, 26: as load rises so do fees, and reservations wait less against the queue",
-    note: "",
+    note: "Fees rise at every step. Against the queue's wait that of reservations stays much the same on CTC, for it grows as well.",
     compare: |judge| {
         for site in Site::ALL {
             for alpha in &ALPHAS[..4] {
@@ -57,7 +57,7 @@ pub const BY_LOAD: Claim<Results> = Claim {
 pub const BY_SHARE: Claim<Results> = Claim {
     number: 17,
     text: "Figure 27: the more jobs reserve, the less it costs, until there is no queue to displace, and the longer they wait",
-    note: "",
+    note: "It falls from 20 % on, and nothing is paid where all reserve; those few who are 10 % pay less than those who are 20 %.",
     compare: |judge| {
         let shares = SHARES.map(f64::from);
         for name in names() {
@@ -72,7 +72,7 @@ pub const BY_SHARE: Claim<Results> = Claim {
 pub const HALF: Claim<Results> = Claim {
     number: 18,
     text: "Figure 28: where half of all jobs reserve, the queue waits less the more cost weighs for them",
-    note: "",
+    note: "From one end to the other it does; in between single steps of one history go the other way.",
     compare: |judge| names().iter().for_each(|name| judge.falls("28", name, &ALPHAS)),
     ours: Ours::Bounds,
 };
