@@ -1,0 +1,279 @@
+//! The folder that a run's results go into: there when it is whole, and not before.
+//!
+//! Everything is written to `OUT.partial-PID` beside the final place. Only [`ResultFolder::finish`] moves it there, once
+//! all of it has reached the disk; a run that dies leaves nothing that looks like a result. A result that was there
+//! before is replaced in the same step, or kept beside it; whatever else is there is not touched.
+
+mod error;
+mod file;
+mod read;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use self::error::FileError;
+use self::error::io_error;
+pub(super) use self::file::replace;
+pub use self::file::{ResultFile, Scratch};
+pub(super) use self::read::open;
+pub use self::read::verify;
+use super::commit::{Disk, RealDisk, put_back, put_in_place, remove_tree};
+use super::stand_in::{self, Lock, StandIn, parent};
+use super::tell;
+use crate::report::{Manifest, Output, SummaryFile};
+
+pub const MANIFEST: &str = "manifest.json";
+pub const SUMMARY: &str = "summary.json";
+pub const EVENTS: &str = "events.jsonl";
+pub const JOBS: &str = "jobs.csv";
+
+/// A result folder in the making.
+pub struct ResultFolder {
+    /// As it was typed, for whoever is told.
+    asked: PathBuf,
+    out: PathBuf,
+    stand_in: StandIn,
+    disk: Arc<dyn Disk>,
+    /// Folders above it that had to be made.
+    made: Vec<PathBuf>,
+    files: Vec<Output>,
+    owner: Option<(u32, u32)>,
+    keep_earlier: bool,
+}
+
+/// A result that is in its place.
+#[derive(Debug)]
+pub struct Placed {
+    /// As it was typed.
+    pub out: PathBuf,
+    pub earlier: Option<Earlier>,
+}
+
+/// The result that was there before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Earlier {
+    pub started: String,
+    pub digest: String,
+    /// What somebody had made of it.
+    pub made_from_it: Vec<&'static str>,
+    /// Where it is now, if it was kept.
+    pub kept: Option<PathBuf>,
+}
+
+impl ResultFolder {
+    /// Makes the folder's stand-in, after a look at what is in its place now.
+    pub fn create(out: &Path) -> Result<ResultFolder, FileError> {
+        ResultFolder::create_on(Arc::new(RealDisk), out)
+    }
+
+    fn create_on(disk: Arc<dyn Disk>, out: &Path) -> Result<ResultFolder, FileError> {
+        let asked = out.to_owned();
+        // Renaming must replace what a link points at, not the link.
+        let out = fs::canonicalize(out).unwrap_or_else(|_| out.to_owned());
+        if out.file_name().is_none() {
+            return Err(FileError::NoName(out));
+        }
+        clear_after_the_dead(&*disk, &out);
+        replaceable(&out)?;
+        let parent = parent(&out);
+        let made = parent.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+        let made = made.map(Path::to_owned).collect();
+        fs::create_dir_all(parent).map_err(|error| io_error("create", parent, error))?;
+        let stand_in = StandIn::create(&out, disk.clone()).map_err(|error| io_error("create", &out, error))?;
+        let files = Vec::new();
+        Ok(ResultFolder { asked, out, stand_in, disk, made, files, owner: None, keep_earlier: false })
+    }
+
+    /// Lets a result that is there stay, under another name.
+    pub fn keep_earlier(&mut self) {
+        self.keep_earlier = true;
+    }
+
+    /// Gives the results to whoever owns `path`, if this process is root and so can; for containers, where the person
+    /// at the keyboard is known only by what was mounted. A parent folder that belongs to root was made by the
+    /// container engine for want of one, and is given along.
+    pub fn give_to_owner_of(&mut self, path: &Path) -> Result<(), FileError> {
+        let owner = fs::metadata(path).map_err(|error| io_error("read", path, error))?;
+        if rustix::process::geteuid().is_root() {
+            self.owner = Some((owner.uid(), owner.gid()));
+            let parent = parent(&self.out);
+            if fs::metadata(parent).is_ok_and(|found| found.uid() == 0) {
+                self.give(parent);
+            }
+            self.give(self.stand_in.path());
+        }
+        Ok(())
+    }
+
+    /// Where its files are until it is whole.
+    pub fn stand_in(&self) -> &StandIn {
+        &self.stand_in
+    }
+
+    /// A file for this run alone, which nobody else ever sees: it has no name.
+    pub fn scratch(&self) -> Result<Scratch, FileError> {
+        let path = self.stand_in.path().join(".aside");
+        let open = OpenOptions::new().read(true).append(true).create_new(true).open(&path);
+        let file = open.and_then(|file| fs::remove_file(&path).map(|()| file));
+        Ok(Scratch::new(file.map_err(|error| io_error("create", &path, error))?))
+    }
+
+    pub fn writer(&self, name: &str) -> Result<ResultFile, FileError> {
+        ResultFile::create(name, self.stand_in.path().join(name))
+    }
+
+    /// Takes a file that has all its bytes.
+    pub fn close(&mut self, file: ResultFile) -> Result<(), FileError> {
+        let path = file.path.clone();
+        self.files.push(file.finish()?);
+        self.give(&path);
+        Ok(())
+    }
+
+    /// Writes a small file in one go.
+    pub fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), FileError> {
+        let mut file = self.writer(name)?;
+        file.put(bytes)?;
+        self.close(file)
+    }
+
+    /// Completes the manifest with the files, writes it, and moves the folder to its place.
+    pub fn finish(mut self, mut manifest: Manifest) -> Result<Placed, FileError> {
+        manifest.files = self.files.clone();
+        self.write(MANIFEST, &manifest.json())?;
+        let new = self.stand_in.path();
+        self.disk.sync(new).map_err(|error| io_error("write", new, error))?;
+
+        let place = || {
+            let earlier = replaceable(&self.out)?.then(|| Earlier::of(&self.out));
+            // Whoever clears up after the dead must not take what we move away for theirs.
+            let lock = Lock::take(&self.out);
+            let kept = if self.keep_earlier && earlier.as_ref().is_some_and(Option::is_some) {
+                Some(self.free_name()?)
+            } else {
+                None
+            };
+            let path = kept.as_ref().map(|(path, _)| path.as_path());
+            let moved = put_in_place(&*self.disk, new, &self.out, earlier.is_some(), path);
+            let earlier = earlier.flatten().map(|earlier| Earlier { kept: kept.map(|(_, told)| told), ..earlier });
+            Ok((earlier, moved.map_err(|error| io_error("replace", &self.out, error))?, lock))
+        };
+        let after = |(earlier, moved, _lock): (Option<Earlier>, Option<PathBuf>, Lock)| {
+            // Before what was there is removed: a power cut must not take both.
+            let above = self.made.iter().map(|made| parent(made));
+            for folder in [parent(&self.out)].into_iter().chain(above) {
+                self.disk.sync(folder).map_err(|error| io_error("write", folder, error))?;
+            }
+            let is_kept = earlier.as_ref().is_some_and(|earlier| earlier.kept.is_some());
+            if let Some(moved) = moved.filter(|_| !is_kept) {
+                self.clear_away(&moved)?;
+            }
+            Ok(earlier)
+        };
+        let committed = self.stand_in.commit(place, after);
+        let earlier = committed.ok_or_else(|| FileError::GivenUp(self.asked.clone()))??;
+        Ok(Placed { out: self.asked.clone(), earlier })
+    }
+
+    /// Removes what the result has replaced.
+    fn clear_away(&self, moved: &Path) -> Result<(), FileError> {
+        if replaceable(moved).is_ok() {
+            return remove_tree(&*self.disk, moved).map_err(|error| io_error("remove the replaced", moved, error));
+        }
+        // Somebody has put something into it in the last moment.
+        let (path, told) = self.free_name()?;
+        self.disk.rename(moved, &path).map_err(|error| io_error("keep", moved, error))?;
+        tell(&format!("note: what was in {} is now in {}", self.asked.display(), told.display()));
+        Ok(())
+    }
+
+    /// `OUT.1`, or the next that is free: as it is, and as it is told.
+    fn free_name(&self) -> Result<(PathBuf, PathBuf), FileError> {
+        let numbered = |path: &Path, number: u32| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(format!(".{number}"));
+            PathBuf::from(name)
+        };
+        let names = (1..10_000).map(|number| (numbered(&self.out, number), numbered(&self.asked, number)));
+        let mut free = names.filter(|(path, _)| fs::symlink_metadata(path).is_err());
+        free.next().ok_or_else(|| FileError::NoName(self.out.clone()))
+    }
+
+    // Some mounted file systems know no owners; results are none the worse for it.
+    fn give(&self, path: &Path) {
+        if let Some((user, group)) = self.owner {
+            let _ = chown(path, Some(user), Some(group));
+        }
+    }
+}
+
+impl Drop for ResultFolder {
+    fn drop(&mut self) {
+        self.stand_in.give_up();
+    }
+}
+
+impl Earlier {
+    /// What is known of the result in a folder; `None` if that is empty.
+    fn of(folder: &Path) -> Option<Earlier> {
+        let manifest: Manifest = serde_json::from_slice(&fs::read(folder.join(MANIFEST)).ok()?).ok()?;
+        let summary = fs::read(folder.join(SUMMARY)).ok();
+        let summary = summary.and_then(|json| serde_json::from_slice::<SummaryFile>(&json).ok());
+        let digest = summary.map(|summary| summary.results.digest).unwrap_or_default();
+        let made_from_it = MADE_FROM_RESULTS.into_iter().filter(|name| folder.join(name).exists()).collect();
+        Some(Earlier { started: manifest.started, digest, made_from_it, kept: None })
+    }
+}
+
+/// Puts right what processes have left that were killed while they made or placed results for `out`.
+pub(super) fn clear_after_the_dead(disk: &dyn Disk, out: &Path) {
+    bring_back(disk, out);
+    for left in stand_in::clear(out) {
+        tell(&format!("note: removed {}, left by a run that was killed", left.display()));
+    }
+}
+
+fn bring_back(disk: &dyn Disk, out: &Path) {
+    if put_back(disk, out).unwrap_or(false) {
+        tell(&format!("note: put the result in {} back, which a run that was killed had taken aside", out.display()));
+    }
+}
+
+/// What `hansa report` adds to a result folder.
+const MADE_FROM_RESULTS: [&str; 2] = ["report.html", "trace.json"];
+
+/// Whether something is there that a result may replace; an error if something is there that it may not.
+fn replaceable(out: &Path) -> Result<bool, FileError> {
+    match fs::symlink_metadata(out) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(io_error("look at", out, error)),
+        Ok(found) if !found.is_dir() => return Err(FileError::NotAResult(out.to_owned())),
+        Ok(_) => {}
+    }
+    let mut names = BTreeSet::new();
+    for entry in fs::read_dir(out).map_err(|error| io_error("read", out, error))? {
+        names.insert(entry.map_err(|error| io_error("read", out, error))?.file_name().to_string_lossy().into_owned());
+    }
+    if names.is_empty() {
+        return Ok(true);
+    }
+    // Only what a run has written, or was made of it, may go: a stray note in the folder saves it.
+    let manifest = fs::read(out.join(MANIFEST)).ok();
+    let Some(manifest) = manifest.and_then(|json| serde_json::from_slice::<Manifest>(&json).ok()) else {
+        return Err(FileError::NotAResult(out.to_owned()));
+    };
+    let ours = manifest.files.iter().map(|file| file.name.as_str()).chain([MANIFEST]).chain(MADE_FROM_RESULTS);
+    let ours: BTreeSet<&str> = ours.collect();
+    // A report that was killed leaves these.
+    let half = |name: &str| MADE_FROM_RESULTS.iter().any(|made| name.starts_with(&format!(".{made}.partial-")));
+    match names.iter().find(|name| !ours.contains(name.as_str()) && !half(name)) {
+        None => Ok(true),
+        Some(name) => Err(FileError::NotOurs { out: out.to_owned(), name: name.clone() }),
+    }
+}

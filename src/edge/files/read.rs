@@ -1,0 +1,118 @@
+//! Results that are there: reading one, and comparing two.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Write};
+use std::path::{Component, Path};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::error::{plainly, unreadable};
+use super::{EVENTS, MANIFEST, SUMMARY, bring_back};
+use crate::edge::commit::RealDisk;
+use crate::edge::input::open as open_file;
+use crate::edge::{Failure, print};
+use crate::report::{self, Manifest, Side, SummaryFile};
+
+const BUFFER: usize = super::file::BUFFER;
+
+/// Compares two result folders: the outcome on standard output if they are the same run, a failure if not.
+pub fn verify(a: &Path, b: &Path) -> Result<(), Failure> {
+    let sides = (open(a)?, open(b)?);
+    if let Some(live) = [&sides.0, &sides.1].into_iter().find(|side| side.summary.run.live.is_some()) {
+        let message = format!("{} is a live run: it measures, and has no digest to compare", live.name);
+        return Err(Failure::Input(message));
+    }
+    let mut damage = changed_files(a, &sides.0.manifest)?;
+    damage.extend(changed_files(b, &sides.1.manifest)?);
+    let comparison = report::compare(sides.0, sides.1)
+        .map_err(|error| Failure::System(format!("cannot read the events: {}", plainly(&error))))?;
+    if comparison.same() && damage.is_empty() {
+        return print(&comparison.to_string());
+    }
+    let mut text = comparison.to_string();
+    for file in damage {
+        text.push_str(&format!("{file} is not as it was written.\n"));
+    }
+    Err(Failure::Different(text.trim_end().to_owned()))
+}
+
+/// A result folder to read: a failure that says so if it is none.
+pub fn open(folder: &Path) -> Result<Side<BufReader<File>>, Failure> {
+    let name = folder.display().to_string();
+    let name = if name.len() > 1 { name.trim_end_matches('/').to_owned() } else { name };
+    bring_back(&RealDisk, folder);
+    if !folder.is_dir() {
+        return Err(Failure::Input(format!("there is no folder {name}")));
+    }
+    if fs::symlink_metadata(folder.join(MANIFEST)).is_err() {
+        return Err(Failure::Input(format!("{name} is not a result folder: it has no {MANIFEST}")));
+    }
+    let file = part(folder, EVENTS)?;
+    Ok(Side {
+        manifest: parse(folder, MANIFEST)?,
+        summary: parse::<SummaryFile>(folder, SUMMARY)?,
+        events: BufReader::with_capacity(BUFFER, file),
+        name,
+    })
+}
+
+pub fn parse<T: serde::de::DeserializeOwned>(folder: &Path, name: &str) -> Result<T, Failure> {
+    let (path, mut bytes) = (folder.join(name), Vec::new());
+    part(folder, name)?.read_to_end(&mut bytes).map_err(|error| unreadable(&path, &error))?;
+    serde_json::from_slice(&bytes).map_err(|error| Failure::Input(format!("{} is damaged: {error}", path.display())))
+}
+
+/// A file of a result, which may come from anybody: what it names is in its folder, and is a file that has an end.
+fn part(folder: &Path, name: &str) -> Result<File, Failure> {
+    let path = folder.join(name);
+    let mut parts = Path::new(name).components();
+    if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) || name.ends_with('/') {
+        let manifest = folder.join(MANIFEST);
+        let text = format!("{} is damaged: {name:?} is no file of this folder", manifest.display());
+        return Err(Failure::Input(text));
+    }
+    let wrong = |what: &str| Failure::Input(format!("cannot read {}: it is {what}", path.display()));
+    match open_file(&path, OFlags::NOFOLLOW) {
+        Ok(file) if file.metadata().is_ok_and(|found| found.is_file()) => Ok(file),
+        Ok(_) => Err(wrong("no regular file")),
+        Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+            Err(wrong("a link, and a result has none"))
+        }
+        Err(error) => Err(unreadable(&path, &error)),
+    }
+}
+
+/// Those files of a result that do not have the size and hash they were written with. The events are not among them:
+/// the comparison has more to say about them.
+pub fn changed_files(folder: &Path, manifest: &Manifest) -> Result<Vec<String>, Failure> {
+    let mut changed = Vec::new();
+    for output in manifest.files.iter().filter(|output| output.name != EVENTS) {
+        let path = folder.join(&output.name);
+        match hash(part(folder, &output.name)?) {
+            Ok((bytes, hash)) if (bytes, &hash) == (output.bytes, &output.hash) => {}
+            Ok(_) => changed.push(path.display().to_string()),
+            Err(error) => return Err(unreadable(&path, &error)),
+        }
+    }
+    Ok(changed)
+}
+
+/// Size and hash of a file, as a manifest lists them.
+fn hash(mut file: File) -> io::Result<(u64, String)> {
+    struct Sponge(Xxh3);
+    impl Write for Sponge {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.update(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut sponge = Sponge(Xxh3::new());
+    let bytes = io::copy(&mut file, &mut sponge)?;
+    Ok((bytes, format!("{:032x}", sponge.0.digest128())))
+}
