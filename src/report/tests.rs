@@ -11,8 +11,9 @@ use crate::grid::{Curve, Edge, EdgeId, Invalid, Job, JobId, Kind, Needs, NodeSet
 use crate::kernel::{ActorId, Digest, Entry};
 use crate::protocol::{Answer, Record, codec};
 use crate::systems::Service;
+use crate::systems::market::{Market, Unplaceable};
 use crate::time::{Span, Stamp, Time};
-use crate::topology::{Market, Owned, Site, Topology, Unplaceable, User};
+use crate::topology::{Owned, Site, Topology, User};
 
 pub(super) const ROUTER: ActorId = ActorId(0);
 pub(super) const YORK: ActorId = ActorId(1);

@@ -302,8 +302,9 @@ mod tests {
     use crate::report::tests::{BATH, ROUTER, YORK, golden, names, story, tally, topology};
     use crate::report::{Status, Tally};
     use crate::systems::Service;
+    use crate::systems::heft::Planning;
     use crate::time::{Span, Stamp};
-    use crate::topology::{Planning, Topology};
+    use crate::topology::Topology;
 
     use super::*;
 

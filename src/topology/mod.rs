@@ -23,17 +23,10 @@ pub(crate) use overrides::Origin;
 pub use overrides::{NoOverride, Override};
 
 use crate::settings::version;
-use crate::systems::{Service, System, managers};
+use crate::systems::{Service, System, managers, market};
 use crate::time::Span;
 
 pub use crate::grid::{Site, User};
-pub use crate::systems::batch::{Batch, Dispatch, Reserved};
-pub use crate::systems::heft::{Planning, Policy as PlanPolicy, StopRule, UpdateRule};
-pub use crate::systems::market::{
-    Admission, AskWhen, BestBid, Blocking, EdfDeadline, Foreign, Market, Network, Pvdsq, Pvr, Removal, SuccSum,
-    Unplaceable,
-};
-pub use crate::systems::reservation::Reservation;
 pub use crate::workload::Workload;
 
 /// A checked topology, with every default filled in. What is here is not doubted again.
@@ -60,7 +53,7 @@ impl Topology {
     }
 
     /// The program outside that takes part in decisions at the hub, if one does.
-    pub fn foreign(&self) -> Option<&Foreign> {
+    pub fn foreign(&self) -> Option<&market::Foreign> {
         self.systems.iter().find_map(|system| system.foreign())
     }
 

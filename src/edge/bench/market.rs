@@ -12,9 +12,10 @@ use crate::kernel::Place;
 use crate::protocol::{Message, Record};
 use crate::random::SplitMix64;
 use crate::systems::Service;
+use crate::systems::market::Market;
 use crate::systems::market::bid;
 use crate::time::{Span, Stamp, Time};
-use crate::topology::{self, Market, Plan, Site, Topology, User, Workload};
+use crate::topology::{self, Plan, Site, Topology, User, Workload};
 use crate::workload::{Platform, Source, market, table};
 
 /// The same tasks in a loop written by hand.

@@ -45,7 +45,7 @@ fn runs_are_topologies_with_these_settings() {
     let loaded =
         topology::load(&experiment.topology, &run.overrides, &mut |path| read_file(path, TWO_AXES)).unwrap().topology;
     assert_eq!(
-        (loaded.settings::<crate::topology::Market>().unwrap().policy.as_str(), loaded.seed, loaded.jobs()),
+        (loaded.settings::<crate::systems::market::Market>().unwrap().policy.as_str(), loaded.seed, loaded.jobs()),
         ("edf", 3, 5)
     );
     assert!(loaded.to_toml().contains("load = 1.4"), "{}", loaded.to_toml());

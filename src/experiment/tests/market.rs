@@ -21,7 +21,7 @@ fn the_experiment_is_the_papers() {
         let last = experiment.runs().last().unwrap();
         let loaded = topology::load(&experiment.topology, &last.overrides, read).unwrap().topology;
         assert_eq!(
-            (loaded.settings::<crate::topology::Market>().unwrap().policy.as_str(), loaded.jobs()),
+            (loaded.settings::<crate::systems::market::Market>().unwrap().policy.as_str(), loaded.jobs()),
             ("pvr", 10_000)
         );
     }

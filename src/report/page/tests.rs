@@ -9,9 +9,10 @@ use crate::report::subjects::requesting as reservations;
 use crate::report::tests::{ANN, ROUTER, YORK, golden, manifest, story, table, tally, topology};
 use crate::report::{Names, RunFacts};
 use crate::systems::Service;
-use crate::systems::batch::Reserved;
+use crate::systems::batch::{Batch, Reserved};
+use crate::systems::heft::Planning;
 use crate::time::{Span, Stamp, Time};
-use crate::topology::{Batch, Planning, Site, User, Workload};
+use crate::topology::{Site, User, Workload};
 use crate::workload::rigids::{self, Content, Deal, LogFile, Origin, Rigids};
 use crate::workload::{Rigid, Source};
 
@@ -70,7 +71,7 @@ fn whatever_users_name_is_shown_and_never_taken_for_markup() {
     let evil = "</style><script>alert('1')</script>\"><img src=x onerror=\"y\">&\u{0}";
     let mut topology = topology();
     (topology.name, topology.about) = (evil.to_owned(), Some(evil.to_owned()));
-    let market = topology.systems[0].settings_mut::<crate::topology::Market>().unwrap();
+    let market = topology.systems[0].settings_mut::<crate::systems::market::Market>().unwrap();
     market.policy = evil.to_owned();
     let site = &mut topology.sites[0];
     for name in [&mut site.name, &mut site.scheduler, &mut topology.users[0].name] {

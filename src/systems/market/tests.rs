@@ -14,6 +14,7 @@ use crate::grid::{Curve, Edge, Graph, Job, JobId, Kind, NodeSet, Task, TaskId, W
 use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, Place, judge};
 use crate::protocol::{Ended, Message, Record, Submit, Verdict};
 use crate::systems::Service;
+use crate::systems::market::*;
 use crate::time::{Span, Stamp, Time};
 use crate::topology::{self, *};
 use crate::workload::{Source, market, table};

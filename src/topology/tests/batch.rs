@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::grid::Needs;
-use crate::topology::{Batch, BuildError, Plan, build};
+use crate::systems::batch::Batch;
+use crate::topology::{BuildError, Plan, build};
 use crate::workload::Source;
 use crate::workload::rigids::Rigids;
 

@@ -7,7 +7,10 @@ use super::*;
 use crate::catalog;
 use crate::grid::{Curve, Edge, Kind, Task, Worth};
 use crate::systems::batch::policy;
-use crate::systems::market::{EXTERNAL, bid};
+use crate::systems::market::{
+    Admission, AskWhen, BestBid, Blocking, EXTERNAL, EdfDeadline, Foreign, Market, Network, Pvdsq, Pvr, Removal,
+    SuccSum, Unplaceable, bid,
+};
 use crate::systems::{Service, managers};
 use crate::time::{Span, Time};
 use crate::topology::*;
