@@ -16,7 +16,7 @@ use super::Failure;
 use super::keeper::Kept;
 use super::launch::label;
 use super::quic::{self, Close, Connection, FrameReceiver, FrameSender, Peer, WireError};
-use crate::kernel::{self, ActorId, Breach, Contact, Down, Entry, Hub, Up};
+use crate::kernel::{self, ActorId, Breach, Confluence, Contact, Down, Entry, Hub, Up};
 use crate::protocol::codec::CodecError;
 use crate::protocol::{Message, Record, codec};
 use crate::time::{Stamp, Time};
@@ -42,9 +42,7 @@ pub struct Line {
 
 /// What a conducted run leaves behind, whether it came to its end or not.
 pub struct Conducted {
-    /// The logs of all places, each in order.
-    pub logs: Vec<Vec<Entry<Record>>>,
-    /// How far the logs go.
+    /// How far the log goes.
     pub reached: Time,
     pub events: u64,
     /// How often the hub could not go on before it had heard from leaves.
@@ -69,6 +67,9 @@ pub struct LeafFacts {
     pub packets_up: u64,
 }
 
+/// Takes the next entries of the run's log; whatever is wrong with them ends the run.
+pub type Taking<'a> = dyn FnMut(&[Entry<Record>]) -> Result<(), Failure> + 'a;
+
 /// Is shown how far a run is.
 pub type Progress<'a> = dyn FnMut(Time, u64, &[Entry<Record>]) + 'a;
 
@@ -78,6 +79,8 @@ pub struct Watch<'a> {
     pub stall_after: Duration,
     /// Called every now and then with (virtual time, events so far, the records that have come up at the hub).
     pub progress: &'a mut Progress<'a>,
+    /// Given the log of the run, in order, as soon as it is whole.
+    pub record: &'a mut Taking<'a>,
     pub contact: Contact,
     /// Virtual seconds in a second of the wall's clock, where the run is tied to that.
     pub speed: Option<f64>,
@@ -107,6 +110,16 @@ const CREEP: u128 = 1000;
 /// Batches after which the clock is looked at, where they are quick, and how often the outside world is.
 const BATCHES_PER_LOOK: usize = 128;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Records that may wait for those of leaves that have not told how far they are, and how long they may: then they are asked.
+const LOG_KEPT: usize = 1 << 16;
+const LOG_KEPT_FOR: Duration = Duration::from_millis(500);
+
+/// Records that are worth going through the log for.
+const LOG_WORTH: usize = 1 << 12;
+
+/// Bytes of one leaf's frames that are taken in before others are looked after.
+const BYTES_AT_ONCE: u64 = 4 << 20;
 
 impl Line {
     pub fn new(peer: Peer) -> Line {
@@ -185,12 +198,12 @@ impl Line {
     }
 }
 
-/// What a leaf has sent since it last promised anything new. An honest one may have much to say of one moment, and says it
-/// in pieces; but whatever a leaf says has to be kept until time moves, so there is an end to it.
+/// What a leaf has sent since it last told how far it is. An honest one may have much to say of one moment, and says it in
+/// pieces; but its records have to be kept until they are followed by others, so there is an end to it.
 #[derive(Debug)]
 struct Unmoved {
-    /// Which frames it has heard, how soon something may leave it, what it has done.
-    promise: (u64, Stamp, Stamp),
+    /// Before when it has told everything.
+    done: Stamp,
     frames: u64,
     /// As they came.
     bytes: usize,
@@ -201,16 +214,15 @@ struct Unmoved {
 
 impl Default for Unmoved {
     fn default() -> Unmoved {
-        Unmoved { promise: (0, Stamp::ZERO, Stamp::ZERO), frames: 0, bytes: 0, kept: 0, max: UNMOVED_MAX }
+        Unmoved { done: Stamp::ZERO, frames: 0, bytes: 0, kept: 0, max: UNMOVED_MAX }
     }
 }
 
 impl Unmoved {
     fn take(&mut self, frame: &[u8]) -> Result<Up<Message, Record>, LineError> {
         let up: Up<Message, Record> = codec::decode(frame)?;
-        let promise = (up.heard, up.floor, up.done);
-        if promise != self.promise {
-            *self = Unmoved { promise, max: self.max, ..Unmoved::default() };
+        if up.done != self.done {
+            *self = Unmoved { done: up.done, max: self.max, ..Unmoved::default() };
         }
         self.frames += 1;
         self.bytes += frame.len();
@@ -232,8 +244,8 @@ enum LineError {
     #[error("it left before the run was over")]
     Closed,
     #[error(
-        "it has sent {frames} frames ({bytes} bytes) without promising anything new: they take {kept} bytes here, where \
-         at most {max} may wait for virtual time to move"
+        "it has sent {frames} frames ({bytes} bytes) of moments that are not over: they take {kept} bytes here, where at \
+         most {max} may wait for virtual time to move"
     )]
     TooMuch { frames: u64, bytes: usize, kept: usize, max: usize },
 }
@@ -248,12 +260,13 @@ pub fn conduct(kept: &Kept, mut hub: Hub<Message, Record>, lines: &mut [Line], w
         stall,
         reached: Reached::default(),
         began,
-        log: Vec::new(),
-        leaf_logs: lines.iter().map(|_| Vec::new()).collect(),
+        log: Confluence::new(lines.len() + 1),
+        settled: began,
+        worth: LOG_WORTH,
         waits: 0,
         watch,
     };
-    let end = conductor.run(&mut hub, lines);
+    let mut end = conductor.run(&mut hub, lines);
     let wall = began.elapsed();
     if let Err(Failure::LostPeer { label, .. }) = &end {
         // Nobody is to wait for its last words, or for it to take ours.
@@ -263,15 +276,13 @@ pub fn conduct(kept: &Kept, mut hub: Hub<Message, Record>, lines: &mut [Line], w
         kept.block_on(conductor.wind_up(&mut hub, lines));
     }
     conductor.look(&mut hub);
-    conductor.collect(&mut hub);
-    let Conductor { log, leaf_logs: mut logs, waits, .. } = conductor;
-    logs.push(log);
-    let reached = if end.is_ok() { hub.now().time } else { hub.settled().time };
-    if end.is_err() {
-        // What leaves have not told yet cannot be shown, and so neither can what came of it.
-        let settled = hub.settled();
-        logs.iter_mut().for_each(|log| log.truncate(log.partition_point(|entry| entry.stamp < settled)));
-    }
+    // What leaves have not told yet cannot be shown, and so neither can what came of it.
+    let (settled, reached) = match end.is_ok() {
+        true => (Stamp::NEVER, hub.now().time),
+        false => (hub.settled(), hub.settled().time.min(hub.now().time)),
+    };
+    end = end.and(conductor.settle(settled));
+    let waits = conductor.waits;
     let standings = hub.standings();
     let facts = lines.iter().zip(standings).map(|(line, standing)| {
         let (packets_down, packets_up) = line.connection.packets();
@@ -287,7 +298,7 @@ pub fn conduct(kept: &Kept, mut hub: Hub<Message, Record>, lines: &mut [Line], w
             packets_up,
         }
     });
-    Conducted { logs, reached, events: hub.events(), waits, leaves: facts.collect(), wall, end }
+    Conducted { reached, events: hub.events(), waits, leaves: facts.collect(), wall, end }
 }
 
 struct Conductor<'k, 'w, 's> {
@@ -297,8 +308,11 @@ struct Conductor<'k, 'w, 's> {
     /// How far the run was when the stall clock was last wound up.
     reached: Reached,
     began: Instant,
-    log: Vec<Entry<Record>>,
-    leaf_logs: Vec<Vec<Entry<Record>>>,
+    log: Confluence<Record>,
+    /// When what was whole of the log was last passed on in any case.
+    settled: Instant,
+    /// How much of it has to wait before that is tried again.
+    worth: usize,
     waits: u64,
 }
 
@@ -316,6 +330,7 @@ impl Conductor<'_, '_, '_> {
                 batches = (batches / 2).max(1);
                 looked = Instant::now();
                 self.look(hub);
+                self.pass_on(hub, lines)?;
                 // Lets the runtime keep the connections alive, and hear what ends the run from outside.
                 kept.breathe();
                 if let Ok(failure) = self.watch.interruptions.try_recv() {
@@ -326,7 +341,10 @@ impl Conductor<'_, '_, '_> {
                 return Ok(());
             }
             self.look(hub);
-            kept.block_on(self.exchange(hub, lines))?;
+            // Whoever was asked may have sent something that is to be run before anybody is waited for.
+            if !self.pass_on(hub, lines)? {
+                kept.block_on(self.exchange(hub, lines))?;
+            }
         }
     }
 
@@ -363,14 +381,62 @@ impl Conductor<'_, '_, '_> {
             }
             hub.advance(1).map_err(|breach| self.breach(&breach, lines))?;
             self.look(hub);
+            self.pass_on(hub, lines)?;
+        }
+        Ok(())
+    }
+
+    /// Passes on what is whole of the log, if that is much, or has been for long; where too much is not, leaves are asked. Says
+    /// whether they were.
+    fn pass_on(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<bool, Failure> {
+        let is_late = self.log.waiting() > 0 && self.settled.elapsed() >= LOG_KEPT_FOR;
+        if self.log.waiting() < self.worth && !is_late {
+            return Ok(false);
+        }
+        self.settle(hub.settled())?;
+        let asks = self.log.waiting() >= LOG_KEPT || (is_late && self.log.waiting() > 0);
+        if asks {
+            self.kept.block_on(self.ask(hub, lines))?;
+            self.look(hub);
+            self.settle(hub.settled())?;
+        }
+        if is_late {
+            self.settled = Instant::now();
+        }
+        self.worth = self.log.waiting() + LOG_WORTH;
+        Ok(asks)
+    }
+
+    fn settle(&mut self, before: Stamp) -> Result<(), Failure> {
+        (self.watch.record)(&self.log.settle(before))
+    }
+
+    /// Has leaves tell all that they may have run.
+    async fn ask(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
+        self.send(hub, lines, Hub::ask).await?;
+        for leaf in hub.asked() {
+            while hub.asked().contains(&leaf) {
+                self.hear(hub, lines, leaf).await?;
+            }
         }
         Ok(())
     }
 
     /// Writes to all leaves that should hear something, before waiting for any.
     async fn flush(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
+        let contact = self.watch.contact;
+        self.send(hub, lines, |hub, send| hub.flush(contact, send)).await
+    }
+
+    /// Writes what the hub has to say.
+    async fn send(
+        &mut self,
+        hub: &mut Hub<Message, Record>,
+        lines: &mut [Line],
+        say: impl FnOnce(&mut Hub<Message, Record>, &mut dyn FnMut(usize, Down<Message>)),
+    ) -> Result<(), Failure> {
         let mut problem = None;
-        hub.flush(self.watch.contact, &mut |leaf, down: Down<Message>| match quic::encode_in_pieces(
+        say(hub, &mut |leaf, down: Down<Message>| match quic::encode_in_pieces(
             down,
             Down::cut,
             &mut lines[leaf].outgoing,
@@ -400,9 +466,13 @@ impl Conductor<'_, '_, '_> {
             Ok(up) => up,
             Err(error) => return Err(lost(hub, lines, leaf, error)),
         };
-        let mut next = Some(first);
+        let (mut next, before) = (Some(first), lines[leaf].bytes_up);
         while let Some(up) = next {
             hub.receive(leaf, up).map_err(|breach| self.breach(&breach, lines))?;
+            // One that never stops talking must not keep the log from being passed on.
+            if lines[leaf].bytes_up - before >= BYTES_AT_ONCE {
+                break;
+            }
             next = match lines[leaf].ready() {
                 Ok(up) => up,
                 Err(error) => return Err(lost(hub, lines, leaf, error)),
@@ -496,17 +566,12 @@ impl Conductor<'_, '_, '_> {
         let _ = tokio::time::timeout(WIND_UP_WITHIN, last_words).await;
     }
 
-    /// Shows the outside world how far we are.
+    /// Shows the outside world how far we are, and takes what the hub has of the log.
     fn look(&mut self, hub: &mut Hub<Message, Record>) {
         let records = hub.take_log();
         (self.watch.progress)(hub.now().time, hub.events(), &records);
-        self.log.extend(records);
-    }
-
-    fn collect(&mut self, hub: &mut Hub<Message, Record>) {
-        for (kept, new) in self.leaf_logs.iter_mut().zip(hub.take_leaf_logs()) {
-            kept.extend(new);
-        }
+        self.log.add(0, records);
+        (1..).zip(hub.take_leaf_logs()).for_each(|(place, log)| self.log.add(place, log));
     }
 
     fn breach(&self, breach: &Breach, lines: &[Line]) -> Failure {
@@ -623,7 +688,7 @@ fn explain_stall(hub: &Hub<Message, Record>, lines: &[Line], quiet_for: Duration
             None => text.push_str("\n    it has never sent a message"),
         }
         let Unmoved { frames, bytes, .. } = line.unmoved;
-        let _ = write!(text, "\n    since it last promised anything new: {frames} frames, {bytes} bytes");
+        let _ = write!(text, "\n    since it last told how far it is: {frames} frames, {bytes} bytes");
         if let Some((come, announced)) = line.receiver.half() {
             let _ = write!(text, "\n    and {come} of the {announced} bytes of a frame that is not whole");
         }
@@ -640,7 +705,7 @@ mod tests {
     use super::*;
     use crate::grid::{JobId, TaskId};
 
-    fn frame(floor: u64, records: u32) -> Vec<u8> {
+    fn frame(floor: u64, done: u64, records: u32) -> Vec<u8> {
         let stamp = |micros| Stamp::at(Time::from_micros(micros));
         let entry = |index| Entry {
             stamp: stamp(1),
@@ -649,33 +714,34 @@ mod tests {
         };
         let log = (0..records).map(entry).collect();
         let up: Up<Message, Record> =
-            Up { heard: 1, floor: stamp(floor), done: stamp(1), finished: false, mail: Vec::new(), log };
+            Up { heard: 1, floor: stamp(floor), done: stamp(done), finished: false, mail: Vec::new(), log };
         let mut bytes = Vec::new();
         codec::encode(&up, &mut bytes).unwrap();
         bytes
     }
 
     #[test]
-    fn who_promises_nothing_new_may_send_only_so_much() {
+    fn who_does_not_tell_how_far_it_is_may_send_only_so_much() {
         const MAX: usize = 4 << 20;
         let mut unmoved = Unmoved { max: MAX, ..Unmoved::default() };
-        let (mut kept, frame) = (0, frame(5, 1000));
+        let mut kept = 0;
         let refused = loop {
-            match unmoved.take(&frame) {
+            // What it promises to send no more is of no help.
+            match unmoved.take(&frame(unmoved.frames, 1, 1000)) {
                 Ok(up) => kept += up.log.capacity() * size_of::<Entry<Record>>(),
                 Err(error) => break error.to_string(),
             }
             assert!(kept <= MAX, "{kept} bytes are kept, where {MAX} may be");
         };
         assert!(kept > MAX / 2, "{kept}");
-        assert!(refused.contains("without promising anything new") && refused.contains("frames ("), "{refused}");
+        assert!(refused.contains("of moments that are not over") && refused.contains("frames ("), "{refused}");
     }
 
     #[test]
-    fn who_keeps_promising_may_send_without_end() {
+    fn who_goes_on_may_send_without_end() {
         let mut unmoved = Unmoved { max: 1 << 20, ..Unmoved::default() };
-        for floor in 0..200 {
-            unmoved.take(&frame(floor, 1000)).unwrap();
+        for done in 0..200 {
+            unmoved.take(&frame(done, done, 1000)).unwrap();
         }
     }
 

@@ -67,7 +67,6 @@ pub fn run(loaded: &Loaded, out: Option<PathBuf>, keep: bool) -> Result<(), Fail
     drop(place);
 
     let conducted = Conducted {
-        logs: Vec::new(),
         reached,
         events,
         waits: 0,

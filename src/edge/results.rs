@@ -12,7 +12,7 @@ use super::input::{default_out, written_out};
 use super::stand_in::StandIn;
 use super::terminal::Progress;
 use super::{Failure, tell};
-use crate::kernel::{Entry, merge};
+use crate::kernel::Entry;
 use crate::protocol::{Answer, Record};
 use crate::report::{
     self, Live, Manifest, MovedFacts, Names, Recorder, RunFacts, Status, SummaryFile, Tally, Unrecorded, Untaken,
@@ -40,7 +40,7 @@ pub struct Results<'a> {
     /// How long recording and writing have taken so far.
     written_for: Duration,
     /// When and by whom the log was contradicted. What comes after that is not recorded.
-    contradicted: Option<(Time, Failure)>,
+    contradicted: Option<(Time, String)>,
     started: String,
 }
 
@@ -84,7 +84,7 @@ impl Results<'_> {
         })
     }
 
-    /// Takes the next records of the run's log: writes them down, and all that is known by them.
+    /// Takes the next entries of the run's log: writes them down, and all that is known by them.
     pub fn record(&mut self, log: &[Entry<Record>]) -> Result<(), Failure> {
         let begun = Instant::now();
         for entry in log {
@@ -97,7 +97,7 @@ impl Results<'_> {
                     let owners = topology::owners(&self.loaded.topology).unwrap_or_default();
                     let (who, at) = (self.recorder.tally.behind(entry, &owners), entry.stamp.time);
                     let text = format!("{who} contradicts the records of the run at virtual time {at}: {wrong}");
-                    self.contradicted = Some((at, Failure::Breach(text)));
+                    self.contradicted = Some((at, text));
                 }
                 recorded => recorded?,
             }
@@ -111,6 +111,11 @@ impl Results<'_> {
         }
         self.written_for += begun.elapsed();
         Ok(())
+    }
+
+    /// What contradicts the log, if anything does: a run that goes on would not be recorded.
+    pub fn contradiction(&self) -> Result<(), Failure> {
+        self.contradicted.as_ref().map_or(Ok(()), |(_, text)| Err(Failure::Breach(text.clone())))
     }
 
     fn write_lines(&mut self) -> Result<(), FileError> {
@@ -142,15 +147,12 @@ impl Results<'_> {
     /// Writes everything, prints the summary, and passes on how the run ended.
     pub fn conducted(mut self, conducted: Conducted, setting: Setting) -> Result<(), Failure> {
         let mut facts = facts(&conducted, &setting);
-        let Conducted { logs, mut end, mut reached, .. } = conducted;
-        for entry in merge(logs) {
-            self.record(std::slice::from_ref(&entry))?;
-        }
+        let Conducted { mut end, mut reached, .. } = conducted;
         let writing = Instant::now();
         if let Some((at, contradiction)) = self.contradicted.take() {
             // What came before it is whole.
             reached = at;
-            end = end.and(Err(contradiction));
+            end = end.and(Err(Failure::Breach(contradiction)));
         }
         let (ended, jobs) = (self.recorder.tally.jobs_ended(), self.loaded.topology.jobs());
         if end.is_ok() && ended < jobs {

@@ -129,6 +129,7 @@ fn route_run(
             }
             progress.update(now, events, records);
         },
+        record: &mut |entries| results.record(entries).and_then(|()| results.contradiction()),
         contact,
         speed: routing.live,
         names: &plan.names,
@@ -137,6 +138,7 @@ fn route_run(
     };
     let mut conducted = conduct::conduct(kept, hub, &mut lines, watch);
     conducted.end = fault.or(conducted.end);
+    conducted.wall = conducted.wall.saturating_sub(results.written_for());
     let mut moved = None;
     if let (Some(freight), Ok(())) = (freight, &conducted.end) {
         let arrived = kept.block_on(async {

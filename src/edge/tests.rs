@@ -63,40 +63,75 @@ impl Actor<Message, Record> for Runner {
     }
 }
 
+/// Is never done talking of a task before its end, a microsecond after the other.
+struct Talker {
+    moments: u64,
+    records: u32,
+}
+
+impl Actor<Message, Record> for Talker {
+    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+        let task = TaskId { job: JobId(0), index: 0 };
+        for event in batch.drain(..) {
+            match event.cause {
+                Cause::Start => continue,
+                _ => (0..self.records).for_each(|_| out.log(Record::Shared { task, share: 0.5 })),
+            }
+            let next = Time::from_micros(now.time.micros() + 1);
+            if self.moments == 0 {
+                out.send_at(next, ActorId(0), Message::Ended(Ended { task, started: now.time }));
+            } else {
+                self.moments -= 1;
+                out.wake_at(next, 0);
+            }
+        }
+    }
+}
+
+type Cast = BoxedActor<Message, Record>;
+
+fn thinks(thinks: Duration) -> Cast {
+    Box::new(Runner { thinks })
+}
+
 /// A run between a router and a site: both think that long in each of two rounds; keepers look that often.
 fn thinking(router: Duration, site: Duration, keepers_look: Duration) -> (Conducted, Result<(), Failure>) {
     let options = Options { idle_timeout: IDLE, keep_alive: Duration::from_millis(100), ..Options::default() };
     let asker = Asker { left: 2, sites: 1, thinks: router };
-    let (conducted, mut leaves, _) = run(asker, &[site], &options, keepers_look, 0);
-    (conducted, leaves.remove(0))
+    let mut ran = run(asker, vec![thinks(site)], &options, keepers_look, 0);
+    (ran.conducted, ran.leaves.remove(0))
 }
 
-/// A run of the router with sites that think that long. From the first of these to the second so many loads go meanwhile.
-fn run(
-    asker: Asker,
-    sites: &[Duration],
-    options: &Options,
-    keepers_look: Duration,
-    loads: u32,
-) -> (Conducted, Vec<Result<(), Failure>>, u64) {
+/// How a run went.
+struct Ran {
+    conducted: Conducted,
+    leaves: Vec<Result<(), Failure>>,
+    /// Bytes of loads that went meanwhile.
+    through: u64,
+    /// How many records were passed on at a time.
+    passed_on: Vec<usize>,
+}
+
+/// A run of the router with these sites. From the first of them to the second so many loads go meanwhile.
+fn run(asker: Asker, sites: Vec<Cast>, options: &Options, keepers_look: Duration, loads: u32) -> Ran {
+    let count = sites.len();
     let party = |at: usize| Party::Site(format!("s{at}"));
     let authority = Authority::new("test").unwrap();
-    let latencies: Latencies = vec![Span::ZERO; 1 + sites.len()].into();
+    let latencies: Latencies = vec![Span::ZERO; 1 + count].into();
     let kept = Kept::looking_every(keepers_look).unwrap();
     let _within = kept.enter();
     let router = authority.issue(&[Party::Router], 1).unwrap();
     let mut listener = Listener::bind(([127, 0, 0, 1], 0).into(), &router, options).unwrap();
-    let play_at = |(at, thinks): (usize, &Duration)| {
+    let play_at = |(at, actor): (usize, Cast)| {
         let (address, options, there) = (listener.address().to_string(), options.clone(), latencies.clone());
         let (identity, hello) = (authority.issue(&[party(at)], 1).unwrap(), Hello::new(vec![party(at)], HASH));
-        let runner: BoxedActor<Message, Record> = Box::new(Runner { thinks: *thinks });
         std::thread::spawn(move || {
             let kept = Kept::looking_every(keepers_look).unwrap();
             let joining = async { quic::connect(&address, &identity, &hello, &options).await.unwrap() };
             let mut joined = kept.block_on(joining);
             let _within = kept.enter();
             tokio::spawn(freight::serve(joined.connection.clone()));
-            let leaf = Leaf::new(vec![(ActorId(1 + at as u32), runner)], there);
+            let leaf = Leaf::new(vec![(ActorId(1 + at as u32), actor)], there);
             let (_words, mut endings) = mpsc::unbounded_channel();
             let (sender, receiver) = (&mut joined.sender, &mut joined.receiver);
             let end = play(leaf, Stage { kept: &kept, sender, receiver, names: &[], endings: &mut endings });
@@ -106,13 +141,13 @@ fn run(
             end
         })
     };
-    let leaves: Vec<_> = sites.iter().enumerate().map(play_at).collect();
+    let leaves: Vec<_> = sites.into_iter().enumerate().map(play_at).collect();
 
-    let roster = (0..sites.len()).map(party).collect();
+    let roster = (0..count).map(party).collect();
     let peers = kept.block_on(listener.admit(Terms { roster, topology: HASH }));
-    let ids: Vec<_> = (1..=sites.len() as u32).map(|id| vec![ActorId(id)]).collect();
+    let ids: Vec<_> = (1..=count as u32).map(|id| vec![ActorId(id)]).collect();
     let homes = peers.iter().zip(&ids).map(|(peer, ids)| (peer.connection.clone(), ids.clone())).collect();
-    let names = (0..=sites.len()).map(|at| at.to_string()).collect();
+    let names = (0..=count).map(|at| at.to_string()).collect();
     let mut freight = Freight::new(homes, names, 7, |bytes| bytes, None);
     let sent = |to| Record::Sent {
         edge: EdgeId { job: JobId(0), from: 0, to },
@@ -132,13 +167,18 @@ fn run(
     });
 
     let mut lines: Vec<Line> = peers.into_iter().map(Line::new).collect();
-    let hub = Hub::new(vec![(ActorId(0), Box::new(asker) as BoxedActor<Message, Record>)], &ids, latencies.clone());
+    let hub = Hub::new(vec![(ActorId(0), Box::new(asker) as Cast)], &ids, latencies.clone());
     let (_words, mut interruptions) = mpsc::unbounded_channel();
+    let mut passed_on = Vec::new();
     let watch = Watch {
         stall_after: Duration::from_secs(20),
         contact: Contact::All,
         speed: None,
         progress: &mut |_, _, _| {},
+        record: &mut |entries| {
+            passed_on.push(entries.len());
+            Ok(())
+        },
         names: &[],
         carried: carried.clone(),
         interruptions: &mut interruptions,
@@ -147,7 +187,8 @@ fn run(
     let through = carried.load(Ordering::Relaxed) - full;
     let senders = lines.into_iter().map(Line::into_sender).collect();
     kept.block_on(listener.close(senders, Close::Finished, ""));
-    (conducted, leaves.into_iter().map(|leaf| leaf.join().unwrap().map(drop)).collect(), through)
+    let leaves = leaves.into_iter().map(|leaf| leaf.join().unwrap().map(drop)).collect();
+    Ran { conducted, leaves, through, passed_on }
 }
 
 #[test]
@@ -174,10 +215,22 @@ fn without_keepers_they_would_be_taken_for_dead() {
 fn frames_do_not_wait_for_loads() {
     const ROUNDS: u32 = 50;
     let asker = Asker { left: ROUNDS, sites: 2, thinks: Duration::ZERO };
-    let (conducted, leaves, through) =
-        run(asker, &[Duration::ZERO, Duration::ZERO], &Options::default(), Duration::from_secs(1), 64);
+    let sites = vec![thinks(Duration::ZERO), thinks(Duration::ZERO)];
+    let Ran { conducted, leaves, through, .. } = run(asker, sites, &Options::default(), Duration::from_secs(1), 64);
     assert_eq!((conducted.end, leaves), (Ok(()), vec![Ok(()), Ok(())]));
     let round = conducted.wall / ROUNDS;
     assert!(through > 0, "no loads were under way: {through} bytes");
     assert!(round < Duration::from_millis(300), "{round:?} a round");
+}
+
+#[test]
+fn records_are_passed_on_while_one_creeps_and_another_has_nothing_to_say() {
+    let asker = Asker { left: 1, sites: 1, thinks: Duration::ZERO };
+    let talker = Talker { moments: 400, records: 1000 };
+    let sites = vec![Box::new(talker) as Cast, thinks(Duration::ZERO)];
+    let Ran { conducted, leaves, passed_on, .. } = run(asker, sites, &Options::default(), Duration::from_secs(1), 0);
+    assert_eq!((conducted.end, leaves), (Ok(()), vec![Ok(()), Ok(())]));
+    let most = passed_on.iter().max().unwrap();
+    assert_eq!(passed_on.iter().sum::<usize>(), 401_000);
+    assert!(*most <= 150_000, "{passed_on:?}: what waits is bounded, however long the run is");
 }

@@ -44,6 +44,10 @@ struct Peer<M> {
     reported: Stamp,
     /// All of its records before this are here.
     done: Stamp,
+    /// It has been asked for all of its records before this.
+    asked: Stamp,
+    /// Its last record.
+    last_entry: Option<(Stamp, ActorId)>,
     /// The earliest reaction to each frame that it has not answered, by the frame's number.
     unheard: VecDeque<(u64, Stamp)>,
     /// The earliest reaction to the mail that waits to be sent.
@@ -208,6 +212,8 @@ impl<M: Message, R> Hub<M, R> {
             if self.place.lives_here(envelope.to) { self.place.accept(envelope) } else { self.post(envelope) }
         }
         self.check_log(leaf, &up.log)?;
+        self.leaves[leaf].last_entry =
+            up.log.last().map(|entry| (entry.stamp, entry.actor)).or(self.leaves[leaf].last_entry);
         self.logs[leaf].extend(up.log);
         self.leaves[leaf].reported = up.floor;
         self.leaves[leaf].done = up.done;
@@ -246,10 +252,33 @@ impl<M: Message, R> Hub<M, R> {
         self.finishing = true;
     }
 
-    /// The log is whole before this stamp, though it may go on after it: what a run that ended early may show.
+    /// The log is whole before this stamp, though it may go on after it: what may be shown of a run that has not ended, or
+    /// ended early.
     pub fn settled(&self) -> Stamp {
-        let hub = if self.finished() && self.safe().is_never() { Stamp::NEVER } else { self.place.now() };
-        self.leaves.iter().map(|peer| peer.done).fold(hub, Stamp::min)
+        self.leaves.iter().map(|peer| peer.done).fold(self.done(), Stamp::min)
+    }
+
+    /// Everything before this has run here.
+    fn done(&self) -> Stamp {
+        self.place.next().unwrap_or(Stamp::NEVER).min(self.safe()).max(self.place.now())
+    }
+
+    /// Asks those leaves how far they are whose logs keep the log of the run from being whole up to where it could be.
+    pub fn ask(&mut self, send: &mut dyn FnMut(usize, Down<M>)) {
+        let done = self.done();
+        for leaf in 0..self.leaves.len() {
+            let grant = self.grant(leaf);
+            let peer = &mut self.leaves[leaf];
+            if peer.done < done.min(grant) && peer.asked <= peer.done && !peer.told {
+                peer.asked = grant;
+                send(leaf, peer.frame(grant, Then::Tell));
+            }
+        }
+    }
+
+    /// The leaves that have not told yet what they have been asked for.
+    pub fn asked(&self) -> Vec<usize> {
+        (0..self.leaves.len()).filter(|leaf| self.leaves[*leaf].is_asked()).collect()
     }
 
     /// Nothing that a leaf has not been sent can reach it before this.
@@ -285,7 +314,7 @@ impl<M: Message, R> Hub<M, R> {
                 unanswered: peer.unheard.len(),
                 last_down: peer.last_down,
                 last_up: peer.last_up,
-                blocks: !floor.is_never() && floor.after(peer.latency) == safe,
+                blocks: peer.is_asked() || !floor.is_never() && floor.after(peer.latency) == safe,
                 finished: peer.finished,
                 messages_down: peer.messages_down,
                 messages_up: peer.messages_up,
@@ -360,8 +389,7 @@ impl<M: Message, R> Hub<M, R> {
     }
 
     fn check_log(&self, leaf: usize, log: &[Entry<R>]) -> Result<(), Breach> {
-        let granted = self.leaves[leaf].granted;
-        let mut last = self.logs[leaf].last().map(|entry| (entry.stamp, entry.actor));
+        let Peer { granted, done, last_entry: mut last, .. } = self.leaves[leaf];
         for entry in log {
             if self.homes.get(entry.actor.index()) != Some(&Some(leaf)) {
                 return Err(Breach::Protocol { leaf, what: "a record of an actor that lives elsewhere" });
@@ -370,6 +398,9 @@ impl<M: Message, R> Hub<M, R> {
                 return Err(Breach::Protocol { leaf, what: "a record of what it may not have run yet" });
             }
             (self.may_write)(entry.actor, &entry.record).map_err(|what| Breach::Protocol { leaf, what })?;
+            if entry.stamp < done {
+                return Err(Breach::Protocol { leaf, what: "a record of a time of which it had told all" });
+            }
             let key = (entry.stamp, entry.actor);
             if last.is_some_and(|last| last > key) {
                 return Err(Breach::Protocol { leaf, what: "its records are out of order" });
@@ -386,6 +417,8 @@ impl<M> Peer<M> {
             latency,
             reported: Stamp::ZERO,
             done: Stamp::ZERO,
+            asked: Stamp::ZERO,
+            last_entry: None,
             unheard: VecDeque::new(),
             unsent: Stamp::NEVER,
             mail: Vec::new(),
@@ -399,6 +432,11 @@ impl<M> Peer<M> {
             messages_down: 0,
             messages_up: 0,
         }
+    }
+
+    /// Whether it has yet to tell what it has been asked for. Its goodbye tells everything.
+    fn is_asked(&self) -> bool {
+        self.done < self.asked && !self.finished
     }
 
     /// The earliest stamp at which anything could still leave this leaf, as far as the hub knows.

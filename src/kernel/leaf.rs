@@ -26,6 +26,8 @@ pub enum Then {
     Stop,
     /// Wait: a later piece of the same frame says the rest. All pieces count as one.
     Wait,
+    /// Run what the grant allows, and say so even if there is nothing else to say: the log is wanted up to there.
+    Tell,
 }
 
 /// From a leaf to the hub.
@@ -81,6 +83,8 @@ pub struct Leaf<M, R> {
     finished: bool,
     /// Pieces of a frame are here, and its end is not.
     waits: bool,
+    /// The hub wants to hear how far it is.
+    asked: bool,
     heard: u64,
     /// What the hub takes for this leaf's floor: what it was told last, lowered by what it has sent since.
     believed: Stamp,
@@ -103,6 +107,7 @@ impl<M: Message, R> Leaf<M, R> {
             stopped: false,
             finished: false,
             waits: false,
+            asked: false,
             heard: 0,
             believed: Stamp::ZERO,
             before: Promise::default(),
@@ -156,6 +161,7 @@ impl<M: Message, R> Leaf<M, R> {
             self.granted = down.grant;
             self.heard += 1;
         }
+        self.asked |= down.then == Then::Tell;
         self.stopped |= down.then == Then::Stop;
         self.finish |= matches!(down.then, Then::Finish | Then::Stop);
         Ok(())
@@ -174,12 +180,14 @@ impl<M: Message, R> Leaf<M, R> {
 
         let worth_saying = more
             || self.finished
+            || self.asked
             || floor != self.believed
             || !self.place.leaving.is_empty()
             || self.place.log.len() >= LOG_KEPT;
         if !worth_saying {
             return Ok(None);
         }
+        self.asked &= more;
         let floor_before = std::mem::replace(&mut self.believed, floor);
         self.before = Promise { floor: floor_before, done: std::mem::replace(&mut self.done, done) };
         Ok(Some(Up {

@@ -18,7 +18,7 @@ pub struct Entry<R> {
 }
 
 /// Merges the logs of places, each in log order, into the log of the run. No actor lives at two places.
-pub fn merge<R>(logs: Vec<Vec<Entry<R>>>) -> impl Iterator<Item = Entry<R>> {
+fn merge<R>(logs: Vec<Vec<Entry<R>>>) -> impl Iterator<Item = Entry<R>> {
     let mut sources: Vec<_> = logs.into_iter().map(|log| log.into_iter().peekable()).collect();
     let mut heads: BinaryHeap<_> = (0..sources.len())
         .filter_map(|source| sources[source].peek().map(|entry| Reverse((entry.stamp, entry.actor, source))))
@@ -31,6 +31,46 @@ pub fn merge<R>(logs: Vec<Vec<Entry<R>>>) -> impl Iterator<Item = Entry<R>> {
         }
         entry
     })
+}
+
+/// The logs of places as they come in, and go on as one: what is whole in all of them leaves in the order of the run's log.
+pub struct Confluence<R> {
+    logs: Vec<Vec<Entry<R>>>,
+    waiting: usize,
+}
+
+impl<R> Confluence<R> {
+    pub fn new(places: usize) -> Confluence<R> {
+        Confluence { logs: (0..places).map(|_| Vec::new()).collect(), waiting: 0 }
+    }
+
+    /// Takes what comes next in the log of a place.
+    pub fn add(&mut self, place: usize, log: Vec<Entry<R>>) {
+        self.waiting += log.len();
+        match self.logs[place].is_empty() {
+            true => self.logs[place] = log,
+            false => self.logs[place].extend(log),
+        }
+    }
+
+    /// How many entries wait for others.
+    pub fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// What comes before this stamp: the logs are whole up to there.
+    pub fn settle(&mut self, before: Stamp) -> Vec<Entry<R>> {
+        let settled = self.logs.iter_mut().map(|log| match log.partition_point(|entry| entry.stamp < before) {
+            0 => Vec::new(),
+            whole => {
+                let rest = log.split_off(whole);
+                std::mem::replace(log, rest)
+            }
+        });
+        let settled: Vec<_> = merge(settled.collect()).collect();
+        self.waiting -= settled.len();
+        settled
+    }
 }
 
 /// A fingerprint of an ordered log: 128 bits of XXH3 over its encoded entries.

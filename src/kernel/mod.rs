@@ -20,5 +20,5 @@ pub use actor::{Actor, ActorId, Cause, Event, Message, Outbox, Reaction};
 pub use breach::Breach;
 pub use hub::{Contact, Hub, MayWrite, Progress, Standing};
 pub use leaf::{Down, Leaf, Promise, Then, Up};
-pub use log::{Digest, Entry, merge};
+pub use log::{Confluence, Digest, Entry};
 pub use place::{BoxedActor, Envelope, Latencies, Place, STEPS_MAX};

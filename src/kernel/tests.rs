@@ -115,6 +115,8 @@ struct Wires {
     up: Vec<VecDeque<Up<Word, u64>>>,
     chance: u64,
     idle: u32,
+    confluence: Confluence<u64>,
+    log: Vec<Entry<u64>>,
 }
 
 impl Wires {
@@ -132,6 +134,8 @@ impl Wires {
             leaves: there.into_iter().map(|actors| Leaf::new(actors, latencies.clone())).collect(),
             chance: 1,
             idle: 0,
+            confluence: Confluence::new(ids.len() + 1),
+            log: Vec::new(),
         }
     }
 
@@ -187,10 +191,24 @@ impl Wires {
                 moved = true;
             });
         }
+        if self.draw(8) == 0 {
+            self.settle(self.hub.settled());
+            let down = &mut self.down;
+            self.hub.ask(&mut |leaf, frame| {
+                down[leaf].push_back(frame);
+                moved = true;
+            });
+        }
         if moved {
             self.idle = 0;
         }
         Ok(())
+    }
+
+    fn settle(&mut self, before: Stamp) {
+        let logs = self.hub.take_leaf_logs().into_iter().chain([self.hub.take_log()]);
+        logs.enumerate().for_each(|(place, log)| self.confluence.add(place, log));
+        self.log.extend(self.confluence.settle(before));
     }
 
     fn run(mut self, chance: u64) -> Result<Vec<Entry<u64>>, Breach> {
@@ -198,9 +216,9 @@ impl Wires {
         while !self.hub.finished() {
             self.tick()?;
         }
-        let mut logs = self.hub.take_leaf_logs();
-        logs.push(self.hub.take_log());
-        Ok(merge(logs).collect())
+        assert_eq!(self.hub.asked(), [0; 0], "whoever has said goodbye has told all");
+        self.settle(Stamp::NEVER);
+        Ok(self.log)
     }
 }
 

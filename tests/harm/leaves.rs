@@ -5,10 +5,11 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use hansa::kernel::{ActorId, Breach, Contact, Down, Hub, Leaf, merge};
+use hansa::kernel::{ActorId, Breach, Confluence, Contact, Down, Hub, Leaf};
 use hansa::protocol::{Message, Record, codec};
 use hansa::random::mix;
 use hansa::report::{Recorder, Status, Tally};
+use hansa::time::Stamp;
 use hansa::topology::{self, Role};
 
 use crate::grids::{self, Grid};
@@ -150,12 +151,13 @@ impl<'g> Session<'g> {
     /// Makes of the logs what the router makes of them.
     fn record(&mut self) -> End {
         let Grid { topology, names, .. } = self.grid;
-        let mut logs = self.hub.take_leaf_logs();
-        logs.push(self.hub.take_log());
+        let logs = self.hub.take_leaf_logs().into_iter().chain([self.hub.take_log()]).collect::<Vec<_>>();
+        let mut log = Confluence::new(logs.len());
+        logs.into_iter().enumerate().for_each(|(place, entries)| log.add(place, entries));
         let mut recorder = Recorder::new(Tally::putting_aside(topology, names, Box::new(Vec::new()))).with_lines(names);
         let owners = || topology::owners(topology).unwrap();
         let mut failed = None;
-        for entry in merge(logs) {
+        for entry in log.settle(Stamp::NEVER) {
             if let Err(error) = recorder.record(&entry) {
                 failed = Some(format!(
                     "{} contradicts the records of the run: {error}",

@@ -159,6 +159,7 @@ impl Grid {
             contact: Contact::All,
             speed: None,
             progress: &mut |_, _, _| {},
+            record: &mut |_| Ok(()),
             names: &[],
             carried: Arc::default(),
             interruptions: &mut interruptions,
