@@ -90,8 +90,8 @@ fn the_reference_bears_out_what_it_can() {
         let finding = claim.judge(&results);
         let expected = match claim.number {
             1 | 2 | 4 | 7 | 10 | 12 | 16 | 19 => Verdict::Holds,
-            // SRTF starves .052 of the jobs, and PVR .040.
-            18 => Verdict::DoesNotHold,
+            // SRTF starves .052 of the jobs, and PVR .040; at load 1 PVDSQ, the fifth, is .0593 below EDF.
+            18 | 20 => Verdict::DoesNotHold,
             // Nothing is known of who starves in each tenth.
             21 | 22 => Verdict::Open,
             _ => Verdict::WithinTolerance,
