@@ -11,12 +11,15 @@ use crate::workload::{Rigid, Source};
 #[derive(Clone, Debug, Default)]
 pub(super) struct OwnNumbers {
     /// Workloads of rigid jobs, by their first job.
-    numbered: Vec<(u32, Arc<Vec<Rigid>>, Vec<String>)>,
+    numbered: Vec<Numbered>,
     /// Which workloads are logs, that know their users.
     logged: Vec<bool>,
     /// The first job of each workload.
     first: Vec<u32>,
 }
+
+/// The first job of a workload of rigid jobs, these, and the names of what they do.
+type Numbered = (u32, Arc<Vec<Rigid>>, Arc<Vec<String>>);
 
 impl OwnNumbers {
     pub fn of(topology: &Topology) -> OwnNumbers {
@@ -53,7 +56,7 @@ impl OwnNumbers {
     fn log_of(&self, job: JobId) -> Option<(&Rigid, &[String])> {
         let at = self.numbered.partition_point(|(first, ..)| *first <= job.0).checked_sub(1)?;
         let (first, jobs, profiles) = &self.numbered[at];
-        Some((jobs.get((job.0 - first) as usize)?, profiles))
+        Some((jobs.get((job.0 - first) as usize)?, profiles.as_slice()))
     }
 
     /// What its log, or else the run, numbers it.

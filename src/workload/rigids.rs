@@ -86,7 +86,7 @@ pub struct Content {
     /// Jobs of whose memory nobody knows, where it matters.
     pub without_memory: u64,
     /// The names of what they do, where they have such.
-    pub profiles: Vec<String>,
+    pub profiles: Arc<Vec<String>>,
     pub faults: Faults,
     /// Jobs outside of the window.
     pub outside: u64,
@@ -363,7 +363,7 @@ impl Content {
             let what = format!("job {preceding} is not ahead of it, so it is submitted at its own time");
             faults.release(format_args!("job {number}"), what);
         }
-        Content { jobs: Arc::new(kept), profiles, faults, outside, ..Content::default() }
+        Content { jobs: Arc::new(kept), profiles: Arc::new(profiles), faults, outside, ..Content::default() }
     }
 
     /// What is not wrong with them, but should be known.

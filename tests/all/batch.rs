@@ -162,7 +162,7 @@ fn logs_are_converted_and_generated() {
     assert_eq!((workload["nb_res"].as_u64(), workload["jobs"].as_array().unwrap().len()), (Some(8), 5));
     hansa_ok(&["convert", there.to_str().unwrap(), "--out", back.to_str().unwrap()]);
     let back = std::fs::read_to_string(back).unwrap();
-    assert!(back.contains("\n12 20 -1 500 -1 -1 -1 2 60 "), "{back}");
+    assert!(back.contains("\n12 20 -1 500 2 -1 -1 2 60 -1 1 1 1 "), "{back}");
     assert_eq!(hansa(&["convert", log, "--strict"]).status.code(), Some(2));
 
     let generate = |flags: &[&str]| {

@@ -231,7 +231,7 @@ fn an_identity_of_somebody_else_is_refused_before_anybody_knocks() {
         text(&output.stderr)
     };
     let said = start(ROUTER, "york.site", &["--bind", "127.0.0.1:0"]);
-    assert!(said.contains("does not speak for router, only for york.site.hansa"), "{said}");
+    assert!(said.contains("does not speak for the router, only for york.site.hansa"), "{said}");
     let said = start(SITE, "york.site", &["--name", "leeds", "--router", "127.0.0.1:9"]);
     assert!(said.contains("does not speak for site leeds, only for york.site.hansa"), "{said}");
 }

@@ -45,7 +45,7 @@ impl Judge<'_, Results> {
     }
 
     /// The values of these policies, the highest first.
-    fn from_the_best(&self, policies: &[String], load: Load) -> Vec<Number> {
+    fn best_first(&self, policies: &[String], load: Load) -> Vec<Number> {
         let mut values: Vec<Number> = policies.iter().map(|policy| self.p(policy, load)).collect();
         values.sort_by(|a, b| b.value.unwrap_or(0.0).total_cmp(&a.value.unwrap_or(0.0)));
         values
@@ -53,7 +53,7 @@ impl Judge<'_, Results> {
 
     fn among_the_best_two(&mut self, policy: &str, from: Load, to: Load) {
         for load in self.loads(from, to) {
-            let others = self.from_the_best(&self.others(&[policy]), load);
+            let others = self.best_first(&self.others(&[policy]), load);
             if let Some(second) = others.get(1) {
                 self.at_most(second, &self.p(policy, load), 0.0);
             }
@@ -325,7 +325,7 @@ pub const CLAIMS: &[Claim] = &[
         note: "",
         compare: |judge| {
             for load in judge.loads(LOWEST, 100) {
-                let best = judge.from_the_best(&judge.policies(), load);
+                let best = judge.best_first(&judge.policies(), load);
                 if let (Some(first), Some(fifth)) = (best.first(), best.get(4)) {
                     judge.at_most(&first.plus(-0.05), fifth, 0.0);
                 }
