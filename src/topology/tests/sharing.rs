@@ -66,7 +66,7 @@ fn names_outside_of_the_grammar_are_told_with_what_was_expected_where() {
         ("/per/period=0", "a period is above 0 s"),
         ("/per/opt=mix", "did you mean `m"),
         ("/per/minvt=1/minft=2", "only one of minvt and minft"),
-        ("eazy", "did you mean easy"),
+        ("eazy", "did you mean `easy`"),
     ] {
         let said = told(SHARING, &format!("site.york.scheduler={name:?}"));
         assert!(said.contains(expected) && said.contains("scheduler"), "{name}: {said}");
