@@ -22,7 +22,7 @@ use super::{
     runtime, signals, sweep, tell,
 };
 use crate::catalog;
-use crate::experiment::{heft, market, provisioning, reservation};
+use crate::experiment::{dfrs, heft, market, provisioning, reservation};
 use crate::protocol::handshake::Party;
 use crate::topology::{self, Override};
 
@@ -277,6 +277,21 @@ enum Paper {
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
         threads: Option<u16>,
     },
+    /// Dynamic fractional resource scheduling: algorithms that share nodes against queues and a bound, beside the paper's tables
+    Dfrs {
+        /// As much as the paper: 100 traces, each also at nine loads, all weeks of a log [default: 60, 8 of them scaled, every 6th week]
+        #[arg(long)]
+        full: bool,
+        /// A folder with a log of HPC2N, for the paper's weeks of a real cluster
+        #[arg(long, value_name = "DIR")]
+        logs: Option<PathBuf>,
+        /// Where the tables and figures go
+        #[arg(long, value_name = "DIR", default_value = "out/reproduce-dfrs")]
+        out: PathBuf,
+        /// How many runs at a time [default: one a core]
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+        threads: Option<u16>,
+    },
     /// Provisioning based resource and application management: slots, prices, and reservations imitated by jobs
     Provisioning {
         /// As much as the thesis: 50 moments of a history, 10 on several sites [default: 12 and 6]
@@ -426,6 +441,10 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Reproduce { paper: Paper::Reservation { requests, workloads, out, threads } } => {
             let extent = reservation::Extent { workloads, requests };
             reproduce::reservation(extent, &out, threads.map(usize::from))
+        }
+        Command::Reproduce { paper: Paper::Dfrs { full, logs, out, threads } } => {
+            let extent = if full { dfrs::FULL } else { dfrs::SMALL };
+            reproduce::dfrs(extent, logs.as_deref(), &out, threads.map(usize::from))
         }
         Command::Reproduce { paper: Paper::Provisioning { full, logs, out, threads } } => {
             let extent = if full { provisioning::FULL } else { provisioning::SMALL };

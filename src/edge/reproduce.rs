@@ -1,5 +1,7 @@
 //! Papers' experiments from one command: runs, figures, a summary and a verdict for each claim.
 
+mod dfrs;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -12,6 +14,8 @@ use super::terminal::RunCount;
 use super::{Failure, print};
 use crate::experiment::market::{Extent, Outcome, TOPOLOGY};
 use crate::experiment::{heft, plot, provisioning, reservation};
+
+pub use dfrs::dfrs;
 
 /// Beside the results, for `hansa sweep`.
 const EXPERIMENT_FILE: &str = "experiment.toml";

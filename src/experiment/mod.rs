@@ -3,6 +3,7 @@
 //! Nothing here runs anything: an experiment is read and written out as runs, and results come back as rows.
 
 mod claims;
+pub mod dfrs;
 mod file;
 pub mod heft;
 pub mod market;

@@ -1,0 +1,327 @@
+//! The experiment of "Dynamic Fractional Resource Scheduling vs. Batch Scheduling" (H. Casanova, M. Stillwell, F. Vivien, INRIA RR-7659):
+//! algorithms that share nodes against queues and against a bound that knows the future, on generated traces and on weeks of a log.
+
+mod claims;
+#[cfg(feature = "edge")]
+pub mod figures;
+mod published;
+#[cfg(test)]
+mod tests;
+mod text;
+mod traces;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::roles::queue;
+use crate::systems::dfrs::{Algorithm, Bound, Moves, Timed, bound, bounded_stretch, run, underutilisation};
+use crate::time::Time;
+
+pub use traces::{Week, weeks};
+
+/// How much of the experiment to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Generated traces as they are.
+    pub unscaled: u32,
+    /// Of these so many are stretched to each of the loads.
+    pub scaled: u32,
+    /// On so many of the unscaled ones all algorithms are run, not only those of tables 2 and 3.
+    pub all: u32,
+    /// Of the weeks of a log every so-many-th is taken; all algorithms run on each, if it is every one.
+    pub every_week: u32,
+}
+
+/// What a coffee's time allows.
+pub const SMALL: Extent = Extent { unscaled: 60, scaled: 8, all: 16, every_week: 6 };
+
+/// As in the paper.
+pub const FULL: Extent = Extent { unscaled: 100, scaled: 100, all: 100, every_week: 1 };
+
+/// Where jobs come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Set {
+    /// Generated traces.
+    Unscaled,
+    /// The same, stretched to an offered load, in tenths.
+    Scaled(u32),
+    /// Weeks of the log.
+    Weeks,
+}
+
+/// Sets whose numbers are looked at together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    Weeks,
+    Unscaled,
+    Scaled,
+    /// Scaled to at least 0.7.
+    High,
+    /// Scaled to so many tenths.
+    Load(u32),
+}
+
+impl Group {
+    /// The sets of the paper's tables.
+    pub const ALL: [Group; 3] = [Group::Weeks, Group::Unscaled, Group::Scaled];
+    pub const SYNTHETIC: [Group; 2] = [Group::Unscaled, Group::Scaled];
+
+    fn holds(self, set: Set) -> bool {
+        match (self, set) {
+            (Group::Weeks, Set::Weeks) | (Group::Unscaled, Set::Unscaled) | (Group::Scaled, Set::Scaled(_)) => true,
+            (Group::High, Set::Scaled(tenths)) => tenths >= 7,
+            (Group::Load(load), Set::Scaled(tenths)) => load == tenths,
+            _ => false,
+        }
+    }
+
+    pub fn words(self) -> String {
+        match self {
+            Group::Weeks => "HPC2N".to_owned(),
+            Group::Unscaled => "unscaled".to_owned(),
+            Group::Scaled => "scaled".to_owned(),
+            Group::High => "load >= 0.7".to_owned(),
+            Group::Load(tenths) => format!("load 0.{tenths}"),
+        }
+    }
+}
+
+/// What the paper recommends, and its twin that moves nobody for a newcomer.
+pub const BEST: &str = "GreedyPM */per/opt=min/minvt=600";
+const TWIN: &str = "GreedyP */per/opt=min/minvt=600";
+
+/// The periods that the recommended algorithm is tried with, in seconds; the first is the usual one.
+const PERIODS: [u64; 6] = [600, 900, 1_200, 3_000, 6_000, 12_000];
+
+fn with_period(period: u64) -> String {
+    if period == PERIODS[0] { BEST.to_owned() } else { format!("{BEST}/period={period}") }
+}
+
+/// One trace to be run under several algorithms: a piece of work for one processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    pub set: Set,
+    /// A seed, or a week's place.
+    pub number: u32,
+    pub all: bool,
+}
+
+/// A run of the experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    pub set: Set,
+    pub number: u32,
+    pub algorithm: String,
+    pub jobs: usize,
+    /// From the first submission to the last end.
+    pub hours: f64,
+    pub stretch: f64,
+    pub bound: Bound,
+    /// Normalised.
+    pub underutilisation: f64,
+    pub moves: Moves,
+}
+
+impl Row {
+    /// Degradation from bound.
+    pub fn degradation(&self) -> f64 {
+        self.stretch / self.bound.hi
+    }
+
+    fn gigabytes_a_second(&self, nodes: f64) -> f64 {
+        let node = if self.set == Set::Weeks { 2.0 } else { 8.0 };
+        nodes * node / (self.hours * 3_600.0)
+    }
+}
+
+impl Extent {
+    /// The largest first, so that nobody waits for one at the end.
+    pub fn pieces(&self, weeks: usize) -> Vec<Piece> {
+        let weeks = (0..weeks as u32).step_by(self.every_week as usize);
+        let weeks = weeks.map(|number| Piece { set: Set::Weeks, number, all: self.every_week == 1 });
+        let unscaled = (1..=self.unscaled).map(|number| Piece { set: Set::Unscaled, number, all: number <= self.all });
+        let loads = (1..=9).flat_map(|tenths| (1..=self.scaled).map(move |number| (Set::Scaled(tenths), number)));
+        let scaled = loads.map(|(set, number)| Piece { set, number, all: false });
+        weeks.chain(unscaled).chain(scaled).collect()
+    }
+
+    pub fn words(&self) -> String {
+        format!("{} unscaled traces of {} jobs and {} at each of nine loads", self.unscaled, traces::JOBS, self.scaled)
+    }
+}
+
+/// Runs a piece under all of its algorithms.
+pub fn rows(piece: Piece, weeks: &[Week]) -> Vec<Row> {
+    let (nodes, jobs) = match piece.set {
+        Set::Unscaled => (traces::NODES, traces::generated(piece.number.into())),
+        Set::Scaled(tenths) => {
+            (traces::NODES, traces::scaled(&traces::generated(piece.number.into()), f64::from(tenths) / 10.0))
+        }
+        Set::Weeks => (traces::LOG_NODES, weeks[piece.number as usize].jobs.clone()),
+    };
+    if jobs.is_empty() {
+        return Vec::new();
+    }
+    let bound = bound(nodes, &jobs);
+    algorithms(piece.all).into_iter().map(|algorithm| row(piece, nodes, &jobs, bound, &algorithm)).collect()
+}
+
+/// Those of tables 2 and 3 and the recommended one with each period; or also all others.
+fn algorithms(all: bool) -> Vec<Algorithm> {
+    let names = { published::TABLE_2.iter().map(|row| row.0) }.chain(published::TABLE_3.iter().map(|row| row.0));
+    let names: BTreeSet<String> = names.map(str::to_owned).chain(PERIODS.map(with_period)).collect();
+    let more = Algorithm::published().iter().map(Algorithm::to_string).filter(|_| all).collect::<Vec<_>>();
+    let names: BTreeSet<String> = names.into_iter().chain(more).collect();
+    names.iter().map(|name| Algorithm::parse(name).expect("names of the paper are in its grammar")).collect()
+}
+
+fn row(piece: Piece, nodes: u32, jobs: &[Timed], bound: Bound, algorithm: &Algorithm) -> Row {
+    let (ends, moves) = match algorithm {
+        Algorithm::Dfrs(rules) => {
+            let outcome = run(*rules, nodes, jobs, |_, _, _| {});
+            (outcome.ends, outcome.moves)
+        }
+        Algorithm::Fcfs => (queued("fcfs-count", nodes, jobs), Moves::default()),
+        Algorithm::Easy => (queued("easy-count", nodes, jobs), Moves::default()),
+    };
+    let ended: Vec<(Timed, Time)> = jobs.iter().zip(ends).filter_map(|(job, end)| Some((*job, end?))).collect();
+    let stretches = ended.iter().map(|(job, end)| bounded_stretch(*end - job.submit, job.runtime));
+    let last = ended.iter().map(|(_, end)| *end).max().unwrap_or(jobs[0].submit);
+    Row {
+        set: piece.set,
+        number: piece.number,
+        algorithm: algorithm.to_string(),
+        jobs: ended.len(),
+        hours: (last - jobs[0].submit).micros() as f64 / 3_600e6,
+        stretch: stretches.fold(1.0, f64::max),
+        bound,
+        underutilisation: underutilisation(nodes, ended.iter().copied()).normalised(),
+        moves,
+    }
+}
+
+/// Under a queue each task has a node to itself, and everybody says truly how long he will take.
+fn queued(policy: &str, nodes: u32, jobs: &[Timed]) -> Vec<Option<Time>> {
+    let jobs: Vec<queue::Rigid> = { jobs.iter() }
+        .map(|job| queue::Rigid {
+            submit: job.submit,
+            nodes: job.need.tasks,
+            walltime: job.runtime,
+            runtime: job.runtime,
+        })
+        .collect();
+    let policy = queue::find(policy).expect("the policies that count nodes are there");
+    let ran = queue::play(&mut *(policy.build)(nodes, &[]), nodes, &jobs);
+    ran.into_iter().map(|ran| ran.map(|ran| ran.end)).collect()
+}
+
+/// A mean over traces, with the deviation and the highest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    pub mean: f64,
+    pub deviation: f64,
+    pub max: f64,
+}
+
+impl Spread {
+    fn of(numbers: &[f64]) -> Option<Spread> {
+        let count = numbers.len() as f64;
+        let mean = numbers.iter().sum::<f64>() / count;
+        let squares: f64 = numbers.iter().map(|number| (number - mean) * (number - mean)).sum();
+        let max = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        (!numbers.is_empty()).then(|| Spread { mean, deviation: (squares / count).sqrt(), max })
+    }
+}
+
+/// What is measured of each run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Metric {
+    Degradation,
+    Underutilisation,
+    PauseBandwidth,
+    MoveBandwidth,
+    PausesAnHour,
+    MovesAnHour,
+    PausesAJob,
+    MovesAJob,
+}
+
+impl Metric {
+    /// In the order of table 3.
+    pub const MOVES: [Metric; 6] = [
+        Metric::PauseBandwidth,
+        Metric::MoveBandwidth,
+        Metric::PausesAnHour,
+        Metric::MovesAnHour,
+        Metric::PausesAJob,
+        Metric::MovesAJob,
+    ];
+
+    fn of(self, row: &Row) -> f64 {
+        let Moves { preemptions, migrations, paused, migrated } = row.moves;
+        match self {
+            Metric::Degradation => row.degradation(),
+            Metric::Underutilisation => row.underutilisation,
+            Metric::PauseBandwidth => row.gigabytes_a_second(paused),
+            Metric::MoveBandwidth => row.gigabytes_a_second(migrated),
+            Metric::PausesAnHour => preemptions as f64 / row.hours,
+            Metric::MovesAnHour => migrations as f64 / row.hours,
+            Metric::PausesAJob => preemptions as f64 / row.jobs as f64,
+            Metric::MovesAJob => migrations as f64 / row.jobs as f64,
+        }
+    }
+}
+
+/// How long things took, in seconds of one processor; measured where there is a clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Speed {
+    /// The first unscaled trace under the recommended algorithm.
+    pub run: f64,
+    /// Its bound.
+    pub bound: f64,
+    /// One MCB8 call for 100 jobs.
+    pub mcb8: f64,
+}
+
+/// All runs, by algorithm.
+pub struct Outcome {
+    pub extent: Extent,
+    pub speed: Option<Speed>,
+    rows: BTreeMap<String, Vec<Row>>,
+}
+
+impl Outcome {
+    pub fn of(extent: Extent, all: Vec<Row>, speed: Option<Speed>) -> Outcome {
+        let mut rows: BTreeMap<String, Vec<Row>> = BTreeMap::new();
+        all.into_iter().for_each(|row| rows.entry(row.algorithm.clone()).or_default().push(row));
+        Outcome { extent, speed, rows }
+    }
+
+    pub fn spread(&self, group: Group, algorithm: &str, metric: Metric) -> Option<Spread> {
+        let rows = self.rows.get(algorithm)?.iter().filter(|row| group.holds(row.set));
+        Spread::of(&rows.map(|row| metric.of(row)).collect::<Vec<_>>())
+    }
+
+    /// Over traces on which both were run.
+    fn paired(&self, group: Group, a: &str, b: &str) -> Option<(f64, f64)> {
+        let other: BTreeMap<_, f64> =
+            self.rows.get(b)?.iter().map(|row| ((row.set, row.number), row.degradation())).collect();
+        let rows = self.rows.get(a)?.iter().filter(|row| group.holds(row.set));
+        let pairs: Vec<_> =
+            rows.filter_map(|row| Some((row.degradation(), *other.get(&(row.set, row.number))?))).collect();
+        let mean = |of: fn(&(f64, f64)) -> f64| Some(Spread::of(&pairs.iter().map(of).collect::<Vec<_>>())?.mean);
+        Some((mean(|pair| pair.0)?, mean(|pair| pair.1)?))
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Row> {
+        self.rows.values().flatten()
+    }
+}
+
+/// The trace, and the crowd of 100 jobs at one instant, whose runs are timed.
+pub fn timed() -> (Vec<Timed>, Vec<Timed>) {
+    let trace = traces::generated(1);
+    let crowd = trace[..100].iter().map(|job| Timed { submit: Time::ZERO, ..*job }).collect();
+    (trace, crowd)
+}
+
+pub use traces::NODES;

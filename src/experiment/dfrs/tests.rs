@@ -1,0 +1,142 @@
+use super::published::{LIMITS, TABLE_2, TABLE_3, TABLE_5};
+use super::*;
+use crate::experiment::claims::Verdict;
+use crate::systems::dfrs::Need;
+use crate::time::Span;
+use crate::workload::{Rigid, Trace};
+
+/// Rows as the paper prints them, one a set, with a little made up where it prints nothing.
+fn printed() -> Vec<Row> {
+    let sets = [(Set::Weeks, 0), (Set::Unscaled, 1), (Set::Scaled(5), 2)];
+    let row = |set, algorithm: &str, degradation: f64| Row {
+        set,
+        number: 1,
+        algorithm: algorithm.to_owned(),
+        jobs: 1_000,
+        hours: 100.0,
+        stretch: degradation,
+        bound: Bound { lo: 1.0, hi: 1.0 },
+        underutilisation: 0.4,
+        moves: Moves::default(),
+    };
+    let mut rows: Vec<Row> = Vec::new();
+    for (name, published) in TABLE_2 {
+        rows.extend(sets.map(|(set, column)| row(set, name, published[column][0])));
+    }
+    for (family, optimise, published) in TABLE_5 {
+        for (limit, three) in LIMITS.iter().zip(published) {
+            let name = format!("{family}/opt={optimise}{limit}");
+            if let Some(three) = three.filter(|_| TABLE_2.iter().all(|row| row.0 != name)) {
+                rows.push(row(Set::Weeks, &name, three[0]));
+            }
+        }
+    }
+    rows
+}
+
+fn verdict(rows: Vec<Row>, number: u32) -> Verdict {
+    let outcome = Outcome::of(FULL, rows, None);
+    let claim = claims::CLAIMS.iter().find(|claim| claim.number == number).expect("there are 14");
+    claim.judge(&outcome).verdict
+}
+
+#[test]
+fn the_papers_numbers_bear_out_what_it_says() {
+    for (number, expected) in [
+        (1, Verdict::Holds),
+        (2, Verdict::Holds),
+        (4, Verdict::WithinTolerance),
+        (5, Verdict::Holds),
+        (6, Verdict::Holds),
+        (8, Verdict::Holds),
+        (9, Verdict::WithinTolerance),
+        (13, Verdict::Holds),
+        (14, Verdict::Open),
+    ] {
+        // In its own table the twin is a hair better, and so is opt=avg at times.
+        let found = verdict(printed(), number);
+        let is_fine = found == expected || number == 4 && found == Verdict::Holds;
+        assert!(is_fine, "claim {number}: {found:?}");
+    }
+}
+
+#[test]
+fn results_that_say_the_opposite_refute() {
+    let mut rows = printed();
+    rows.iter_mut().for_each(|row| row.stretch = 1e4 / row.stretch);
+    for number in [1, 2, 4, 5, 6, 8, 9] {
+        assert_eq!(verdict(rows.clone(), number), Verdict::DoesNotHold, "claim {number}");
+    }
+}
+
+#[test]
+fn a_small_piece_runs_under_all_that_the_tables_name() {
+    let piece = SMALL.pieces(0).into_iter().find(|piece| !piece.all).expect("there are pieces");
+    let rows = rows(piece, &[]);
+    assert_eq!(rows.len(), algorithms(false).len());
+    let has = |name: &str| rows.iter().any(|row| row.algorithm == name);
+    assert!(TABLE_2.iter().map(|row| row.0).chain(TABLE_3.iter().map(|row| row.0)).all(has));
+    assert!(PERIODS.iter().all(|period| has(&with_period(*period))));
+    assert!(rows.iter().all(|row| row.jobs == 1_000 && row.stretch >= row.bound.lo && row.underutilisation > -1e-9));
+    let outcome = Outcome::of(SMALL, rows, Some(Speed { run: 0.1, bound: 0.1, mcb8: 0.001 }));
+    assert!(outcome.tables_text().contains("Table 5"));
+    assert_eq!(outcome.runs_csv().lines().count(), 1 + algorithms(false).len());
+    assert!(outcome.verdicts().contains("14. holds: it is fast"), "{}", outcome.verdicts());
+    assert_eq!(algorithms(true).len(), 116 + 2 + PERIODS.len() - 1);
+}
+
+/// The queues' side of the worked sets of jobs.
+#[test]
+fn queues_come_out_as_worked() {
+    let jobs = |set: &[(u64, u64, u32, f64, f64)]| -> Vec<Timed> {
+        let job = |&(submit, runtime, tasks, cpu, memory): &(u64, u64, u32, f64, f64)| Timed {
+            submit: Time::ZERO + Span::from_secs(submit),
+            runtime: Span::from_secs(runtime),
+            need: Need::new(tasks, cpu, memory).expect("shares"),
+        };
+        set.iter().map(job).collect()
+    };
+    let a = jobs(&[(0, 300, 2, 1.0, 0.5), (0, 1000, 1, 0.5, 0.6), (20, 40, 1, 1.0, 0.5), (30, 100, 2, 0.5, 0.3)]);
+    let b = jobs(&[(0, 2000, 1, 1.0, 0.5), (100, 2000, 1, 1.0, 0.3), (500, 900, 2, 0.5, 0.4), (550, 30, 1, 1.0, 0.2)]);
+    for (policy, jobs, ends, unused) in [
+        ("fcfs-count", &a, [300, 1300, 340, 1400], 0.790323),
+        ("easy-count", &a, [300, 1300, 340, 1400], 0.790323),
+        ("fcfs-count", &b, [2000, 2100, 3000, 3030], 0.202840),
+        ("easy-count", &b, [2000, 2100, 3000, 2030], 0.014199),
+    ] {
+        let expected = ends.map(|end| Some(Time::ZERO + Span::from_secs(end)));
+        let found = queued(policy, 2, jobs);
+        assert_eq!(found, expected, "{policy}");
+        let ended = jobs.iter().zip(found).filter_map(|(job, end)| Some((*job, end?)));
+        assert!((underutilisation(2, ended).normalised() - unused).abs() < 1e-6, "{policy}");
+    }
+}
+
+#[test]
+fn weeks_are_cut_on_the_logs_own_clock() {
+    let job = |submit: u64, processors, runtime| Rigid {
+        submit: Time::ZERO + Span::from_secs(submit),
+        requested: Some(processors),
+        runtime,
+        ..Rigid::default()
+    };
+    let second = Some(Span::from_secs(1));
+    let jobs =
+        vec![job(5, 2, second), job(6, 2, None), job(604_800 * 2 + 7, 3, second), job(604_800 * 2 + 8, 500, second)];
+    let weeks = weeks(&Trace { jobs, ..Trace::default() });
+    let sizes: Vec<(usize, usize)> = weeks.iter().map(|week| (week.jobs.len(), week.left_out)).collect();
+    assert_eq!(sizes, [(1, 1), (0, 0), (1, 1)]);
+    assert_eq!(weeks[2].jobs[0].submit, Time::ZERO + Span::from_secs(7));
+    assert_eq!(weeks[2].jobs[0].need.tasks, 3);
+}
+
+#[test]
+fn a_scaled_trace_offers_its_load() {
+    let jobs = traces::generated(3);
+    for tenths in [1, 9] {
+        let load = f64::from(tenths) / 10.0;
+        let scaled = traces::scaled(&jobs, load);
+        assert!((crate::systems::dfrs::offered_load(NODES, &scaled) - load).abs() < 1e-6);
+        assert!(scaled.is_sorted_by_key(|job| job.submit));
+    }
+}

@@ -1,0 +1,204 @@
+//! The outcome in words and tables: the paper's numbers beside ours.
+
+use std::fmt::Write;
+
+use super::super::claims::Findings;
+use super::super::rows;
+use super::published::{LIMITS, TABLE_2, TABLE_3, TABLE_4, TABLE_5};
+use super::{FULL, Group, Metric, Outcome, PERIODS, Set, Spread, claims, with_period};
+
+impl Outcome {
+    /// `tables.txt`: the paper's tables 2 to 5, and what periods do.
+    pub fn tables_text(&self) -> String {
+        let mut text = format!(
+            "The paper's tables beside ours: {}{}.\nMean/standard deviation/maximum over traces.\n",
+            self.extent.words(),
+            self.weeks_words()
+        );
+        self.table_2(&mut text);
+        self.table_3(&mut text);
+        self.table_4(&mut text);
+        self.table_5(&mut text);
+        self.periods(&mut text);
+        text
+    }
+
+    fn weeks_words(&self) -> String {
+        let mut weeks: Vec<u32> = self.all().filter(|row| row.set == Set::Weeks).map(|row| row.number).collect();
+        weeks.sort_unstable();
+        weeks.dedup();
+        if weeks.is_empty() { ", no weeks of a log".to_owned() } else { format!(", {} weeks of a log", weeks.len()) }
+    }
+
+    fn table_2(&self, text: &mut String) {
+        let _ = writeln!(text, "\nTable 2: degradation from bound");
+        let _ = write!(text, "{:<34}", "");
+        for group in Group::ALL {
+            let _ = write!(text, "{:>24}{:>24}", format!("{}, paper", group.words()), "ours");
+        }
+        text.push('\n');
+        for (name, published) in TABLE_2 {
+            let _ = write!(text, "{name:<34}");
+            for (group, paper) in Group::ALL.into_iter().zip(published) {
+                let ours = self.spread(group, name, Metric::Degradation);
+                let _ = write!(text, "{:>24}{:>24}", slashed(paper), ours.map_or("-".to_owned(), three));
+            }
+            text.push('\n');
+        }
+    }
+
+    fn table_3(&self, text: &mut String) {
+        let _ =
+            writeln!(text, "\nTable 3: pauses and moves at loads of at least 0.7, mean (maximum), paper's above ours");
+        let heads = ["GB/s paused", "GB/s moved", "pauses/h", "moves/h", "pauses/job", "moves/job"];
+        let _ = write!(text, "{:<34}", "");
+        heads.iter().for_each(|head| _ = write!(text, "{head:>20}"));
+        text.push('\n');
+        for (name, published) in TABLE_3 {
+            let _ = write!(text, "{name:<34}");
+            for (mean, max) in published {
+                let _ = write!(text, "{:>20}", format!("{mean:.2} ({max:.2})"));
+            }
+            let _ = write!(text, "\n{:<34}", "");
+            for metric in Metric::MOVES {
+                let ours = self.spread(Group::High, name, metric);
+                let cell = ours.map_or("-".to_owned(), |ours| format!("{:.2} ({:.2})", ours.mean, ours.max));
+                let _ = write!(text, "{cell:>20}");
+            }
+            text.push('\n');
+        }
+    }
+
+    fn table_4(&self, text: &mut String) {
+        let _ = writeln!(text, "\nTable 4: mean normalised underutilisation");
+        let _ = write!(text, "{:<34}", "");
+        for group in Group::ALL {
+            let _ = write!(text, "{:>18}{:>8}", format!("{}, paper", group.words()), "ours");
+        }
+        text.push('\n');
+        for (name, published) in TABLE_4 {
+            let _ = write!(text, "{name:<34}");
+            for (group, paper) in Group::ALL.into_iter().zip(published) {
+                let _ = write!(text, "{paper:>18.3}{:>8}", self.mean_text(group, name, Metric::Underutilisation));
+            }
+            text.push('\n');
+        }
+    }
+
+    fn table_5(&self, text: &mut String) {
+        let group = self.of_table_5();
+        let _ = writeln!(
+            text,
+            "\nTable 5: degradation from bound for each limit, the paper's over the weeks of HPC2N above ours, {}",
+            group.words()
+        );
+        let _ = write!(text, "{:<22}", "");
+        for limit in LIMITS {
+            let limit = if limit.is_empty() { "none" } else { &limit[1..] };
+            let _ = write!(text, "{limit:>24}");
+        }
+        text.push('\n');
+        for (family, optimise, published) in TABLE_5 {
+            let _ = write!(text, "{:<22}", format!("{family}, {optimise}"));
+            published.iter().for_each(|paper| _ = write!(text, "{:>24}", paper.map_or("-".to_owned(), slashed)));
+            let _ = write!(text, "\n{:<22}", "");
+            for limit in LIMITS {
+                let ours = self.spread(group, &format!("{family}/opt={optimise}{limit}"), Metric::Degradation);
+                let _ = write!(text, "{:>24}", ours.map_or("-".to_owned(), three));
+            }
+            text.push('\n');
+        }
+    }
+
+    /// Where all algorithms have been run: on the log, if there is one, as in the paper.
+    pub(super) fn of_table_5(&self) -> Group {
+        let (family, optimise, _) = TABLE_5[TABLE_5.len() - 2];
+        let name = format!("{family}/opt={optimise}/minft=300");
+        let on_weeks = self.spread(Group::Weeks, &name, Metric::Degradation).is_some();
+        if on_weeks { Group::Weeks } else { Group::Unscaled }
+    }
+
+    fn periods(&self, text: &mut String) {
+        let _ =
+            writeln!(text, "\nPeriods of {}, in seconds: degradation, normalised underutilisation, GB/s", super::BEST);
+        let _ = write!(text, "{:<34}", "");
+        PERIODS.iter().for_each(|period| _ = write!(text, "{period:>24}"));
+        let _ = writeln!(text, "{:>24}", "EASY");
+        for group in Group::ALL {
+            let _ = write!(text, "{:<34}", group.words());
+            for name in PERIODS.map(with_period).iter().map(String::as_str).chain(["EASY"]) {
+                let metrics = [Metric::Degradation, Metric::Underutilisation];
+                let mut cells = metrics.map(|metric| self.mean_text(group, name, metric)).to_vec();
+                let moved = [Metric::PauseBandwidth, Metric::MoveBandwidth]
+                    .map(|metric| self.spread(group, name, metric).map(|spread| spread.mean));
+                cells.extend(moved[0].zip(moved[1]).map(|(paused, moved)| format!("{:.3}", paused + moved)));
+                let _ = write!(text, "{:>24}", cells.join(" "));
+            }
+            text.push('\n');
+        }
+    }
+
+    fn mean_text(&self, group: Group, name: &str, metric: Metric) -> String {
+        self.spread(group, name, metric).map_or("-".to_owned(), |spread| format!("{:.3}", spread.mean))
+    }
+
+    /// `runs.csv`: every run.
+    pub fn runs_csv(&self) -> String {
+        let mut text =
+            "set,number,algorithm,jobs,hours,stretch,bound_lo,bound_hi,degradation,underutilisation,preemptions,\
+                        migrations,paused_nodes,migrated_nodes\n"
+                .to_owned();
+        for row in self.all() {
+            let set = match row.set {
+                Set::Weeks => "week".to_owned(),
+                Set::Unscaled => "unscaled".to_owned(),
+                Set::Scaled(tenths) => format!("scaled 0.{tenths}"),
+            };
+            let numbers = [
+                row.hours,
+                row.stretch,
+                row.bound.lo,
+                row.bound.hi,
+                row.degradation(),
+                row.underutilisation,
+                row.moves.preemptions as f64,
+                row.moves.migrations as f64,
+                row.moves.paused,
+                row.moves.migrated,
+            ];
+            let numbers = numbers.map(|number| number.to_string());
+            let (number, jobs) = (row.number.to_string(), row.jobs.to_string());
+            let head = [set.as_str(), &number, &row.algorithm, &jobs];
+            text.push_str(&rows::line(head.into_iter().chain(numbers.iter().map(String::as_str))));
+        }
+        text
+    }
+
+    /// `verdicts.txt`: what became of each claim.
+    pub fn verdicts(&self) -> String {
+        let findings = Findings::of(claims::CLAIMS, self);
+        let mut text = format!(
+            "The paper's claims, judged by {}{}: {}.\n\
+             D is the mean degradation from bound, U the mean normalised underutilisation. Claims are the paper's; where a\n\
+             tolerance is allowed, it is said.\n",
+            self.extent.words(),
+            self.weeks_words(),
+            findings.counts(),
+        );
+        if self.extent.unscaled < FULL.unscaled || self.extent.scaled < FULL.scaled {
+            text.push_str(
+                "The rows without `per` have heavy tails: with fewer than 100 traces a set, read this as a trial.\n",
+            );
+        }
+        findings.write(&mut text);
+        text
+    }
+}
+
+fn three(spread: Spread) -> String {
+    slashed([spread.mean, spread.deviation, spread.max])
+}
+
+fn slashed(numbers: [f64; 3]) -> String {
+    numbers.map(|number| format!("{number:.1}")).join("/")
+}

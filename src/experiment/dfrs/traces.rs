@@ -1,0 +1,94 @@
+//! Where the experiment's jobs come from.
+
+use crate::systems::dfrs::{Need, Timed, offered_load};
+use crate::time::{Span, Time};
+use crate::workload::Trace;
+use crate::workload::lublin::{Lublin, Sizes, Stream, Types};
+use crate::workload::needs;
+
+/// Of generated traces: quad-core nodes.
+pub const NODES: u32 = 128;
+pub const JOBS: u32 = 1_000;
+/// Of the log: dual-core nodes of 2 GB.
+pub const LOG_NODES: u32 = 120;
+const LOG_KILOBYTES: u64 = 2 * 1024 * 1024;
+
+const WEEK: u64 = 604_800_000_000;
+
+/// A trace of the model with two types of jobs, whose memory is drawn.
+pub fn generated(seed: u64) -> Vec<Timed> {
+    let model = Lublin {
+        seed,
+        jobs: JOBS,
+        nodes: NODES,
+        types: Types::Two,
+        stream: Stream::Own,
+        sizes: Sizes::default(),
+        rate_millionths: 1_000_000,
+    };
+    let jobs = model.generate();
+    let tasks = |job: &crate::workload::Rigid| job.nodes().expect("the model draws a size");
+    let needs = needs::quad_core(seed, jobs.iter().map(tasks));
+    jobs.iter()
+        .zip(needs)
+        .map(|(job, needs)| Timed {
+            submit: job.submit,
+            runtime: job.runs_for().expect("the model draws a run time"),
+            need: Need::new(tasks(job), needs.cpu, needs.memory).expect("the model draws shares"),
+        })
+        .collect()
+}
+
+/// The same jobs, with all gaps between them stretched alike, so that they offer this load.
+pub fn scaled(jobs: &[Timed], load: f64) -> Vec<Timed> {
+    let factor = offered_load(NODES, jobs) / load;
+    let first = jobs[0].submit;
+    let stretched = |time: Time| Span::from_micros((time.since(first).micros() as f64 * factor).round() as u64);
+    jobs.iter().map(|job| Timed { submit: first + stretched(job.submit), ..*job }).collect()
+}
+
+/// A week of a log, as an instance of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Week {
+    pub jobs: Vec<Timed>,
+    /// Who could be run by shares or by queues, but not by both, or by none; or whose run time or size the log does not tell.
+    pub left_out: usize,
+}
+
+/// The weeks of a log's own clock, by the paper's rules for dual-core nodes.
+pub fn weeks(log: &Trace) -> Vec<Week> {
+    let mut weeks: Vec<Week> = Vec::new();
+    for job in &log.jobs {
+        let week = (job.submit.micros() / WEEK) as usize;
+        if weeks.len() <= week {
+            weeks.resize(week + 1, Week { jobs: Vec::new(), left_out: 0 });
+        }
+        let timed = || {
+            let shape = needs::dual_core(job, LOG_KILOBYTES).ok()?;
+            let need = Need::new(shape.tasks, shape.needs.cpu, shape.needs.memory).ok()?;
+            let runs_both_ways = need.tasks <= LOG_NODES && need.check(LOG_NODES).is_ok();
+            let submit = Time::from_micros(job.submit.micros() % WEEK);
+            Some(Timed { submit, runtime: job.runs_for().ok()?, need }).filter(|_| runs_both_ways)
+        };
+        match timed() {
+            Some(timed) => weeks[week].jobs.push(timed),
+            None => weeks[week].left_out += 1,
+        }
+    }
+    weeks
+}
+
+/// Jobs of one node that all end at once if it is shared equally, so that the last is stretched by their number: theorem 4 of the paper. Run
+/// times are long enough for bounds to mean nothing.
+pub fn worst_case(jobs: u32) -> Vec<Timed> {
+    let factor = 5_040_000_000;
+    let runtime = |i: u32| factor * u64::from(jobs - 1) / u64::from(if i <= 2 { 1 } else { i - 1 });
+    let mut release = 0;
+    (1..=jobs)
+        .map(|i| {
+            release += if i <= 2 { 0 } else { runtime(i - 1) };
+            let need = Need::new(1, 1.0, 0.01).expect("shares");
+            Timed { submit: Time::from_micros(release), runtime: Span::from_micros(runtime(i)), need }
+        })
+        .collect()
+}
