@@ -1,10 +1,10 @@
 //! Papers' experiments from one command: runs, figures, a summary and a verdict for each claim.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+mod dfrs;
 
-use rustix::time::{ClockId, clock_gettime};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use super::inline::watch_for_interrupts;
 use super::logs;
@@ -13,10 +13,9 @@ use super::sweep::{Files, Sweeping, replace, run_experiment};
 use super::terminal::Count;
 use super::{Failure, print};
 use crate::experiment::market::{Extent, Outcome, TOPOLOGY};
-use crate::experiment::{dfrs, heft, plot, provisioning, reservation};
-use crate::grid::{JobId, TaskId};
-use crate::systems::dfrs::{Algorithm, Cluster, bound, run};
-use crate::time::Time;
+use crate::experiment::{heft, plot, provisioning, reservation};
+
+pub use dfrs::dfrs;
 
 /// Beside the results, for `hansa sweep`.
 const EXPERIMENT_FILE: &str = "experiment.toml";
@@ -179,96 +178,4 @@ fn read_logs(folder: &Path) -> Result<provisioning::Logs, Failure> {
     };
     let [ctc, sdsc] = provisioning::Site::ALL.map(read);
     Ok(provisioning::Logs { ctc: Some(ctc?), sdsc: Some(sdsc?) })
-}
-
-/// Runs the experiment of the paper on sharing nodes, on generated traces and, if there is one, on the weeks of a log. A run takes
-/// hundredths of a second, so an interrupted reproduction begins anew.
-pub fn dfrs(extent: dfrs::Extent, logs: Option<&Path>, out: &Path, threads: Option<usize>) -> Result<(), Failure> {
-    std::fs::create_dir_all(out).map_err(|error| Failure::System(format!("cannot make {}: {error}", out.display())))?;
-    let weeks = logs.map_or(Ok(Vec::new()), weeks)?;
-    let interrupted = watch_for_interrupts()?;
-    let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let speed = speed();
-    let pieces: Vec<_> = extent.pieces(weeks.len()).into_iter().enumerate().collect();
-    let mut runs = BTreeMap::new();
-    let mut progress = Count::new("runs", pieces.len(), 0);
-    let stopped = || interrupted.load(Ordering::Relaxed);
-    let work = |&(number, piece): &(usize, _)| (number, dfrs::rows(piece, &weeks));
-    in_parallel(&pieces, threads, &stopped, &work, &mut |done| {
-        runs.extend(done);
-        progress.update(runs.len());
-    });
-    progress.clear();
-    if runs.len() < pieces.len() {
-        return Err(Failure::Interrupted("interrupted: nothing was written".to_owned()));
-    }
-    let outcome = dfrs::Outcome::of(extent, runs.into_values().flatten().collect(), Some(speed));
-    let (tables, verdicts) = (outcome.tables_text(), outcome.verdicts());
-    let write = |name: &str, text: &str| replace(&out.join(name), text);
-    write("runs.csv", &outcome.runs_csv())?;
-    write("tables.txt", &tables)?;
-    write("verdicts.txt", &verdicts)?;
-    for figure in dfrs::figures::figures(&outcome) {
-        write(figure.file, &figure.svg)?;
-    }
-    print(&format!("{tables}\n{verdicts}\nruns, tables and figures in {}\n", out.display()))
-}
-
-/// The weeks of the longest log of HPC2N in a folder.
-fn weeks(folder: &Path) -> Result<Vec<dfrs::Week>, Failure> {
-    let unreadable = |error: std::io::Error| Failure::Input(format!("cannot read {}: {error}", folder.display()));
-    let files = std::fs::read_dir(folder).and_then(Iterator::collect::<std::io::Result<Vec<_>>>).map_err(unreadable)?;
-    let is_log = |path: &PathBuf| {
-        let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
-        name.starts_with("hpc2n") && (name.ends_with(".swf") || name.ends_with(".swf.gz"))
-    };
-    let mut paths: Vec<PathBuf> = files.into_iter().map(|file| file.path()).filter(is_log).collect();
-    paths.sort();
-    let mut longest = None;
-    for path in paths {
-        let Some((trace, _)) = logs::read(&path.to_string_lossy())? else { continue };
-        if longest.as_ref().is_none_or(|(jobs, _, _)| trace.jobs.len() > *jobs) {
-            longest = Some((trace.jobs.len(), path, trace));
-        }
-    }
-    let Some((_, path, trace)) = longest else {
-        return Err(Failure::Input(format!(
-            "{}: there is no log of HPC2N, whose name begins with HPC2N and ends with .swf or .swf.gz",
-            folder.display()
-        )));
-    };
-    let weeks = dfrs::weeks(&trace);
-    let left_out: usize = weeks.iter().map(|week| week.left_out).sum();
-    print(&format!(
-        "{}: {} weeks, {} jobs; {left_out} left out that have no run time or size, or do not fit\n",
-        path.display(),
-        weeks.len(),
-        trace.jobs.len()
-    ))?;
-    Ok(weeks)
-}
-
-/// How fast this machine shares nodes, in seconds of the processor, for the paper's claim of speed.
-fn speed() -> dfrs::Speed {
-    let (trace, crowd) = dfrs::timed();
-    let rules =
-        |name: &str| *Algorithm::parse(name).ok().as_ref().and_then(Algorithm::fractional).expect("it shares nodes");
-    let best = rules(dfrs::BEST);
-    let come: Vec<_> =
-        (0..).zip(&crowd).map(|(job, timed)| (TaskId { job: JobId(job), index: 0 }, timed.need)).collect();
-    dfrs::Speed {
-        run: cpu_seconds(|| drop(run(best, dfrs::NODES, &trace, |_, _, _| {}))),
-        bound: cpu_seconds(|| _ = bound(dfrs::NODES, &trace)),
-        mcb8: cpu_seconds(|| drop(Cluster::new(rules("MCB8 *"), dfrs::NODES).advance(Time::ZERO, &[], &come))),
-    }
-}
-
-fn cpu_seconds(work: impl FnOnce()) -> f64 {
-    let now = || {
-        let now = clock_gettime(ClockId::ThreadCPUTime);
-        now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
-    };
-    let began = now();
-    work();
-    now() - began
 }

@@ -55,6 +55,7 @@ pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
             "hansa convert platform.xml --out grid.toml",
         ],
     ),
+    ("bound", &["hansa bound jobs.swf --nodes 128", "hansa bound topologies/dfrs.toml --nodes 16"]),
     (
         "validate",
         &[

@@ -85,6 +85,12 @@ pub(super) struct Packer<'a> {
     required: Vec<f64>,
     /// Free tasks, in the order in which they are searched: those that need more processor than memory, and the others.
     lists: [Vec<Item>; 2],
+    /// The first item of each list that has tasks left.
+    heads: [usize; 2],
+    /// How many items have tasks left.
+    open: usize,
+    /// Those that have tasks on the node that is being filled.
+    here: Vec<(usize, usize)>,
 }
 
 /// A job whose tasks are still to be placed.
@@ -101,14 +107,17 @@ struct Item {
 /// How nodes are filled.
 pub(super) struct Packing {
     fillings: Vec<Filling>,
+    /// How many tasks of which jobs each node of a filling has, filling after filling.
+    tasks: Vec<(usize, u32)>,
     kept: Vec<usize>,
 }
 
-/// Some nodes in a row, each with so many tasks of these jobs.
+/// Some nodes in a row that are filled alike.
 struct Filling {
     first: u32,
     nodes: u32,
-    tasks: Vec<(usize, u32)>,
+    /// Where its tasks end.
+    until: usize,
 }
 
 const PROCESSOR: usize = 0;
@@ -116,7 +125,16 @@ const MEMORY: usize = 1;
 
 impl<'a> Packer<'a> {
     pub fn new(nodes: u32, jobs: &'a [Candidate<'a>]) -> Packer<'a> {
-        Packer { nodes, jobs, kept: Vec::new(), required: vec![0.0; jobs.len()], lists: [Vec::new(), Vec::new()] }
+        Packer {
+            nodes,
+            jobs,
+            kept: Vec::new(),
+            required: vec![0.0; jobs.len()],
+            lists: [Vec::new(), Vec::new()],
+            heads: [0, 0],
+            open: 0,
+            here: Vec::new(),
+        }
     }
 
     pub fn keep(&mut self, jobs: &[usize]) {
@@ -151,9 +169,9 @@ impl<'a> Packer<'a> {
         }
         let free = self.settle_pinned()?;
         let mut memory = self.list();
-        let mut fillings = Vec::new();
+        let (mut fillings, mut tasks) = (Vec::new(), Vec::new());
         let mut node = 0;
-        while node < self.nodes && !(self.lists[PROCESSOR].is_empty() && self.lists[MEMORY].is_empty()) {
+        while node < self.nodes && self.open > 0 {
             // What is left needs more than the nodes that are left.
             if memory > f64::from(self.nodes - node) * (1.0 + 2.0 * TOLERANCE) {
                 return None;
@@ -161,12 +179,11 @@ impl<'a> Packer<'a> {
             let (alike_until, room) = free.as_ref().map_or((self.nodes, (1.0, 1.0)), |free| free.from(node));
             self.fill(room);
             let same = self.repeats().min(alike_until - node);
-            let tasks = self.take(same, &mut memory);
-            fillings.push(Filling { first: node, nodes: same, tasks });
+            self.take(same, &mut tasks, &mut memory);
+            fillings.push(Filling { first: node, nodes: same, until: tasks.len() });
             node += same;
         }
-        let all = self.lists.iter().all(Vec::is_empty);
-        all.then(|| Packing { fillings, kept: self.kept.clone() })
+        (self.open == 0).then(|| Packing { fillings, tasks, kept: self.kept.clone() })
     }
 
     /// What those who have to stay leave free, if anybody has to and if they have room enough.
@@ -197,6 +214,8 @@ impl<'a> Packer<'a> {
             self.lists[usize::from(item.cpu <= item.memory)].push(item);
             sum += need.total_memory();
         }
+        self.heads = [0, 0];
+        self.open = self.lists.iter().map(Vec::len).sum();
         for list in &mut self.lists {
             let size = |item: &Item| item.cpu.max(item.memory);
             list.sort_unstable_by(|a, b| size(b).total_cmp(&size(a)).then(a.job.cmp(&b.job)));
@@ -207,7 +226,7 @@ impl<'a> Packer<'a> {
     /// Fills one node task by task, so that processor and memory run out together. Free room only shrinks, so whoever did not fit
     /// once need not be looked at again.
     fn fill(&mut self, (mut cpu, mut memory): (f64, f64)) {
-        let mut next = [0, 0];
+        let mut next = self.heads;
         loop {
             let first = if memory > cpu + TOLERANCE { MEMORY } else { PROCESSOR };
             let found = [first, 1 - first].into_iter().find(|&which| {
@@ -222,6 +241,9 @@ impl<'a> Packer<'a> {
             });
             let Some(which) = found else { return };
             let item = &mut self.lists[which][next[which]];
+            if item.here == 0 {
+                self.here.push((which, next[which]));
+            }
             item.here += 1;
             cpu -= item.cpu;
             memory -= item.memory;
@@ -230,28 +252,24 @@ impl<'a> Packer<'a> {
 
     /// How many nodes can be filled like the last one.
     fn repeats(&self) -> u32 {
-        let placed = self.lists.iter().flatten().filter(|item| item.here > 0);
+        let placed = self.here.iter().map(|&(which, at)| &self.lists[which][at]);
         placed.map(|item| item.left / item.here).min().unwrap_or(u32::MAX)
     }
 
-    /// The tasks of the last filling leave the lists, as often as it is repeated, and their memory the sum.
-    fn take(&mut self, times: u32, memory: &mut f64) -> Vec<(usize, u32)> {
-        let mut tasks = Vec::new();
-        for list in &mut self.lists {
-            let mut is_any_done = false;
-            for item in list.iter_mut().filter(|item| item.here > 0) {
-                tasks.push((item.job, item.here));
-                let placed = item.here * times;
-                *memory -= f64::from(placed) * item.memory;
-                item.left -= placed;
-                item.here = 0;
-                is_any_done |= item.left == 0;
-            }
-            if is_any_done {
-                list.retain(|item| item.left > 0);
-            }
+    /// The tasks of the last filling are placed, as often as it is repeated, and their memory leaves the sum.
+    fn take(&mut self, times: u32, tasks: &mut Vec<(usize, u32)>, memory: &mut f64) {
+        for (which, at) in self.here.drain(..) {
+            let item = &mut self.lists[which][at];
+            tasks.push((item.job, item.here));
+            let placed = item.here * times;
+            *memory -= f64::from(placed) * item.memory;
+            item.left -= placed;
+            item.here = 0;
+            self.open -= usize::from(item.left == 0);
         }
-        tasks
+        for (list, head) in self.lists.iter().zip(&mut self.heads) {
+            *head += list[*head..].iter().take_while(|item| item.left == 0).count();
+        }
     }
 }
 
@@ -275,10 +293,12 @@ impl Packing {
                 places[job].clone_from(pinned);
             }
         }
-        for Filling { first, nodes, tasks } in &self.fillings {
-            for (job, tasks) in tasks {
+        let mut from = 0;
+        for Filling { first, nodes, until } in &self.fillings {
+            for (job, tasks) in &self.tasks[from..*until] {
                 places[*job].extend((*first..first + nodes).map(|node| (node, *tasks)));
             }
+            from = *until;
         }
         places
     }
