@@ -158,6 +158,7 @@ fn topology(
         memory_kb: 8_000_000,
         report_every: Span::ZERO,
         reserved: Vec::new(),
+        terms: hansa::grid::Terms::default(),
         systems: vec![0],
     };
     Topology {
@@ -168,7 +169,12 @@ fn topology(
         systems: vec![system],
         sites: (0..sites).map(site).collect(),
         cables: None,
-        users: vec![User { name: "alice".to_owned(), latency: Span::ZERO, habit: Habit::Script }],
+        users: vec![User {
+            name: "alice".to_owned(),
+            latency: Span::ZERO,
+            habit: Habit::Script,
+            approach: hansa::grid::Approach::default(),
+        }],
         workloads: vec![Workload { users: vec![0], system: 0, source }],
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Kind, NodeSet};
+use super::{Approach, Kind, NodeSet, Terms};
 use crate::time::{Span, Time};
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -24,6 +24,7 @@ pub struct Site {
     pub reserved: Vec<Reserved>,
     /// The systems that use it, as indices into the topology's.
     pub systems: Vec<usize>,
+    pub terms: Terms,
 }
 
 /// Nodes that a site holds for something else: no job runs on them then. Those of one site do not overlap.
@@ -40,6 +41,7 @@ pub struct User {
     /// Latency of the link to the router, one way.
     pub latency: Span,
     pub habit: Habit,
+    pub approach: Approach,
 }
 
 /// What a user does about its jobs.

@@ -106,7 +106,7 @@ impl<T> Carrier<T> {
             Held::There { exchange, sites, free, .. } => {
                 let load = free.pop().unwrap_or(self.notes.len() as u64);
                 let [from, to] = [from, to].map(|site| sites[site as usize]);
-                out.send(*exchange, Message::Ship(Ship { load, from, to, bytes }));
+                out.send(*exchange, Message::Ship(Ship { load, from, to, bytes, edge: None }));
                 load as usize
             }
         };

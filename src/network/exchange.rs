@@ -1,36 +1,53 @@
-//! The network of a grid where several services meet: an actor at the hub that holds the flows of all of them.
+//! The network of a grid where several let data go: an actor at the hub that holds the flows of all of them.
 
 use super::{Carrier, Paths};
+use crate::grid::EdgeId;
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::protocol::{Landed, Message, Record, Ship};
 use crate::time::Stamp;
 
-/// Carries what services ship, and tells each when it is there. It logs nothing: whose data it is says what became of it.
+/// Carries what others ship, and tells each when it is there. A service writes down itself what became of its data; for users,
+/// who see neither links nor the hub, it is done here.
 pub struct Exchange {
-    /// Who may ship anything: the services of the run.
-    services: Vec<ActorId>,
-    carrier: Carrier<(ActorId, u64)>,
+    /// Who may ship anything: the services of the run, and users who have none.
+    owners: Vec<ActorId>,
+    sites: Vec<ActorId>,
+    carrier: Carrier<Load>,
+}
+
+struct Load {
+    owner: ActorId,
+    number: u64,
+    edge: Option<EdgeId>,
 }
 
 impl Exchange {
-    pub fn new(paths: Paths, services: Vec<ActorId>) -> Exchange {
-        Exchange { services, carrier: Carrier::new(paths) }
+    pub fn new(paths: Paths, owners: Vec<ActorId>, sites: Vec<ActorId>) -> Exchange {
+        Exchange { owners, sites, carrier: Carrier::new(paths) }
     }
 }
 
 impl Actor<Message, Record> for Exchange {
     fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
-        for (service, load) in self.carrier.arrived(now.time) {
-            out.send(service, Message::Landed(Landed { load }));
+        for Load { owner, number, edge } in self.carrier.arrived(now.time) {
+            out.send(owner, Message::Landed(Landed { load: number }));
+            if let Some(edge) = edge {
+                out.log(Record::Delivered { edge });
+            }
         }
         let sites = self.carrier.paths().sites() as u32;
         for event in batch.drain(..) {
-            if let Cause::Message(Message::Ship(Ship { load, from, to, bytes })) = event.cause
-                && self.services.contains(&event.from)
+            if let Cause::Message(Message::Ship(Ship { load, from, to, bytes, edge })) = event.cause
+                && self.owners.contains(&event.from)
                 && from < sites
                 && to < sites
             {
-                self.carrier.send(now.time, (from, to), bytes, (event.from, load), out);
+                let note = Load { owner: event.from, number: load, edge };
+                let active = self.carrier.send(now.time, (from, to), bytes, note, out);
+                if let Some(edge) = edge {
+                    let [from, to] = [from, to].map(|site| self.sites[site as usize]);
+                    out.log(Record::Sent { edge, from, to, bytes, active });
+                }
             }
         }
         self.carrier.wake(now.time, out);

@@ -4,6 +4,7 @@ mod batch;
 pub mod codec;
 mod execution;
 pub mod handshake;
+mod provisioning;
 mod record;
 mod reservation;
 mod submission;
@@ -15,7 +16,11 @@ use crate::kernel::{self, Reaction};
 
 pub use batch::{Admit, Enqueue, Over, Queue};
 pub use execution::{Ended, Run};
-pub use record::{Author, Record};
+pub use provisioning::{
+    Barred, Begun, Claim, Claimed, Coordinate, Coordinated, Enter, Informed, Inquire, Lot, Pledge, PledgeAnswer, Query,
+    Reply, Return, Returned,
+};
+pub use record::{Author, Bargain, HoldFate, Record, Refusal};
 pub use reservation::{Answer, Answered, Book, Booked, Cancel, Hold, Recall, Recalled, Reserve, Withdraw};
 pub use submission::{Outcome, Submit, Verdict};
 pub use transfer::{Landed, Ship};
@@ -42,6 +47,17 @@ pub enum Message {
     Recall(Recall),
     Recalled(Recalled),
     Admit(Admit),
+    Inquire(Inquire),
+    Informed(Informed),
+    Claim(Claim),
+    Claimed(Claimed),
+    Return(Return),
+    Returned(Returned),
+    Enter(Enter),
+    Barred(Barred),
+    Begun(Begun),
+    Coordinate(Coordinate),
+    Coordinated(Coordinated),
 }
 
 impl kernel::Message for Message {
@@ -66,6 +82,17 @@ impl kernel::Message for Message {
             Message::Recall(m) => m.reaction(),
             Message::Recalled(m) => m.reaction(),
             Message::Admit(m) => m.reaction(),
+            Message::Inquire(m) => m.reaction(),
+            Message::Informed(m) => m.reaction(),
+            Message::Claim(m) => m.reaction(),
+            Message::Claimed(m) => m.reaction(),
+            Message::Return(m) => m.reaction(),
+            Message::Returned(m) => m.reaction(),
+            Message::Enter(m) => m.reaction(),
+            Message::Barred(m) => m.reaction(),
+            Message::Begun(m) => m.reaction(),
+            Message::Coordinate(m) => m.reaction(),
+            Message::Coordinated(m) => m.reaction(),
         }
     }
 
@@ -90,6 +117,17 @@ impl kernel::Message for Message {
             Message::Recall(_) => "Recall",
             Message::Recalled(_) => "Recalled",
             Message::Admit(_) => "Admit",
+            Message::Inquire(_) => "Inquire",
+            Message::Informed(_) => "Informed",
+            Message::Claim(_) => "Claim",
+            Message::Claimed(_) => "Claimed",
+            Message::Return(_) => "Return",
+            Message::Returned(_) => "Returned",
+            Message::Enter(_) => "Enter",
+            Message::Barred(_) => "Barred",
+            Message::Begun(_) => "Begun",
+            Message::Coordinate(_) => "Coordinate",
+            Message::Coordinated(_) => "Coordinated",
         }
     }
 }

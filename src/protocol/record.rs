@@ -5,9 +5,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Answer;
-use crate::grid::{EdgeId, Invalid, Job, JobId, Needs, NodeSet, TaskId};
+use crate::grid::{
+    Area, BookingId, Denial, EdgeId, HoldId, Invalid, Job, JobId, Needs, NodeSet, Offer, Part, Receipt, Slot, TaskId,
+};
 use crate::kernel::ActorId;
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -54,6 +56,88 @@ pub enum Record {
     Needs { job: JobId, needs: Needs },
     /// Of the nodes that a site has just put a task on, these have one more of its parallel tasks than was told before.
     Stacked { task: TaskId, cores: NodeSet },
+    /// A site told a user which slots are free.
+    Advertised { user: ActorId, version: u64, slots: Vec<Slot> },
+    /// A site told a user what so many processors cost for so long, start by start.
+    Quoted { user: ActorId, procs: u32, span: Span, offers: Vec<Offer> },
+    /// A site let a user have processors, for a job.
+    Booked { user: ActorId, job: JobId, receipt: Receipt },
+    /// A site holds processors for a user until then.
+    Held { user: ActorId, hold: HoldId, part: Part, fee: Area, expiry: Time },
+    /// A site did not let a user have what it wanted for a job.
+    Denied { user: ActorId, job: JobId, why: Refusal },
+    /// A booking was given back before its time was over; if in time, this is paid in the place of its price.
+    Returned { booking: BookingId, used: Area, penalty: Option<Area> },
+    /// The time of a booking was over; tasks have used so much of it.
+    Elapsed { booking: BookingId, used: Area },
+    /// A site let go of a task that its user took back before it had done anything.
+    Dropped { task: TaskId },
+    /// What became of a hold.
+    Settled { hold: HoldId, fate: HoldFate },
+    /// What came of a user's bargaining for a job.
+    Bargained { job: JobId, end: Bargain },
+}
+
+/// Declares words of the log with the names that they have there.
+macro_rules! words {
+    ($(#[doc = $doc:literal] $name:ident { $(#[doc = $about:literal] $variant:ident = $word:literal),+ $(,)? })+) => {$(
+        #[doc = $doc]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum $name { $(#[doc = $about] $variant),+ }
+
+        impl $name {
+            pub const ALL: &[(&'static str, $name)] = &[$(($word, $name::$variant)),+];
+
+            pub fn word(self) -> &'static str {
+                match self { $($name::$variant => $word),+ }
+            }
+        }
+    )+};
+}
+
+words! {
+    /// Why a user did not get what it wanted.
+    Refusal {
+        /// It would have been right a little earlier.
+        Stale = "stale",
+        /// Others have the processors.
+        NoRoom = "no_room",
+        /// It was no part of a slot that may be taken.
+        BadSubslot = "bad_subslot",
+        /// It made no sense, or the site is too small for it.
+        Unfit = "unfit",
+    }
+    /// How a hold ended.
+    HoldFate {
+        /// It has become a booking.
+        Committed = "committed",
+        /// Given back before a commit.
+        Released = "released",
+        /// Its lease was over.
+        Expired = "expired",
+    }
+    /// How bargaining for a job ended.
+    Bargain {
+        /// All that it needs is booked.
+        Booked = "booked",
+        /// No site had room for it.
+        Refused = "refused",
+        /// Whenever it was to be booked, it was not so any more.
+        Stale = "stale",
+        /// Its user gave up.
+        GivenUp = "given_up",
+    }
+}
+
+impl From<Denial> for Refusal {
+    fn from(denial: Denial) -> Refusal {
+        match denial {
+            _ if denial.is_stale() => Refusal::Stale,
+            Denial::BadPart(_) | Denial::NoSuchSlot => Refusal::BadSubslot,
+            Denial::NoRoom => Refusal::NoRoom,
+            _ => Refusal::Unfit,
+        }
+    }
 }
 
 /// Who writes records.
@@ -62,10 +146,12 @@ pub enum Author {
     Router,
     Site,
     User,
+    /// A user who has nothing to tell, as the router does it for him.
+    Mute,
 }
 
 impl Record {
-    /// The one role that writes records of this kind. Users write none: what they hand in, the router tells.
+    /// The role that writes records of this kind. What users hand in, the router tells; where nobody there knows of it, they do.
     ///
     /// Whether it was about a job or a task of theirs is for the report to see, which knows all that was told before.
     pub fn author(&self) -> Author {
@@ -77,7 +163,17 @@ impl Record {
             | Record::Resumed { .. }
             | Record::Moved { .. }
             | Record::Shared { .. }
-            | Record::Stacked { .. } => Author::Site,
+            | Record::Stacked { .. }
+            | Record::Advertised { .. }
+            | Record::Quoted { .. }
+            | Record::Booked { .. }
+            | Record::Held { .. }
+            | Record::Denied { .. }
+            | Record::Returned { .. }
+            | Record::Elapsed { .. }
+            | Record::Dropped { .. }
+            | Record::Settled { .. } => Author::Site,
+            Record::Bargained { .. } => Author::User,
             Record::Arrived { .. }
             | Record::Refused { .. }
             | Record::NotAdmitted { .. }
@@ -98,9 +194,23 @@ impl Record {
     pub fn written_by(&self, author: Author) -> Result<(), &'static str> {
         match self.author() {
             right if right == author => Ok(()),
+            Author::Router if author == Author::User && self.is_of_a_job() => Ok(()),
             Author::Router => Err("a record that only the router writes"),
             Author::Site => Err("a record that only sites write"),
-            Author::User => Err("a record that only users write"),
+            Author::User | Author::Mute => Err("a record that only users write"),
         }
+    }
+
+    /// Whether it says what became of a job, which its user knows where no service does.
+    fn is_of_a_job(&self) -> bool {
+        matches!(
+            self,
+            Record::Arrived { .. }
+                | Record::Rejected { .. }
+                | Record::Assigned { .. }
+                | Record::Withdrawn { .. }
+                | Record::Completed { value: None, .. }
+                | Record::Removed { .. }
+        )
     }
 }

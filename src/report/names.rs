@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::ActorId;
-use crate::topology::{Plan, Topology};
+use crate::topology::{Plan, Role, Topology};
 
 /// Who takes part and what kinds of cores there are: what turns a log's numbers into words and back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,7 +17,8 @@ impl Names {
     /// Those at the hub come first, then the sites, then the users. A service that is alone at the hub speaks for the router.
     pub fn of(topology: &Topology) -> Names {
         let mut actors = Plan::of(topology).names;
-        if let [_] = topology.systems[..] {
+        let hub = Plan::of(topology).roles.into_iter().filter(|role| matches!(role, Role::Hub(_)));
+        if hub.count() == 1 && topology.systems.len() == 1 {
             actors[0] = "router".to_owned();
         }
         Names { actors, kinds: topology.kinds.clone() }

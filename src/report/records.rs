@@ -4,7 +4,7 @@
 use super::events::{Cursor, EventReader, EventWriter, Field, Unreadable};
 use super::tally::{By, Inconsistent};
 use super::{Names, Tally};
-use crate::grid::{JobId, Needs};
+use crate::grid::{JobId, Needs, Part, Receipt};
 use crate::kernel::Entry;
 use crate::protocol::{Answer, Record};
 
@@ -111,4 +111,22 @@ records! { (names)
     "sent" Sent { edge, from, to, bytes, active } => sent, format!(
         "lets {bytes} bytes of {edge} go from {} to {}", names.of_actor(*from), names.of_actor(*to));
     "delivered" Delivered { edge } => delivered, format!("sees the data of {edge} arrive");
+    "advertised" Advertised { user, version, slots } => advertised,
+        format!("advertises {} slots to {}", slots.len(), names.of_actor(*user));
+    "quoted" Quoted { user, procs, span as "lasts", offers } => quoted, format!(
+        "quotes {} starts to {}, for {procs} processors and {span}", offers.len(), names.of_actor(*user));
+    "booked" Booked { user, job, receipt } => booked, {
+        let Receipt { booking, part: Part { procs, start, span }, .. } = receipt;
+        let user = names.of_actor(*user);
+        format!("lets {user} have {procs} processors for job {job}, from {start} for {span}: booking {booking}")
+    };
+    "held" Held { user, hold, part, fee, expiry as "until" } => held, format!(
+        "holds {} processors from {} for {} until {expiry}: hold {hold}", part.procs, part.start, names.of_actor(*user));
+    "denied" Denied { user, job, why } => denied, format!(
+        "does not let {} have what it wants for job {job}: {}", names.of_actor(*user), why.word());
+    "returned" Returned { booking, used, penalty } => returned, format!("gets booking {booking} back");
+    "elapsed" Elapsed { booking, used } => elapsed, format!("sees the time of booking {booking} end");
+    "dropped" Dropped { task } => dropped, format!("lets go of task {task}, which has done nothing");
+    "settled" Settled { hold, fate } => settled, format!("sees what becomes of hold {hold}: {}", fate.word());
+    "bargained" Bargained { job, end } => bargained, format!("has bargained for job {job}: {}", end.word());
 }

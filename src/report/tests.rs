@@ -7,9 +7,12 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::{Counts, EventWriter, Host, Manifest, Names, RunFacts, Status, SummaryFile, Tally, Untaken, summary_table};
-use crate::grid::{Curve, Edge, EdgeId, Invalid, Job, JobId, Kind, Needs, NodeSet, Task, TaskId, Worth};
+use crate::grid::{
+    Area, BookingId, Curve, Edge, EdgeId, HoldId, Invalid, Job, JobId, Kind, Needs, NodeSet, Offer, Part, Rate,
+    Receipt, Slot, Task, TaskId, Worth,
+};
 use crate::kernel::{ActorId, Digest, Entry};
-use crate::protocol::{Answer, Record, codec};
+use crate::protocol::{Answer, Bargain, HoldFate, Record, Refusal, codec};
 use crate::systems::Service;
 use crate::systems::market::{Market, Unplaceable};
 use crate::time::{Span, Stamp, Time};
@@ -32,9 +35,15 @@ pub(crate) fn topology() -> Topology {
         report_every: Span::ZERO,
         memory_kb: 8_000_000,
         reserved: Vec::new(),
+        terms: crate::grid::Terms::default(),
         systems: vec![0],
     };
-    let user = |name: &str| User { name: name.to_owned(), latency: Span::ZERO, habit: crate::grid::Habit::Script };
+    let user = |name: &str| User {
+        name: name.to_owned(),
+        latency: Span::ZERO,
+        habit: crate::grid::Habit::Script,
+        approach: crate::grid::Approach::default(),
+    };
     Topology {
         name: "two cities".to_owned(),
         about: None,
@@ -382,6 +391,58 @@ fn any_record() -> impl Strategy<Value = Record> {
             Record::Sent { edge, from: ActorId(from), to: ActorId(to), bytes, active }
         }),
         any_edge().prop_map(|edge| Record::Delivered { edge }),
+        any_bargain(),
+    ]
+}
+
+/// What is written down of bargaining.
+fn any_bargain() -> impl Strategy<Value = Record> {
+    let user = || (0u32..6).prop_map(ActorId);
+    let area = || any::<u64>().prop_map(Area::from_micros);
+    let time = || any::<u32>().prop_map(|micros| Time::from_micros(micros.into()));
+    let span = || any::<u64>().prop_map(Span::from_micros);
+    let part = || (1u32..9, time(), span()).prop_map(|(procs, start, span)| Part { procs, start, span });
+    let slot =
+        (part(), any::<u32>(), area(), any::<(bool, bool)>()).prop_map(|(part, rate, fee, (divisible, extensible))| {
+            let Part { procs, start, span } = part;
+            Slot { start, procs, span, rate: Rate(rate), fee, divisible, extensible }
+        });
+    let offer = (time(), area()).prop_map(|(start, fee)| Offer { start, fee });
+    let hold = || any::<(u64, u32, u32)>().prop_map(|(request, attempt, leg)| HoldId { request, attempt, leg });
+    let receipt = (any::<u64>(), part(), area(), area()).prop_map(|(booking, part, rent, fee)| Receipt {
+        booking: BookingId(booking),
+        part,
+        rent,
+        fee,
+    });
+    let job = || any::<u32>().prop_map(JobId);
+    prop_oneof![
+        (user(), any::<u64>(), prop::collection::vec(slot, 0..4))
+            .prop_map(|(user, version, slots)| Record::Advertised { user, version, slots }),
+        (user(), 1u32..9, span(), prop::collection::vec(offer, 0..4))
+            .prop_map(|(user, procs, span, offers)| Record::Quoted { user, procs, span, offers }),
+        (user(), job(), receipt).prop_map(|(user, job, receipt)| Record::Booked { user, job, receipt }),
+        (user(), hold(), part(), area(), time()).prop_map(|(user, hold, part, fee, expiry)| Record::Held {
+            user,
+            hold,
+            part,
+            fee,
+            expiry
+        }),
+        (user(), job(), 0..Refusal::ALL.len()).prop_map(|(user, job, why)| Record::Denied {
+            user,
+            job,
+            why: Refusal::ALL[why].1
+        }),
+        (any::<u64>(), area(), prop::option::of(area())).prop_map(|(booking, used, penalty)| Record::Returned {
+            booking: BookingId(booking),
+            used,
+            penalty
+        }),
+        (any::<u64>(), area()).prop_map(|(booking, used)| Record::Elapsed { booking: BookingId(booking), used }),
+        any::<(u32, u32)>().prop_map(|(job, index)| Record::Dropped { task: TaskId { job: JobId(job), index } }),
+        (hold(), 0..HoldFate::ALL.len()).prop_map(|(hold, fate)| Record::Settled { hold, fate: HoldFate::ALL[fate].1 }),
+        (job(), 0..Bargain::ALL.len()).prop_map(|(job, end)| Record::Bargained { job, end: Bargain::ALL[end].1 }),
     ]
 }
 

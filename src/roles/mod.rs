@@ -6,7 +6,7 @@ pub mod site;
 mod user;
 
 pub use site::Site;
-pub use user::{Later, Planner, Resubmit, Script, User};
+pub use user::{Later, Out, Planner, Resubmit, Script, User};
 
 use crate::grid::Named;
 

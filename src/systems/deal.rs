@@ -18,6 +18,18 @@ pub struct Lines {
     pub says: Vec<(Time, ActorId, Message)>,
     pub later: Vec<Later>,
     pub then: BTreeMap<JobId, Vec<(Span, ActorId, Enqueue)>>,
+    /// What it sees to itself.
+    pub errands: Vec<Errand>,
+}
+
+/// A job that its user sees to itself, by bargaining with sites.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Errand {
+    pub job: Arc<Job>,
+    /// The only site that it may go to, if its workload says so.
+    pub site: Option<ActorId>,
+    /// It is handed in once that job is over, and this long after it.
+    pub after: Option<(JobId, Span)>,
 }
 
 /// The hands of all users, while workloads are being dealt out.
@@ -137,12 +149,12 @@ pub(super) fn submit(
     let users = workload.users.len();
     if let Some(rest) = rest.map(Arc::new) {
         for (place, &user) in rest.places().zip(workload.users.iter().cycle().skip(jobs.len() % users)).take(users) {
-            lines[user].later.push(Later { to: grid.service, jobs: rest.clone(), place, step: users });
+            lines[user].later.push(Later { to: grid.hub(), jobs: rest.clone(), place, step: users });
         }
     }
     for (job, &user) in jobs.into_iter().zip(workload.users.iter().cycle()) {
         let (arrive, submit) = (job.arrive, Message::Submit(Submit { job: Arc::new(job) }));
-        lines[user].says.push((arrive, grid.service, submit));
+        lines[user].says.push((arrive, grid.hub(), submit));
     }
     Ok(())
 }

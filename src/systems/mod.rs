@@ -17,36 +17,40 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::ops::Deref;
 
-use crate::grid::{Named, Site};
+use crate::grid::{Named, Site, User};
 use crate::kernel::{ActorId, BoxedActor};
 use crate::network::Network;
 use crate::protocol::{Message, Record};
-use crate::settings::Walk;
+use crate::settings::{Names, Walk};
 use crate::time::Span;
 use crate::workload::Workload;
 
-pub use deal::{DataLimit, DealError, Dealing, JobError, Lines};
+pub use deal::{DataLimit, DealError, Dealing, Errand, JobError, Lines};
 
 /// Every system that a topology may ask for.
-pub const ALL: &[Row] = &[market::ROW, reservation::ROW, heft::ROW, batch::ROW];
+pub const ALL: &[Row] = &[market::ROW, reservation::ROW, heft::ROW, batch::ROW, provisioning::ROW];
 
 /// What the rest of the house has to know of a system.
 pub struct Row {
     /// The table in which a topology asks for it.
     pub key: &'static str,
     pub about: &'static str,
-    /// What its actor at the hub is called.
-    pub service: &'static str,
+    /// What its actor at the hub is called; none, where nothing is decided there and users talk to sites.
+    pub service: Option<&'static str>,
     /// The sources whose jobs it takes, by name.
     pub sources: &'static [&'static str],
     /// How a site may run what it is given: names for `site.scheduler`, the usual one first. None, where sites do as they are told.
     pub schedulers: fn() -> Vec<Named>,
+    /// What its sites and users may be told beside that.
+    pub own: Own,
     /// Whether sites differ in speed.
     pub has_speeds: bool,
     /// Whether its sites can be used by other systems too: then what they run is this system's.
     pub shares_sites: bool,
     /// Whether its sites may have managers that are no system's own.
     pub takes_managers: bool,
+    /// Whether its sites have terms on which they let their processors.
+    pub has_terms: bool,
     /// Whether sites may keep nodes from jobs for some time.
     pub has_reserved: bool,
     /// Whether its jobs are one task each, which asks for a walltime.
@@ -59,6 +63,17 @@ pub struct Row {
     pub gives: Gives,
     /// As it is where nothing is said.
     pub usual: fn() -> Service,
+}
+
+/// Keys of sites and users that are about one system; `fits` is whether this one has to do with it.
+#[derive(Clone, Copy)]
+pub struct Own {
+    pub site: fn(site: &mut Site, fits: bool, w: &mut dyn Walk),
+    pub user: fn(user: &mut User, fits: bool, sites: &Names<'_>, w: &mut dyn Walk),
+}
+
+impl Own {
+    pub const NOTHING: Own = Own { site: |_, _, _| {}, user: |_, _, _, _| {} };
 }
 
 /// Words for traces.
@@ -113,11 +128,18 @@ pub trait System: Alike {
         None
     }
 
-    /// The actor at the hub; `outsider` speaks for the program outside.
-    fn hub(&self, grid: &Grid<'_>, outsider: Option<Outsider>) -> Cast;
+    /// The actor at the hub, if there is one; `outsider` speaks for the program outside.
+    fn hub(&self, _: &Grid<'_>, _: Option<Outsider>) -> Cast {
+        Err(CastError::NoService(self.row().key))
+    }
 
     /// What runs at a site of the grid, to which each of these may give work.
     fn site(&self, site: &Site, givers: &[ActorId]) -> Cast;
+
+    /// Who a user is that hands in such jobs, if he does more about them than to say what has been dealt to him.
+    fn user(&self, _user: &User, _grid: &Grid<'_>, _lines: &mut Lines) -> Option<BoxedActor<Message, Record>> {
+        None
+    }
 
     /// Deals a workload out to its users.
     fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError>;
@@ -139,8 +161,8 @@ pub type Outsider = Box<dyn market::bid::BidPolicy>;
 pub struct Grid<'a> {
     /// The seed of the run.
     pub seed: u64,
-    /// Its own actor.
-    pub service: ActorId,
+    /// Its own actor, if it has one at the hub.
+    pub service: Option<ActorId>,
     /// The sites that it uses, in the topology's order, and who they are.
     pub sites: Vec<(ActorId, &'a Site)>,
     pub kinds: &'a [String],
@@ -152,10 +174,26 @@ pub struct Grid<'a> {
     pub is_linked: bool,
     /// The actors of all sites of the topology, by their numbers.
     pub site_ids: &'a [ActorId],
+    /// All users of the topology, and who they are.
+    pub users: Vec<(ActorId, &'a User)>,
+}
+
+impl Grid<'_> {
+    /// Its own actor, for a system that has one at the hub.
+    pub fn hub(&self) -> ActorId {
+        self.service.expect("a system with a service has its actor")
+    }
+
+    /// Who may give work to its sites: its service, or else the users themselves.
+    pub fn givers(&self) -> Vec<ActorId> {
+        self.service.map_or_else(|| self.users.iter().map(|(user, _)| *user).collect(), |service| vec![service])
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CastError {
+    #[error("nobody at the hub decides for a [{0}]")]
+    NoService(&'static str),
     #[error("a bidder from outside takes part in runs only")]
     NoBidder,
     #[error("there is no {what} called {name}")]

@@ -11,7 +11,7 @@ use crate::protocol::handshake::Party;
 use crate::protocol::{Author, Enqueue, Message, Record, Reserve, Submit};
 use crate::roles::{self, Resubmit, User};
 use crate::settings::units::SPAN_MAX;
-use crate::systems::{CastError, DataLimit, DealError, Dealing, Grid, Lines, Outsider, Service};
+use crate::systems::{CastError, DataLimit, DealError, Dealing, Errand, Grid, Lines, Outsider, Service};
 use crate::time::Span;
 
 /// Everybody who takes part in a run, by [`ActorId`]: the services at the hub, the sites, the users.
@@ -21,6 +21,8 @@ pub struct Plan {
     pub roles: Vec<Role>,
     /// To the hub, one way.
     pub latencies: Latencies,
+    /// Whether users tell what becomes of their jobs, as there is nobody else who knows.
+    pub users_tell: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,15 +64,19 @@ impl BuildError {
 
 impl Plan {
     pub fn of(topology: &Topology) -> Plan {
-        let mut plan = Plan { names: Vec::new(), roles: Vec::new(), latencies: Latencies::from([]) };
+        let mut plan = Plan { names: Vec::new(), roles: Vec::new(), latencies: Latencies::from([]), users_tell: false };
         let mut latencies = Vec::new();
         let mut add = |name: &str, role, latency| {
             plan.names.push(name.to_owned());
             plan.roles.push(role);
             latencies.push(latency);
         };
+        let mut services = 0;
         for (index, system) in topology.systems.iter().enumerate() {
-            add(system.row().service, Role::Hub(index), Span::ZERO);
+            if let Some(service) = system.row().service {
+                add(service, Role::Hub(index), Span::ZERO);
+                services += 1;
+            }
         }
         for (index, site) in topology.sites.iter().enumerate() {
             add(&site.name, Role::Site(index), site.latency);
@@ -79,10 +85,11 @@ impl Plan {
             add(&user.name, Role::User(index), user.latency);
         }
         // It comes last, so that everybody else has the number that it would have without.
-        if topology.cables.is_some() && topology.systems.len() > 1 {
+        if topology.cables.is_some() && (topology.systems.len() > 1 || services == 0) {
             add(EXCHANGE, Role::Exchange, Span::ZERO);
         }
         plan.latencies = latencies.into();
+        plan.users_tell = services < topology.systems.len();
         plan
     }
 
@@ -129,7 +136,8 @@ impl Plan {
         record.written_by(match self.roles[id.index()] {
             Role::Hub(_) | Role::Exchange => Author::Router,
             Role::Site(_) => Author::Site,
-            Role::User(_) => Author::User,
+            Role::User(_) if self.users_tell => Author::User,
+            Role::User(_) => Author::Mute,
         })
     }
 
@@ -171,7 +179,9 @@ pub fn owners(topology: &Topology) -> Result<BTreeMap<JobId, Owned>, BuildError>
     let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| stage.grid(system)).collect();
     let users = plan.all().into_iter().filter(|id| matches!(plan.roles[id.index()], Role::User(_)));
     let mut owners = BTreeMap::new();
-    for (user, Lines { says, later, then }) in users.zip(stage.deal(&grids)?) {
+    for (user, Lines { says, later, then, errands }) in users.zip(stage.deal(&grids)?) {
+        let owned = |errand: &Errand| Owned { user, after: errand.after.map(|(before, _)| before) };
+        owners.extend(errands.iter().map(|errand| (errand.job.id, owned(errand))));
         for (_, _, message) in says {
             if let Message::Submit(Submit { job })
             | Message::Reserve(Reserve { job, .. })
@@ -213,18 +223,24 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsider: Option<Out
             }
             Role::Site(index) => {
                 let site = &topology.sites[index];
-                let givers: Vec<ActorId> = site.systems.iter().map(|system| grids[*system].service).collect();
+                let givers: Vec<ActorId> = site.systems.iter().flat_map(|system| grids[*system].givers()).collect();
                 runs(topology, site).site(site, &givers)?
             }
             Role::User(index) => {
-                let Lines { says, later, then } = std::mem::take(&mut lines[index]);
+                let mut lines = std::mem::take(&mut lines[index]);
+                let user = &topology.users[index];
+                let mut playing = topology.systems.iter().zip(&grids);
+                if let Some(actor) = playing.find_map(|(system, grid)| system.user(user, grid, &mut lines)) {
+                    return Ok((*id, actor));
+                }
+                let Lines { says, later, then, .. } = lines;
                 let script = roles::Script::saying(says).later(later).then(then);
-                Box::new(match topology.users[index].habit {
+                Box::new(match user.habit {
                     Habit::Script => User::new(script),
                     Habit::Resubmit { patience, most } => User::new(Resubmit::new(script, patience, most)),
                 })
             }
-            Role::Exchange => Box::new(Exchange::new(paths(topology), stage.services.clone())),
+            Role::Exchange => Box::new(Exchange::new(paths(topology), stage.shippers(), stage.sites.clone())),
         };
         Ok((*id, actor))
     };
@@ -241,8 +257,10 @@ fn runs<'a>(topology: &'a Topology, site: &Site) -> &'a Service {
 /// A topology with everybody in place, from which each system is shown its part.
 struct Stage<'a> {
     topology: &'a Topology,
-    services: Vec<ActorId>,
+    /// By system; none, where one has nobody at the hub.
+    services: Vec<Option<ActorId>>,
     sites: Vec<ActorId>,
+    users: Vec<ActorId>,
     /// Who holds the flows of all services, where several share the links.
     exchange: Option<ActorId>,
 }
@@ -252,10 +270,18 @@ impl<'a> Stage<'a> {
         let who = |is: fn(&Role) -> bool| plan.all().into_iter().filter(|id| is(&plan.roles[id.index()])).collect();
         Stage {
             topology,
-            services: who(|role| matches!(role, Role::Hub(_))),
+            services: (0..topology.systems.len()).map(|system| plan.find_role(Role::Hub(system))).collect(),
+            users: who(|role| matches!(role, Role::User(_))),
             sites: who(|role| matches!(role, Role::Site(_))),
             exchange: plan.find_role(Role::Exchange),
         }
+    }
+
+    /// Who lets data go over the links: services, and users where no service does it for them.
+    fn shippers(&self) -> Vec<ActorId> {
+        let services = self.services.iter().flatten().copied();
+        let users = if self.services.contains(&None) { &self.users[..] } else { &[] };
+        services.chain(users.iter().copied()).collect()
     }
 
     fn grid(&self, system: usize) -> Grid<'_> {
@@ -270,6 +296,7 @@ impl<'a> Stage<'a> {
             largest,
             seed: self.topology.seed,
             service: self.services[system],
+            users: self.users.iter().copied().zip(&self.topology.users).collect(),
             sites,
             kinds: &self.topology.kinds,
             network: Box::new(move || self.network(system)),

@@ -2,9 +2,9 @@
 //! something harmless, so that the check can go on to the next one.
 
 use super::Topology;
-use super::tables::{Head, Parts, cables, members, walk_systems, workload};
+use super::tables::{Head, Parts, cables, members, site_names, walk_systems, workload};
 use crate::settings::{Attached, Fields, Findings, Place, Reader, Table};
-use crate::systems::{self, Service};
+use crate::systems::{self, Row, Service};
 
 /// Only good if there are no complaints in the end. With it comes where each workload is written, of which a grid that may
 /// be `idle` needs none.
@@ -19,13 +19,16 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings, idle
     let defaults = written.as_ref().and_then(|field| field.table("a table of defaults"));
     let names = members::Names::default();
     let (sites, kinds) = members::read_sites(&systems, defaults.as_ref(), &names, &fields, w);
+    let site_names = site_names(&sites);
+    let rows: Vec<&Row> = systems.iter().map(|system| system.row()).collect();
+    let people = members::People { systems: &rows, sites: &site_names, names: None };
     let mut usual = members::usual_user();
     if let Some(table) = defaults.as_ref().and_then(|all| all.get("user")?.table("a table of defaults")) {
-        members::walk_user(&mut usual, None, &mut Reader::new(&table));
+        members::walk_user(&mut usual, &people, &mut Reader::new(&table));
         table.finish();
     }
     let mut users = Vec::new();
-    members::walk_users(&mut users, &usual, &names, w);
+    members::walk_users(&mut users, &usual, &members::People { names: Some(&names), ..people }, w);
     if let Some(defaults) = defaults {
         defaults.finish();
     }

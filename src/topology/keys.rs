@@ -11,27 +11,29 @@ pub fn keys() -> Vec<Listed> {
     let mut services: Vec<Service> = systems::ALL.iter().map(|row| (row.usual)()).collect();
     let rows: Vec<&Row> = systems::ALL.iter().collect();
     let names = Names::default();
+    let nobody = [].into_iter().collect();
     let sites = Around { systems: &rows, names: &names, some_kind: false, defaults: false };
     list(|w| {
         Head::usual().walk(w);
         walk_systems(&mut services, false, w);
         members::walk_sites(&mut Vec::new(), &Described::usual(), &sites, w);
         cables::walk(&mut cables::usual(), &[], w);
-        members::walk_users(&mut Vec::new(), &members::usual_user(), &names, w);
-        walk_defaults(&Around { defaults: true, ..sites }, w);
+        let people = members::People { systems: &rows, sites: &nobody, names: Some(&names) };
+        members::walk_users(&mut Vec::new(), &members::usual_user(), &people, w);
+        walk_defaults(&Around { defaults: true, ..sites }, &members::People { names: None, ..people }, w);
         workload::walk(&mut Vec::new(), &workload::Around::unknown(&services), w);
     })
 }
 
 /// `[defaults]`, as far as there is something to say that the sites and users themselves do not say.
-fn walk_defaults(sites: &Around<'_>, w: &mut dyn Walk) {
+fn walk_defaults(sites: &Around<'_>, people: &members::People<'_>, w: &mut dyn Walk) {
     let defaults = key("defaults", "").means("what holds for sites and users that say nothing else");
     w.table(defaults, Layout::Section("defaults"), &mut (), |(), w| {
         let site = key("site", "").means("what holds for every `[[site]]` that says nothing else");
         w.table(site, Layout::Section("defaults.site"), &mut Described::usual(), |usual, w| usual.walk(sites, w));
         let user = key("user", "").means("what holds for every `[[user]]` that says nothing else");
         w.table(user, Layout::Section("defaults.user"), &mut members::usual_user(), |usual, w| {
-            members::walk_user(usual, None, w);
+            members::walk_user(usual, people, w);
         });
     });
 }

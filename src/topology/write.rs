@@ -3,7 +3,7 @@
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::tables::members::{self, Around, Described};
-use super::tables::{Head, cables, walk_systems, workload};
+use super::tables::{Head, cables, site_names, walk_systems, workload};
 use super::{Site, Topology};
 use crate::protocol::handshake::TopologyHash;
 use crate::settings::{Page, Walk};
@@ -49,7 +49,10 @@ impl Topology {
         if let Some(cables) = &self.cables {
             cables::walk(&mut cables.clone(), &self.sites, w);
         }
-        members::walk_users(&mut self.users.clone(), &members::usual_user(), &members::Names::default(), w);
+        let rows: Vec<&Row> = self.systems.iter().map(|system| system.row()).collect();
+        let (sites, names) = (site_names(&self.sites), members::Names::default());
+        let people = members::People { systems: &rows, sites: &sites, names: Some(&names) };
+        members::walk_users(&mut self.users.clone(), &members::usual_user(), &people, w);
         workload::write(&self.workloads, &workload::Around::of(&self.parts()), w);
         page.into_text()
     }

@@ -27,6 +27,7 @@ fn inline_and_processes_agree_on_every_shipped_topology() {
         "one-grid.toml",
         "impatient.toml",
         "dfrs.toml",
+        "stale-quotes.toml",
     ] {
         let scratch = Scratch::new();
         run(&shipped(name), &scratch.path("inline"), &["--inline"]);

@@ -192,6 +192,7 @@ fn topology(policy: &str, sites: &[(u32, u16)], source: Source) -> Topology {
         report_every: Span::ZERO,
         memory_kb: 8_000_000,
         reserved: Vec::new(),
+        terms: crate::grid::Terms::default(),
         systems: vec![0],
     };
     Topology {
@@ -202,7 +203,12 @@ fn topology(policy: &str, sites: &[(u32, u16)], source: Source) -> Topology {
         systems: vec![Service::new(Market { policy: policy.to_owned(), ..Market::default() })],
         sites: sites.iter().enumerate().map(site).collect(),
         cables: None,
-        users: vec![User { name: "alice".to_owned(), latency: Span::ZERO, habit: Habit::Script }],
+        users: vec![User {
+            name: "alice".to_owned(),
+            latency: Span::ZERO,
+            habit: Habit::Script,
+            approach: crate::grid::Approach::default(),
+        }],
         workloads: vec![Workload { users: vec![0], system: 0, source }],
     }
 }

@@ -1,5 +1,7 @@
 //! What a site says about its slots: what it advertises, what it quotes, and why it refuses.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Area, BadPart, Part, Rate, Slot};
@@ -95,6 +97,19 @@ pub enum Denial {
     Duplicate,
     #[error("the site runs nothing for longer than {0}")]
     TooLong(Span),
+}
+
+impl fmt::Display for BookingId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// `12.1.0`: request, attempt, leg.
+impl fmt::Display for HoldId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.request, self.attempt, self.leg)
+    }
 }
 
 impl Denial {

@@ -82,11 +82,18 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::grid::{Curve, Edge, Invalid, Job, JobId, Kind, Needs, NodeSet, Task, TaskId, Worth};
+    use crate::grid::{
+        Advert, Area, BadPart, BookingId, Curve, Denial, Edge, EdgeId, HoldId, Invalid, Job, JobId, Kind, Needs,
+        NodeSet, Offer, Part, Rate, Receipt, Slot, Task, TaskId, Worth,
+    };
     use crate::kernel::{ActorId, Down, Up};
     use crate::protocol::handshake::Hello;
     use crate::protocol::{
         Answer, Answered, Book, Booked, Cancel, Ended, Enqueue, Hold, Message, Outcome, Over, Queue,
+    };
+    use crate::protocol::{
+        Bargain, Barred, Begun, Claim, Claimed, Coordinate, Coordinated, Enter, HoldFate, Informed, Inquire, Lot,
+        Pledge, PledgeAnswer, Query, Refusal, Reply, Return, Returned,
     };
     use crate::protocol::{Landed, Recall, Recalled, Record, Reserve, Run, Ship, Submit, Verdict, Withdraw};
     use crate::time::{Span, Time};
@@ -120,6 +127,11 @@ mod tests {
         let (user, site, task) = (ActorId(4), ActorId(1), TaskId { job: id, index: 1 });
         let cores = NodeSet::try_from(vec![(0, 3), (7, 7), (9, u32::MAX)]).unwrap();
         let accepted = Answer::Accepted { site, start: arrive, nodes: cores.clone() };
+        let part = Part { procs: 3, start: arrive, span: Span::MAX };
+        let (rate, fee) = (Rate(1_500), Area::from_micros(9));
+        let slot = Slot { start: arrive, procs: 3, span: Span::MAX, rate, fee, divisible: true, extensible: false };
+        let receipt = Receipt { booking: BookingId(9), part, rent: fee, fee };
+        let hold = HoldId { request: 7, attempt: 1, leg: 2 };
         let messages = [
             Message::Submit(Submit { job: job.clone() }),
             Message::Outcome(Outcome { job: id, verdict: Verdict::Removed }),
@@ -138,7 +150,13 @@ mod tests {
             }),
             Message::Queue(Queue { job: id, nodes: 3, walltime: Span::MAX, runtime: Span::from_minutes(6) }),
             Message::Over(Over { job: id, think: Span::ZERO }),
-            Message::Ship(Ship { load: 7, from: 1, to: 0, bytes: u64::MAX }),
+            Message::Ship(Ship {
+                load: 7,
+                from: 1,
+                to: 0,
+                bytes: u64::MAX,
+                edge: Some(EdgeId { job: id, from: 0, to: 1 }),
+            }),
             Message::Landed(Landed { load: 7 }),
             Message::Book(Book {
                 task,
@@ -150,6 +168,27 @@ mod tests {
             Message::Booked(Booked { task, granted: true }),
             Message::Recall(Recall { task }),
             Message::Recalled(Recalled { task, in_time: false }),
+            Message::Inquire(Inquire { number: 3, query: Query::Chances { work: part, step: Span::MAX } }),
+            Message::Informed(Informed { number: 3, reply: Reply::Slots(Advert { version: 7, slots: vec![slot] }) }),
+            Message::Informed(Informed { number: 3, reply: Reply::Chances(vec![0.25, 1.0 / 3.0]) }),
+            Message::Claim(Claim { number: 4, job: id, lot: Lot::Slots { version: 7, parts: vec![(2, part)] } }),
+            Message::Claimed(Claimed { number: 4, result: Ok(vec![receipt]) }),
+            Message::Claimed(Claimed { number: 4, result: Err(Denial::BadPart(BadPart::TooEarly(arrive))) }),
+            Message::Return(Return { booking: BookingId(9) }),
+            Message::Returned(Returned { booking: BookingId(9), result: Ok(Area::from_micros(5)) }),
+            Message::Enter(Enter {
+                task,
+                procs: 3,
+                walltime: Span::MAX,
+                runtime: Span::ZERO,
+                not_before: arrive,
+                within: vec![(BookingId(9), 3)],
+                tells: true,
+            }),
+            Message::Barred(Barred { task, why: Denial::Duplicate }),
+            Message::Begun(Begun { task }),
+            Message::Coordinate(Coordinate { hold, pledge: Pledge::Hold(part) }),
+            Message::Coordinated(Coordinated { hold, answer: PledgeAnswer::Granted { expiry: arrive, fee } }),
         ];
         let records = [
             Record::Arrived { job: job.clone(), user },
@@ -169,6 +208,16 @@ mod tests {
             Record::Answered { job: id, ready: arrive, deadline: Time::NEVER, answer: accepted },
             Record::Answered { job: id, ready: arrive, deadline: arrive, answer: Answer::Declined },
             Record::Cancelled { job: id },
+            Record::Advertised { user, version: 7, slots: vec![slot; 2] },
+            Record::Quoted { user, procs: 3, span: Span::MAX, offers: vec![Offer { start: arrive, fee }] },
+            Record::Booked { user, job: id, receipt },
+            Record::Held { user, hold, part, fee, expiry: arrive },
+            Record::Denied { user, job: id, why: Refusal::Stale },
+            Record::Returned { booking: BookingId(9), used: fee, penalty: Some(fee) },
+            Record::Elapsed { booking: BookingId(9), used: fee },
+            Record::Dropped { task },
+            Record::Settled { hold, fate: HoldFate::Expired },
+            Record::Bargained { job: id, end: Bargain::GivenUp },
             Record::Needs { job: id, needs: Needs { cpu: 0.1 + 0.2, memory: 1.0 } },
         ];
         messages.iter().for_each(twice);

@@ -210,7 +210,7 @@ impl Field for Answer {
     }
 }
 
-fn put_key(line: &mut Vec<u8>, key: &str) {
+pub fn put_key(line: &mut Vec<u8>, key: &str) {
     line.extend_from_slice(b",\"");
     line.extend_from_slice(key.as_bytes());
     line.extend_from_slice(b"\":");

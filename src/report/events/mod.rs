@@ -8,6 +8,7 @@
 //! zero; whoever has no name is a bare number. The reader takes what the writer writes, key by key, and gives back the
 //! very entry: the digest of a run can be computed again from this file. Which records there are is in [`super::records`].
 
+mod bargains;
 mod cursor;
 mod field;
 
@@ -16,7 +17,7 @@ use std::sync::Arc;
 
 pub(super) use self::cursor::Cursor;
 pub(super) use self::field::Field;
-use self::field::{put_float, put_name};
+use self::field::{put_float, put_key, put_name};
 use super::Names;
 use super::text::{put_number, put_seconds};
 use crate::grid::{Edge, Job, JobId, Kind, Task, Worth};

@@ -255,7 +255,12 @@ fn large(sites: u32, cores: u32, jobs: u32, cores_of_task: u32) -> (Topology, Ta
     let site = topology.sites[0].clone();
     topology.sites = (0..sites).map(|number| Site { name: format!("site-{number}"), cores, ..site.clone() }).collect();
     topology.users = (0..100)
-        .map(|number| User { name: format!("user-{number}"), latency: Span::ZERO, habit: crate::grid::Habit::Script })
+        .map(|number| User {
+            name: format!("user-{number}"),
+            latency: Span::ZERO,
+            habit: crate::grid::Habit::Script,
+            approach: crate::grid::Approach::default(),
+        })
         .collect();
     let mut tally = Tally::new(&topology, &Names::of(&topology));
     let mut seed = 1u64;

@@ -4,6 +4,7 @@
 //! tables and a part of the summary; from that part come cards, lines and measures, and from the tally its section of the
 //! page. Jobs, tasks, sites and what jobs are worth are nobody's subject: every run has them.
 
+mod bargains;
 pub mod plan;
 mod queues;
 mod requests;
@@ -26,7 +27,7 @@ pub use requests::Reservations;
 pub(super) use requests::tests as requesting;
 
 /// In the order in which reports have them.
-pub(super) const ALL: &[Subject] = &[requests::SUBJECT, queues::SUBJECT, sharing::SUBJECT];
+pub(super) const ALL: &[Subject] = &[requests::SUBJECT, queues::SUBJECT, sharing::SUBJECT, bargains::SUBJECT];
 
 /// What the rest of a report has to know of a subject.
 #[derive(Debug)]

@@ -18,7 +18,7 @@ pub struct By {
 }
 
 /// The job that nothing more can happen to because of it, if there may be one.
-type Taken = Result<Option<JobId>, Inconsistent>;
+pub type Taken = Result<Option<JobId>, Inconsistent>;
 
 impl Tally {
     pub fn arrived(&mut self, by: By, job: &Arc<Job>, user: &ActorId) -> Taken {
@@ -38,6 +38,9 @@ impl Tally {
     }
 
     pub fn assigned(&mut self, by: By, task: &TaskId, site: &ActorId) -> Taken {
+        if self.is_told_by(by.actor) {
+            self.told_of(by, task.job)?;
+        }
         let site = self.site(*site)?;
         let row = self.task(*task)?;
         if row.start.is_some() {
@@ -47,7 +50,10 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn withdrawn(&mut self, _: By, task: &TaskId) -> Taken {
+    pub fn withdrawn(&mut self, by: By, task: &TaskId) -> Taken {
+        if self.is_told_by(by.actor) {
+            self.told_of(by, task.job)?;
+        }
         let row = self.task(*task)?;
         if row.site.is_none() || row.start.is_some() {
             return Err(Inconsistent::Again(*task, "started"));
@@ -109,6 +115,19 @@ impl Tally {
         self.resumed(by, task, cores)
     }
 
+    /// A task that has started is off its cores again, as if it had never been there.
+    pub fn dropped(&mut self, by: By, task: &TaskId) -> Taken {
+        let site = self.site(by.actor)?;
+        let row = self.given(*task, site)?;
+        if row.start.is_none() || row.end.is_some() {
+            return Err(Inconsistent::NotRunning(*task));
+        }
+        *row = TaskRow { site: row.site, assigned: row.assigned, ..TaskRow::default() };
+        self.totals.started -= 1;
+        self.totals.running -= 1;
+        Ok(None)
+    }
+
     pub fn shared(&mut self, by: By, task: &TaskId, share: &f64) -> Taken {
         let site = self.site(by.actor)?;
         let row = self.given(*task, site)?;
@@ -141,7 +160,7 @@ impl Tally {
     }
 
     pub fn completed(&mut self, by: By, job: &JobId, value: &Option<f64>) -> Taken {
-        let row = self.open(*job)?;
+        let row = self.told_of(by, *job)?;
         if row.tasks.iter().any(|task| task.end.is_none()) {
             return Err(Inconsistent::Incomplete(*job));
         }
@@ -150,7 +169,7 @@ impl Tally {
     }
 
     pub fn removed(&mut self, by: By, job: &JobId) -> Taken {
-        self.open(*job)?.fate = Fate::Removed { at: by.now };
+        self.told_of(by, *job)?.fate = Fate::Removed { at: by.now };
         self.ended(*job)
     }
 
@@ -195,14 +214,26 @@ impl Tally {
         if self.over.as_ref().is_some_and(|over| over.holds(job.id)) {
             return Err(Inconsistent::Twice(job.id));
         }
-        // Services come first. Whoever else tells of a job has made it up.
-        let system = service.0.min(self.systems.len() as u32 - 1);
+        let system = self.system_of(service);
+        if self.is_told_by(service) && user != service {
+            return Err(Inconsistent::NotItsJob(job.id, self.names.of_actor(service)));
+        }
         if self.has_queues(system) && tasks != 1 {
             return Err(Inconsistent::NotOneTask(job.id));
         }
         let critical_path = critical_path(job, &self.systems[system as usize]);
         let tasks = vec![TaskRow::default(); tasks];
-        let row = JobRow { job: job.clone(), user, system, fate, critical_path, tasks, answered: None, needs: None };
+        let row = JobRow {
+            job: job.clone(),
+            user,
+            system,
+            fate,
+            critical_path,
+            tasks,
+            answered: None,
+            needs: None,
+            bargain: None,
+        };
         match self.jobs.entry(job.id) {
             btree_map::Entry::Vacant(place) => place.insert(row),
             btree_map::Entry::Occupied(_) => return Err(Inconsistent::Twice(job.id)),
@@ -211,6 +242,26 @@ impl Tally {
         let (first, last) = self.totals.arrivals.unwrap_or((job.arrive, job.arrive));
         self.totals.arrivals = Some((first.min(job.arrive), last.max(job.arrive)));
         if fate == Fate::Open { Ok(None) } else { self.ended(job.id) }
+    }
+
+    /// The system of whoever tells of a job: services come first; users tell of theirs where there is no service.
+    fn system_of(&self, teller: ActorId) -> u32 {
+        let at_hub = self.services.get(teller.index()).copied();
+        at_hub.or(self.told_by_users.map(|told| told.0)).unwrap_or(self.systems.len() as u32 - 1)
+    }
+
+    /// Whether it is a user who tells of his jobs himself.
+    fn is_told_by(&self, teller: ActorId) -> bool {
+        self.told_by_users.is_some_and(|(_, first)| teller >= first)
+    }
+
+    /// An open job that somebody tells of: if it is a user, it has to be his own.
+    pub(super) fn told_of(&mut self, by: By, job: JobId) -> Result<&mut JobRow, Inconsistent> {
+        let (is_user, name) = (self.is_told_by(by.actor), self.names.of_actor(by.actor));
+        match self.open(job)? {
+            row if is_user && row.user != by.actor => Err(Inconsistent::NotItsJob(job, name)),
+            row => Ok(row),
+        }
     }
 
     fn end(&mut self, task: TaskId, by: By, killed: bool) -> Taken {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::grid::{EdgeId, JobId, TaskId};
+use crate::grid::{BookingId, EdgeId, HoldId, JobId, TaskId};
 
 /// An entry that does not go with those before it: the log is not one of a run of this topology.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,6 +43,18 @@ pub enum Inconsistent {
     SentTwice(EdgeId),
     #[error("the data of {0} arrives without being on its way")]
     NotOnItsWay(EdgeId),
+    #[error("job {0} is not one of {1}")]
+    NotItsJob(JobId, String),
+    #[error("{1} has no booking {0}")]
+    NoBooking(BookingId, String),
+    #[error("{1} has booking {0} already")]
+    BookedTwice(BookingId, String),
+    #[error("{1} has no hold {0}")]
+    NoHold(HoldId, String),
+    #[error("{1} has hold {0} already")]
+    HeldTwice(HoldId, String),
+    #[error("bargaining for job {0} has ended already")]
+    BargainedTwice(JobId),
     #[error("task {0} starts on cores that {1} does not have")]
     NoSuchCores(TaskId, String),
 }

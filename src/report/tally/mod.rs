@@ -1,5 +1,6 @@
 //! Keeps what the tables need while a log goes by.
 
+mod bargains;
 mod counting;
 mod inconsistent;
 mod row;
@@ -10,6 +11,8 @@ pub(super) mod tests;
 use std::collections::{BTreeMap, btree_map};
 use std::io;
 
+use self::bargains::Bargains;
+pub(super) use self::bargains::Seen;
 pub(super) use self::counting::By;
 pub use self::inconsistent::{Inconsistent, Untaken};
 pub(super) use self::row::{AnsweredRow, Fate, JobRow, Standing, TaskRow};
@@ -37,8 +40,11 @@ pub struct Tally {
     pub(super) names: Names,
     pub(super) sites: Vec<SiteFacts>,
     pub(super) site_of: BTreeMap<ActorId, u32>,
-    /// By the number of their actors.
     systems: Vec<Reckoning>,
+    /// The systems of the services at the hub, by the numbers of their actors.
+    services: Vec<u32>,
+    /// The system whose users tell of their jobs themselves, and the first of all users.
+    told_by_users: Option<(u32, ActorId)>,
     pub(super) subjects: Vec<Present>,
     pub(super) own_numbers: OwnNumbers,
     pub(super) called: Called,
@@ -47,6 +53,7 @@ pub struct Tally {
     /// Those that are, where they are put aside.
     over: Option<Ledger>,
     pub(super) transfers: Transfers,
+    pub(super) bargains: Bargains,
     pub(super) totals: Totals,
     /// By system: how often a task was taken back to be handed in elsewhere.
     withdrawn: Vec<u64>,
@@ -134,6 +141,7 @@ impl Tally {
         let mut tally = Tally::new(topology, names);
         tally.over = Some(Ledger::new(store));
         tally.transfers.let_go();
+        tally.bargains.keeps = false;
         tally
     }
 
@@ -163,12 +171,17 @@ impl Tally {
             sites,
             site_of,
             systems: topology.systems.iter().map(|system| Reckoning::of(&**system)).collect(),
+            services: with_service(topology, true).collect(),
+            told_by_users: with_service(topology, false)
+                .next()
+                .zip(topology.users.first().and_then(|user| names.actor(&user.name))),
             subjects: subjects::of(topology),
             own_numbers: OwnNumbers::of(topology),
             called: Called::of(topology),
             jobs: BTreeMap::new(),
             over: None,
             transfers: Transfers::of(topology),
+            bargains: Bargains::keeping(),
             totals: Totals::default(),
             withdrawn: vec![0; topology.systems.len()],
             entries: 0,
@@ -337,6 +350,12 @@ impl Reckoning {
         let (tick, ccr_millionths) = (system.tick(), system.ccr_millionths());
         Reckoning { tick, ccr_millionths, is_rigid: row.is_rigid, gives: row.gives }
     }
+}
+
+/// The numbers of the systems that have a service at the hub, or of those that have none.
+fn with_service(topology: &Topology, has_one: bool) -> impl Iterator<Item = u32> {
+    let systems = topology.systems.iter().zip(0u32..);
+    systems.filter(move |(system, _)| system.row().service.is_some() == has_one).map(|(_, number)| number)
 }
 
 /// The longest way through a job, as the system that it was handed to reckons.

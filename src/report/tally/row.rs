@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::stints::{Stint, Stints};
 use crate::grid::{Invalid, Job, Needs, NodeSet};
 use crate::kernel::ActorId;
-use crate::protocol::Answer;
+use crate::protocol::{Answer, Bargain};
 use crate::time::{Span, Time};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -23,6 +23,8 @@ pub struct JobRow {
     pub answered: Option<AnsweredRow>,
     /// What each of its parallel tasks needs of its node, if it does not need all of it.
     pub needs: Option<Needs>,
+    /// What came of its user's bargaining, where there was any.
+    pub bargain: Option<Bargain>,
 }
 
 /// A request for nodes between two times, and its answer.

@@ -50,6 +50,7 @@ pub fn row(job: u32, tasks: u32) -> JobRow {
         tasks: (0..tasks).map(|index| if index % 2 == 0 { ran(index) } else { TaskRow::default() }).collect(),
         answered: None,
         needs: None,
+        bargain: None,
     }
 }
 

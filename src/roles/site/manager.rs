@@ -3,7 +3,7 @@
 use super::tasks::{Running, Tasks};
 use crate::grid::{Demand, Layers, TaskId};
 use crate::kernel::ActorId;
-use crate::protocol::Message;
+use crate::protocol::{Message, Record};
 use crate::time::{Span, Time};
 
 /// Decides what runs at a site, when and where. The site carries it out, checks it, and keeps the books.
@@ -55,6 +55,8 @@ pub enum Order {
         task: TaskId,
         giver: ActorId,
     },
+    /// Takes a running task off its nodes for good, as if it had never been there. Nobody is told.
+    Abandon(TaskId),
     /// Takes a task off its nodes, to go on later.
     Suspend(TaskId),
     /// Lets a suspended task go on; it makes progress from then on.
@@ -78,6 +80,8 @@ pub enum Order {
     /// A task of which the manager keeps account has done all its work.
     Finish(TaskId),
     Say(ActorId, Message),
+    /// Writes down what only the manager knows of.
+    Note(Record),
 }
 
 /// A task starts.

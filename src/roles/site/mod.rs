@@ -199,7 +199,16 @@ impl Site {
                 Order::Start(start) => self.take_on(now, start, out),
                 Order::Finish(task) => self.finish(now, task, out),
                 Order::Say(to, message) => out.send(to, message),
+                Order::Note(record) => out.log(record),
                 Order::Drop { task, giver } => self.drop_coming(task, giver),
+                Order::Abandon(task) => {
+                    let slot = self.slot_of(task);
+                    let reckoned = self.tasks.at(slot).ending == Ending::Reckoned;
+                    assert!(reckoned, "the end of task {task} is not the site's alone");
+                    self.tasks.finish(slot);
+                    self.reckoned -= 1;
+                    out.log(Record::Dropped { task });
+                }
                 Order::Suspend(task) => {
                     let slot = self.slot_of(task);
                     self.lift(now, slot);

@@ -19,6 +19,9 @@ pub trait Planner: Send {
 
     /// Somebody tells it something.
     fn hear(&mut self, now: Time, from: ActorId, message: Message, out: &mut Out);
+
+    /// All that falls together has been told.
+    fn decide(&mut self, _now: Time, _out: &mut Out) {}
 }
 
 pub type Out = Outbox<Message, Record>;
@@ -46,5 +49,6 @@ impl Actor<Message, Record> for User {
         if due {
             self.planner.wake(now.time, out);
         }
+        self.planner.decide(now.time, out);
     }
 }

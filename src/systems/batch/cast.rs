@@ -11,7 +11,7 @@ use crate::roles;
 use crate::roles::site::Manager;
 use crate::settings::Walk;
 use crate::systems::managers;
-use crate::systems::{Cast, CastError, DealError, Dealing, Gives, Grid, Outsider, Policy, Row, Service, System};
+use crate::systems::{Cast, CastError, DealError, Dealing, Gives, Grid, Outsider, Own, Policy, Row, Service, System};
 use crate::time::Span;
 use crate::workload::rigids::Handed;
 use crate::workload::{Source, Workload};
@@ -19,12 +19,14 @@ use crate::workload::{Source, Workload};
 pub const ROW: Row = Row {
     key: "batch",
     about: "rigid jobs in a queue at each site, given out by a dispatcher",
-    service: "dispatcher",
+    service: Some("dispatcher"),
     sources: &["swf", "batsim", "lublin", "table"],
     schedulers: policies,
+    own: Own::NOTHING,
     has_speeds: false,
     shares_sites: true,
     takes_managers: true,
+    has_terms: false,
     has_reserved: true,
     is_rigid: true,
     moves_data: false,
@@ -89,9 +91,9 @@ impl System for Batch {
             let enqueue = Enqueue { job: Arc::new(job), site, think, needs };
             let script = &mut dealing.lines[users[user]];
             match after {
-                None => script.says.push((arrive, grid.service, Message::Enqueue(enqueue))),
+                None => script.says.push((arrive, grid.hub(), Message::Enqueue(enqueue))),
                 Some((before, think)) => {
-                    script.then.entry(before).or_default().push((think, grid.service, enqueue));
+                    script.then.entry(before).or_default().push((think, grid.hub(), enqueue));
                 }
             }
         }

@@ -6,19 +6,21 @@ use crate::kernel::ActorId;
 use crate::roles;
 use crate::settings::Walk;
 use crate::systems::deal::submit;
-use crate::systems::{Cast, CastError, DealError, Dealing, Gives, Grid, Outsider, Policy, Row, Service, System};
+use crate::systems::{Cast, CastError, DealError, Dealing, Gives, Grid, Outsider, Own, Policy, Row, Service, System};
 use crate::time::Span;
 use crate::workload::Workload;
 
 pub const ROW: Row = Row {
     key: "workflow",
     about: "workflows that are planned over sites and links as a whole",
-    service: "planner",
+    service: Some("planner"),
     sources: &["workflow", "layered", "table", "market"],
     schedulers: roles::schedulers,
+    own: Own::NOTHING,
     has_speeds: true,
     shares_sites: false,
     takes_managers: false,
+    has_terms: false,
     has_reserved: false,
     is_rigid: false,
     moves_data: true,

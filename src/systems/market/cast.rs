@@ -8,7 +8,7 @@ use crate::roles;
 use crate::settings::Walk;
 use crate::systems::deal::submit;
 use crate::systems::{
-    Cast, CastError, DealError, Dealing, Gives, Grid, JobError, Outsider, Policy, Row, Service, System,
+    Cast, CastError, DealError, Dealing, Gives, Grid, JobError, Outsider, Own, Policy, Row, Service, System,
 };
 use crate::time::Span;
 use crate::workload::Workload;
@@ -16,12 +16,14 @@ use crate::workload::Workload;
 pub const ROW: Row = Row {
     key: "market",
     about: "jobs of dependent tasks whose worth decays, cleared by an auctioneer",
-    service: "auctioneer",
+    service: Some("auctioneer"),
     sources: &["market", "table", "workflow", "layered"],
     schedulers: roles::schedulers,
+    own: Own::NOTHING,
     has_speeds: false,
     shares_sites: false,
     takes_managers: false,
+    has_terms: false,
     has_reserved: false,
     is_rigid: false,
     moves_data: true,

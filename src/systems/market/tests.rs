@@ -59,6 +59,7 @@ fn grid(market: Market, sites: &[(u32, u16)], users: usize, source: Source) -> T
         report_every: Span::ZERO,
         memory_kb: 8_000_000,
         reserved: Vec::new(),
+        terms: crate::grid::Terms::default(),
         systems: vec![0],
     };
     Topology {
@@ -74,6 +75,7 @@ fn grid(market: Market, sites: &[(u32, u16)], users: usize, source: Source) -> T
                 name: format!("user{user}"),
                 latency: Span::ZERO,
                 habit: crate::grid::Habit::Script,
+                approach: crate::grid::Approach::default(),
             })
             .collect(),
         workloads: vec![Workload { users: (0..users).collect(), system: 0, source }],

@@ -6,9 +6,19 @@
 //! leaves it to whoever runs the work which of them these are.
 
 pub mod application;
+mod cast;
 pub mod coallocation;
+mod customer;
 pub mod desk;
 pub mod forecast;
+mod manager;
 pub mod planner;
+mod rules;
+mod run;
+pub mod strategy;
 pub mod trial;
 pub mod virtual_reservation;
+mod world;
+
+pub use cast::ROW;
+pub use rules::Provisioning;

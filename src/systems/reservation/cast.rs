@@ -8,18 +8,20 @@ use crate::kernel::ActorId;
 use crate::protocol::{Cancel, Message, Reserve};
 use crate::roles;
 use crate::settings::Walk;
-use crate::systems::{Cast, CastError, DealError, Dealing, Gives, Grid, Outsider, Policy, Row, Service, System};
+use crate::systems::{Cast, CastError, DealError, Dealing, Gives, Grid, Outsider, Own, Policy, Row, Service, System};
 use crate::workload::Workload;
 
 pub const ROW: Row = Row {
     key: "reservation",
     about: "requests for nodes between two times, answered by a meta-scheduler",
-    service: "meta-scheduler",
+    service: Some("meta-scheduler"),
     sources: &["reservations", "requests"],
     schedulers: Vec::new,
+    own: Own::NOTHING,
     has_speeds: false,
     shares_sites: false,
     takes_managers: false,
+    has_terms: false,
     has_reserved: false,
     is_rigid: false,
     moves_data: false,
@@ -66,9 +68,9 @@ impl System for Reservation {
             grid.check_tellable(&job)?;
             let reserve = Reserve { job: Arc::new(job), ready, deadline };
             let says = &mut dealing.lines[user].says;
-            says.push((ask.request.arrive, grid.service, Message::Reserve(reserve)));
+            says.push((ask.request.arrive, grid.hub(), Message::Reserve(reserve)));
             if let Some(cancel) = ask.cancel {
-                says.push((cancel, grid.service, Message::Cancel(Cancel { job: id })));
+                says.push((cancel, grid.hub(), Message::Cancel(Cancel { job: id })));
             }
         }
         Ok(())

@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::{latency_key, walk_count};
-use crate::grid::{Calendar, Habit, Kind, Named, NodeSet, Reserved};
+use crate::grid::{Calendar, Habit, Kind, Named, NodeSet, Reserved, Terms};
+use crate::settings::Names as SiteNames;
 use crate::settings::limits::CORES_MAX;
 use crate::settings::{
     Complaint, Field, Fields, Form, FormExt, Layout, Millionths, Moment, NAME, POSITIVE_SPAN, Place, Purpose, SPAN,
@@ -19,7 +20,7 @@ const ROUTER: &str = "router";
 
 /// Whether somebody at the hub of some run has this name.
 fn is_taken_at_hub(name: &str) -> bool {
-    [ROUTER, EXCHANGE].contains(&name) || systems::ALL.iter().any(|row| row.service == name)
+    [ROUTER, EXCHANGE].contains(&name) || systems::ALL.iter().any(|row| row.service == Some(name))
 }
 
 /// Sites and users share one space of names: both have certificates and containers of that name.
@@ -96,6 +97,7 @@ impl Described {
             memory_kb: USUAL_MEMORY,
             report_every: Span::ZERO,
             reserved: Vec::new(),
+            terms: crate::grid::Terms::default(),
             systems: Vec::new(),
         };
         Described { site, kind: String::new() }
@@ -150,6 +152,9 @@ impl Described {
         w.set(latency_key(), &mut site.latency, SPAN);
         let report_every = key("report_every", "ends are told at multiples of this; 0 s is at once");
         w.set(report_every, &mut site.report_every, SPAN);
+        for row in systems::ALL {
+            (row.own.site)(site, rows.iter().any(|its| its.key == row.key), w);
+        }
         let reserves = rows.iter().any(|row| row.has_reserved);
         let why = match shares_nodes {
             true => "expected nothing reserved: where jobs share nodes, nobody plans around it".to_owned(),
@@ -217,6 +222,9 @@ impl Around<'_> {
         }
         if is_managed || !rows.iter().any(|row| row.has_reserved) {
             site.reserved.clear();
+        }
+        if !rows.iter().any(|row| row.has_terms) {
+            site.terms = Terms::default();
         }
     }
 
@@ -532,20 +540,31 @@ impl Kinds {
 }
 
 /// `[[user]]`.
-pub fn walk_users(users: &mut Vec<User>, usual: &User, names: &Names, w: &mut dyn Walk) {
+pub fn walk_users(users: &mut Vec<User>, usual: &User, around: &People<'_>, w: &mut dyn Walk) {
     let user =
         key("user", "").means("somebody who submits jobs").need("at least one [[user]] to submit jobs").by_name();
-    w.rows(user, Layout::Sections("user"), users, || usual.clone(), |user, w| walk_user(user, Some(names), w));
+    w.rows(user, Layout::Sections("user"), users, || usual.clone(), |user, w| walk_user(user, around, w));
+}
+
+/// What users may refer to.
+pub struct People<'a> {
+    pub systems: &'a [&'static Row],
+    pub sites: &'a SiteNames<'a>,
+    /// None, where they are the defaults of all users.
+    pub names: Option<&'a Names>,
 }
 
 /// A user, or the defaults of all users if there are no names.
-pub fn walk_user(user: &mut User, names: Option<&Names>, w: &mut dyn Walk) {
-    if let Some(names) = names {
+pub fn walk_user(user: &mut User, around: &People<'_>, w: &mut dyn Walk) {
+    if let Some(names) = around.names {
         w.set(key("name", "").need(NAME), &mut user.name, FreshName { names, what: "user" });
         walk_count(w);
     }
     w.set(latency_key(), &mut user.latency, SPAN);
     walk_habit(&mut user.habit, w);
+    for row in systems::ALL {
+        (row.own.user)(user, around.systems.iter().any(|its| its.key == row.key), around.sites, w);
+    }
 }
 
 /// The planners of users.
@@ -575,5 +594,5 @@ fn walk_habit(habit: &mut Habit, w: &mut dyn Walk) {
 }
 
 pub fn usual_user() -> User {
-    User { name: String::new(), latency: Span::ZERO, habit: Habit::Script }
+    User { name: String::new(), latency: Span::ZERO, habit: Habit::Script, approach: crate::grid::Approach::default() }
 }

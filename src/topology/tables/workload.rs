@@ -2,11 +2,11 @@
 
 use super::{Parts, context};
 use crate::settings::{
-    Context, Field, Fields, FilePath, Form, Layout, Maybe, Names, OneOf, Place, Registered, Shape, Walk, Word, any_of,
-    key, quoted,
+    Complaint, Context, Field, Fields, FilePath, Form, Layout, Maybe, Names, OneOf, Place, Registered, Shape, Walk,
+    Word, any_of, key, quoted,
 };
 use crate::systems::{self, Row, Service};
-use crate::topology::Workload;
+use crate::topology::{User, Workload};
 use crate::workload::{self, Source};
 
 /// A workload as its table has it; without a source until that is known.
@@ -21,6 +21,7 @@ pub struct Written {
 /// What all workloads have in common: for each system what jobs that go there may refer to.
 pub struct Around<'a> {
     systems: &'a [Service],
+    people: &'a [User],
     contexts: Vec<Context<'a>>,
     /// Whether there may be no work at all.
     idle: bool,
@@ -29,7 +30,7 @@ pub struct Around<'a> {
 impl<'a> Around<'a> {
     pub fn of(parts: &Parts<'a>) -> Around<'a> {
         let contexts = (0..parts.systems.len()).map(|system| context(parts, system)).collect();
-        Around { systems: parts.systems, contexts, idle: false }
+        Around { systems: parts.systems, people: parts.users, contexts, idle: false }
     }
 
     /// The same, for a grid that may be without work.
@@ -39,7 +40,8 @@ impl<'a> Around<'a> {
 
     /// Of nothing that is known.
     pub fn unknown(systems: &'a [Service]) -> Around<'a> {
-        Around { systems, contexts: systems.iter().map(|_| Context::unknown()).collect(), idle: false }
+        let contexts = systems.iter().map(|_| Context::unknown()).collect();
+        Around { systems, people: &[], contexts, idle: false }
     }
 
     fn users(&self) -> &Names<'a> {
@@ -61,7 +63,38 @@ pub fn read(around: &Around<'_>, root: &Fields<'_>, w: &mut dyn Walk) -> Vec<(Wo
     if let Some(field) = root.get("workload").filter(|_| tasks > u64::from(u32::MAX)) {
         field.complain(format!("expected at most {} tasks in all, found up to {tasks}", u32::MAX));
     }
+    check_users(&workloads, around, root);
     workloads
+}
+
+/// Who bargains for his jobs himself does so in one way, and does nothing else.
+fn check_users(workloads: &[(Workload, Place)], around: &Around<'_>, root: &Fields<'_>) {
+    let mut systems: Vec<Option<usize>> = vec![None; around.people.len()];
+    for (number, (workload, place)) in workloads.iter().enumerate() {
+        let complain =
+            |text: String| root.findings().add(Complaint::new(*place, format!("workload.{number}.users"), text));
+        let key = |system: usize| around.systems[system].row().key;
+        let [first, rest @ ..] = &workload.users[..] else { continue };
+        if around.systems[workload.system].row().service.is_none() {
+            let strategy = |user: &usize| around.people[*user].approach.strategy.as_str();
+            if let Some(other) = rest.iter().find(|user| strategy(user) != strategy(first)) {
+                let [one, two] =
+                    [first, other].map(|user| format!("{} has {}", around.people[*user].name, strategy(user)));
+                complain(format!("expected users with one strategy for the jobs of a workload: {one}, {two}"));
+            }
+        }
+        for user in &workload.users {
+            let system = *systems[*user].get_or_insert(workload.system);
+            let bargains = |system: usize| around.systems[system].row().service.is_none();
+            if system != workload.system && (bargains(system) || bargains(workload.system)) {
+                let (name, one, two) = (&around.people[*user].name, key(system), key(workload.system));
+                complain(format!(
+                    "{name} hands in jobs to [{one}] and to [{two}]: who bargains for his jobs does nothing else"
+                ));
+                break;
+            }
+        }
+    }
 }
 
 pub fn write(workloads: &[Workload], around: &Around<'_>, w: &mut dyn Walk) {

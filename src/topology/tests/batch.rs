@@ -131,7 +131,7 @@ fn what_is_wrong_is_told() {
     let twice = "site.york.reserved=[{ from = \"1 h\", until = \"2 h\", nodes = \"0\" }, { from = \"1.5 h\", until = \"3 h\", nodes = \"0-1\" }]";
     assert!(logged(&[twice]).unwrap_err().to_string().contains("reserved already"));
     let complaints = load_text(FINE, &["workload.0.source=\"lublin\""]).unwrap_err().to_string();
-    assert!(complaints.contains("need a [batch] table"), "{complaints}");
+    assert!(complaints.contains("need a [batch] or [provisioning] table"), "{complaints}");
     let complaints = load_text(FINE, &["site.york.scheduler=\"easy\""]).unwrap_err().to_string();
     assert!(complaints.contains("needs a [batch] table"), "{complaints}");
     let steps = "workload.0.job=[{ tasks = [{ runtime = \"1 s\", cores = 1 }, { runtime = \"1 s\", cores = 1 }] }]";

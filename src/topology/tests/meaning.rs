@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::batch::QUEUEING;
+use super::provisioning::BARGAINING;
 use super::*;
 use crate::catalog;
 use crate::grid::{Curve, Edge, Kind, Task, Worth};
@@ -11,6 +12,7 @@ use crate::systems::market::{
     Admission, AskWhen, BestBid, Blocking, EXTERNAL, EdfDeadline, Foreign, Market, Network, Pvdsq, Pvr, Removal,
     SuccSum, Unplaceable, bid,
 };
+use crate::systems::provisioning::planner;
 use crate::systems::{Service, managers};
 use crate::time::{Span, Time};
 use crate::topology::*;
@@ -45,10 +47,16 @@ fn defaults_are_those_of_the_market_paper() {
             report_every: Span::ZERO,
             memory_kb: 8_000_000,
             reserved: Vec::new(),
+            terms: crate::grid::Terms::default(),
             systems: vec![0],
         }],
         cables: None,
-        users: vec![User { name: "alice".into(), latency: Span::ZERO, habit: crate::grid::Habit::Script }],
+        users: vec![User {
+            name: "alice".into(),
+            latency: Span::ZERO,
+            habit: crate::grid::Habit::Script,
+            approach: crate::grid::Approach::default(),
+        }],
         workloads: vec![Workload {
             system: 0,
             users: vec![0],
@@ -115,7 +123,12 @@ fn counts_and_defaults_save_writing() {
     assert_eq!((sites[0].latency.micros(), sites[1000].latency.micros()), (1_500, 0));
     assert_eq!(
         users[1],
-        User { name: "user-2".into(), latency: Span::from_secs(2), habit: crate::grid::Habit::Script }
+        User {
+            name: "user-2".into(),
+            latency: Span::from_secs(2),
+            habit: crate::grid::Habit::Script,
+            approach: crate::grid::Approach::default()
+        }
     );
     assert_eq!(workloads[0].users, [0, 1]);
 }
@@ -269,13 +282,19 @@ fn topologies() -> impl Strategy<Value = Topology> {
                         report_every: Span::from_micros(latency.micros() / 2),
                         memory_kb: 8_000_000,
                         reserved: Vec::new(),
+                        terms: crate::grid::Terms::default(),
                         systems: vec![0],
                     })
                     .collect();
                 let users: Vec<User> = users
                     .into_iter()
                     .zip(names.iter().rev())
-                    .map(|(latency, name)| User { name: name.clone(), latency, habit: crate::grid::Habit::Script })
+                    .map(|(latency, name)| User {
+                        name: name.clone(),
+                        latency,
+                        habit: crate::grid::Habit::Script,
+                        approach: crate::grid::Approach::default(),
+                    })
                     .collect();
                 let base = Topology {
                     name: names[0].clone(),
@@ -432,8 +451,8 @@ fn every_name_of_the_catalogue_is_usable() {
         for entry in &section.entries {
             assert!(catalog::listing().contains(&entry.about), "{}", entry.name);
             let outcome = read(entry.name);
-            // Another source wants other keys beside it, and a one-way link another one back.
-            if section.key != "workload.source" && entry.name != "one-way" {
+            // Another source wants other keys beside it, legs want sites, and a one-way link another one back.
+            if section.key != "workload.source" && !["one-way", "coallocate"].contains(&entry.name) {
                 outcome.unwrap();
             }
         }
@@ -451,6 +470,8 @@ fn base(key: &str, name: &str) -> &'static str {
         Some(("reservation", _)) => RESERVING,
         Some(("network" | "link" | "workflow", _)) => super::cables::STAR,
         Some(("batch", _)) => QUEUEING,
+        Some(("provisioning", _) | ("user", "strategy") | ("site", "mode")) => BARGAINING,
+        Some(("site", "scheduler")) if planner::ALL.iter().any(|entry| entry.name == name) => BARGAINING,
         Some(("workload", "deal" | "types" | "stream" | "needs")) => QUEUEING,
         Some(("site", "scheduler")) if policy::find(name).is_some() || managers::find(name).is_some() => SHARED,
         _ => FINE,

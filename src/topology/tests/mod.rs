@@ -4,6 +4,7 @@ mod complaints;
 mod hostile;
 mod meaning;
 mod meeting;
+mod provisioning;
 mod round_trip;
 mod sharing;
 
@@ -36,7 +37,7 @@ fn load_text(text: &str, settings: &[&str]) -> Result<Topology, Complaints> {
     load_files(&[("grid.toml", text.as_bytes())], settings).map(|loaded| loaded.topology)
 }
 
-fn shipped() -> [(&'static str, &'static str); 12] {
+fn shipped() -> [(&'static str, &'static str); 14] {
     [
         ("quickstart", include_str!("../../../topologies/quickstart.toml")),
         ("market-trace", include_str!("../../../topologies/market-trace.toml")),
@@ -50,6 +51,8 @@ fn shipped() -> [(&'static str, &'static str); 12] {
         ("one-grid", include_str!("../../../topologies/one-grid.toml")),
         ("impatient", include_str!("../../../topologies/impatient.toml")),
         ("dfrs", include_str!("../../../topologies/dfrs.toml")),
+        ("provisioning", include_str!("../../../topologies/provisioning.toml")),
+        ("stale-quotes", include_str!("../../../topologies/stale-quotes.toml")),
     ]
 }
 

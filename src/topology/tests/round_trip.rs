@@ -93,6 +93,17 @@ fn bases() -> Vec<(String, String)> {
     bases.push(("several".to_owned(), systems(lublin)));
     let table = format!("source = \"table\"\nsystem = \"market\"\n{task}]");
     bases.push(("one of several".to_owned(), systems(grid("[market]\n[batch]", &table))));
+    let bargains = |said: &str, workload: &str| {
+        grid("[provisioning]", workload).replace("name = \"alice\"", &format!("name = \"alice\"\n{said}"))
+    };
+    let all_bargain = |said: &str, workload: &str| grid(&format!("[defaults.user]\n{said}\n[provisioning]"), workload);
+    let one = "source = \"lublin\"\njobs = 2\nusers = [\"alice\"]";
+    let two = format!("source = \"table\"\nusers = [\"alice\"]\n{task}, {{ runtime = \"1 min\", cores = 1 }}]");
+    let legs = "strategy = \"coallocate\"\nlegs = [\"york\", \"leeds\"]\ncrash = { at = \"1 h\", lasts = \"1 min\" }";
+    for (said, workload) in [("", one), ("strategy = \"moga\"", one), ("strategy = \"var\"", one), (legs, &two)] {
+        bases.push((format!("bargains {said}"), bargains(said, workload)));
+        bases.push((format!("all bargain {said}"), all_bargain(said, workload)));
+    }
     bases
 }
 

@@ -130,7 +130,7 @@ impl Queues {
             systems,
             logs: rigid.collect(),
             policies: topology.sites.iter().map(|site| site.scheduler.clone()).collect(),
-            services: topology.systems.len() as u32,
+            services: topology.systems.iter().filter(|system| system.row().service.is_some()).count() as u32,
         }))
     }
 

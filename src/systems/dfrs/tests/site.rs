@@ -63,6 +63,7 @@ fn a_site() -> crate::grid::Site {
         latency: WAY,
         report_every: Span::ZERO,
         reserved: Vec::new(),
+        terms: crate::grid::Terms::default(),
         systems: Vec::new(),
     }
 }

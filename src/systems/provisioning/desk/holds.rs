@@ -102,6 +102,11 @@ impl Desk {
         (Fate::Cancelled, self.take_back(receipt.booking, penalty))
     }
 
+    /// What was held under it, if anything ever was.
+    pub fn booking_of(&self, id: HoldId) -> Option<BookingId> {
+        self.holds.get(&id)?.granted.map(|(_, receipt)| receipt.booking)
+    }
+
     /// What has become of a hold, if it has ever been heard of.
     pub fn fate(&self, id: HoldId) -> Option<Fate> {
         self.holds.get(&id).map(|hold| hold.fate)

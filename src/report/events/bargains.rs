@@ -1,0 +1,198 @@
+//! What stands in the records of users and sites that bargain.
+//!
+//! A slot is a list `[start, lasts, procs, rate, fee, divisible, extensible]`, an offer is `[start, fee]`. Fees and rents are
+//! processor-seconds, rates thousandths of what best effort costs.
+
+use super::{Cursor, EventReader, EventWriter, Field, Unreadable, put_key, put_list};
+use crate::grid::{Area, BookingId, HoldId, Offer, Part, Rate, Receipt, Slot};
+use crate::protocol::{Bargain, HoldFate, Refusal};
+use crate::report::text::{put_number, put_seconds};
+use crate::time::{Span, Time};
+
+impl Field for Span {
+    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        put_seconds(line, self.micros());
+    }
+
+    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Span, Unreadable> {
+        at.key(key)?;
+        at.seconds().map(Span::from_micros)
+    }
+}
+
+impl Field for Area {
+    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        put_seconds(line, self.micros());
+    }
+
+    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Area, Unreadable> {
+        at.key(key)?;
+        at.seconds().map(Area::from_micros)
+    }
+}
+
+/// Left out where there is none.
+impl Field for Option<Area> {
+    fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+        if let Some(area) = self {
+            area.put(key, writer, line);
+        }
+    }
+
+    fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Option<Area>, Unreadable> {
+        if at.is_at_key(key) { Area::read(key, reader, at).map(Some) } else { Ok(None) }
+    }
+}
+
+impl Field for BookingId {
+    fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+        self.0.put(key, writer, line);
+    }
+
+    fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<BookingId, Unreadable> {
+        u64::read(key, reader, at).map(BookingId)
+    }
+}
+
+/// As `"12.1.0"`: request, attempt, leg.
+impl Field for HoldId {
+    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        line.extend_from_slice(format!("\"{self}\"").as_bytes());
+    }
+
+    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<HoldId, Unreadable> {
+        at.key(key)?;
+        at.parsed("a hold as \"request.attempt.leg\"", |text| {
+            let (request, rest) = text.split_once('.')?;
+            let (attempt, leg) = rest.split_once('.')?;
+            Some(HoldId { request: request.parse().ok()?, attempt: attempt.parse().ok()?, leg: leg.parse().ok()? })
+        })
+    }
+}
+
+/// Under keys of its own.
+impl Field for Part {
+    fn put(&self, _: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+        self.procs.put("procs", writer, line);
+        self.start.put("start", writer, line);
+        self.span.put("lasts", writer, line);
+    }
+
+    fn read(_: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Part, Unreadable> {
+        let procs = Field::read("procs", reader, at)?;
+        let start = Field::read("start", reader, at)?;
+        Ok(Part { procs, start, span: Field::read("lasts", reader, at)? })
+    }
+}
+
+/// Under keys of its own.
+impl Field for Receipt {
+    fn put(&self, _: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+        self.booking.put("booking", writer, line);
+        self.part.put("part", writer, line);
+        self.rent.put("rent", writer, line);
+        self.fee.put("fee", writer, line);
+    }
+
+    fn read(_: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Receipt, Unreadable> {
+        let booking = Field::read("booking", reader, at)?;
+        let part = Field::read("part", reader, at)?;
+        let rent = Field::read("rent", reader, at)?;
+        Ok(Receipt { booking, part, rent, fee: Field::read("fee", reader, at)? })
+    }
+}
+
+impl Field for Vec<Offer> {
+    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        put_list(line, self, |line, offer| {
+            line.push(b'[');
+            put_seconds(line, offer.start.micros());
+            line.push(b',');
+            put_seconds(line, offer.fee.micros());
+            line.push(b']');
+        });
+    }
+
+    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Vec<Offer>, Unreadable> {
+        at.key(key)?;
+        at.list(|at| {
+            at.expect("[")?;
+            let start = Time::from_micros(at.seconds()?);
+            at.expect(",")?;
+            let fee = Area::from_micros(at.seconds()?);
+            at.expect("]")?;
+            Ok(Offer { start, fee })
+        })
+    }
+}
+
+impl Field for Vec<Slot> {
+    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        put_list(line, self, |line, slot| {
+            line.push(b'[');
+            put_seconds(line, slot.start.micros());
+            line.push(b',');
+            put_seconds(line, slot.span.micros());
+            line.push(b',');
+            put_number(line, slot.procs.into());
+            line.push(b',');
+            put_number(line, slot.rate.0.into());
+            line.push(b',');
+            put_seconds(line, slot.fee.micros());
+            line.extend_from_slice(if slot.divisible { b",true" } else { b",false" });
+            line.extend_from_slice(if slot.extensible { b",true]" } else { b",false]" });
+        });
+    }
+
+    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Vec<Slot>, Unreadable> {
+        at.key(key)?;
+        at.list(|at| {
+            at.expect("[")?;
+            let start = Time::from_micros(at.seconds()?);
+            at.expect(",")?;
+            let span = Span::from_micros(at.seconds()?);
+            at.expect(",")?;
+            let procs = at.number()?;
+            at.expect(",")?;
+            let rate = Rate(at.number()?);
+            at.expect(",")?;
+            let fee = Area::from_micros(at.seconds()?);
+            at.expect(",")?;
+            let divisible = at.number()?;
+            at.expect(",")?;
+            let extensible = at.number()?;
+            at.expect("]")?;
+            Ok(Slot { start, procs, span, rate, fee, divisible, extensible })
+        })
+    }
+}
+
+/// Words of a table, each for a variant.
+macro_rules! words {
+    ($($kind:ident, $what:literal;)*) => {$(
+        impl Field for $kind {
+            fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+                put_key(line, key);
+                line.push(b'"');
+                line.extend_from_slice(self.word().as_bytes());
+                line.push(b'"');
+            }
+
+            fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<$kind, Unreadable> {
+                at.key(key)?;
+                at.parsed($what, |text| $kind::ALL.iter().find(|(word, _)| *word == text).map(|(_, kind)| *kind))
+            }
+        }
+    )*};
+}
+
+words! {
+    Refusal, "why something was denied";
+    HoldFate, "what became of a hold";
+    Bargain, "what came of bargaining";
+}

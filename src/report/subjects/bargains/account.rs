@@ -1,0 +1,138 @@
+//! The account of users who bargain.
+
+use super::{Bargaining, Fared, Known, Strategies, count_of};
+use crate::grid::Area;
+use crate::protocol::{Bargain, HoldFate, Refusal};
+use crate::report::account::Account;
+use crate::report::tally::{Fate, JobRow};
+use crate::report::{Summary, Tally};
+use crate::time::Time;
+
+pub struct Accounts<'a> {
+    tally: &'a Tally,
+    known: &'a Strategies,
+    /// The number of the first user's actor.
+    first: u32,
+    users: Vec<User>,
+    all: Bargaining,
+}
+
+#[derive(Clone, Copy, Default)]
+struct User {
+    jobs: u64,
+    finished: u64,
+    requests: u64,
+    makespan: u128,
+    started: u64,
+    wait: u128,
+    /// What tasks have had of processors, wherever.
+    area: Area,
+    padding: Area,
+}
+
+impl<'a> Accounts<'a> {
+    pub fn new(tally: &'a Tally, known: &'a Strategies) -> Accounts<'a> {
+        let first = known.users.first().and_then(|user| tally.names.actor(&user.name)).map_or(0, |actor| actor.0);
+        Accounts { tally, known, first, users: vec![User::default(); known.users.len()], all: Bargaining::default() }
+    }
+
+    /// Whether a job that wanted several sites has all of them, or nothing.
+    fn count_together(&mut self, row: &JobRow) {
+        let has = self.tally.bargains.together(row.job.id);
+        *match has {
+            0 => &mut self.all.empty,
+            has if has == row.tasks.len() as u32 => &mut self.all.whole,
+            _ => &mut self.all.torn,
+        } += 1;
+    }
+
+    fn fared(&self, at: usize, known: &Known, user: &User) -> Fared {
+        let actor = crate::kernel::ActorId(self.first + at as u32);
+        let counts = self.tally.bargains.users.get(&actor).copied().unwrap_or_default();
+        let mean = |sum: u128, count: u64| (count > 0).then(|| sum as f64 / count as f64 / 1e6);
+        let hours = |area: Area| area.seconds() / 3_600.0;
+        let queued = user.area.saturating_sub(counts.used);
+        let unused = counts.area.saturating_sub(counts.used);
+        Fared {
+            user: known.name.clone(),
+            strategy: known.strategy.clone(),
+            jobs: user.jobs,
+            finished: user.finished,
+            makespan: mean(user.makespan, user.finished),
+            wait: mean(user.wait, user.started),
+            cost: hours(queued + counts.rents + counts.fees + counts.penalties),
+            fees: hours(counts.fees),
+            penalties: hours(counts.penalties),
+            paid_for_nothing: hours(unused + user.padding + counts.penalties),
+            padding: hours(user.padding),
+            adverts: counts.adverts,
+            quotes: counts.quotes,
+            bookings: counts.booked,
+            returned: counts.returned,
+            denied_stale: counts.denied[Refusal::Stale as usize],
+            denied: counts.denied.iter().sum(),
+            held: counts.held,
+            committed: counts.fates[HoldFate::Committed as usize],
+            released: counts.fates[HoldFate::Released as usize],
+            expired: counts.fates[HoldFate::Expired as usize],
+            requests: user.requests,
+            booked: count_of(&counts.ends, Bargain::Booked),
+            refused: count_of(&counts.ends, Bargain::Refused),
+            stale: count_of(&counts.ends, Bargain::Stale),
+            given_up: count_of(&counts.ends, Bargain::GivenUp),
+        }
+    }
+}
+
+impl Account for Accounts<'_> {
+    fn job(&mut self, row: &JobRow, _: &[Option<Time>]) {
+        let at = row.user.0.wrapping_sub(self.first) as usize;
+        if !self.known.systems.contains(&row.system) || at >= self.users.len() {
+            return;
+        }
+        let known = &self.known.users[at];
+        let user = &mut self.users[at];
+        user.jobs += 1;
+        if let Fate::Completed { at, .. } = row.fate {
+            user.finished += 1;
+            user.makespan += u128::from(at.since(row.job.arrive).micros());
+        }
+        if let Some(wait) = row.wait() {
+            user.started += 1;
+            user.wait += u128::from(wait.micros());
+        }
+        for (task, asked) in row.tasks.iter().zip(&row.job.tasks) {
+            let Some(start) = task.start else { continue };
+            let end = task.end.unwrap_or(self.tally.last);
+            user.area += Area::of(asked.cores, end.since(start));
+            if let Some(ahead) = known.ahead {
+                user.padding += Area::of(asked.cores, (row.job.arrive + ahead).since(start));
+            }
+        }
+        // Those that fit nowhere were never asked for.
+        if known.bargains && !matches!(row.fate, Fate::Rejected(_)) {
+            user.requests += 1;
+            self.all.open += u64::from(row.bargain.is_none());
+            if row.bargain.is_some() && known.is_whole_or_nothing {
+                self.count_together(row);
+            }
+        }
+    }
+
+    fn close(&mut self, summary: &mut Summary) {
+        let users = self.users.iter().zip(&self.known.users).enumerate();
+        let users = users.filter(|(_, (user, _))| user.jobs > 0).map(|(at, (user, known))| self.fared(at, known, user));
+        let users: Vec<Fared> = users.collect();
+        let all = &mut self.all;
+        for user in &users {
+            all.requests += user.requests;
+            all.booked += user.booked;
+            all.refused += user.refused;
+            all.stale += user.stale;
+            all.given_up += user.given_up;
+        }
+        (all.left_held, all.left_booked) = self.tally.bargains.left();
+        all.users = users;
+        summary.put(all);
+    }
+}

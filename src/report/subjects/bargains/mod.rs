@@ -1,0 +1,197 @@
+//! Users who bargain with sites: what each asked, booked, paid, and got for it, one strategy beside the other.
+
+mod account;
+mod section;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Measure, Part, Subject, Topic};
+use crate::protocol::Bargain;
+use crate::report::account::Account;
+use crate::report::page::Page;
+use crate::report::{Summary, Tally};
+use crate::time::Span;
+use crate::topology::Topology;
+
+pub const SUBJECT: Subject = Subject {
+    systems: &["provisioning"],
+    part: Bargaining::NAME,
+    one_task: false,
+    shows_waiting: false,
+    words: None,
+    section: ("bargains", "Strategies"),
+    open: Strategies::of,
+    cards: |_| Vec::new(),
+    lines,
+    measures: &[
+        Measure {
+            name: "booked",
+            about: "share of the jobs that were bargained for that were booked",
+            of: |summary| summary.part::<Bargaining>()?.share_booked(),
+        },
+        Measure {
+            name: "paid_for_nothing",
+            about: "processor hours that were paid for and not used",
+            of: |summary| Some(summary.part::<Bargaining>()?.users.iter().map(|user| user.paid_for_nothing).sum()),
+        },
+    ],
+};
+
+/// What came of all bargaining. `requests` is the sum of `booked`, `refused`, `stale`, `given_up` and `open`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Bargaining {
+    pub requests: u64,
+    pub booked: u64,
+    pub refused: u64,
+    pub stale: u64,
+    pub given_up: u64,
+    /// Jobs that were still bargained for when the log ended.
+    pub open: u64,
+    /// Jobs that wanted several sites at once: those that have all of them, those that have nothing, and those that have some,
+    /// of which there are none.
+    pub whole: u64,
+    pub empty: u64,
+    pub torn: u64,
+    /// Holds and bookings that nobody has told the end of.
+    pub left_held: u64,
+    pub left_booked: u64,
+    pub users: Vec<Fared>,
+}
+
+/// How one user fared. Areas are processor hours, times are seconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Fared {
+    pub user: String,
+    pub strategy: String,
+    pub jobs: u64,
+    pub finished: u64,
+    /// The mean from the submission of a job to its end, and until its first task started.
+    pub makespan: Option<f64>,
+    pub wait: Option<f64>,
+    /// What was paid: for bookings with their fees, for giving some back, and for what ran in queues.
+    pub cost: f64,
+    pub fees: f64,
+    pub penalties: f64,
+    /// What was booked and not used, what stood idle until work was wanted, and penalties.
+    pub paid_for_nothing: f64,
+    /// Of that, what stood idle.
+    pub padding: f64,
+    pub adverts: u64,
+    pub quotes: u64,
+    pub bookings: u64,
+    pub returned: u64,
+    pub denied_stale: u64,
+    pub denied: u64,
+    pub held: u64,
+    pub committed: u64,
+    pub released: u64,
+    pub expired: u64,
+    pub requests: u64,
+    pub booked: u64,
+    pub refused: u64,
+    pub stale: u64,
+    pub given_up: u64,
+}
+
+impl Part for Bargaining {
+    const NAME: &'static str = "bargaining";
+}
+
+impl Bargaining {
+    pub fn add_up(&self) -> bool {
+        let ends = self.booked + self.refused + self.stale + self.given_up + self.open;
+        self.requests == ends && self.torn == 0
+    }
+
+    fn share_booked(&self) -> Option<f64> {
+        (self.requests > 0).then(|| self.booked as f64 / self.requests as f64)
+    }
+}
+
+/// What is known before the run.
+#[derive(Debug)]
+struct Strategies {
+    systems: Vec<u32>,
+    /// By the number of the user: its strategy, whether its jobs are requests, and how long ahead they are wanted.
+    users: Vec<Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    name: String,
+    strategy: String,
+    bargains: bool,
+    is_whole_or_nothing: bool,
+    ahead: Option<Span>,
+}
+
+impl Strategies {
+    fn of(topology: &Topology, systems: Vec<u32>) -> Option<Box<dyn Topic>> {
+        let known = |user: &crate::topology::User| {
+            let entry = crate::systems::provisioning::strategy::find(&user.approach.strategy);
+            Known {
+                name: user.name.clone(),
+                strategy: user.approach.strategy.clone(),
+                bargains: entry.is_some_and(|entry| entry.bargains),
+                is_whole_or_nothing: entry.is_some_and(|entry| entry.has_legs),
+                ahead: entry.filter(|entry| entry.has_ahead).map(|_| user.approach.ahead),
+            }
+        };
+        Some(Box::new(Strategies { systems, users: topology.users.iter().map(known).collect() }))
+    }
+}
+
+impl Topic for Strategies {
+    fn account<'a>(&'a self, tally: &'a Tally, _: bool) -> Box<dyn Account + 'a> {
+        Box::new(account::Accounts::new(tally, self))
+    }
+
+    fn section(&self, page: &Page<'_>) -> String {
+        section::strategies(self, page)
+    }
+}
+
+fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
+    let Some(all) = summary.part::<Bargaining>() else { return Vec::new() };
+    let Bargaining { requests, booked, refused, stale, given_up, .. } = all;
+    let mut lines = vec![(
+        "bargains",
+        format!("{requests} requests: {booked} booked, {refused} refused, {stale} stale, {given_up} given up"),
+    )];
+    if all.whole + all.empty + all.torn > 0 {
+        let text = format!("{} whole, {} without anything, {} torn", all.whole, all.empty, all.torn);
+        lines.push(("together", text));
+    }
+    if !all.add_up() {
+        lines.push(("", "these do not add up: somebody has not kept to the protocol".to_owned()));
+    }
+    let label = |at: usize| if at == 0 { "strategies" } else { "" };
+    let words = |bargain: &Fared| {
+        let hours =
+            |seconds: Option<f64>| seconds.map_or("–".to_owned(), |seconds| format!("{:.2} h", seconds / 3_600.0));
+        format!(
+            "{} ({}): {} of {} finished, makespan {}, wait {}, cost {:.1} core h, {:.1} of it for nothing",
+            bargain.user,
+            bargain.strategy,
+            bargain.finished,
+            bargain.jobs,
+            hours(bargain.makespan),
+            hours(bargain.wait),
+            bargain.cost,
+            bargain.paid_for_nothing
+        )
+    };
+    lines.extend(all.users.iter().take(LINES_MAX).enumerate().map(|(at, fared)| (label(at), words(fared))));
+    if all.users.len() > LINES_MAX {
+        lines.push(("", format!("and {} more users", all.users.len() - LINES_MAX)));
+    }
+    lines
+}
+
+/// Users with a line each; summaries have all of them.
+const LINES_MAX: usize = 20;
+
+/// The place of an end of bargaining in counts.
+fn count_of(ends: &[u64; Bargain::ALL.len()], end: Bargain) -> u64 {
+    ends[end as usize]
+}

@@ -1,0 +1,218 @@
+//! What came of bargaining: what was asked, booked, held and given back, and whether all of it adds up.
+
+use std::collections::BTreeMap;
+
+use super::counting::{By, Taken};
+use super::{Inconsistent, Tally};
+use crate::grid::{Area, BookingId, HoldId, JobId, Offer, Part, Receipt, Slot};
+use crate::kernel::ActorId;
+use crate::protocol::{Bargain, HoldFate, Refusal};
+use crate::time::{Span, Time};
+
+/// Keeps what is open, and counts what is over, user by user: each charge has its booking, and each hold its end.
+#[derive(Clone, Debug, Default)]
+pub struct Bargains {
+    /// What is booked, by site.
+    open: BTreeMap<(ActorId, BookingId), (ActorId, Receipt)>,
+    /// Whose holds are open.
+    held: BTreeMap<(ActorId, HoldId), (ActorId, Part, Time)>,
+    /// What has just been committed, and is booked next.
+    committing: Option<(ActorId, JobId)>,
+    pub users: BTreeMap<ActorId, Counts>,
+    /// Of jobs that want several sites at once, how many of them have booked for good.
+    together: BTreeMap<JobId, u32>,
+    /// Which bookings of those they are.
+    legs: BTreeMap<(ActorId, BookingId), JobId>,
+    /// Where all is kept for pages: what was quoted, booked and held.
+    pub seen: Vec<Seen>,
+    pub keeps: bool,
+}
+
+/// What a page shows of bargaining.
+#[derive(Clone, Copy, Debug)]
+pub enum Seen {
+    /// By processor-time: the fee of the earliest start, and the least of all.
+    Quote {
+        site: u32,
+        time: Time,
+        soonest: f64,
+        least: f64,
+    },
+    /// With the share of it that tasks used.
+    Booking {
+        site: u32,
+        from: Time,
+        until: Time,
+        procs: u32,
+        used: f64,
+    },
+    Hold {
+        site: u32,
+        from: Time,
+        until: Time,
+        procs: u32,
+    },
+}
+
+/// What came of one user's bargaining.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub adverts: u64,
+    pub quotes: u64,
+    pub booked: u64,
+    pub returned: u64,
+    pub held: u64,
+    /// By what became of holds, why claims were denied, and how bargaining ended.
+    pub fates: [u64; HoldFate::ALL.len()],
+    pub denied: [u64; Refusal::ALL.len()],
+    pub ends: [u64; Bargain::ALL.len()],
+    /// What was paid for what was not given back in time, and for giving back.
+    pub rents: Area,
+    pub fees: Area,
+    pub penalties: Area,
+    /// Of what was booked and not given back in time: all of it, and what tasks ran on.
+    pub area: Area,
+    pub used: Area,
+}
+
+impl Bargains {
+    /// One that keeps all, as pages want it.
+    pub fn keeping() -> Bargains {
+        Bargains { keeps: true, ..Bargains::default() }
+    }
+
+    fn of(&mut self, user: ActorId) -> &mut Counts {
+        self.users.entry(user).or_default()
+    }
+
+    /// How much is held and booked still.
+    pub fn left(&self) -> (u64, u64) {
+        (self.held.len() as u64, self.open.len() as u64)
+    }
+
+    /// At how many sites a job has got what it wanted of several at once.
+    pub fn together(&self, job: JobId) -> u32 {
+        self.together.get(&job).copied().unwrap_or(0)
+    }
+
+    fn close(&mut self, site: ActorId, booking: BookingId) -> Option<(&mut Counts, Receipt)> {
+        let (user, receipt) = self.open.remove(&(site, booking))?;
+        Some((self.of(user), receipt))
+    }
+}
+
+/// What the records of bargaining mean.
+impl Tally {
+    pub fn advertised(&mut self, _: By, user: &ActorId, _version: &u64, _slots: &[Slot]) -> Taken {
+        self.bargains.of(*user).adverts += 1;
+        Ok(None)
+    }
+
+    pub fn quoted(&mut self, by: By, user: &ActorId, procs: &u32, span: &Span, offers: &[Offer]) -> Taken {
+        self.bargains.of(*user).quotes += 1;
+        if let (true, Some(first), Some(&site)) = (self.bargains.keeps, offers.first(), self.site_of.get(&by.actor)) {
+            let area = Area::of(*procs, *span).seconds();
+            let share = |fee: Area| if area > 0.0 { fee.seconds() / area } else { 0.0 };
+            let least = offers.iter().map(|offer| offer.fee).min().unwrap_or_default();
+            let (soonest, least) = (share(first.fee), share(least));
+            self.bargains.seen.push(Seen::Quote { site, time: by.now, soonest, least });
+        }
+        Ok(None)
+    }
+
+    pub fn denied(&mut self, _: By, user: &ActorId, _job: &JobId, why: &Refusal) -> Taken {
+        self.bargains.of(*user).denied[*why as usize] += 1;
+        Ok(None)
+    }
+
+    pub fn booked(&mut self, by: By, user: &ActorId, job: &JobId, receipt: &Receipt) -> Taken {
+        let key = (by.actor, receipt.booking);
+        if self.bargains.open.contains_key(&key) {
+            return Err(Inconsistent::BookedTwice(receipt.booking, self.names.of_actor(by.actor)));
+        }
+        self.bargains.open.insert(key, (*user, *receipt));
+        self.bargains.of(*user).booked += 1;
+        if self.bargains.committing.take() == Some((by.actor, *job)) {
+            self.bargains.legs.insert(key, *job);
+            *self.bargains.together.entry(*job).or_default() += 1;
+        }
+        Ok(None)
+    }
+
+    pub fn returned(&mut self, by: By, booking: &BookingId, used: &Area, penalty: &Option<Area>) -> Taken {
+        let closed = self.bargains.close(by.actor, *booking);
+        let (counts, receipt) =
+            closed.ok_or_else(|| Inconsistent::NoBooking(*booking, self.names.of_actor(by.actor)))?;
+        counts.returned += 1;
+        let area = receipt.part.area();
+        match penalty {
+            Some(penalty) => counts.penalties += *penalty,
+            None => counts.charge(&receipt, *used),
+        }
+        if let Some(job) = self.bargains.legs.remove(&(by.actor, *booking)) {
+            *self.bargains.together.entry(job).or_default() -= 1;
+        }
+        self.see_booking(by, &receipt, area, *used);
+        Ok(None)
+    }
+
+    pub fn elapsed(&mut self, by: By, booking: &BookingId, used: &Area) -> Taken {
+        let closed = self.bargains.close(by.actor, *booking);
+        let (counts, receipt) =
+            closed.ok_or_else(|| Inconsistent::NoBooking(*booking, self.names.of_actor(by.actor)))?;
+        counts.charge(&receipt, *used);
+        self.bargains.legs.remove(&(by.actor, *booking));
+        self.see_booking(by, &receipt, receipt.part.area(), *used);
+        Ok(None)
+    }
+
+    /// A booking up to now, for the page.
+    fn see_booking(&mut self, by: By, receipt: &Receipt, area: Area, used: Area) {
+        let Part { procs, start, .. } = receipt.part;
+        if let (true, Some(&site)) = (self.bargains.keeps && start < by.now, self.site_of.get(&by.actor)) {
+            let share = if area.is_zero() { 0.0 } else { used.seconds() / area.seconds() };
+            let booking = Seen::Booking { site, from: start, until: by.now, procs, used: share.min(1.0) };
+            self.bargains.seen.push(booking);
+        }
+    }
+
+    pub fn held(&mut self, by: By, user: &ActorId, hold: &HoldId, part: &Part, _fee: &Area, _expiry: &Time) -> Taken {
+        if self.bargains.held.contains_key(&(by.actor, *hold)) {
+            return Err(Inconsistent::HeldTwice(*hold, self.names.of_actor(by.actor)));
+        }
+        self.bargains.held.insert((by.actor, *hold), (*user, *part, by.now));
+        self.bargains.of(*user).held += 1;
+        Ok(None)
+    }
+
+    pub fn settled(&mut self, by: By, hold: &HoldId, fate: &HoldFate) -> Taken {
+        let held = self.bargains.held.remove(&(by.actor, *hold));
+        let (user, part, from) = held.ok_or_else(|| Inconsistent::NoHold(*hold, self.names.of_actor(by.actor)))?;
+        self.bargains.of(user).fates[*fate as usize] += 1;
+        if *fate == HoldFate::Committed {
+            self.bargains.committing = u32::try_from(hold.request).ok().map(|job| (by.actor, JobId(job)));
+        }
+        if let (true, Some(&site)) = (self.bargains.keeps, self.site_of.get(&by.actor)) {
+            self.bargains.seen.push(Seen::Hold { site, from, until: by.now, procs: part.procs });
+        }
+        Ok(None)
+    }
+
+    pub fn bargained(&mut self, by: By, job: &JobId, end: &Bargain) -> Taken {
+        let row = self.told_of(by, *job)?;
+        if row.bargain.replace(*end).is_some() {
+            return Err(Inconsistent::BargainedTwice(*job));
+        }
+        self.bargains.of(by.actor).ends[*end as usize] += 1;
+        Ok(None)
+    }
+}
+
+impl Counts {
+    fn charge(&mut self, receipt: &Receipt, used: Area) {
+        self.rents += receipt.rent;
+        self.fees += receipt.fee;
+        self.area += receipt.part.area();
+        self.used += used;
+    }
+}

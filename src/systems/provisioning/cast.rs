@@ -1,0 +1,163 @@
+//! The row of provisioning, and who is who on its grid: nobody at the hub.
+
+use std::sync::Arc;
+
+use super::customer::Customer;
+use super::desk::{Desk, Mode, Terms};
+use super::forecast::History;
+use super::manager::Counter;
+use super::rules::{Provisioning, walk_site, walk_user};
+use super::world::World;
+use super::{planner, strategy};
+use crate::grid::{Job, PlanMode, Rate, Site, User};
+use crate::kernel::{ActorId, BoxedActor};
+use crate::protocol::{Message, Record};
+use crate::roles;
+use crate::settings::Walk;
+use crate::systems::{
+    Cast, CastError, DealError, Dealing, Errand, Gives, Grid, JobError, Lines, Own, Policy, Row, Service, System,
+};
+use crate::time::Span;
+use crate::workload::rigids::Handed;
+use crate::workload::{Source, Workload};
+
+pub const ROW: Row = Row {
+    key: "provisioning",
+    about: "users bargain with sites for slots, prices and reservations, and nobody decides for them",
+    service: None,
+    sources: &["swf", "batsim", "lublin", "table", "layered", "workflow"],
+    schedulers: planner::names,
+    own: Own { site: walk_site, user: walk_user },
+    has_speeds: true,
+    shares_sites: false,
+    takes_managers: false,
+    has_terms: true,
+    has_reserved: false,
+    is_rigid: false,
+    moves_data: true,
+    cores_max: u64::MAX,
+    gives: Gives { moment: "users", task: "entered at a site", category: "entry" },
+    usual: || Service::new(Provisioning::default()),
+};
+
+impl System for Provisioning {
+    fn row(&self) -> &'static Row {
+        &ROW
+    }
+
+    fn walk(&mut self, w: &mut dyn Walk, linked: bool) {
+        self.settings(w, linked);
+    }
+
+    fn policy(&self) -> Policy<'_> {
+        Policy {
+            what: "Who decides",
+            name: "users",
+            about: "each user bargains with the sites by a strategy of its own",
+        }
+    }
+
+    fn site(&self, site: &Site, givers: &[ActorId]) -> Cast {
+        let unknown = || CastError::unknown("planner", &site.scheduler);
+        let planner = planner::build(&site.scheduler).ok_or_else(unknown)?;
+        let desk = Desk::new(self.terms(site), planner, Box::new(History::new()));
+        let counter = Box::new(Counter::new(desk));
+        let site = roles::Site::new(site.cores, counter, givers.iter().copied()).telling_every(site.report_every);
+        Ok(Box::new(site))
+    }
+
+    fn user(&self, user: &User, grid: &Grid<'_>, lines: &mut Lines) -> Option<BoxedActor<Message, Record>> {
+        if lines.errands.is_empty() {
+            return None;
+        }
+        let (id, _) = *grid.users.iter().find(|(_, other)| other.name == user.name)?;
+        let approach = user.approach.clone();
+        let entry = strategy::find(&approach.strategy)?;
+        let errands = std::mem::take(&mut lines.errands);
+        let customer = Customer::new((id, grid.seed), World::of(grid, self), self.clone(), approach, entry, errands);
+        Some(Box::new(roles::User::new(customer)))
+    }
+
+    fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {
+        let users = &workload.users;
+        let (handed, site) = match &workload.source {
+            Source::Rigid(rigids) => (rigids.hand_out(&mut dealing.next, users.len())?, rigids.site),
+            source => {
+                let jobs = source.jobs(&grid.platform(), self.tick(), &mut dealing.next)?;
+                let hand = |(place, job)| Handed { job, user: place % users.len(), after: None };
+                (jobs.into_iter().enumerate().map(hand).collect(), None)
+            }
+        };
+        let site = site.map(|site| grid.site_ids[site]);
+        for Handed { job, user, after } in handed {
+            let (_, owner) = grid.users[users[user]];
+            grid.check_tellable(&job)?;
+            let checked = check(&job, owner, self.delta, grid).and_then(|()| dealing.data.take(&job.edges));
+            checked.map_err(|error| DealError::Job { job: job.id, error })?;
+            dealing.lines[users[user]].errands.push(Errand { job: Arc::new(job), site, after });
+        }
+        Ok(())
+    }
+}
+
+impl Provisioning {
+    fn terms(&self, site: &Site) -> Terms {
+        let mode = match site.terms.mode {
+            PlanMode::Exact => Mode::Exact,
+            PlanMode::Rebuild => Mode::Rebuild,
+        };
+        Terms {
+            rate: Rate((site.terms.price_millionths / 1_000) as u32),
+            cancelling: (site.terms.cancelled_millionths / 1_000) as u32,
+            quotes_last: self.quotes_last,
+            lease: self.lease,
+            grace: self.grace,
+            longest: site.terms.longest,
+            ..Terms::new(site.cores, mode)
+        }
+    }
+}
+
+/// Whether a strategy can make anything of a job.
+fn check(job: &Job, user: &User, delta: Span, grid: &Grid<'_>) -> Result<(), JobError> {
+    let tasks = job.tasks.len();
+    match user.approach.entry() {
+        Some(entry) if entry.has_legs => check_legs(job, user, delta, grid),
+        Some(entry) if entry.is_rigid && tasks != 1 => {
+            let text = format!("strategy {} gets time for jobs of one task, and it has {tasks}", entry.name);
+            Err(JobError::Immeasurable(text))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether each task of a job fits the site of its leg.
+fn check_legs(job: &Job, user: &User, delta: Span, grid: &Grid<'_>) -> Result<(), JobError> {
+    let legs = &user.approach.legs;
+    let wrong = |text: String| Err(JobError::Immeasurable(text));
+    let (tasks, count) = (job.tasks.len(), legs.len());
+    if tasks != count {
+        return wrong(format!("it has {tasks} tasks, and its user {count} legs: expected a leg for each task"));
+    }
+    if !job.edges.is_empty() {
+        return wrong("its tasks wait for each other, so they cannot run at the same time".to_owned());
+    }
+    for (number, (task, leg)) in job.tasks.iter().zip(legs).enumerate() {
+        let id = grid.site_ids[*leg];
+        let Some((_, site)) = grid.sites.iter().find(|(site, _)| *site == id) else {
+            return wrong(format!("leg {number} is at a site that no [provisioning] uses"));
+        };
+        if task.cores > site.cores || task.kind != site.kind {
+            let (cores, has, name) = (task.cores, site.cores, &site.name);
+            return wrong(format!("task {number} needs {cores} cores, and its leg is at {name}, which has {has}"));
+        }
+        let latency = site.latency + user.latency;
+        if latency >= delta {
+            let (user, name) = (&user.name, &site.name);
+            return wrong(format!(
+                "a message between {user} and {name} takes {latency}: expected a delta above that, found {delta}"
+            ));
+        }
+    }
+    Ok(())
+}

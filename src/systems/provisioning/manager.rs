@@ -1,0 +1,465 @@
+//! The manager of a site that lets its time: it hears users, asks the desk, and starts what the desk says.
+//!
+//! The desk counts processors; which of them a task gets is settled when it starts, the lowest that are free. All of an instant
+//! is heard before anything of it is answered, so that what is given back can be booked again at once: first what is taken
+//! back, then what is submitted, then questions and claims.
+//!
+//! A task that runs in what its user has booked is no business of the desk: its processors are taken already. It starts as soon as all
+//! of its bookings have begun, if they last; otherwise it joins the queue.
+
+use std::collections::BTreeMap;
+
+use super::desk::{Deed, Desk, Fate, Wanted};
+use crate::grid::{Advert, Area, BookingId, Demand, Denial, Grant, HoldId, JobId, Part, Quote, Receipt, TaskId};
+use crate::kernel::ActorId;
+use crate::protocol::{
+    Barred, Begun, Claim, Claimed, Coordinate, Coordinated, Enter, HoldFate, Informed, Inquire, Lot, Message, Pledge,
+    PledgeAnswer, Query, Recall, Recalled, Record, Refusal, Reply, Return, Returned,
+};
+use crate::roles::queue::Ask;
+use crate::roles::site::{Ending, Manager, On, Order, Running, Start, Tasks};
+use crate::time::{Span, Time};
+
+pub struct Counter {
+    desk: Desk,
+    /// What has been heard in this instant.
+    heard: Vec<(ActorId, Message)>,
+    /// Tasks that have not started.
+    waiting: BTreeMap<TaskId, Waiting>,
+    /// How long those run at least, each with how many do.
+    lengths: BTreeMap<Span, u32>,
+    /// How many of them want to be told of when they start.
+    telling: usize,
+    /// Those that run, and in what.
+    running: BTreeMap<TaskId, Runs>,
+    booked: BTreeMap<BookingId, Booked>,
+    /// Holds that are neither committed nor over.
+    held: BTreeMap<HoldId, ActorId>,
+    deeds: Vec<Deed>,
+}
+
+struct Waiting {
+    giver: ActorId,
+    enter: Enter,
+}
+
+struct Runs {
+    giver: ActorId,
+    within: Vec<(BookingId, u32)>,
+    /// Until then it does nothing, and can be taken back.
+    idle_until: Time,
+}
+
+/// What somebody has booked here.
+struct Booked {
+    user: ActorId,
+    part: Part,
+    /// Processors of it that tasks run on.
+    used: u32,
+    /// What tasks have had of it.
+    worked: Area,
+    begun: bool,
+    /// Who waits for it to begin.
+    tasks: Vec<TaskId>,
+}
+
+/// What is heard in one instant is done in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Turn {
+    TakenBack,
+    Submitted,
+    Asked,
+}
+
+impl Counter {
+    pub fn new(desk: Desk) -> Counter {
+        Counter {
+            desk,
+            heard: Vec::new(),
+            waiting: BTreeMap::new(),
+            lengths: BTreeMap::new(),
+            telling: 0,
+            running: BTreeMap::new(),
+            booked: BTreeMap::new(),
+            held: BTreeMap::new(),
+            deeds: Vec::new(),
+        }
+    }
+
+    fn act(&mut self, now: Time, user: ActorId, message: Message, orders: &mut Vec<Order>) {
+        match message {
+            Message::Return(Return { booking }) => self.give_back(now, user, booking, orders),
+            Message::Recall(Recall { task }) => self.recall(now, user, task, orders),
+            Message::Enter(enter) => self.enter(now, user, enter, orders),
+            Message::Inquire(Inquire { number, query }) => {
+                let reply = self.reply(now, query);
+                orders.extend(reply.record(user).map(Order::Note));
+                orders.push(Order::Say(user, Message::Informed(Informed { number, reply })));
+            }
+            Message::Claim(claim) => self.claim(now, user, claim, orders),
+            Message::Coordinate(Coordinate { hold, pledge }) => self.coordinate(now, user, hold, pledge, orders),
+            _ => {}
+        }
+    }
+
+    fn reply(&mut self, now: Time, query: Query) -> Reply {
+        let desk = &mut self.desk;
+        let priced = |desk: &mut Desk, procs, span, wanted| match desk.price(now, procs, span, wanted) {
+            Ok(quote) => Reply::Prices(quote),
+            Err(denial) => Reply::Denied(denial),
+        };
+        match query {
+            Query::Load => Reply::Load((self.waiting.len() + self.running.len()) as u32),
+            Query::Slots => Reply::Slots(desk.advertise(now)),
+            Query::Price(Part { procs, start, span }) => priced(desk, procs, span, Wanted::At(start)),
+            Query::Prices { procs, span } => priced(desk, procs, span, Wanted::Any),
+            Query::PricesFrom(Part { procs, start, span }) => priced(desk, procs, span, Wanted::From(start)),
+            Query::Chances { work, step } => Reply::Chances(chances(desk, now, work, step)),
+        }
+    }
+
+    fn claim(&mut self, now: Time, user: ActorId, claim: Claim, orders: &mut Vec<Order>) {
+        let Claim { number, job, lot } = claim;
+        let result = match lot {
+            Lot::Slots { version, parts } => self.desk.take(now, version, &parts),
+            Lot::Quote { quote, start } => self.desk.book(now, quote, start).map(|receipt| vec![receipt]),
+        };
+        if let Err(denial) = &result {
+            orders.push(Order::Note(Record::Denied { user, job, why: Refusal::from(*denial) }));
+        }
+        for receipt in result.iter().flatten() {
+            self.note_booked(now, user, job, *receipt, orders);
+        }
+        orders.push(Order::Say(user, Message::Claimed(Claimed { number, result })));
+    }
+
+    fn coordinate(&mut self, now: Time, user: ActorId, hold: HoldId, pledge: Pledge, orders: &mut Vec<Order>) {
+        let answer = match pledge {
+            Pledge::Hold(part) => match self.desk.hold(now, hold, part, None) {
+                Ok(Grant { expiry, fee, .. }) => {
+                    if self.held.insert(hold, user).is_none() {
+                        orders.push(Order::Note(Record::Held { user, hold, part, fee, expiry }));
+                    }
+                    PledgeAnswer::Granted { expiry, fee }
+                }
+                Err(denial) => {
+                    let job = JobId(hold.request as u32);
+                    orders.push(Order::Note(Record::Denied { user, job, why: Refusal::from(denial) }));
+                    PledgeAnswer::Refused(denial)
+                }
+            },
+            Pledge::Commit => match self.desk.commit(now, hold) {
+                Ok(receipt) => {
+                    if self.held.contains_key(&hold) {
+                        self.settle(hold, HoldFate::Committed, orders);
+                        self.note_booked(now, user, JobId(hold.request as u32), receipt, orders);
+                    }
+                    PledgeAnswer::Committed { booking: receipt.booking }
+                }
+                Err(_) => PledgeAnswer::Expired,
+            },
+            Pledge::Abort => {
+                self.desk.abort(now, hold);
+                return self.settle(hold, HoldFate::Released, orders);
+            }
+            Pledge::Cancel => {
+                let (fate, penalty) = self.desk.cancel_hold(now, hold);
+                self.settle(hold, HoldFate::Released, orders);
+                if let (Fate::Cancelled, Some(booking)) = (fate, self.desk.booking_of(hold)) {
+                    self.note_returned(now, booking, penalty, orders);
+                }
+                PledgeAnswer::Cancelled
+            }
+        };
+        orders.push(Order::Say(user, Message::Coordinated(Coordinated { hold, answer })));
+    }
+
+    /// Writes down what became of a hold, once.
+    fn settle(&mut self, hold: HoldId, fate: HoldFate, orders: &mut Vec<Order>) {
+        if self.held.remove(&hold).is_some() {
+            orders.push(Order::Note(Record::Settled { hold, fate }));
+        }
+    }
+
+    fn note_booked(&mut self, now: Time, user: ActorId, job: JobId, receipt: Receipt, orders: &mut Vec<Order>) {
+        orders.push(Order::Note(Record::Booked { user, job, receipt }));
+        let begun = receipt.part.start <= now;
+        let booked = Booked { user, part: receipt.part, used: 0, worked: Area::ZERO, begun, tasks: Vec::new() };
+        self.booked.insert(receipt.booking, booked);
+    }
+
+    fn note_returned(&mut self, now: Time, booking: BookingId, penalty: Area, orders: &mut Vec<Order>) {
+        let Some(booked) = self.booked.get(&booking) else { return };
+        // Once it has begun nothing is given back for it.
+        let penalty = Some(penalty).filter(|_| !booked.begun);
+        orders.push(Order::Note(Record::Returned { booking, used: booked.worked, penalty }));
+        self.over(now, booking, orders);
+    }
+
+    fn give_back(&mut self, now: Time, user: ActorId, booking: BookingId, orders: &mut Vec<Order>) {
+        // What tasks run in stays booked; who asks has lost count.
+        let is_free = |booked: &Booked| booked.user == user && booked.used == 0;
+        let result = match self.booked.get(&booking).filter(|booked| is_free(booked)) {
+            Some(_) => self.desk.cancel(now, booking),
+            None => Err(Denial::NotBooked),
+        };
+        if let Ok(penalty) = result {
+            self.note_returned(now, booking, penalty, orders);
+        }
+        orders.push(Order::Say(user, Message::Returned(Returned { booking, result })));
+    }
+
+    /// Takes a task in: into what its user has booked, if it fits there, or into the queue.
+    fn enter(&mut self, now: Time, giver: ActorId, enter: Enter, orders: &mut Vec<Order>) {
+        let task = enter.task;
+        if self.waiting.contains_key(&task) || self.running.contains_key(&task) {
+            let why = Denial::Duplicate;
+            return orders.push(Order::Say(giver, Message::Barred(Barred { task, why })));
+        }
+        if enter.within.is_empty() || !self.fits(now, giver, &enter) {
+            return self.queue(now, giver, enter, orders);
+        }
+        let bookings: Vec<BookingId> = enter.within.iter().map(|(booking, _)| *booking).collect();
+        self.wait(giver, enter);
+        for booking in bookings {
+            self.booked.get_mut(&booking).expect("it fits what has been booked").tasks.push(task);
+        }
+        self.start_within(now, task, orders);
+    }
+
+    fn queue(&mut self, now: Time, giver: ActorId, mut enter: Enter, orders: &mut Vec<Order>) {
+        enter.within.clear();
+        let ask = Ask { job: enter.task, nodes: enter.procs, walltime: enter.walltime };
+        match self.desk.submit(now, ask) {
+            Ok(()) => self.wait(giver, enter),
+            Err(why) => orders.push(Order::Say(giver, Message::Barred(Barred { task: enter.task, why }))),
+        }
+    }
+
+    /// Whether a task can run in what it names, from when all of it has begun.
+    fn fits(&self, now: Time, giver: ActorId, enter: &Enter) -> bool {
+        let Enter { within, procs, runtime, not_before, .. } = enter;
+        let bookings: Option<Vec<&Booked>> = within.iter().map(|(booking, _)| self.booked.get(booking)).collect();
+        let Some(bookings) = bookings else { return false };
+        let start = bookings.iter().map(|booked| booked.part.start).max().unwrap_or(now).max(now);
+        let end = bookings.iter().map(|booked| booked.part.end()).min().unwrap_or(now);
+        bookings.iter().all(|booked| booked.user == giver)
+            && within.iter().map(|(_, procs)| u64::from(*procs)).sum::<u64>() == u64::from(*procs)
+            && within.iter().zip(&bookings).all(|((_, procs), booked)| *procs <= booked.part.procs)
+            && start.max(*not_before) + *runtime <= end
+    }
+
+    /// Starts a task in its bookings, if all have begun and have room; sends it to the queue if it cannot end in time any more.
+    fn start_within(&mut self, now: Time, task: TaskId, orders: &mut Vec<Order>) {
+        let Some(Waiting { giver, enter }) = self.waiting.get(&task) else { return };
+        let giver = *giver;
+        let has_room = |(booking, procs): &(BookingId, u32)| {
+            self.booked.get(booking).is_some_and(|booked| booked.begun && booked.used + procs <= booked.part.procs)
+        };
+        let lasts = enter.not_before.since(now) + enter.runtime;
+        if enter.within.iter().all(has_room) && self.fits(now, giver, enter) {
+            for (booking, procs) in enter.within.clone() {
+                let booked = self.booked.get_mut(&booking).expect("it has room");
+                booked.used += procs;
+                booked.worked += Area::of(procs, lasts);
+                booked.tasks.retain(|other| *other != task);
+            }
+            self.start(now, task, orders);
+        } else if !self.fits(now, giver, enter) {
+            let Waiting { giver, enter } = self.leave(task);
+            self.forget_within(&enter);
+            self.queue(now, giver, enter, orders);
+        }
+    }
+
+    fn forget_within(&mut self, enter: &Enter) {
+        for (booking, _) in &enter.within {
+            if let Some(booked) = self.booked.get_mut(booking) {
+                booked.tasks.retain(|other| *other != enter.task);
+            }
+        }
+    }
+
+    fn recall(&mut self, now: Time, user: ActorId, task: TaskId, orders: &mut Vec<Order>) {
+        let idles = |runs: &Runs| runs.giver == user && runs.within.is_empty() && now < runs.idle_until;
+        let waits = self.waiting.get(&task).is_some_and(|waiting| waiting.giver == user);
+        let in_time = waits || self.running.get(&task).is_some_and(idles);
+        if in_time && !waits {
+            self.running.remove(&task);
+            self.desk.ended(now, task);
+            orders.push(Order::Abandon(task));
+        } else if in_time {
+            let Waiting { enter, .. } = self.leave(task);
+            if enter.within.is_empty() {
+                self.desk.withdraw(now, task);
+            } else {
+                self.forget_within(&enter);
+            }
+        }
+        orders.push(Order::Say(user, Message::Recalled(Recalled { task, in_time })));
+    }
+
+    fn wait(&mut self, giver: ActorId, enter: Enter) {
+        *self.lengths.entry(enter.lasts_at_least()).or_default() += 1;
+        self.telling += usize::from(enter.tells);
+        self.waiting.insert(enter.task, Waiting { giver, enter });
+    }
+
+    fn leave(&mut self, task: TaskId) -> Waiting {
+        let waiting = self.waiting.remove(&task).expect("who leaves has waited");
+        let lasts = waiting.enter.lasts_at_least();
+        let count = self.lengths.get_mut(&lasts).expect("who waits is counted");
+        *count -= 1;
+        if *count == 0 {
+            self.lengths.remove(&lasts);
+        }
+        self.telling -= usize::from(waiting.enter.tells);
+        waiting
+    }
+
+    fn start(&mut self, now: Time, task: TaskId, orders: &mut Vec<Order>) {
+        let Waiting { giver, enter } = self.leave(task);
+        if enter.tells {
+            orders.push(Order::Say(giver, Message::Begun(Begun { task })));
+        }
+        orders.push(Order::Start(Start {
+            task,
+            giver,
+            at: now,
+            on: On::Lowest(enter.procs),
+            demand: Demand::NODE,
+            share: 1.0,
+            // It holds its processors until it is to work.
+            runtime: enter.not_before.since(now) + enter.runtime,
+            walltime: enter.walltime,
+            // What may still be taken back cannot be told of ahead.
+            ending: if enter.tells { Ending::Reckoned } else { Ending::Settled },
+            rank: u64::from(task.job.0) << 32 | u64::from(task.index),
+        }));
+        let idle_until = if enter.tells { enter.not_before } else { now };
+        self.running.insert(task, Runs { giver, within: enter.within, idle_until });
+    }
+
+    fn carry_out(&mut self, now: Time, deed: Deed, orders: &mut Vec<Order>) {
+        match deed {
+            Deed::Start(task) => self.start(now, task, orders),
+            Deed::Begin(booking) => {
+                let Some(booked) = self.booked.get_mut(&booking) else { return };
+                booked.begun = true;
+                for task in booked.tasks.clone() {
+                    self.start_within(now, task, orders);
+                }
+            }
+            Deed::Over(booking) => {
+                let used = self.booked.get(&booking).map_or(Area::ZERO, |booked| booked.worked);
+                orders.push(Order::Note(Record::Elapsed { booking, used }));
+                self.over(now, booking, orders);
+            }
+            Deed::Lapse(hold) => self.settle(hold, HoldFate::Expired, orders),
+        }
+    }
+
+    /// A booking is over, or has been given back: who waits for it joins the queue.
+    fn over(&mut self, now: Time, booking: BookingId, orders: &mut Vec<Order>) {
+        let Some(booked) = self.booked.remove(&booking) else { return };
+        for task in booked.tasks {
+            self.start_within(now, task, orders);
+        }
+    }
+}
+
+impl Manager for Counter {
+    fn hear(&mut self, _: Time, from: ActorId, message: Message, _: &Tasks, _: &mut Vec<Order>) {
+        self.heard.push((from, message));
+    }
+
+    fn ended(&mut self, now: Time, ended: &Running) {
+        match self.running.remove(&ended.task) {
+            Some(Runs { within, .. }) if within.is_empty() => self.desk.ended(now, ended.task),
+            Some(Runs { within, .. }) => {
+                for (booking, procs) in within {
+                    if let Some(booked) = self.booked.get_mut(&booking) {
+                        booked.used -= procs;
+                    }
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn decide(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
+        let mut heard = std::mem::take(&mut self.heard);
+        heard.sort_by_key(|(_, message)| Turn::of(message));
+        for (user, message) in heard.drain(..) {
+            self.act(now, user, message, orders);
+        }
+        self.heard = heard;
+        let mut deeds = std::mem::take(&mut self.deeds);
+        self.desk.pass(now, &mut deeds);
+        for deed in deeds.drain(..) {
+            self.carry_out(now, deed, orders);
+        }
+        self.deeds = deeds;
+    }
+
+    fn wake(&self) -> Option<Time> {
+        self.desk.wake()
+    }
+
+    fn floor(&self, at: Time) -> Time {
+        match self.lengths.first_key_value() {
+            _ if self.telling > 0 => at,
+            Some((shortest, _)) => at + *shortest,
+            None => Time::NEVER,
+        }
+    }
+}
+
+impl Turn {
+    fn of(message: &Message) -> Turn {
+        match message {
+            Message::Return(_) | Message::Recall(_) => Turn::TakenBack,
+            Message::Enter(_) => Turn::Submitted,
+            _ => Turn::Asked,
+        }
+    }
+}
+
+impl Enter {
+    fn lasts_at_least(&self) -> Span {
+        self.runtime.min(self.walltime)
+    }
+}
+
+impl Reply {
+    /// What of it is worth writing down.
+    fn record(&self, user: ActorId) -> Option<Record> {
+        match self {
+            Reply::Slots(Advert { version, slots }) => {
+                Some(Record::Advertised { user, version: *version, slots: slots.clone() })
+            }
+            Reply::Prices(Quote { procs, span, offers, .. }) => {
+                Some(Record::Quoted { user, procs: *procs, span: *span, offers: offers.clone() })
+            }
+            Reply::Load(_) | Reply::Chances(_) | Reply::Denied(_) => None,
+        }
+    }
+}
+
+/// How likely work starts in time, by when it is submitted: as the site sees it now.
+fn chances(desk: &mut Desk, now: Time, work: Part, step: Span) -> Vec<f64> {
+    let (mut chances, mut ahead) = (Vec::new(), Span::ZERO);
+    let left = work.start.since(now);
+    if step.is_zero() || left.micros() / step.micros() > CHANCES_MAX {
+        return chances;
+    }
+    while ahead < left {
+        let within = Span::from_micros(left.micros() - ahead.micros());
+        chances.push(desk.forecast(now, work.procs, work.span + within, within));
+        ahead = ahead + step;
+    }
+    chances
+}
+
+/// Most steps that anybody is told of at once.
+const CHANCES_MAX: u64 = 100_000;

@@ -1,0 +1,222 @@
+//! The tasks of a job at several sites at the same time, or none of them: two phases with leases, coordinated by the user.
+//!
+//! Which starts all sites could agree on is asked first (`coallocation::Pool`); the protocol is that of
+//! `coallocation::Coordinator`, which writes down what it has decided before it says so. Of a crash nothing else is left.
+
+use std::collections::BTreeMap;
+
+use super::{Entry, Strategy};
+use crate::grid::{BookingId, HoldId, Quote};
+use crate::protocol::{Bargain, Pledge, PledgeAnswer, Query, Reply};
+use crate::systems::provisioning::coallocation::{
+    Answer, Coordinator, Deed, Leg, Log, Order, Outcome, Patience, Pool, Request,
+};
+use crate::systems::provisioning::customer::Deal;
+use crate::systems::provisioning::run::Goes;
+
+pub const ENTRY: Entry = Entry {
+    name: "coallocate",
+    about: "all tasks of a job at the same time, each at the site of its leg, or none of them",
+    has_alpha: true,
+    has_legs: true,
+    build: |_| Box::new(Coallocate::default()),
+    ..super::BARGAINING
+};
+
+#[derive(Default)]
+struct Coallocate {
+    /// What outlives a crash.
+    log: Vec<Log>,
+    bargaining: Option<Bargaining>,
+}
+
+/// What does not.
+struct Bargaining {
+    coordinator: Coordinator,
+    /// Which leg each question is about.
+    asked: BTreeMap<u64, usize>,
+    quotes: Vec<Option<Quote>>,
+    pool: Option<Pool>,
+    /// What has been booked for each leg.
+    booked: BTreeMap<usize, BookingId>,
+    /// Whether any start was ever found that all sites would admit.
+    found: bool,
+}
+
+/// The task of each leg; legs are in the order of sites, tasks in that of the user's list.
+fn tasks(deal: &Deal<'_>) -> Vec<(u32, usize)> {
+    let place = |site: &usize| deal.world.places.iter().position(|place| place.number == *site);
+    let places = deal.approach.legs.iter().filter_map(place);
+    let mut tasks: Vec<(u32, usize)> = (0u32..).zip(places).collect();
+    tasks.sort_by_key(|(_, place)| *place);
+    tasks
+}
+
+fn request(deal: &Deal<'_>) -> Request {
+    let leg = |(task, place): (u32, usize)| {
+        let task = deal.run.job.tasks[task as usize];
+        let span = deal.world.places[place].time(task.walltime) + deal.slack();
+        Leg { site: place as u32, procs: task.cores, span }
+    };
+    Request { number: deal.run.job.id.0.into(), legs: tasks(deal).into_iter().map(leg).collect() }
+}
+
+impl Bargaining {
+    fn new(coordinator: Coordinator) -> Bargaining {
+        let legs = coordinator.request().legs.len();
+        let (asked, booked) = (BTreeMap::new(), BTreeMap::new());
+        Bargaining { coordinator, asked, quotes: vec![None; legs], pool: None, booked, found: false }
+    }
+
+    fn ask_for_starts(&mut self, deal: &mut Deal<'_>) {
+        self.pool = None;
+        self.quotes.fill(None);
+        for (leg, Leg { site, procs, span }) in self.coordinator.request().legs.clone().into_iter().enumerate() {
+            let number = deal.ask(site as usize, Query::Prices { procs, span });
+            self.asked.insert(number, leg);
+        }
+    }
+
+    /// An answer; the starts to try, if it was the last one.
+    fn informed(&mut self, number: u64, reply: Reply, deal: &mut Deal<'_>) -> Option<Vec<crate::time::Time>> {
+        let leg = self.asked.remove(&number)?;
+        if let Reply::Prices(quote) = reply {
+            match &mut self.pool {
+                Some(pool) => pool.answered(leg, &quote),
+                None => self.quotes[leg] = Some(quote),
+            }
+        }
+        if !self.asked.is_empty() {
+            return None;
+        }
+        if self.pool.is_none() {
+            let quotes: Option<Vec<Quote>> = self.quotes.iter().cloned().collect();
+            let Some(quotes) = quotes else { return Some(Vec::new()) };
+            let pool = Pool::new(self.coordinator.request().legs.clone(), &quotes);
+            for question in pool.questions() {
+                let place = self.coordinator.request().legs[question.leg].site as usize;
+                let number = deal.ask(place, Query::Price(question.part));
+                self.asked.insert(number, question.leg);
+            }
+            self.pool = Some(pool);
+            if !self.asked.is_empty() {
+                return None;
+            }
+        }
+        let mut starts = self.pool.as_ref().map(|pool| pool.ranked(deal.approach.alpha)).unwrap_or_default();
+        starts.retain(|start| *start > deal.soonest());
+        self.found |= !starts.is_empty();
+        Some(starts)
+    }
+}
+
+impl Coallocate {
+    /// Lets the coordinator act, and does what it says.
+    fn act(&mut self, deal: &mut Deal<'_>, act: impl FnOnce(&mut Coordinator, &mut Vec<Deed>)) {
+        let Some(bargaining) = &mut self.bargaining else { return };
+        let mut deeds = Vec::new();
+        act(&mut bargaining.coordinator, &mut deeds);
+        self.carry_out(deeds, deal);
+    }
+
+    fn carry_out(&mut self, deeds: Vec<Deed>, deal: &mut Deal<'_>) {
+        for deed in deeds {
+            let Some(bargaining) = &mut self.bargaining else { return };
+            match deed {
+                Deed::Log(entry) => self.log.push(entry),
+                Deed::Ask => bargaining.ask_for_starts(deal),
+                Deed::Tell { leg, hold, order } => {
+                    let place = bargaining.coordinator.request().legs[leg].site as usize;
+                    deal.pledge(place, hold, order.into());
+                }
+                Deed::Over(outcome) => self.over(outcome, deal),
+            }
+        }
+        if let Some(wake) = self.bargaining.as_ref().and_then(|bargaining| bargaining.coordinator.wake()) {
+            deal.wake_at(wake.max(deal.now), 0);
+        }
+    }
+
+    fn over(&mut self, outcome: Outcome, deal: &mut Deal<'_>) {
+        let Some(bargaining) = self.bargaining.take() else { return };
+        if outcome == Outcome::Nothing {
+            deal.bargained(if bargaining.found { Bargain::GivenUp } else { Bargain::Refused });
+            return deal.give_up();
+        }
+        deal.bargained(Bargain::Booked);
+        for (leg, (task, place)) in tasks(deal).into_iter().enumerate() {
+            let procs = deal.run.job.tasks[task as usize].cores;
+            let within = bargaining.booked.get(&leg).map(|booking| (*booking, procs)).into_iter().collect();
+            deal.send(task, Goes { place, within, padded: None });
+        }
+    }
+}
+
+impl Strategy for Coallocate {
+    fn begin(&mut self, deal: &mut Deal<'_>) {
+        let coordinator = Coordinator::new(request(deal), Patience::new(deal.rules.delta));
+        let mut bargaining = Bargaining::new(coordinator);
+        bargaining.ask_for_starts(deal);
+        self.bargaining = Some(bargaining);
+    }
+
+    fn ready(&mut self, _: u32, _: &mut Deal<'_>) {}
+
+    fn informed(&mut self, number: u64, _: usize, reply: Reply, deal: &mut Deal<'_>) {
+        let starts = self.bargaining.as_mut().and_then(|bargaining| bargaining.informed(number, reply, deal));
+        if let Some(starts) = starts {
+            let now = deal.now;
+            self.act(deal, |coordinator, deeds| coordinator.offer(now, &starts, deeds));
+        }
+    }
+
+    fn pledged(&mut self, hold: HoldId, answer: PledgeAnswer, deal: &mut Deal<'_>) {
+        if let (PledgeAnswer::Committed { booking }, Some(bargaining)) = (answer, &mut self.bargaining) {
+            bargaining.booked.insert(hold.leg as usize, booking);
+        }
+        let now = deal.now;
+        self.act(deal, |coordinator, deeds| coordinator.hear(now, hold, answer.into(), deeds));
+    }
+
+    fn wake(&mut self, _: u64, deal: &mut Deal<'_>) {
+        let now = deal.now;
+        self.act(deal, |coordinator, deeds| coordinator.woken(now, deeds));
+    }
+
+    fn crash(&mut self) {
+        self.bargaining = None;
+    }
+
+    fn recover(&mut self, deal: &mut Deal<'_>) {
+        if let Some(Log::Over(_)) = self.log.last() {
+            return;
+        }
+        let (mut deeds, patience) = (Vec::new(), Patience::new(deal.rules.delta));
+        let coordinator = Coordinator::recover(deal.now, request(deal), patience, &self.log, &mut deeds);
+        self.bargaining = Some(Bargaining::new(coordinator));
+        self.carry_out(deeds, deal);
+    }
+}
+
+impl From<Order> for Pledge {
+    fn from(order: Order) -> Pledge {
+        match order {
+            Order::Hold(part) => Pledge::Hold(part),
+            Order::Commit => Pledge::Commit,
+            Order::Abort => Pledge::Abort,
+            Order::Cancel => Pledge::Cancel,
+        }
+    }
+}
+
+impl From<PledgeAnswer> for Answer {
+    fn from(answer: PledgeAnswer) -> Answer {
+        match answer {
+            PledgeAnswer::Granted { expiry, fee } => Answer::Granted { expiry, fee },
+            PledgeAnswer::Refused(_) => Answer::Refused,
+            PledgeAnswer::Committed { .. } => Answer::Committed,
+            PledgeAnswer::Expired => Answer::Expired,
+            PledgeAnswer::Cancelled => Answer::Cancelled,
+        }
+    }
+}

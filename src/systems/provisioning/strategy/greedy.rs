@@ -1,0 +1,136 @@
+//! A workflow bought task by task: for each, in the order of HEFT, all sites quote, and the best by alpha is booked before the next
+//! one is asked for.
+
+use super::{Entry, JustInTime, Strategy, TRIES};
+use crate::grid::{Denial, Quote, Receipt};
+use crate::protocol::{Bargain, Lot, Query, Reply};
+use crate::systems::provisioning::application::{Application, Greedy as Buying};
+use crate::systems::provisioning::customer::Deal;
+use crate::systems::provisioning::run::Goes;
+use crate::time::Time;
+
+pub const ENTRY: Entry = Entry {
+    name: "greedy",
+    about: "buys start after start for a workflow, task by task, each the best by alpha of what sites quote",
+    has_alpha: true,
+    build: |_| Box::new(Greedy::default()),
+    ..super::BARGAINING
+};
+
+#[derive(Default)]
+struct Greedy {
+    application: Option<Application>,
+    begun: Time,
+    bought: Vec<(usize, Receipt)>,
+    silent: usize,
+    quotes: Vec<(usize, Quote)>,
+    tries: u32,
+    queue: JustInTime,
+    settled: bool,
+}
+
+impl Greedy {
+    /// As it stands; it is told again what has been bought, so that no plan has to outlive a message.
+    fn buying<'a>(&self, application: &'a Application, deal: &Deal<'_>) -> Buying<'a> {
+        let sites = deal.world.places.iter().map(|place| place.cores).collect();
+        let mut buying = Buying::new(application, deal.approach.alpha, self.begun, sites);
+        self.bought.iter().for_each(|(place, receipt)| buying.bought(*place, *receipt));
+        buying
+    }
+
+    /// Asks for the next task, or is done.
+    fn go_on(&mut self, deal: &mut Deal<'_>) {
+        let application = self.application.take().unwrap_or_else(|| deal.application());
+        let at = self.bought.len();
+        if at == application.tasks() {
+            let order = application.order().to_vec();
+            return self.finish(&order, deal);
+        }
+        let places = deal.fitting(application.order()[at]);
+        let wishes = self.buying(&application, deal).wishes(deal.soonest());
+        let wishes: Vec<_> = wishes.into_iter().filter(|wish| places.contains(&wish.site)).collect();
+        self.application = Some(application);
+        self.silent = wishes.len();
+        for wish in wishes {
+            deal.ask(wish.site, Query::PricesFrom(wish.part));
+        }
+    }
+
+    fn buy(&mut self, deal: &mut Deal<'_>) {
+        let mut quotes = std::mem::take(&mut self.quotes);
+        quotes.sort_by_key(|(place, _)| *place);
+        for (_, quote) in &mut quotes {
+            quote.offers.retain(|offer| offer.start >= deal.soonest());
+        }
+        let application = self.application.take().expect("prices are asked for an application");
+        let choice = self.buying(&application, deal).choose(&quotes);
+        self.application = Some(application);
+        match choice {
+            Some((place, quote, start)) => {
+                deal.claim(place, Lot::Quote { quote, start });
+            }
+            None => self.give_in(Bargain::Refused, deal),
+        }
+    }
+
+    fn finish(&mut self, order: &[u32], deal: &mut Deal<'_>) {
+        self.settled = true;
+        deal.bargained(Bargain::Booked);
+        for (task, (place, receipt)) in order.iter().zip(std::mem::take(&mut self.bought)) {
+            let within = vec![(receipt.booking, receipt.part.procs)];
+            deal.send(*task, Goes { place, within, padded: None });
+        }
+    }
+
+    /// Gives all back that has been bought, and leaves it to queues.
+    fn give_in(&mut self, end: Bargain, deal: &mut Deal<'_>) {
+        self.settled = true;
+        for (place, receipt) in std::mem::take(&mut self.bought) {
+            deal.give_back(place, receipt.booking);
+        }
+        deal.bargained(end);
+        self.queue.begin(deal);
+    }
+}
+
+impl Strategy for Greedy {
+    fn begin(&mut self, deal: &mut Deal<'_>) {
+        self.begun = deal.now;
+        self.go_on(deal);
+    }
+
+    fn ready(&mut self, task: u32, deal: &mut Deal<'_>) {
+        self.queue.ready(task, deal);
+    }
+
+    fn informed(&mut self, number: u64, place: usize, reply: Reply, deal: &mut Deal<'_>) {
+        if self.settled {
+            return self.queue.informed(number, place, reply, deal);
+        }
+        if let Reply::Prices(quote) = reply {
+            self.quotes.push((place, quote));
+        }
+        self.silent -= 1;
+        if self.silent == 0 {
+            self.buy(deal);
+        }
+    }
+
+    fn claimed(&mut self, _: u64, place: usize, result: Result<Vec<Receipt>, Denial>, deal: &mut Deal<'_>) {
+        match result {
+            Ok(receipts) => {
+                self.tries = 0;
+                self.bought.extend(receipts.into_iter().map(|receipt| (place, receipt)));
+                self.go_on(deal);
+            }
+            Err(denial) => {
+                self.tries += 1;
+                match denial.is_stale() {
+                    true if self.tries < TRIES => self.go_on(deal),
+                    true => self.give_in(Bargain::Stale, deal),
+                    false => self.give_in(Bargain::Refused, deal),
+                }
+            }
+        }
+    }
+}

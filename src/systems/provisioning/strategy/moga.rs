@@ -1,0 +1,170 @@
+//! A whole workflow in advertised slots, which a genetic algorithm chooses; what is chosen is booked, at each site all or
+//! nothing.
+//!
+//! If some site does not let its part go any more, what the others have booked is given back, and all is planned anew on what is
+//! free now.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Entry, JustInTime, Strategy, TRIES};
+use crate::grid::{Advert, BookingId, Denial, Part, Receipt, Slot};
+use crate::protocol::{Bargain, Lot, Query, Reply};
+use crate::systems::provisioning::application::{Plan, Settings, plan};
+use crate::systems::provisioning::customer::Deal;
+use crate::systems::provisioning::run::Goes;
+
+pub const ENTRY: Entry = Entry {
+    name: "moga",
+    about: "a genetic algorithm plans all of a workflow on advertised slots, and alpha chooses of what it finds",
+    has_alpha: true,
+    build: |_| Box::new(Moga::default()),
+    ..super::BARGAINING
+};
+
+#[derive(Default)]
+struct Moga {
+    silent: usize,
+    adverts: BTreeMap<usize, Advert>,
+    /// The slots that can still be had, by their places in each advertisement.
+    left: Vec<Vec<u32>>,
+    plan: Option<Plan>,
+    /// What has been booked, by its place in the plan's bookings.
+    booked: BTreeMap<usize, Receipt>,
+    /// Which of the plan's bookings a claim is for.
+    claims: BTreeMap<u64, Vec<usize>>,
+    denied: Option<Denial>,
+    tries: u32,
+    queue: JustInTime,
+    /// Bargaining is over.
+    settled: bool,
+}
+
+impl Moga {
+    fn ask(&mut self, deal: &mut Deal<'_>) {
+        let places: BTreeSet<usize> =
+            (0..deal.run.job.tasks.len() as u32).flat_map(|task| deal.fitting(task)).collect();
+        (self.silent, self.denied) = (places.len(), None);
+        self.adverts.clear();
+        for place in places {
+            deal.ask(place, Query::Slots);
+        }
+    }
+
+    /// Plans on all that is advertised, and claims what the plan needs.
+    fn claim(&mut self, deal: &mut Deal<'_>) {
+        let now = deal.soonest();
+        // A slot that has to be taken as a whole is gone when it has begun before the claim comes.
+        let is_left = |slot: &Slot| slot.divisible || slot.start >= now;
+        let all = |place| self.adverts.get(&place).into_iter().flat_map(|advert| (0u32..).zip(&advert.slots));
+        let left = |place| all(place).filter(|(_, slot)| is_left(slot)).map(|(at, slot)| (at, *slot)).unzip();
+        let (ats, slots): (Vec<Vec<u32>>, Vec<Vec<Slot>>) = (0..deal.world.places.len()).map(left).unzip();
+        let slots: Vec<&[Slot]> = slots.iter().map(Vec::as_slice).collect();
+        let application = deal.application();
+        let settings = Settings {
+            population: deal.rules.population as usize,
+            generations: deal.rules.generations as usize,
+            ..Settings::new(deal.seed())
+        };
+        let front = plan(&application, now, &slots, settings);
+        let Some(chosen) = front.choose(deal.approach.alpha).cloned() else {
+            return self.give_in(Bargain::Refused, deal);
+        };
+
+        self.left = ats;
+        let mut by_place: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (at, booking) in chosen.bookings.iter().enumerate() {
+            by_place.entry(booking.site as usize).or_default().push(at);
+        }
+        for (place, wanted) in by_place {
+            let parts: Vec<(u32, Part)> = wanted
+                .iter()
+                .map(|at| (self.left[place][chosen.bookings[*at].slot as usize], chosen.bookings[*at].part))
+                .collect();
+            let number = deal.claim(place, Lot::Slots { version: self.adverts[&place].version, parts });
+            self.claims.insert(number, wanted);
+        }
+        self.plan = Some(chosen);
+    }
+
+    /// All claims have been answered.
+    fn settle(&mut self, deal: &mut Deal<'_>) {
+        let plan = self.plan.take().expect("what was claimed was planned");
+        let booked = std::mem::take(&mut self.booked);
+        if let Some(denial) = self.denied {
+            for (at, receipt) in booked {
+                deal.give_back(plan.bookings[at].site as usize, receipt.booking);
+            }
+            self.tries += 1;
+            return match denial.is_stale() {
+                _ if self.tries < TRIES => self.ask(deal),
+                true => self.give_in(Bargain::Stale, deal),
+                false => self.give_in(Bargain::Refused, deal),
+            };
+        }
+        self.settled = true;
+        deal.bargained(Bargain::Booked);
+        let mut within = self.shares(&plan, &booked);
+        for placed in &plan.tasks {
+            let within = within.remove(&placed.task).unwrap_or_default();
+            deal.send(placed.task, Goes { place: placed.site as usize, within, padded: None });
+        }
+    }
+
+    /// What each task takes of each booking.
+    fn shares(&self, plan: &Plan, booked: &BTreeMap<usize, Receipt>) -> BTreeMap<u32, Vec<(BookingId, u32)>> {
+        // Slots of all sites are numbered through.
+        let of_place = |(place, left): (usize, &Vec<u32>)| (0..left.len() as u32).map(move |slot| (place, slot));
+        let places: Vec<(usize, u32)> = self.left.iter().enumerate().flat_map(of_place).collect();
+        let mut shares: BTreeMap<u32, Vec<(BookingId, u32)>> = BTreeMap::new();
+        for &(task, slot, procs) in &plan.shares {
+            let (place, slot) = places[slot as usize];
+            let is_its = |at: &usize| {
+                let booking = &plan.bookings[*at];
+                (booking.site as usize, booking.slot) == (place, slot) && booking.task.is_none_or(|its| its == task)
+            };
+            let at = (0..plan.bookings.len()).find(is_its).expect("what a task takes is booked");
+            shares.entry(task).or_default().push((booked[&at].booking, procs));
+        }
+        shares
+    }
+
+    fn give_in(&mut self, end: Bargain, deal: &mut Deal<'_>) {
+        self.settled = true;
+        deal.bargained(end);
+        self.queue.begin(deal);
+    }
+}
+
+impl Strategy for Moga {
+    fn begin(&mut self, deal: &mut Deal<'_>) {
+        self.ask(deal);
+    }
+
+    fn ready(&mut self, task: u32, deal: &mut Deal<'_>) {
+        self.queue.ready(task, deal);
+    }
+
+    fn informed(&mut self, number: u64, place: usize, reply: Reply, deal: &mut Deal<'_>) {
+        if self.settled {
+            return self.queue.informed(number, place, reply, deal);
+        }
+        if let Reply::Slots(advert) = reply {
+            self.adverts.insert(place, advert);
+        }
+        self.silent -= 1;
+        if self.silent == 0 {
+            self.claim(deal);
+        }
+    }
+
+    fn claimed(&mut self, number: u64, _: usize, result: Result<Vec<Receipt>, Denial>, deal: &mut Deal<'_>) {
+        let Some(ats) = self.claims.remove(&number) else { return };
+        match result {
+            Ok(receipts) => self.booked.extend(ats.into_iter().zip(receipts)),
+            Err(denial) => self.denied = Some(denial),
+        }
+        if self.claims.is_empty() {
+            self.settle(deal);
+        }
+    }
+}

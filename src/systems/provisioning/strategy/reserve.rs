@@ -1,0 +1,105 @@
+//! One reservation for a job of one task: of all starts that sites quote, the one that is best for whoever weighs cost against time.
+
+use super::{Entry, JustInTime, Strategy, TRIES};
+use crate::grid::{Denial, Quote, QuoteId, Receipt};
+use crate::protocol::{Bargain, Lot, Query, Reply};
+use crate::systems::provisioning::application::choose;
+use crate::systems::provisioning::customer::Deal;
+use crate::systems::provisioning::run::Goes;
+use crate::time::Time;
+
+pub const ENTRY: Entry = Entry {
+    name: "reserve",
+    about: "a reservation at the start that is best by alpha, of all that sites quote; else best effort",
+    has_alpha: true,
+    is_rigid: true,
+    build: |_| Box::new(Reserve::default()),
+    ..super::BARGAINING
+};
+
+#[derive(Default)]
+struct Reserve {
+    /// The places that have been asked and have not answered.
+    silent: usize,
+    quotes: Vec<(usize, Quote)>,
+    tries: u32,
+    queue: JustInTime,
+}
+
+impl Reserve {
+    fn ask(&mut self, deal: &mut Deal<'_>) {
+        let task = deal.run.job.tasks[0];
+        let places = deal.fitting(0);
+        self.silent = places.len();
+        for place in places {
+            let (procs, span) = (task.cores, deal.world.places[place].time(task.walltime) + deal.slack());
+            deal.ask(place, Query::Prices { procs, span });
+        }
+    }
+
+    fn book(&mut self, deal: &mut Deal<'_>) {
+        let quotes = std::mem::take(&mut self.quotes);
+        match best(&quotes, deal) {
+            Some((place, quote, start)) => {
+                deal.claim(place, Lot::Quote { quote, start });
+            }
+            None => self.give_in(Bargain::Refused, deal),
+        }
+    }
+
+    fn give_in(&mut self, end: Bargain, deal: &mut Deal<'_>) {
+        deal.bargained(end);
+        self.queue.begin(deal);
+    }
+}
+
+/// Of starts that can still be had when a claim comes; of equal ones the earlier, the cheaper, the first site's.
+pub fn best(quotes: &[(usize, Quote)], deal: &Deal<'_>) -> Option<(usize, QuoteId, Time)> {
+    let mut pool = Vec::new();
+    let mut options = Vec::new();
+    for (place, quote) in quotes {
+        for offer in quote.offers.iter().filter(|offer| offer.start >= deal.soonest()) {
+            pool.push((*place, quote.id, offer.start));
+            options.push((quote.cost(offer).micros(), offer.start.micros()));
+        }
+    }
+    choose(deal.approach.alpha, &options).map(|at| pool[at])
+}
+
+impl Strategy for Reserve {
+    fn begin(&mut self, deal: &mut Deal<'_>) {
+        self.ask(deal);
+    }
+
+    fn ready(&mut self, task: u32, deal: &mut Deal<'_>) {
+        self.queue.ready(task, deal);
+    }
+
+    fn informed(&mut self, number: u64, place: usize, reply: Reply, deal: &mut Deal<'_>) {
+        if self.silent == 0 {
+            return self.queue.informed(number, place, reply, deal);
+        }
+        if let Reply::Prices(quote) = reply {
+            self.quotes.push((place, quote));
+        }
+        self.silent -= 1;
+        if self.silent == 0 {
+            self.quotes.sort_by_key(|(place, _)| *place);
+            self.book(deal);
+        }
+    }
+
+    fn claimed(&mut self, _: u64, place: usize, result: Result<Vec<Receipt>, Denial>, deal: &mut Deal<'_>) {
+        self.tries += 1;
+        match result {
+            Ok(receipts) => {
+                deal.bargained(Bargain::Booked);
+                let within = receipts.iter().map(|receipt| (receipt.booking, receipt.part.procs)).collect();
+                deal.send(0, Goes { place, within, padded: None });
+            }
+            Err(denial) if denial.is_stale() && self.tries < TRIES => self.ask(deal),
+            Err(denial) if denial.is_stale() => self.give_in(Bargain::Stale, deal),
+            Err(_) => self.give_in(Bargain::Refused, deal),
+        }
+    }
+}

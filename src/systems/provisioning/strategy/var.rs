@@ -1,0 +1,119 @@
+//! Virtual advance reservation: an ordinary job, submitted so early and asking for so much time that it still runs when its work is
+//! wanted. If it has not started by then it is taken back.
+
+use super::{Entry, Strategy};
+use crate::grid::Part;
+use crate::protocol::{Bargain, Query, Reply};
+use crate::systems::provisioning::customer::Deal;
+use crate::systems::provisioning::run::{Goes, Padded};
+use crate::systems::provisioning::virtual_reservation::{STEP, requested};
+use crate::time::{Span, Time};
+
+pub const ENTRY: Entry = Entry {
+    name: "var",
+    about: "a job in a queue, submitted so early that it runs when it is wanted; it may fail",
+    has_ahead: true,
+    is_rigid: true,
+    build: |_| Box::new(Var { job: PaddedJob::default() }),
+    ..super::BARGAINING
+};
+
+struct Var {
+    job: PaddedJob,
+}
+
+/// A job that imitates a reservation.
+#[derive(Default)]
+pub struct PaddedJob {
+    silent: usize,
+    /// The best chance so far, and when and where to submit for it.
+    best: Option<(f64, Time, usize)>,
+    pub begun: bool,
+}
+
+/// Timers.
+const SUBMIT: u64 = 1;
+pub const WANTED: u64 = 2;
+
+/// The work that a job wants to have done, at a place.
+pub fn work(place: usize, deal: &Deal<'_>) -> Part {
+    let (job, task) = (&deal.run.job, deal.run.job.tasks[0]);
+    let start = job.arrive + deal.approach.ahead;
+    Part { procs: task.cores, start, span: deal.world.places[place].time(task.walltime) }
+}
+
+impl PaddedJob {
+    /// Asks all places how likely a job of theirs starts in time.
+    pub fn ask(&mut self, deal: &mut Deal<'_>) {
+        let places = deal.fitting(0);
+        self.silent = places.len();
+        for place in places {
+            let work = work(place, deal);
+            deal.ask(place, Query::Chances { work, step: STEP });
+        }
+    }
+
+    /// An answer; whether it was the last one, and there is a chance.
+    pub fn informed(&mut self, place: usize, reply: &Reply, deal: &mut Deal<'_>) -> Option<bool> {
+        let Reply::Chances(chances) = reply else { return None };
+        let mut ahead = Span::ZERO;
+        for &chance in chances {
+            // They are as seen from when the site answered; the difference is what a message takes.
+            if chance > self.best.map_or(0.0, |best| best.0) {
+                self.best = Some((chance, deal.now + ahead, place));
+            }
+            ahead = ahead + STEP;
+        }
+        self.silent = self.silent.saturating_sub(1);
+        if self.silent > 0 {
+            return None;
+        }
+        if let Some((_, submit, _)) = self.best {
+            deal.wake_at(submit, SUBMIT);
+        }
+        Some(self.best.is_some())
+    }
+
+    /// Submits the job, if it is time to.
+    pub fn wake(&mut self, token: u64, deal: &mut Deal<'_>) {
+        let Some((_, _, place)) = self.best.filter(|_| token == SUBMIT) else { return };
+        let work = work(place, deal);
+        let padded = Padded { work_from: work.start, walltime: requested(&work, deal.now) };
+        deal.send(0, Goes { place, within: Vec::new(), padded: Some(padded) });
+    }
+}
+
+impl Strategy for Var {
+    fn begin(&mut self, deal: &mut Deal<'_>) {
+        self.job.ask(deal);
+        deal.wake_at(deal.run.job.arrive + deal.approach.ahead, WANTED);
+    }
+
+    fn ready(&mut self, _: u32, _: &mut Deal<'_>) {}
+
+    fn informed(&mut self, _: u64, place: usize, reply: Reply, deal: &mut Deal<'_>) {
+        if self.job.informed(place, &reply, deal) == Some(false) {
+            deal.bargained(Bargain::GivenUp);
+            deal.give_up();
+        }
+    }
+
+    fn wake(&mut self, token: u64, deal: &mut Deal<'_>) {
+        self.job.wake(token, deal);
+        if token == WANTED && !self.job.begun {
+            deal.recall(0);
+        }
+    }
+
+    fn begun(&mut self, _: u32, deal: &mut Deal<'_>) {
+        self.job.begun = true;
+        deal.bargained(Bargain::Booked);
+    }
+
+    fn recalled(&mut self, _: u32, in_time: bool, deal: &mut Deal<'_>) {
+        if in_time {
+            deal.bargained(Bargain::GivenUp);
+            deal.give_up();
+        }
+    }
+}

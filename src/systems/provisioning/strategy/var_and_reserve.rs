@@ -1,0 +1,158 @@
+//! A reservation to be on the safe side, and beside it a job that imitates one: whichever turns out cheaper is used, and the
+//! other one is given back.
+//!
+//! The reservation takes processors from its own imitation, as it would at any site.
+
+use super::var::{PaddedJob, WANTED, work};
+use super::{Entry, Strategy};
+use crate::grid::{Area, Denial, Part, Quote, QuoteId, Receipt};
+use crate::protocol::{Bargain, Lot, Query, Reply};
+use crate::systems::provisioning::customer::Deal;
+use crate::systems::provisioning::run::Goes;
+use crate::systems::provisioning::virtual_reservation::{Opening, is_job_cheaper, open, padding};
+use crate::time::Time;
+
+pub const ENTRY: Entry = Entry {
+    name: "var-and-reserve",
+    about: "a reservation, and a job in a queue beside it: whichever is cheaper is used",
+    has_ahead: true,
+    is_rigid: true,
+    build: |_| Box::new(Both::default()),
+    ..super::BARGAINING
+};
+
+#[derive(Default)]
+struct Both {
+    silent: usize,
+    /// The cheapest reservation so far: its fee, and where.
+    cheapest: Option<(Area, usize, QuoteId, Time)>,
+    reserved: Option<(usize, Receipt)>,
+    job: PaddedJob,
+    /// Whether there is a job beside the reservation, or in its place.
+    tries_job: bool,
+    bargained: bool,
+}
+
+impl Both {
+    fn priced(&mut self, place: usize, quote: &Quote) {
+        for offer in &quote.offers {
+            if self.cheapest.is_none_or(|(fee, ..)| offer.fee < fee) {
+                self.cheapest = Some((offer.fee, place, quote.id, offer.start));
+            }
+        }
+    }
+
+    /// All prices are known.
+    fn open(&mut self, deal: &mut Deal<'_>) {
+        let opening = open(self.cheapest.map(|(fee, ..)| fee));
+        self.tries_job = opening != Opening::Reserve;
+        if let Some((_, place, quote, start)) = self.cheapest {
+            deal.claim(place, Lot::Quote { quote, start });
+        } else {
+            self.job.ask(deal);
+        }
+    }
+
+    fn is_settled(&mut self, end: Bargain, deal: &mut Deal<'_>) {
+        if !self.bargained {
+            self.bargained = true;
+            deal.bargained(end);
+        }
+    }
+
+    /// The work is done in the reservation, if there is one.
+    fn use_reservation(&mut self, deal: &mut Deal<'_>) {
+        match self.reserved {
+            Some((place, receipt)) => {
+                let within = vec![(receipt.booking, receipt.part.procs)];
+                deal.send(0, Goes { place, within, padded: None });
+            }
+            None => {
+                self.is_settled(Bargain::GivenUp, deal);
+                deal.give_up();
+            }
+        }
+    }
+}
+
+impl Strategy for Both {
+    fn begin(&mut self, deal: &mut Deal<'_>) {
+        let places = deal.fitting(0);
+        self.silent = places.len();
+        for place in places {
+            // News of what has become of the job takes a while.
+            let part = work(place, deal);
+            let part = Part { span: part.span + deal.slack() + deal.slack(), ..part };
+            deal.ask(place, Query::Price(part));
+        }
+    }
+
+    fn ready(&mut self, _: u32, _: &mut Deal<'_>) {}
+
+    fn informed(&mut self, _: u64, place: usize, reply: Reply, deal: &mut Deal<'_>) {
+        if self.silent == 0 {
+            // Without any chance it is the reservation, or nothing.
+            if self.job.informed(place, &reply, deal) == Some(false) {
+                self.tries_job = false;
+                self.use_reservation(deal);
+            }
+            return;
+        }
+        if let Reply::Prices(quote) = &reply {
+            self.priced(place, quote);
+        }
+        self.silent -= 1;
+        if self.silent == 0 {
+            self.open(deal);
+        }
+    }
+
+    fn claimed(&mut self, _: u64, place: usize, result: Result<Vec<Receipt>, Denial>, deal: &mut Deal<'_>) {
+        match result {
+            Ok(receipts) => {
+                self.is_settled(Bargain::Booked, deal);
+                self.reserved = receipts.first().map(|receipt| (place, *receipt));
+            }
+            Err(_) => self.tries_job = true,
+        }
+        if self.tries_job {
+            self.job.ask(deal);
+            deal.wake_at(deal.run.job.arrive + deal.approach.ahead, WANTED);
+        } else {
+            self.use_reservation(deal);
+        }
+    }
+
+    fn wake(&mut self, token: u64, deal: &mut Deal<'_>) {
+        self.job.wake(token, deal);
+        if token == WANTED && self.tries_job && !self.job.begun {
+            deal.recall(0);
+        }
+    }
+
+    fn begun(&mut self, _: u32, deal: &mut Deal<'_>) {
+        self.job.begun = true;
+        self.is_settled(Bargain::Booked, deal);
+        let Some((place, receipt)) = self.reserved else { return };
+        let part = Part { span: receipt.part.span, ..receipt.part };
+        let penalty = receipt.fee.part(deal.world.places[place].cancelling);
+        if is_job_cheaper(padding(&part, deal.now), receipt.fee, penalty) {
+            self.reserved = None;
+            deal.give_back(place, receipt.booking);
+        } else {
+            deal.recall(0);
+        }
+    }
+
+    fn recalled(&mut self, _: u32, in_time: bool, deal: &mut Deal<'_>) {
+        match (in_time, self.reserved) {
+            (true, _) => self.use_reservation(deal),
+            // It runs after all, so the reservation is of no use.
+            (false, Some((place, receipt))) => {
+                self.reserved = None;
+                deal.give_back(place, receipt.booking);
+            }
+            (false, None) => {}
+        }
+    }
+}

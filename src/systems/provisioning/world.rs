@@ -1,0 +1,144 @@
+//! What a user knows of the grid: its sites, and how data gets from one to another.
+
+use crate::grid::{EdgeId, Job, Kind, Rate, Site, Step, Task, Workflow};
+use crate::kernel::ActorId;
+use crate::network::Paths;
+use crate::protocol::{Message, Ship};
+use crate::roles::Out;
+use crate::systems::Grid;
+use crate::time::{Span, Time};
+
+use super::application::{Application, Link, Need};
+use super::rules::Provisioning;
+
+pub struct World {
+    /// In the topology's order.
+    pub places: Vec<Place>,
+    roads: Roads,
+}
+
+/// A site, as users know it.
+pub struct Place {
+    pub site: ActorId,
+    /// Its index in the topology.
+    pub number: usize,
+    pub name: String,
+    pub cores: u32,
+    pub kind: Kind,
+    pub rate: Rate,
+    /// In thousandths: which part of its fee giving a booking back costs.
+    pub cancelling: u32,
+    speed_millionths: u64,
+    longest: Option<Span>,
+}
+
+/// How data moves: over links, which others use too, or in a time that only depends on how much it is.
+enum Roads {
+    Links { paths: Paths, exchange: ActorId, numbers: Vec<u32> },
+    Plain { latency: Span, bandwidth: Option<u64> },
+}
+
+impl World {
+    pub fn of(grid: &Grid<'_>, rules: &Provisioning) -> World {
+        let places = grid.sites.iter().map(|(id, site)| Place::of(*id, site, grid)).collect();
+        let network = (grid.network)();
+        let roads = match network.shared {
+            Some((exchange, numbers)) => Roads::Links { paths: network.paths, exchange, numbers },
+            None => Roads::Plain { latency: rules.transfer_latency, bandwidth: rules.bandwidth },
+        };
+        World { places, roads }
+    }
+
+    pub fn place_of(&self, site: ActorId) -> Option<usize> {
+        self.places.iter().position(|place| place.site == site)
+    }
+
+    /// The places where a task can run.
+    pub fn fitting(&self, task: &Task, pinned: Option<usize>) -> impl Iterator<Item = usize> {
+        let task = *task;
+        let places = self.places.iter().enumerate().filter(move |(at, _)| pinned.is_none_or(|pinned| pinned == *at));
+        places.filter(move |(_, place)| place.fits(&task)).map(|(at, _)| at)
+    }
+
+    /// What lies between two different places, if nobody else is on the way.
+    pub fn link(&self, from: usize, to: usize) -> Link {
+        match &self.roads {
+            Roads::Plain { latency, bandwidth } => Link { latency: *latency, bandwidth: bandwidth.unwrap_or(u64::MAX) },
+            Roads::Links { paths, .. } => {
+                // Bytes a microsecond are bits an eighth of a microsecond; what is rounded takes a little longer.
+                let rate = paths.bandwidth(from, to, |link| link.effective(1)) * 8e6;
+                let latency = Span::from_micros(paths.latency(from, to).ceil() as u64 + 1);
+                Link { latency, bandwidth: rate as u64 }
+            }
+        }
+    }
+
+    fn transfer(&self, from: usize, to: usize, bytes: u64) -> Span {
+        if from == to { Span::ZERO } else { self.link(from, to).transfer(bytes) }
+    }
+
+    /// A job as those plan it who look at all of it, with so much time to spare for each task.
+    pub fn application(&self, job: &Job, slack: Span) -> Application {
+        let fastest = self.places.iter().map(|place| place.speed_millionths).max().unwrap_or(0).max(1_000_000);
+        let spare = u128::from(slack.micros()) * u128::from(fastest) / 1_000_000;
+        let spare = Span::from_micros(u64::try_from(spare).unwrap_or(u64::MAX));
+        let step = |task: &Task| Step { name: String::new(), work: task.walltime + spare, cores: task.cores };
+        let tasks = job.tasks.iter().map(step).collect();
+        let workflow = Workflow { name: String::new(), tasks, edges: job.edges.clone() };
+        let places: Vec<Need> =
+            self.places.iter().map(|place| Need { speed_millionths: place.speed_millionths }).collect();
+        Application::new(&workflow, &places, |from, to| self.link(from, to))
+    }
+
+    /// Lets data go. Says when it is there, if that can be said already: else the network tells, by this number.
+    pub fn ship(
+        &self,
+        now: Time,
+        (from, to): (usize, usize),
+        edge: (EdgeId, u64),
+        load: u64,
+        out: &mut Out,
+    ) -> Option<Time> {
+        let (edge, bytes) = edge;
+        match &self.roads {
+            Roads::Plain { .. } => Some(now + self.transfer(from, to, bytes)),
+            Roads::Links { exchange, numbers, .. } => {
+                let (from, to) = (numbers[from], numbers[to]);
+                out.send(*exchange, Message::Ship(Ship { load, from, to, bytes, edge: Some(edge) }));
+                None
+            }
+        }
+    }
+
+    pub fn is_exchange(&self, actor: ActorId) -> bool {
+        matches!(self.roads, Roads::Links { exchange, .. } if exchange == actor)
+    }
+}
+
+impl Place {
+    fn of(id: ActorId, site: &Site, grid: &Grid<'_>) -> Place {
+        Place {
+            site: id,
+            number: grid.site_ids.iter().position(|other| *other == id).expect("a grid's sites are the topology's"),
+            name: site.name.clone(),
+            cores: site.cores,
+            kind: site.kind,
+            rate: Rate(u32::try_from(site.terms.price_millionths / 1_000).unwrap_or(u32::MAX)),
+            cancelling: (site.terms.cancelled_millionths / 1_000) as u32,
+            speed_millionths: site.speed_millionths,
+            longest: site.terms.longest,
+        }
+    }
+
+    pub fn fits(&self, task: &Task) -> bool {
+        let is_short = self.longest.is_none_or(|longest| self.time(task.walltime) <= longest);
+        self.kind == task.kind && self.cores >= task.cores && is_short
+    }
+
+    /// How long something takes here: to the nearest microsecond, and at least one.
+    pub fn time(&self, span: Span) -> Span {
+        let work = u128::from(span.micros()) * 1_000_000;
+        let speed = u128::from(self.speed_millionths.max(1));
+        Span::from_micros(u64::try_from((work + speed / 2) / speed).unwrap_or(u64::MAX).max(1))
+    }
+}
