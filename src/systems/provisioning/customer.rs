@@ -264,7 +264,7 @@ impl Planner for Customer {
 
     fn hear(&mut self, now: Time, from: ActorId, message: Message, out: &mut Out) {
         if self.is_down {
-            if matches!(message, Message::Ended(_) | Message::Landed(_)) {
+            if matches!(message, Message::Ended(_) | Message::Landed(_) | Message::Barred(_)) {
                 self.spool.push((from, message));
             }
             return;
@@ -435,8 +435,9 @@ impl Deal<'_> {
         self.out.send(site, Message::Recall(Recall { task: self.run.id(task) }));
     }
 
+    /// At that time, or at once if it has passed: answers may come late.
     pub fn wake_at(&mut self, time: Time, token: u64) {
-        self.books.wake_at(time, Alarm::Strategy(self.run.job.id, token), self.out);
+        self.books.wake_at(time.max(self.now), Alarm::Strategy(self.run.job.id, token), self.out);
     }
 
     fn ship(&mut self, leaves: Vec<Leaves>) {

@@ -36,6 +36,8 @@ pub struct Counter {
     /// Holds that are neither committed nor over.
     held: BTreeMap<HoldId, ActorId>,
     deeds: Vec<Deed>,
+    /// Bookings of which processors have come free at this instant.
+    freed: Vec<BookingId>,
 }
 
 struct Waiting {
@@ -83,6 +85,7 @@ impl Counter {
             booked: BTreeMap::new(),
             held: BTreeMap::new(),
             deeds: Vec::new(),
+            freed: Vec::new(),
         }
     }
 
@@ -241,6 +244,10 @@ impl Counter {
         let Enter { within, procs, runtime, not_before, .. } = enter;
         let bookings: Option<Vec<&Booked>> = within.iter().map(|(booking, _)| self.booked.get(booking)).collect();
         let Some(bookings) = bookings else { return false };
+        // What one booking has is reckoned once.
+        if within.iter().enumerate().any(|(at, (booking, _))| within[..at].iter().any(|(other, _)| other == booking)) {
+            return false;
+        }
         let start = bookings.iter().map(|booked| booked.part.start).max().unwrap_or(now).max(now);
         let end = bookings.iter().map(|booked| booked.part.end()).min().unwrap_or(now);
         bookings.iter().all(|booked| booked.user == giver)
@@ -380,6 +387,7 @@ impl Manager for Counter {
                 for (booking, procs) in within {
                     if let Some(booked) = self.booked.get_mut(&booking) {
                         booked.used -= procs;
+                        self.freed.push(booking);
                     }
                 }
             }
@@ -394,6 +402,11 @@ impl Manager for Counter {
             self.act(now, user, message, orders);
         }
         self.heard = heard;
+        // Others may wait for what has come free in a booking.
+        for booking in std::mem::take(&mut self.freed) {
+            let waiting = self.booked.get(&booking).map_or_else(Vec::new, |booked| booked.tasks.clone());
+            waiting.into_iter().for_each(|task| self.start_within(now, task, orders));
+        }
         let mut deeds = std::mem::take(&mut self.deeds);
         self.desk.pass(now, &mut deeds);
         for deed in deeds.drain(..) {

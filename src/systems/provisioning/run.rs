@@ -71,7 +71,7 @@ impl Run {
     }
 
     pub fn goes(&self, task: u32) -> Option<&Goes> {
-        self.tasks[task as usize].goes.as_ref()
+        self.tasks.get(task as usize)?.goes.as_ref()
     }
 
     pub fn has_entered(&self, task: u32) -> bool {
@@ -116,8 +116,9 @@ impl Run {
 
     /// A task that was entered has been taken back, or not been taken.
     pub fn left(&mut self, task: u32) {
-        let task = &mut self.tasks[task as usize];
-        (task.entered, task.goes) = (false, None);
+        if let Some(task) = self.tasks.get_mut(task as usize) {
+            (task.entered, task.goes) = (false, None);
+        }
     }
 
     /// A task has ended: which data leaves, and who has nobody before it any more. `None` if it was not entered.

@@ -116,14 +116,22 @@ impl Moga {
         let of_place = |(place, left): (usize, &Vec<u32>)| (0..left.len() as u32).map(move |slot| (place, slot));
         let places: Vec<(usize, u32)> = self.left.iter().enumerate().flat_map(of_place).collect();
         let mut shares: BTreeMap<u32, Vec<(BookingId, u32)>> = BTreeMap::new();
+        // A task may have several rectangles of one slot, each with a booking of its own, in this order.
+        let mut taken = vec![false; plan.bookings.len()];
         for &(task, slot, procs) in &plan.shares {
             let (place, slot) = places[slot as usize];
             let is_its = |at: &usize| {
                 let booking = &plan.bookings[*at];
-                (booking.site as usize, booking.slot) == (place, slot) && booking.task.is_none_or(|its| its == task)
+                (booking.site as usize, booking.slot) == (place, slot)
+                    && booking.task.is_none_or(|its| its == task && !taken[*at])
             };
             let at = (0..plan.bookings.len()).find(is_its).expect("what a task takes is booked");
-            shares.entry(task).or_default().push((booked[&at].booking, procs));
+            taken[at] = true;
+            let (its, booking) = (shares.entry(task).or_default(), booked[&at].booking);
+            match its.iter_mut().find(|(other, _)| *other == booking) {
+                Some((_, sum)) => *sum += procs,
+                None => its.push((booking, procs)),
+            }
         }
         shares
     }

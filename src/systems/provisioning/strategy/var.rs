@@ -74,10 +74,13 @@ impl PaddedJob {
         Some(self.best.is_some())
     }
 
-    /// Submits the job, if it is time to.
+    /// Submits the job, if it is time to and not too late for it.
     pub fn wake(&mut self, token: u64, deal: &mut Deal<'_>) {
         let Some((_, _, place)) = self.best.filter(|_| token == SUBMIT) else { return };
         let work = work(place, deal);
+        if deal.now >= work.start {
+            return;
+        }
         let padded = Padded { work_from: work.start, walltime: requested(&work, deal.now) };
         deal.send(0, Goes { place, within: Vec::new(), padded: Some(padded) });
     }
@@ -100,9 +103,15 @@ impl Strategy for Var {
 
     fn wake(&mut self, token: u64, deal: &mut Deal<'_>) {
         self.job.wake(token, deal);
-        if token == WANTED && !self.job.begun {
-            deal.recall(0);
+        if token != WANTED || self.job.begun {
+            return;
         }
+        if deal.run.goes(0).is_some() {
+            return deal.recall(0);
+        }
+        // Answers took so long that it was never submitted.
+        deal.bargained(Bargain::GivenUp);
+        deal.give_up();
     }
 
     fn begun(&mut self, _: u32, deal: &mut Deal<'_>) {

@@ -49,8 +49,14 @@ impl Both {
         if let Some((_, place, quote, start)) = self.cheapest {
             deal.claim(place, Lot::Quote { quote, start });
         } else {
-            self.job.ask(deal);
+            self.try_job(deal);
         }
+    }
+
+    /// Looks for the best moment to submit a job, which is taken back if it has not started when its work is wanted.
+    fn try_job(&mut self, deal: &mut Deal<'_>) {
+        self.job.ask(deal);
+        deal.wake_at(deal.run.job.arrive + deal.approach.ahead, WANTED);
     }
 
     fn is_settled(&mut self, end: Bargain, deal: &mut Deal<'_>) {
@@ -116,8 +122,7 @@ impl Strategy for Both {
             Err(_) => self.tries_job = true,
         }
         if self.tries_job {
-            self.job.ask(deal);
-            deal.wake_at(deal.run.job.arrive + deal.approach.ahead, WANTED);
+            self.try_job(deal);
         } else {
             self.use_reservation(deal);
         }
@@ -125,9 +130,15 @@ impl Strategy for Both {
 
     fn wake(&mut self, token: u64, deal: &mut Deal<'_>) {
         self.job.wake(token, deal);
-        if token == WANTED && self.tries_job && !self.job.begun {
-            deal.recall(0);
+        if token != WANTED || !self.tries_job || self.job.begun {
+            return;
         }
+        if deal.run.goes(0).is_some() {
+            return deal.recall(0);
+        }
+        // Answers took so long that it was never submitted.
+        self.tries_job = false;
+        self.use_reservation(deal);
     }
 
     fn begun(&mut self, _: u32, deal: &mut Deal<'_>) {
