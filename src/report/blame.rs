@@ -24,7 +24,10 @@ impl Tally {
 
     /// Who is behind an entry that does not go with those before it: who wrote it, or told the router so.
     pub fn behind(&self, entry: &Entry<Record>, owners: &BTreeMap<JobId, Owned>) -> String {
+        let first_site = self.site_of.first_key_value().map(|(site, _)| *site);
         let told = match &entry.record {
+            // Where there is no service to hand jobs in to, users write this themselves.
+            Record::Arrived { .. } if Some(entry.actor) >= first_site => vec![entry.actor],
             Record::Arrived { job, user }
             | Record::Refused { job, user, .. }
             | Record::NotAdmitted { job, user }
