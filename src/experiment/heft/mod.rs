@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::random::{SplitMix64, mix};
-use crate::systems::heft::paper::{Law, Wiring, paths};
+use crate::systems::heft::paper::{Law, Wiring, paths, ten};
 use crate::systems::heft::{Cycle, Improvement, Problem, improve};
 use crate::workload::layered::Shape;
 
@@ -153,10 +153,29 @@ impl Means {
     }
 }
 
-/// Means by law and group.
+/// What becomes of the plan of the paper's second example, the ten tasks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Example {
+    pub stretched: f64,
+    /// The number of the best round.
+    pub best: usize,
+    /// Where plans come again in a circle.
+    pub cycle: Option<Cycle>,
+}
+
+impl Example {
+    fn under(law: Law) -> Example {
+        let problem = Problem::table(&ten(), paths(law, Wiring::FullDuplex)).expect("the example is sound");
+        let improved = improve(&problem, Improvement::default());
+        Example { stretched: improved.rounds[0].realistic, best: improved.best, cycle: improved.cycle }
+    }
+}
+
+/// Means by law and group, and the example by law.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
     pub means: BTreeMap<(&'static str, Group), Means>,
+    pub example: BTreeMap<&'static str, Example>,
 }
 
 /// All runs, in order, and what they say together.
@@ -170,7 +189,8 @@ impl Outcome {
     /// The runs may come in any order.
     pub fn of(extent: Extent, mut runs: Vec<Run>) -> Outcome {
         runs.sort_by_key(|run| (run.graph.number, run.draw, run.law as u8));
-        let mut results = Results::default();
+        let example = Law::ALL.map(|(name, law)| (name, Example::under(law))).into();
+        let mut results = Results { example, ..Results::default() };
         for run in &runs {
             for group in groups(&run.graph.shape) {
                 let means = results.means.entry((law_name(run.law), group)).or_default();

@@ -74,3 +74,21 @@ fn means_and_verdicts_follow_from_the_runs() {
     );
     assert!(outcome.verdicts().contains("read these verdicts as a trial"));
 }
+
+/// As they are worked out by hand for the ten tasks: 102, 111, 91, 104 and again under equal sharing.
+#[test]
+fn the_ten_tasks_are_judged_by_the_papers_numbers() {
+    let outcome = Outcome::of(Extent { graphs: 0, draws: 0 }, Vec::new());
+    let ideal = &outcome.results.example["ideal"];
+    assert_eq!((ideal.stretched.round(), ideal.best), (102.0, 2));
+    assert_eq!(ideal.cycle, Some(Cycle { first: 0, period: 4 }));
+    let claim = CLAIMS.last().unwrap();
+    assert_eq!(claim.judge(&outcome.results).verdict, Verdict::DoesNotHold);
+
+    let papers = Example { stretched: 104.0, best: 5, cycle: Some(Cycle { first: 16, period: 8 }) };
+    let mut results =
+        Results { example: [("ideal", papers.clone()), ("tcp", papers.clone())].into(), ..Results::default() };
+    assert_eq!(claim.judge(&results).verdict, Verdict::Holds);
+    results.example.insert("tcp", Example { cycle: None, ..papers });
+    assert_eq!(claim.judge(&results).verdict, Verdict::DoesNotHold);
+}

@@ -1,6 +1,6 @@
 //! What the paper says of its seven policies, as comparisons of numbers.
 
-use super::{Axis, Metric, Outcome, Setting, USUAL};
+use super::{Asked, Axis, Metric, Outcome, Setting, USUAL};
 use crate::experiment::claims::{Claim, Judge, Number, Ours, just};
 use crate::systems::reservation::fit;
 
@@ -18,6 +18,11 @@ impl Reservations<'_> {
     fn number(&self, letter: &str, policy: &'static str, setting: Setting, metric: Metric) -> Number {
         let value = self.results.estimate(policy, setting, metric).map(|estimate| estimate.mean);
         Number { name: format!("{letter}({policy}{})", place(setting)), value }
+    }
+
+    fn asked(&self, what: &str, setting: Setting, of: fn(&Asked) -> f64) -> Number {
+        let value = self.results.asked(setting, of).map(|estimate| estimate.mean);
+        Number { name: format!("{what}(asked{})", place(setting)), value }
     }
 
     /// A number that falls by the steps of an axis, or rises.
@@ -219,6 +224,16 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                 judge.below(&judge.a("PE_B", setting), &judge.a("PE_W", setting));
                 judge.below(&judge.a("Du_W", setting), &judge.a("Du_B", setting));
             }
+        },
+        ours: Ours::Nothing,
+    },
+    Claim {
+        number: 9,
+        text: "requests grow with UMed, both in nodes and in duration",
+        note: "",
+        compare: |judge| {
+            judge.rises(Axis::Umed, |judge, setting| judge.asked("nodes", setting, |asked| asked.nodes));
+            judge.rises(Axis::Umed, |judge, setting| judge.asked("seconds", setting, |asked| asked.seconds));
         },
         ours: Ours::Nothing,
     },

@@ -117,12 +117,30 @@ pub struct Piece {
     pub setting: Setting,
 }
 
+/// What the requests of a workload ask for in the mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Asked {
+    pub nodes: f64,
+    pub seconds: f64,
+}
+
+impl Asked {
+    fn by(requests: &[Request]) -> Asked {
+        let mean = |of: fn(&Request) -> f64| requests.iter().map(of).sum::<f64>() / requests.len().max(1) as f64;
+        Asked {
+            nodes: mean(|request| f64::from(request.nodes)),
+            seconds: mean(|request| request.duration.micros() as f64 / 1e6),
+        }
+    }
+}
+
 /// A run of the experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     pub policy: &'static str,
     pub setting: Setting,
     pub seed: u64,
+    pub asked: Asked,
     pub trial: Trial,
 }
 
@@ -136,8 +154,9 @@ impl Extent {
     pub fn run(&self, piece: Piece) -> Vec<Row> {
         let Piece { seed, setting } = piece;
         let requests = setting.requests(seed, self.requests);
+        let asked = Asked::by(&requests);
         let trial = |fit: &'static Fit| Trial::run(&requests, NODES, fit, RectEnd::Clip);
-        fit::ALL.iter().map(|fit| Row { policy: fit.label, setting, seed, trial: trial(fit) }).collect()
+        fit::ALL.iter().map(|fit| Row { policy: fit.label, setting, seed, asked, trial: trial(fit) }).collect()
     }
 
     /// The workloads in a few words.
@@ -173,6 +192,8 @@ impl Metric {
 pub struct Outcome {
     pub extent: Extent,
     samples: BTreeMap<(&'static str, Setting, Metric), Vec<f64>>,
+    /// By workload.
+    asked: BTreeMap<(Setting, u64), Asked>,
 }
 
 impl Outcome {
@@ -186,11 +207,19 @@ impl Outcome {
                 }
             }
         }
-        Outcome { extent, samples }
+        let asked = rows.iter().map(|row| ((row.setting, row.seed), row.asked)).collect();
+        Outcome { extent, samples, asked }
     }
 
     pub fn estimate(&self, policy: &'static str, setting: Setting, metric: Metric) -> Option<Estimate> {
         Estimate::of(self.samples.get(&(policy, setting, metric))?)
+    }
+
+    /// What is asked for under a setting, whatever the policy.
+    pub fn asked(&self, setting: Setting, of: fn(&Asked) -> f64) -> Option<Estimate> {
+        let workloads: Vec<f64> =
+            self.asked.iter().filter(|((at, _), _)| *at == setting).map(|(_, asked)| of(asked)).collect();
+        Estimate::of(&workloads)
     }
 
     /// How much more one policy has than another, workload by workload.
@@ -220,6 +249,17 @@ impl Outcome {
                     text.push('\n');
                 }
             }
+        }
+        let _ = writeln!(text, "\nrequests by UMed");
+        let kinds: [(&str, fn(&Asked) -> f64); 2] =
+            [("nodes", |asked| asked.nodes), ("seconds", |asked| asked.seconds)];
+        for (name, of) in kinds {
+            let _ = write!(text, "{name:<7}");
+            for setting in Axis::Umed.settings() {
+                let cell = self.asked(setting, of).map_or("-".to_owned(), |asked| format!("{:.1}", asked.mean));
+                let _ = write!(text, "{cell:>14}");
+            }
+            text.push('\n');
         }
         let _ = write!(text, "\n{}", self.against_reference());
         let best = "PE_W against Du_B, the next best, on the same workloads: acceptance higher by\n";
@@ -299,7 +339,7 @@ impl Outcome {
 /// `runs.csv`: what came of every run.
 pub fn runs_csv(rows: &[Row]) -> String {
     let mut text = "policy,umed,arrival_factor,flexibility,seed,valid,accepted,acceptance,slowdown\n".to_owned();
-    for Row { policy, setting, seed, trial } in rows {
+    for Row { policy, setting, seed, trial, .. } in rows {
         let number = |number: Option<f64>| number.map_or(String::new(), |number| number.to_string());
         let [umed, arrival, flexibility] = columns(*setting);
         let counts = [seed.to_string(), trial.valid.to_string(), trial.accepted.to_string()];
