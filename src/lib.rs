@@ -7,6 +7,7 @@ pub mod math;
 pub mod near;
 pub mod random;
 pub mod time;
+mod words;
 
 pub mod grid;
 pub mod kernel;

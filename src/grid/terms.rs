@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::time::Span;
+use crate::words::words;
 
 /// On what terms a site lets its processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -16,20 +17,16 @@ pub struct Terms {
     pub longest: Option<Span>,
 }
 
-/// How a site keeps its plan.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    Exact,
-    #[default]
-    Rebuild,
-}
-
-impl Mode {
-    pub const ALL: &[(&'static str, Mode, &'static str)] = &[
-        ("exact", Mode::Exact, "what has been planned stays: for jobs that run as long as they ask for"),
-        ("rebuild", Mode::Rebuild, "the plan is made anew whenever something comes, ends or is taken back"),
-    ];
+words! {
+    /// How a site keeps its plan.
+    #[derive(Default)]
+    Mode {
+        /// What has been planned stays: for jobs that run as long as they ask for.
+        Exact = "exact",
+        /// The plan is made anew whenever something comes, ends or is taken back.
+        #[default]
+        Rebuild = "rebuild",
+    }
 }
 
 impl Default for Terms {

@@ -1,22 +1,7 @@
 //! What a topology says about links, in its words.
 
-use serde::Serialize;
-
 use super::link::{Efficiency, Mode};
-
-/// Declares the enums that a topology names by their words: the words are written once.
-macro_rules! words {
-    ($(#[doc = $doc:literal] $name:ident { $(#[doc = $about:literal] $variant:ident = $word:literal),+ $(,)? })+) => {$(
-        #[doc = $doc]
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-        pub enum $name { $(#[doc = $about] #[serde(rename = $word)] $variant),+ }
-
-        impl $name {
-            /// Each variant with the word that a topology uses for it and a line about it.
-            pub const ALL: &[(&'static str, $name, &'static str)] = &[$(($word, $name::$variant, $about)),+];
-        }
-    )+};
-}
+use crate::words::words;
 
 words! {
     /// How links share out what they have, where a link does not say so itself.
@@ -39,7 +24,7 @@ words! {
 
 pub const MODES: &[(&str, Mode, &str)] = &[
     ("shared", Mode::Shared, "flows compete for it"),
-    ("per_flow", Mode::PerFlow, "every flow has it to itself: it limits each, and none takes from another"),
+    ("per-flow", Mode::PerFlow, "every flow has it to itself: it limits each, and none takes from another"),
 ];
 
 pub const EFFICIENCIES: &[(&str, Efficiency, &str)] = &[

@@ -10,6 +10,7 @@ use crate::grid::{
 };
 use crate::kernel::ActorId;
 use crate::time::{Span, Time};
+use crate::words::words;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -76,23 +77,6 @@ pub enum Record {
     Settled { hold: HoldId, fate: HoldFate },
     /// What came of a user's bargaining for a job.
     Bargained { job: JobId, end: Bargain },
-}
-
-/// Declares words of the log with the names that they have there.
-macro_rules! words {
-    ($(#[doc = $doc:literal] $name:ident { $(#[doc = $about:literal] $variant:ident = $word:literal),+ $(,)? })+) => {$(
-        #[doc = $doc]
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-        pub enum $name { $(#[doc = $about] $variant),+ }
-
-        impl $name {
-            pub const ALL: &[(&'static str, $name)] = &[$(($word, $name::$variant)),+];
-
-            pub fn word(self) -> &'static str {
-                match self { $($name::$variant => $word),+ }
-            }
-        }
-    )+};
 }
 
 words! {

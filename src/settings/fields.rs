@@ -290,9 +290,10 @@ impl<'a> Field<'a> {
         choice
     }
 
-    /// The variant of an enum that goes by this word.
+    /// The variant of an enum that goes by this word. Nobody needs to know which words have hyphens and which underscores.
     pub fn word<T: Copy>(&self, all: &[(&'static str, T, &'static str)]) -> Option<T> {
-        let find = |text: &str| all.iter().find(|(word, ..)| *word == text).map(|(_, variant, _)| *variant);
+        let spelled = |word: &str, text: &str| word == text || word.replace('_', "-") == text.replace('_', "-");
+        let find = |text: &str| all.iter().find(|(word, ..)| spelled(word, text)).map(|(_, variant, _)| *variant);
         self.choice("", all.iter().map(|(word, ..)| *word), find)
     }
 

@@ -436,7 +436,7 @@ impl Platform {
             let _ = writeln!(text, "\n[[link]]\nname = {name:?}{}", was(&link.name, name));
             let _ = writeln!(text, "capacity = \"{} bps\"\nlatency = \"{} us\"", link.bits, link.micros);
             if link.per_flow {
-                text.push_str("mode = \"per_flow\"\n");
+                text.push_str("mode = \"per-flow\"\n");
             }
         }
         for (from, site_from) in self.hosts.iter().zip(&sites) {
@@ -634,7 +634,7 @@ mod tests {
         assert!(toml.contains("name = \"tremblay\"    # Tremblay\ncores = 1\nspeed = 0.098095\n"), "{toml}");
         assert!(toml.contains("name = \"1\"\ncapacity = \"330233000 bps\"\nlatency = \"60 us\"\n"), "{toml}");
         assert!(
-            toml.contains("name = \"fat\"\ncapacity = \"10000000000 bps\"\nlatency = \"1000 us\"\nmode = \"per_flow\"")
+            toml.contains("name = \"fat\"\ncapacity = \"10000000000 bps\"\nlatency = \"1000 us\"\nmode = \"per-flow\"")
         );
         let inside = r#"["bob-link-0-up", "bob-backbone", "bob-link-1-down"]"#;
         assert_eq!(route(&toml, "bob-0-org", "bob-1-org"), inside);

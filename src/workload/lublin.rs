@@ -12,6 +12,7 @@ use crate::random::SplitMix64;
 use crate::settings::limits::CORES_MAX;
 use crate::settings::{Context, FormExt, Maybe, Millionths, Number, Pair, Walk, key};
 use crate::time::{Span, Time};
+use crate::words::words;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Lublin {
@@ -27,36 +28,21 @@ pub struct Lublin {
     pub rate_millionths: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Types {
-    /// Batch and interactive jobs.
-    Two,
-    /// All jobs alike.
-    One,
-}
-
-impl Types {
-    pub const ALL: &[(&'static str, Types, &'static str)] = &[
-        ("two", Types::Two, "batch and interactive jobs, each with their own habits"),
-        ("one", Types::One, "all jobs alike"),
-    ];
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stream {
-    /// The stream that all of Hansa draws from.
-    Own,
-    /// The 48-bit generator of POSIX, as in the authors' program.
-    Posix48,
-}
-
-impl Stream {
-    pub const ALL: &[(&'static str, Stream, &'static str)] = &[
-        ("own", Stream::Own, "Hansa's own stream of random numbers"),
-        ("posix48", Stream::Posix48, "the 48-bit generator of the authors' program, for the same jobs"),
-    ];
+words! {
+    /// What kinds of jobs there are.
+    Types {
+        /// Batch and interactive jobs, each with their own habits.
+        Two = "two",
+        /// All jobs alike.
+        One = "one",
+    }
+    /// Where random numbers come from.
+    Stream {
+        /// The stream that all of Hansa draws from.
+        Own = "own",
+        /// The 48-bit generator of the authors' program, for the same jobs.
+        Posix48 = "posix48",
+    }
 }
 
 /// What a workload may say about sizes instead of the model's own parameters.

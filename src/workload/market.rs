@@ -13,6 +13,7 @@ use crate::settings::{
     Context, Field, Fields, Fit, Form, FormExt, Number, POSITIVE_SPAN, Pair, Rate, Shape, Unless, Walk, key,
 };
 use crate::time::{Span, Time};
+use crate::words::words;
 
 /// Parameters of the generator, all as in the specification's section on workloads.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -38,19 +39,14 @@ pub struct Generator {
     pub output: u64,
 }
 
-/// What the load of a generated workload is measured against.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LoadBasis {
-    Total,
-    Bottleneck,
-}
-
-impl LoadBasis {
-    pub const ALL: &[(&'static str, LoadBasis, &'static str)] = &[
-        ("total", LoadBasis::Total, "all cores of the grid"),
-        ("bottleneck", LoadBasis::Bottleneck, "the cores of the kind that is asked for most"),
-    ];
+words! {
+    /// What the load of a generated workload is measured against.
+    LoadBasis {
+        /// All cores of the grid.
+        Total = "total",
+        /// The cores of the kind that is asked for most.
+        Bottleneck = "bottleneck",
+    }
 }
 
 pub const ROW: Row = Row {

@@ -173,7 +173,7 @@ impl Field for Vec<Slot> {
 }
 
 /// Words of a table, each for a variant.
-macro_rules! words {
+macro_rules! fields {
     ($($kind:ident, $what:literal;)*) => {$(
         impl Field for $kind {
             fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
@@ -185,13 +185,13 @@ macro_rules! words {
 
             fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<$kind, Unreadable> {
                 at.key(key)?;
-                at.parsed($what, |text| $kind::ALL.iter().find(|(word, _)| *word == text).map(|(_, kind)| *kind))
+                at.parsed($what, |text| $kind::ALL.iter().find(|(word, ..)| *word == text).map(|(_, kind, _)| *kind))
             }
         }
     )*};
 }
 
-words! {
+fields! {
     Refusal, "why something was denied";
     HoldFate, "what became of a hold";
     Bargain, "what came of bargaining";

@@ -47,7 +47,7 @@ impl System for Batch {
     fn policy(&self) -> Policy<'_> {
         let about =
             Dispatch::ALL.iter().find(|(_, dispatch, _)| *dispatch == self.dispatch).map_or("", |found| found.2);
-        Policy { what: "Dispatch", name: self.dispatch.name(), about }
+        Policy { what: "Dispatch", name: self.dispatch.word(), about }
     }
 
     fn hub(&self, grid: &Grid<'_>, _: Option<Outsider>) -> Cast {

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::settings::{Walk, key};
+use crate::words::words;
 
 /// The dispatcher at the router.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -17,25 +18,16 @@ impl Batch {
     }
 }
 
-/// Which of the sites that are large enough gets a job.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Dispatch {
-    #[default]
-    First,
-    RoundRobin,
-    LeastWork,
-}
-
-impl Dispatch {
-    /// As topologies write it.
-    pub fn name(self) -> &'static str {
-        Dispatch::ALL.iter().find(|(_, dispatch, _)| *dispatch == self).map_or("", |(name, ..)| name)
+words! {
+    /// Which of the sites that are large enough gets a job.
+    #[derive(Default)]
+    Dispatch {
+        /// The first in the topology's order that is large enough.
+        #[default]
+        First = "first",
+        /// One after another, of those that are large enough.
+        RoundRobin = "round-robin",
+        /// The one with the least requested time a node of what it has been given.
+        LeastWork = "least-work",
     }
-
-    pub const ALL: &[(&'static str, Dispatch, &'static str)] = &[
-        ("first", Dispatch::First, "the first in the topology's order that is large enough"),
-        ("round-robin", Dispatch::RoundRobin, "one after another, of those that are large enough"),
-        ("least-work", Dispatch::LeastWork, "the one with the least requested time a node of what it has been given"),
-    ];
 }

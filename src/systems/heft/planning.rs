@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{Improvement, Replaying, Stop, Update};
 use crate::settings::{Walk, key};
+use crate::words::words;
 
 /// What plans workflows at the router, and how.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -13,20 +14,6 @@ pub struct Planning {
     pub iterations: u32,
     pub stop: StopRule,
     pub update: UpdateRule,
-}
-
-/// Declares the enums that a topology names by their words: the words are written once.
-macro_rules! words {
-    ($(#[doc = $doc:literal] $name:ident { $(#[doc = $about:literal] $variant:ident = $word:literal),+ $(,)? })+) => {$(
-        #[doc = $doc]
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-        pub enum $name { $(#[doc = $about] #[serde(rename = $word)] $variant),+ }
-
-        impl $name {
-            /// Each variant with the word that a topology uses for it and a line about it.
-            pub const ALL: &[(&'static str, $name, &'static str)] = &[$(($word, $name::$variant, $about)),+];
-        }
-    )+};
 }
 
 words! {
@@ -44,7 +31,7 @@ words! {
         /// After all iterations.
         Fixed = "fixed",
         /// At the first plan that turns out better than the first one.
-        FirstBetter = "first_better",
+        FirstBetter = "first-better",
     }
     /// What a transfer costs that the last plan did not need.
     UpdateRule {

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::settings::{FormExt, Layout, List, Millionths, POSITIVE_SPAN, Registered, Text, Walk, Word, key};
 use crate::time::Span;
+use crate::words::words;
 
 /// The auction at the router.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -133,36 +134,18 @@ pub struct Foreign {
     pub timeout: Span,
 }
 
-/// Declares the enums that a topology names by their words: the words are written once.
-macro_rules! words {
-    ($(#[doc = $doc:literal] $name:ident { $(#[doc = $about:literal] $variant:ident = $word:literal),+ $(,)? })+) => {$(
-        #[doc = $doc]
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-        pub enum $name { $(#[doc = $about] #[serde(rename = $word)] $variant),+ }
-
-        impl $name {
-            /// Each variant with the word that a topology uses for it and a line about it.
-            pub const ALL: &[(&'static str, $name, &'static str)] = &[$(($word, $name::$variant, $about)),+];
-
-            pub fn word(self) -> &'static str {
-                match self { $($name::$variant => $word),+ }
-            }
-        }
-    )+};
-}
-
 words! {
     /// Where the output of a finished task is, and when.
     Network {
         /// At once where the task ran, after the delay everywhere else.
-        PerCluster = "per_cluster",
+        PerCluster = "per-cluster",
         /// Delayed only for successors of another kind.
-        KindChangeOnly = "kind_change_only",
+        KindChangeOnly = "kind-change-only",
     }
     /// Whom the best bidder stops when it fits nowhere.
     Blocking {
         /// Only bidders of its own kind.
-        PerKind = "per_kind",
+        PerKind = "per-kind",
         /// Everybody.
         Global = "global",
     }
@@ -183,7 +166,7 @@ words! {
     /// How the work behind a task is added up where branches join.
     SuccSum {
         /// Once for every path.
-        PerPath = "per_path",
+        PerPath = "per-path",
         /// Each descendant once.
         Unique = "unique",
     }
@@ -197,7 +180,7 @@ words! {
     /// What PVDSQ squares.
     Pvdsq {
         /// The resources.
-        ResourceSquared = "resource_squared",
+        ResourceSquared = "resource-squared",
         /// The whole density.
         Literal = "literal",
     }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::settings::{Registered, Walk, Word, key};
+use crate::words::words;
 
 /// The meta-scheduler at the router.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -24,38 +25,27 @@ impl Reservation {
     }
 }
 
-/// How long a free rectangle counts that goes on after everything known has ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RectEnd {
-    #[default]
-    Clip,
-    Inf2tdl,
-    Open,
-}
-
-impl RectEnd {
-    pub const ALL: &[(&'static str, RectEnd, &'static str)] = &[
-        ("clip", RectEnd::Clip, "no rectangle is followed beyond the request's deadline"),
-        ("inf2tdl", RectEnd::Inf2tdl, "a rectangle without end ends at the request's deadline"),
-        ("open", RectEnd::Open, "a rectangle without end is longer than all others"),
-    ];
-}
-
-/// Which of several sites gets a request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Choose {
-    #[default]
-    First,
-    Global,
-}
-
-impl Choose {
-    pub const ALL: &[(&'static str, Choose, &'static str)] = &[
-        ("first", Choose::First, "the first in the topology's order that accepts"),
-        ("global", Choose::Global, "the one with the start that the policy prefers of all sites' starts"),
-    ];
+words! {
+    /// How long a free rectangle counts that goes on after everything known has ended.
+    #[derive(Default)]
+    RectEnd {
+        /// No rectangle is followed beyond the request's deadline.
+        #[default]
+        Clip = "clip",
+        /// A rectangle without end ends at the request's deadline.
+        Inf2tdl = "inf2tdl",
+        /// A rectangle without end is longer than all others.
+        Open = "open",
+    }
+    /// Which of several sites gets a request.
+    #[derive(Default)]
+    Choose {
+        /// The first in the topology's order that accepts.
+        #[default]
+        First = "first",
+        /// The one with the start that the policy prefers of all sites' starts.
+        Global = "global",
+    }
 }
 
 impl Default for Reservation {

@@ -329,7 +329,7 @@ fn follow(field: &Field<'_>, from: usize, to: usize, known: &Known<'_>) -> Optio
     const LINKS: &str = "a list of links, such as [\"up\", \"down\"]";
     let list = field.list(LINKS)?;
     if list.is_empty() {
-        // It would be free and without limits, which nobody means; whoever does has links of the mode "per_flow".
+        // It would be free and without limits, which nobody means; whoever does has links of the mode "per-flow".
         return field.wrong(LINKS);
     }
     let mut links = Vec::with_capacity(list.len());

@@ -40,7 +40,7 @@ name = "c"
 capacity = "10 Mbps"
 latency = "5 ms"
 between = ["leeds", "lab"]
-mode = "per_flow"
+mode = "per-flow"
 [[user]]
 name = "alice"
 [[workload]]
@@ -63,6 +63,13 @@ fn a_full_duplex_cable_is_two_links_and_a_half_duplex_one_is_one() {
     assert_eq!(efficiencies, [Efficiency::Tcp, Efficiency::Tcp, Efficiency::None, Efficiency::Tcp, Efficiency::Tcp]);
     assert_eq!((paths.links[3].mode, paths.links[0].mode), (Mode::PerFlow, Mode::Shared));
     assert_eq!(paths.latency(0, 2), 7_000.0);
+}
+
+#[test]
+fn words_may_have_either_separator() {
+    let other = STAR.replace("per-flow", "per_flow");
+    assert_ne!(other, STAR);
+    assert_eq!(load_text(&other, &[]).unwrap(), load_text(STAR, &[]).unwrap());
 }
 
 #[test]
@@ -126,7 +133,7 @@ const FAULTS: &[Fault] = &[
     ("latency = \"2 ms\"", "latency = \"-2 ms\""),
     ("latency = \"2 ms\"", "latency = \"365251 d\""),
     ("latency = \"2 ms\"", "latency = \"365250 d\""),
-    ("mode = \"per_flow\"", "mode = \"perflow\""),
+    ("mode = \"per-flow\"", "mode = \"perflow\""),
     ("efficiency = \"none\"", "efficiency = \"udp\""),
     ("duplex = \"half\"", "duplex = \"none\""),
     ("duplex = \"half\"", "duplex = \"half\"\ncolour = \"red\""),
