@@ -1,8 +1,9 @@
 //! Drives the hub of a distributed run: runs ahead while promises last, writes to all before waiting for any, and
 //! waits only for those leaves that hold it up. Explains itself when nothing moves.
 
-use std::collections::VecDeque;
-use std::fmt::Write as _;
+mod line;
+mod progress;
+
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,31 +15,14 @@ use tokio::time::Sleep;
 
 use super::Failure;
 use super::keeper::Kept;
-use super::launch::label;
-use super::quic::{self, Close, Connection, FrameReceiver, FrameSender, Peer, WireError};
-use crate::kernel::{self, ActorId, Breach, Confluence, Contact, Down, Entry, Hub, Up};
-use crate::protocol::codec::CodecError;
-use crate::protocol::{Message, Record, codec};
+use super::quic::{self, Close};
+use crate::kernel::{ActorId, Breach, Confluence, Contact, Down, Entry, Hub, Up};
+use crate::protocol::{Message, Record};
 use crate::time::{Stamp, Time};
 
-/// One leaf's connection.
-pub struct Line {
-    /// Who lives there, for people: `site york`.
-    pub label: String,
-    sender: FrameSender,
-    receiver: FrameReceiver,
-    connection: Connection,
-    /// Frames that came in while we were busy writing.
-    backlog: VecDeque<Up<Message, Record>>,
-    outgoing: Vec<u8>,
-    unmoved: Unmoved,
-    waits: u64,
-    blocked: Duration,
-    frames_down: u64,
-    frames_up: u64,
-    /// Of frames from the leaf.
-    bytes_up: u64,
-}
+pub use line::Line;
+use line::LineError;
+use progress::{Reached, explain_stall, lost, place_in_time};
 
 /// What a conducted run leaves behind, whether it came to its end or not.
 pub struct Conducted {
@@ -92,20 +76,8 @@ pub struct Watch<'a> {
     pub interruptions: &'a mut mpsc::UnboundedReceiver<Failure>,
 }
 
-/// How long a leaf that ends its stream may take to say why.
-const REASON_WITHIN: Duration = Duration::from_secs(1);
-
 /// How long leaves may take to say their last words when a run has ended early.
 const WIND_UP_WITHIN: Duration = Duration::from_secs(2);
-
-/// What one leaf may have told of moments that are not over, in bytes of memory: some six million records.
-const UNMOVED_MAX: usize = 512 << 20;
-
-/// Bytes that belong to no frame, beyond what packets cost.
-const NO_FRAMES: u64 = 1 << 20;
-
-/// Virtual time in which nothing happens creeps when it is so many times slower than the wall's clock.
-const CREEP: u128 = 1000;
 
 /// Batches after which the clock is looked at, where they are quick, and how often the outside world is.
 const BATCHES_PER_LOOK: usize = 128;
@@ -120,135 +92,6 @@ const LOG_WORTH: usize = 1 << 12;
 
 /// Bytes of one leaf's frames that are taken in before others are looked after.
 const BYTES_AT_ONCE: u64 = 4 << 20;
-
-impl Line {
-    pub fn new(peer: Peer) -> Line {
-        let Peer { parties, sender, receiver, connection } = peer;
-        Line {
-            label: label(&parties),
-            sender,
-            receiver,
-            connection,
-            backlog: VecDeque::new(),
-            outgoing: Vec::new(),
-            unmoved: Unmoved::default(),
-            waits: 0,
-            blocked: Duration::ZERO,
-            frames_down: 0,
-            frames_up: 0,
-            bytes_up: 0,
-        }
-    }
-
-    /// What is left to close once the run is over.
-    pub fn into_sender(self) -> FrameSender {
-        self.sender
-    }
-
-    /// Writes what is to go out. Meanwhile it takes in what comes, lest two full pipes wait for each other.
-    async fn write(&mut self) -> Result<(), LineError> {
-        {
-            let mut writing = pin!(self.sender.write(&self.outgoing));
-            loop {
-                tokio::select! {
-                    biased;
-                    written = &mut writing => break written?,
-                    frame = self.receiver.next() => {
-                        let frame = frame?.ok_or(LineError::Closed)?;
-                        self.bytes_up += frame.len() as u64;
-                        let up = self.unmoved.take(frame)?;
-                        self.backlog.push_back(up);
-                        self.frames_up += 1;
-                    }
-                }
-            }
-        }
-        self.outgoing.clear();
-        Ok(())
-    }
-
-    /// The next frame from the leaf.
-    async fn read(&mut self) -> Result<Up<Message, Record>, LineError> {
-        if let Some(up) = self.backlog.pop_front() {
-            return Ok(up);
-        }
-        match self.receiver.next().await? {
-            Some(frame) => {
-                self.frames_up += 1;
-                self.bytes_up += frame.len() as u64;
-                self.unmoved.take(frame)
-            }
-            None => {
-                // Whoever leaves in good order says why when it closes, which is just after.
-                let closed = tokio::time::timeout(REASON_WITHIN, self.connection.closed()).await;
-                Err(closed.map_or(LineError::Closed, LineError::Wire))
-            }
-        }
-    }
-
-    /// The next frame, if it is here already.
-    fn ready(&mut self) -> Result<Option<Up<Message, Record>>, LineError> {
-        if let Some(up) = self.backlog.pop_front() {
-            return Ok(Some(up));
-        }
-        let Some(frame) = self.receiver.ready()? else { return Ok(None) };
-        self.frames_up += 1;
-        self.bytes_up += frame.len() as u64;
-        self.unmoved.take(frame).map(Some)
-    }
-}
-
-/// What a leaf has sent since it last told how far it is. An honest one may have much to say of one moment, and says it in
-/// pieces; but its records have to be kept until they are followed by others, so there is an end to it.
-#[derive(Debug)]
-struct Unmoved {
-    /// Before when it has told everything.
-    done: Stamp,
-    frames: u64,
-    /// As they came.
-    bytes: usize,
-    /// As they are kept here.
-    kept: usize,
-    max: usize,
-}
-
-impl Default for Unmoved {
-    fn default() -> Unmoved {
-        Unmoved { done: Stamp::ZERO, frames: 0, bytes: 0, kept: 0, max: UNMOVED_MAX }
-    }
-}
-
-impl Unmoved {
-    fn take(&mut self, frame: &[u8]) -> Result<Up<Message, Record>, LineError> {
-        let up: Up<Message, Record> = codec::decode(frame)?;
-        if up.done != self.done {
-            *self = Unmoved { done: up.done, max: self.max, ..Unmoved::default() };
-        }
-        self.frames += 1;
-        self.bytes += frame.len();
-        self.kept += size_of_val(&*up.mail) + size_of_val(&*up.log) + frame.len();
-        if self.kept > self.max {
-            return Err(LineError::TooMuch { frames: self.frames, bytes: self.bytes, kept: self.kept, max: self.max });
-        }
-        Ok(up)
-    }
-}
-
-/// What can go wrong on one line.
-#[derive(Debug, thiserror::Error)]
-enum LineError {
-    #[error(transparent)]
-    Wire(#[from] WireError),
-    #[error("it sent something that cannot be read: {0}")]
-    Garbage(#[from] CodecError),
-    #[error("it left before the run was over")]
-    Closed,
-    #[error(
-        "it has sent {frames} frames ({bytes} bytes) of moments that are not over: they take {kept} bytes here, where at \
-         most {max} may wait for virtual time to move"
-    )]
-    TooMuch { frames: u64, bytes: usize, kept: usize, max: usize },
-}
 
 /// Conducts a run to its end: actors compute here, and the runtime is entered to write and to wait.
 pub fn conduct(kept: &Kept, mut hub: Hub<Message, Record>, lines: &mut [Line], watch: Watch<'_>) -> Conducted {
@@ -581,27 +424,6 @@ impl Conductor<'_, '_, '_> {
     }
 }
 
-/// How far a run has come, by all that may be waited for.
-#[derive(Clone, Copy, Debug, Default)]
-struct Reached {
-    run: kernel::Progress,
-    /// Bytes of loads.
-    carried: u64,
-}
-
-impl Reached {
-    /// Whether the run has got on since, which is so long ago. Frames that bring nothing new do not count, and neither
-    /// does virtual time that creeps while nothing happens in it.
-    fn is_beyond(&self, before: &Reached, after: Duration) -> bool {
-        let (run, then) = (&self.run, &before.run);
-        if run.events > then.events || run.goodbyes > then.goodbyes || self.carried > before.carried {
-            return true;
-        }
-        let gained = u128::from(run.safe.time.micros().saturating_sub(then.safe.time.micros()));
-        run.safe > then.safe && (run.told > then.told || gained * CREEP >= after.as_micros())
-    }
-}
-
 enum Event<T> {
     Done(T),
     Interruption(Failure),
@@ -612,153 +434,4 @@ enum Event<T> {
 enum End {
     Interruption(Failure),
     Stall,
-}
-
-/// A leaf that is gone: who, since when in virtual time, and why.
-fn lost(hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, error: LineError) -> Failure {
-    if let LineError::TooMuch { .. } = error {
-        return Failure::Breach(format!(
-            "{} floods the router at virtual time {}: {error}",
-            lines[leaf].label,
-            hub.now()
-        ));
-    }
-    let standing = &hub.standings()[leaf];
-    let mut text = format!("lost {} at virtual time {}: {error}", lines[leaf].label, hub.now().time);
-    if let Some((name, stamp)) = standing.last_down {
-        let _ = write!(text, "\n  last message to it: {name}, due there at {stamp}");
-    }
-    if let Some((name, stamp)) = standing.last_up {
-        let _ = write!(text, "\n  last message from it: {name}, due here at {stamp}");
-    }
-    Failure::LostPeer { label: lines[leaf].label.clone(), text }
-}
-
-fn place_in_time(failure: Failure, hub: &Hub<Message, Record>, lines: &[Line]) -> Failure {
-    match failure {
-        Failure::LostPeer { label, text } => {
-            let Some(leaf) = lines.iter().position(|line| line.label == label) else {
-                return Failure::LostPeer { label, text };
-            };
-            let standing = &hub.standings()[leaf];
-            let last = standing.last_up.map_or_else(String::new, |(name, stamp)| {
-                format!("\n  last message from it: {name}, due here at {stamp}")
-            });
-            let text = format!("lost {label} at virtual time {}: {text}{last}", hub.now().time);
-            Failure::LostPeer { label, text }
-        }
-        other => other,
-    }
-}
-
-/// Who waits for whose promise, at which virtual time, and the last message between them.
-fn explain_stall(hub: &Hub<Message, Record>, lines: &[Line], quiet_for: Duration) -> String {
-    let mut text = format!(
-        "no frame has moved for {} s: the router stands at {} and may not pass {}",
-        quiet_for.as_secs_f64(),
-        hub.now(),
-        hub.safe()
-    );
-    for (line, standing) in lines.iter().zip(hub.standings()) {
-        let holds_up = if hub.finishing() { !standing.finished } else { standing.blocks };
-        if !holds_up {
-            continue;
-        }
-        let _ = write!(text, "\n  it waits for {}, ", line.label);
-        let _ = match (hub.finishing(), standing.granted > standing.floor) {
-            (true, _) => write!(text, "which has not said goodbye"),
-            (false, true) => write!(
-                text,
-                "which has promised nothing from [{}] on; it may run up to [{}] and has not answered",
-                standing.floor, standing.granted
-            ),
-            (false, false) => write!(
-                text,
-                "which has promised nothing from [{}] on and may itself run only up to [{}]",
-                standing.floor, standing.granted
-            ),
-        };
-        if let Some((name, stamp)) = standing.last_down {
-            let _ = write!(text, "\n    last message to it: {name}, due there at [{stamp}]");
-        }
-        match standing.last_up {
-            Some((name, stamp)) => {
-                let _ = write!(text, "\n    last message from it: {name}, due here at [{stamp}]");
-            }
-            None => text.push_str("\n    it has never sent a message"),
-        }
-        let Unmoved { frames, bytes, .. } = line.unmoved;
-        let _ = write!(text, "\n    since it last told how far it is: {frames} frames, {bytes} bytes");
-        if let Some((come, announced)) = line.receiver.half() {
-            let _ = write!(text, "\n    and {come} of the {announced} bytes of a frame that is not whole");
-        }
-        let other = line.connection.bytes_in().saturating_sub(line.bytes_up);
-        if other > NO_FRAMES + line.bytes_up / 4 {
-            let _ = write!(text, "\n    and {other} bytes in all that are no frames");
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::grid::{JobId, TaskId};
-
-    fn frame(floor: u64, done: u64, records: u32) -> Vec<u8> {
-        let stamp = |micros| Stamp::at(Time::from_micros(micros));
-        let entry = |index| Entry {
-            stamp: stamp(1),
-            actor: ActorId(1),
-            record: Record::Killed { task: TaskId { job: JobId(0), index } },
-        };
-        let log = (0..records).map(entry).collect();
-        let up: Up<Message, Record> =
-            Up { heard: 1, floor: stamp(floor), done: stamp(done), finished: false, mail: Vec::new(), log };
-        let mut bytes = Vec::new();
-        codec::encode(&up, &mut bytes).unwrap();
-        bytes
-    }
-
-    #[test]
-    fn who_does_not_tell_how_far_it_is_may_send_only_so_much() {
-        const MAX: usize = 4 << 20;
-        let mut unmoved = Unmoved { max: MAX, ..Unmoved::default() };
-        let mut kept = 0;
-        let refused = loop {
-            // What it promises to send no more is of no help.
-            match unmoved.take(&frame(unmoved.frames, 1, 1000)) {
-                Ok(up) => kept += up.log.capacity() * size_of::<Entry<Record>>(),
-                Err(error) => break error.to_string(),
-            }
-            assert!(kept <= MAX, "{kept} bytes are kept, where {MAX} may be");
-        };
-        assert!(kept > MAX / 2, "{kept}");
-        assert!(refused.contains("of moments that are not over") && refused.contains("frames ("), "{refused}");
-    }
-
-    #[test]
-    fn who_goes_on_may_send_without_end() {
-        let mut unmoved = Unmoved { max: 1 << 20, ..Unmoved::default() };
-        for done in 0..200 {
-            unmoved.take(&frame(done, done, 1000)).unwrap();
-        }
-    }
-
-    #[test]
-    fn time_that_creeps_is_no_progress_unless_something_happens_in_it() {
-        let window = Duration::from_secs(3);
-        let at = |micros, told, events, carried| Reached {
-            run: kernel::Progress { safe: Stamp::at(Time::from_micros(micros)), events, told, goodbyes: 0 },
-            carried,
-        };
-        let before = at(1_000_000, 5, 7, 11);
-        assert!(!before.is_beyond(&before, window));
-        assert!(!at(1_000_003, 5, 7, 11).is_beyond(&before, window), "a microsecond a second");
-        assert!(!at(1_000_000, 9, 7, 11).is_beyond(&before, window), "records without end of one moment");
-        assert!(at(1_000_003, 6, 7, 11).is_beyond(&before, window));
-        assert!(at(1_003_000, 5, 7, 11).is_beyond(&before, window));
-        assert!(at(1_000_000, 5, 8, 11).is_beyond(&before, window));
-        assert!(at(1_000_000, 5, 7, 12).is_beyond(&before, window), "loads move");
-    }
 }

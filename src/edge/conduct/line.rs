@@ -1,0 +1,214 @@
+//! One leaf's connection at the router: frames to it and from it, and how much it may say of moments that are not over.
+
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::time::Duration;
+
+use super::super::launch::label;
+use super::super::quic::{Connection, FrameReceiver, FrameSender, Peer, WireError};
+use crate::kernel::Up;
+use crate::protocol::codec::CodecError;
+use crate::protocol::{Message, Record, codec};
+use crate::time::Stamp;
+
+/// One leaf's connection.
+pub struct Line {
+    /// Who lives there, for people: `site york`.
+    pub label: String,
+    pub(super) sender: FrameSender,
+    pub(super) receiver: FrameReceiver,
+    pub(super) connection: Connection,
+    /// Frames that came in while we were busy writing.
+    pub(super) backlog: VecDeque<Up<Message, Record>>,
+    pub(super) outgoing: Vec<u8>,
+    pub(super) unmoved: Unmoved,
+    pub(super) waits: u64,
+    pub(super) blocked: Duration,
+    pub(super) frames_down: u64,
+    pub(super) frames_up: u64,
+    /// Of frames from the leaf.
+    pub(super) bytes_up: u64,
+}
+
+/// How long a leaf that ends its stream may take to say why.
+const REASON_WITHIN: Duration = Duration::from_secs(1);
+
+/// What one leaf may have told of moments that are not over, in bytes of memory: some six million records.
+const UNMOVED_MAX: usize = 512 << 20;
+
+impl Line {
+    pub fn new(peer: Peer) -> Line {
+        let Peer { parties, sender, receiver, connection } = peer;
+        Line {
+            label: label(&parties),
+            sender,
+            receiver,
+            connection,
+            backlog: VecDeque::new(),
+            outgoing: Vec::new(),
+            unmoved: Unmoved::default(),
+            waits: 0,
+            blocked: Duration::ZERO,
+            frames_down: 0,
+            frames_up: 0,
+            bytes_up: 0,
+        }
+    }
+
+    /// What is left to close once the run is over.
+    pub fn into_sender(self) -> FrameSender {
+        self.sender
+    }
+
+    /// Writes what is to go out. Meanwhile it takes in what comes, lest two full pipes wait for each other.
+    pub(super) async fn write(&mut self) -> Result<(), LineError> {
+        {
+            let mut writing = pin!(self.sender.write(&self.outgoing));
+            loop {
+                tokio::select! {
+                    biased;
+                    written = &mut writing => break written?,
+                    frame = self.receiver.next() => {
+                        let frame = frame?.ok_or(LineError::Closed)?;
+                        self.bytes_up += frame.len() as u64;
+                        let up = self.unmoved.take(frame)?;
+                        self.backlog.push_back(up);
+                        self.frames_up += 1;
+                    }
+                }
+            }
+        }
+        self.outgoing.clear();
+        Ok(())
+    }
+
+    /// The next frame from the leaf.
+    pub(super) async fn read(&mut self) -> Result<Up<Message, Record>, LineError> {
+        if let Some(up) = self.backlog.pop_front() {
+            return Ok(up);
+        }
+        match self.receiver.next().await? {
+            Some(frame) => {
+                self.frames_up += 1;
+                self.bytes_up += frame.len() as u64;
+                self.unmoved.take(frame)
+            }
+            None => {
+                // Whoever leaves in good order says why when it closes, which is just after.
+                let closed = tokio::time::timeout(REASON_WITHIN, self.connection.closed()).await;
+                Err(closed.map_or(LineError::Closed, LineError::Wire))
+            }
+        }
+    }
+
+    /// The next frame, if it is here already.
+    pub(super) fn ready(&mut self) -> Result<Option<Up<Message, Record>>, LineError> {
+        if let Some(up) = self.backlog.pop_front() {
+            return Ok(Some(up));
+        }
+        let Some(frame) = self.receiver.ready()? else { return Ok(None) };
+        self.frames_up += 1;
+        self.bytes_up += frame.len() as u64;
+        self.unmoved.take(frame).map(Some)
+    }
+}
+
+/// What a leaf has sent since it last told how far it is. An honest one may have much to say of one moment, and says it in
+/// pieces; but its records have to be kept until they are followed by others, so there is an end to it.
+#[derive(Debug)]
+pub(super) struct Unmoved {
+    /// Before when it has told everything.
+    done: Stamp,
+    pub frames: u64,
+    /// As they came.
+    pub bytes: usize,
+    /// As they are kept here.
+    kept: usize,
+    max: usize,
+}
+
+impl Default for Unmoved {
+    fn default() -> Unmoved {
+        Unmoved { done: Stamp::ZERO, frames: 0, bytes: 0, kept: 0, max: UNMOVED_MAX }
+    }
+}
+
+impl Unmoved {
+    fn take(&mut self, frame: &[u8]) -> Result<Up<Message, Record>, LineError> {
+        let up: Up<Message, Record> = codec::decode(frame)?;
+        if up.done != self.done {
+            *self = Unmoved { done: up.done, max: self.max, ..Unmoved::default() };
+        }
+        self.frames += 1;
+        self.bytes += frame.len();
+        self.kept += size_of_val(&*up.mail) + size_of_val(&*up.log) + frame.len();
+        if self.kept > self.max {
+            return Err(LineError::TooMuch { frames: self.frames, bytes: self.bytes, kept: self.kept, max: self.max });
+        }
+        Ok(up)
+    }
+}
+
+/// What can go wrong on one line.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LineError {
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    #[error("it sent something that cannot be read: {0}")]
+    Garbage(#[from] CodecError),
+    #[error("it left before the run was over")]
+    Closed,
+    #[error(
+        "it has sent {frames} frames ({bytes} bytes) of moments that are not over: they take {kept} bytes here, where at \
+         most {max} may wait for virtual time to move"
+    )]
+    TooMuch { frames: u64, bytes: usize, kept: usize, max: usize },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::{JobId, TaskId};
+    use crate::kernel::{ActorId, Entry};
+    use crate::time::Time;
+
+    fn frame(floor: u64, done: u64, records: u32) -> Vec<u8> {
+        let stamp = |micros| Stamp::at(Time::from_micros(micros));
+        let entry = |index| Entry {
+            stamp: stamp(1),
+            actor: ActorId(1),
+            record: Record::Killed { task: TaskId { job: JobId(0), index } },
+        };
+        let log = (0..records).map(entry).collect();
+        let up: Up<Message, Record> =
+            Up { heard: 1, floor: stamp(floor), done: stamp(done), finished: false, mail: Vec::new(), log };
+        let mut bytes = Vec::new();
+        codec::encode(&up, &mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn who_does_not_tell_how_far_it_is_may_send_only_so_much() {
+        const MAX: usize = 4 << 20;
+        let mut unmoved = Unmoved { max: MAX, ..Unmoved::default() };
+        let mut kept = 0;
+        let refused = loop {
+            // What it promises to send no more is of no help.
+            match unmoved.take(&frame(unmoved.frames, 1, 1000)) {
+                Ok(up) => kept += up.log.capacity() * size_of::<Entry<Record>>(),
+                Err(error) => break error.to_string(),
+            }
+            assert!(kept <= MAX, "{kept} bytes are kept, where {MAX} may be");
+        };
+        assert!(kept > MAX / 2, "{kept}");
+        assert!(refused.contains("of moments that are not over") && refused.contains("frames ("), "{refused}");
+    }
+
+    #[test]
+    fn who_goes_on_may_send_without_end() {
+        let mut unmoved = Unmoved { max: 1 << 20, ..Unmoved::default() };
+        for done in 0..200 {
+            unmoved.take(&frame(done, done, 1000)).unwrap();
+        }
+    }
+}

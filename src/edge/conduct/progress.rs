@@ -1,0 +1,145 @@
+//! Whether a run gets on, and what to tell of one that does not: who is gone, or who is waited for.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::super::Failure;
+use super::line::{Line, LineError, Unmoved};
+use crate::kernel::{self, Hub};
+use crate::protocol::{Message, Record};
+
+/// Bytes that belong to no frame, beyond what packets cost.
+const NO_FRAMES: u64 = 1 << 20;
+
+/// Virtual time in which nothing happens creeps when it is so many times slower than the wall's clock.
+const CREEP: u128 = 1000;
+
+/// How far a run has come, by all that may be waited for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reached {
+    pub run: kernel::Progress,
+    /// Bytes of loads.
+    pub carried: u64,
+}
+
+impl Reached {
+    /// Whether the run has got on since, which is so long ago. Frames that bring nothing new do not count, and neither
+    /// does virtual time that creeps while nothing happens in it.
+    pub fn is_beyond(&self, before: &Reached, after: Duration) -> bool {
+        let (run, then) = (&self.run, &before.run);
+        if run.events > then.events || run.goodbyes > then.goodbyes || self.carried > before.carried {
+            return true;
+        }
+        let gained = u128::from(run.safe.time.micros().saturating_sub(then.safe.time.micros()));
+        run.safe > then.safe && (run.told > then.told || gained * CREEP >= after.as_micros())
+    }
+}
+
+/// A leaf that is gone: who, since when in virtual time, and why.
+pub(super) fn lost(hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, error: LineError) -> Failure {
+    if let LineError::TooMuch { .. } = error {
+        return Failure::Breach(format!(
+            "{} floods the router at virtual time {}: {error}",
+            lines[leaf].label,
+            hub.now()
+        ));
+    }
+    let standing = &hub.standings()[leaf];
+    let mut text = format!("lost {} at virtual time {}: {error}", lines[leaf].label, hub.now().time);
+    if let Some((name, stamp)) = standing.last_down {
+        let _ = write!(text, "\n  last message to it: {name}, due there at {stamp}");
+    }
+    if let Some((name, stamp)) = standing.last_up {
+        let _ = write!(text, "\n  last message from it: {name}, due here at {stamp}");
+    }
+    Failure::LostPeer { label: lines[leaf].label.clone(), text }
+}
+
+pub(super) fn place_in_time(failure: Failure, hub: &Hub<Message, Record>, lines: &[Line]) -> Failure {
+    match failure {
+        Failure::LostPeer { label, text } => {
+            let Some(leaf) = lines.iter().position(|line| line.label == label) else {
+                return Failure::LostPeer { label, text };
+            };
+            let standing = &hub.standings()[leaf];
+            let last = standing.last_up.map_or_else(String::new, |(name, stamp)| {
+                format!("\n  last message from it: {name}, due here at {stamp}")
+            });
+            let text = format!("lost {label} at virtual time {}: {text}{last}", hub.now().time);
+            Failure::LostPeer { label, text }
+        }
+        other => other,
+    }
+}
+
+/// Who waits for whose promise, at which virtual time, and the last message between them.
+pub(super) fn explain_stall(hub: &Hub<Message, Record>, lines: &[Line], quiet_for: Duration) -> String {
+    let mut text = format!(
+        "no frame has moved for {} s: the router stands at {} and may not pass {}",
+        quiet_for.as_secs_f64(),
+        hub.now(),
+        hub.safe()
+    );
+    for (line, standing) in lines.iter().zip(hub.standings()) {
+        let holds_up = if hub.finishing() { !standing.finished } else { standing.blocks };
+        if !holds_up {
+            continue;
+        }
+        let _ = write!(text, "\n  it waits for {}, ", line.label);
+        let _ = match (hub.finishing(), standing.granted > standing.floor) {
+            (true, _) => write!(text, "which has not said goodbye"),
+            (false, true) => write!(
+                text,
+                "which has promised nothing from [{}] on; it may run up to [{}] and has not answered",
+                standing.floor, standing.granted
+            ),
+            (false, false) => write!(
+                text,
+                "which has promised nothing from [{}] on and may itself run only up to [{}]",
+                standing.floor, standing.granted
+            ),
+        };
+        if let Some((name, stamp)) = standing.last_down {
+            let _ = write!(text, "\n    last message to it: {name}, due there at [{stamp}]");
+        }
+        match standing.last_up {
+            Some((name, stamp)) => {
+                let _ = write!(text, "\n    last message from it: {name}, due here at [{stamp}]");
+            }
+            None => text.push_str("\n    it has never sent a message"),
+        }
+        let Unmoved { frames, bytes, .. } = line.unmoved;
+        let _ = write!(text, "\n    since it last told how far it is: {frames} frames, {bytes} bytes");
+        if let Some((come, announced)) = line.receiver.half() {
+            let _ = write!(text, "\n    and {come} of the {announced} bytes of a frame that is not whole");
+        }
+        let other = line.connection.bytes_in().saturating_sub(line.bytes_up);
+        if other > NO_FRAMES + line.bytes_up / 4 {
+            let _ = write!(text, "\n    and {other} bytes in all that are no frames");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::{Stamp, Time};
+
+    #[test]
+    fn time_that_creeps_is_no_progress_unless_something_happens_in_it() {
+        let window = Duration::from_secs(3);
+        let at = |micros, told, events, carried| Reached {
+            run: kernel::Progress { safe: Stamp::at(Time::from_micros(micros)), events, told, goodbyes: 0 },
+            carried,
+        };
+        let before = at(1_000_000, 5, 7, 11);
+        assert!(!before.is_beyond(&before, window));
+        assert!(!at(1_000_003, 5, 7, 11).is_beyond(&before, window), "a microsecond a second");
+        assert!(!at(1_000_000, 9, 7, 11).is_beyond(&before, window), "records without end of one moment");
+        assert!(at(1_000_003, 6, 7, 11).is_beyond(&before, window));
+        assert!(at(1_003_000, 5, 7, 11).is_beyond(&before, window));
+        assert!(at(1_000_000, 5, 8, 11).is_beyond(&before, window));
+        assert!(at(1_000_000, 5, 7, 12).is_beyond(&before, window), "loads move");
+    }
+}
