@@ -251,16 +251,8 @@ impl Outcome {
             }
         }
         let _ = writeln!(text, "\nrequests by UMed");
-        let kinds: [(&str, fn(&Asked) -> f64); 2] =
-            [("nodes", |asked| asked.nodes), ("seconds", |asked| asked.seconds)];
-        for (name, of) in kinds {
-            let _ = write!(text, "{name:<7}");
-            for setting in Axis::Umed.settings() {
-                let cell = self.asked(setting, of).map_or("-".to_owned(), |asked| format!("{:.1}", asked.mean));
-                let _ = write!(text, "{cell:>14}");
-            }
-            text.push('\n');
-        }
+        self.write_asked(&mut text, "nodes", |asked| asked.nodes);
+        self.write_asked(&mut text, "seconds", |asked| asked.seconds);
         let _ = write!(text, "\n{}", self.against_reference());
         let best = "PE_W against Du_B, the next best, on the same workloads: acceptance higher by\n";
         let _ = write!(text, "\n{best}");
@@ -276,6 +268,15 @@ impl Outcome {
             }
         }
         text
+    }
+
+    fn write_asked(&self, text: &mut String, name: &str, of: fn(&Asked) -> f64) {
+        let _ = write!(text, "{name:<7}");
+        for setting in Axis::Umed.settings() {
+            let cell = self.asked(setting, of).map_or("-".to_owned(), |asked| format!("{:.1}", asked.mean));
+            let _ = write!(text, "{cell:>14}");
+        }
+        text.push('\n');
     }
 
     /// How far the results are from those that another program found.
