@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use super::input::{load_grid, plainly, read};
 use super::sweep::replace;
 use super::{Failure, print};
-use crate::grid::{Kind, Workflow};
-use crate::report::plan::{Known, PlanReport, gantt};
-use crate::systems::heft::{
-    Awareness, Clock, Improved, Paths, Planning, Policy, Problem, ProblemError, Replaying, Resource, improve,
-};
-use crate::topology::{self, Override, Topology};
-use crate::workload::workflow::{self, CostTable, Written};
+use crate::near::nearest;
+use crate::report::plan::{json, picture as drawn, table};
+use crate::settings::units;
+use crate::systems::plans::{Entry, Order};
+use crate::systems::{self, Row};
+use crate::time::{Span, Time};
+use crate::topology::{self, Ground, Override, Topology};
+use crate::workload::workflow::{self, Written};
 
 /// What to plan, and how to tell it.
 pub struct Wish {
@@ -20,113 +21,117 @@ pub struct Wish {
     pub workflow: String,
     /// That of the topology if nobody says otherwise.
     pub policy: Option<Policy>,
+    pub alpha: Option<f64>,
+    pub at: Option<Span>,
     pub json: bool,
     pub svg: Option<PathBuf>,
 }
 
+/// A policy that plans, and whose it is.
+#[derive(Clone, Copy)]
+pub struct Policy {
+    row: &'static Row,
+    entry: &'static Entry,
+}
+
+/// Cost and time count alike.
+const ALPHA: f64 = 0.5;
+
 pub fn plan(wish: &Wish) -> Result<(), Failure> {
     let loaded = load_grid(&wish.topology, &wish.overrides)?;
-    let mut rules: Planning = loaded.topology.settings().cloned().unwrap_or_default();
-    rules.policy = wish.policy.unwrap_or(rules.policy);
-    if rules.policy == Policy::BestEffort {
-        return Err(Failure::Input("best-effort makes no plans: choose --policy heft or network-heft".to_owned()));
+    let topology = &loaded.topology;
+    let Policy { row, entry } = wish.policy.map_or_else(|| usual(topology), Ok)?;
+    for (flag, is_there) in [("--alpha", wish.alpha.is_some()), ("--at", wish.at.is_some())] {
+        if is_there && !entry.bargains {
+            let names = names(|entry| entry.bargains);
+            return Err(Failure::Input(format!(
+                "{} makes one plan for an empty grid: {flag} is for {names}",
+                entry.name
+            )));
+        }
     }
 
-    let bytes = read(&wish.workflow)
-        .map_err(|error| Failure::Input(format!("cannot read {}: {}", wish.workflow, plainly(&error))))?;
-    let written = workflow::read(&wish.workflow, &bytes).map_err(|error| Failure::Input(error.of(&wish.workflow)))?;
-    let report = match &written {
-        Written::Workflow(workflow) => of_workflow(workflow, &loaded.topology, &rules, &wish.workflow)?,
-        Written::Table(table) => of_table(table, &loaded.topology, &rules, &wish.workflow)?,
+    let path = &wish.workflow;
+    let bytes = read(path).map_err(|error| Failure::Input(format!("cannot read {path}: {}", plainly(&error))))?;
+    let work = workflow::read(path, &bytes).map_err(|error| Failure::Input(error.of(path)))?;
+    if let Written::Workflow(workflow) = &work {
+        let limit = topology::data_limit(topology).take(&workflow.edges);
+        limit.map_err(|error| Failure::Input(format!("{path}: {error}")))?;
+    }
+    let at = Time::ZERO + wish.at.unwrap_or_default();
+    let look = |ground: &Ground<'_>| {
+        (entry.make)(&Order {
+            policy: entry.name,
+            service: &ground.service,
+            grid: &ground.grid,
+            links: ground.links.clone(),
+            work: &work,
+            name: path,
+            alpha: wish.alpha.unwrap_or(ALPHA),
+            at,
+            load: &ground.load,
+        })
     };
+    let with_load = entry.bargains && at > Time::ZERO;
+    let made =
+        topology::on_ground(topology, row, with_load, look).map_err(|error| Failure::Input(loaded.tell(&error)))?;
+    let made = made.map_err(|error| {
+        Failure::Input(format!("{path} cannot be planned by {} on {}: {error}", entry.name, topology.name))
+    })?;
     if let Some(path) = &wish.svg {
-        replace(path, gantt(&report))?;
+        replace(path, drawn(&made))?;
     }
-    print(&if wish.json { report.json() } else { report.table() })
+    print(&if wish.json { json(&made) } else { table(&made) })
 }
 
-fn of_workflow(workflow: &Workflow, topology: &Topology, rules: &Planning, path: &str) -> Result<PlanReport, Failure> {
-    let limit = topology::data_limit(topology).take(&workflow.edges);
-    limit.map_err(|error| Failure::Input(format!("{path}: {error}")))?;
-    // A plan asks for so many cores of any kind.
-    let kind = Kind(0);
-    let resources: Vec<Resource> = topology.sites.iter().map(|site| Resource { kind, ..Resource::of(site) }).collect();
-    let awareness = if rules.policy == Policy::Heft { Awareness::Capacity } else { Awareness::Network };
-    let tasks = workflow.job_tasks(kind);
-    let problem = Problem::of(&tasks, &workflow.edges, &resources, topology::paths(topology), awareness);
-    let problem = problem.map_err(|error| wrong(&error, workflow.tasks.iter().map(|task| task.name.as_str())))?;
-    let replaying = Replaying { clock: Clock::Micros, ..Replaying::default() };
-    let improved = improve(&problem, rules.improvement(replaying));
-    let tasks = workflow.tasks.iter().map(|task| task.name.as_str()).collect();
-    Ok(report(&problem, &improved, topology, rules, &workflow.name, tasks, (1e6, "bytes")))
-}
-
-/// Costs are times at the mean capacity between two sites, which becomes the unit of data.
-fn of_table(table: &CostTable, topology: &Topology, rules: &Planning, path: &str) -> Result<PlanReport, Failure> {
-    let processors = table.run.first().map_or(0, Vec::len);
-    if processors != topology.sites.len() {
-        return Err(Failure::Input(format!(
-            "{path} has times for {processors} processors, and {} has {} sites",
-            topology.name,
-            topology.sites.len()
-        )));
-    }
-    let problem = Problem::table(table, per_second(topology::paths(topology)));
-    let problem = problem.map_err(|error| wrong(&error, table.names.iter().map(String::as_str)))?;
-    let improved = improve(&problem, rules.improvement(Replaying::default()));
-    let tasks = table.names.iter().map(String::as_str).collect();
-    Ok(report(&problem, &improved, topology, rules, path, tasks, (1.0, "s at the mean capacity")))
-}
-
-/// The same network in seconds, and in what crosses it in one of them.
-fn per_second(mut paths: Paths) -> Paths {
-    let sites = paths.sites();
-    let pairs = (0..sites * sites).map(|pair| (pair / sites, pair % sites)).filter(|(from, to)| from != to);
-    let capacities = pairs.map(|(from, to)| paths.bandwidth(from, to, |link| link.capacity));
-    let capacities: Vec<f64> = capacities.filter(|capacity| capacity.is_finite()).collect();
-    let mean = capacities.iter().sum::<f64>() / capacities.len().max(1) as f64;
-    for link in &mut paths.links {
-        link.capacity = if link.capacity.is_finite() { link.capacity / mean } else { link.capacity };
-        link.latency /= 1e6;
-    }
-    paths
-}
-
-fn report(
-    problem: &Problem,
-    improved: &Improved,
-    topology: &Topology,
-    rules: &Planning,
-    workflow: &str,
-    tasks: Vec<&str>,
-    (unit, data): (f64, &'static str),
-) -> PlanReport {
-    let known = Known {
-        workflow,
-        policy: rules.name(),
-        tasks,
-        sites: topology.sites.iter().map(|site| site.name.as_str()).collect(),
-        links: topology::link_names(topology),
-        unit,
-        data,
+/// Of the first system that plans at all; where there is none, the first that there is.
+fn usual(topology: &Topology) -> Result<Policy, Failure> {
+    let Some(system) = topology.systems.iter().find(|system| !system.row().plans.is_empty()) else {
+        return Ok(all().next().expect("some policy plans"));
     };
-    PlanReport::new(problem, improved, known)
+    let (row, name) = (system.row(), system.plans_by());
+    let found = row.plans.iter().find(|entry| entry.name == name).map(|entry| Policy { row, entry });
+    found.ok_or_else(|| {
+        let names: Vec<&str> = row.plans.iter().map(|entry| entry.name).collect();
+        Failure::Input(format!("{name} makes no plans: choose --policy {}", names.join(" or ")))
+    })
 }
 
-/// Says which task it is, where it is one.
-fn wrong<'n>(error: &ProblemError, mut names: impl Iterator<Item = &'n str>) -> Failure {
-    let name = match error {
-        ProblemError::TooWide { task, .. } | ProblemError::BadRuntime { task, .. } => names.nth(*task),
-        _ => None,
-    };
-    let name = name.map_or(String::new(), |name| format!(" (`{name}`)"));
-    Failure::Input(format!("this cannot be planned: {error}{name}"))
+fn all() -> impl Iterator<Item = Policy> + Clone {
+    systems::ALL.iter().flat_map(|row| row.plans.iter().map(move |entry| Policy { row, entry }))
+}
+
+/// For people.
+fn names(are: fn(&Entry) -> bool) -> String {
+    let names: Vec<&str> =
+        all().map(|policy| policy.entry).filter(|entry| are(entry)).map(|entry| entry.name).collect();
+    names.join(" or ")
 }
 
 /// For the command line.
 pub fn policy(text: &str) -> Result<Policy, String> {
-    let found = Policy::ALL.iter().find(|(name, ..)| *name == text && *name != "best-effort");
-    found.map(|(_, policy, _)| *policy).ok_or_else(|| "expected heft or network-heft".to_owned())
+    all().find(|policy| policy.entry.name == text).ok_or_else(|| {
+        let near = nearest(text, all().map(|policy| policy.entry.name));
+        let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
+        format!("expected {}{near}", names(|_| true))
+    })
+}
+
+/// For its help: each policy with a line about it.
+pub fn policies() -> String {
+    let told = all().map(|Policy { entry, .. }| format!("  {:<14}{}", entry.name, entry.about));
+    format!("Policies:\n{}", told.collect::<Vec<_>>().join("\n"))
+}
+
+/// What cost counts beside time.
+pub fn alpha(text: &str) -> Result<f64, String> {
+    let alpha = text.parse().ok().filter(|alpha| (0.0..=1.0).contains(alpha));
+    alpha.ok_or_else(|| "expected a number from 0, an early end, to 1, a low cost".to_owned())
+}
+
+/// A moment, counted from the start.
+pub fn moment(text: &str) -> Result<Span, String> {
+    units::span(text).map_err(|error| format!("expected {error}"))
 }
 
 /// Whether a path can hold a picture.

@@ -18,6 +18,9 @@ pub struct Context<'a> {
     /// The cores of the largest site of each kind.
     pub largest: Vec<u32>,
     pub sites: Names<'a>,
+    /// The cores of each site, and of those that these jobs may go to if they may go to all.
+    pub cores: Vec<u32>,
+    pub cores_in_all: u64,
     pub users: Names<'a>,
     /// Whether data goes over links.
     pub linked: bool,
@@ -85,6 +88,8 @@ impl Context<'_> {
             kinds: Names::default(),
             largest: Vec::new(),
             sites: Names::default(),
+            cores: Vec::new(),
+            cores_in_all: 0,
             users: Names::default(),
             linked: true,
             walltimes: true,

@@ -370,6 +370,30 @@ impl Form<u64> for Rate {
     }
 }
 
+/// So many bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Volume {
+    pub most: u64,
+}
+
+impl Form<u64> for Volume {
+    fn read(&self, field: &Field<'_>) -> Option<u64> {
+        field.volume(self.most)
+    }
+
+    fn text(&self, value: &u64) -> Option<String> {
+        Some(quoted(&units::bytes_text(*value)))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Free {
+            what: "a volume, or a number of bytes",
+            example: "\"2 GB\"",
+            json: r#"{ "type": ["integer", "string"], "minimum": 0 }"#,
+        }
+    }
+}
+
 /// What may be missing.
 #[derive(Clone, Copy, Debug)]
 pub struct Maybe<F>(pub F);

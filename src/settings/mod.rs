@@ -30,7 +30,7 @@ pub use context::{Context, Fit, Names};
 pub use fields::{Field, Fields, any_of, is_name};
 pub use forms::{
     Flag, Form, FormExt, List, Maybe, Millionths, Moment, NAME, Name, Number, OneOf, POSITIVE_SPAN, Pair,
-    Path as FilePath, Rate, Registered, SPAN, Shape, Text, Unless, Word, quoted, remark,
+    Path as FilePath, Rate, Registered, SPAN, Shape, Text, Unless, Volume, Word, quoted, remark,
 };
 pub use list::{Listed, What, list};
 pub use read::Reader;

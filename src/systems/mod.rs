@@ -1,7 +1,7 @@
 //! What the papers describe: one folder a paper, one row in [`ALL`] a system.
 //!
 //! Topologies and the catalogue walk the rows and name none; so do reports, whose own rows (`report/subjects/`) go with systems by
-//! their keys. Commands that are about one system (`plan`, `bench`, the bidder from outside) name theirs. A system's folder holds
+//! their keys. Commands that are about one system (`bench`, the bidder from outside) name theirs. A system's folder holds
 //! its settings, its rules and its actors, and says in its `cast.rs` who is who on a grid.
 
 pub mod batch;
@@ -10,6 +10,7 @@ pub mod dfrs;
 pub mod heft;
 pub mod managers;
 pub mod market;
+pub mod plans;
 pub mod provisioning;
 pub mod reservation;
 
@@ -61,6 +62,8 @@ pub struct Row {
     pub cores_max: u64,
     /// What it calls the moments at which it gives tasks to sites.
     pub gives: Gives,
+    /// Its policies that can plan a workflow without a run, the usual one first.
+    pub plans: &'static [plans::Entry],
     /// As it is where nothing is said.
     pub usual: fn() -> Service,
 }
@@ -102,6 +105,11 @@ pub trait System: Alike {
 
     /// The rule that matters most, by the name that a topology gives it.
     fn policy(&self) -> Policy<'_>;
+
+    /// The policy that plans a workflow without a run, where nobody says which.
+    fn plans_by(&self) -> &str {
+        self.policy().name
+    }
 
     /// The unit of run times and ages.
     fn tick(&self) -> Span {

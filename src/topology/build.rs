@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Topology, paths};
+use super::{Topology, link_names, paths};
 use crate::grid::{Habit, JobId, Site};
 use crate::kernel::{ActorId, BoxedActor, Latencies};
 use crate::near::nearest;
@@ -11,7 +11,7 @@ use crate::protocol::handshake::Party;
 use crate::protocol::{Author, Enqueue, Message, Record, Reserve, Submit};
 use crate::roles::{self, Resubmit, User};
 use crate::settings::units::SPAN_MAX;
-use crate::systems::{CastError, DataLimit, DealError, Dealing, Errand, Grid, Lines, Outsider, Service};
+use crate::systems::{CastError, DataLimit, DealError, Dealing, Errand, Grid, Lines, Outsider, Row, Service};
 use crate::time::Span;
 
 /// Everybody who takes part in a run, by [`ActorId`]: the services at the hub, the sites, the users.
@@ -254,6 +254,48 @@ fn runs<'a>(topology: &'a Topology, site: &Site) -> &'a Service {
     host.or_else(|| used().next()).expect("every site is used by some system")
 }
 
+/// What a system plans on without a run.
+pub struct Ground<'a> {
+    /// As the topology has set it up, or as it usually is.
+    pub service: Service,
+    /// Its own sites, or all of them if it does not run there.
+    pub grid: Grid<'a>,
+    /// What the links of the grid's network are called.
+    pub links: Vec<String>,
+    /// What its users have to hand in by themselves; nothing, unless that is wanted.
+    pub load: Vec<Lines>,
+}
+
+/// Shows the part of a topology on which a system plans.
+pub fn on_ground<T>(
+    topology: &Topology,
+    row: &'static Row,
+    with_load: bool,
+    look: impl FnOnce(&Ground<'_>) -> T,
+) -> Result<T, BuildError> {
+    let plan = Plan::of(topology);
+    let stage = Stage::of(topology, &plan);
+    let own = topology.systems.iter().position(|system| system.row().key == row.key);
+    let uses = |site: &Site| own.is_none_or(|own| site.systems.contains(&own));
+    let its: Vec<usize> = (0..topology.sites.len()).filter(|site| uses(&topology.sites[*site])).collect();
+    let network = || {
+        // Nobody sends anything, so it does not matter who the exchange is.
+        let numbers = || (ActorId(u32::MAX), its.iter().map(|site| *site as u32).collect());
+        let shared = topology.cables.is_some().then(numbers);
+        Network { paths: paths(topology).among(&its), shared }
+    };
+    let load = match own {
+        Some(_) if with_load => {
+            let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| stage.grid(system)).collect();
+            stage.deal(&grids)?
+        }
+        _ => Vec::new(),
+    };
+    let service = own.map_or_else(row.usual, |own| topology.systems[own].clone());
+    let grid = stage.grid_of(None, uses, Box::new(network));
+    Ok(look(&Ground { service, grid, links: link_names(topology), load }))
+}
+
 /// A topology with everybody in place, from which each system is shown its part.
 struct Stage<'a> {
     topology: &'a Topology,
@@ -285,8 +327,18 @@ impl<'a> Stage<'a> {
     }
 
     fn grid(&self, system: usize) -> Grid<'_> {
+        let network = Box::new(move || self.network(system));
+        self.grid_of(self.services[system], |site| site.systems.contains(&system), network)
+    }
+
+    fn grid_of<'s>(
+        &'s self,
+        service: Option<ActorId>,
+        uses: impl Fn(&Site) -> bool,
+        network: Box<dyn Fn() -> Network + 's>,
+    ) -> Grid<'s> {
         let all = self.sites.iter().copied().zip(&self.topology.sites);
-        let sites: Vec<_> = all.filter(|(_, site): &(ActorId, &Site)| site.systems.contains(&system)).collect();
+        let sites: Vec<_> = all.filter(|(_, site): &(ActorId, &Site)| uses(site)).collect();
         let mut largest = vec![0; self.topology.kinds.len()];
         for (_, site) in &sites {
             let largest = &mut largest[usize::from(site.kind.0)];
@@ -295,11 +347,11 @@ impl<'a> Stage<'a> {
         Grid {
             largest,
             seed: self.topology.seed,
-            service: self.services[system],
+            service,
             users: self.users.iter().copied().zip(&self.topology.users).collect(),
             sites,
             kinds: &self.topology.kinds,
-            network: Box::new(move || self.network(system)),
+            network,
             is_linked: self.topology.cables.is_some(),
             site_ids: &self.sites,
         }

@@ -14,7 +14,9 @@ mod write;
 
 pub use crate::near::nearest;
 pub use crate::settings::Complaints;
-pub use build::{Actors, BuildError, Owned, Plan, Role, build, build_with, check_jobs, data_limit, owners};
+pub use build::{
+    Actors, BuildError, Ground, Owned, Plan, Role, build, build_with, check_jobs, data_limit, on_ground, owners,
+};
 pub use cables::{Cable, Cables, End, Payload, Way, link_names, paths};
 pub use file::{Input, Read};
 pub(crate) use file::{Library, beside};

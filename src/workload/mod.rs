@@ -1,11 +1,14 @@
 //! Where jobs come from, one reader or generator a file.
 
 pub mod batsim;
+pub mod cybershake;
 pub mod layered;
 mod lines;
 pub mod lublin;
 pub mod market;
 pub mod needs;
+pub mod parallel;
+pub mod raise;
 pub mod reservations;
 pub mod rigid;
 pub mod rigids;
@@ -49,6 +52,8 @@ pub const ALL: &[Row] = &[
     rigids::BATSIM,
     rigids::LUBLIN,
     layered::ROW,
+    parallel::ROW,
+    cybershake::ROW,
 ];
 
 /// Declares what can supply jobs: once here, and its rows above.
@@ -75,6 +80,8 @@ sources! {
     Market(market::Generator),
     Table(table::Table),
     Layered(layered::Generator),
+    Parallel(parallel::Generator),
+    Cybershake(cybershake::Cybershake),
     Reservations(reservations::Demand),
     Requests(reservations::Asks),
     Rigid(rigids::Rigids),
@@ -137,6 +144,8 @@ impl Source {
             Source::Market(generator) => generator.generate(platform, tick)?,
             Source::Table(table) => table.jobs(),
             Source::Layered(generator) => generator.jobs()?,
+            Source::Parallel(generator) => generator.jobs(),
+            Source::Cybershake(cybershake) => cybershake.jobs(),
             Source::Reservations(_) | Source::Requests(_) => {
                 return Ok(self.asks(next)?.into_iter().map(|(job, _)| job).collect());
             }
@@ -183,7 +192,7 @@ impl Source {
         match self {
             Source::Table(table) => table.jobs.get(place)?.needs,
             Source::Rigid(rigids) => rigids.content.shapes.get(place).map(|shape| shape.needs),
-            Source::Market(_) | Source::Layered(_) | Source::Reservations(_) | Source::Requests(_) => None,
+            _ => None,
         }
     }
 
@@ -193,7 +202,7 @@ impl Source {
         let asks = match self {
             Source::Reservations(demand) => demand.asks(),
             Source::Requests(table) => table.asks.clone(),
-            Source::Market(_) | Source::Table(_) | Source::Layered(_) | Source::Rigid(_) => Vec::new(),
+            _ => Vec::new(),
         };
         let job = |ask: reservations::Ask| {
             let (id, first_task) = next.give(1).ok_or(WorkloadError::TooMany)?;

@@ -1,5 +1,6 @@
 //! Rigid jobs of a log or a model, as a batch queue gets them: which of them, who submits each, and what each asks for.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -7,6 +8,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::lublin::Lublin;
 use super::needs::{self, Shape};
+use super::raise::{Bulk, raised, utilisation};
 use super::rigid::{Faults, Rigid, Trace};
 use super::{Numbering, Row, Source, Supply, WorkloadError, batsim, swf};
 use crate::grid::{Job, JobId, Kind, Task};
@@ -22,6 +24,9 @@ pub struct Rigids {
     pub deal: Deal,
     /// An index into the topology's sites: the only one that these jobs go to.
     pub site: Option<usize>,
+    /// The share of the processors there that they are to use while they come, in millionths, if it is not to be what
+    /// it is.
+    pub utilisation: Option<NonZeroU32>,
     /// What jobs ask for that say nothing, as a multiple of their run time, in millionths.
     pub overestimate_millionths: u64,
     /// How it is found out what tasks need of their nodes, and how much memory a node has.
@@ -133,8 +138,18 @@ impl Rigids {
         let content = Content::of(trace, window);
         let count = content.jobs.len() as u32;
         let (origin, deal, overestimate_millionths) = (Origin::Swf(LogFile::default()), Deal::default(), MILLION);
-        let mut rigids =
-            Rigids { origin, deal, site: None, overestimate_millionths, needs, node_kilobytes, window, count, content };
+        let mut rigids = Rigids {
+            origin,
+            deal,
+            site: None,
+            utilisation: None,
+            overestimate_millionths,
+            needs,
+            node_kilobytes,
+            window,
+            count,
+            content,
+        };
         rigids.shape();
         rigids
     }
@@ -145,6 +160,7 @@ impl Rigids {
             origin,
             deal: Deal::default(),
             site: None,
+            utilisation: None,
             overestimate_millionths: MILLION,
             needs: needs::Rule::default(),
             node_kilobytes: Rigids::NODE_KILOBYTES,
@@ -275,10 +291,15 @@ impl Rigids {
     }
 
     /// Settles which jobs there are, once all has been read.
-    fn settle(&mut self, fields: &Fields<'_>) {
+    fn settle(&mut self, fields: &Fields<'_>, context: &Context<'_>) {
         if let Origin::Lublin(lublin) = &self.origin {
             let trace = Trace { jobs: lublin.generate(), ..Trace::default() };
             self.content = Content::of(trace, Window::default());
+        }
+        if let Some(share) = self.utilisation.filter(|_| !self.content.jobs.is_empty()) {
+            let site = self.site.and_then(|site| context.cores.get(site)).map(|cores| u64::from(*cores));
+            let target = f64::from(share.get()) / MILLION as f64;
+            self.load(target, site.unwrap_or(context.cores_in_all).max(1), fields, context.seed);
         }
         if !self.content.is_bearable(self.overestimate_millionths) {
             fields.complain("the jobs take longer together than time can be counted".to_owned());
@@ -289,6 +310,51 @@ impl Rigids {
         self.shape();
     }
 }
+
+impl Rigids {
+    /// Lets the jobs use this share of so many cores while they come.
+    fn load(&mut self, target: f64, cores: u64, fields: &Fields<'_>, seed: u64) {
+        let jobs = &self.content.jobs;
+        let end = jobs.last().map_or(Time::ZERO, |job| job.submit) + Span::from_micros(1);
+        let raised = match self.origin {
+            Origin::Lublin(_) => {
+                let faster = target / utilisation(jobs, cores);
+                let submit = |job: &Rigid| Time::from_micros((job.submit.micros() as f64 / faster) as u64);
+                jobs.iter().map(|job| Rigid { submit: submit(job), ..job.clone() }).collect()
+            }
+            Origin::Swf(_) | Origin::Batsim(_) => raised(jobs, cores, target, end, seed),
+        };
+        let reached = utilisation(&raised, cores);
+        let Some(field) = fields.get("utilisation").filter(|_| reached < (1.0 - NEAR_LOAD) * target) else {
+            self.content.jobs = Arc::new(raised);
+            return;
+        };
+        field.complain(format!("these jobs come to {reached:.3} of {cores} cores at best, twice over"));
+    }
+}
+
+/// How far a load may be below what was wanted, as a share of it: jobs are whole.
+const NEAR_LOAD: f64 = 0.05;
+
+impl Bulk for Rigid {
+    fn submit(&self) -> Time {
+        self.submit
+    }
+
+    fn work(&self) -> u128 {
+        let (nodes, runs) = (self.nodes().unwrap_or(0), self.runs_for().unwrap_or_default());
+        u128::from(nodes) * u128::from(self.walltime().map_or(runs, |asked| runs.min(asked)).micros())
+    }
+
+    /// It is a job of its own, that follows nobody.
+    fn later(&self, by: Span) -> Rigid {
+        let number = self.number | COPIED;
+        Rigid { number, submit: self.submit + by, preceding: None, think: None, ..self.clone() }
+    }
+}
+
+/// In the number of a job that came before.
+const COPIED: u64 = 1 << 63;
 
 impl Supply for Rigids {
     fn name(&self) -> &'static str {
@@ -307,12 +373,20 @@ impl Supply for Rigids {
         w.set(key("deal", "which user submits a rigid job"), &mut self.deal, Deal::ALL);
         let site = key("site", "the only one that these jobs go to").usual("all sites");
         w.set(site, &mut self.site, Maybe(context.site()));
+        let about = "the share of the cores of `site`, or of all sites, that they use while they come: of a log jobs come twice, a \
+                     week apart, or are left out, and those of a model come faster or more slowly";
+        let share = Millionths { most: 1 }.that("a share above 0, up to 1", |share: &u64| *share > 0);
+        let share = share.meaning(
+            |share: u64| NonZeroU32::new(share as u32).expect("it is no zero"),
+            |share: &NonZeroU32| share.get().into(),
+        );
+        w.set(key("utilisation", about).usual("what it is"), &mut self.utilisation, Maybe(share));
         let factor = Millionths { most: 1_000 }.that("a factor of at least 1", |factor: &u64| *factor >= MILLION);
         let overestimate = key("overestimate", "jobs that ask for no time ask for so many times their run time");
         w.set(overestimate, &mut self.overestimate_millionths, factor);
         self.walk_needs(w);
         if let Some(fields) = w.fields() {
-            self.settle(fields);
+            self.settle(fields, context);
         }
     }
 
@@ -469,7 +543,18 @@ mod tests {
         let origin = Origin::Swf(file);
         let (needs, node_kilobytes) = (needs::Rule::Whole, Rigids::NODE_KILOBYTES);
         let overestimate_millionths = 1_500_000;
-        Rigids { origin, deal, site: None, overestimate_millionths, needs, node_kilobytes, window, count, content }
+        Rigids {
+            origin,
+            deal,
+            site: None,
+            utilisation: None,
+            overestimate_millionths,
+            needs,
+            node_kilobytes,
+            window,
+            count,
+            content,
+        }
     }
 
     #[test]

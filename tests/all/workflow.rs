@@ -148,3 +148,47 @@ fn what_keeps_a_job_from_running_is_told_with_its_place() {
     assert_eq!(told.status.code(), Some(2));
     assert!(text(&told.stderr).contains("mosaic.json: all data"), "{}", text(&told.stderr));
 }
+
+/// The plans to choose from, in every way to see them, and what is said to who asks for them in a wrong way.
+#[test]
+fn plans_for_users_who_bargain_are_shown_and_drawn() {
+    let scratch = Scratch::new();
+    let (workflow, topology) = (shipped("mosaic.json"), shipped("provisioning.toml"));
+    let svg = scratch.path("plans.svg");
+    let flags = ["--policy", "moga", "--at", "12h", "--alpha", "0.3", "--svg", svg.to_str().unwrap()];
+    let planned = plan(&flags, &workflow, &topology);
+    let (plans, chosen) = (planned["plans"].as_array().unwrap(), planned["chosen"].as_u64().unwrap());
+    assert!(plans.len() > 1 && (chosen as usize) < plans.len(), "{planned}");
+    assert_eq!(planned["tasks"].as_array().unwrap().len(), 60);
+    let picture = std::fs::read_to_string(&svg).unwrap();
+    let document = roxmltree::Document::parse(&picture).unwrap();
+    let of = |class| document.descendants().filter(|node| node.attribute("class") == Some(class)).count();
+    assert_eq!((of("plan"), of("chosen")), (plans.len(), 1));
+
+    // Without a policy it is the first of the system that the topology has.
+    let mut arguments = vec!["plan".as_ref(), "--workflow".as_ref(), workflow.as_os_str(), topology.as_os_str()];
+    let table = text(&hansa_ok(&arguments).stdout);
+    assert!(table.contains("planned by moga: "), "{table}");
+    assert!(table.contains("cost (processor-s)  makespan (s)  bookings") && table.contains("\n*"), "{table}");
+    for (flags, expected) in [
+        (&["--policy", "mogga"][..], "expected network-heft or heft or moga or greedy; did you mean moga?"),
+        (&["--policy", "heft", "--at", "1 h"], "--at is for moga or greedy"),
+        (&["--policy", "heft", "--alpha", "1"], "--alpha is for moga or greedy"),
+        (&["--alpha", "1.1"], "expected a number from 0, an early end, to 1, a low cost"),
+        (&["--at", "soon"], "expected a time"),
+        (&["--set", "site.york.cores=0"], "cores"),
+    ] {
+        let mut all = arguments.clone();
+        all.extend(flags.iter().map(std::ffi::OsStr::new));
+        let refused = hansa(&all);
+        assert_eq!(refused.status.code(), Some(2), "{flags:?}: {}", text(&refused.stdout));
+        assert!(text(&refused.stderr).contains(expected), "{flags:?}: {}", text(&refused.stderr));
+    }
+    let table = shipped("ten-tasks.json");
+    arguments[2] = table.as_os_str();
+    let refused = text(&hansa(&arguments).stderr);
+    assert!(
+        refused.contains("ten-tasks.json cannot be planned by moga on provisioning: a table of costs"),
+        "{refused}"
+    );
+}

@@ -62,20 +62,27 @@ pub(super) enum Command {
         /// A result folder
         out: PathBuf,
     },
-    /// Plan a workflow on the grid of a topology, and print the schedule
+    /// Plan a workflow on the grid of a topology, and print the schedule, or the plans that there are to choose from
+    #[command(after_help = plan::policies())]
     Plan {
         #[command(flatten)]
         topology: TopologyArgs,
         /// The workflow: WfFormat (JSON), DAX (XML), DOT, or a table of costs (JSON); it may be packed with gzip
         #[arg(long, value_name = "FILE")]
         workflow: String,
-        /// heft, or network-heft [default: that of the topology, or network-heft]
+        /// Who plans, one of those below [default: that of the topology]
         #[arg(long, value_name = "NAME", value_parser = plan::policy)]
-        policy: Option<crate::systems::heft::Policy>,
+        policy: Option<plan::Policy>,
+        /// What counts where users bargain, from 0 (an early end) to 1 (a low cost) [default: 0.5]
+        #[arg(long, value_name = "NUMBER", value_parser = plan::alpha)]
+        alpha: Option<f64>,
+        /// Plan so long after the start, beside the jobs of users who only queue [default: at the start, on idle sites]
+        #[arg(long, value_name = "TIME", value_parser = plan::moment)]
+        at: Option<crate::time::Span>,
         /// Print JSON instead of a table
         #[arg(long)]
         json: bool,
-        /// Draw cores, and transfers on links, over time
+        /// Draw cores, and transfers on links, over time; or the plans to choose from, cost against makespan
         #[arg(long, value_name = "FILE.svg", value_parser = plan::picture)]
         svg: Option<PathBuf>,
     },

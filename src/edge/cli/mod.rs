@@ -112,9 +112,9 @@ fn dispatch(command: Command, loudness: LoudnessArgs) -> Result<(), Failure> {
             let extent = if full { provisioning::FULL } else { provisioning::SMALL };
             reproduce::provisioning(extent, logs.as_deref(), &out, threads.map(usize::from))
         }
-        Command::Plan { topology, workflow, policy, json, svg } => {
+        Command::Plan { topology, workflow, policy, alpha, at, json, svg } => {
             let overrides = topology.overrides.parse()?;
-            plan::plan(&plan::Wish { topology: topology.topology, overrides, workflow, policy, json, svg })
+            plan::plan(&plan::Wish { topology: topology.topology, overrides, workflow, policy, alpha, at, json, svg })
         }
         Command::Generate { what: Generated::Dag { dag, out } } => generate::dag(&dag, out.as_deref()),
         Command::Generate { what: Generated::Lublin(lublin) } => logs::generate(&lublin),

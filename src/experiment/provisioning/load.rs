@@ -6,6 +6,8 @@ use crate::random::SplitMix64;
 use crate::roles::queue::Rigid;
 use crate::time::{Span, Time};
 use crate::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
+pub use crate::workload::raise::utilisation;
+use crate::workload::raise::{Bulk, raised};
 use crate::workload::rigid;
 
 /// A site of the thesis.
@@ -80,7 +82,9 @@ impl Logs {
         };
         let target = f64::from(load) / 1_000.0;
         let jobs = match log {
-            Some(log) => raised(log, site.procs(), target, days, seed),
+            Some(log) => {
+                raised(log, site.procs().into(), target, Time::ZERO + Span::from_minutes(days * 24 * 60), seed)
+            }
             None => modelled(site.procs(), target, days, seed),
         };
         let is_log = log.is_some();
@@ -106,11 +110,18 @@ pub fn jobs_of(log: &[rigid::Rigid], site: Site) -> Arc<[Rigid]> {
     log.iter().filter_map(job).collect()
 }
 
-/// The share of a site that jobs use while they come.
-pub fn utilisation(jobs: &[Rigid], procs: u32) -> f64 {
-    let (Some(first), Some(last)) = (jobs.first(), jobs.last()) else { return 0.0 };
-    let work: f64 = jobs.iter().map(|job| f64::from(job.nodes) * job.runtime.min(job.walltime).micros() as f64).sum();
-    work / (f64::from(procs) * (last.submit - first.submit).micros().max(1) as f64)
+impl Bulk for Rigid {
+    fn submit(&self) -> Time {
+        self.submit
+    }
+
+    fn work(&self) -> u128 {
+        u128::from(self.nodes) * u128::from(self.runtime.min(self.walltime).micros())
+    }
+
+    fn later(&self, by: Span) -> Rigid {
+        Rigid { submit: self.submit + by, ..*self }
+    }
 }
 
 /// Jobs of the model, all of one kind, with the times between them divided so that the load is right.
@@ -138,7 +149,7 @@ fn modelled(procs: u32, target: f64, days: u64, seed: u64) -> Vec<Rigid> {
             })
             .collect();
         // Load only depends on how fast they come, and is in proportion to it.
-        let factor = target / utilisation(&jobs, procs);
+        let factor = target / utilisation(&jobs, procs.into());
         let scaled = |time: Time| Time::from_micros((time.micros() as f64 / factor) as u64);
         if scaled(jobs.last().map_or(Time::ZERO, |job| job.submit)) >= Time::ZERO + span {
             let scaled = jobs.into_iter().map(|job| Rigid { submit: scaled(job.submit), ..job });
@@ -146,35 +157,6 @@ fn modelled(procs: u32, target: f64, days: u64, seed: u64) -> Vec<Rigid> {
         }
         count *= 2;
     }
-}
-
-/// A log with a share of a copy of itself, a week later; below its own load, a share of it.
-fn raised(log: &[Rigid], procs: u32, target: f64, days: u64, seed: u64) -> Vec<Rigid> {
-    const WEEK: Span = Span::from_minutes(7 * 24 * 60);
-    let end = Time::ZERO + Span::from_minutes(days * 24 * 60);
-    // How much is added, or left out if that is less than nothing.
-    let with = |more: f64| {
-        let mut stream = SplitMix64::new(seed);
-        let mut jobs = Vec::new();
-        for job in log.iter().filter(|job| job.submit < end) {
-            let (kept, copied) = (stream.unit() < 1.0 + more, stream.unit() < more);
-            jobs.extend(kept.then_some(*job));
-            jobs.extend(copied.then_some(Rigid { submit: job.submit + WEEK, ..*job }));
-        }
-        jobs.retain(|job| job.submit < end);
-        jobs.sort_by_key(|job| job.submit);
-        jobs
-    };
-    let (mut low, mut high) = (-1.0, 1.0);
-    for _ in 0..30 {
-        let middle = 0.5 * (low + high);
-        if utilisation(&with(middle), procs) < target {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    with(low)
 }
 
 /// Half of all jobs use less than a fifth of what they ask for.

@@ -8,7 +8,7 @@ fn backgrounds_have_the_load_that_is_wanted() {
     for site in Site::ALL {
         for load in site.loads().iter().chain(&site.priced_loads()) {
             let jobs = Logs::default().background(site, *load, 20, Estimates::Inexact, 3);
-            let used = utilisation(&jobs, site.procs());
+            let used = utilisation(&jobs, site.procs().into());
             assert!((used - f64::from(*load) / 1_000.0).abs() < 0.12, "{} {load}: {used}", site.name());
             assert!(jobs.iter().all(|job| job.nodes <= site.procs() && job.runtime <= job.walltime));
             assert!(jobs.is_sorted_by_key(|job| job.submit));

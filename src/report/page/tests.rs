@@ -195,6 +195,7 @@ fn numbered(numbers: &[u64]) -> Workload {
         origin: Origin::Swf(log),
         deal: Deal::default(),
         site: None,
+        utilisation: None,
         overestimate_millionths: 1_000_000,
         needs: Default::default(),
         node_kilobytes: 1,

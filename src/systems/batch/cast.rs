@@ -32,6 +32,7 @@ pub const ROW: Row = Row {
     moves_data: false,
     cores_max: u64::MAX,
     gives: Gives { moment: "dispatcher", task: "handed to a queue", category: "dispatch" },
+    plans: &[],
     usual: || Service::new(Batch::default()),
 };
 

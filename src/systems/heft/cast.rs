@@ -1,6 +1,6 @@
 //! The planner's row, and who is who on its grid.
 
-use super::{CORES_MAX, Planner, Planning, Resource};
+use super::{CORES_MAX, Planner, Planning, Resource, plans};
 use crate::grid::Site;
 use crate::kernel::ActorId;
 use crate::roles;
@@ -14,7 +14,7 @@ pub const ROW: Row = Row {
     key: "workflow",
     about: "workflows that are planned over sites and links as a whole",
     service: Some("planner"),
-    sources: &["workflow", "layered", "table", "market"],
+    sources: &["workflow", "layered", "parallel", "cybershake", "table", "market"],
     schedulers: roles::schedulers,
     own: Own::NOTHING,
     has_speeds: true,
@@ -26,6 +26,7 @@ pub const ROW: Row = Row {
     moves_data: true,
     cores_max: CORES_MAX,
     gives: Gives { moment: "planner", task: "sent to its site", category: "plan" },
+    plans: plans::ALL,
     usual: || Service::new(Planning::default()),
 };
 

@@ -19,6 +19,7 @@ mod improve;
 pub mod paper;
 mod planner;
 mod planning;
+pub mod plans;
 mod problem;
 mod replay;
 mod schedule;

@@ -29,6 +29,7 @@ pub const ROW: Row = Row {
     moves_data: true,
     cores_max: u64::MAX,
     gives: Gives { moment: "auction", task: "bid won", category: "bid" },
+    plans: &[],
     usual: || Service::new(Market::default()),
 };
 

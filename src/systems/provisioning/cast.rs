@@ -8,7 +8,7 @@ use super::forecast::History;
 use super::manager::Counter;
 use super::rules::{Provisioning, walk_site, walk_user};
 use super::world::World;
-use super::{planner, strategy};
+use super::{planner, plans, strategy};
 use crate::grid::{Job, PlanMode, Rate, Site, User};
 use crate::kernel::{ActorId, BoxedActor};
 use crate::protocol::{Message, Record};
@@ -25,7 +25,7 @@ pub const ROW: Row = Row {
     key: "provisioning",
     about: "users bargain with sites for slots, prices and reservations, and nobody decides for them",
     service: None,
-    sources: &["swf", "batsim", "lublin", "table", "layered", "workflow"],
+    sources: &["swf", "batsim", "lublin", "table", "layered", "parallel", "cybershake", "workflow"],
     schedulers: planner::names,
     own: Own { site: walk_site, user: walk_user },
     has_speeds: true,
@@ -37,6 +37,7 @@ pub const ROW: Row = Row {
     moves_data: true,
     cores_max: u64::MAX,
     gives: Gives { moment: "users", task: "entered at a site", category: "entry" },
+    plans: plans::ALL,
     usual: || Service::new(Provisioning::default()),
 };
 
@@ -55,6 +56,11 @@ impl System for Provisioning {
             name: "users",
             about: "each user bargains with the sites by a strategy of its own",
         }
+    }
+
+    /// There is no policy of the whole grid: this is what most strategies plan by.
+    fn plans_by(&self) -> &str {
+        plans::ALL[0].name
     }
 
     fn site(&self, site: &Site, givers: &[ActorId]) -> Cast {
@@ -101,7 +107,7 @@ impl System for Provisioning {
 }
 
 impl Provisioning {
-    fn terms(&self, site: &Site) -> Terms {
+    pub(super) fn terms(&self, site: &Site) -> Terms {
         let mode = match site.terms.mode {
             PlanMode::Exact => Mode::Exact,
             PlanMode::Rebuild => Mode::Rebuild,

@@ -13,6 +13,7 @@ pub mod desk;
 pub mod forecast;
 mod manager;
 pub mod planner;
+mod plans;
 mod rules;
 mod run;
 pub mod strategy;

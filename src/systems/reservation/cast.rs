@@ -27,6 +27,7 @@ pub const ROW: Row = Row {
     moves_data: false,
     cores_max: u64::MAX,
     gives: Gives { moment: "answers", task: "booked", category: "booking" },
+    plans: &[],
     usual: || Service::new(Reservation::default()),
 };
 

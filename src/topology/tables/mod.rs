@@ -48,7 +48,9 @@ const USUAL_SYSTEM: &str = "not there; a topology without any system has a `[mar
 pub(super) fn context<'a>(parts: &Parts<'a>, system: usize) -> Context<'a> {
     let service = &parts.systems[system];
     let mut largest = vec![0; parts.kinds.len()];
+    let mut cores_in_all = 0;
     for site in parts.sites.iter().filter(|site| site.systems.contains(&system)) {
+        cores_in_all += u64::from(site.cores);
         let largest = &mut largest[usize::from(site.kind.0)];
         *largest = site.cores.max(*largest);
     }
@@ -58,6 +60,8 @@ pub(super) fn context<'a>(parts: &Parts<'a>, system: usize) -> Context<'a> {
         kinds: parts.kinds.iter().map(String::as_str).collect(),
         largest,
         sites: site_names(parts.sites),
+        cores: parts.sites.iter().map(|site| site.cores).collect(),
+        cores_in_all,
         users: parts.users.iter().map(|user| user.name.as_str()).collect(),
         linked: parts.linked,
         walltimes: service.row().is_rigid,

@@ -4,6 +4,7 @@ mod complaints;
 mod hostile;
 mod meaning;
 mod meeting;
+mod planning;
 mod provisioning;
 mod round_trip;
 mod sharing;

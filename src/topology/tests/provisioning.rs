@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::topology::{Plan, check_jobs};
+use crate::workload::Source;
+use crate::workload::raise::utilisation;
 
 pub const BARGAINING: &str = r#"name = "bargaining"
 [provisioning]
@@ -118,4 +120,78 @@ fn jobs_that_cannot_be_bargained_for_are_told_of_before_the_run() {
     let pair = load_text(&PAIR.replace("coallocate\"\nlegs = [\"york\", \"leeds\"]", "reserve\""), &[]).unwrap();
     let error = check_jobs(&pair).unwrap_err().to_string();
     assert!(error.contains("strategy reserve gets time for jobs of one task, and it has 2"), "{error}");
+}
+
+/// The workload of [`BARGAINING`] from another source.
+fn from(source: &str) -> String {
+    let (head, _) = BARGAINING.split_once("source = ").unwrap();
+    format!("{head}source = {source}\nusers = [\"alice\"]\n")
+}
+
+#[test]
+fn workflows_of_parallel_tasks_are_sources() {
+    let topology =
+        load_text(&from("\"parallel\"\nworkflows = 2\nevery = \"1 h\"\ncores = 2\ndata = \"1 GB\""), &[]).unwrap();
+    assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
+    check_jobs(&topology).unwrap();
+    assert_eq!(topology.workloads[0].source.supply().tasks_in_all(), 200);
+    let large = from("\"cybershake\"\narrive = \"1 h\"").replace("cores = 8", "cores = 430");
+    let topology = load_text(&large, &[]).unwrap();
+    assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
+    check_jobs(&topology).unwrap();
+    assert_eq!(topology.workloads[0].source.supply().tasks_in_all(), 8_039);
+
+    for (source, expected) in [
+        ("\"parallel\"\ntasks = 5\ndepth = 6", "at most as many layers as tasks, found a depth of 6 and 5 tasks"),
+        ("\"parallel\"\ndata = \"2 PB\"", "expected"),
+        ("\"parallel\"\ndata = 9007199254740991", "edges that carry at most"),
+        ("\"parallel\"\ncores = 0", "cores"),
+        ("\"paralel\"", "did you mean `parallel`?"),
+        ("\"parallel\"\ndept = 6", "did you mean `depth`?"),
+        ("\"parallel\"\nworkflows = 3\nevery = \"100000 d\"", "within 285 years"),
+        ("\"cybershake\"", "some tasks want 288 cores, and the largest site of kind"),
+        ("\"cybershake\"\ntasks = 9", "tasks"),
+    ] {
+        let complaints = load_text(&from(source), &[]).map(|_| ()).unwrap_err().to_string();
+        assert!(complaints.contains(expected), "{source}: {complaints}");
+    }
+    // Where a planner places all tasks, none may be wider than every site.
+    let planned = from("\"parallel\"\ncores = 5").replace("[provisioning]", "[workflow]");
+    let complaints = load_text(&planned, &[]).map(|_| ()).unwrap_err().to_string();
+    assert!(complaints.contains("tasks want up to 9 cores, and the largest site"), "{complaints}");
+}
+
+#[test]
+fn jobs_use_as_much_of_a_site_as_is_asked_for() {
+    let used = |settings: &[&str], cores| {
+        let text = from("\"lublin\"\njobs = 500\nnodes = 4");
+        let topology = load_text(&text, settings).unwrap();
+        assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
+        let Source::Rigid(rigids) = &topology.workloads[0].source else { panic!("they are rigid") };
+        utilisation(&rigids.content.jobs, cores)
+    };
+    let near = |found: f64, wanted: f64| assert!((found - wanted).abs() < 0.01 * wanted, "{found} {wanted}");
+    near(used(&["workload.0.utilisation=0.5"], 12), 0.5);
+    near(used(&["workload.0.utilisation=0.5", "workload.0.site=\"york\""], 8), 0.5);
+    // A job of four an hour, for an hour, for 20 days: a third of twelve cores.
+    let line = |hour: u64| format!("{} {} -1 3600 4 -1 -1 4 3600 -1 1 1 1 -1 -1 -1 -1 -1\n", hour + 1, hour * 3_600);
+    let log: String = (0..480).map(line).collect();
+    let text = from("\"swf\"\nfile = \"log.swf\"\nutilisation = 0.4");
+    let load = |settings: &[&str]| load_files(&[("grid.toml", text.as_bytes()), ("log.swf", log.as_bytes())], settings);
+    for (target, jobs) in [("0.4", 550..600), ("0.2", 270..310)] {
+        let loaded = load(&[&format!("workload.0.utilisation={target}")]).unwrap().topology;
+        let Source::Rigid(rigids) = &loaded.workloads[0].source else { panic!("they are rigid") };
+        near(utilisation(&rigids.content.jobs, 12), target.parse().unwrap());
+        assert!(jobs.contains(&rigids.count), "{}", rigids.count);
+        let again = load_files(&[("grid.toml", loaded.to_toml().as_bytes()), ("log.swf", log.as_bytes())], &[]);
+        assert_eq!(again.unwrap().topology, loaded);
+        check_jobs(&loaded).unwrap();
+    }
+    let complaints = load(&["workload.0.utilisation=0.9"]).map(|_| ()).unwrap_err().to_string();
+    assert!(
+        complaints.contains("these jobs come to 0.55") && complaints.contains("of 12 cores at best"),
+        "{complaints}"
+    );
+    let complaints = load_text(BARGAINING, &["workload.0.utilisation=0"]).map(|_| ()).unwrap_err().to_string();
+    assert!(complaints.contains("a share above 0, up to 1"), "{complaints}");
 }

@@ -49,6 +49,10 @@ fn parents(above: std::ops::Range<u32>, stream: &mut SplitMix64) -> Vec<u32> {
     (0..count).map(|_| left.swap_remove(stream.int(0, left.len() as u64 - 1) as usize)).collect()
 }
 
+/// As many tasks as CyberShake has, and the processors of the largest.
+pub const CYBERSHAKE_TASKS: u32 = 8_039;
+pub const CYBERSHAKE_CORES: u32 = 288;
+
 /// CyberShake for one site: 8,039 tasks, most of them short and on one processor, behind two that take a day on 288.
 pub fn cybershake() -> Workflow {
     const SYNTHESES: u32 = 4_017;
@@ -56,9 +60,9 @@ pub fn cybershake() -> Workflow {
     let mut tasks = vec![
         step("fd_grid_xyz".to_owned(), 1, 1),
         step("preSGT".to_owned(), 300, 1),
-        step("fd_grid_cvm".to_owned(), 2_100, 288),
-        step("pmvl_chk1".to_owned(), 86_400, 288),
-        step("pmvl_chk2".to_owned(), 86_400, 288),
+        step("fd_grid_cvm".to_owned(), 2_100, CYBERSHAKE_CORES),
+        step("pmvl_chk1".to_owned(), 86_400, CYBERSHAKE_CORES),
+        step("pmvl_chk2".to_owned(), 86_400, CYBERSHAKE_CORES),
     ];
     let mut pairs = vec![(0, 1), (0, 2), (1, 3), (2, 3), (1, 4), (2, 4)];
     let first = tasks.len() as u32;
@@ -94,7 +98,8 @@ mod tests {
     #[test]
     fn cybershake_is_as_published() {
         let flow = cybershake();
-        assert_eq!((flow.tasks.len(), flow.depth()), (8_039, 5));
+        assert_eq!((flow.tasks.len(), flow.depth()), (CYBERSHAKE_TASKS as usize, 5));
+        assert_eq!(flow.tasks.iter().map(|task| task.cores).max(), Some(CYBERSHAKE_CORES));
         let work: Area = flow.tasks.iter().map(|task| Area::of(task.cores, task.work)).sum();
         assert!((work.seconds() / 3_600.0 - 14_572.3).abs() < 0.1, "{}", work.seconds() / 3_600.0);
     }

@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
-use super::{PlanReport, number};
+use super::number;
 use crate::report::page::chart::step;
 use crate::report::page::html::escape;
 use crate::report::palette::{COLOURS, ON_LIGHT, rules};
+use crate::systems::plans::Schedule;
 
 const WIDTH: f64 = 1100.0;
 const LEFT: f64 = 196.0;
@@ -38,7 +39,7 @@ struct Lane {
 }
 
 /// As SVG.
-pub fn gantt(plan: &PlanReport) -> String {
+pub(super) fn gantt(plan: &Schedule) -> String {
     let mut lanes = site_lanes(plan);
     lanes.extend(link_lanes(plan));
     let all = lanes.len();
@@ -68,7 +69,7 @@ pub fn gantt(plan: &PlanReport) -> String {
     svg
 }
 
-fn head(plan: &PlanReport, height: f64, left_out: usize) -> String {
+fn head(plan: &Schedule, height: f64, left_out: usize) -> String {
     let title = format!("{}, planned by {}", plan.workflow, plan.policy);
     let mut below = format!(
         "{} s on the shared network (filled), {} s as planned (outlined; dashed line); transfers have the colour of the task that sends them",
@@ -93,7 +94,7 @@ const STYLE: &str = ".t{stroke:#fff;stroke-width:.6}.p{fill:none;stroke:#333;str
     .f{fill-opacity:.35}.l{fill:#fff;pointer-events:none}.d{fill:#222;pointer-events:none}.n{fill:#333}\
     .g{stroke:#e3e3e3;stroke-width:1}.b{fill:#f6f7f8}.planned{stroke:#c33;stroke-width:1;stroke-dasharray:5 4}";
 
-fn site_lanes(plan: &PlanReport) -> Vec<Lane> {
+fn site_lanes(plan: &Schedule) -> Vec<Lane> {
     let mut lanes = Vec::new();
     for (site, row) in plan.sites.iter().enumerate() {
         let mut bars = Vec::new();
@@ -124,7 +125,7 @@ fn site_lanes(plan: &PlanReport) -> Vec<Lane> {
     lanes
 }
 
-fn bar_of_task(plan: &PlanReport, task: usize, row: usize) -> Bar {
+fn bar_of_task(plan: &Schedule, task: usize, row: usize) -> Bar {
     let which = &plan.tasks[task];
     Bar {
         start: which.start,
@@ -145,7 +146,7 @@ fn bar_of_task(plan: &PlanReport, task: usize, row: usize) -> Bar {
 }
 
 /// The transfers on each link, above one another where they share it.
-fn link_lanes(plan: &PlanReport) -> Vec<Lane> {
+fn link_lanes(plan: &Schedule) -> Vec<Lane> {
     let mut lanes = Vec::new();
     for (link, name) in plan.links.iter().enumerate() {
         let on = plan.transfers.iter().filter(|transfer| transfer.links.contains(&(link as u32)));

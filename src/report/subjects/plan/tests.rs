@@ -1,8 +1,9 @@
 use super::*;
 use crate::systems::heft::paper::{Law, Wiring, paths, ten};
-use crate::systems::heft::{Improvement, improve};
+use crate::systems::heft::plans::{Known, schedule};
+use crate::systems::heft::{Improvement, Problem, improve};
 
-fn report() -> PlanReport {
+fn report() -> Schedule {
     let table = ten();
     let problem = Problem::table(&table, paths(Law::Ideal, Wiring::FullDuplex)).unwrap();
     let improved = improve(&problem, Improvement::default());
@@ -15,12 +16,12 @@ fn report() -> PlanReport {
         unit: 1.0,
         data: "s",
     };
-    PlanReport::new(&problem, &improved, known)
+    schedule(&problem, &improved, known)
 }
 
 #[test]
 fn the_table_tells_tasks_and_transfers() {
-    let table = report().table();
+    let table = of_schedule(&report());
     let head = "ten <tasks> on 3 sites, planned by network-heft: 100 s planned, 91 s on the shared network\n\
                 plan 2 of 4, the first of which takes 102 s; from 0 on, 4 plans come again and again\n\n\
                 task  site  cores  planned (s)  to (s)  starts (s)  ends (s)\n\
@@ -43,12 +44,12 @@ fn decimals_stand_below_each_other() {
 #[test]
 fn json_and_picture_hold_everything() {
     let report = report();
-    let json: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json(&Planned::Schedule(report.clone()))).unwrap();
     assert_eq!(json["realistic"], 91.0);
     assert_eq!(json["tasks"].as_array().unwrap().len(), 10);
     assert_eq!(json["cycle"]["period"], 4);
 
-    let svg = gantt(&report);
+    let svg = picture(&Planned::Schedule(report.clone()));
     let document = roxmltree::Document::parse(&svg).unwrap();
     let of = |class: &str| {
         document

@@ -60,6 +60,8 @@ pub struct Entry {
 
 pub const ALL: &[Entry] = &[slotlist::ENTRY, conservative_count::ENTRY, fcfs_count::ENTRY, easy_count::ENTRY];
 
+pub const USUAL: &str = slotlist::ENTRY.name;
+
 /// A planner by its name: one of ours, or any policy for queues.
 pub fn build(name: &str) -> Option<Box<dyn Planner>> {
     let own = ALL.iter().find(|entry| entry.name == name).map(|entry| (entry.build)());

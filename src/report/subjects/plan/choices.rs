@@ -1,0 +1,175 @@
+//! Plans to choose from: what each costs, and how long it takes.
+
+use std::fmt::Write;
+
+use super::{columns, number};
+use crate::report::page::chart::step;
+use crate::report::page::html::escape;
+use crate::report::palette::ON_LIGHT;
+use crate::systems::plans::{Choice, Choices, Market, Place};
+
+/// The plans first, the chosen one marked; then its tasks.
+pub(super) fn table(of: &Choices) -> String {
+    let mut text = format!("{}\n", headline(of));
+    let site = |site: &Market| {
+        let (name, cores, slots) = (&site.name, site.cores, site.slots);
+        let busy = match (site.running, site.waiting) {
+            (0, 0) => "idle".to_owned(),
+            (running, waiting) => format!("{running} run, {waiting} wait"),
+        };
+        format!("{name} ({cores} processors, {busy}, {} advertised)", counted(slots, "slot"))
+    };
+    let sites: Vec<String> = of.sites.iter().map(site).collect();
+    let _ = writeln!(text, "{} s after the start: {}", number(of.at), sites.join("; "));
+    let _ =
+        writeln!(text, "the tasks take {} processor-s; alpha {} takes the plan with a star", number(of.work), of.alpha);
+
+    let row = |(place, plan): (usize, &Choice)| {
+        let star = if place == of.chosen { "*" } else { "" };
+        let beaten = if plan.dominated { "another is better in both" } else { "" };
+        let numbers = [number(plan.cost), number(plan.makespan), plan.bookings.to_string()];
+        [star.to_owned(), beaten.to_owned()].into_iter().chain(numbers).collect::<Vec<_>>()
+    };
+    let rows: Vec<Vec<String>> = of.plans.iter().enumerate().map(row).collect();
+    text.push_str(&columns(&["plan", "", "cost (processor-s)", "makespan (s)", "bookings"], &rows, 2));
+
+    let row = |place: &Place| {
+        let numbers = [place.cores.to_string(), number(place.start), number(place.end)];
+        [place.task.clone(), place.site.clone()].into_iter().chain(numbers).collect::<Vec<_>>()
+    };
+    let rows: Vec<Vec<String>> = of.tasks.iter().map(row).collect();
+    text.push_str(&columns(&["task", "site", "processors", "starts (s)", "ends (s)"], &rows, 2));
+    text
+}
+
+fn headline(of: &Choices) -> String {
+    let better = of.plans.iter().filter(|plan| !plan.dominated).count();
+    format!(
+        "{} on {}, planned by {}: {} that no other one beats, of {} looked at",
+        of.workflow,
+        counted(of.sites.len(), "site"),
+        of.policy,
+        counted(better, "plan"),
+        of.evaluated
+    )
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+const WIDTH: f64 = 760.0;
+const HEIGHT: f64 = 460.0;
+const LEFT: f64 = 92.0;
+const RIGHT: f64 = 28.0;
+const TOP: f64 = 64.0;
+const BOTTOM: f64 = 56.0;
+
+/// Makespan to the right, cost upwards; whoever goes along the line pays more for an earlier end.
+pub(super) fn scatter(of: &Choices) -> String {
+    let (times, costs) = (Range::of(of.plans.iter().map(|plan| plan.makespan)), Range::of(costs(of)));
+    let x = |makespan: f64| LEFT + times.share(makespan) * (WIDTH - LEFT - RIGHT);
+    let y = |cost: f64| HEIGHT - BOTTOM - costs.share(cost) * (HEIGHT - TOP - BOTTOM);
+    let title = escape(&headline(of)).to_string();
+    let below = format!("ringed: what alpha {} takes; dashed: what the tasks take themselves", of.alpha);
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{HEIGHT}\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
+         font-family=\"sans-serif\" font-size=\"11\">\n<title>{title}</title>\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
+         <text x=\"12\" y=\"22\" font-size=\"14\" fill=\"#222\">{title}</text>\n<text x=\"12\" y=\"40\" fill=\"#555\">{below}</text>\n"
+    );
+    for tick in times.ticks() {
+        let _ = writeln!(
+            svg,
+            "<line stroke=\"#e3e3e3\" x1=\"{0:.1}\" x2=\"{0:.1}\" y1=\"{TOP}\" y2=\"{1}\"/>\
+             <text fill=\"#333\" x=\"{0:.1}\" y=\"{2}\" text-anchor=\"middle\">{3}</text>",
+            x(tick),
+            HEIGHT - BOTTOM,
+            HEIGHT - BOTTOM + 16.0,
+            number(tick)
+        );
+    }
+    for tick in costs.ticks() {
+        let _ = writeln!(
+            svg,
+            "<line stroke=\"#e3e3e3\" x1=\"{LEFT}\" x2=\"{0}\" y1=\"{1:.1}\" y2=\"{1:.1}\"/>\
+             <text fill=\"#333\" x=\"{2}\" y=\"{3:.1}\" text-anchor=\"end\">{4}</text>",
+            WIDTH - RIGHT,
+            y(tick),
+            LEFT - 8.0,
+            y(tick) + 4.0,
+            number(tick)
+        );
+    }
+    let _ = writeln!(
+        svg,
+        "<text fill=\"#333\" x=\"{}\" y=\"{}\" text-anchor=\"end\">makespan (s)</text>\
+         <text fill=\"#333\" x=\"12\" y=\"{}\">cost (processor-s)</text>\n\
+         <line class=\"work\" stroke=\"#888\" stroke-dasharray=\"5 4\" x1=\"{LEFT}\" x2=\"{}\" y1=\"{3:.1}\" y2=\"{3:.1}\"/>",
+        WIDTH - RIGHT,
+        HEIGHT - 14.0,
+        TOP - 10.0,
+        y(of.work)
+    );
+    let front: Vec<String> = of
+        .plans
+        .iter()
+        .filter(|plan| !plan.dominated)
+        .map(|plan| format!("{:.1},{:.1}", x(plan.makespan), y(plan.cost)))
+        .collect();
+    let _ = writeln!(svg, "<polyline fill=\"none\" stroke=\"{}\" points=\"{}\"/>", ON_LIGHT[4], front.join(" "));
+    for (place, plan) in of.plans.iter().enumerate() {
+        let (x, y) = (x(plan.makespan), y(plan.cost));
+        let fill = if plan.dominated { "#fff" } else { ON_LIGHT[0] };
+        let tip = format!(
+            "{} s for {} processor-s, {}",
+            number(plan.makespan),
+            number(plan.cost),
+            counted(plan.bookings, "booking")
+        );
+        let _ = writeln!(
+            svg,
+            "<circle class=\"plan\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{fill}\" stroke=\"{}\"><title>{tip}</title></circle>",
+            ON_LIGHT[0]
+        );
+        if place == of.chosen {
+            let colour = ON_LIGHT[5];
+            let _ = writeln!(
+                svg,
+                "<circle class=\"chosen\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"9\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>"
+            );
+        }
+    }
+    svg.push_str("</svg>\n");
+    svg
+}
+
+/// What the tasks take is shown too.
+fn costs(of: &Choices) -> impl Iterator<Item = f64> + '_ {
+    of.plans.iter().map(|plan| plan.cost).chain([of.work])
+}
+
+/// What an axis shows, with some room on both sides.
+struct Range {
+    least: f64,
+    most: f64,
+}
+
+impl Range {
+    fn of(values: impl Iterator<Item = f64>) -> Range {
+        let (least, most) =
+            values.fold((f64::INFINITY, 0.0f64), |(least, most), value| (least.min(value), most.max(value)));
+        let room = ((most - least) * 0.06).max(most * 0.01).max(1e-6);
+        Range { least: (least - room).max(0.0), most: most + room }
+    }
+
+    fn share(&self, value: f64) -> f64 {
+        (value - self.least) / (self.most - self.least)
+    }
+
+    fn ticks(&self) -> Vec<f64> {
+        let step = step((self.most - self.least) / 8.0);
+        let first = (self.least / step).ceil() as u64;
+        (first..).map(|tick| tick as f64 * step).take_while(|tick| *tick <= self.most).collect()
+    }
+}

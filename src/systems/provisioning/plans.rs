@@ -1,0 +1,267 @@
+//! Plans that are made without a run: what moga finds on the slots of a moment, and what greedy would pay for at several alphas.
+//!
+//! The moment is one of the topology's own: sites have run what users hand in who only queue, and nobody else has bargained.
+
+use std::sync::Arc;
+
+use super::application::{Application, Greedy, Need, Plan, Settings, Wish, dominates, least_loaded, plan};
+use super::desk::{Desk, Wanted};
+use super::forecast::History;
+use super::planner;
+use super::rules::Provisioning;
+use super::strategy;
+use super::trial::Trial;
+use super::world::World;
+use crate::grid::{Site, Slot, Workflow};
+use crate::systems::Errand;
+use crate::systems::plans::{Choice, Choices, Entry, Market, Order, Place, Planned, Unplannable};
+use crate::time::{Span, Time};
+use crate::workload::workflow::Written;
+
+pub(super) const ALL: &[Entry] = &[
+    Entry {
+        name: "moga",
+        about: "slots chosen by a genetic algorithm for cost and makespan",
+        bargains: true,
+        make: moga,
+    },
+    Entry { name: "greedy", about: "starts bought one by one at the price of the queue", bargains: true, make: greedy },
+];
+
+/// The alphas that greedy is tried with, beside that which was asked for.
+const ALPHAS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
+
+/// A workflow, and the sites at the moment at which it is planned.
+struct Moment<'a> {
+    order: &'a Order<'a>,
+    rules: Provisioning,
+    workflow: &'a Workflow,
+    application: Application,
+    sites: Vec<Trial>,
+}
+
+fn moga(order: &Order<'_>) -> Result<Planned, Unplannable> {
+    let mut moment = Moment::of(order)?;
+    let adverts: Vec<Vec<Slot>> = moment.sites.iter_mut().map(|site| site.desk.advertise(order.at).slots).collect();
+    let slots: Vec<&[Slot]> = adverts.iter().map(Vec::as_slice).collect();
+    let settings = Settings {
+        population: moment.rules.population as usize,
+        generations: moment.rules.generations as usize,
+        ..Settings::new(order.grid.seed)
+    };
+    let front = plan(&moment.application, order.at, &slots, settings);
+    let Some(chosen) = front.choose(order.alpha) else { return Err(moment.nothing(&adverts)) };
+    let at = front.plans.iter().position(|plan| std::ptr::eq(plan, chosen)).expect("it is one of them");
+    let choice = |plan: &Plan| Choice {
+        cost: plan.cost.allocation.seconds(),
+        makespan: seconds(plan.cost.makespan),
+        bookings: plan.bookings.len(),
+        dominated: false,
+    };
+    let placed = chosen.tasks.iter().map(|task| (task.task, task.site, task.start, task.end)).collect();
+    let plans = front.plans.iter().map(choice).collect();
+    Ok(moment.told(front.evaluated, plans, at, placed))
+}
+
+fn greedy(order: &Order<'_>) -> Result<Planned, Unplannable> {
+    let moment = Moment::of(order)?;
+    let mut alphas: Vec<f64> = ALPHAS.into_iter().chain([order.alpha]).collect();
+    alphas.sort_by(f64::total_cmp);
+    alphas.dedup();
+    let plans: Vec<Greedy<'_>> = alphas.iter().map(|alpha| moment.buy(*alpha)).collect::<Result<_, _>>()?;
+    let wanted = &plans[alphas.iter().position(|alpha| *alpha == order.alpha).expect("it is one of them")];
+    let mut costs: Vec<_> = plans.iter().map(|plan| (plan.cost(), plan.all().len())).collect();
+    costs.sort_by_key(|(cost, _)| (cost.allocation, cost.makespan));
+    costs.dedup();
+    let is_worse = |one: usize| costs.iter().any(|(other, _)| dominates(other, &costs[one].0));
+    let choice = |at: usize| {
+        let (cost, bookings) = costs[at];
+        let (cost, makespan) = (cost.allocation.seconds(), seconds(cost.makespan));
+        (costs[at].0, Choice { cost, makespan, bookings, dominated: is_worse(at) })
+    };
+    let told = (0..costs.len()).map(choice).filter(|(cost, told)| !told.dominated || *cost == wanted.cost());
+    let told = told.collect::<Vec<_>>();
+    let at = told.iter().position(|(cost, _)| *cost == wanted.cost()).expect("it is told of in any case");
+    let placed = wanted.all().iter().map(|(task, _)| (task.task, task.site, task.start, task.end)).collect();
+    Ok(moment.told(plans.len(), told.into_iter().map(|(_, choice)| choice).collect(), at, placed))
+}
+
+impl<'a> Moment<'a> {
+    fn of(order: &'a Order<'a>) -> Result<Moment<'a>, Unplannable> {
+        let rules = order.service.settings::<Provisioning>().cloned().unwrap_or_default();
+        let Written::Workflow(workflow) = order.work else {
+            let text =
+                "a table of costs says nothing of processors, which are what is bargained for: expected a workflow";
+            return Err(Unplannable(text.to_owned()));
+        };
+        let world = World::of(order.grid, &rules);
+        let speed = |(_, site): &(_, &Site)| Need { speed_millionths: site.speed_millionths };
+        let needs: Vec<Need> = order.grid.sites.iter().map(speed).collect();
+        let application = Application::new(workflow, &needs, |from, to| world.link(from, to));
+        let moment = Moment { order, rules, workflow, application, sites: Vec::new() };
+        moment.check()?;
+        let sites = moment.run(&world);
+        Ok(Moment { sites, ..moment })
+    }
+
+    /// Each task fits some site.
+    fn check(&self) -> Result<(), Unplannable> {
+        let sites = || self.order.grid.sites.iter().map(|(_, site)| *site);
+        let largest =
+            sites().max_by_key(|site| site.cores).ok_or_else(|| Unplannable("there are no sites".to_owned()))?;
+        for (task, step) in self.workflow.tasks.iter().enumerate() {
+            let name = called(&step.name, task);
+            if step.cores > largest.cores {
+                let (cores, most, site) = (step.cores, largest.cores, &largest.name);
+                return Err(Unplannable(format!(
+                    "{name} needs {cores} processors at once, and no slot can have more than {most}, those of {site}"
+                )));
+            }
+            let takes = |(place, site): (usize, &Site)| {
+                let runtime = self.application.runtime(task, place);
+                step.cores <= site.cores && site.terms.longest.is_none_or(|longest| runtime <= longest)
+            };
+            if !sites().enumerate().any(takes) {
+                return Err(Unplannable(format!(
+                    "{name} runs for {}, which is longer than any site that is large enough lets anybody run",
+                    step.work
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The sites as they are then, if only those hand in jobs who queue with jobs of one task.
+    fn run(&self, world: &World) -> Vec<Trial> {
+        let site = |(_, site): &(_, &Site)| {
+            let planner = planner::build(&site.scheduler).or_else(|| planner::build(planner::USUAL));
+            let planner = planner.expect("the usual planner is there");
+            Trial::new(Desk::new(self.rules.terms(site), planner, Box::new(History::new())), Arc::default())
+        };
+        let mut sites: Vec<Trial> = self.order.grid.sites.iter().map(site).collect();
+        let queues = |place: usize| self.order.grid.users[place].1.approach.strategy == strategy::USUAL;
+        let crowd = self.order.load.iter().enumerate().filter(|(place, _)| queues(*place));
+        let mut errands: Vec<&Errand> = crowd.flat_map(|(_, lines)| &lines.errands).collect();
+        errands.retain(|errand| errand.job.tasks.len() == 1 && errand.job.arrive <= self.order.at);
+        errands.sort_by_key(|errand| (errand.job.arrive, errand.job.id));
+        for Errand { job, site, .. } in errands {
+            let task = &job.tasks[0];
+            let pinned = site.and_then(|site| world.place_of(site));
+            sites.iter_mut().for_each(|site| site.advance(job.arrive));
+            let load = sites.iter().map(|site| {
+                let (waiting, running) = site.desk.jobs();
+                (site.desk.terms().procs, waiting + running)
+            });
+            let Some(place) = pinned.or_else(|| least_loaded(task.cores, load)) else { continue };
+            let [runtime, walltime] = [task.runtime, task.walltime].map(|span| world.places[place].time(span));
+            // What a site does not take is given up.
+            if sites[place].submit(task.cores, walltime, runtime).is_ok() {
+                sites[place].settle();
+            }
+        }
+        for site in &mut sites {
+            site.advance(self.order.at);
+            site.news.clear();
+        }
+        sites
+    }
+
+    /// Buys task after task, each at the best by alpha of all prices.
+    fn buy(&self, alpha: f64) -> Result<Greedy<'_>, Unplannable> {
+        let now = self.order.at;
+        let mut desks: Vec<Desk> = self.sites.iter().map(|site| site.desk.clone()).collect();
+        let procs = desks.iter().map(|desk| desk.terms().procs).collect();
+        let mut buying = Greedy::new(&self.application, alpha, now, procs);
+        loop {
+            let wishes = buying.wishes(now);
+            if wishes.is_empty() {
+                return Ok(buying);
+            }
+            let price = |wish: &Wish| {
+                let wanted = Wanted::From(wish.part.start);
+                let quote = desks[wish.site].price(now, wish.part.procs, wish.part.span, wanted);
+                quote.ok().map(|quote| (wish.site, quote))
+            };
+            let quotes: Vec<_> = wishes.iter().filter_map(price).collect();
+            let bought = buying.choose(&quotes).and_then(|(site, quote, start)| {
+                desks[site].book(now, quote, start).ok().map(|receipt| (site, receipt))
+            });
+            let Some((site, receipt)) = bought else {
+                let task = self.application.order()[buying.all().len()] as usize;
+                let name = called(&self.workflow.tasks[task].name, task);
+                return Err(Unplannable(format!("no site sells time for {name}")));
+            };
+            buying.bought(site, receipt);
+        }
+    }
+
+    /// Not even all slots together hold the workflow.
+    fn nothing(&self, adverts: &[Vec<Slot>]) -> Unplannable {
+        let (mut free, mut slots) = (Vec::new(), 0);
+        for ((_, site), advert) in self.order.grid.sites.iter().zip(adverts) {
+            slots += advert.len();
+            if advert.is_empty() {
+                free.push(site.name.as_str());
+            }
+        }
+        let none = if free.is_empty() { String::new() } else { format!("; {} has none to offer", free.join(", ")) };
+        Unplannable(format!(
+            "no plan was found: the {slots} slots that are advertised then do not hold all of the workflow{none}"
+        ))
+    }
+
+    fn told(
+        &self,
+        evaluated: usize,
+        plans: Vec<Choice>,
+        chosen: usize,
+        placed: Vec<(u32, u32, Time, Time)>,
+    ) -> Planned {
+        let order = self.order;
+        let since = |time: Time| seconds(time.since(order.at));
+        let place = |(task, site, start, end): &(u32, u32, Time, Time)| Place {
+            task: self.workflow.tasks[*task as usize].name.clone(),
+            site: order.grid.sites[*site as usize].1.name.clone(),
+            cores: self.application.procs(*task as usize),
+            start: since(*start),
+            end: since(*end),
+        };
+        let mut placed = placed;
+        placed.sort_by_key(|(task, site, start, _)| (*start, *site, *task));
+        let market = |((_, site), trial): (&(_, &Site), &Trial)| {
+            let mut desk = trial.desk.clone();
+            let (waiting, running) = desk.jobs();
+            Market {
+                name: site.name.clone(),
+                cores: site.cores,
+                slots: desk.advertise(order.at).slots.len(),
+                running,
+                waiting,
+            }
+        };
+        let work = (0..self.application.tasks()).map(|task| {
+            let shortest = (0..self.application.sites()).map(|site| self.application.runtime(task, site)).min();
+            f64::from(self.application.procs(task)) * seconds(shortest.unwrap_or_default())
+        });
+        Planned::Choices(Choices {
+            workflow: self.workflow.name.clone(),
+            policy: order.policy,
+            alpha: order.alpha,
+            at: seconds(order.at.since(Time::ZERO)),
+            sites: order.grid.sites.iter().zip(&self.sites).map(market).collect(),
+            evaluated,
+            work: work.sum(),
+            plans,
+            chosen,
+            tasks: placed.iter().map(place).collect(),
+        })
+    }
+}
+
+fn seconds(span: Span) -> f64 {
+    span.micros() as f64 / 1e6
+}
+
+fn called(name: &str, task: usize) -> String {
+    if name.is_empty() { format!("task {task}") } else { format!("task {task} (`{name}`)") }
+}

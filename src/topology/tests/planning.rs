@@ -1,0 +1,118 @@
+//! Plans that are made on the grid of a topology, without a run.
+
+use super::provisioning::BARGAINING;
+use super::*;
+use crate::grid::{Edge, Step, Workflow};
+use crate::systems::plans::{Choices, Order, Planned, Unplannable};
+use crate::systems::{self, provisioning};
+use crate::time::{Span, Time};
+use crate::topology::on_ground;
+use crate::workload::workflow::{CostTable, Written};
+
+/// A fork of two tasks behind one, so many cores each.
+fn fork(cores: u32, minutes: u64) -> Written {
+    let step = |name: &str| Step { name: name.to_owned(), work: Span::from_minutes(minutes), cores };
+    let edges = [(0, 1), (0, 2)].map(|(from, to)| Edge { from, to, data: 0 });
+    let steps = ["root", "left", "right"].map(step);
+    Written::Workflow(Workflow::new("fork".to_owned(), steps.to_vec(), edges.to_vec()).unwrap())
+}
+
+fn make(text: &str, policy: &str, work: &Written, alpha: f64, hours: u64) -> Result<Planned, Unplannable> {
+    let topology = load_text(text, &[]).unwrap();
+    let rows = || systems::ALL.iter().flat_map(|row| row.plans.iter().map(move |entry| (row, entry)));
+    let (row, entry) = rows().find(|(_, entry)| entry.name == policy).unwrap();
+    let at = Time::ZERO + Span::from_minutes(60 * hours);
+    let look = |ground: &crate::topology::Ground<'_>| {
+        let (service, grid, links, load) = (&ground.service, &ground.grid, ground.links.clone(), &ground.load[..]);
+        (entry.make)(&Order { policy: entry.name, service, grid, links, work, name: "fork.json", alpha, at, load })
+    };
+    on_ground(&topology, row, hours > 0, look).unwrap()
+}
+
+fn choices(text: &str, policy: &str, work: &Written, alpha: f64, hours: u64) -> Choices {
+    match make(text, policy, work, alpha, hours).unwrap() {
+        Planned::Choices(choices) => choices,
+        Planned::Schedule(_) => panic!("{policy} gives choices"),
+    }
+}
+
+/// A hundred jobs of a crowd on two sites, one of which is dearer.
+fn busy() -> String {
+    let text = BARGAINING.replace("jobs = 3", "jobs = 100\narrival_factor = 30.0");
+    text.replace("cores = 4\n", "cores = 4\nprice = 1.5\n")
+}
+
+#[test]
+fn rows_have_names_of_their_own_and_plan_by_one_of_them() {
+    let names: Vec<&str> = systems::ALL.iter().flat_map(|row| row.plans).map(|entry| entry.name).collect();
+    assert!((1..names.len()).all(|at| !names[..at].contains(&names[at])), "{names:?}");
+    for row in systems::ALL.iter().filter(|row| !row.plans.is_empty()) {
+        let service = (row.usual)();
+        assert!(row.plans.iter().any(|entry| entry.name == service.plans_by()), "{}", row.key);
+    }
+    let bargaining = provisioning::ROW.plans.iter();
+    assert!(bargaining.clone().all(|entry| entry.bargains && provisioning::strategy::find(entry.name).is_some()));
+}
+
+#[test]
+fn alpha_chooses_from_plans_that_nobody_beats() {
+    for policy in ["moga", "greedy"] {
+        let all = [0.0, 0.5, 1.0].map(|alpha| choices(&busy(), policy, &fork(4, 60), alpha, 6));
+        for of in &all {
+            assert!(of.sites.iter().any(|site| site.running > 0 && site.slots > 1), "{:?}", of.sites);
+            let (plans, chosen) = (&of.plans, of.plans[of.chosen]);
+            let better = plans.iter().filter(|plan| !plan.dominated);
+            assert!(
+                better.clone().zip(better.skip(1)).all(|(a, b)| a.cost < b.cost && a.makespan > b.makespan),
+                "{of:?}"
+            );
+            // Tasks are where the plan says, and nobody runs before what he waits for.
+            let last = of.tasks.iter().map(|task| task.end).fold(0.0, f64::max);
+            assert_eq!((of.tasks.len(), last), (3, chosen.makespan));
+            assert_eq!(of.tasks[0].task, "root");
+            assert!(of.tasks[1..].iter().all(|task| task.start >= of.tasks[0].end), "{of:?}");
+            assert!(chosen.cost >= of.work && of.work == 3.0 * 4.0 * 3_600.0, "{of:?}");
+        }
+        let taken = all.each_ref().map(|of| of.plans[of.chosen]);
+        assert!(taken[0].makespan <= taken[1].makespan && taken[1].makespan <= taken[2].makespan, "{taken:?}");
+        assert!(taken[0].cost >= taken[1].cost && taken[1].cost >= taken[2].cost, "{taken:?}");
+        // Who waits until nobody is in the way pays for nothing but what he uses.
+        assert_eq!(taken[2].cost, all[2].work, "{policy}");
+    }
+    // One front serves all alphas.
+    let front = |alpha| choices(&busy(), "moga", &fork(4, 60), alpha, 6).plans;
+    assert_eq!(front(0.0), front(1.0));
+}
+
+#[test]
+fn a_moment_has_what_the_crowd_has_handed_in_by_then() {
+    let idle = choices(&busy(), "moga", &fork(4, 60), 0.0, 0);
+    assert!(idle.sites.iter().all(|site| (site.running, site.waiting, site.slots) == (0, 0, 1)), "{:?}", idle.sites);
+    assert_eq!(idle.plans[idle.chosen].makespan, 7_200.0);
+    let bargaining = busy().replace("name = \"alice\"", "name = \"alice\"\nstrategy = \"moga\"");
+    let later = choices(&bargaining, "moga", &fork(4, 60), 0.0, 6);
+    assert!(later.sites.iter().all(|site| site.running == 0), "who bargains is no crowd: {:?}", later.sites);
+    // A grid of another system is one of idle sites.
+    let queued = BARGAINING.replace("[provisioning]", "[batch]");
+    assert_eq!(choices(&queued, "greedy", &fork(4, 60), 0.0, 6).plans[0].makespan, 7_200.0);
+}
+
+#[test]
+fn what_cannot_be_planned_is_told() {
+    let short = BARGAINING.replace("cores = 8", "cores = 8\nlongest = \"30 min\"");
+    let table = CostTable { names: vec!["a".to_owned()], run: vec![vec![1.0, 2.0]], edges: Vec::new() };
+    for policy in ["moga", "greedy"] {
+        for (text, work, expected) in [
+            (
+                BARGAINING,
+                fork(9, 60),
+                "task 0 (`root`) needs 9 processors at once, and no slot can have more than 8, those of york",
+            ),
+            (&short, fork(8, 60), "task 0 (`root`) runs for 1 h, which is longer than any site that is large enough"),
+            (BARGAINING, Written::Table(table.clone()), "expected a workflow"),
+        ] {
+            let error = make(text, policy, &work, 0.5, 0).unwrap_err().to_string();
+            assert!(error.contains(expected), "{policy}: {error}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Layered workflows of parallel tasks, as G. Singh's thesis on provisioning draws them.
+//!
+//! Layers are about equally long, and each task of a later one waits for two of the layer before. Run times and processors are
+//! ours: the thesis gives their means.
+
+use serde::Serialize;
+
+use super::workflow::parallel::Parallel;
+use super::{Row, Source, Supply};
+use crate::grid::{DATA_MAX, Job, JobId, Kind, LONGEST, Workflow};
+use crate::math;
+use crate::random::{SplitMix64, mix};
+use crate::settings::limits::{CORES_MAX, TASKS_MAX};
+use crate::settings::{Context, Fields, Fit, Maybe, Moment, SPAN, Volume, Walk, counted, key};
+use crate::time::{Span, Time};
+
+/// Workflows of one shape that come one after the other, each with a graph of its own.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Generator {
+    pub seed: u64,
+    pub workflows: u32,
+    /// When the first one comes, and how long after it the next.
+    pub arrive: Time,
+    pub every: Span,
+    pub tasks: u32,
+    /// The number of layers; the root of the number of tasks, if nothing is said.
+    pub depth: Option<u32>,
+    /// Processors of a task in the mean.
+    pub cores: u32,
+    /// On each edge, in bytes.
+    pub data: u64,
+    pub kind: Kind,
+}
+
+pub const ROW: Row = Row {
+    name: "parallel",
+    about: "random layered workflows of parallel tasks, each of which waits for two of the layer before",
+    read: |w, context| {
+        let mut generator = Generator::usual(context);
+        generator.walk(w, context);
+        Source::Parallel(generator)
+    },
+};
+
+const WORKFLOWS_MAX: u32 = 100_000;
+/// Twice as many must be cores of a task.
+const MEAN_MAX: u32 = CORES_MAX / 2;
+
+impl Generator {
+    fn usual(context: &Context<'_>) -> Generator {
+        Generator {
+            seed: context.seed,
+            workflows: 1,
+            arrive: Time::ZERO,
+            every: Span::ZERO,
+            tasks: 100,
+            depth: None,
+            cores: 6,
+            data: 0,
+            kind: Kind(0),
+        }
+    }
+
+    fn shape(&self) -> Parallel {
+        let root = math::ln(f64::from(self.tasks)) / 2.0;
+        let root = (math::exp(root) + 0.5).floor() as u32;
+        Parallel { tasks: self.tasks, depth: self.depth.unwrap_or(root).max(1), procs: self.cores, bytes: self.data }
+    }
+
+    /// One of the workflows; its stream depends on its number alone.
+    pub fn workflow(&self, number: u32) -> Workflow {
+        let mut stream = SplitMix64::new(mix(mix(self.seed).wrapping_add(u64::from(number))));
+        let mut workflow = self.shape().draw(&mut stream);
+        workflow.name = format!("parallel-{}-{number}", self.seed);
+        workflow
+    }
+
+    /// All jobs in order of arrival, not numbered yet.
+    pub(super) fn jobs(&self) -> Vec<Job> {
+        let job = |number: u32| {
+            let workflow = self.workflow(number);
+            let arrive = self.arrive + Span::from_micros(self.every.micros() * u64::from(number));
+            let (tasks, edges) = (workflow.job_tasks(self.kind), workflow.edges);
+            Job { id: JobId(0), arrive, first_task: 0, tasks, edges, worth: None }
+        };
+        (0..self.workflows).map(job).collect()
+    }
+
+    fn check(&self, fields: &Fields<'_>, context: &Context<'_>) {
+        if u128::from(self.every.micros()) * u128::from(self.workflows) > u128::from(LONGEST.micros()) {
+            fields.complain("expected the last workflow to come within 285 years".to_owned());
+        }
+        if self.shape().depth > self.tasks {
+            let (depth, tasks) = (self.shape().depth, self.tasks);
+            fields.complain(format!(
+                "expected at most as many layers as tasks, found a depth of {depth} and {tasks} tasks"
+            ));
+        }
+        if u128::from(self.data) * 2 * u128::from(self.tasks) > u128::from(DATA_MAX) {
+            fields.complain(format!("expected edges that carry at most {DATA_MAX} bytes together"));
+        }
+        let most = 2 * self.cores - 1;
+        if let (Fit::Must(hint), Some((name, largest))) = (context.fit, context.largest(self.kind))
+            && most > largest
+            && let Some(field) = fields.get("cores")
+        {
+            let message = format!("tasks want up to {most} cores, and the largest site of kind {name} has {largest}");
+            fields.findings().add(field.complaint(message).hints(hint));
+        }
+    }
+}
+
+impl Supply for Generator {
+    fn name(&self) -> &'static str {
+        ROW.name
+    }
+
+    fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+        context.walk_seed(&mut self.seed, w);
+        w.set(key("workflows", "").means("how many there are"), &mut self.workflows, 1..=WORKFLOWS_MAX);
+        w.set(key("arrive", "the first").means("when the first one comes"), &mut self.arrive, Moment);
+        w.set(key("every", "from one to the next").means("how long from one to the next"), &mut self.every, SPAN);
+        w.set(key("tasks", "of a workflow").means("how many tasks a workflow has"), &mut self.tasks, 1..=TASKS_MAX);
+        let depth = key("depth", "how many layers it has").usual("the root of the number of tasks");
+        w.set(depth, &mut self.depth, Maybe(1..=TASKS_MAX));
+        let cores = key("cores", "of a task in the mean, from 1 to nearly twice as many");
+        w.set(cores, &mut self.cores, 1..=MEAN_MAX);
+        w.set(key("data", "what each edge carries"), &mut self.data, Volume { most: DATA_MAX });
+        context.walk_kind(&mut self.kind, "the kind of core that the tasks need", w);
+        if let Some(fields) = w.fields() {
+            self.check(fields, context);
+        }
+    }
+
+    fn jobs_in_all(&self) -> u64 {
+        self.workflows.into()
+    }
+
+    fn tasks_in_all(&self) -> u64 {
+        u64::from(self.workflows) * u64::from(self.tasks)
+    }
+
+    fn told(&self) -> (&'static str, String) {
+        ("workflow", format!("generated, of {}", counted(self.tasks.into(), "parallel task")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workflows_come_one_after_the_other_and_depend_on_their_number_alone() {
+        let usual = Generator::usual(&Context::unknown());
+        let three = Generator { workflows: 3, every: Span::from_secs(60), tasks: 50, data: 9, ..usual.clone() };
+        let jobs = three.jobs();
+        assert_eq!(jobs.iter().map(|job| job.arrive.micros()).collect::<Vec<_>>(), [0, 60_000_000, 120_000_000]);
+        assert_ne!(jobs[0].tasks, jobs[1].tasks);
+        assert_eq!(Generator { workflows: 1, ..three.clone() }.jobs()[..], jobs[..1]);
+        // Seven layers, the root of fifty.
+        let workflow = three.workflow(2);
+        assert_eq!((workflow.depth(), workflow.tasks.len()), (7, 50));
+        assert!(workflow.edges.iter().all(|edge| edge.data == 9));
+        assert!(workflow.tasks.iter().all(|task| (1..=11).contains(&task.cores)));
+        assert_eq!(Generator { depth: Some(3), ..three }.workflow(0).depth(), 3);
+    }
+}

@@ -1,0 +1,96 @@
+//! Raises the load of a log, or lowers it: a share of its jobs comes a second time, a week later, or only a share comes at all.
+//!
+//! As in G. Singh's thesis on provisioning. What is ours: the share is found by bisection, and a load below that of the log
+//! leaves jobs out.
+
+use crate::random::SplitMix64;
+use crate::time::{Span, Time};
+
+/// What has to be known of a job.
+pub trait Bulk: Clone {
+    fn submit(&self) -> Time;
+
+    /// Processors times the time that it runs, in microseconds.
+    fn work(&self) -> u128;
+
+    /// The same job, so much later.
+    fn later(&self, by: Span) -> Self;
+}
+
+const WEEK: Span = Span::from_minutes(7 * 24 * 60);
+
+/// The jobs before `end` at about this utilisation of so many processors, or as near as two copies of the log come to it.
+pub fn raised<J: Bulk>(log: &[J], procs: u64, target: f64, end: Time, seed: u64) -> Vec<J> {
+    // How much is added, or left out if that is less than nothing.
+    let with = |more: f64| {
+        let mut stream = SplitMix64::new(seed);
+        let mut jobs = Vec::new();
+        for job in log.iter().filter(|job| job.submit() < end) {
+            let (kept, copied) = (stream.unit() < 1.0 + more, stream.unit() < more);
+            jobs.extend(kept.then(|| job.clone()));
+            jobs.extend(copied.then(|| job.later(WEEK)));
+        }
+        jobs.retain(|job| job.submit() < end);
+        jobs.sort_by_key(Bulk::submit);
+        jobs
+    };
+    let (mut low, mut high) = (-1.0, 1.0);
+    for _ in 0..30 {
+        let middle = 0.5 * (low + high);
+        if utilisation(&with(middle), procs) < target {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    with(high)
+}
+
+/// The share of so many processors that jobs use while they come.
+pub fn utilisation<J: Bulk>(jobs: &[J], procs: u64) -> f64 {
+    let (Some(first), Some(last)) = (jobs.first(), jobs.last()) else { return 0.0 };
+    let work: u128 = jobs.iter().map(Bulk::work).sum();
+    work as f64 / (procs as f64 * (last.submit() - first.submit()).micros().max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct One(Time);
+
+    impl Bulk for One {
+        fn submit(&self) -> Time {
+            self.0
+        }
+
+        fn work(&self) -> u128 {
+            3_600_000_000
+        }
+
+        fn later(&self, by: Span) -> One {
+            One(self.0 + by)
+        }
+    }
+
+    #[test]
+    fn a_log_comes_twice_or_in_part() {
+        // A job an hour for 40 days, each for an hour: a tenth of ten processors.
+        let hour = Span::from_minutes(60);
+        let log: Vec<One> = (0..960).map(|at| One(Time::ZERO + Span::from_micros(hour.micros() * at))).collect();
+        let end = log[959].0 + hour;
+        let own = utilisation(&log, 10);
+        assert!((own - 0.1).abs() < 0.001, "{own}");
+        for target in [0.05, 0.1, 0.15] {
+            let jobs = raised(&log, 10, target, end, 5);
+            let used = utilisation(&jobs, 10);
+            assert!((used - target).abs() < 0.002, "{used} {target}");
+            assert!(jobs.is_sorted_by_key(|job| job.0) && jobs.iter().all(|job| job.0 < end));
+            assert_eq!(jobs, raised(&log, 10, target, end, 5));
+        }
+        // A copy that begins a week later can add no more than 33 of 40 days.
+        let most = utilisation(&raised(&log, 10, 0.9, end, 5), 10);
+        assert!((most - 0.1825).abs() < 0.002, "{most}");
+    }
+}
