@@ -382,7 +382,7 @@ impl Form<u64> for Volume {
     }
 
     fn text(&self, value: &u64) -> Option<String> {
-        Some(quoted(&units::bytes_text(*value)))
+        Some(if *value == 0 { quoted("0 B") } else { quoted(&units::bytes_text(*value)) })
     }
 
     fn shape(&self) -> Shape {

@@ -153,13 +153,20 @@ fn what_keeps_a_job_from_running_is_told_with_its_place() {
 #[test]
 fn plans_for_users_who_bargain_are_shown_and_drawn() {
     let scratch = Scratch::new();
-    let (workflow, topology) = (shipped("mosaic.json"), shipped("provisioning.toml"));
+    let (workflow, topology) = (shipped("layers.json"), shipped("provisioning.toml"));
     let svg = scratch.path("plans.svg");
-    let flags = ["--policy", "moga", "--at", "12h", "--alpha", "0.3", "--svg", svg.to_str().unwrap()];
+    let flags = [
+        "--policy=moga",
+        "--at=10h",
+        "--alpha=0.3",
+        "--set=workload.0.arrival_factor=4",
+        "--svg",
+        svg.to_str().unwrap(),
+    ];
     let planned = plan(&flags, &workflow, &topology);
     let (plans, chosen) = (planned["plans"].as_array().unwrap(), planned["chosen"].as_u64().unwrap());
     assert!(plans.len() > 1 && (chosen as usize) < plans.len(), "{planned}");
-    assert_eq!(planned["tasks"].as_array().unwrap().len(), 60);
+    assert_eq!(planned["tasks"].as_array().unwrap().len(), 24);
     let picture = std::fs::read_to_string(&svg).unwrap();
     let document = roxmltree::Document::parse(&picture).unwrap();
     let of = |class| document.descendants().filter(|node| node.attribute("class") == Some(class)).count();
