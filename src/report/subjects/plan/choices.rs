@@ -105,19 +105,19 @@ pub(super) fn scatter(of: &Choices) -> String {
         svg,
         "<text fill=\"#333\" x=\"{}\" y=\"{}\" text-anchor=\"end\">makespan (s)</text>\
          <text fill=\"#333\" x=\"12\" y=\"{}\">cost (processor-s)</text>\n\
-         <line class=\"work\" stroke=\"#888\" stroke-dasharray=\"5 4\" x1=\"{LEFT}\" x2=\"{}\" y1=\"{3:.1}\" y2=\"{3:.1}\"/>",
+         <line class=\"work\" stroke=\"#888\" stroke-dasharray=\"5 4\" x1=\"{LEFT}\" x2=\"{0}\" y1=\"{3:.1}\" y2=\"{3:.1}\"/>",
         WIDTH - RIGHT,
         HEIGHT - 14.0,
         TOP - 10.0,
         y(of.work)
     );
-    let front: Vec<String> = of
-        .plans
-        .iter()
-        .filter(|plan| !plan.dominated)
-        .map(|plan| format!("{:.1},{:.1}", x(plan.makespan), y(plan.cost)))
-        .collect();
-    let _ = writeln!(svg, "<polyline fill=\"none\" stroke=\"{}\" points=\"{}\"/>", ON_LIGHT[4], front.join(" "));
+    // There is nothing between two plans: who wants it sooner pays for the next.
+    let mut front = String::new();
+    for plan in of.plans.iter().filter(|plan| !plan.dominated) {
+        let (x, y) = (x(plan.makespan), y(plan.cost));
+        let _ = if front.is_empty() { write!(front, "M{x:.1} {y:.1}") } else { write!(front, "V{y:.1}H{x:.1}") };
+    }
+    let _ = writeln!(svg, "<path fill=\"none\" stroke=\"{}\" d=\"{front}\"/>", ON_LIGHT[4]);
     for (place, plan) in of.plans.iter().enumerate() {
         let (x, y) = (x(plan.makespan), y(plan.cost));
         let fill = if plan.dominated { "#fff" } else { ON_LIGHT[0] };
