@@ -20,7 +20,7 @@ pub use provisioning::{
     Barred, Begun, Claim, Claimed, Coordinate, Coordinated, Enter, Informed, Inquire, Lot, Pledge, PledgeAnswer, Query,
     Reply, Return, Returned,
 };
-pub use record::{Author, Bargain, HoldFate, Record, Refusal};
+pub use record::{Author, Bargain, Fault, HoldFate, Record, Refusal};
 pub use reservation::{Answer, Answered, Book, Booked, Cancel, Hold, Recall, Recalled, Reserve, Withdraw};
 pub use submission::{Outcome, Submit, Verdict};
 pub use transfer::{Landed, Ship};

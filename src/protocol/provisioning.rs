@@ -103,8 +103,8 @@ pub struct Coordinate {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pledge {
-    /// To hold this for a while.
-    Hold(Part),
+    /// To hold this for a while, at the fee that was quoted for it, if it was.
+    Hold { part: Part, quote: Option<QuoteId> },
     /// What is held is wanted.
     Commit,
     /// It is not.
@@ -124,7 +124,7 @@ pub struct Coordinated {
 pub enum PledgeAnswer {
     Granted { expiry: Time, fee: Area },
     Refused(Denial),
-    Committed { booking: BookingId },
+    Committed { booking: BookingId, part: Part },
     Expired,
     Cancelled,
 }

@@ -77,6 +77,10 @@ pub enum Record {
     Settled { hold: HoldId, fate: HoldFate },
     /// What came of a user's bargaining for a job.
     Bargained { job: JobId, end: Bargain },
+    /// A site took a task in, from this user: whoever hands in what is not his is known by it.
+    Entered { user: ActorId, task: TaskId },
+    /// A site broke its contract with a user. One of the two lies, and the run is over.
+    Accused { site: ActorId, fault: Fault },
 }
 
 words! {
@@ -99,6 +103,17 @@ words! {
         Released = "released",
         /// Its lease was over.
         Expired = "expired",
+    }
+    /// What a site has done that no honest one does.
+    Fault {
+        /// It has not answered when its answer had to be there.
+        Silent = "silent",
+        /// It answers what it was not asked, or has answered.
+        Unasked = "unasked",
+        /// What it says is no answer to what it was asked.
+        Senseless = "senseless",
+        /// It does not take a task that it has said it would.
+        Unwilling = "unwilling",
     }
     /// How bargaining for a job ended.
     Bargain {
@@ -156,8 +171,9 @@ impl Record {
             | Record::Returned { .. }
             | Record::Elapsed { .. }
             | Record::Dropped { .. }
-            | Record::Settled { .. } => Author::Site,
-            Record::Bargained { .. } => Author::User,
+            | Record::Settled { .. }
+            | Record::Entered { .. } => Author::Site,
+            Record::Bargained { .. } | Record::Accused { .. } => Author::User,
             Record::Arrived { .. }
             | Record::Refused { .. }
             | Record::NotAdmitted { .. }

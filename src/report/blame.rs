@@ -22,8 +22,12 @@ impl Tally {
         }
     }
 
-    /// Who is behind an entry that does not go with those before it: who wrote it, or told the router so.
+    /// Who is behind an entry that does not go with those before it: who wrote it, or told the router so. Where users bargain
+    /// with sites the router hears neither, so what one of them says of the other is told of both.
     pub fn behind(&self, entry: &Entry<Record>, owners: &BTreeMap<JobId, Owned>) -> String {
+        if let Some(both) = self.one_of(entry) {
+            return both.into_iter().map(|actor| self.who(actor)).collect::<Vec<_>>().join(" or ");
+        }
         let first_site = self.site_of.first_key_value().map(|(site, _)| *site);
         let told = match &entry.record {
             // Where there is no service to hand jobs in to, users write this themselves.
@@ -45,27 +49,48 @@ impl Tally {
         told.into_iter().map(|actor| self.who(actor)).collect::<Vec<_>>().join(" and ")
     }
 
+    /// Those of whom one must have lied, if an entry is about what a user and a site have said to each other.
+    fn one_of(&self, entry: &Entry<Record>) -> Option<Vec<ActorId>> {
+        match &entry.record {
+            Record::Entered { user: other, .. }
+            | Record::Booked { user: other, .. }
+            | Record::Held { user: other, .. }
+            | Record::Denied { user: other, .. }
+            | Record::Accused { site: other, .. } => Some(vec![entry.actor, *other]),
+            Record::Assigned { task, .. } | Record::Withdrawn { task } if self.is_told_by(entry.actor) => {
+                Some([entry.actor].into_iter().chain(self.has_started(*task)).collect())
+            }
+            _ => None,
+        }
+    }
+
     /// Who keeps back the jobs that have not come to an end though nothing is left to do: sites that have not told of
     /// the end of a task, users that have not handed a job in.
     pub fn kept_back(&self, owners: &BTreeMap<JobId, Owned>) -> String {
-        let mut kept: BTreeMap<ActorId, Vec<JobId>> = BTreeMap::new();
+        let mut kept: BTreeMap<Vec<ActorId>, Vec<JobId>> = BTreeMap::new();
         for (&job, row) in self.jobs.iter().filter(|(_, row)| row.fate == Fate::Open) {
             let sites = self.silent_sites(row);
             // Whoever took a job back from a queue has not handed it in again.
             let queued = self.has_queues(row.system);
+            if self.is_told_by_users(row.system) {
+                // What they have said to each other last nobody else has heard.
+                kept.entry([row.user].into_iter().chain(sites).collect()).or_default().push(job);
+                continue;
+            }
             let who = if sites.is_empty() && queued { vec![row.user] } else { sites };
-            who.into_iter().for_each(|who| kept.entry(who).or_default().push(job));
+            who.into_iter().for_each(|who| kept.entry(vec![who]).or_default().push(job));
         }
         let open = |job: JobId| self.jobs.get(&job).map_or(!self.knows(job), |row| row.fate == Fate::Open);
         for (&job, owned) in owners.iter().filter(|(job, _)| !self.knows(**job)) {
             // Whoever still waits for another job's end is not to blame.
             if owned.after.is_none_or(|before| !open(before)) {
-                kept.entry(owned.user).or_default().push(job);
+                kept.entry(vec![owned.user]).or_default().push(job);
             }
         }
-        let tell = |(actor, jobs): (&ActorId, &Vec<JobId>)| {
+        let tell = |(actors, jobs): (&Vec<ActorId>, &Vec<JobId>)| {
+            let who = actors.iter().map(|actor| self.who(*actor)).collect::<Vec<_>>().join(" or ");
             let more = if jobs.len() > 1 { format!(" and {} more", jobs.len() - 1) } else { String::new() };
-            format!("{} keeps back job {}{more}", self.who(*actor), jobs[0])
+            format!("{who} keeps back job {}{more}", jobs[0])
         };
         kept.iter().map(tell).collect::<Vec<_>>().join(", ")
     }
@@ -82,6 +107,12 @@ impl Tally {
         };
         let silent = if sites(false).is_empty() { sites(true) } else { sites(false) };
         self.actors(silent)
+    }
+
+    /// The site that has started a task, if any has.
+    fn has_started(&self, task: TaskId) -> Vec<ActorId> {
+        let row = self.jobs.get(&task.job).and_then(|row| row.tasks.get(task.index as usize));
+        if row.is_some_and(|row| row.start.is_some()) { self.started_at(task) } else { Vec::new() }
     }
 
     fn started_at(&self, task: TaskId) -> Vec<ActorId> {

@@ -6,7 +6,7 @@ use super::tally::{By, Inconsistent};
 use super::{Names, Tally};
 use crate::grid::{JobId, Needs, Part, Receipt};
 use crate::kernel::Entry;
-use crate::protocol::{Answer, Record};
+use crate::protocol::{Answer, Fault, Record};
 
 /// A row has the name and the fields in order, each under its own name or another one; a job that is handed in comes last,
 /// with its user. Then comes the tally's method that takes it, and the sentence, whose subject is whoever wrote the record.
@@ -60,6 +60,16 @@ macro_rules! records {
             }
         }
     };
+}
+
+/// What a site has done, for a sentence of which it is the subject.
+pub(super) fn tell(fault: Fault) -> &'static str {
+    match fault {
+        Fault::Silent => "has not answered though it had to",
+        Fault::Unasked => "answers what it was not asked, or has answered",
+        Fault::Senseless => "says what is no answer to what it was asked",
+        Fault::Unwilling => "does not take a task that it said it would",
+    }
 }
 
 macro_rules! key {
@@ -129,4 +139,6 @@ records! { (names)
     "dropped" Dropped { task } => dropped, format!("lets go of task {task}, which has done nothing");
     "settled" Settled { hold, fate } => settled, format!("sees what becomes of hold {hold}: {}", fate.word());
     "bargained" Bargained { job, end } => bargained, format!("has bargained for job {job}: {}", end.word());
+    "entered" Entered { user, task } => entered, format!("takes task {task} from {}", names.of_actor(*user));
+    "accused" Accused { site, fault } => accused, format!("says that {} {}", names.of_actor(*site), tell(*fault));
 }

@@ -31,6 +31,25 @@ const SHIPPED: &[(&str, &[&str])] = &[
     ("impatient", &["0.jobs=12"]),
     ("old-news", &["0.jobs=4"]),
     ("live", &[]),
+    // Every strategy.
+    (
+        "provisioning",
+        &[
+            "0.jobs=40",
+            "1.workflows=1",
+            "1.tasks=5",
+            "2.workflows=1",
+            "2.tasks=5",
+            "3.workflows=1",
+            "3.tasks=5",
+            "4.workflows=1",
+            "4.tasks=5",
+            "5.jobs=3",
+            "6.jobs=3",
+            "7.jobs=3",
+        ],
+    ),
+    ("stale-quotes", &["0.jobs=20", "1.jobs=4", "2.jobs=6", "3.workflows=1", "3.tasks=5"]),
 ];
 
 pub fn all() -> Vec<Grid> {

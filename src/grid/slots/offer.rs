@@ -97,6 +97,8 @@ pub enum Denial {
     Duplicate,
     #[error("the site runs nothing for longer than {0}")]
     TooLong(Span),
+    #[error("a task runs in it")]
+    InUse,
 }
 
 impl fmt::Display for BookingId {

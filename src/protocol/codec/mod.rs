@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use crate::grid::{
         Advert, Area, BadPart, BookingId, Curve, Denial, Edge, EdgeId, HoldId, Invalid, Job, JobId, Kind, Needs,
-        NodeSet, Offer, Part, Rate, Receipt, Slot, Task, TaskId, Worth,
+        NodeSet, Offer, Part, QuoteId, Rate, Receipt, Slot, Task, TaskId, Worth,
     };
     use crate::kernel::{ActorId, Down, Up};
     use crate::protocol::handshake::Hello;
@@ -92,8 +92,8 @@ mod tests {
         Answer, Answered, Book, Booked, Cancel, Ended, Enqueue, Hold, Message, Outcome, Over, Queue,
     };
     use crate::protocol::{
-        Bargain, Barred, Begun, Claim, Claimed, Coordinate, Coordinated, Enter, HoldFate, Informed, Inquire, Lot,
-        Pledge, PledgeAnswer, Query, Refusal, Reply, Return, Returned,
+        Bargain, Barred, Begun, Claim, Claimed, Coordinate, Coordinated, Enter, Fault, HoldFate, Informed, Inquire,
+        Lot, Pledge, PledgeAnswer, Query, Refusal, Reply, Return, Returned,
     };
     use crate::protocol::{Landed, Recall, Recalled, Record, Reserve, Run, Ship, Submit, Verdict, Withdraw};
     use crate::time::{Span, Time};
@@ -187,7 +187,7 @@ mod tests {
             }),
             Message::Barred(Barred { task, why: Denial::Duplicate }),
             Message::Begun(Begun { task }),
-            Message::Coordinate(Coordinate { hold, pledge: Pledge::Hold(part) }),
+            Message::Coordinate(Coordinate { hold, pledge: Pledge::Hold { part, quote: Some(QuoteId(5)) } }),
             Message::Coordinated(Coordinated { hold, answer: PledgeAnswer::Granted { expiry: arrive, fee } }),
         ];
         let records = [
@@ -218,6 +218,8 @@ mod tests {
             Record::Dropped { task },
             Record::Settled { hold, fate: HoldFate::Expired },
             Record::Bargained { job: id, end: Bargain::GivenUp },
+            Record::Entered { user, task },
+            Record::Accused { site, fault: Fault::Senseless },
             Record::Needs { job: id, needs: Needs { cpu: 0.1 + 0.2, memory: 1.0 } },
         ];
         messages.iter().for_each(twice);

@@ -5,7 +5,7 @@
 
 use super::{Cursor, EventReader, EventWriter, Field, Unreadable, put_key, put_list};
 use crate::grid::{Area, BookingId, HoldId, Offer, Part, Rate, Receipt, Slot};
-use crate::protocol::{Bargain, HoldFate, Refusal};
+use crate::protocol::{Bargain, Fault, HoldFate, Refusal};
 use crate::report::text::{put_number, put_seconds};
 use crate::time::{Span, Time};
 
@@ -195,4 +195,5 @@ fields! {
     Refusal, "why something was denied";
     HoldFate, "what became of a hold";
     Bargain, "what came of bargaining";
+    Fault, "what a site has done";
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::counting::{By, Taken};
-use super::{Inconsistent, Tally};
-use crate::grid::{Area, BookingId, HoldId, JobId, Offer, Part, Receipt, Slot};
+use super::{Inconsistent, Tally, TaskRow};
+use crate::grid::{Area, BookingId, HoldId, JobId, Offer, Part, Receipt, Slot, TaskId};
 use crate::kernel::ActorId;
-use crate::protocol::{Bargain, HoldFate, Refusal};
+use crate::protocol::{Bargain, Fault, HoldFate, Refusal};
+use crate::report::records::tell;
 use crate::time::{Span, Time};
 
 /// Keeps what is open, and counts what is over, user by user: each charge has its booking, and each hold its end.
@@ -120,12 +121,14 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn denied(&mut self, _: By, user: &ActorId, _job: &JobId, why: &Refusal) -> Taken {
+    pub fn denied(&mut self, _: By, user: &ActorId, job: &JobId, why: &Refusal) -> Taken {
+        self.asks_for(*user, *job)?;
         self.bargains.of(*user).denied[*why as usize] += 1;
         Ok(None)
     }
 
     pub fn booked(&mut self, by: By, user: &ActorId, job: &JobId, receipt: &Receipt) -> Taken {
+        self.asks_for(*user, *job)?;
         let key = (by.actor, receipt.booking);
         if self.bargains.open.contains_key(&key) {
             return Err(Inconsistent::BookedTwice(receipt.booking, self.names.of_actor(by.actor)));
@@ -177,6 +180,9 @@ impl Tally {
     }
 
     pub fn held(&mut self, by: By, user: &ActorId, hold: &HoldId, part: &Part, _fee: &Area, _expiry: &Time) -> Taken {
+        let job =
+            u32::try_from(hold.request).map_err(|_| Inconsistent::NoHold(*hold, self.names.of_actor(by.actor)))?;
+        self.asks_for(*user, JobId(job))?;
         if self.bargains.held.contains_key(&(by.actor, *hold)) {
             return Err(Inconsistent::HeldTwice(*hold, self.names.of_actor(by.actor)));
         }
@@ -196,6 +202,37 @@ impl Tally {
             self.bargains.seen.push(Seen::Hold { site, from, until: by.now, procs: part.procs });
         }
         Ok(None)
+    }
+
+    /// Whether a user may want something for a job: it is his, though it may be over.
+    fn asks_for(&self, user: ActorId, job: JobId) -> Result<(), Inconsistent> {
+        match self.jobs.get(&job) {
+            Some(row) if row.user == user => Ok(()),
+            None if self.knows(job) => Ok(()),
+            Some(_) => Err(Inconsistent::NotItsJob(job, self.names.of_actor(user))),
+            None => Err(Inconsistent::UnknownJob(job)),
+        }
+    }
+
+    /// A site has taken a task in: from its user, who has said before that it goes there.
+    pub fn entered(&mut self, by: By, user: &ActorId, task: &TaskId) -> Taken {
+        let (site, name) = (self.site(by.actor)?, self.names.of_actor(by.actor));
+        if self.open(task.job)?.user != *user {
+            return Err(Inconsistent::NotItsJob(task.job, self.names.of_actor(*user)));
+        }
+        let row = self.given(*task, site)?;
+        match row {
+            TaskRow { site: None, .. } => return Err(Inconsistent::NotGiven(*task, name)),
+            TaskRow { entered: true, .. } => return Err(Inconsistent::Again(*task, "been taken in")),
+            _ => row.entered = true,
+        }
+        Ok(None)
+    }
+
+    /// The run makes no sense any more, whoever of the two is right.
+    pub fn accused(&mut self, by: By, site: &ActorId, fault: &Fault) -> Taken {
+        let (user, site) = (self.names.of_actor(by.actor), self.names.of_actor(*site));
+        Err(Inconsistent::Accused(user, site, tell(*fault)))
     }
 
     pub fn bargained(&mut self, by: By, job: &JobId, end: &Bargain) -> Taken {

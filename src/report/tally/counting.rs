@@ -41,10 +41,14 @@ impl Tally {
         if self.is_told_by(by.actor) {
             self.told_of(by, task.job)?;
         }
-        let site = self.site(*site)?;
+        let (site, by_user) = (self.site(*site)?, self.is_told_by(by.actor));
         let row = self.task(*task)?;
         if row.start.is_some() {
             return Err(Inconsistent::Again(*task, "started"));
+        }
+        // Whoever takes a task back says so.
+        if by_user && row.site.is_some() {
+            return Err(Inconsistent::Again(*task, "been given to a site"));
         }
         (row.site, row.assigned) = (Some(site), Some(by.now));
         Ok(None)
@@ -58,7 +62,7 @@ impl Tally {
         if row.site.is_none() || row.start.is_some() {
             return Err(Inconsistent::Again(*task, "started"));
         }
-        (row.site, row.assigned) = (None, None);
+        (row.site, row.assigned, row.entered) = (None, None, false);
         if let Some(job) = self.jobs.get(&task.job) {
             self.withdrawn[job.system as usize] += 1;
         }
@@ -67,9 +71,13 @@ impl Tally {
 
     pub fn started(&mut self, by: By, task: &TaskId, cores: &NodeSet) -> Taken {
         let site = self.holds(*task, by.actor, cores)?;
+        let is_entered = self.jobs.get(&task.job).is_some_and(|row| self.is_told_by_users(row.system));
         let row = self.given(*task, site)?;
         if row.start.is_some() {
             return Err(Inconsistent::Again(*task, "started"));
+        }
+        if is_entered && !row.entered {
+            return Err(Inconsistent::NotGiven(*task, self.names.of_actor(by.actor)));
         }
         (row.site, row.start, row.cores) = (Some(site), Some(by.now), cores.clone());
         self.totals.started += 1;
@@ -169,6 +177,11 @@ impl Tally {
     }
 
     pub fn removed(&mut self, by: By, job: &JobId) -> Taken {
+        let is_at_site = |task: &TaskRow| task.site.is_some() && task.end.is_none();
+        let by_user = self.is_told_by(by.actor);
+        if self.told_of(by, *job)?.tasks.iter().any(is_at_site) && by_user {
+            return Err(Inconsistent::Busy(*job));
+        }
         self.told_of(by, *job)?.fate = Fate::Removed { at: by.now };
         self.ended(*job)
     }
@@ -250,8 +263,13 @@ impl Tally {
         at_hub.or(self.told_by_users.map(|told| told.0)).unwrap_or(self.systems.len() as u32 - 1)
     }
 
+    /// Whether the users of a system tell of their jobs themselves.
+    pub(in crate::report) fn is_told_by_users(&self, system: u32) -> bool {
+        self.told_by_users.is_some_and(|(its, _)| its == system)
+    }
+
     /// Whether it is a user who tells of his jobs himself.
-    fn is_told_by(&self, teller: ActorId) -> bool {
+    pub(in crate::report) fn is_told_by(&self, teller: ActorId) -> bool {
         self.told_by_users.is_some_and(|(_, first)| teller >= first)
     }
 
@@ -293,7 +311,7 @@ impl Tally {
         Ok(Some(job))
     }
 
-    fn site(&self, actor: ActorId) -> Result<u32, Inconsistent> {
+    pub(super) fn site(&self, actor: ActorId) -> Result<u32, Inconsistent> {
         self.site_of.get(&actor).copied().ok_or_else(|| Inconsistent::NotASite(self.names.of_actor(actor)))
     }
 
@@ -304,7 +322,7 @@ impl Tally {
     }
 
     /// A task of which this site may tell, for no other one was given it.
-    fn given(&mut self, task: TaskId, site: u32) -> Result<&mut TaskRow, Inconsistent> {
+    pub(super) fn given(&mut self, task: TaskId, site: u32) -> Result<&mut TaskRow, Inconsistent> {
         let Tally { jobs, over, sites, .. } = self;
         let row = jobs.get_mut(&task.job).ok_or_else(|| unknown(over.as_ref(), task.job))?;
         let row = row.tasks.get_mut(task.index as usize).ok_or(Inconsistent::UnknownTask(task))?;
@@ -314,7 +332,7 @@ impl Tally {
         }
     }
 
-    fn open(&mut self, job: JobId) -> Result<&mut JobRow, Inconsistent> {
+    pub(super) fn open(&mut self, job: JobId) -> Result<&mut JobRow, Inconsistent> {
         let over = self.over.as_ref();
         let row = self.jobs.get_mut(&job).ok_or_else(|| unknown(over, job))?;
         if row.fate == Fate::Open { Ok(row) } else { Err(Inconsistent::Ended(job)) }

@@ -55,6 +55,12 @@ pub enum Inconsistent {
     HeldTwice(HoldId, String),
     #[error("bargaining for job {0} has ended already")]
     BargainedTwice(JobId),
+    #[error("job {0} is given up, but a task of it is at a site")]
+    Busy(JobId),
+    #[error("task {0} is taken in by {1}, to which its user has not given it")]
+    NotGiven(TaskId, String),
+    #[error("{0} says that {1} {2}")]
+    Accused(String, String, &'static str),
     #[error("task {0} starts on cores that {1} does not have")]
     NoSuchCores(TaskId, String),
 }

@@ -69,6 +69,8 @@ pub struct TaskRow {
     pub cores: NodeSet,
     /// Whether it was ended at its walltime.
     pub killed: bool,
+    /// Whether its site has taken it in from its user, where users tell of their jobs themselves.
+    pub entered: bool,
     /// Where it was on and off its cores between start and end, or on other ones than at the end; most never are.
     pub stints: Option<Box<Stints>>,
 }

@@ -24,6 +24,7 @@ pub fn row(job: u32, tasks: u32) -> JobRow {
             end: moment(index + 1),
             cores,
             killed: false,
+            entered: true,
             stints: index.is_multiple_of(4).then(|| {
                 let mut stints = None;
                 let begun = Stints::of(&mut stints, Time::ZERO);

@@ -80,7 +80,8 @@ impl System for Provisioning {
         let approach = user.approach.clone();
         let entry = strategy::find(&approach.strategy)?;
         let errands = std::mem::take(&mut lines.errands);
-        let customer = Customer::new((id, grid.seed), World::of(grid, self), self.clone(), approach, entry, errands);
+        let customer =
+            Customer::new((id, grid.seed), World::of(grid, self).seen_by(user), self.clone(), approach, entry, errands);
         Some(Box::new(roles::User::new(customer)))
     }
 

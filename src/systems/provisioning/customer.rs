@@ -7,14 +7,18 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::application::Application;
+use super::debts::{Asked, Debt, Debts, Owed, Step};
 use super::rules::Provisioning;
 use super::run::{Goes, Leaves, Padded, Run};
 use super::strategy::{self, Strategy};
 use super::world::World;
-use crate::grid::{Approach, BookingId, Crash, EdgeId, HoldId, Invalid, Job, JobId, TaskId};
+use crate::grid::{
+    Approach, Area, BookingId, Crash, EdgeId, HoldId, Invalid, Job, JobId, Part, Quote, QuoteId, TaskId,
+};
 use crate::kernel::ActorId;
 use crate::protocol::{
-    Bargain, Claim, Coordinate, Enter, Inquire, Landed, Lot, Message, Pledge, Query, Recall, Record, Return,
+    Bargain, Begun, Claim, Coordinate, Coordinated, Ended, Enter, Fault, Inquire, Landed, Lot, Message, Pledge, Query,
+    Recall, Recalled, Record, Return, Returned,
 };
 use crate::random::SplitMix64;
 use crate::roles::{Out, Planner};
@@ -41,6 +45,8 @@ pub struct Customer {
     late: Vec<Alarm>,
     /// Tasks that nothing is before any more, until all of the moment has been told.
     ready: Vec<(JobId, u32)>,
+    /// It has said that a site breaks its contract: nothing that comes after that counts.
+    has_accused: bool,
 }
 
 struct Live {
@@ -53,16 +59,14 @@ struct Live {
 #[derive(Default)]
 struct Books {
     next: u64,
-    /// By the number of a question or a claim: what it is for, and when it was asked.
-    asked: BTreeMap<u64, (JobId, Time)>,
+    /// What sites have to answer.
+    debts: Debts,
     /// How long answers have taken at most, by place.
     lags: BTreeMap<usize, Span>,
     /// Whom each load is for.
     loads: BTreeMap<u64, TaskId>,
     alarms: BTreeMap<Time, Vec<Alarm>>,
     given_up: Vec<JobId>,
-    /// Bookings that are being given back.
-    returning: BTreeMap<(usize, BookingId), JobId>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -124,6 +128,7 @@ impl Customer {
             spool: Vec::new(),
             late: Vec::new(),
             ready: Vec::new(),
+            has_accused: false,
         }
     }
 
@@ -187,7 +192,7 @@ impl Customer {
     /// All that was not written down is lost: what was asked, what was to be waited for, how long answers take.
     fn crash(&mut self, now: Time, out: &mut Out) {
         self.is_down = true;
-        self.books.asked.clear();
+        self.books.debts.forget();
         self.books.lags.clear();
         for alarms in self.books.alarms.values_mut() {
             alarms.retain(|alarm| !matches!(alarm, Alarm::Strategy(..)));
@@ -229,6 +234,92 @@ impl Customer {
         }
     }
 
+    /// What a site tells; what no honest one would is its fault.
+    fn told(&mut self, now: Time, place: usize, message: Message, out: &mut Out) -> Result<(), Fault> {
+        match message {
+            Message::Informed(informed) => {
+                let debt = self.books.paid(now, Owed::Answer(place, informed.number));
+                let Some((job, asked)) = self.known(debt)? else { return Ok(()) };
+                asked.is_answered_by(&informed.reply, &self.world.places[place])?;
+                self.with(now, job, out, |strategy, deal| {
+                    strategy.informed(informed.number, place, informed.reply, deal);
+                });
+            }
+            Message::Claimed(claimed) => {
+                let debt = self.books.paid(now, Owed::Answer(place, claimed.number));
+                let Some((job, asked)) = self.known(debt)? else { return Ok(()) };
+                asked.is_granted_by(&claimed.result, &self.world.places[place])?;
+                self.with(now, job, out, |strategy, deal| {
+                    strategy.claimed(claimed.number, place, claimed.result, deal);
+                });
+            }
+            Message::Coordinated(Coordinated { hold, answer }) => {
+                let debt = self.books.paid(now, Owed::Pledge(place, hold, Step::of(&answer)));
+                let Some((job, _)) = self.known(debt)? else { return Ok(()) };
+                self.with(now, job, out, |strategy, deal| strategy.pledged(hold, answer, deal));
+            }
+            Message::Returned(Returned { booking, result }) => {
+                let debt = self.books.paid(now, Owed::Return(place, booking));
+                let Some((job, _)) = self.known(debt)? else { return Ok(()) };
+                self.with(now, job, out, |strategy, deal| strategy.returned(booking, place, result, deal));
+            }
+            Message::Recalled(Recalled { task, in_time }) => {
+                let debt = self.books.paid(now, Owed::Recall(place, task));
+                let Some((job, _)) = self.known(debt)? else { return Ok(()) };
+                self.with(now, job, out, |strategy, deal| {
+                    if in_time {
+                        deal.run.left(task.index);
+                        deal.out.log(Record::Withdrawn { task });
+                    }
+                    strategy.recalled(task.index, in_time, deal);
+                });
+            }
+            Message::Begun(Begun { task }) => {
+                let Some(live) = self.live.get_mut(&task.job) else { return Ok(()) };
+                if !live.run.begun(task.index, place) {
+                    return Err(Fault::Unasked);
+                }
+                self.with(now, task.job, out, |strategy, deal| strategy.begun(task.index, deal));
+            }
+            Message::Ended(Ended { task, .. }) => {
+                let Some(live) = self.live.get(&task.job) else { return Ok(()) };
+                if !live.run.is_at(task.index, place) {
+                    return Err(Fault::Unasked);
+                }
+                self.ended(now, task, out);
+            }
+            // It has said how long a run it takes, and how many processors it has.
+            Message::Barred(_) => return Err(Fault::Unwilling),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whose question it was. One whose process goes down cannot tell what it has asked before.
+    fn known(&self, debt: Option<Debt>) -> Result<Option<Debt>, Fault> {
+        if debt.is_none() && self.approach.crash.is_none() { Err(Fault::Unasked) } else { Ok(debt) }
+    }
+
+    fn accuse(&mut self, place: usize, fault: Fault, out: &mut Out) {
+        self.has_accused = true;
+        out.log(Record::Accused { site: self.world.places[place].site, fault });
+    }
+
+    /// Tasks that are ready at the same time: job by job, and of each in the order of HEFT.
+    fn in_turn(&mut self, ready: Vec<(JobId, u32)>) -> Vec<(JobId, u32)> {
+        let mut jobs: BTreeMap<JobId, Vec<u32>> = BTreeMap::new();
+        ready.into_iter().for_each(|(job, task)| jobs.entry(job).or_default().push(task));
+        let Customer { world, live, .. } = self;
+        let mut order = Vec::new();
+        for (job, mut tasks) in jobs {
+            if let Some(Live { run, .. }) = live.get_mut(&job) {
+                run.by_rank(&mut tasks, world);
+                order.extend(tasks.into_iter().map(|task| (job, task)));
+            }
+        }
+        order
+    }
+
     fn arrived(&mut self, now: Time, task: TaskId, out: &mut Out) {
         self.with(now, task.job, out, |_, deal| {
             deal.run.arrived(task.index);
@@ -239,6 +330,12 @@ impl Customer {
 
 impl Planner for Customer {
     fn wake(&mut self, now: Time, out: &mut Out) {
+        if let Some(place) = self.books.debts.overdue(now, out) {
+            self.accuse(place, Fault::Silent, out);
+        }
+        if self.has_accused {
+            return;
+        }
         if now == Time::ZERO {
             self.keep_calendar(now, out);
             if let Some(Crash { at, .. }) = self.approach.crash {
@@ -263,6 +360,9 @@ impl Planner for Customer {
     }
 
     fn hear(&mut self, now: Time, from: ActorId, message: Message, out: &mut Out) {
+        if self.has_accused {
+            return;
+        }
         if self.is_down {
             if matches!(message, Message::Ended(_) | Message::Landed(_) | Message::Barred(_)) {
                 self.spool.push((from, message));
@@ -274,53 +374,17 @@ impl Planner for Customer {
             return task.into_iter().for_each(|task| self.arrived(now, task, out));
         }
         let Some(place) = self.world.place_of(from) else { return };
-        match message {
-            Message::Informed(informed) => {
-                let Some(job) = self.books.answered(now, place, informed.number) else { return };
-                self.with(now, job, out, |strategy, deal| {
-                    strategy.informed(informed.number, place, informed.reply, deal);
-                });
-            }
-            Message::Claimed(claimed) => {
-                let Some(job) = self.books.answered(now, place, claimed.number) else { return };
-                self.with(now, job, out, |strategy, deal| {
-                    strategy.claimed(claimed.number, place, claimed.result, deal);
-                });
-            }
-            Message::Coordinated(coordinated) => {
-                let Ok(job) = u32::try_from(coordinated.hold.request) else { return };
-                self.with(now, JobId(job), out, |strategy, deal| {
-                    strategy.pledged(coordinated.hold, coordinated.answer, deal);
-                });
-            }
-            Message::Begun(begun) => self.with(now, begun.task.job, out, |strategy, deal| {
-                strategy.begun(begun.task.index, deal);
-            }),
-            Message::Recalled(recalled) => self.with(now, recalled.task.job, out, |strategy, deal| {
-                let task = recalled.task.index;
-                if recalled.in_time {
-                    deal.run.left(task);
-                    deal.out.log(Record::Withdrawn { task: recalled.task });
-                }
-                strategy.recalled(task, recalled.in_time, deal);
-            }),
-            Message::Returned(returned) => {
-                let Some(job) = self.books.returning.remove(&(place, returned.booking)) else { return };
-                self.with(now, job, out, |strategy, deal| {
-                    strategy.returned(returned.booking, place, returned.result, deal);
-                });
-            }
-            // The site does not take what it was told would fit: there is nothing more to be done.
-            Message::Barred(barred) => self.with(now, barred.task.job, out, |_, deal| deal.give_up()),
-            Message::Ended(ended) => self.ended(now, ended.task, out),
-            _ => {}
+        if let Err(fault) = self.told(now, place, message, out) {
+            self.accuse(place, fault, out);
         }
     }
 
     fn decide(&mut self, now: Time, out: &mut Out) {
-        let mut ready = std::mem::take(&mut self.ready);
-        ready.sort_unstable();
-        for (job, task) in ready {
+        let ready = std::mem::take(&mut self.ready);
+        if self.has_accused {
+            return;
+        }
+        for (job, task) in self.in_turn(ready) {
             self.with(now, job, out, |strategy, deal| {
                 if deal.run.goes(task).is_none() {
                     strategy.ready(task, deal);
@@ -339,12 +403,14 @@ impl Books {
         alarms.push(alarm);
     }
 
-    /// Whose question it was; how long the answer took says how old news from there is.
-    fn answered(&mut self, now: Time, place: usize, number: u64) -> Option<JobId> {
-        let (job, asked) = self.asked.remove(&number)?;
-        let lag = self.lags.entry(place).or_default();
-        *lag = now.since(asked).max(*lag);
-        Some(job)
+    /// Whose question it was; how long an answer took says how old news from there is.
+    fn paid(&mut self, now: Time, owed: Owed) -> Option<Debt> {
+        let (since, debt) = self.debts.pay(owed)?;
+        if let Owed::Answer(place, _) = owed {
+            let lag = self.lags.entry(place).or_default();
+            *lag = now.since(since).max(*lag);
+        }
+        Some(debt)
     }
 
     fn number(&mut self) -> u64 {
@@ -354,9 +420,11 @@ impl Books {
 }
 
 impl Deal<'_> {
-    /// Tasks that nothing is before.
-    pub fn ready(&self) -> Vec<u32> {
-        self.run.ready()
+    /// Tasks that nothing is before, in the order of HEFT.
+    pub fn ready(&mut self) -> Vec<u32> {
+        let mut ready = self.run.ready();
+        self.run.by_rank(&mut ready, self.world);
+        ready
     }
 
     /// The places that a task may go to.
@@ -398,27 +466,51 @@ impl Deal<'_> {
     /// Asks a place something; the answer comes under the number.
     pub fn ask(&mut self, place: usize, query: Query) -> u64 {
         let number = self.books.number();
-        self.books.asked.insert(number, (self.run.job.id, self.now));
+        self.owes(Owed::Answer(place, number), place, Asked::Query(query));
         self.out.send(self.world.places[place].site, Message::Inquire(Inquire { number, query }));
         number
     }
 
-    /// Claims time at a place; the answer comes under the number.
-    pub fn claim(&mut self, place: usize, lot: Lot) -> u64 {
+    /// Claims parts of the slots that a place has advertised, which have no fee; the answer comes under the number.
+    pub fn take(&mut self, place: usize, version: u64, parts: Vec<(u32, Part)>) -> u64 {
+        let wanted = parts.iter().map(|(_, part)| (*part, Area::ZERO)).collect();
+        self.claim(place, Lot::Slots { version, parts }, wanted)
+    }
+
+    /// Claims a start that a place has quoted, at its fee.
+    pub fn buy(&mut self, place: usize, quotes: &[(usize, Quote)], (quote, start): (QuoteId, Time)) -> u64 {
+        let its = quotes.iter().filter(|(at, other)| (*at, other.id) == (place, quote));
+        let offers = its.flat_map(|(_, quote)| quote.offers.iter().map(move |offer| (quote, offer)));
+        let wanted = offers.filter(|(_, offer)| offer.start == start).take(1);
+        let wanted = wanted.map(|(quote, offer)| (Part { procs: quote.procs, start, span: quote.span }, offer.fee));
+        let wanted = wanted.collect();
+        self.claim(place, Lot::Quote { quote, start }, wanted)
+    }
+
+    fn claim(&mut self, place: usize, lot: Lot, wanted: Vec<(Part, Area)>) -> u64 {
         let number = self.books.number();
-        let job = self.run.job.id;
-        self.books.asked.insert(number, (job, self.now));
-        self.out.send(self.world.places[place].site, Message::Claim(Claim { number, job, lot }));
+        self.owes(Owed::Answer(place, number), place, Asked::Claim(wanted));
+        self.out.send(self.world.places[place].site, Message::Claim(Claim { number, job: self.run.job.id, lot }));
         number
+    }
+
+    /// A place has to answer; as it does so at once, this is there when a message can have gone there and back.
+    fn owes(&mut self, owed: Owed, place: usize, asked: Asked) {
+        let by = self.now + self.world.places[place].latency + self.world.places[place].latency;
+        self.books.debts.add(self.now, by, owed, (self.run.job.id, asked), self.out);
     }
 
     /// Tells a place what is to become of a hold.
     pub fn pledge(&mut self, place: usize, hold: HoldId, pledge: Pledge) {
+        // Nothing more is said about what is not wanted.
+        if let Some(step) = Step::wanted(&pledge) {
+            self.owes(Owed::Pledge(place, hold, step), place, Asked::Deed);
+        }
         self.out.send(self.world.places[place].site, Message::Coordinate(Coordinate { hold, pledge }));
     }
 
     pub fn give_back(&mut self, place: usize, booking: BookingId) {
-        self.books.returning.insert((place, booking), self.run.job.id);
+        self.owes(Owed::Return(place, booking), place, Asked::Deed);
         self.out.send(self.world.places[place].site, Message::Return(Return { booking }));
     }
 
@@ -430,8 +522,9 @@ impl Deal<'_> {
     }
 
     pub fn recall(&mut self, task: u32) {
-        let Some(goes) = self.run.goes(task) else { return };
-        let site = self.world.places[goes.place].site;
+        let Some(place) = self.run.goes(task).map(|goes| goes.place) else { return };
+        let site = self.world.places[place].site;
+        self.owes(Owed::Recall(place, self.run.id(task)), place, Asked::Deed);
         self.out.send(site, Message::Recall(Recall { task: self.run.id(task) }));
     }
 

@@ -7,7 +7,7 @@
 //! A task that runs in what its user has booked is no business of the desk: its processors are taken already. It starts as soon as all
 //! of its bookings have begun, if they last; otherwise it joins the queue.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::desk::{Deed, Desk, Fate, Wanted};
 use crate::grid::{Advert, Area, BookingId, Demand, Denial, Grant, HoldId, JobId, Part, Quote, Receipt, TaskId};
@@ -33,8 +33,8 @@ pub struct Counter {
     /// Those that run, and in what.
     running: BTreeMap<TaskId, Runs>,
     booked: BTreeMap<BookingId, Booked>,
-    /// Holds that are neither committed nor over.
-    held: BTreeMap<HoldId, ActorId>,
+    /// Holds that are neither committed nor over, as the desk knows them.
+    held: BTreeSet<HoldId>,
     deeds: Vec<Deed>,
     /// Bookings of which processors have come free at this instant.
     freed: Vec<BookingId>,
@@ -83,7 +83,7 @@ impl Counter {
             telling: 0,
             running: BTreeMap::new(),
             booked: BTreeMap::new(),
-            held: BTreeMap::new(),
+            held: BTreeSet::new(),
             deeds: Vec::new(),
             freed: Vec::new(),
         }
@@ -136,11 +136,16 @@ impl Counter {
         orders.push(Order::Say(user, Message::Claimed(Claimed { number, result })));
     }
 
+    /// Nobody has a say about what others hold.
     fn coordinate(&mut self, now: Time, user: ActorId, hold: HoldId, pledge: Pledge, orders: &mut Vec<Order>) {
+        let Some(its) = known_as(user, hold) else {
+            let answer = PledgeAnswer::Refused(Denial::NotBooked);
+            return orders.push(Order::Say(user, Message::Coordinated(Coordinated { hold, answer })));
+        };
         let answer = match pledge {
-            Pledge::Hold(part) => match self.desk.hold(now, hold, part, None) {
+            Pledge::Hold { part, quote } => match self.desk.hold(now, its, part, quote) {
                 Ok(Grant { expiry, fee, .. }) => {
-                    if self.held.insert(hold, user).is_none() {
+                    if self.held.insert(its) {
                         orders.push(Order::Note(Record::Held { user, hold, part, fee, expiry }));
                     }
                     PledgeAnswer::Granted { expiry, fee }
@@ -151,24 +156,26 @@ impl Counter {
                     PledgeAnswer::Refused(denial)
                 }
             },
-            Pledge::Commit => match self.desk.commit(now, hold) {
+            Pledge::Commit => match self.desk.commit(now, its) {
                 Ok(receipt) => {
-                    if self.held.contains_key(&hold) {
-                        self.settle(hold, HoldFate::Committed, orders);
+                    if self.held.contains(&its) {
+                        self.settle(its, HoldFate::Committed, orders);
                         self.note_booked(now, user, JobId(hold.request as u32), receipt, orders);
                     }
-                    PledgeAnswer::Committed { booking: receipt.booking }
+                    PledgeAnswer::Committed { booking: receipt.booking, part: receipt.part }
                 }
                 Err(_) => PledgeAnswer::Expired,
             },
             Pledge::Abort => {
-                self.desk.abort(now, hold);
-                return self.settle(hold, HoldFate::Released, orders);
+                self.desk.abort(now, its);
+                return self.settle(its, HoldFate::Released, orders);
             }
+            // What tasks run in stays booked.
+            Pledge::Cancel if self.is_used(its) => PledgeAnswer::Refused(Denial::InUse),
             Pledge::Cancel => {
-                let (fate, penalty) = self.desk.cancel_hold(now, hold);
-                self.settle(hold, HoldFate::Released, orders);
-                if let (Fate::Cancelled, Some(booking)) = (fate, self.desk.booking_of(hold)) {
+                let (fate, penalty) = self.desk.cancel_hold(now, its);
+                self.settle(its, HoldFate::Released, orders);
+                if let (Fate::Cancelled, Some(booking)) = (fate, self.desk.booking_of(its)) {
                     self.note_returned(now, booking, penalty, orders);
                 }
                 PledgeAnswer::Cancelled
@@ -177,10 +184,15 @@ impl Counter {
         orders.push(Order::Say(user, Message::Coordinated(Coordinated { hold, answer })));
     }
 
+    fn is_used(&self, its: HoldId) -> bool {
+        let booked = self.desk.booking_of(its).and_then(|booking| self.booked.get(&booking));
+        booked.is_some_and(|booked| booked.used > 0)
+    }
+
     /// Writes down what became of a hold, once.
-    fn settle(&mut self, hold: HoldId, fate: HoldFate, orders: &mut Vec<Order>) {
-        if self.held.remove(&hold).is_some() {
-            orders.push(Order::Note(Record::Settled { hold, fate }));
+    fn settle(&mut self, its: HoldId, fate: HoldFate, orders: &mut Vec<Order>) {
+        if self.held.remove(&its) {
+            orders.push(Order::Note(Record::Settled { hold: called(its), fate }));
         }
     }
 
@@ -200,9 +212,9 @@ impl Counter {
     }
 
     fn give_back(&mut self, now: Time, user: ActorId, booking: BookingId, orders: &mut Vec<Order>) {
-        // What tasks run in stays booked; who asks has lost count.
-        let is_free = |booked: &Booked| booked.user == user && booked.used == 0;
-        let result = match self.booked.get(&booking).filter(|booked| is_free(booked)) {
+        let result = match self.booked.get(&booking).filter(|booked| booked.user == user) {
+            // What tasks run in stays booked; who asks has lost count.
+            Some(Booked { used: 1.., .. }) => Err(Denial::InUse),
             Some(_) => self.desk.cancel(now, booking),
             None => Err(Denial::NotBooked),
         };
@@ -215,12 +227,15 @@ impl Counter {
     /// Takes a task in: into what its user has booked, if it fits there, or into the queue.
     fn enter(&mut self, now: Time, giver: ActorId, enter: Enter, orders: &mut Vec<Order>) {
         let task = enter.task;
-        if self.waiting.contains_key(&task) || self.running.contains_key(&task) {
-            let why = Denial::Duplicate;
+        // Whatever it is to run in, it may end up in the queue, and there is no saying no then.
+        let is_here = self.waiting.contains_key(&task) || self.running.contains_key(&task);
+        let taken = if is_here { Err(Denial::Duplicate) } else { self.desk.takes(now, &ask_of(&enter)) };
+        if let Err(why) = taken {
             return orders.push(Order::Say(giver, Message::Barred(Barred { task, why })));
         }
+        orders.push(Order::Note(Record::Entered { user: giver, task }));
         if enter.within.is_empty() || !self.fits(now, giver, &enter) {
-            return self.queue(now, giver, enter, orders);
+            return self.queue(now, giver, enter);
         }
         let bookings: Vec<BookingId> = enter.within.iter().map(|(booking, _)| *booking).collect();
         self.wait(giver, enter);
@@ -230,12 +245,11 @@ impl Counter {
         self.start_within(now, task, orders);
     }
 
-    fn queue(&mut self, now: Time, giver: ActorId, mut enter: Enter, orders: &mut Vec<Order>) {
+    fn queue(&mut self, now: Time, giver: ActorId, mut enter: Enter) {
         enter.within.clear();
-        let ask = Ask { job: enter.task, nodes: enter.procs, walltime: enter.walltime };
-        match self.desk.submit(now, ask) {
-            Ok(()) => self.wait(giver, enter),
-            Err(why) => orders.push(Order::Say(giver, Message::Barred(Barred { task: enter.task, why }))),
+        // It has been let in, so nothing but the end of time is in the way; then nobody hears of it any more.
+        if self.desk.submit(now, ask_of(&enter)).is_ok() {
+            self.wait(giver, enter);
         }
     }
 
@@ -275,7 +289,7 @@ impl Counter {
         } else if !self.fits(now, giver, enter) {
             let Waiting { giver, enter } = self.leave(task);
             self.forget_within(&enter);
-            self.queue(now, giver, enter, orders);
+            self.queue(now, giver, enter);
         }
     }
 
@@ -459,6 +473,22 @@ impl Reply {
     }
 }
 
+fn ask_of(enter: &Enter) -> Ask {
+    Ask { job: enter.task, nodes: enter.procs, walltime: enter.walltime }
+}
+
+/// Users number their holds by their jobs; the desk knows each by the number of its user before that, so that nobody can
+/// speak of what another one holds.
+fn known_as(user: ActorId, hold: HoldId) -> Option<HoldId> {
+    let request = u32::try_from(hold.request).ok()?;
+    Some(HoldId { request: u64::from(user.0) << 32 | u64::from(request), ..hold })
+}
+
+/// As its user calls it.
+fn called(its: HoldId) -> HoldId {
+    HoldId { request: u64::from(its.request as u32), ..its }
+}
+
 /// How likely work starts in time, by when it is submitted: as the site sees it now.
 fn chances(desk: &mut Desk, now: Time, work: Part, step: Span) -> Vec<f64> {
     let (mut chances, mut ahead) = (Vec::new(), Span::ZERO);
@@ -466,9 +496,13 @@ fn chances(desk: &mut Desk, now: Time, work: Part, step: Span) -> Vec<f64> {
     if step.is_zero() || left.micros() / step.micros() > CHANCES_MAX {
         return chances;
     }
+    let longest = desk.terms().longest;
     while ahead < left {
         let within = Span::from_micros(left.micros() - ahead.micros());
-        chances.push(desk.forecast(now, work.procs, work.span + within, within));
+        let asks_for = work.span + within;
+        // One that asks for more than is taken has no chance; one that comes later asks for less.
+        let is_taken = longest.is_none_or(|longest| asks_for <= longest);
+        chances.push(if is_taken { desk.forecast(now, work.procs, asks_for, within) } else { 0.0 });
         ahead = ahead + step;
     }
     chances

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::world::World;
 use crate::grid::{BookingId, Graph, Job, TaskId};
 use crate::time::{Span, Time};
 
@@ -13,6 +14,8 @@ pub struct Run {
     pub graph: Graph,
     tasks: Vec<Task>,
     open: usize,
+    /// The places of tasks in the order of HEFT, from the first time on that somebody asks.
+    turns: Option<Vec<u32>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -23,6 +26,8 @@ struct Task {
     data: u32,
     goes: Option<Goes>,
     entered: bool,
+    /// It was to tell when it starts, and has.
+    begun: bool,
     ended: bool,
 }
 
@@ -57,7 +62,7 @@ impl Run {
         let graph = Graph::new(job.tasks.len(), &job.edges);
         let task = |task| Task { before: graph.predecessors(task).len() as u32, ..Task::default() };
         let tasks = (0..job.tasks.len()).map(task).collect();
-        Run { open: job.tasks.len(), tasks, graph, job }
+        Run { open: job.tasks.len(), tasks, graph, turns: None, job }
     }
 
     pub fn id(&self, task: u32) -> TaskId {
@@ -76,6 +81,37 @@ impl Run {
 
     pub fn has_entered(&self, task: u32) -> bool {
         self.tasks[task as usize].entered
+    }
+
+    /// Whether a task is at a place: waits there, or runs.
+    pub fn is_at(&self, task: u32, place: usize) -> bool {
+        let at =
+            |task: &Task| task.entered && !task.ended && task.goes.as_ref().is_some_and(|goes| goes.place == place);
+        self.tasks.get(task as usize).is_some_and(at)
+    }
+
+    /// A place says that a task has started which was to tell so; false if it was not, or has before.
+    pub fn begun(&mut self, task: u32, place: usize) -> bool {
+        let tells = |goes: &Goes| goes.padded.is_some();
+        if !self.is_at(task, place) || !self.goes(task).is_some_and(tells) {
+            return false;
+        }
+        !std::mem::replace(&mut self.tasks[task as usize].begun, true)
+    }
+
+    /// Puts tasks into the order of HEFT.
+    pub fn by_rank(&mut self, tasks: &mut [u32], world: &World) {
+        if tasks.len() < 2 {
+            return;
+        }
+        let job = &self.job;
+        let turns = self.turns.get_or_insert_with(|| {
+            let mut turns = vec![0; job.tasks.len()];
+            let application = world.application(job, Span::ZERO);
+            (0..).zip(application.order()).for_each(|(turn, task)| turns[*task as usize] = turn);
+            turns
+        });
+        tasks.sort_by_key(|task| turns[*task as usize]);
     }
 
     pub fn is_over(&self) -> bool {
@@ -117,7 +153,7 @@ impl Run {
     /// A task that was entered has been taken back, or not been taken.
     pub fn left(&mut self, task: u32) {
         if let Some(task) = self.tasks.get_mut(task as usize) {
-            (task.entered, task.goes) = (false, None);
+            (task.entered, task.begun, task.goes) = (false, false, None);
         }
     }
 

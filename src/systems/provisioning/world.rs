@@ -1,6 +1,6 @@
 //! What a user knows of the grid: its sites, and how data gets from one to another.
 
-use crate::grid::{EdgeId, Job, Kind, Rate, Site, Step, Task, Workflow};
+use crate::grid::{EdgeId, Job, Kind, Rate, Site, Step, Task, User, Workflow};
 use crate::kernel::ActorId;
 use crate::network::Paths;
 use crate::protocol::{Message, Ship};
@@ -30,6 +30,8 @@ pub struct Place {
     pub cancelling: u32,
     speed_millionths: u64,
     longest: Option<Span>,
+    /// What a message takes to there.
+    pub latency: Span,
 }
 
 /// How data moves: over links, which others use too, or in a time that only depends on how much it is.
@@ -47,6 +49,12 @@ impl World {
             None => Roads::Plain { latency: rules.transfer_latency, bandwidth: rules.bandwidth },
         };
         World { places, roads }
+    }
+
+    /// As far away as it is from this user.
+    pub fn seen_by(mut self, user: &User) -> World {
+        self.places.iter_mut().for_each(|place| place.latency = place.latency + user.latency);
+        self
     }
 
     pub fn place_of(&self, site: ActorId) -> Option<usize> {
@@ -127,6 +135,7 @@ impl Place {
             cancelling: (site.terms.cancelled_millionths / 1_000) as u32,
             speed_millionths: site.speed_millionths,
             longest: site.terms.longest,
+            latency: site.latency,
         }
     }
 

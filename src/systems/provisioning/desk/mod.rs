@@ -67,6 +67,9 @@ pub enum Deed {
     Lapse(HoldId),
 }
 
+/// More than a thousand years, and less than what is left of time when the last messages come.
+const WALLTIME_MAX: Span = Span::from_micros(1 << 55);
+
 #[derive(Clone)]
 pub struct Desk {
     terms: Terms,
@@ -181,9 +184,8 @@ impl Desk {
         self.freed(now, active.until);
     }
 
-    pub fn submit(&mut self, now: Time, ask: Ask) -> Result<(), Denial> {
-        self.reach(now);
-        self.begin_reservations();
+    /// Whether a job could be submitted now: if so, it could be later too.
+    pub fn takes(&self, now: Time, ask: &Ask) -> Result<(), Denial> {
         if ask.nodes > self.terms.procs {
             return Err(Denial::TooLarge(self.terms.procs));
         }
@@ -191,9 +193,19 @@ impl Desk {
         if let Some(longest) = self.terms.longest.filter(|longest| ask.walltime > *longest) {
             return Err(Denial::TooLong(longest));
         }
+        if ask.walltime > WALLTIME_MAX {
+            return Err(Denial::TooLong(WALLTIME_MAX));
+        }
         if self.jobs.contains_key(&ask.job) {
             return Err(Denial::Duplicate);
         }
+        Ok(())
+    }
+
+    pub fn submit(&mut self, now: Time, ask: Ask) -> Result<(), Denial> {
+        self.reach(now);
+        self.begin_reservations();
+        self.takes(now, &ask)?;
         self.jobs.insert(ask.job, Place::Queue);
         let number = self.number();
         self.queue.push(Queued { ask, number, submitted: now });

@@ -6,13 +6,14 @@
 use std::collections::BTreeMap;
 
 use super::{Entry, Strategy};
-use crate::grid::{BookingId, HoldId, Quote};
+use crate::grid::{BookingId, HoldId, Part, Quote, QuoteId};
 use crate::protocol::{Bargain, Pledge, PledgeAnswer, Query, Reply};
 use crate::systems::provisioning::coallocation::{
     Answer, Coordinator, Deed, Leg, Log, Order, Outcome, Patience, Pool, Request,
 };
 use crate::systems::provisioning::customer::Deal;
 use crate::systems::provisioning::run::Goes;
+use crate::time::Time;
 
 pub const ENTRY: Entry = Entry {
     name: "coallocate",
@@ -37,8 +38,10 @@ struct Bargaining {
     asked: BTreeMap<u64, usize>,
     quotes: Vec<Option<Quote>>,
     pool: Option<Pool>,
+    /// Under which quote each leg was offered which start.
+    quoted: BTreeMap<(usize, Time), QuoteId>,
     /// What has been booked for each leg.
-    booked: BTreeMap<usize, BookingId>,
+    booked: BTreeMap<usize, (BookingId, Part)>,
     /// Whether any start was ever found that all sites would admit.
     found: bool,
 }
@@ -64,23 +67,34 @@ fn request(deal: &Deal<'_>) -> Request {
 impl Bargaining {
     fn new(coordinator: Coordinator) -> Bargaining {
         let legs = coordinator.request().legs.len();
-        let (asked, booked) = (BTreeMap::new(), BTreeMap::new());
-        Bargaining { coordinator, asked, quotes: vec![None; legs], pool: None, booked, found: false }
+        let (asked, quoted, booked) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Bargaining { coordinator, asked, quotes: vec![None; legs], pool: None, quoted, booked, found: false }
     }
 
     fn ask_for_starts(&mut self, deal: &mut Deal<'_>) {
         self.pool = None;
         self.quotes.fill(None);
+        self.quoted.clear();
         for (leg, Leg { site, procs, span }) in self.coordinator.request().legs.clone().into_iter().enumerate() {
             let number = deal.ask(site as usize, Query::Prices { procs, span });
             self.asked.insert(number, leg);
         }
     }
 
+    fn pledge(&self, leg: usize, order: Order) -> Pledge {
+        match order {
+            Order::Hold(part) => Pledge::Hold { part, quote: self.quoted.get(&(leg, part.start)).copied() },
+            Order::Commit => Pledge::Commit,
+            Order::Abort => Pledge::Abort,
+            Order::Cancel => Pledge::Cancel,
+        }
+    }
+
     /// An answer; the starts to try, if it was the last one.
-    fn informed(&mut self, number: u64, reply: Reply, deal: &mut Deal<'_>) -> Option<Vec<crate::time::Time>> {
+    fn informed(&mut self, number: u64, reply: Reply, deal: &mut Deal<'_>) -> Option<Vec<Time>> {
         let leg = self.asked.remove(&number)?;
         if let Reply::Prices(quote) = reply {
+            self.quoted.extend(quote.offers.iter().map(|offer| ((leg, offer.start), quote.id)));
             match &mut self.pool {
                 Some(pool) => pool.answered(leg, &quote),
                 None => self.quotes[leg] = Some(quote),
@@ -127,7 +141,7 @@ impl Coallocate {
                 Deed::Ask => bargaining.ask_for_starts(deal),
                 Deed::Tell { leg, hold, order } => {
                     let place = bargaining.coordinator.request().legs[leg].site as usize;
-                    deal.pledge(place, hold, order.into());
+                    deal.pledge(place, hold, bargaining.pledge(leg, order));
                 }
                 Deed::Over(outcome) => self.over(outcome, deal),
             }
@@ -144,9 +158,19 @@ impl Coallocate {
             return deal.give_up();
         }
         deal.bargained(Bargain::Booked);
-        for (leg, (task, place)) in tasks(deal).into_iter().enumerate() {
+        let tasks = tasks(deal);
+        // After a crash it may be too late for some. Together or not at all: then it was paid for nothing.
+        let is_late = |(leg, (task, place)): (usize, &(u32, usize))| {
+            let place = &deal.world.places[*place];
+            let lasts = place.time(deal.run.job.tasks[*task as usize].walltime);
+            bargaining.booked.get(&leg).is_none_or(|(_, part)| deal.now + place.latency + lasts > part.end())
+        };
+        if tasks.iter().enumerate().any(is_late) {
+            return deal.give_up();
+        }
+        for (leg, (task, place)) in tasks.into_iter().enumerate() {
             let procs = deal.run.job.tasks[task as usize].cores;
-            let within = bargaining.booked.get(&leg).map(|booking| (*booking, procs)).into_iter().collect();
+            let within = bargaining.booked.get(&leg).map(|(booking, _)| (*booking, procs)).into_iter().collect();
             deal.send(task, Goes { place, within, padded: None });
         }
     }
@@ -171,8 +195,8 @@ impl Strategy for Coallocate {
     }
 
     fn pledged(&mut self, hold: HoldId, answer: PledgeAnswer, deal: &mut Deal<'_>) {
-        if let (PledgeAnswer::Committed { booking }, Some(bargaining)) = (answer, &mut self.bargaining) {
-            bargaining.booked.insert(hold.leg as usize, booking);
+        if let (PledgeAnswer::Committed { booking, part }, Some(bargaining)) = (answer, &mut self.bargaining) {
+            bargaining.booked.insert(hold.leg as usize, (booking, part));
         }
         let now = deal.now;
         self.act(deal, |coordinator, deeds| coordinator.hear(now, hold, answer.into(), deeds));
@@ -195,17 +219,6 @@ impl Strategy for Coallocate {
         let coordinator = Coordinator::recover(deal.now, request(deal), patience, &self.log, &mut deeds);
         self.bargaining = Some(Bargaining::new(coordinator));
         self.carry_out(deeds, deal);
-    }
-}
-
-impl From<Order> for Pledge {
-    fn from(order: Order) -> Pledge {
-        match order {
-            Order::Hold(part) => Pledge::Hold(part),
-            Order::Commit => Pledge::Commit,
-            Order::Abort => Pledge::Abort,
-            Order::Cancel => Pledge::Cancel,
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::{Entry, JustInTime, Strategy, TRIES};
 use crate::grid::{Denial, Quote, Receipt};
-use crate::protocol::{Bargain, Lot, Query, Reply};
+use crate::protocol::{Bargain, Query, Reply};
 use crate::systems::provisioning::application::{Application, Greedy as Buying};
 use crate::systems::provisioning::customer::Deal;
 use crate::systems::provisioning::run::Goes;
@@ -67,7 +67,7 @@ impl Greedy {
         self.application = Some(application);
         match choice {
             Some((place, quote, start)) => {
-                deal.claim(place, Lot::Quote { quote, start });
+                deal.buy(place, &quotes, (quote, start));
             }
             None => self.give_in(Bargain::Refused, deal),
         }

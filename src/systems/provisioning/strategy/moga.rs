@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Entry, JustInTime, Strategy, TRIES};
 use crate::grid::{Advert, BookingId, Denial, Part, Receipt, Slot};
-use crate::protocol::{Bargain, Lot, Query, Reply};
+use crate::protocol::{Bargain, Query, Reply};
 use crate::systems::provisioning::application::{Plan, Settings, plan};
 use crate::systems::provisioning::customer::Deal;
 use crate::systems::provisioning::run::Goes;
@@ -80,7 +80,7 @@ impl Moga {
                 .iter()
                 .map(|at| (self.left[place][chosen.bookings[*at].slot as usize], chosen.bookings[*at].part))
                 .collect();
-            let number = deal.claim(place, Lot::Slots { version: self.adverts[&place].version, parts });
+            let number = deal.take(place, self.adverts[&place].version, parts);
             self.claims.insert(number, wanted);
         }
         self.plan = Some(chosen);

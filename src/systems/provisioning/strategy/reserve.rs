@@ -2,7 +2,7 @@
 
 use super::{Entry, JustInTime, Strategy, TRIES};
 use crate::grid::{Denial, Quote, QuoteId, Receipt};
-use crate::protocol::{Bargain, Lot, Query, Reply};
+use crate::protocol::{Bargain, Query, Reply};
 use crate::systems::provisioning::application::choose;
 use crate::systems::provisioning::customer::Deal;
 use crate::systems::provisioning::run::Goes;
@@ -41,7 +41,7 @@ impl Reserve {
         let quotes = std::mem::take(&mut self.quotes);
         match best(&quotes, deal) {
             Some((place, quote, start)) => {
-                deal.claim(place, Lot::Quote { quote, start });
+                deal.buy(place, &quotes, (quote, start));
             }
             None => self.give_in(Bargain::Refused, deal),
         }

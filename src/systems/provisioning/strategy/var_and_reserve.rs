@@ -5,12 +5,11 @@
 
 use super::var::{PaddedJob, WANTED, work};
 use super::{Entry, Strategy};
-use crate::grid::{Area, Denial, Part, Quote, QuoteId, Receipt};
-use crate::protocol::{Bargain, Lot, Query, Reply};
+use crate::grid::{Denial, Part, Quote, Receipt};
+use crate::protocol::{Bargain, Query, Reply};
 use crate::systems::provisioning::customer::Deal;
 use crate::systems::provisioning::run::Goes;
 use crate::systems::provisioning::virtual_reservation::{Opening, is_job_cheaper, open, padding};
-use crate::time::Time;
 
 pub const ENTRY: Entry = Entry {
     name: "var-and-reserve",
@@ -24,8 +23,8 @@ pub const ENTRY: Entry = Entry {
 #[derive(Default)]
 struct Both {
     silent: usize,
-    /// The cheapest reservation so far: its fee, and where.
-    cheapest: Option<(Area, usize, QuoteId, Time)>,
+    /// The cheapest reservation so far, at which place.
+    cheapest: Option<(usize, Quote)>,
     reserved: Option<(usize, Receipt)>,
     job: PaddedJob,
     /// Whether there is a job beside the reservation, or in its place.
@@ -34,22 +33,25 @@ struct Both {
 }
 
 impl Both {
-    fn priced(&mut self, place: usize, quote: &Quote) {
-        for offer in &quote.offers {
-            if self.cheapest.is_none_or(|(fee, ..)| offer.fee < fee) {
-                self.cheapest = Some((offer.fee, place, quote.id, offer.start));
-            }
+    /// One start was asked for, so there is one offer at most.
+    fn priced(&mut self, place: usize, quote: Quote) {
+        let fee = |quote: &Quote| quote.offers.first().map(|offer| offer.fee);
+        let Some(asked) = fee(&quote) else { return };
+        if self.cheapest.as_ref().and_then(|(_, cheapest)| fee(cheapest)).is_none_or(|least| asked < least) {
+            self.cheapest = Some((place, quote));
         }
     }
 
     /// All prices are known.
     fn open(&mut self, deal: &mut Deal<'_>) {
-        let opening = open(self.cheapest.map(|(fee, ..)| fee));
-        self.tries_job = opening != Opening::Reserve;
-        if let Some((_, place, quote, start)) = self.cheapest {
-            deal.claim(place, Lot::Quote { quote, start });
-        } else {
-            self.try_job(deal);
+        let cheapest = self.cheapest.take();
+        let offer = cheapest.as_ref().and_then(|(_, quote)| quote.offers.first());
+        self.tries_job = open(offer.map(|offer| offer.fee)) != Opening::Reserve;
+        match cheapest.as_ref().zip(offer) {
+            Some(((place, quote), offer)) => {
+                deal.buy(*place, &[(*place, quote.clone())], (quote.id, offer.start));
+            }
+            None => self.try_job(deal),
         }
     }
 
@@ -104,7 +106,7 @@ impl Strategy for Both {
             }
             return;
         }
-        if let Reply::Prices(quote) = &reply {
+        if let Reply::Prices(quote) = reply {
             self.priced(place, quote);
         }
         self.silent -= 1;

@@ -1,0 +1,191 @@
+//! What sites owe a user: each question, claim and order has one answer, and it comes at once.
+//!
+//! So whoever asks knows when an answer has to be there, and what it may look like. A site that is silent, answers twice, or
+//! says what is no answer has broken its contract.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::world::Place;
+use crate::grid::{Advert, Area, BookingId, Denial, HoldId, JobId, Part, Quote, Receipt, TaskId};
+use crate::protocol::{Fault, Pledge, PledgeAnswer, Query, Reply};
+use crate::roles::Out;
+use crate::time::{Span, Time};
+
+/// What an answer is known by; places are numbers of sites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Owed {
+    /// To a question or a claim, by its number.
+    Answer(usize, u64),
+    Pledge(usize, HoldId, Step),
+    Return(usize, BookingId),
+    Recall(usize, TaskId),
+}
+
+/// What an answer about a hold answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    Hold,
+    Commit,
+    Cancel,
+}
+
+/// What was asked.
+#[derive(Clone, Debug)]
+pub enum Asked {
+    Query(Query),
+    /// These parts at these fees.
+    Claim(Vec<(Part, Area)>),
+    /// That something be done, about which a word is enough.
+    Deed,
+}
+
+/// What an answer is for.
+pub type Debt = (JobId, Asked);
+
+#[derive(Default)]
+pub struct Debts {
+    /// The same may be asked again before it is answered.
+    open: BTreeMap<Owed, VecDeque<Since>>,
+    due: BTreeSet<(Time, Owed)>,
+    /// The next time at which somebody looks whether all is there.
+    watch: Option<Time>,
+}
+
+struct Since {
+    asked: Time,
+    by: Time,
+    debt: Debt,
+}
+
+impl Debts {
+    pub fn add(&mut self, asked: Time, by: Time, owed: Owed, debt: Debt, out: &mut Out) {
+        self.open.entry(owed).or_default().push_back(Since { asked, by, debt });
+        self.due.insert((by, owed));
+        self.look_after(by, out);
+    }
+
+    /// An answer has come: since when it was wanted, and what for. None if nobody has asked.
+    pub fn pay(&mut self, owed: Owed) -> Option<(Time, Debt)> {
+        let open = self.open.get_mut(&owed)?;
+        let Since { asked, by, debt } = open.pop_front()?;
+        if open.is_empty() {
+            self.open.remove(&owed);
+        }
+        // Two that were asked at the same time are due at the same time.
+        if self.open.get(&owed).is_none_or(|open| open.iter().all(|since| since.by != by)) {
+            self.due.remove(&(by, owed));
+        }
+        Some((asked, debt))
+    }
+
+    /// A place whose answer should have come before now.
+    pub fn overdue(&mut self, now: Time, out: &mut Out) -> Option<usize> {
+        if self.watch.is_none_or(|watch| watch > now) {
+            return None;
+        }
+        self.watch = None;
+        let (by, owed) = *self.due.first()?;
+        if by < now {
+            return Some(owed.place());
+        }
+        self.look_after(by, out);
+        None
+    }
+
+    pub fn forget(&mut self) {
+        self.open.clear();
+        self.due.clear();
+    }
+
+    /// What is due at a time may come at any step of it. Nobody waits for somebody who only looks.
+    fn look_after(&mut self, by: Time, out: &mut Out) {
+        let at = by + Span::from_micros(1);
+        if self.watch.is_none_or(|watch| watch > at) {
+            self.watch = Some(at);
+            out.wake_quietly_at(at, 0);
+        }
+    }
+}
+
+impl Owed {
+    fn place(&self) -> usize {
+        match self {
+            Owed::Answer(place, _) | Owed::Pledge(place, ..) | Owed::Return(place, _) | Owed::Recall(place, _) => {
+                *place
+            }
+        }
+    }
+}
+
+impl Step {
+    /// Which answer is wanted, if any.
+    pub fn wanted(pledge: &Pledge) -> Option<Step> {
+        match pledge {
+            Pledge::Hold { .. } => Some(Step::Hold),
+            Pledge::Commit => Some(Step::Commit),
+            Pledge::Cancel => Some(Step::Cancel),
+            Pledge::Abort => None,
+        }
+    }
+
+    pub fn of(answer: &PledgeAnswer) -> Step {
+        match answer {
+            PledgeAnswer::Granted { .. } | PledgeAnswer::Refused(_) => Step::Hold,
+            PledgeAnswer::Committed { .. } | PledgeAnswer::Expired => Step::Commit,
+            PledgeAnswer::Cancelled => Step::Cancel,
+        }
+    }
+}
+
+impl Asked {
+    /// Whether a reply is one to this question.
+    pub fn is_answered_by(&self, reply: &Reply, place: &Place) -> Result<(), Fault> {
+        let Asked::Query(query) = self else { return Err(Fault::Senseless) };
+        let makes_sense = match (query, reply) {
+            (Query::Load, Reply::Load(_)) => true,
+            (Query::Slots, Reply::Slots(advert)) => is_advert(advert, place),
+            (Query::Price(part), Reply::Prices(quote)) => {
+                is_quote(quote, (part.procs, part.span), place)
+                    && quote.offers.iter().all(|offer| offer.start == part.start)
+            }
+            (Query::Prices { procs, span }, Reply::Prices(quote)) => is_quote(quote, (*procs, *span), place),
+            (Query::PricesFrom(part), Reply::Prices(quote)) => {
+                is_quote(quote, (part.procs, part.span), place)
+                    && quote.offers.iter().all(|offer| offer.start >= part.start)
+            }
+            (Query::Price(_) | Query::Prices { .. } | Query::PricesFrom(_), Reply::Denied(_)) => true,
+            (Query::Chances { .. }, Reply::Chances(chances)) => {
+                chances.iter().all(|chance| (0.0..=1.0).contains(chance))
+            }
+            _ => false,
+        };
+        if makes_sense { Ok(()) } else { Err(Fault::Senseless) }
+    }
+
+    /// Whether this is what was claimed, or a denial.
+    pub fn is_granted_by(&self, result: &Result<Vec<Receipt>, Denial>, place: &Place) -> Result<(), Fault> {
+        let Asked::Claim(wanted) = self else { return Err(Fault::Senseless) };
+        let Ok(receipts) = result else { return Ok(()) };
+        let is_wanted = |(receipt, (part, fee)): (&Receipt, &(Part, Area))| {
+            receipt.part == *part && receipt.fee == *fee && receipt.rent == part.area().at(place.rate)
+        };
+        let is_all = receipts.len() == wanted.len() && receipts.iter().zip(wanted).all(is_wanted);
+        if is_all { Ok(()) } else { Err(Fault::Senseless) }
+    }
+}
+
+fn is_advert(advert: &Advert, place: &Place) -> bool {
+    advert.slots.iter().all(|slot| {
+        slot.whole().check().is_ok() && slot.procs <= place.cores && slot.rate == place.rate && slot.fee.is_zero()
+    })
+}
+
+/// Each start once, in their order, at the rate that the site is known for.
+fn is_quote(quote: &Quote, wanted: (u32, Span), place: &Place) -> bool {
+    let Quote { procs, span, rate, offers, .. } = quote;
+    let is_part = |start| Part { procs: *procs, start, span: *span }.check().is_ok();
+    (*procs, *span) == wanted
+        && *rate == place.rate
+        && offers.is_sorted_by(|one, other| one.start < other.start)
+        && offers.iter().all(|offer| is_part(offer.start))
+}
