@@ -24,8 +24,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Failure;
 use crate::grid::{JobId, TaskId, Worth};
+use crate::systems::Outsider;
 use crate::systems::market::bid::{BidPolicy, Bidder, Course, Instant, Winner};
-use crate::systems::market::{AskWhen, BestBid, Foreign};
+use crate::systems::market::{AskWhen, BestBid, Foreign, Market};
 use crate::time::Span;
 use crate::topology::{Input, Site, Topology, beside};
 
@@ -83,7 +84,7 @@ fn interrupted() -> Failure {
 
 /// The bidder that a topology asks for.
 pub fn wanted(topology: &Topology) -> Option<&Foreign> {
-    topology.foreign()
+    topology.settings::<Market>()?.bidder.as_ref()
 }
 
 /// The files that a bidder's command names: they decide what it bids.
@@ -109,17 +110,12 @@ fn found(word: &str, written_in: &str) -> String {
 }
 
 /// Starts the bidder that a topology asks for, if it does. It is no longer waited for once `stop` goes up.
-pub fn start(
-    topology: &Topology,
-    written_in: &str,
-    stop: &Stop,
-) -> Result<(Option<Box<dyn BidPolicy>>, Fault), Failure> {
+pub fn start(topology: &Topology, written_in: &str, stop: &Stop) -> Result<(Option<Outsider>, Fault), Failure> {
     let fault = Fault { text: Arc::default(), stop: stop.clone() };
     let Some(foreign) = wanted(topology) else {
         return Ok((None, fault));
     };
-    let bidding = topology.systems.iter().find(|system| system.foreign().is_some());
-    let tick = bidding.map_or(Span::ZERO, |system| system.tick());
+    let tick = topology.settings().map_or(Span::ZERO, |market: &Market| market.tick);
     let command: Vec<String> = foreign.command.iter().map(|word| found(word, written_in)).collect();
     let mut talk = Talk::begin(foreign, &command, stop.clone()).map_err(Failure::Bidder)?;
     let site = |site: &'_ Site| SiteLine {
@@ -145,7 +141,7 @@ pub fn start(
         let text = format!("speaks version {} of the conversation, and this is version {VERSION}", answer.version);
         return Err(Failure::Bidder(talk.wrong(&text)));
     }
-    let bidder = Outsider {
+    let bidder = Program {
         winner: match foreign.winner {
             BestBid::Smallest => Winner::Smallest,
             BestBid::Largest => Winner::Largest,
@@ -160,11 +156,13 @@ pub fn start(
         asked: RefCell::default(),
         fault: fault.clone(),
     };
+    // As the market knows it.
+    let bidder: Box<dyn BidPolicy> = Box::new(bidder);
     Ok((Some(Box::new(bidder)), fault))
 }
 
 /// The program in the place of a policy.
-struct Outsider {
+struct Program {
     winner: Winner,
     course: Course,
     kinds: Vec<String>,
@@ -175,7 +173,7 @@ struct Outsider {
     fault: Fault,
 }
 
-impl Outsider {
+impl Program {
     fn question(&self, bidders: &[Bidder<'_>], at: &Instant) -> Result<(), Trouble> {
         let mut known = self.known.borrow_mut();
         let id = |bidder: &Bidder<'_>| TaskId { job: bidder.job.id, index: bidder.task as u32 };
@@ -208,7 +206,7 @@ impl Outsider {
     }
 }
 
-impl BidPolicy for Outsider {
+impl BidPolicy for Program {
     fn bid(&self, bidder: &Bidder<'_>, _: &Instant) -> f64 {
         let id = TaskId { job: bidder.job.id, index: bidder.task as u32 };
         self.known.borrow().get(&id).copied().unwrap_or(0.0)

@@ -131,9 +131,9 @@ pub trait System: Alike {
         None
     }
 
-    /// The program outside that takes part in decisions at the hub, if one does.
-    fn foreign(&self) -> Option<&market::Foreign> {
-        None
+    /// Whether a program outside takes part in decisions at the hub.
+    fn asks_outside(&self) -> bool {
+        false
     }
 
     /// The actor at the hub, if there is one; `outsider` speaks for the program outside.
@@ -162,8 +162,8 @@ pub struct Policy<'a> {
     pub about: &'static str,
 }
 
-/// Somebody who takes decisions outside of the run.
-pub type Outsider = Box<dyn market::bid::BidPolicy>;
+/// Somebody who takes decisions outside of the run: what he is, the system knows that asks for him.
+pub type Outsider = Box<dyn Any + Send>;
 
 /// The part of a grid that a system has to do with.
 pub struct Grid<'a> {

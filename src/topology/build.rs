@@ -218,7 +218,7 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsider: Option<Out
         let actor: BoxedActor<Message, Record> = match role(id) {
             Role::Hub(index) => {
                 let system = &topology.systems[index];
-                let outsider = if system.foreign().is_some() { outsider.take() } else { None };
+                let outsider = if system.asks_outside() { outsider.take() } else { None };
                 system.hub(&grids[index], outsider)?
             }
             Role::Site(index) => {

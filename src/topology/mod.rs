@@ -25,7 +25,7 @@ pub(crate) use overrides::Origin;
 pub use overrides::{NoOverride, Override};
 
 use crate::settings::version;
-use crate::systems::{Service, System, managers, market};
+use crate::systems::{Service, System, managers};
 use crate::time::Span;
 
 pub use crate::grid::{Site, User};
@@ -52,11 +52,6 @@ impl Topology {
     /// The settings of a system, if it runs here.
     pub fn settings<S: System>(&self) -> Option<&S> {
         self.systems.iter().find_map(Service::settings)
-    }
-
-    /// The program outside that takes part in decisions at the hub, if one does.
-    pub fn foreign(&self) -> Option<&market::Foreign> {
-        self.systems.iter().find_map(|system| system.foreign())
     }
 
     /// What one should know before running it, though nothing is wrong.

@@ -1,7 +1,7 @@
 //! The market's row, and who is who on its grid.
 
 use super::bid::{self, BidPolicy};
-use super::{Auctioneer, Cluster, EXTERNAL, Figures, Foreign, Market, Unplaceable};
+use super::{Auctioneer, Cluster, EXTERNAL, Figures, Market, Unplaceable};
 use crate::grid::{Graph, Job, Named, Site};
 use crate::kernel::ActorId;
 use crate::roles;
@@ -66,13 +66,13 @@ impl System for Market {
         Some("with `market.unplaceable = \"refuse\"` jobs that fit nowhere are refused, and the run goes on")
     }
 
-    fn foreign(&self) -> Option<&Foreign> {
-        self.bidder.as_ref()
+    fn asks_outside(&self) -> bool {
+        self.bidder.is_some()
     }
 
     fn hub(&self, grid: &Grid<'_>, outsider: Option<Outsider>) -> Cast {
         let policy = match self.policy.as_str() {
-            EXTERNAL => outsider.ok_or(CastError::NoBidder)?,
+            EXTERNAL => *outsider.and_then(|outsider| outsider.downcast().ok()).ok_or(CastError::NoBidder)?,
             _ => self.bids(grid.seed)?,
         };
         let cluster = |(site, known): &(_, &Site)| Cluster { site: *site, kind: known.kind, cores: known.cores };
