@@ -135,6 +135,7 @@ fn reserving(policy: &str, sites: u32) -> Topology {
         ahead_millionths: 3_000_000,
         slack_millionths: 3_000_000,
         used_millionths: 1_000_000,
+        data: Default::default(),
     });
     let rules = Reservation { policy: policy.to_owned(), choose: Choose::Global, ..Reservation::default() };
     topology(Service::new(rules), sites, NODES, "auction", |_| Kind(0), source)

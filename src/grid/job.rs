@@ -72,6 +72,21 @@ pub struct Edge {
     pub data: u64,
 }
 
+impl EdgeId {
+    /// In the place of a task: where the job's data is at home.
+    pub const HOME: u32 = u32::MAX;
+
+    /// The way of a job's input to its one task.
+    pub fn input(job: JobId) -> EdgeId {
+        EdgeId { job, from: EdgeId::HOME, to: 0 }
+    }
+
+    /// The way of what its one task has produced back to its user.
+    pub fn output(job: JobId) -> EdgeId {
+        EdgeId { job, from: 0, to: EdgeId::HOME }
+    }
+}
+
 impl Edge {
     /// An edge along which nobody counts the bytes.
     pub fn new(from: u32, to: u32) -> Edge {
@@ -96,7 +111,11 @@ impl fmt::Display for JobId {
 /// `12.3`: task 3 of job 12.
 impl fmt::Display for EdgeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}-{}", self.job, self.from, self.to)
+        match (self.from, self.to) {
+            (EdgeId::HOME, to) => write!(f, "{}.home-{to}", self.job),
+            (from, EdgeId::HOME) => write!(f, "{}.{from}-home", self.job),
+            (from, to) => write!(f, "{}.{from}-{to}", self.job),
+        }
     }
 }
 

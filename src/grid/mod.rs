@@ -12,6 +12,7 @@ mod nodes;
 mod request;
 mod site;
 mod slots;
+mod staging;
 mod terms;
 mod ways;
 mod workflow;
@@ -31,6 +32,7 @@ pub use slots::{
     Advert, Area, BadPart, BookingId, Denial, FreeList, FreeSlot, Grant, HoldId, Offer, Part, Quote, QuoteId, Rate,
     Receipt, Slot, Taken,
 };
+pub use staging::{Staging, Volumes};
 pub use terms::{Approach, Crash, Mode as PlanMode, Terms};
 pub use ways::{forced_ranks, output_delay};
 pub use workflow::{DATA_MAX, Step, Workflow, WorkflowError};

@@ -34,10 +34,11 @@ mod flows;
 mod link;
 mod model;
 mod paths;
+mod stager;
 mod transfers;
 
 #[cfg(test)]
-mod judge;
+pub(crate) mod judge;
 #[cfg(test)]
 mod tests;
 
@@ -47,4 +48,5 @@ pub use flows::{Ended, FlowId, Flows, RouteId};
 pub use link::{Efficiency, Link, LinkId, Mode};
 pub use model::{Duplex, EFFICIENCIES, MODES, Model};
 pub use paths::Paths;
+pub use stager::{Staged, Stager};
 pub use transfers::Transfers;

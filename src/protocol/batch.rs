@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::grid::{Job, JobId, Needs};
+use crate::grid::{Job, JobId, Needs, Staging};
 use crate::kernel::{ActorId, Reaction};
 use crate::time::Span;
 
@@ -18,6 +18,8 @@ pub struct Enqueue {
     pub think: Option<Span>,
     /// What each of its task's cores stands for needs of its node, if it does not need all of it.
     pub needs: Option<Needs>,
+    /// The data that goes with it, if any does.
+    pub staging: Option<Staging>,
 }
 
 /// The dispatcher puts a job into the queue of a site.

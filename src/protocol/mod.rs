@@ -21,7 +21,7 @@ pub use provisioning::{
     Reply, Return, Returned,
 };
 pub use record::{Author, Bargain, Fault, HoldFate, Record, Refusal};
-pub use reservation::{Answer, Answered, Book, Booked, Cancel, Hold, Recall, Recalled, Reserve, Withdraw};
+pub use reservation::{Answer, Answered, Book, Booked, Cancel, Hold, Provided, Recall, Recalled, Reserve, Withdraw};
 pub use submission::{Outcome, Submit, Verdict};
 pub use transfer::{Landed, Ship};
 
@@ -58,6 +58,7 @@ pub enum Message {
     Begun(Begun),
     Coordinate(Coordinate),
     Coordinated(Coordinated),
+    Provided(Provided),
 }
 
 impl kernel::Message for Message {
@@ -93,6 +94,7 @@ impl kernel::Message for Message {
             Message::Begun(m) => m.reaction(),
             Message::Coordinate(m) => m.reaction(),
             Message::Coordinated(m) => m.reaction(),
+            Message::Provided(m) => m.reaction(),
         }
     }
 
@@ -128,6 +130,7 @@ impl kernel::Message for Message {
             Message::Begun(_) => "Begun",
             Message::Coordinate(_) => "Coordinate",
             Message::Coordinated(_) => "Coordinated",
+            Message::Provided(_) => "Provided",
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::grid::{Invalid, Job, JobId, NodeSet, TaskId};
+use crate::grid::{Invalid, Job, JobId, NodeSet, Staging, TaskId};
 use crate::kernel::{ActorId, Reaction};
 use crate::time::{Span, Time};
 
@@ -17,6 +17,8 @@ pub struct Reserve {
     pub job: Arc<Job>,
     pub ready: Time,
     pub deadline: Time,
+    /// The data that goes with it, if any does.
+    pub staging: Option<Staging>,
 }
 
 /// A user takes a request back.
@@ -51,6 +53,8 @@ pub struct Hold {
     pub start: Time,
     pub nodes: NodeSet,
     pub runtime: Span,
+    /// At its end the task is killed: nodes are only booked for so long.
+    pub walltime: Span,
 }
 
 /// The meta-scheduler takes back a task that has not started; whatever its site has said about its end is void.
@@ -69,6 +73,14 @@ pub struct Book {
     pub walltime: Span,
     /// What only the task itself knows.
     pub runtime: Span,
+    /// It is not to start before it is told that the task's input is there; the nodes are kept for it all the same.
+    pub awaits_input: bool,
+}
+
+/// The input of a booked task is there: it may start, in what is left of its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provided {
+    pub task: TaskId,
 }
 
 /// The site says whether it will. If so, it also says when the task ends, in its time.
@@ -112,9 +124,9 @@ impl Answered {
 }
 
 impl Hold {
-    /// A task starts when it is told of or later, and ends after its runtime.
+    /// A task starts when it is told of or later, and ends after its runtime, or at its walltime.
     pub fn reaction(&self) -> Reaction {
-        Reaction::After(self.runtime)
+        Reaction::After(self.runtime.min(self.walltime))
     }
 }
 
@@ -125,6 +137,12 @@ impl Withdraw {
 }
 
 impl Book {
+    pub fn reaction(&self) -> Reaction {
+        Reaction::Now
+    }
+}
+
+impl Provided {
     pub fn reaction(&self) -> Reaction {
         Reaction::Now
     }

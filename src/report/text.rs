@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::grid::NodeSet;
+use crate::grid::{EdgeId, NodeSet};
 use crate::time::{Span, Time};
 
 /// `00` to `99`.
@@ -15,6 +15,17 @@ const PAIRS: [[u8; 2]; 100] = {
     }
     pairs
 };
+
+/// From which task to which, as `3-4`; or `home`, where a job's data is before and after it.
+pub(super) fn put_ends(line: &mut Vec<u8>, edge: &EdgeId) {
+    let put = |line: &mut Vec<u8>, end: u32| match end {
+        EdgeId::HOME => line.extend_from_slice(b"home"),
+        task => put_number(line, task.into()),
+    };
+    put(line, edge.from);
+    line.push(b'-');
+    put(line, edge.to);
+}
 
 pub(super) fn put_number(line: &mut Vec<u8>, mut number: u64) {
     if number < 10 {

@@ -2,7 +2,7 @@
 //!
 //! | column | what |
 //! | --- | --- |
-//! | `job`, `edge` | whose data it was: its job, and the tasks that it went from and to, as `0-3` |
+//! | `job`, `edge` | whose data it was: its job, and the tasks that it went from and to, as `0-3`; `home-0` is a job's input, `0-home` its output |
 //! | `from`, `to` | the sites |
 //! | `bytes` | its volume |
 //! | `released`, `active`, `ended` | when it was asked for, when the latencies had elapsed, and when all of it was there, in seconds |
@@ -16,7 +16,7 @@ use std::io::Write;
 use serde::{Deserialize, Serialize};
 
 use super::tally::SiteFacts;
-use super::text::{Row, put_number};
+use super::text::{Row, put_ends, put_number};
 use super::{Inconsistent, Tally};
 use crate::grid::{EdgeId, JobId};
 use crate::network::{Link, LinkId, Paths};
@@ -108,18 +108,32 @@ impl Transfers {
         bytes: u64,
         (released, active): (Time, Time),
     ) -> Result<(), Inconsistent> {
-        if self.numbers.insert(edge, self.gone + self.rows.len()).is_some() {
+        // A job that is handed in again elsewhere has its input brought there.
+        let may_come_again = edge.from == EdgeId::HOME && !self.is_under_way(edge);
+        if self.numbers.contains_key(&edge) && !may_come_again {
             return Err(Inconsistent::SentTwice(edge));
         }
+        self.numbers.insert(edge, self.gone + self.rows.len());
         self.rows.push_back(TransferRow { edge, from, to, bytes, released, active, ended: None });
         Ok(())
     }
 
-    pub fn delivered(&mut self, edge: EdgeId, now: Time) -> Result<(), Inconsistent> {
-        let here = self.numbers.get(&edge).and_then(|number| number.checked_sub(self.gone));
-        let row = here.and_then(|here| self.rows.get_mut(here)).filter(|row| row.ended.is_none());
-        row.ok_or(Inconsistent::NotOnItsWay(edge))?.ended = Some(now);
+    /// `known` is whether its job may still send it again.
+    pub fn delivered(&mut self, edge: EdgeId, now: Time, known: bool) -> Result<(), Inconsistent> {
+        if !self.is_under_way(edge) {
+            return Err(Inconsistent::NotOnItsWay(edge));
+        }
+        let number = self.numbers[&edge];
+        self.rows[number - self.gone].ended = Some(now);
+        if !known {
+            self.numbers.remove(&edge);
+        }
         Ok(())
+    }
+
+    fn is_under_way(&self, edge: EdgeId) -> bool {
+        let here = self.numbers.get(&edge).and_then(|number| number.checked_sub(self.gone));
+        here.is_some_and(|here| self.rows[here].ended.is_none())
     }
 
     /// Lets go of the flows at the front that have ended.
@@ -135,11 +149,14 @@ impl Transfers {
         }
     }
 
-    /// Forgets the edges of a job that is over.
+    /// Forgets the edges of a job that is over, but for data that is still under way: nobody stops it.
     pub fn forget(&mut self, job: JobId) {
-        let edge = |number| EdgeId { job, from: number, to: number };
-        while let Some((&edge, _)) = self.numbers.range(edge(0)..=edge(u32::MAX)).next() {
-            self.numbers.remove(&edge);
+        let end = |number| EdgeId { job, from: number, to: number };
+        let all: Vec<EdgeId> = self.numbers.range(end(0)..=end(u32::MAX)).map(|(edge, _)| *edge).collect();
+        for edge in all {
+            if !self.is_under_way(edge) {
+                self.numbers.remove(&edge);
+            }
         }
     }
 
@@ -191,9 +208,7 @@ impl Transfers {
         let TransferRow { edge, from, to, bytes, released, active, ended } = row;
         put_number(text, edge.job.0.into());
         text.push(b',');
-        put_number(text, edge.from.into());
-        text.push(b'-');
-        put_number(text, edge.to.into());
+        put_ends(text, edge);
         let name = |site: &u32| sites[*site as usize].name.as_str();
         let mut line = Row(text);
         line.empty().text(name(from)).text(name(to)).number(*bytes).time(*released).time(*active);

@@ -26,6 +26,8 @@ pub struct Context<'a> {
     pub linked: bool,
     /// Whether jobs say for how long they want their cores.
     pub walltimes: bool,
+    /// Whether the data of whole jobs is brought to their sites and back.
+    pub stages: bool,
     pub fit: Fit,
     pub(crate) attached: &'a Attached,
 }
@@ -93,6 +95,7 @@ impl Context<'_> {
             users: Names::default(),
             linked: true,
             walltimes: true,
+            stages: true,
             fit: Fit::May,
             attached: &NOTHING_ATTACHED,
         }

@@ -53,6 +53,10 @@ pub enum Shape {
     },
     /// Bits or bytes a second, with the unit.
     Rate,
+    /// Bytes, with or without a unit.
+    Volume {
+        most: u64,
+    },
     Words(Vec<Word>),
     /// Words, and what else may be made of them: told line by line, and as regular expressions.
     Grammar {
@@ -386,11 +390,7 @@ impl Form<u64> for Volume {
     }
 
     fn shape(&self) -> Shape {
-        Shape::Free {
-            what: "a volume, or a number of bytes",
-            example: "\"2 GB\"",
-            json: r#"{ "type": ["integer", "string"], "minimum": 0 }"#,
-        }
+        Shape::Volume { most: self.most }
     }
 }
 

@@ -20,7 +20,7 @@ pub const TOO_LONG_A_JOB: &str = "tasks that take less than 285 years together";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grid::{Curve, Edge, Job, JobId, Kind, Needs, Task, Worth};
+    use crate::grid::{Curve, Edge, Job, JobId, Kind, Needs, Staging, Task, Volumes, Worth};
     use crate::kernel::{ActorId, Down, Envelope, Then};
     use crate::protocol::{Enqueue, Message, codec};
     use crate::time::{Span, Stamp, Time};
@@ -40,7 +40,9 @@ mod tests {
         };
         let actor = ActorId(u32::MAX);
         let (site, think, needs) = (Some(actor), Some(Span::MAX), Some(Needs::NODE));
-        let message = Message::Enqueue(Enqueue { job: job.into(), site, think, needs });
+        let volumes = Volumes { input: u64::MAX, output: u64::MAX };
+        let staging = Some(Staging { volumes, home: u32::MAX });
+        let message = Message::Enqueue(Enqueue { job: job.into(), site, think, needs, staging });
         let length = codec::length(&message).unwrap();
         assert!(length <= JOB_BYTES_MAX && length > JOB_BYTES_MAX - 256, "{length}");
         let envelope = Envelope { arrival: Stamp::NEVER, from: actor, to: actor, number: u64::MAX, message };

@@ -124,6 +124,7 @@ fn value(shape: &Shape) -> String {
         Shape::Span { above_zero: true } => "a time above zero, such as `\"90 s\"`".to_owned(),
         Shape::Span { above_zero: false } => "a time, such as `\"5 ms\"`".to_owned(),
         Shape::Rate => "bits or bytes a second, such as `\"1 Gbps\"` or `\"125 MB/s\"`".to_owned(),
+        Shape::Volume { .. } => "a number of bytes, or a text such as `\"2 GB\"`".to_owned(),
         Shape::Words(_) | Shape::Grammar { .. } => "a word, see below".to_owned(),
         Shape::NameOf(what) => format!("the name of {what}"),
         Shape::List { of, least: 2, most: 2 } => format!("a list of two: each {}", value(of)),

@@ -118,6 +118,9 @@ fn value(shape: &Shape) -> Value {
             json!({ "anyOf": [{ "type": "string", "pattern": SPAN }, { "enum": [0, "0"] }] })
         }
         Shape::Rate => json!({ "type": "string", "pattern": RATE }),
+        Shape::Volume { most } => json!({
+            "anyOf": [{ "type": "integer", "minimum": 0, "maximum": most }, { "type": "string", "pattern": VOLUME }]
+        }),
         Shape::Grammar { words, patterns, .. } => {
             let patterns = patterns.iter().map(|pattern| json!({ "type": "string", "pattern": pattern }));
             let all: Vec<Value> = [value(&Shape::Words(words.clone()))].into_iter().chain(patterns).collect();
@@ -142,4 +145,5 @@ fn value(shape: &Shape) -> Value {
 }
 
 const SPAN: &str = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)\s*(us|ms|s|min|h|d)\s*$";
+const VOLUME: &str = r"^([0-9]+\.?[0-9]*|\.[0-9]+)\s*[kMGT]?B$";
 const RATE: &str = r"^\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)\s*([kMGT]?bps|[kMGT]?B/s)\s*$";

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Grid;
-use crate::grid::{Edge, Job, JobId};
+use crate::grid::{Edge, Job, JobId, Staging};
 use crate::kernel::ActorId;
 use crate::protocol::codec::MESSAGE_MAX;
 use crate::protocol::{Enqueue, Message, Submit};
@@ -90,7 +90,15 @@ impl DataLimit {
     }
 
     pub fn take(&mut self, edges: &[Edge]) -> Result<(), JobError> {
-        let bytes: u128 = edges.iter().map(|edge| u128::from(edge.data)).sum();
+        self.take_bytes(edges.iter().map(|edge| u128::from(edge.data)).sum())
+    }
+
+    /// What goes to a job and from it.
+    pub fn take_staged(&mut self, staging: &Option<Staging>) -> Result<(), JobError> {
+        self.take_bytes(staging.map_or(0, |staging| staging.volumes.sum()))
+    }
+
+    fn take_bytes(&mut self, bytes: u128) -> Result<(), JobError> {
         self.bytes_left = self.bytes_left.checked_sub(bytes).ok_or(JobError::Endless)?;
         Ok(())
     }

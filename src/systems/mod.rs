@@ -20,7 +20,7 @@ use std::ops::Deref;
 
 use crate::grid::{Named, Site, User};
 use crate::kernel::{ActorId, BoxedActor};
-use crate::network::Network;
+use crate::network::{Network, Stager};
 use crate::protocol::{Message, Record};
 use crate::settings::{Names, Walk};
 use crate::time::Span;
@@ -56,8 +56,8 @@ pub struct Row {
     pub has_reserved: bool,
     /// Whether its jobs are one task each, which asks for a walltime.
     pub is_rigid: bool,
-    /// Whether it moves data, over links if there are any.
-    pub moves_data: bool,
+    /// Whether it brings the data of whole jobs to their sites and back; the others move what tasks make for each other.
+    pub stages_data: bool,
     /// Most cores of a grid.
     pub cores_max: u64,
     /// What it calls the moments at which it gives tasks to sites.
@@ -178,6 +178,8 @@ pub struct Grid<'a> {
     pub largest: Vec<u32>,
     /// The network between its sites.
     pub network: Box<dyn Fn() -> Network + 'a>,
+    /// The same between all sites of the topology, by their numbers.
+    pub whole_network: Box<dyn Fn() -> Network + 'a>,
     /// Whether the topology has links.
     pub is_linked: bool,
     /// The actors of all sites of the topology, by their numbers.
@@ -190,6 +192,11 @@ impl Grid<'_> {
     /// Its own actor, for a system that has one at the hub.
     pub fn hub(&self) -> ActorId {
         self.service.expect("a system with a service has its actor")
+    }
+
+    /// Who brings the data of its jobs, where there are links to bring it over.
+    pub fn stager(&self) -> Option<Stager> {
+        self.is_linked.then(|| Stager::new((self.whole_network)(), self.site_ids.to_vec()))
     }
 
     /// Who may give work to its sites: its service, or else the users themselves.

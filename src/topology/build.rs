@@ -327,7 +327,9 @@ impl<'a> Stage<'a> {
     }
 
     fn grid(&self, system: usize) -> Grid<'_> {
-        let network = Box::new(move || self.network(system));
+        let sites = &self.topology.sites;
+        let uses = move |site: &usize| sites[*site].systems.contains(&system);
+        let network = Box::new(move || self.network((0..sites.len()).filter(uses).collect()));
         self.grid_of(self.services[system], |site| site.systems.contains(&system), network)
     }
 
@@ -352,15 +354,14 @@ impl<'a> Stage<'a> {
             sites,
             kinds: &self.topology.kinds,
             network,
+            whole_network: Box::new(|| self.network((0..self.sites.len()).collect())),
             is_linked: self.topology.cables.is_some(),
             site_ids: &self.sites,
         }
     }
 
-    /// The network between the sites of a system.
-    fn network(&self, system: usize) -> Network {
-        let Topology { sites, .. } = self.topology;
-        let its: Vec<usize> = (0..sites.len()).filter(|site| sites[*site].systems.contains(&system)).collect();
+    /// The network between some sites.
+    fn network(&self, its: Vec<usize>) -> Network {
         let shared = self.exchange.map(|exchange| (exchange, its.iter().map(|site| *site as u32).collect()));
         Network { paths: paths(self.topology).among(&its), shared }
     }

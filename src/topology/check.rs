@@ -32,7 +32,7 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings, idle
     if let Some(defaults) = defaults {
         defaults.finish();
     }
-    let cables = cables::read(&fields, &sites, &systems, w);
+    let cables = cables::read(&fields, &sites, w);
 
     let Head { name, about, seed } = head;
     let linked = cables.is_some();

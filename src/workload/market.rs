@@ -5,6 +5,7 @@
 
 use serde::Serialize;
 
+use super::staging::NEEDS_LINKS;
 use super::{Platform, Row, Source, Supply, WorkloadError};
 use crate::grid::{Curve, DATA_MAX, Edge, Job, JobId, Kind, LONGEST, Task, Worth};
 use crate::random::SplitMix64;
@@ -62,8 +63,6 @@ pub const ROW: Row = Row {
 const JOBS_MAX: u32 = 10_000_000;
 /// In ticks, as in the paper.
 const USUAL_RUNTIME: (u64, u64) = (10, 200_000);
-const OUTPUT_NEEDS_LINKS: &str =
-    "data needs links to go over, and this topology has none: leave this out, or add [[link]]s";
 
 impl Generator {
     fn usual(context: &Context<'_>) -> Generator {
@@ -117,7 +116,7 @@ impl Supply for Generator {
         let degree = Number::from(0.0, 50.0, "a number from 0 to 50");
         w.set(key("degree", "how many inputs tasks tend to have"), &mut self.degree, degree);
         let output = key("output", "what tasks write while they run, over each of their edges");
-        w.set(output.only_if(context.linked, OUTPUT_NEEDS_LINKS), &mut self.output, Unless(Rate, 0));
+        w.set(output.only_if(context.linked, NEEDS_LINKS), &mut self.output, Unless(Rate, 0));
         if let Some(fields) = w.fields() {
             self.check(fields, context);
         }

@@ -12,13 +12,14 @@ pub mod raise;
 pub mod reservations;
 pub mod rigid;
 pub mod rigids;
+pub mod staging;
 pub mod swf;
 pub mod table;
 pub mod workflow;
 
 use serde::Serialize;
 
-use crate::grid::{DATA_MAX, Job, JobError, JobId, Kind, Needs, Task, WorkflowError};
+use crate::grid::{DATA_MAX, Job, JobError, JobId, Kind, Needs, Staging, Task, WorkflowError};
 use crate::settings::{Context, Walk};
 use crate::time::Span;
 
@@ -192,6 +193,17 @@ impl Source {
         match self {
             Source::Table(table) => table.jobs.get(place)?.needs,
             Source::Rigid(rigids) => rigids.content.shapes.get(place).map(|shape| shape.needs),
+            _ => None,
+        }
+    }
+
+    /// The data that goes with the job at this place, if any does.
+    pub fn staging(&self, place: usize) -> Option<Staging> {
+        match self {
+            Source::Table(table) => table.data.of(table.jobs.get(place)?.volumes),
+            Source::Requests(table) => table.data.of(table.asks.get(place)?.volumes),
+            Source::Rigid(rigids) => rigids.data.of(rigids.data.each),
+            Source::Reservations(demand) => demand.data.of(demand.data.each),
             _ => None,
         }
     }

@@ -4,8 +4,9 @@
 use serde::Serialize;
 
 use super::lublin::{Lublin, Sizes, Stream, Times, Types};
+use super::staging::{Data, walk_volumes};
 use super::{Row, Source, Supply};
-use crate::grid::Request;
+use crate::grid::{Request, Volumes};
 use crate::random::{SplitMix64, mix};
 use crate::settings::limits::CORES_MAX;
 use crate::settings::{
@@ -31,6 +32,7 @@ pub struct Demand {
     pub slack_millionths: u64,
     /// The least share of its time that a request really uses, in millionths; all shares up to 1 are as likely.
     pub used_millionths: u64,
+    pub data: Data,
 }
 
 /// A request, how long its job really runs, and when its user takes it back, if at all.
@@ -39,11 +41,13 @@ pub struct Ask {
     pub request: Request,
     pub runtime: Span,
     pub cancel: Option<Time>,
+    pub volumes: Volumes,
 }
 
 /// Requests that are written out one by one; they may make no sense, which is for the scheduler to tell.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Asks {
+    pub data: Data,
     /// In order of arrival.
     pub asks: Vec<Ask>,
 }
@@ -62,7 +66,7 @@ pub const WRITTEN: Row = Row {
     name: "requests",
     about: "requests for reservations that are written out one by one",
     read: |w, context| {
-        let mut asks = Asks { asks: Vec::new() };
+        let mut asks = Asks { data: Data::default(), asks: Vec::new() };
         asks.walk(w, context);
         Source::Requests(asks)
     },
@@ -85,6 +89,7 @@ impl Demand {
             ahead_millionths: 3_000_000,
             slack_millionths: 3_000_000,
             used_millionths: 1_000_000,
+            data: Data::default(),
         }
     }
 }
@@ -117,6 +122,8 @@ impl Supply for Demand {
         w.set(key("slack", "up to so many durations between end and deadline"), &mut self.slack_millionths, FACTOR);
         let used = key("used", "the least share of its time that a job really runs");
         w.set(used, &mut self.used_millionths, Millionths { most: 1 });
+        self.data.walk(w, context);
+        self.data.check([], w);
         if w.reads() {
             self.size_max = self.size_max.max(self.size);
         }
@@ -140,15 +147,22 @@ impl Supply for Asks {
         WRITTEN.name
     }
 
-    fn walk(&mut self, w: &mut dyn Walk, _: &Context<'_>) {
+    fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+        self.data.walk(w, context);
+        let each = self.data.each;
         let request =
             key("request", "").means("a request, in order of arrival").need("at least one [[workload.request]]");
         let request = request.each("a table that describes a request");
         let mut before = Time::ZERO;
         w.rows(request, Layout::Sections("workload.request"), &mut self.asks, Ask::usual, |ask, w| {
             ask.walk(w, before);
+            if w.reads() {
+                ask.volumes = each;
+            }
+            walk_volumes(&mut ask.volumes, Some(each), w, context);
             before = before.max(ask.request.arrive);
         });
+        self.data.check(self.asks.iter().map(|ask| ask.volumes), w);
     }
 
     fn jobs_in_all(&self) -> u64 {
@@ -168,12 +182,12 @@ impl Ask {
     fn usual() -> Ask {
         let (arrive, duration) = (Time::ZERO, Span::ZERO);
         let request = Request { arrive, ready: arrive, duration, deadline: arrive, nodes: 1 };
-        Ask { request, runtime: duration, cancel: None }
+        Ask { request, runtime: duration, cancel: None, volumes: Volumes::NOTHING }
     }
 
     /// Only what nobody could mean is complained about: the scheduler has its own answer to what makes no sense.
     fn walk(&mut self, w: &mut dyn Walk, before: Time) {
-        let Ask { request, runtime, cancel } = self;
+        let Ask { request, runtime, cancel, .. } = self;
         let Request { arrive, ready, duration, deadline, nodes } = request;
         if w.reads() {
             *arrive = before;
@@ -222,7 +236,8 @@ impl Demand {
         let mut ask = |request: Request| {
             let used = least + random.unit() * (1.0 - least);
             let seconds = (request.duration.micros() as f64 * used) as u64 / SECOND;
-            Ask { request, runtime: Span::from_secs(seconds.max(1)).min(request.duration), cancel: None }
+            let runtime = Span::from_secs(seconds.max(1)).min(request.duration);
+            Ask { request, runtime, cancel: None, volumes: self.data.each }
         };
         self.requests().into_iter().map(&mut ask).collect()
     }

@@ -10,6 +10,7 @@ use super::lublin::Lublin;
 use super::needs::{self, Shape};
 use super::raise::{Bulk, raised, utilisation};
 use super::rigid::{Faults, Rigid, Trace};
+use super::staging::Data;
 use super::{Numbering, Row, Source, Supply, WorkloadError, batsim, swf};
 use crate::grid::{Job, JobId, Kind, Task};
 use crate::settings::units::MILLION;
@@ -27,6 +28,7 @@ pub struct Rigids {
     /// The share of the processors there that they are to use while they come, in millionths, if it is not to be what
     /// it is.
     pub utilisation: Option<NonZeroU32>,
+    pub data: Data,
     /// What jobs ask for that say nothing, as a multiple of their run time, in millionths.
     pub overestimate_millionths: u64,
     /// How it is found out what tasks need of their nodes, and how much memory a node has.
@@ -36,7 +38,7 @@ pub struct Rigids {
     /// How many jobs there are to run.
     pub count: u32,
     #[serde(skip)]
-    pub content: Content,
+    pub content: Box<Content>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -135,7 +137,7 @@ impl Rigids {
 
     /// What of a log is to be run, with what its jobs need.
     pub fn of_log(trace: Trace, window: Window, needs: needs::Rule, node_kilobytes: u64) -> Rigids {
-        let content = Content::of(trace, window);
+        let content = Box::new(Content::of(trace, window));
         let count = content.jobs.len() as u32;
         let (origin, deal, overestimate_millionths) = (Origin::Swf(LogFile::default()), Deal::default(), MILLION);
         let mut rigids = Rigids {
@@ -143,6 +145,7 @@ impl Rigids {
             deal,
             site: None,
             utilisation: None,
+            data: Data::default(),
             overestimate_millionths,
             needs,
             node_kilobytes,
@@ -155,12 +158,13 @@ impl Rigids {
     }
 
     fn read(origin: Origin, w: &mut dyn Walk, context: &Context<'_>) -> Rigids {
-        let (window, content) = (Window::default(), Content::default());
+        let (window, content) = (Window::default(), Box::default());
         let mut rigids = Rigids {
             origin,
             deal: Deal::default(),
             site: None,
             utilisation: None,
+            data: Data::default(),
             overestimate_millionths: MILLION,
             needs: needs::Rule::default(),
             node_kilobytes: Rigids::NODE_KILOBYTES,
@@ -213,7 +217,7 @@ impl Rigids {
                     field.complain(format!("{path} is another file than it was: its hash is {}", log.hash));
                 }
                 let strict = log.strict;
-                self.content = self.jobs_of(&field, path, bytes);
+                *self.content = self.jobs_of(&field, path, bytes);
                 let faults = &self.content.faults;
                 if strict && !faults.is_empty() {
                     field.complain(format!("{path}, as it is read strictly: {faults}"));
@@ -274,7 +278,7 @@ impl Rigids {
 
     /// Finds out what the jobs need.
     fn shape(&mut self) {
-        let Content { jobs, shapes, without_memory, .. } = &mut self.content;
+        let Content { jobs, shapes, without_memory, .. } = &mut *self.content;
         let known = "jobs that cannot be run have been left out";
         match (self.needs, &self.origin) {
             (needs::Rule::QuadCore, Origin::Lublin(lublin)) => {
@@ -294,7 +298,7 @@ impl Rigids {
     fn settle(&mut self, fields: &Fields<'_>, context: &Context<'_>) {
         if let Origin::Lublin(lublin) = &self.origin {
             let trace = Trace { jobs: lublin.generate(), ..Trace::default() };
-            self.content = Content::of(trace, Window::default());
+            *self.content = Content::of(trace, Window::default());
         }
         if let Some(share) = self.utilisation.filter(|_| !self.content.jobs.is_empty()) {
             let site = self.site.and_then(|site| context.cores.get(site)).map(|cores| u64::from(*cores));
@@ -385,6 +389,8 @@ impl Supply for Rigids {
         let overestimate = key("overestimate", "jobs that ask for no time ask for so many times their run time");
         w.set(overestimate, &mut self.overestimate_millionths, factor);
         self.walk_needs(w);
+        self.data.walk(w, context);
+        self.data.check([], w);
         if let Some(fields) = w.fields() {
             self.settle(fields, context);
         }
@@ -537,7 +543,7 @@ mod tests {
 ";
 
     fn rigids(window: Window, deal: Deal) -> Rigids {
-        let content = Content::of(swf::read(LOG.as_bytes()).unwrap(), window);
+        let content = Box::new(Content::of(swf::read(LOG.as_bytes()).unwrap(), window));
         let file = LogFile { path: "log.swf".into(), hash: String::new(), strict: false };
         let count = content.jobs.len() as u32;
         let origin = Origin::Swf(file);
@@ -548,6 +554,7 @@ mod tests {
             deal,
             site: None,
             utilisation: None,
+            data: Data::default(),
             overestimate_millionths,
             needs,
             node_kilobytes,
@@ -559,7 +566,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_run_is_counted_and_listed() {
-        let Content { jobs, faults, outside, .. } = rigids(Window::default(), Deal::Group).content;
+        let Content { jobs, faults, outside, .. } = *rigids(Window::default(), Deal::Group).content;
         assert_eq!(jobs.iter().map(|job| job.number).collect::<Vec<_>>(), [1, 2, 5, 6, 7]);
         assert_eq!((faults.left_out, faults.released, outside), (2, 2, 0));
         assert_eq!(
@@ -591,7 +598,7 @@ mod tests {
     #[test]
     fn a_window_is_cut_out_and_begins_at_zero() {
         let window = Window { from: Span::from_secs(105), to: Some(Span::from_secs(160)), jobs: Some(2) };
-        let Content { jobs, outside, .. } = rigids(window, Deal::RoundRobin).content;
+        let Content { jobs, outside, .. } = *rigids(window, Deal::RoundRobin).content;
         let seen: Vec<_> = jobs.iter().map(|job| (job.number, job.submit.micros() / 1_000_000)).collect();
         assert_eq!((seen, outside), (vec![(2, 5), (5, 35)], 3));
     }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::staging::{Data, walk_volumes};
 use super::{Row, Source, Supply};
-use crate::grid::{Curve, CurveError, DATA_MAX, Edge, Job, JobId, Kind, LONGEST, Needs, Task, Worth};
+use crate::grid::{Curve, CurveError, DATA_MAX, Edge, Job, JobId, Kind, LONGEST, Needs, Task, Volumes, Worth};
 use crate::settings::limits::{CORES_MAX, EDGES_MAX, POINTS_MAX, TASKS_MAX, TOO_LONG_A_JOB};
 use crate::settings::{
     Context, Field, Fields, Fit, Form, FormExt, Layout, Maybe, Moment, Number, POSITIVE_SPAN, Shape, Text, Unless,
@@ -15,6 +16,7 @@ use crate::time::{Span, Time};
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Table {
+    pub data: Data,
     /// In order of submission.
     pub jobs: Vec<Entry>,
 }
@@ -30,13 +32,15 @@ pub struct Entry {
     pub worth: Option<Worth>,
     /// What each of its tasks needs of its node, if it does not need all of it.
     pub needs: Option<Needs>,
+    /// The data that goes with it, where it is one task.
+    pub volumes: Volumes,
 }
 
 pub const ROW: Row = Row {
     name: "table",
     about: "jobs that are written out one by one",
     read: |w, context| {
-        let mut table = Table { jobs: Vec::new() };
+        let mut table = Table::of(Vec::new());
         table.walk(w, context);
         Source::Table(table)
     },
@@ -48,13 +52,20 @@ impl Supply for Table {
     }
 
     fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+        self.data.walk(w, context);
+        let each = self.data.each;
         let job = key("job", "").means("a job, in order of arrival").need("at least one [[workload.job]]");
         let job = job.each("a table that describes a job");
         let mut before = Time::ZERO;
         w.rows(job, Layout::Sections("workload.job"), &mut self.jobs, Entry::usual, |job, w| {
             job.walk(before, w, context);
+            if w.reads() {
+                job.volumes = each;
+            }
+            walk_volumes(&mut job.volumes, Some(each), w, context);
             before = before.max(job.arrive);
         });
+        self.data.check(self.jobs.iter().map(|job| job.volumes), w);
     }
 
     fn jobs_in_all(&self) -> u64 {
@@ -70,10 +81,26 @@ impl Supply for Table {
     }
 }
 
+impl Table {
+    /// Jobs without data of their own.
+    pub fn of(jobs: Vec<Entry>) -> Table {
+        Table { data: Data::default(), jobs }
+    }
+}
+
 impl Entry {
     /// Without a name, and worth nothing.
     pub fn of(arrive: Time, tasks: Vec<Task>, edges: Vec<Edge>) -> Entry {
-        Entry { name: None, task_names: Vec::new(), arrive, tasks, edges, worth: None, needs: None }
+        Entry {
+            name: None,
+            task_names: Vec::new(),
+            arrive,
+            tasks,
+            edges,
+            worth: None,
+            needs: None,
+            volumes: Volumes::NOTHING,
+        }
     }
 
     fn usual() -> Entry {

@@ -44,6 +44,24 @@ fn inline_and_processes_agree_on_every_shipped_topology() {
 }
 
 #[test]
+fn data_of_queued_and_reserved_jobs_goes_the_same_ways_in_every_layout() {
+    let scratch = Scratch::new();
+    let topology = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/digests/staged.toml");
+    run(&topology, &scratch.path("inline"), &["--inline"]);
+    run(&topology, &scratch.path("processes"), &[]);
+    run(&topology, &scratch.path("together"), &["--per-process", "4"]);
+    let inline = digest(&scratch.path("inline"));
+    assert_eq!(digest(&scratch.path("processes")), inline);
+    assert_eq!(digest(&scratch.path("together")), inline);
+    let facts = json(&scratch.path("processes").join("summary.json"));
+    let flows = facts["results"]["transfers"]["flows"].as_u64().unwrap();
+    assert!(flows > 300, "{facts}");
+    // Processes have really sent them.
+    assert_eq!(facts["run"]["moved"]["flows"].as_u64(), Some(flows), "{facts}");
+    assert!(facts["results"]["reservations"]["given_up"].as_u64() > Some(0), "{facts}");
+}
+
+#[test]
 fn another_seed_is_another_run_and_verify_names_where_they_part() {
     let scratch = Scratch::new();
     run(&shipped("quickstart.toml"), &scratch.path("one"), &["--inline"]);

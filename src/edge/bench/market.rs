@@ -149,14 +149,9 @@ const CORES: u32 = 16;
 fn deep(policy: &str, queue: u32, instants: u64) -> Topology {
     let minutes = Span::from_minutes;
     let first = Task::new(minutes(u64::from(CORES)), 1, Kind(0));
-    let blocker = |core| table::Entry {
-        name: None,
-        task_names: Vec::new(),
-        arrive: Time::ZERO,
-        tasks: vec![Task { runtime: minutes(FILLING + core), ..first }],
-        edges: Vec::new(),
-        worth: None,
-        needs: None,
+    let blocker = |core| {
+        let task = Task { runtime: minutes(FILLING + core), ..first };
+        table::Entry::of(Time::ZERO, vec![task], Vec::new())
     };
     let mut random = SplitMix64::new(1);
     let entry = |arrive: u64| {
@@ -165,20 +160,16 @@ fn deep(policy: &str, queue: u32, instants: u64) -> Topology {
         let last = Task::new(runtime, random.int(1, 4) as u32, Kind(1));
         let initial = 2.0 + 2.0 * random.unit();
         let curve = Curve::new(initial, 1200.0 + 1200.0 * random.unit(), &[]).expect("these deadlines rise");
+        let worth = Some(Worth { max: 1.0 + 1e6 * random.unit(), curve });
         table::Entry {
-            name: None,
-            task_names: Vec::new(),
-            arrive: Time::ZERO + minutes(arrive),
-            tasks: vec![first, last],
-            edges: vec![Edge::new(0, 1)],
-            worth: Some(Worth { max: 1.0 + 1e6 * random.unit(), curve }),
-            needs: None,
+            worth,
+            ..table::Entry::of(Time::ZERO + minutes(arrive), vec![first, last], vec![Edge::new(0, 1)])
         }
     };
     let waiting = (0..u64::from(queue)).map(|number| 1 + number * (FILLING - 1) / u64::from(queue));
     let others = waiting.chain((0..instants).map(|minute| FILLING + minute)).map(entry);
     let jobs = (1..=u64::from(CORES)).map(blocker).chain(others).collect();
-    topology(policy, &[(CORES, 0), (1 << 20, 1)], Source::Table(table::Table { jobs }))
+    topology(policy, &[(CORES, 0), (1 << 20, 1)], Source::Table(table::Table::of(jobs)))
 }
 
 fn topology(policy: &str, sites: &[(u32, u16)], source: Source) -> Topology {

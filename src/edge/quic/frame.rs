@@ -204,7 +204,13 @@ mod tests {
             edges: Vec::new(),
             worth: None,
         };
-        Message::Enqueue(Enqueue { job: Arc::new(job), site: Some(ActorId(1)), think: None, needs: None })
+        Message::Enqueue(Enqueue {
+            job: Arc::new(job),
+            site: Some(ActorId(1)),
+            think: None,
+            needs: None,
+            staging: None,
+        })
     }
 
     fn record(runs: u32) -> Entry<Record> {

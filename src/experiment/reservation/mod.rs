@@ -19,6 +19,7 @@ use crate::grid::Request;
 use crate::systems::reservation::fit::{self, Fit};
 use crate::systems::reservation::{RectEnd, Trial};
 use crate::workload::reservations::Demand;
+use crate::workload::staging::Data;
 
 pub const NODES: u32 = 1024;
 const SIZE_MAX: f64 = 10.0;
@@ -105,6 +106,7 @@ impl Setting {
             ahead_millionths: u64::from(self.flexibility) * 1_000_000,
             slack_millionths: u64::from(self.flexibility) * 1_000_000,
             used_millionths: 1_000_000,
+            data: Data::default(),
         };
         demand.requests()
     }

@@ -84,12 +84,12 @@ mod tests {
     use super::*;
     use crate::grid::{
         Advert, Area, BadPart, BookingId, Curve, Denial, Edge, EdgeId, HoldId, Invalid, Job, JobId, Kind, Needs,
-        NodeSet, Offer, Part, QuoteId, Rate, Receipt, Slot, Task, TaskId, Worth,
+        NodeSet, Offer, Part, QuoteId, Rate, Receipt, Slot, Staging, Task, TaskId, Volumes, Worth,
     };
     use crate::kernel::{ActorId, Down, Up};
     use crate::protocol::handshake::Hello;
     use crate::protocol::{
-        Answer, Answered, Book, Booked, Cancel, Ended, Enqueue, Hold, Message, Outcome, Over, Queue,
+        Answer, Answered, Book, Booked, Cancel, Ended, Enqueue, Hold, Message, Outcome, Over, Provided, Queue,
     };
     use crate::protocol::{
         Bargain, Barred, Begun, Claim, Claimed, Coordinate, Coordinated, Enter, Fault, HoldFate, Informed, Inquire,
@@ -137,16 +137,17 @@ mod tests {
             Message::Outcome(Outcome { job: id, verdict: Verdict::Removed }),
             Message::Run(Run { task, cores: 3, runtime: Span::MAX }),
             Message::Ended(Ended { task, started: Time::ZERO }),
-            Message::Reserve(Reserve { job: job.clone(), ready: arrive, deadline: Time::NEVER }),
+            Message::Reserve(Reserve { job: job.clone(), ready: arrive, deadline: Time::NEVER, staging: None }),
             Message::Cancel(Cancel { job: id }),
             Message::Answered(Answered { job: id, answer: Answer::Invalid(Invalid::Duplicate) }),
-            Message::Hold(Hold { task, start: arrive, nodes: cores.clone(), runtime: Span::MAX }),
+            Message::Hold(Hold { task, start: arrive, nodes: cores.clone(), runtime: Span::MAX, walltime: Span::MAX }),
             Message::Withdraw(Withdraw { task }),
             Message::Enqueue(Enqueue {
                 job: job.clone(),
                 site: Some(site),
                 think: Some(Span::MAX),
                 needs: Some(Needs { cpu: 0.1, memory: 1e-9 }),
+                staging: Some(Staging { volumes: Volumes { input: u64::MAX, output: 0 }, home: 3 }),
             }),
             Message::Queue(Queue { job: id, nodes: 3, walltime: Span::MAX, runtime: Span::from_minutes(6) }),
             Message::Over(Over { job: id, think: Span::ZERO }),
@@ -164,7 +165,9 @@ mod tests {
                 nodes: cores.clone(),
                 walltime: Span::MAX,
                 runtime: Span::from_minutes(6),
+                awaits_input: true,
             }),
+            Message::Provided(Provided { task }),
             Message::Booked(Booked { task, granted: true }),
             Message::Recall(Recall { task }),
             Message::Recalled(Recalled { task, in_time: false }),

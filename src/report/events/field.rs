@@ -118,16 +118,14 @@ impl Field for TaskId {
     }
 }
 
-/// As `"12.3-4"`.
+/// As `"12.3-4"`, or `"12.home-0"` and `"12.0-home"`.
 impl Field for EdgeId {
     fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         line.push(b'"');
         put_number(line, self.job.0.into());
         line.push(b'.');
-        put_number(line, self.from.into());
-        line.push(b'-');
-        put_number(line, self.to.into());
+        text::put_ends(line, self);
         line.push(b'"');
     }
 
@@ -136,7 +134,8 @@ impl Field for EdgeId {
         at.parsed("an edge as \"job.task-task\"", |text| {
             let (job, tasks) = text.split_once('.')?;
             let (from, to) = tasks.split_once('-')?;
-            Some(EdgeId { job: JobId(job.parse().ok()?), from: from.parse().ok()?, to: to.parse().ok()? })
+            let end = |text: &str| if text == "home" { Some(EdgeId::HOME) } else { text.parse().ok() };
+            Some(EdgeId { job: JobId(job.parse().ok()?), from: end(from)?, to: end(to)? })
         })
     }
 }

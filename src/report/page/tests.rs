@@ -189,13 +189,14 @@ fn queued(topology: &Topology, waits: &[u64]) -> Tally {
 /// A log whose jobs have these numbers.
 fn numbered(numbers: &[u64]) -> Workload {
     let jobs = numbers.iter().map(|number| Rigid { number: *number, ..Rigid::default() });
-    let content = Content { jobs: Arc::new(jobs.collect()), ..Content::default() };
+    let content = Box::new(Content { jobs: Arc::new(jobs.collect()), ..Content::default() });
     let log = LogFile { path: "log.swf".to_owned(), hash: String::new(), strict: false };
     let rigids = Rigids {
         origin: Origin::Swf(log),
         deal: Deal::default(),
         site: None,
         utilisation: None,
+        data: Default::default(),
         overestimate_millionths: 1_000_000,
         needs: Default::default(),
         node_kilobytes: 1,

@@ -214,7 +214,7 @@ impl Tally {
     }
 
     pub fn delivered(&mut self, by: By, edge: &EdgeId) -> Taken {
-        self.transfers.delivered(*edge, by.now)?;
+        self.transfers.delivered(*edge, by.now, self.jobs.contains_key(&edge.job))?;
         self.transfers.settle(&self.sites);
         Ok(None)
     }

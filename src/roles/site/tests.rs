@@ -313,7 +313,7 @@ proptest! {
             let runtime = Span::from_micros(runtime);
             let (task, start) = (TaskId { job: JobId(job), index: 0 }, Time::from_micros(at));
             // What comes may change when others end, so it has to be a message that promises nothing.
-            (at, Message::Book(Book { task, start, nodes: NodeSet::all(nodes), walltime: walltime(job), runtime }))
+            (at, Message::Book(Book { task, start, nodes: NodeSet::all(nodes), walltime: walltime(job), runtime, awaits_input: false }))
         });
         let runs: Vec<(u64, Message)> = runs.collect();
         let count = runs.len();

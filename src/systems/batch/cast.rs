@@ -29,7 +29,7 @@ pub const ROW: Row = Row {
     has_terms: false,
     has_reserved: true,
     is_rigid: true,
-    moves_data: false,
+    stages_data: true,
     cores_max: u64::MAX,
     gives: Gives { moment: "dispatcher", task: "handed to a queue", category: "dispatch" },
     plans: &[],
@@ -55,7 +55,7 @@ impl System for Batch {
         let place =
             |(id, site): &(ActorId, &Site)| Place::new(*id, site.cores, managers::find(&site.scheduler).is_some());
         let places = grid.sites.iter().map(place);
-        Ok(Box::new(Dispatcher::new(places.collect(), self.dispatch)))
+        Ok(Box::new(Dispatcher::new(places.collect(), self.dispatch, grid.stager())))
     }
 
     fn site(&self, site: &Site, givers: &[ActorId]) -> Cast {
@@ -89,7 +89,10 @@ impl System for Batch {
             let (id, arrive) = (job.id, job.arrive);
             let think = if thinks.is_empty() { None } else { thinks.get(&id).copied() };
             let needs = workload.source.needs(place);
-            let enqueue = Enqueue { job: Arc::new(job), site, think, needs };
+            let staging = workload.source.staging(place);
+            let checked = dealing.data.take_staged(&staging);
+            checked.map_err(|error| DealError::Job { job: id, error })?;
+            let enqueue = Enqueue { job: Arc::new(job), site, think, needs, staging };
             let script = &mut dealing.lines[users[user]];
             match after {
                 None => script.says.push((arrive, grid.hub(), Message::Enqueue(enqueue))),

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::policy::{Ask, Policy, Reserved, Step};
 use crate::grid::{Demand, TaskId};
 use crate::kernel::ActorId;
-use crate::protocol::{Book, Booked, Message, Recall, Recalled, Run};
+use crate::protocol::{Book, Booked, Message, Provided, Recall, Recalled, Run};
 use crate::roles::site::{Ending, Manager, On, Order, Running, Start, Tasks};
 use crate::time::{Span, Time};
 
@@ -38,6 +38,8 @@ struct Waiting {
 struct Booking {
     giver: ActorId,
     held: Reserved,
+    /// How long it runs, if its input is not there yet: then nothing runs on its nodes meanwhile.
+    awaiting: Option<Span>,
 }
 
 impl Desk {
@@ -74,9 +76,9 @@ impl Desk {
         waiting
     }
 
-    /// Starts the task then, if nobody is in the way. Only its giver can take it back, so its end is told at once.
+    /// Starts the task then, if nobody is in the way, and its input is there.
     fn book(&mut self, now: Time, giver: ActorId, book: Book, site: &Tasks, orders: &mut Vec<Order>) {
-        let Book { task, start, nodes, walltime, runtime } = book;
+        let Book { task, start, nodes, walltime, runtime, awaits_input } = book;
         let held = Reserved { from: start, until: start + walltime, nodes };
         let makes_sense = start >= now && !runtime.is_zero() && self.can_be(task, &held, site);
         let granted = makes_sense && self.policy.has_room(now, &held);
@@ -88,23 +90,27 @@ impl Desk {
         if start == now {
             self.clear_way(now, orders);
         }
-        orders.push(Order::Start(Start {
-            task,
-            giver,
-            at: start,
-            on: On::These(held.nodes.clone().into()),
-            demand: Demand::NODE,
-            share: 1.0,
-            runtime,
-            walltime,
-            ending: Ending::Settled,
-            rank: rank(task),
-        }));
-        self.booked.insert(task, Booking { giver, held });
+        let booking = Booking { giver, held, awaiting: awaits_input.then_some(runtime) };
+        if !awaits_input {
+            orders.push(booking.begin(task, start, runtime));
+        }
+        self.booked.insert(task, booking);
+    }
+
+    /// The input of a booked task is there. If its time has begun, it has what is left of it.
+    fn provided(&mut self, now: Time, giver: ActorId, task: TaskId, orders: &mut Vec<Order>) {
+        let Some(booking) = self.booked.get_mut(&task).filter(|booking| booking.giver == giver) else { return };
+        let at = booking.held.from.max(now);
+        if at < booking.held.until
+            && let Some(runtime) = booking.awaiting.take()
+        {
+            orders.push(booking.begin(task, at, runtime));
+        }
     }
 
     fn can_be(&self, task: TaskId, wanted: &Reserved, site: &Tasks) -> bool {
-        let known = self.waiting.contains_key(&task) || site.all().any(|other| other.task == task);
+        let known = self.waiting.contains_key(&task) || self.booked.contains_key(&task);
+        let known = known || site.all().any(|other| other.task == task);
         let last = wanted.nodes.runs().last().map(|run| run.1);
         let is_here = last.is_some_and(|last| last < site.total());
         !known && is_here && wanted.from < wanted.until && wanted.until < Time::NEVER
@@ -119,7 +125,9 @@ impl Desk {
             && !site.all().any(|other| other.task == task && other.nodes().is_some())
         {
             let booking = self.booked.remove(&task).expect("it has been found");
-            self.policy.release(now, &booking.held);
+            if now < booking.held.until {
+                self.policy.release(now, &booking.held);
+            }
             orders.push(Order::Drop { task, giver });
             true
         } else {
@@ -179,6 +187,7 @@ impl Manager for Desk {
                 self.queue(now, site, ask, Waiting { giver, walltime: runtime, runtime });
             }
             Message::Book(book) => self.book(now, giver, book, site, orders),
+            Message::Provided(Provided { task }) => self.provided(now, giver, task, orders),
             Message::Recall(Recall { task }) => self.recall(now, giver, task, site, orders),
             _ => {}
         }
@@ -208,6 +217,24 @@ impl Manager for Desk {
 
     fn floor(&self, at: Time) -> Time {
         self.lengths.first_key_value().map_or(Time::NEVER, |(shortest, _)| at + *shortest)
+    }
+}
+
+impl Booking {
+    /// Only its giver can take the task back, so its end is told at once.
+    fn begin(&self, task: TaskId, at: Time, runtime: Span) -> Order {
+        Order::Start(Start {
+            task,
+            giver: self.giver,
+            at,
+            on: On::These(self.held.nodes.clone().into()),
+            demand: Demand::NODE,
+            share: 1.0,
+            runtime,
+            walltime: self.held.until.since(at),
+            ending: Ending::Settled,
+            rank: rank(task),
+        })
     }
 }
 

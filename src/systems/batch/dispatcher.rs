@@ -1,12 +1,17 @@
 //! The dispatcher at the router: gives each job to a site, and tells users of ends that they wait for.
+//!
+//! The input of a job that has some sets out as soon as its site is chosen, and the job is handed to the site's queue when it
+//! is there: so no policy has to do with jobs that could not start, and none of them holds up others. What it leaves goes back
+//! when it has ended, be it killed or not; the job is over when that is home.
 
 use std::collections::BTreeMap;
 
 use super::rules::Dispatch;
-use crate::grid::{Invalid, Job, JobId, Needs, Task, TaskId};
+use crate::grid::{Invalid, Job, JobId, Needs, Staging, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
+use crate::network::{Staged, Stager};
 use crate::protocol::{Admit, Ended, Enqueue, Message, Over, Queue, Recall, Recalled, Record};
-use crate::time::{Span, Stamp};
+use crate::time::{Span, Stamp, Time};
 
 pub struct Dispatcher {
     places: Vec<Place>,
@@ -16,6 +21,8 @@ pub struct Dispatcher {
     live: BTreeMap<JobId, Live>,
     /// Where jobs have waited in vain that their users have taken back.
     returned: BTreeMap<JobId, usize>,
+    /// Who brings data, where there are links.
+    stager: Option<Stager>,
 }
 
 /// A site as the dispatcher knows it.
@@ -33,8 +40,20 @@ struct Live {
     place: usize,
     work: u128,
     think: Option<Span>,
-    /// Whether its site has been asked to give it back, and has not answered.
+    /// Whether its user has asked for it back, and has not been answered.
     is_recalled: bool,
+    staging: Option<Staging>,
+    phase: Phase,
+}
+
+/// How far a job has got.
+enum Phase {
+    /// Its input is on its way; this is what its site is told when it is there.
+    Awaited(Message),
+    /// Its site has it.
+    Given,
+    /// It has ended, and its output is on its way.
+    Returning,
 }
 
 type Out = Outbox<Message, Record>;
@@ -60,14 +79,15 @@ impl Place {
 }
 
 impl Dispatcher {
-    pub fn new(places: Vec<Place>, dispatch: Dispatch) -> Dispatcher {
-        Dispatcher { places, dispatch, turn: 0, live: BTreeMap::new(), returned: BTreeMap::new() }
+    pub fn new(places: Vec<Place>, dispatch: Dispatch, stager: Option<Stager>) -> Dispatcher {
+        Dispatcher { places, dispatch, turn: 0, live: BTreeMap::new(), returned: BTreeMap::new(), stager }
     }
 
-    fn enqueue(&mut self, user: ActorId, enqueue: Enqueue, out: &mut Out) {
-        let Enqueue { job, site, think, needs } = enqueue;
+    fn enqueue(&mut self, now: Time, user: ActorId, enqueue: Enqueue, out: &mut Out) {
+        let Enqueue { job, site, think, needs, staging } = enqueue;
+        let can_bring = |staging: &Staging| self.stager.as_ref().is_some_and(|stager| stager.knows(staging));
         // No honest user hands in anything else.
-        if job.tasks.len() != 1 {
+        if job.tasks.len() != 1 || !staging.as_ref().is_none_or(can_bring) {
             return;
         }
         match self.choose(&job, site, needs) {
@@ -82,15 +102,22 @@ impl Dispatcher {
                 let work = u128::from(task.cores) * u128::from(task.walltime.micros());
                 let place = &mut self.places[number];
                 place.work += work;
-                out.send(place.site, place.give(&job, needs.unwrap_or(Needs::NODE)));
-                self.live.insert(job.id, Live { user, place: number, work, think, is_recalled: false });
-                let (site, task) = (place.site, TaskId { job: job.id, index: 0 });
-                if self.returned.remove(&job.id).is_none() {
-                    let id = job.id;
+                let give = place.give(&job, needs.unwrap_or(Needs::NODE));
+                let (id, site, task) = (job.id, place.site, TaskId { job: job.id, index: 0 });
+                if self.returned.remove(&id).is_none() {
                     out.log(Record::Arrived { job, user });
                     needs.into_iter().for_each(|needs| out.log(Record::Needs { job: id, needs }));
                 }
                 out.log(Record::Assigned { task, site });
+                let bringing = self.stager.as_mut().zip(staging.as_ref());
+                let phase = if bringing.is_some_and(|(stager, staging)| stager.bring(now, id, staging, site, out)) {
+                    Phase::Awaited(give)
+                } else {
+                    out.send(site, give);
+                    Phase::Given
+                };
+                let is_recalled = false;
+                self.live.insert(id, Live { user, place: number, work, think, is_recalled, staging, phase });
             }
         }
     }
@@ -139,11 +166,15 @@ impl Dispatcher {
 
     /// A user wants a job back: where it waits is asked whether it still does.
     fn recall(&mut self, from: ActorId, recall: Recall, out: &mut Out) {
-        match self.live.get_mut(&recall.task.job).filter(|live| live.user == from) {
+        let can_be_back = |live: &&mut Live| live.user == from && !matches!(live.phase, Phase::Returning);
+        match self.live.get_mut(&recall.task.job).filter(can_be_back) {
             Some(live) => {
                 live.is_recalled = true;
-                let task = TaskId { job: recall.task.job, index: 0 };
-                out.send(self.places[live.place].site, Message::Recall(Recall { task }));
+                // Nobody stops data that is under way: it is answered when that is there.
+                if let Phase::Given = live.phase {
+                    let task = TaskId { job: recall.task.job, index: 0 };
+                    out.send(self.places[live.place].site, Message::Recall(Recall { task }));
+                }
             }
             None => out.send(from, Message::Recalled(Recalled { task: recall.task, in_time: false })),
         }
@@ -152,27 +183,55 @@ impl Dispatcher {
     fn recalled(&mut self, from: ActorId, recalled: Recalled, out: &mut Out) {
         let job = recalled.task.job;
         // What nobody has asked for changes nothing.
-        let asked = |live: &&mut Live| live.is_recalled && self.places[live.place].site == from;
+        let has_it = |live: &Live| self.places[live.place].site == from && matches!(live.phase, Phase::Given);
+        let asked = |live: &&mut Live| live.is_recalled && has_it(live);
         let Some(live) = self.live.get_mut(&job).filter(asked) else { return };
         live.is_recalled = false;
         let task = TaskId { job, index: 0 };
-        out.send(live.user, Message::Recalled(Recalled { task, ..recalled }));
         if recalled.in_time {
-            let Live { place, work, .. } = self.live.remove(&job).expect("it was just there");
-            self.places[place].work -= work;
-            self.returned.insert(job, place);
-            out.log(Record::Withdrawn { task });
+            return self.give_back(job, out);
+        }
+        out.send(live.user, Message::Recalled(Recalled { task, in_time: false }));
+    }
+
+    /// A job that waits somewhere leaves its place, and its user has it again.
+    fn give_back(&mut self, job: JobId, out: &mut Out) {
+        let Live { user, place, work, .. } = self.live.remove(&job).expect("it waits somewhere");
+        self.places[place].work -= work;
+        self.returned.insert(job, place);
+        let task = TaskId { job, index: 0 };
+        out.send(user, Message::Recalled(Recalled { task, in_time: true }));
+        out.log(Record::Withdrawn { task });
+    }
+
+    /// The input of a job is where it was to go.
+    fn provided(&mut self, job: JobId, out: &mut Out) {
+        let live = self.live.get_mut(&job).expect("who waits for its input is there");
+        if live.is_recalled {
+            return self.give_back(job, out);
+        }
+        let Phase::Awaited(give) = std::mem::replace(&mut live.phase, Phase::Given) else {
+            unreachable!("its input has come once")
+        };
+        out.send(self.places[live.place].site, give);
+    }
+
+    fn ended(&mut self, now: Time, from: ActorId, ended: Ended, out: &mut Out) {
+        let job = ended.task.job;
+        // Another site has nothing to say about it.
+        let has_it = |live: &&mut Live| self.places[live.place].site == from && matches!(live.phase, Phase::Given);
+        let Some(live) = self.live.get_mut(&job).filter(has_it) else { return };
+        self.places[live.place].work -= live.work;
+        let bringing = self.stager.as_mut().zip(live.staging.as_ref());
+        if bringing.is_some_and(|(stager, staging)| stager.bring_back(now, job, staging, from, out)) {
+            live.phase = Phase::Returning;
+        } else {
+            self.over(job, out);
         }
     }
 
-    fn ended(&mut self, from: ActorId, ended: Ended, out: &mut Out) {
-        let job = ended.task.job;
-        // Another site has nothing to say about it.
-        if self.live.get(&job).is_none_or(|live| self.places[live.place].site != from) {
-            return;
-        }
+    fn over(&mut self, job: JobId, out: &mut Out) {
         let live = self.live.remove(&job).expect("it is live");
-        self.places[live.place].work -= live.work;
         out.log(Record::Completed { job, value: None });
         if let Some(think) = live.think {
             out.send(live.user, Message::Over(Over { job, think }));
@@ -181,12 +240,26 @@ impl Dispatcher {
 }
 
 impl Actor<Message, Record> for Dispatcher {
-    /// Ends come first, then jobs by their numbers.
-    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+    /// Data arrives, then ends come, then jobs by their numbers.
+    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+        let now = now.time;
+        if let Some(stager) = &mut self.stager {
+            for event in batch.iter() {
+                if let Cause::Message(Message::Landed(landed)) = event.cause {
+                    stager.hear(event.from, landed);
+                }
+            }
+            for staged in stager.arrived(now, out) {
+                match staged {
+                    Staged::Input(job) => self.provided(job, out),
+                    Staged::Output(job) => self.over(job, out),
+                }
+            }
+        }
         let mut handed_in = Vec::new();
         for event in batch.drain(..) {
             match event.cause {
-                Cause::Message(Message::Ended(ended)) => self.ended(event.from, ended, out),
+                Cause::Message(Message::Ended(ended)) => self.ended(now, event.from, ended, out),
                 Cause::Message(Message::Recall(recall)) => self.recall(event.from, recall, out),
                 Cause::Message(Message::Recalled(recalled)) => self.recalled(event.from, recalled, out),
                 Cause::Message(Message::Enqueue(enqueue)) => handed_in.push((event.from, enqueue)),
@@ -197,7 +270,10 @@ impl Actor<Message, Record> for Dispatcher {
             handed_in.sort_by_key(|(_, enqueue)| enqueue.job.id);
         }
         for (user, enqueue) in handed_in {
-            self.enqueue(user, enqueue, out);
+            self.enqueue(now, user, enqueue, out);
+        }
+        if let Some(stager) = &mut self.stager {
+            stager.wake(now, out);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Dispatcher, sites and users together, in one place.
 
+mod staging;
+
 use std::collections::{BTreeMap, btree_map};
 use std::sync::Arc;
 
@@ -34,7 +36,7 @@ fn rigid(submit: u64, nodes: u32, walltime: u64, runtime: u64) -> Rigid {
 
 fn cast(sites: &[(u32, &str)], dispatch: Dispatch, users: Vec<User>) -> Cast {
     let places = sites.iter().zip(1..).map(|((nodes, _), id)| Place::new(ActorId(id), *nodes, false)).collect();
-    let mut cast: Cast = vec![Box::new(Dispatcher::new(places, dispatch))];
+    let mut cast: Cast = vec![Box::new(Dispatcher::new(places, dispatch, None))];
     for (nodes, name) in sites {
         let policy = (policy::find(name).unwrap().build)(*nodes, &[]);
         cast.push(Box::new(Site::new(*nodes, Box::new(Desk::new(policy)), [ROUTER])));
@@ -45,7 +47,11 @@ fn cast(sites: &[(u32, &str)], dispatch: Dispatch, users: Vec<User>) -> Cast {
 
 fn says(jobs: &[Rigid], site: Option<ActorId>) -> Vec<(Time, ActorId, Message)> {
     let enqueue = |(number, rigid): (u32, &Rigid)| {
-        (rigid.submit, ROUTER, Message::Enqueue(Enqueue { job: job(number, rigid), site, think: None, needs: None }))
+        (
+            rigid.submit,
+            ROUTER,
+            Message::Enqueue(Enqueue { job: job(number, rigid), site, think: None, needs: None, staging: None }),
+        )
     };
     (0..).zip(jobs).map(enqueue).collect()
 }
@@ -107,7 +113,8 @@ fn who_follows_comes_when_the_other_is_over_and_its_user_has_thought() {
     // Job 1 follows job 0, which is killed after 10 s; job 3 follows job 2, which is rejected.
     let jobs = [rigid(0, 2, 10, 30), rigid(0, 1, 5, 5), rigid(4, 9, 5, 5), rigid(0, 1, 7, 7)];
     let all: Vec<Arc<Job>> = (0..).zip(&jobs).map(|(number, rigid)| job(number, rigid)).collect();
-    let enqueue = |number: usize, think| Enqueue { job: all[number].clone(), site: None, think, needs: None };
+    let enqueue =
+        |number: usize, think| Enqueue { job: all[number].clone(), site: None, think, needs: None, staging: None };
     let (five, two) = (Span::from_secs(5), Span::from_secs(2));
     let says = vec![
         (second(0), ROUTER, Message::Enqueue(enqueue(0, Some(five)))),
@@ -224,7 +231,7 @@ proptest! {
         let book = |(job, &(at, ahead, one, other, walltime, runtime)): (u32, &(u64, u64, u32, u32, u64, u64))| {
             let nodes = NodeSet::run(one.min(other), one.max(other));
             let (walltime, runtime) = (Span::from_secs(walltime), Span::from_secs(runtime));
-            (second(at), Book { task: task(job), start: second(at + ahead), nodes, walltime, runtime })
+            (second(at), Book { task: task(job), start: second(at + ahead), nodes, walltime, runtime, awaits_input: false })
         };
         let books: Vec<(Time, Book)> = (200..).zip(&booked).map(book).collect();
         let mut by_meta: Vec<(Time, Message)> =
@@ -276,7 +283,7 @@ proptest! {
                 prop_assert!(!cores.is_empty());
             }
 
-            for (at, Book { task, start, nodes, walltime, runtime }) in &books {
+            for (at, Book { task, start, nodes, walltime, runtime, .. }) in &books {
                 let job = task.job.0;
                 let recall = taken_back.get(&(job - 188)).copied();
                 // A recall that comes before it is asked for finds nothing.
@@ -323,6 +330,7 @@ fn a_booking_that_comes_makes_the_queue_wait_and_one_that_goes_lets_it_go_on() {
             nodes: NodeSet::all(4),
             walltime: ten,
             runtime: five,
+            awaits_input: false,
         })
     };
     // Job 0 runs until 10, job 1 wants all nodes after it; 200 is booked from 12 on, and is done at 17.
@@ -358,7 +366,10 @@ fn what_strangers_send_does_no_harm() {
             let empty = job(6, &rigid(0, 0, 5, 5));
             let brief = job(7, &rigid(0, 1, 0, 5));
             for job in [good.clone(), good, none, empty, brief] {
-                out.send(ROUTER, Message::Enqueue(Enqueue { job, site: None, think: None, needs: None }));
+                out.send(
+                    ROUTER,
+                    Message::Enqueue(Enqueue { job, site: None, think: None, needs: None, staging: None }),
+                );
             }
             let queue = crate::protocol::Queue { job: JobId(9), nodes: 1, walltime: Span::ZERO, runtime: Span::ZERO };
             out.send(ActorId(1), Message::Queue(queue));

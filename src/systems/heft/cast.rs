@@ -23,7 +23,7 @@ pub const ROW: Row = Row {
     has_terms: false,
     has_reserved: false,
     is_rigid: false,
-    moves_data: true,
+    stages_data: false,
     cores_max: CORES_MAX,
     gives: Gives { moment: "planner", task: "sent to its site", category: "plan" },
     plans: plans::ALL,

@@ -26,7 +26,7 @@ pub const ROW: Row = Row {
     has_terms: false,
     has_reserved: false,
     is_rigid: false,
-    moves_data: true,
+    stages_data: false,
     cores_max: u64::MAX,
     gives: Gives { moment: "auction", task: "bid won", category: "bid" },
     plans: &[],

@@ -196,8 +196,10 @@ fn auction_example() -> Source {
         edges: edges(pairs),
         worth: Some(Worth { max: 1.0, curve: Curve::new(1000.0, 2000.0, &[]).unwrap() }),
         needs: None,
+        volumes: Default::default(),
     };
     Source::Table(table::Table {
+        data: Default::default(),
         jobs: vec![
             entry(&[task(6, 3, 0), task(4, 2, 1)], &[(0, 1)]),
             entry(&[task(4, 2, 0), task(5, 2, 0)], &[(0, 1)]),
@@ -578,6 +580,7 @@ prop_compose! {
             edges: edges(&pairs),
             worth,
             needs: None,
+            volumes: Default::default(),
         }
     }
 }
@@ -620,7 +623,7 @@ proptest! {
     ) {
         jobs.sort_by_key(|job| job.arrive);
         let sites = [&sites[..], &[(4, 0), (4, 1)]].concat();
-        let topology = grid(market, &sites, users, Source::Table(table::Table { jobs }));
+        let topology = grid(market, &sites, users, Source::Table(table::Table::of(jobs)));
         let log = play(&topology);
         assert_no_core_is_sold_twice(&log);
         prop_assert_eq!(story(&log), Plain::play(&topology));
@@ -635,7 +638,7 @@ proptest! {
     ) {
         jobs.sort_by_key(|job| job.arrive);
         let sites = [&sites[..], &[(4, 0), (4, 1)]].concat();
-        let topology = grid(market, &sites, 2, Source::Table(table::Table { jobs }));
+        let topology = grid(market, &sites, 2, Source::Table(table::Table::of(jobs)));
         let log = play_fast(&topology);
         assert_no_core_is_sold_twice(&log);
         prop_assert_eq!(story(&log), Plain::play(&topology));
@@ -649,7 +652,7 @@ proptest! {
         jobs in prop::collection::vec(entries(), 1..10),
         latencies in prop::collection::vec(prop::sample::select(vec![0u64, 5, 60_000, 90_000]), 6),
     ) {
-        let jobs = Source::Table(table::Table { jobs });
+        let jobs = Source::Table(table::Table::of(jobs));
         let mut topology = grid(market, &[(4, 0), (6, 0), (5, 1)], 3, jobs);
         let mut latencies = latencies.into_iter().map(Span::from_millis);
         topology.sites.iter_mut().for_each(|site| site.latency = latencies.next().unwrap());
@@ -733,6 +736,7 @@ prop_compose! {
                 tasks: [task(runtime, cores, kind)].into_iter().chain(then).collect(),
                 worth,
                 needs: None,
+                volumes: Default::default(),
             }
         };
         picks.into_iter().map(entry).collect()
@@ -745,7 +749,7 @@ proptest! {
     /// However deep the queue: leaving most of it unasked changes nothing.
     #[test]
     fn nobody_who_is_not_asked_would_have_won(market in markets(), jobs in crowds(), cores in 6u32..20) {
-        let topology = grid(market, &[(6, 0), (cores, 0), (cores, 1)], 1, Source::Table(table::Table { jobs }));
+        let topology = grid(market, &[(6, 0), (cores, 0), (cores, 1)], 1, Source::Table(table::Table::of(jobs)));
         prop_assert_eq!(play_fast(&topology), play_asking_everybody(&topology));
     }
 }
@@ -818,7 +822,7 @@ fn strangers_are_answered_and_change_nothing() {
         (104, Message::Ended(Ended { task: TaskId { job: JobId(99), index: 0 }, started: minutes(100) })),
     ];
 
-    let topology = grid(plain_market("fifo"), &[(8, 0), (8, 1)], 1, Source::Table(table::Table { jobs: vec![] }));
+    let topology = grid(plain_market("fifo"), &[(8, 0), (8, 1)], 1, Source::Table(table::Table::of(vec![])));
     let plan = Plan::of(&topology);
     let mut actors = build(&topology, &plan.all()).unwrap();
     actors[3].1 = Box::new(Stranger { says });
@@ -922,6 +926,7 @@ fn fits(job: &Job, due: Time, now: Time, live: &[(Arc<Job>, Time, Vec<bool>)], a
 fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
     let table = |tasks: Vec<Task>| {
         Source::Table(table::Table {
+            data: Default::default(),
             jobs: vec![table::Entry {
                 name: None,
                 task_names: Vec::new(),
@@ -930,6 +935,7 @@ fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
                 edges: vec![],
                 worth: None,
                 needs: None,
+                volumes: Default::default(),
             }],
         })
     };
@@ -963,8 +969,9 @@ fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
         edges: edges(&pairs),
         worth: None,
         needs: None,
+        volumes: Default::default(),
     };
-    let exploding = |market| grid(market, &[(4, 0)], 1, Source::Table(table::Table { jobs: vec![exploding.clone()] }));
+    let exploding = |market| grid(market, &[(4, 0)], 1, Source::Table(table::Table::of(vec![exploding.clone()])));
     let told = complaint(&exploding(plain_market("pvd")), 0).unwrap();
     assert!(told.contains("succ_sum = \"unique\""), "{told}");
     assert_eq!(complaint(&exploding(plain_market("fifo")), 0), None);

@@ -34,7 +34,7 @@ pub const ROW: Row = Row {
     has_terms: true,
     has_reserved: false,
     is_rigid: false,
-    moves_data: true,
+    stages_data: false,
     cores_max: u64::MAX,
     gives: Gives { moment: "users", task: "entered at a site", category: "entry" },
     plans: plans::ALL,

@@ -24,7 +24,7 @@ pub const ROW: Row = Row {
     has_terms: false,
     has_reserved: false,
     is_rigid: false,
-    moves_data: false,
+    stages_data: true,
     cores_max: u64::MAX,
     gives: Gives { moment: "answers", task: "booked", category: "booking" },
     plans: &[],
@@ -53,7 +53,7 @@ impl System for Reservation {
             is_shared: site.systems.len() > 1,
             book: Book::new(site.cores, fit, self.rect_end),
         };
-        Ok(Box::new(MetaScheduler::new(grid.sites.iter().map(cluster).collect(), self.choose)))
+        Ok(Box::new(MetaScheduler::new(grid.sites.iter().map(cluster).collect(), self.choose, grid.stager())))
     }
 
     fn site(&self, site: &Site, givers: &[ActorId]) -> Cast {
@@ -64,10 +64,13 @@ impl System for Reservation {
 
     fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {
         let asks = workload.source.asks(&mut dealing.next)?;
-        for ((job, ask), &user) in asks.into_iter().zip(workload.users.iter().cycle()) {
+        for (place, ((job, ask), &user)) in asks.into_iter().zip(workload.users.iter().cycle()).enumerate() {
             let (id, Request { ready, deadline, .. }) = (job.id, ask.request);
             grid.check_tellable(&job)?;
-            let reserve = Reserve { job: Arc::new(job), ready, deadline };
+            let staging = workload.source.staging(place);
+            let checked = dealing.data.take_staged(&staging);
+            checked.map_err(|error| DealError::Job { job: id, error })?;
+            let reserve = Reserve { job: Arc::new(job), ready, deadline, staging };
             let says = &mut dealing.lines[user].says;
             says.push((ask.request.arrive, grid.hub(), Message::Reserve(reserve)));
             if let Some(cancel) = ask.cancel {

@@ -4,7 +4,7 @@ use crate::grid::Demand;
 use crate::kernel::ActorId;
 use crate::protocol::{Hold, Message, Withdraw};
 use crate::roles::site::{Ending, Manager, On, Order, Start, Tasks};
-use crate::time::{Span, Time};
+use crate::time::Time;
 
 pub struct Holder;
 
@@ -13,7 +13,7 @@ impl Manager for Holder {
     fn hear(&mut self, now: Time, giver: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
         match message {
             // Nodes are booked in time.
-            Message::Hold(Hold { task, start, nodes, runtime }) if start >= now => {
+            Message::Hold(Hold { task, start, nodes, runtime, walltime }) if start >= now => {
                 orders.push(Order::Start(Start {
                     task,
                     giver,
@@ -22,7 +22,7 @@ impl Manager for Holder {
                     demand: Demand::NODE,
                     share: 1.0,
                     runtime,
-                    walltime: Span::MAX,
+                    walltime,
                     ending: Ending::Settled,
                     rank: 0,
                 }));

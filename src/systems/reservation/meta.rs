@@ -1,15 +1,20 @@
 //! The meta-scheduler at the router: one book a cluster; users ask it, and what it accepts it gives to a site.
+//!
+//! The input of a job sets out when its request is accepted, and no start is booked before it could be there if nobody else
+//! used the links. Should others hold it up for longer, the nodes stay booked and idle, and the job has what is left of
+//! its time; if nothing is left, it is given up. Its output goes back when it has ended, and then it is over.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use super::book::{Book, Offer};
 use super::rules::Choose;
-use crate::grid::{Invalid, JobId, NodeSet, Request, TaskId};
+use crate::grid::{Invalid, JobId, NodeSet, Request, Staging, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
+use crate::network::{Staged, Stager};
 use crate::protocol::{
-    self, Answer, Answered, Booked, Cancel, Ended, Hold, Message, Outcome, Recall, Recalled, Record, Reserve, Verdict,
-    Withdraw,
+    self, Answer, Answered, Booked, Cancel, Ended, Hold, Message, Outcome, Provided, Recall, Recalled, Record, Reserve,
+    Verdict, Withdraw,
 };
 use crate::time::{Span, Stamp, Time};
 
@@ -25,6 +30,8 @@ pub struct MetaScheduler {
     /// What sites that others use too have been asked to book, and have not answered.
     asked: BTreeMap<JobId, Asked>,
     seen: BTreeSet<JobId>,
+    /// Who brings data, where there are links.
+    stager: Option<Stager>,
 }
 
 /// A site as the meta-scheduler knows it.
@@ -62,12 +69,26 @@ struct Live {
     nodes: NodeSet,
     /// Whether its site has been asked to give it back, and has not answered.
     is_recalled: bool,
+    runtime: Span,
+    staging: Option<Staging>,
+    phase: Phase,
+}
+
+/// How far an accepted job has got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Its input is on its way. A site that nobody else uses has not been told of it yet.
+    Awaited,
+    /// Its site has it.
+    Given,
+    /// It has ended, and its output is on its way.
+    Returning,
 }
 
 type Out = Outbox<Message, Record>;
 
 impl MetaScheduler {
-    pub fn new(clusters: Vec<Cluster>, choose: Choose) -> MetaScheduler {
+    pub fn new(clusters: Vec<Cluster>, choose: Choose, stager: Option<Stager>) -> MetaScheduler {
         let largest = clusters.iter().map(|cluster| cluster.book.nodes()).max().unwrap_or(0);
         MetaScheduler {
             clusters,
@@ -77,12 +98,18 @@ impl MetaScheduler {
             live: BTreeMap::new(),
             asked: BTreeMap::new(),
             seen: BTreeSet::new(),
+            stager,
         }
     }
 
     fn reserve(&mut self, now: Time, user: ActorId, reserve: Reserve, out: &mut Out) {
-        let Reserve { job, ready, deadline } = &reserve;
+        let Reserve { job, ready, deadline, staging } = &reserve;
         let id = job.id;
+        // No honest user asks for anything else.
+        let can_bring = |staging: &Staging| self.stager.as_ref().is_some_and(|stager| stager.knows(staging));
+        if !staging.as_ref().is_none_or(can_bring) {
+            return;
+        }
         if !self.seen.insert(id) {
             let answer = Answer::Invalid(Invalid::Duplicate);
             out.send(user, Message::Answered(Answered { job: id, answer }));
@@ -94,11 +121,11 @@ impl MetaScheduler {
         let request = request.and_then(|request| request.check(self.largest).map(|()| request));
         match request {
             Err(invalid) => Self::answer(user, &reserve, Answer::Invalid(invalid), out),
-            Ok(request) => match self.find(now, &request, &[]) {
+            Ok(request) => match self.find(now, &request, *staging, &[]) {
                 None => Self::answer(user, &reserve, Answer::Declined, out),
                 Some((cluster, offer)) => {
                     let refused = Vec::new();
-                    self.book(user, reserve, request, (cluster, offer), (false, refused), out);
+                    self.book(now, (user, reserve, request), (cluster, offer), (false, refused), out);
                 }
             },
         }
@@ -107,24 +134,21 @@ impl MetaScheduler {
     /// Takes what a cluster has to offer; where others use it too, it has the last word.
     fn book(
         &mut self,
-        user: ActorId,
-        reserve: Reserve,
-        request: Request,
+        now: Time,
+        (user, reserve, request): (ActorId, Reserve, Request),
         (cluster, offer): (usize, Offer),
         (is_latest, refused): (bool, Vec<usize>),
         out: &mut Out,
     ) {
         let job = &reserve.job;
-        let runtime = job.tasks[0].runtime.min(request.duration);
+        let runtime = runtime(&reserve, &request);
         let Offer { start, nodes, .. } = offer;
         let Cluster { site, ref mut book, is_shared, .. } = self.clusters[cluster];
         book.add(start, start + request.duration, &nodes).expect("what is offered is free");
         let task = TaskId { job: job.id, index: 0 };
         if is_shared {
-            let (nodes, walltime) = (nodes.clone(), request.duration);
-            out.send(site, Message::Book(protocol::Book { task, start, nodes, walltime, runtime }));
-        } else {
-            out.send(site, Message::Hold(Hold { task, start, nodes: nodes.clone(), runtime }));
+            let (nodes, walltime, awaits_input) = (nodes.clone(), request.duration, self.has_to_bring(&reserve, site));
+            out.send(site, Message::Book(protocol::Book { task, start, nodes, walltime, runtime, awaits_input }));
         }
         let id = job.id;
         let is_cancelled = false;
@@ -134,7 +158,7 @@ impl MetaScheduler {
             out.log(Record::Assigned { task, site });
             self.asked.insert(id, asked);
         } else {
-            self.accept(asked, out);
+            self.accept(now, asked, out);
         }
     }
 
@@ -147,7 +171,7 @@ impl MetaScheduler {
         let asked = self.asked.remove(&job).expect("it was just there");
         if booked.granted {
             let (user, is_cancelled) = (asked.user, asked.is_cancelled);
-            self.accept(asked, out);
+            self.accept(now, asked, out);
             if is_cancelled {
                 self.cancel(now, user, job, out);
             }
@@ -160,49 +184,111 @@ impl MetaScheduler {
             self.clusters[cluster].book.delete(start.max(now), end, &nodes).expect("what was asked for is booked");
         }
         let latest = request.latest_start(now).filter(|latest| *latest > start && !is_latest);
-        let latest = latest.and_then(|latest| self.ask(cluster, now, &Request { ready: latest, ..request }));
+        let staging = reserve.staging;
+        let latest = latest.and_then(|latest| {
+            let soonest = self.soonest(cluster, now, staging);
+            self.ask(cluster, soonest, &Request { ready: latest, ..request })
+        });
         let again = match latest {
             _ if is_cancelled => None,
             Some(offer) => Some(((cluster, offer), true)),
             None => {
                 refused.push(cluster);
-                self.find(now, &request, &refused).map(|offer| (offer, false))
+                self.find(now, &request, staging, &refused).map(|offer| (offer, false))
             }
         };
         match again {
-            Some((offer, is_latest)) => self.book(user, reserve, request, offer, (is_latest, refused), out),
+            Some((offer, is_latest)) => self.book(now, (user, reserve, request), offer, (is_latest, refused), out),
             None => Self::answer(user, &reserve, Answer::Declined, out),
         }
     }
 
-    fn accept(&mut self, asked: Asked, out: &mut Out) {
+    fn accept(&mut self, now: Time, asked: Asked, out: &mut Out) {
         let Asked { user, reserve, request, cluster, start, nodes, .. } = asked;
         let Cluster { site, is_shared, .. } = self.clusters[cluster];
         let job = reserve.job.id;
         let (end, nodes_held) = (start + request.duration, nodes.clone());
-        let live = Live { user, cluster, start, end, nodes: nodes_held, is_recalled: false };
-        self.live.insert(job, live);
+        let (runtime, staging) = (runtime(&reserve, &request), reserve.staging);
         Self::answer(user, &reserve, Answer::Accepted { site, start, nodes }, out);
         if !is_shared {
             out.log(Record::Assigned { task: TaskId { job, index: 0 }, site });
         }
+        let bringing = self.stager.as_mut().zip(staging.as_ref());
+        let waits = bringing.is_some_and(|(stager, staging)| stager.bring(now, job, staging, site, out));
+        let (is_recalled, phase) = (false, if waits { Phase::Awaited } else { Phase::Given });
+        let live = Live { user, cluster, start, end, nodes: nodes_held, is_recalled, runtime, staging, phase };
+        if !waits && !is_shared {
+            live.hold(job, site, out);
+        }
+        self.live.insert(job, live);
+    }
+
+    fn has_to_bring(&self, reserve: &Reserve, site: ActorId) -> bool {
+        let bringing = self.stager.as_ref().zip(reserve.staging.as_ref());
+        bringing.is_some_and(|(stager, staging)| stager.has_to_bring(staging, site))
+    }
+
+    /// When a job could start at a site: once word is there, and its input could be. Where the site has to be asked, the input
+    /// sets out when it has answered.
+    fn soonest(&self, cluster: usize, now: Time, staging: Option<Staging>) -> Time {
+        let Cluster { site, latency, is_shared, .. } = self.clusters[cluster];
+        let bringing = self.stager.as_ref().zip(staging);
+        match bringing.filter(|(stager, staging)| stager.has_to_bring(staging, site)) {
+            None => now + latency,
+            Some((stager, staging)) => {
+                let answered = if is_shared { now + latency + latency } else { now };
+                answered + stager.least(&staging, site) + latency
+            }
+        }
+    }
+
+    /// The input of a job is where it was to go; its user may have taken it back meanwhile.
+    fn provided(&mut self, now: Time, job: JobId, out: &mut Out) {
+        let Some(live) = self.live.get_mut(&job) else { return };
+        let Cluster { site, latency, is_shared, .. } = self.clusters[live.cluster];
+        let task = TaskId { job, index: 0 };
+        live.phase = Phase::Given;
+        live.start = live.start.max(now + latency);
+        if live.start < live.end {
+            match is_shared {
+                true => out.send(site, Message::Provided(Provided { task })),
+                false => live.hold(job, site, out),
+            }
+            return;
+        }
+        let live = self.live.remove(&job).expect("it was just there");
+        if is_shared {
+            out.send(site, Message::Recall(Recall { task }));
+        }
+        out.log(Record::Withdrawn { task });
+        out.log(Record::Removed { job });
+        out.send(live.user, Message::Outcome(Outcome { job, verdict: Verdict::Removed }));
     }
 
     fn answer(user: ActorId, reserve: &Reserve, answer: Answer, out: &mut Out) {
-        let Reserve { job, ready, deadline } = reserve;
+        let Reserve { job, ready, deadline, .. } = reserve;
         let (id, ready, deadline) = (job.id, *ready, *deadline);
         out.log(Record::Answered { job: id, ready, deadline, answer: answer.clone() });
         out.send(user, Message::Answered(Answered { job: id, answer }));
     }
 
     /// An offer of a cluster that has not refused.
-    fn find(&mut self, now: Time, request: &Request, refused: &[usize]) -> Option<(usize, Offer)> {
+    fn find(
+        &mut self,
+        now: Time,
+        request: &Request,
+        staging: Option<Staging>,
+        refused: &[usize],
+    ) -> Option<(usize, Offer)> {
         match self.choose {
             Choose::First => {
                 let mut clusters = (0..self.clusters.len()).filter(|number| !refused.contains(number));
-                clusters.find_map(|number| Some((number, self.ask(number, now, request)?)))
+                clusters.find_map(|number| {
+                    let soonest = self.soonest(number, now, staging);
+                    Some((number, self.ask(number, soonest, request)?))
+                })
             }
-            Choose::Global => self.find_best(now, request, refused),
+            Choose::Global => self.find_best(now, request, staging, refused),
         }
     }
 
@@ -210,11 +296,17 @@ impl MetaScheduler {
     ///
     /// Whoever could be best goes first, by a bound that costs a look at counts; who cannot be better than the best offer
     /// so far is not asked. Sites without bookings are known without a look, and all but the first of them are left out.
-    fn find_best(&mut self, now: Time, request: &Request, refused: &[usize]) -> Option<(usize, Offer)> {
+    fn find_best(
+        &mut self,
+        now: Time,
+        request: &Request,
+        staging: Option<Staging>,
+        refused: &[usize],
+    ) -> Option<(usize, Offer)> {
         let mut bounds = std::mem::take(&mut self.bounds);
         let mut offered: Option<(i128, Time, usize)> = None;
         for (number, cluster) in self.clusters.iter().enumerate().filter(|(number, _)| !refused.contains(number)) {
-            let Some(bound) = cluster.book.bound(now + cluster.latency, request) else { continue };
+            let Some(bound) = cluster.book.bound(self.soonest(number, now, staging), request) else { continue };
             let key = (bound.rank, bound.start, number);
             if offered.is_none_or(|offered| key < offered) {
                 bounds.push(Reverse(key));
@@ -227,7 +319,8 @@ impl MetaScheduler {
             && best.as_ref().is_none_or(|(key, _)| bound < *key)
         {
             let number = bound.2;
-            if let Some(offer) = self.ask(number, now, request) {
+            let soonest = self.soonest(number, now, staging);
+            if let Some(offer) = self.ask(number, soonest, request) {
                 let key = (offer.rank, offer.start, number);
                 if best.as_ref().is_none_or(|(best, _)| key < *best) {
                     best = Some((key, offer));
@@ -239,23 +332,34 @@ impl MetaScheduler {
         best.map(|((_, _, number), offer)| (number, offer))
     }
 
-    fn ask(&mut self, number: usize, now: Time, request: &Request) -> Option<Offer> {
+    fn ask(&mut self, number: usize, soonest: Time, request: &Request) -> Option<Offer> {
         let cluster = &mut self.clusters[number];
         if request.nodes > cluster.book.nodes() {
             return None;
         }
-        cluster.book.find(now + cluster.latency, request)
+        cluster.book.find(soonest, request)
     }
 
     /// Frees what a job leaves of its time. The end of what was taken back in time is void.
     fn ended(&mut self, now: Time, from: ActorId, ended: Ended, out: &mut Out) {
         let job = ended.task.job;
         // Another site has nothing to say about it.
-        if self.live.get(&job).is_none_or(|live| self.clusters[live.cluster].site != from) {
+        let has_it = |live: &Live| self.clusters[live.cluster].site == from && live.phase == Phase::Given;
+        if !self.live.get(&job).is_some_and(has_it) {
             return;
         }
-        let live = self.live.remove(&job).expect("it is live");
+        let mut live = self.live.remove(&job).expect("it is live");
         self.free(now, &live);
+        let bringing = self.stager.as_mut().zip(live.staging.as_ref());
+        if bringing.is_some_and(|(stager, staging)| stager.bring_back(now, job, staging, from, out)) {
+            live.phase = Phase::Returning;
+            self.live.insert(job, live);
+        } else {
+            Self::over(job, &live, out);
+        }
+    }
+
+    fn over(job: JobId, live: &Live, out: &mut Out) {
         out.log(Record::Completed { job, value: None });
         out.send(live.user, Message::Outcome(Outcome { job, verdict: Verdict::Completed }));
     }
@@ -266,7 +370,10 @@ impl MetaScheduler {
             asked.is_cancelled = true;
             return;
         }
-        let waits = |live: &Live| live.user == from && now + self.clusters[live.cluster].latency < live.start;
+        let waits = |live: &Live| {
+            let may_start = now + self.clusters[live.cluster].latency >= live.start;
+            live.user == from && (live.phase == Phase::Awaited || live.phase == Phase::Given && !may_start)
+        };
         if !self.live.get(&job).is_some_and(waits) {
             return;
         }
@@ -280,14 +387,17 @@ impl MetaScheduler {
         let live = self.live.remove(&job).expect("it is live");
         self.free(now, &live);
         let task = TaskId { job, index: 0 };
-        out.send(self.clusters[live.cluster].site, Message::Withdraw(Withdraw { task }));
+        if live.phase == Phase::Given {
+            out.send(site, Message::Withdraw(Withdraw { task }));
+        }
         out.log(Record::Cancelled { job });
         out.send(live.user, Message::Outcome(Outcome { job, verdict: Verdict::Removed }));
     }
 
     fn recalled(&mut self, now: Time, from: ActorId, recalled: Recalled, out: &mut Out) {
         let job = recalled.task.job;
-        let asked = |live: &&mut Live| live.is_recalled && self.clusters[live.cluster].site == from;
+        let has_it = |live: &Live| self.clusters[live.cluster].site == from && live.phase != Phase::Returning;
+        let asked = |live: &&mut Live| live.is_recalled && has_it(live);
         let Some(live) = self.live.get_mut(&job).filter(asked) else { return };
         live.is_recalled = false;
         if !recalled.in_time {
@@ -308,9 +418,39 @@ impl MetaScheduler {
     }
 }
 
+impl Live {
+    /// Tells a site that nobody else uses.
+    fn hold(&self, job: JobId, site: ActorId, out: &mut Out) {
+        let Live { start, end, ref nodes, runtime, .. } = *self;
+        let (task, nodes, walltime) = (TaskId { job, index: 0 }, nodes.clone(), end.since(start));
+        out.send(site, Message::Hold(Hold { task, start, nodes, runtime, walltime }));
+    }
+}
+
+/// How long a job really runs in what it asks for.
+fn runtime(reserve: &Reserve, request: &Request) -> Span {
+    reserve.job.tasks[0].runtime.min(request.duration)
+}
+
 impl Actor<Message, Record> for MetaScheduler {
     /// What ends or is taken back makes room for what is asked at the same moment.
     fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+        if let Some(stager) = &mut self.stager {
+            for event in batch.iter() {
+                if let Cause::Message(Message::Landed(landed)) = event.cause {
+                    stager.hear(event.from, landed);
+                }
+            }
+            for staged in stager.arrived(now.time, out) {
+                match staged {
+                    Staged::Input(job) => self.provided(now.time, job, out),
+                    Staged::Output(job) => {
+                        let live = self.live.remove(&job).expect("its output was awaited");
+                        Self::over(job, &live, out);
+                    }
+                }
+            }
+        }
         let mut asked = Vec::new();
         let mut cancelled = Vec::new();
         let mut answers = Vec::new();
@@ -334,6 +474,9 @@ impl Actor<Message, Record> for MetaScheduler {
         asked.sort_by_key(|(_, reserve)| Reverse((reserve.job.arrive, reserve.job.id)));
         while let Some((user, reserve)) = asked.pop() {
             self.reserve(now.time, user, reserve, out);
+        }
+        if let Some(stager) = &mut self.stager {
+            stager.wake(now.time, out);
         }
     }
 }
@@ -377,7 +520,7 @@ mod tests {
             let cluster = |&(nodes, latency): &(u32, u64)| {
                 Cluster { site: ActorId(0), latency: Span::from_secs(latency), is_shared: false, book: book(nodes) }
             };
-            let mut meta = MetaScheduler::new(sites.iter().map(cluster).collect(), Choose::Global);
+            let mut meta = MetaScheduler::new(sites.iter().map(cluster).collect(), Choose::Global, None);
             let mut booked: Vec<(usize, Time, Time, NodeSet)> = Vec::new();
             let mut now = 0;
             for (later, ahead, duration, slack, nodes, freed) in steps {
@@ -393,7 +536,7 @@ mod tests {
                 let (ready, duration) = (at(now + ahead), Span::from_secs(duration));
                 let deadline = ready + duration + Span::from_secs(slack);
                 let request = Request { arrive: at(now), ready, duration, deadline, nodes };
-                let found = meta.find(at(now), &request, &[]);
+                let found = meta.find(at(now), &request, None, &[]);
                 prop_assert_eq!(&found, &by_asking_all(&mut books, at(now), &request));
                 if let Some((number, Offer { start, nodes, .. })) = found {
                     let end = start + duration;

@@ -254,6 +254,7 @@ fn demand(size: f64) -> Demand {
         ahead_millionths: 3_000_000,
         slack_millionths: 3_000_000,
         used_millionths: 1_000_000,
+        data: Default::default(),
     }
 }
 
@@ -296,7 +297,7 @@ fn play(asked: &[Asked], choose: Choose, latencies: [u64; 3]) -> Vec<Entry<Recor
         says.push((
             at(arrive),
             ActorId(0),
-            Message::Reserve(Reserve { job: Arc::new(job), ready: at(ready), deadline }),
+            Message::Reserve(Reserve { job: Arc::new(job), ready: at(ready), deadline, staging: None }),
         ));
         says.extend(cancel.map(|after| (at(arrive + after), ActorId(0), Message::Cancel(Cancel { job: id }))));
     }
@@ -304,7 +305,7 @@ fn play(asked: &[Asked], choose: Choose, latencies: [u64; 3]) -> Vec<Entry<Recor
         let book = Book::new(nodes, fit::find("pe_w").unwrap(), RectEnd::Clip);
         Cluster { site: ActorId(number), latency, is_shared: false, book }
     };
-    let hub = MetaScheduler::new(vec![cluster(1, 4, york), cluster(2, 6, leeds)], choose);
+    let hub = MetaScheduler::new(vec![cluster(1, 4, york), cluster(2, 6, leeds)], choose, None);
     judge::run(
         vec![
             Box::new(hub),
@@ -466,13 +467,13 @@ fn a_request_that_is_repeated_is_answered_but_not_taken_in_twice() {
     assert_eq!(user, USER);
     let reserve = |at_second: u64| {
         let (ready, deadline) = (at(5), at(10));
-        (at(at_second), ActorId(0), Message::Reserve(Reserve { job: job.clone(), ready, deadline }))
+        (at(at_second), ActorId(0), Message::Reserve(Reserve { job: job.clone(), ready, deadline, staging: None }))
     };
     let book = Book::new(4, fit::find("ff").unwrap(), RectEnd::Clip);
     let cluster = Cluster { site: ActorId(1), latency: Span::ZERO, is_shared: false, book };
     let log = judge::run(
         vec![
-            Box::new(MetaScheduler::new(vec![cluster], Choose::First)),
+            Box::new(MetaScheduler::new(vec![cluster], Choose::First, None)),
             Box::new(Site::new(4, Box::new(Holder), [ActorId(0)])),
             Box::new(User::new(Script::saying(vec![reserve(0), reserve(1)]))),
         ],
@@ -497,15 +498,18 @@ impl Actor<Message, Record> for Braggart {
 fn no_site_ends_the_job_of_another() {
     let task = Task::new(Span::from_secs(5), 2, Kind(0));
     let job = Job { id: JobId(0), arrive: at(0), first_task: 0, tasks: vec![task], edges: Vec::new(), worth: None };
-    let says =
-        vec![(at(0), ActorId(0), Message::Reserve(Reserve { job: Arc::new(job), ready: at(5), deadline: at(10) }))];
+    let says = vec![(
+        at(0),
+        ActorId(0),
+        Message::Reserve(Reserve { job: Arc::new(job), ready: at(5), deadline: at(10), staging: None }),
+    )];
     let cluster = |number| {
         let book = Book::new(4, fit::find("ff").unwrap(), RectEnd::Clip);
         Cluster { site: ActorId(number), latency: Span::ZERO, is_shared: false, book }
     };
     let log = judge::run(
         vec![
-            Box::new(MetaScheduler::new(vec![cluster(1), cluster(2)], Choose::First)),
+            Box::new(MetaScheduler::new(vec![cluster(1), cluster(2)], Choose::First, None)),
             Box::new(Site::new(4, Box::new(Holder), [ActorId(0)])),
             Box::new(Braggart),
             Box::new(User::new(Script::saying(says))),

@@ -8,15 +8,14 @@ use crate::network::{Duplex, EFFICIENCIES, MODES, Mode, Model};
 use crate::settings::units::{bytes, bytes_text};
 use crate::settings::{
     Field, Fields, Form, FormExt, Layout, Maybe, NAME, Name, Names, OneOf, Pair, Place, Rate, SPAN, Shape, Walk,
-    any_of, is_name, key, quoted,
+    is_name, key, quoted,
 };
-use crate::systems::{self, Service};
 use crate::time::Span;
 use crate::topology::Site;
 use crate::topology::cables::{Cable, Cables, End, LINKS_MAX, NoWay, Payload, SITES_MAX, Way};
 
 /// What is written of the network, if there are links; `w` reads the root.
-pub fn read(fields: &Fields<'_>, sites: &[Site], systems: &[Service], w: &mut dyn Walk) -> Option<Cables> {
+pub fn read(fields: &Fields<'_>, sites: &[Site], w: &mut dyn Walk) -> Option<Cables> {
     let Some(links) = fields.get("link") else {
         for (key, what) in [("network", "a network needs"), ("route", "routes need")] {
             if let Some(field) = fields.get(key) {
@@ -25,12 +24,6 @@ pub fn read(fields: &Fields<'_>, sites: &[Site], systems: &[Service], w: &mut dy
         }
         return None;
     };
-    if !systems.iter().any(|system| system.row().moves_data) {
-        let movers = systems::ALL.iter().filter(|row| row.moves_data);
-        let tables: Vec<String> = movers.map(|row| format!("[{}]", row.key)).collect();
-        let tables = any_of(tables.iter().map(String::as_str));
-        links.complain(format!("no data moves between the sites of this topology: links need a {tables} table"));
-    }
     if sites.len() > SITES_MAX {
         links.complain(format!("expected at most {SITES_MAX} sites where there are links, found {}", sites.len()));
         return None;

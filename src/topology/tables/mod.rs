@@ -65,6 +65,7 @@ pub(super) fn context<'a>(parts: &Parts<'a>, system: usize) -> Context<'a> {
         users: parts.users.iter().map(|user| user.name.as_str()).collect(),
         linked: parts.linked,
         walltimes: service.row().is_rigid,
+        stages: service.row().stages_data,
         fit: if service.must_place() { Fit::Must(service.instead_of_placing()) } else { Fit::May },
         attached: parts.attached,
     }

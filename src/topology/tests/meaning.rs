@@ -82,7 +82,7 @@ fn defaults_are_those_of_the_market_paper() {
 fn the_trace_is_the_one_of_the_specification() {
     let (_, text) = shipped()[1];
     let topology = load_text(text, &[]).unwrap();
-    let Source::Table(table::Table { jobs }) = &topology.workloads[0].source else { panic!("it is a table") };
+    let Source::Table(table::Table { jobs, .. }) = &topology.workloads[0].source else { panic!("it is a table") };
     let tasks: Vec<(u64, u32, u16)> = jobs
         .iter()
         .flat_map(|job| &job.tasks)
@@ -366,7 +366,7 @@ fn workloads(users: usize, kinds: usize, tick: Span) -> impl Strategy<Value = Wo
         generators(kinds).prop_map(Source::Market),
         prop::collection::vec(jobs(kinds, tick), 1..4).prop_map(|mut jobs| {
             jobs.sort_by_key(|job| job.arrive);
-            Source::Table(table::Table { jobs })
+            Source::Table(table::Table::of(jobs))
         }),
     ];
     (submitters, source).prop_map(|(users, source)| Workload { users, system: 0, source })
@@ -425,6 +425,7 @@ fn jobs(kinds: usize, tick: Span) -> impl Strategy<Value = table::Entry> {
                 edges,
                 worth,
                 needs: None,
+                volumes: Default::default(),
             }
         },
     )

@@ -8,6 +8,7 @@ mod planning;
 mod provisioning;
 mod round_trip;
 mod sharing;
+mod staging;
 
 use super::{Complaints, Loaded, Override, Topology, load};
 

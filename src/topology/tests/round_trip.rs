@@ -42,6 +42,14 @@ fn bases() -> Vec<(String, String)> {
             bases.push((format!("{} {source}", row.key), text));
         }
     }
+    for row in systems::ALL.iter().filter(|row| row.stages_data) {
+        for source in row.sources {
+            let (name, keys) = sources.iter().find(|(name, _)| name == source).expect("every source is here");
+            let staged = format!("source = \"{name}\"\nhome = \"york\"\n{keys}");
+            let text = format!("{}{LINKS}", grid(&format!("[{}]", row.key), &staged));
+            bases.push((format!("{} {source} with data", row.key), text));
+        }
+    }
     let bidder = "[market]\npolicy = \"external\"\n[market.bidder]\ncommand = [\"bid\"]";
     bases.push(("bidder".to_owned(), grid(bidder, "source = \"market\"\njobs = 2\ncores_max = 8")));
     for kinds in ["market", "table", "workflow", "layered", "parallel", "cybershake"] {
@@ -197,6 +205,7 @@ fn draw(shape: &Shape, random: &mut SplitMix64) -> String {
         }
         Shape::Span { .. } => format!("\"{} {}\"", random.int(1, 90), ["us", "ms", "s", "min", "h"][pick(random, 5)]),
         Shape::Rate => format!("\"{} {}\"", random.int(1, 90), ["kbps", "MB/s", "Gbps"][pick(random, 3)]),
+        Shape::Volume { .. } => format!("\"{} {}\"", random.int(0, 90), ["B", "kB", "GB"][pick(random, 3)]),
         Shape::Words(words) | Shape::Grammar { words, .. } => format!("\"{}\"", words[pick(random, words.len())].name),
         Shape::NameOf("a user") => ["\"alice\"", "\"bob\""][pick(random, 2)].to_owned(),
         Shape::NameOf("a link") => ["\"a\"", "\"b\"", "\"c\""][pick(random, 3)].to_owned(),

@@ -13,7 +13,7 @@ pub const ROW: Row = Row {
     about: "a workflow from a file: WfFormat, DAX or DOT",
     read: |w, context| {
         let mut written = FromFile { arrive: Time::ZERO, kind: Kind(0), file: String::new() };
-        Source::Table(Table { jobs: written.walk(w, context).into_iter().collect() })
+        Source::Table(Table::of(written.walk(w, context).into_iter().collect()))
     },
 };
 

@@ -9,7 +9,7 @@
 //! | `site`, `start`, `end`, `allocated` | what was booked |
 //! | `slowdown` | (wait from the ready time + duration) / duration |
 //! | `real_start`, `real_end` | when the job ran |
-//! | `state` | `finished`, `cancelled`, `unfinished`; empty if nothing was booked |
+//! | `state` | `finished`, `cancelled`, `given_up` if its input came too late, `unfinished`; empty if nothing was booked |
 
 mod calendar;
 mod section;
@@ -35,7 +35,7 @@ pub const SUBJECT: Subject = Subject {
     one_task: true,
     shows_waiting: false,
     words: Some(Words {
-        removed: "taken back",
+        removed: "taken back or given up",
         wanted: ("Ready", "the ready time"),
         waiting: "Waiting is a job from its ready time until it starts or is taken back, once it is accepted.",
     }),
@@ -58,7 +58,7 @@ pub const SUBJECT: Subject = Subject {
 };
 
 /// How many requests there were, and what became of them. `submitted` is the sum of `invalid`, `declined`, `accepted` and
-/// `unanswered`; `accepted` that of `finished`, `cancelled` and `unfinished`.
+/// `unanswered`; `accepted` that of `finished`, `cancelled`, `given_up` and `unfinished`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reservations {
     pub submitted: u64,
@@ -68,6 +68,9 @@ pub struct Reservations {
     pub unanswered: u64,
     pub finished: u64,
     pub cancelled: u64,
+    /// When their input came, nothing was left of their time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub given_up: u64,
     pub unfinished: u64,
     /// Of the requests that make sense.
     pub acceptance: Option<f64>,
@@ -77,6 +80,10 @@ pub struct Reservations {
     pub released: f64,
 }
 
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 impl Part for Reservations {
     const NAME: &'static str = "reservations";
 }
@@ -84,7 +91,7 @@ impl Part for Reservations {
 impl Reservations {
     pub fn add_up(&self) -> bool {
         self.submitted == self.invalid + self.declined + self.accepted + self.unanswered
-            && self.accepted == self.finished + self.cancelled + self.unfinished
+            && self.accepted == self.finished + self.cancelled + self.given_up + self.unfinished
     }
 }
 
@@ -143,6 +150,7 @@ impl Answers<'_> {
                         sum.released += released(row);
                     }
                     Fate::Cancelled { .. } => sum.cancelled += 1,
+                    Fate::Removed { .. } => sum.given_up += 1,
                     _ => sum.unfinished += 1,
                 }
             }
@@ -169,6 +177,7 @@ impl Answers<'_> {
                 line.text(match row.fate {
                     Fate::Completed { .. } => "finished",
                     Fate::Cancelled { .. } => "cancelled",
+                    Fate::Removed { .. } => "given_up",
                     _ => "unfinished",
                 })
             }
@@ -214,7 +223,12 @@ fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
 fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     let Some(all) = summary.part::<Reservations>() else { return Vec::new() };
     let share = all.acceptance.map_or(String::new(), |share| format!(" = {}", percent(share)));
-    let others = [(all.invalid, "invalid"), (all.cancelled, "taken back"), (all.unanswered, "unanswered")];
+    let others = [
+        (all.invalid, "invalid"),
+        (all.cancelled, "taken back"),
+        (all.given_up, "given up, as their input came too late"),
+        (all.unanswered, "unanswered"),
+    ];
     let others: String =
         others.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("; {count} {what}")).collect();
     let accepted = format!("{} of {} requests{share}{others}", all.accepted, all.accepted + all.declined);
@@ -299,7 +313,10 @@ pub(in crate::report) mod tests {
         assert_eq!((summary.job_wait.unwrap().mean, summary.task_wait.unwrap().mean), (0.0, 0.0));
         let table = summary_table(&summary, None);
         assert!(!table.contains("SLR"), "{table}");
-        assert!(table.contains("5 submitted: 1 finished, 1 taken back, 2 refused, 1 unfinished"), "{table}");
+        assert!(
+            table.contains("5 submitted: 1 finished, 1 taken back or given up, 2 refused, 1 unfinished"),
+            "{table}"
+        );
         assert!(table.contains("3 of 4 requests = 75.0 %; 1 invalid; 1 taken back"), "{table}");
     }
 

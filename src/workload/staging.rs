@@ -1,0 +1,60 @@
+//! The data of jobs that are handed in as one task each: what is brought to their site before they start, and what goes back.
+
+use serde::Serialize;
+
+use crate::grid::{DATA_MAX, Staging, Volumes};
+use crate::settings::{Context, Key, Maybe, Unless, Volume, Walk, key};
+
+/// What all jobs of a workload have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Data {
+    /// Of each job that does not say otherwise.
+    pub each: Volumes,
+    /// Where it lies and goes back to: an index into the topology's sites.
+    pub home: Option<usize>,
+}
+
+impl Data {
+    pub fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+        walk_volumes(&mut self.each, None, w, context);
+        let home =
+            key("home", "").means("the site where the data of these jobs lies, and to which their output goes back");
+        w.set(fitting(home.usual("none"), context), &mut self.home, Maybe(context.site()));
+    }
+
+    /// Once the jobs are known too: data lies somewhere.
+    pub fn check(&self, jobs: impl IntoIterator<Item = Volumes>, w: &dyn Walk) {
+        let mut all = jobs.into_iter().chain([self.each]);
+        let Some(fields) = w.fields().filter(|fields| self.home.is_none() && !fields.has("home")) else { return };
+        if all.any(|volumes| volumes != Volumes::NOTHING) {
+            fields.missing("home", "the site where the data of these jobs lies");
+        }
+    }
+
+    pub fn of(&self, volumes: Volumes) -> Option<Staging> {
+        let home = self.home.filter(|_| volumes != Volumes::NOTHING)?;
+        Some(Staging { volumes, home: home as u32 })
+    }
+}
+
+/// The volumes of a job, or those of all of them; `usual` are those of the workload where it is a job's.
+pub fn walk_volumes(volumes: &mut Volumes, usual: Option<Volumes>, w: &mut dyn Walk, context: &Context<'_>) {
+    let otherwise = if usual.is_some() { "that of the workload" } else { "none" };
+    let usual = usual.unwrap_or_default();
+    let key = |name, about| fitting(key(name, "").means(about).usual(otherwise), context);
+    let about = "the data of a job that is brought to its site before the job may start";
+    w.set(key("input", about), &mut volumes.input, Unless(Volume { most: DATA_MAX }, usual.input));
+    let about = "the data that a job leaves at its site: it is over for its user once that is home";
+    w.set(key("output", about), &mut volumes.output, Unless(Volume { most: DATA_MAX }, usual.output));
+}
+
+pub const NEEDS_LINKS: &str =
+    "data needs links to go over, and this topology has none: leave this out, or add [[link]]s";
+
+fn fitting(key: Key, context: &Context<'_>) -> Key {
+    let why = match context.stages {
+        true => NEEDS_LINKS,
+        false => "nobody brings data for whole jobs here: only a [batch] and a [reservation] do",
+    };
+    key.only_if(context.stages && context.linked, why)
+}
