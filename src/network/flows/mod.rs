@@ -21,8 +21,9 @@
 //! Cost of a start or an end: O(log n) for its bundle of `n` flows, and O(b + k log k) for the `b` bundles' places on
 //! the `k` links that it reaches. All starts and ends of one moment are settled together.
 
+mod filling;
+
 use std::cmp::Reverse;
-use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::Range;
 
@@ -257,6 +258,7 @@ impl Flows {
                 (self.flows.len() - 1) as u32
             }
         };
+        // Latency delays the first byte and then nothing more: until it has elapsed, the flow uses no link.
         let active = release.max(0.0) + self.bundles[route.0 as usize].latency;
         if active <= self.now {
             self.activate(slot)
@@ -337,6 +339,8 @@ impl Flows {
 impl Flows {
     fn step(&mut self, ended: &mut Vec<Ended>) {
         let first = ended.len();
+        // Ends come before new flows, so that a link which is left and joined at one moment is never shared by both; then all
+        // of the moment is told in the order of starts, whichever of the three ways a flow has ended in.
         let mut over: Vec<(u64, u32)> = std::mem::take(&mut self.instant);
         while let Some(bundle) = self.ends.first()
             && self.take_ended(bundle, &mut over)
@@ -387,6 +391,7 @@ impl Flows {
         if volume == 0.0 || (bundle.crossings().is_empty() && bundle.limit.is_infinite()) {
             return self.instant.push((number, slot));
         }
+        // A clock that nobody reads begins anew, so that it never grows so large that a volume is lost in its rounding.
         let clock = if self.counts[which as usize] == 0 { 0.0 } else { self.clock(which as usize) };
         let end = clock + volume;
         let bundle = &mut self.bundles[which as usize];
@@ -427,6 +432,7 @@ impl Flows {
             link.flows -= 1;
             self.busy -= usize::from(link.flows == 0);
             if empty {
+                // The last one takes its place in the link's list, and has to know so.
                 link.bundles.swap_remove(place as usize);
                 if let Some(&(_, number)) = link.bundles.get(place as usize) {
                     self.crossings[number as usize].1 = place;
@@ -478,6 +484,7 @@ impl Flows {
 
     fn set_rate(&mut self, which: usize, rate: f64) {
         if rate != self.rates[which] {
+            // What the clock shows is what the old rate has brought until now.
             self.bundles[which].clock = self.clock(which);
             self.bundles[which].since = self.now;
             self.rates[which] = rate;
@@ -486,205 +493,6 @@ impl Flows {
         }
         self.ends.write(which, self.end(which));
         self.untold.push(which as u32);
-    }
-}
-
-/// Progressive filling of what has changed.
-impl Flows {
-    fn settle(&mut self) {
-        if self.changed.bundles.is_empty() {
-            return;
-        }
-        self.lower_the_floor();
-        self.visit();
-        self.fill();
-        let mut changed = std::mem::take(&mut self.changed.bundles);
-        for which in changed.drain(..) {
-            let bundle = &mut self.bundles[which as usize];
-            bundle.changed = false;
-            if self.counts[which as usize] == 0 {
-                self.expect_end(which as usize);
-            }
-        }
-        self.changed = Changed { bundles: changed, floor: f64::INFINITY };
-    }
-
-    /// A flow that came has at least an equal part of one of its links.
-    fn lower_the_floor(&mut self) {
-        let mut floor = self.changed.floor;
-        for &which in &self.changed.bundles {
-            let bundle = &self.bundles[which as usize];
-            if self.counts[which as usize] == 0 {
-                continue;
-            }
-            floor = floor.min(bundle.limit);
-            for &(link, _) in &self.crossings[bundle.crossings()] {
-                floor = floor.min(self.equal_part(link));
-            }
-        }
-        // Bundles of the floor's own level belong to those that are looked at, whatever rounding says.
-        self.changed.floor = floor * (1.0 - 1e-9);
-    }
-
-    fn equal_part(&self, link: u32) -> f64 {
-        let flows = self.links[link as usize].flows;
-        self.described[link as usize].effective(flows) / f64::from(flows)
-    }
-
-    /// Finds the links of all bundles that may have another rate now, which are those that are not below the floor, and
-    /// what is left of each.
-    fn visit(&mut self) {
-        self.round += 1;
-        let (round, floor) = (self.round, self.changed.floor);
-        let Scratch { links, picks, limits, levels } = &mut self.scratch;
-        links.clear();
-        limits.clear();
-        levels.clear();
-        let mut found = Found { links, rounds: &mut self.found, busy: 0, round };
-        for &which in &self.changed.bundles {
-            let bundle = &self.bundles[which as usize];
-            if self.counts[which as usize] > 0 && bundle.limit.is_finite() {
-                limits.push((bits(bundle.limit), which));
-            }
-            self.crossings[bundle.crossings()].iter().for_each(|(link, _)| found.add(*link, &self.links));
-        }
-
-        let mut next = 0;
-        while let Some(&id) = found.links.get(next) {
-            next += 1;
-            let link = &mut self.links[id as usize];
-            if link.flows == 0 {
-                continue;
-            }
-            let all = self.described[id as usize].effective(link.flows);
-            (link.left, link.least, link.unfrozen) = (all, all / f64::from(link.flows), 0);
-            picks.clear();
-            picks.resize(link.bundles.len(), 0);
-            let mut picked = 0;
-            // Which way it goes is as good as random, so there is no branch to guess wrong.
-            for &(which, _) in &link.bundles {
-                let (rate, count) = (self.rates[which as usize], self.counts[which as usize]);
-                let fast = rate >= floor;
-                link.left -= if fast { 0.0 } else { rate * f64::from(count) };
-                link.unfrozen += if fast { count } else { 0 };
-                picks[picked] = which;
-                picked += usize::from(fast);
-            }
-            for &which in &picks[..picked] {
-                // Once all links are found that have flows, nobody has to be asked where else he goes.
-                if found.busy == self.busy && !self.limited {
-                    break;
-                }
-                let bundle = &self.bundles[which as usize];
-                if bundle.limit.is_finite() {
-                    limits.push((bits(bundle.limit), which));
-                }
-                self.crossings[bundle.crossings()].iter().for_each(|(link, _)| found.add(*link, &self.links));
-            }
-        }
-        limits.sort_unstable();
-        limits.dedup();
-        let levels_of = links.iter().map(|&link| (link, &self.links[link as usize]));
-        levels.extend(levels_of.filter(|(_, l)| l.unfrozen > 0).map(|(id, l)| Reverse((bits(l.level()), id))));
-    }
-
-    /// Freezes the bundles that are not below the floor, at the lowest level first.
-    fn fill(&mut self) {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let mut limits = scratch.limits.iter().peekable();
-        while let Some(mut lowest) = scratch.levels.peek_mut() {
-            let Reverse((level, id)) = *lowest;
-            let level = f64::from_bits(level);
-            if self.links[id as usize].unfrozen > 0 {
-                while let Some(&&(limit, which)) = limits.peek()
-                    && f64::from_bits(limit) <= level
-                {
-                    limits.next();
-                    self.freeze_alone(which, f64::from_bits(limit));
-                }
-            }
-            let link = &self.links[id as usize];
-            // Levels only rise, so one that has is still in front of nothing that is lower.
-            if link.unfrozen > 0 && link.level() > level {
-                *lowest = Reverse((bits(link.level()), id));
-                continue;
-            }
-            PeekMut::pop(lowest);
-            if link.unfrozen == 0 {
-                continue;
-            }
-            scratch.picks.clear();
-            scratch.picks.resize(link.bundles.len(), 0);
-            let mut picked = 0;
-            // Without a branch, as above.
-            for &(which, _) in &link.bundles {
-                scratch.picks[picked] = which;
-                picked += usize::from(self.is_open(which as usize));
-            }
-            for &which in &scratch.picks[..picked] {
-                self.freeze(which as usize, level);
-            }
-        }
-        for &(limit, which) in limits {
-            self.freeze_alone(which, f64::from_bits(limit));
-        }
-        debug_assert!(
-            scratch.links.iter().all(|&link| self.links[link as usize].unfrozen == 0),
-            "every bundle has a link or a limit"
-        );
-        self.scratch = scratch;
-        self.ends.tell(&self.untold);
-        self.untold.clear();
-    }
-
-    /// Whether the flows of a bundle still have to get their rate.
-    fn is_open(&self, which: usize) -> bool {
-        (self.frozen[which] != self.round) & (self.rates[which] >= self.changed.floor)
-    }
-
-    fn freeze_alone(&mut self, which: u32, limit: f64) {
-        if self.is_open(which as usize) {
-            self.freeze(which as usize, limit);
-        }
-    }
-
-    /// Gives the flows of a bundle their rate.
-    fn freeze(&mut self, which: usize, rate: f64) {
-        self.frozen[which] = self.round;
-        let flows = self.counts[which];
-        for &(link, _) in &self.crossings[self.bundles[which].crossings()] {
-            let link = &mut self.links[link as usize];
-            link.unfrozen -= flows;
-            link.left -= rate * f64::from(flows);
-        }
-        self.set_rate(which, rate);
-    }
-}
-
-/// Links, each once in a round.
-struct Found<'s> {
-    links: &'s mut Vec<u32>,
-    rounds: &'s mut [u64],
-    /// How many of them have flows.
-    busy: usize,
-    round: u64,
-}
-
-impl Found<'_> {
-    fn add(&mut self, id: u32, links: &[SharedLink]) {
-        if self.rounds[id as usize] != self.round {
-            self.rounds[id as usize] = self.round;
-            self.busy += usize::from(links[id as usize].flows > 0);
-            self.links.push(id);
-        }
-    }
-}
-
-impl SharedLink {
-    /// What each flow would get if the rest of the link were shared out now. Never less than an equal part of the whole
-    /// link, as flows that are frozen had no more than that.
-    fn level(&self) -> f64 {
-        (self.left / f64::from(self.unfrozen)).max(self.least)
     }
 }
 

@@ -1,0 +1,235 @@
+//! Questions to the tree. Each goes down only where what a branch knows of all below it does not answer already.
+
+use super::super::set::Set;
+use super::{Node, end_of, holding, touched};
+use crate::time::Time;
+
+impl<S: Set> Node<S> {
+    pub(super) fn meets(&self, from: Time, to: Time, end: Time, set: &S) -> bool {
+        match self {
+            Node::Leaf(records) => records[touched(records, from, to)].iter().any(|record| record.busy.meets(set)),
+            Node::Inner(branches) => touched(branches, from, to).any(|place| {
+                let branch = &branches[place];
+                let until = end_of(branches, place, end);
+                let whole = from <= branch.start && until <= to;
+                branch.any.meets(set) && (whole || branch.own.meets(set) || branch.below.meets(from, to, until, set))
+            }),
+        }
+    }
+
+    pub(super) fn covers(&self, from: Time, to: Time, end: Time, set: &S) -> bool {
+        match self {
+            Node::Leaf(records) => records[touched(records, from, to)].iter().all(|record| record.busy.contains(set)),
+            Node::Inner(branches) => touched(branches, from, to).all(|place| {
+                let branch = &branches[place];
+                if branch.own.contains(set) {
+                    return true;
+                }
+                let mut rest = set.clone();
+                rest.take(&branch.own);
+                branch.any.contains(set) && branch.below.covers(from, to, end_of(branches, place, end), &rest)
+            }),
+        }
+    }
+
+    pub(super) fn gather(&self, from: Time, to: Time, end: Time, busy: &mut S) {
+        match self {
+            Node::Leaf(records) => {
+                records[touched(records, from, to)].iter().for_each(|record| busy.add(&record.busy));
+            }
+            Node::Inner(branches) => {
+                for place in touched(branches, from, to) {
+                    let branch = &branches[place];
+                    let until = end_of(branches, place, end);
+                    if from <= branch.start && until <= to {
+                        busy.add(&branch.any);
+                    } else {
+                        busy.add(&branch.own);
+                        branch.below.gather(from, to, until, busy);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn last_crowd(&self, from: Time, to: Time, end: Time, limit: u32) -> Option<Time> {
+        match self {
+            Node::Leaf(records) => touched(records, from, to)
+                .rev()
+                .find(|&place| records[place].count > limit)
+                .map(|place| end_of(records, place, end)),
+            Node::Inner(branches) => touched(branches, from, to).rev().find_map(|place| {
+                let branch = &branches[place];
+                if branch.most <= limit {
+                    return None;
+                }
+                let until = end_of(branches, place, end);
+                match limit.checked_sub(branch.own_count) {
+                    // Those noted here are busy throughout, so there is less room for those below.
+                    Some(limit) => branch.below.last_crowd(from, to, until, limit),
+                    None => branch.below.last_end(to, until),
+                }
+            }),
+        }
+    }
+
+    pub(super) fn fewest(&self, from: Time, to: Time) -> u32 {
+        match self {
+            Node::Leaf(records) => {
+                let counts = records[touched(records, from, to)].iter().map(|record| record.count);
+                counts.min().expect("the span is not empty")
+            }
+            Node::Inner(branches) => {
+                let within = touched(branches, from, to);
+                let (first, last) = (within.start, within.end - 1);
+                // There are times of the span in every branch that it touches, so its fewest are no more than the most of any: a
+                // bound to begin with, with which few branches need to be gone into.
+                let mut fewest = branches[first..=last].iter().map(|branch| branch.most).min().unwrap_or(u32::MAX);
+                for (place, branch) in branches.iter().enumerate().take(last + 1).skip(first) {
+                    if branch.least < fewest {
+                        // Only the outer ones may reach beyond the span.
+                        let whole = first < place && place < last;
+                        let here = if whole { branch.least } else { branch.own_count + branch.below.fewest(from, to) };
+                        fewest = fewest.min(here);
+                    }
+                }
+                fewest
+            }
+        }
+    }
+
+    pub(super) fn next_calm(&self, from: Time, limit: u32) -> Option<Time> {
+        match self {
+            Node::Leaf(records) => {
+                let calm = records[holding(records, from)..].iter().find(|record| record.count <= limit);
+                calm.map(|record| record.start)
+            }
+            Node::Inner(branches) => {
+                let calm = branches[holding(branches, from)..].iter().filter(|branch| branch.least <= limit);
+                calm.map(|branch| branch.below.next_calm(from, limit - branch.own_count)).find_map(|start| start)
+            }
+        }
+    }
+
+    /// The end of the last record that starts before a time.
+    pub(super) fn last_end(&self, before: Time, end: Time) -> Option<Time> {
+        match self {
+            Node::Leaf(records) => {
+                let place = records.partition_point(|record| record.start < before).checked_sub(1)?;
+                Some(end_of(records, place, end))
+            }
+            Node::Inner(branches) => {
+                let place = branches.partition_point(|branch| branch.start < before).checked_sub(1)?;
+                branches[place].below.last_end(before, end_of(branches, place, end))
+            }
+        }
+    }
+
+    pub(super) fn last_shortage(&self, from: Time, to: Time, end: Time, limit: u32, busy: &mut S) -> Option<Time> {
+        match self {
+            Node::Leaf(records) => touched(records, from, to).rev().find_map(|place| {
+                busy.add(&records[place].busy);
+                (busy.len() > limit).then(|| end_of(records, place, end))
+            }),
+            Node::Inner(branches) => touched(branches, from, to).rev().find_map(|place| {
+                let branch = &branches[place];
+                let until = end_of(branches, place, end);
+                if from <= branch.start && until <= to {
+                    // From the end backwards, as long as all that were ever busy are few enough, their times do not matter.
+                    let mut all = busy.clone();
+                    all.add(&branch.any);
+                    if all.len() <= limit {
+                        *busy = all;
+                        return None;
+                    }
+                }
+                busy.add(&branch.own);
+                if busy.len() > limit {
+                    return branch.below.last_end(to, until);
+                }
+                branch.below.last_shortage(from, to, until, limit, busy)
+            }),
+        }
+    }
+
+    pub(super) fn first_meeting(&self, from: Time, to: Time, set: &S) -> Option<Time> {
+        match self {
+            Node::Leaf(records) => touched(records, from, to)
+                .find(|&place| records[place].busy.meets(set))
+                .map(|place| records[place].start),
+            Node::Inner(branches) => touched(branches, from, to).find_map(|place| {
+                let branch = &branches[place];
+                if !branch.any.meets(set) {
+                    None
+                } else if branch.own.meets(set) {
+                    Some(branch.start)
+                } else {
+                    branch.below.first_meeting(from, to, set)
+                }
+            }),
+        }
+    }
+
+    pub(super) fn last_meeting(&self, from: Time, to: Time, end: Time, set: &S) -> Option<Time> {
+        match self {
+            Node::Leaf(records) => touched(records, from, to)
+                .rev()
+                .find(|&place| records[place].busy.meets(set))
+                .map(|place| end_of(records, place, end)),
+            Node::Inner(branches) => touched(branches, from, to).rev().find_map(|place| {
+                let branch = &branches[place];
+                let until = end_of(branches, place, end);
+                if !branch.any.meets(set) {
+                    None
+                } else if branch.own.meets(set) {
+                    branch.below.last_end(to, until)
+                } else {
+                    branch.below.last_meeting(from, to, until, set)
+                }
+            }),
+        }
+    }
+
+    pub(super) fn starts(&self, from: Time, to: Time, end: Time, each: &mut impl FnMut(Time)) {
+        match self {
+            Node::Leaf(records) => {
+                let first = records.partition_point(|record| record.start < from);
+                records[first..].iter().map(|record| record.start).take_while(|&start| start <= to).for_each(each);
+            }
+            Node::Inner(branches) => {
+                for (place, branch) in branches.iter().enumerate() {
+                    if branch.start <= to && from < end_of(branches, place, end) {
+                        branch.below.starts(from, to, end_of(branches, place, end), each);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn next_start(&self, after: Time) -> Option<Time> {
+        match self {
+            Node::Leaf(records) => {
+                records.get(records.partition_point(|record| record.start <= after)).map(|record| record.start)
+            }
+            Node::Inner(branches) => {
+                let next = branches.partition_point(|branch| branch.start <= after);
+                let within = next.checked_sub(1).and_then(|place| branches[place].below.next_start(after));
+                within.or_else(|| branches.get(next).map(|branch| branch.start))
+            }
+        }
+    }
+
+    pub(super) fn records(&self, above: &S, each: &mut impl FnMut(Time, &S)) {
+        let with = |own: &S| {
+            let mut all = above.clone();
+            all.add(own);
+            all
+        };
+        match self {
+            Node::Leaf(records) => records.iter().for_each(|record| each(record.start, &with(&record.busy))),
+            Node::Inner(branches) => {
+                branches.iter().for_each(|branch| branch.below.records(&with(&branch.own), each));
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Changes of the tree: records are cut, marked, joined again and forgotten, and nodes stay neither too full nor too sparse.
+
+use super::super::set::Set;
+use super::{Branch, FULL, Node, Record, SPARSE, end_of, holding, touched};
+use crate::time::Time;
+
+impl<S: Set> Node<S> {
+    /// Returns the right half, if there was no room for another record.
+    pub(super) fn cut(&mut self, at: Time) -> Option<Node<S>> {
+        match self {
+            Node::Leaf(records) => {
+                let place = holding(records, at);
+                let record = &records[place];
+                if record.start < at {
+                    let next = Record { start: at, busy: record.busy.clone(), count: record.count };
+                    records.insert(place + 1, next);
+                }
+            }
+            Node::Inner(branches) => {
+                let place = holding(branches, at);
+                if let Some(right) = branches[place].below.cut(at) {
+                    // What was noted for the whole span holds for both halves of it.
+                    let own = branches[place].own.clone();
+                    branches[place].refresh();
+                    branches.insert(place + 1, Branch::over(right, own));
+                }
+            }
+        }
+        match self {
+            Node::Leaf(records) if records.len() > FULL => Some(Node::Leaf(halve(records))),
+            Node::Inner(branches) if branches.len() > FULL => Some(Node::Inner(halve(branches))),
+            _ => None,
+        }
+    }
+
+    pub(super) fn add(&mut self, from: Time, to: Time, end: Time, set: &S, count: u32) {
+        match self {
+            Node::Leaf(records) => {
+                let span = touched(records, from, to);
+                for record in &mut records[span] {
+                    record.busy.add(set);
+                    record.count += count;
+                }
+            }
+            Node::Inner(branches) => {
+                for place in touched(branches, from, to) {
+                    let until = end_of(branches, place, end);
+                    let branch = &mut branches[place];
+                    // Whole branches are not gone into: that is what makes a long booking cheap.
+                    if from <= branch.start && until <= to {
+                        branch.add_whole(set, count);
+                    } else {
+                        branch.below.add(from, to, until, set, count);
+                        branch.any.add(set);
+                        branch.recount();
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn take(&mut self, from: Time, to: Time, end: Time, set: &S) {
+        match self {
+            Node::Leaf(records) => {
+                let span = touched(records, from, to);
+                let count = set.len();
+                for record in &mut records[span] {
+                    record.busy.take(set);
+                    record.count -= count;
+                }
+            }
+            Node::Inner(branches) => {
+                for place in touched(branches, from, to) {
+                    let until = end_of(branches, place, end);
+                    let branch = &mut branches[place];
+                    // Part of it may be noted here, put by bookings that spanned all of the branch, and the rest further down.
+                    let here = branch.own.common(set);
+                    let count = here.len();
+                    branch.own.take(&here);
+                    branch.own_count -= count;
+                    if from <= branch.start && until <= to {
+                        let mut rest = set.clone();
+                        rest.take(&here);
+                        if !rest.is_empty() {
+                            branch.below.take(from, to, until, &rest);
+                        }
+                    } else {
+                        // Only a part of the span is given back: what was noted for all of it is told to those below, who then
+                        // lose their part.
+                        if count > 0 {
+                            branch.below.add_whole(&here, count);
+                        }
+                        branch.below.take(from, to, until, set);
+                    }
+                    // Others may have the same nodes at other times of the branch.
+                    branch.any.take(set);
+                    branch.below.gather_common(set, &mut branch.any);
+                    branch.recount();
+                }
+            }
+        }
+    }
+
+    /// Drops the record that starts at a time, which is known to be there, and whose span the one before takes over.
+    pub(super) fn drop_record(&mut self, at: Time) {
+        match self {
+            Node::Leaf(records) => {
+                records.remove(holding(records, at));
+            }
+            Node::Inner(branches) => {
+                let place = holding(branches, at);
+                let first = branches[place].start == at;
+                branches[place].below.drop_record(at);
+                if branches[place].below.len() == 0 {
+                    branches.remove(place);
+                } else {
+                    if first {
+                        // What was busy at its start may be busy nowhere else in it. Elsewhere a like record remains.
+                        branches[place].refresh();
+                    }
+                    tidy(branches, place);
+                }
+            }
+        }
+    }
+
+    /// Drops all records that start before a time, at which a record starts or after which none does.
+    pub(super) fn forget(&mut self, before: Time, end: Time) {
+        match self {
+            Node::Leaf(records) => {
+                records.drain(..holding(records, before));
+            }
+            Node::Inner(branches) => {
+                branches.drain(..holding(branches, before));
+                let until = end_of(branches, 0, end);
+                if branches[0].start < before {
+                    branches[0].below.forget(before, until);
+                    branches[0].refresh();
+                }
+            }
+        }
+    }
+}
+
+/// Merges a child that has become sparse with a neighbour.
+fn tidy<S: Set>(branches: &mut Vec<Branch<S>>, place: usize) {
+    let size = |place: usize| branches.get(place).map_or(FULL, |branch| branch.below.len());
+    if size(place) >= SPARSE {
+        return;
+    }
+    let left = match place {
+        0 => 0,
+        _ if size(place - 1) <= size(place + 1) => place - 1,
+        _ => place,
+    };
+    if left + 1 >= branches.len() || size(left) + size(left + 1) > FULL / 2 {
+        return;
+    }
+    let right = branches.remove(left + 1).pushed_down();
+    let branch = &mut branches[left];
+    let own = std::mem::take(&mut branch.own);
+    let count = std::mem::take(&mut branch.own_count);
+    branch.below.add_whole(&own, count);
+    match (&mut branch.below, right) {
+        (Node::Leaf(records), Node::Leaf(more)) => records.extend(more),
+        (Node::Inner(branches), Node::Inner(more)) => branches.extend(more),
+        _ => unreachable!("all leaves are at one depth"),
+    }
+    branch.refresh();
+}
+
+fn halve<T>(children: &mut Vec<T>) -> Vec<T> {
+    let mut right = Vec::with_capacity(FULL + 1);
+    right.extend(children.drain(children.len() / 2..));
+    right
+}
