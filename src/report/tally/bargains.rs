@@ -16,7 +16,7 @@ pub struct Bargains {
     /// What is booked, by site.
     open: BTreeMap<(ActorId, BookingId), (ActorId, Receipt)>,
     /// Whose holds are open.
-    held: BTreeMap<(ActorId, HoldId), (ActorId, Part, Time)>,
+    held: BTreeMap<(ActorId, HoldId), (ActorId, Part)>,
     /// What has just been committed, and is booked next.
     committing: Option<(ActorId, JobId)>,
     pub users: BTreeMap<ActorId, Counts>,
@@ -26,22 +26,29 @@ pub struct Bargains {
     legs: BTreeMap<(ActorId, BookingId), JobId>,
     /// Where all is kept for pages: what was quoted, booked and held.
     pub seen: Vec<Seen>,
+    /// By site: when it advertised the most slots, and these.
+    pub offers: BTreeMap<u32, (Time, Vec<Slot>)>,
     pub keeps: bool,
 }
 
 /// What a page shows of bargaining.
 #[derive(Clone, Copy, Debug)]
 pub enum Seen {
-    /// By processor-time: the fee of the earliest start, and the least of all.
+    /// By processor-time: the fee of the earliest start.
     Quote {
         site: u32,
         time: Time,
         soonest: f64,
-        least: f64,
+    },
+    /// A claim came too late for what it was about.
+    Stale {
+        site: u32,
+        time: Time,
     },
     /// With the share of it that tasks used.
     Booking {
         site: u32,
+        user: ActorId,
         from: Time,
         until: Time,
         procs: u32,
@@ -49,9 +56,9 @@ pub enum Seen {
     },
     Hold {
         site: u32,
-        from: Time,
-        until: Time,
-        procs: u32,
+        user: ActorId,
+        part: Part,
+        fate: HoldFate,
     },
 }
 
@@ -96,16 +103,22 @@ impl Bargains {
         self.together.get(&job).copied().unwrap_or(0)
     }
 
-    fn close(&mut self, site: ActorId, booking: BookingId) -> Option<(&mut Counts, Receipt)> {
+    fn close(&mut self, site: ActorId, booking: BookingId) -> Option<(ActorId, &mut Counts, Receipt)> {
         let (user, receipt) = self.open.remove(&(site, booking))?;
-        Some((self.of(user), receipt))
+        Some((user, self.of(user), receipt))
     }
 }
 
 /// What the records of bargaining mean.
 impl Tally {
-    pub fn advertised(&mut self, _: By, user: &ActorId, _version: &u64, _slots: &[Slot]) -> Taken {
+    pub fn advertised(&mut self, by: By, user: &ActorId, _version: &u64, slots: &[Slot]) -> Taken {
         self.bargains.of(*user).adverts += 1;
+        if let (true, Some(&site)) = (self.bargains.keeps, self.site_of.get(&by.actor)) {
+            let most = self.bargains.offers.entry(site).or_default();
+            if slots.len() > most.1.len() {
+                *most = (by.now, slots.to_vec());
+            }
+        }
         Ok(None)
     }
 
@@ -114,16 +127,17 @@ impl Tally {
         if let (true, Some(first), Some(&site)) = (self.bargains.keeps, offers.first(), self.site_of.get(&by.actor)) {
             let area = Area::of(*procs, *span).seconds();
             let share = |fee: Area| if area > 0.0 { fee.seconds() / area } else { 0.0 };
-            let least = offers.iter().map(|offer| offer.fee).min().unwrap_or_default();
-            let (soonest, least) = (share(first.fee), share(least));
-            self.bargains.seen.push(Seen::Quote { site, time: by.now, soonest, least });
+            self.bargains.seen.push(Seen::Quote { site, time: by.now, soonest: share(first.fee) });
         }
         Ok(None)
     }
 
-    pub fn denied(&mut self, _: By, user: &ActorId, job: &JobId, why: &Refusal) -> Taken {
+    pub fn denied(&mut self, by: By, user: &ActorId, job: &JobId, why: &Refusal) -> Taken {
         self.asks_for(*user, *job)?;
         self.bargains.of(*user).denied[*why as usize] += 1;
+        if let (true, Refusal::Stale, Some(&site)) = (self.bargains.keeps, why, self.site_of.get(&by.actor)) {
+            self.bargains.seen.push(Seen::Stale { site, time: by.now });
+        }
         Ok(None)
     }
 
@@ -144,7 +158,7 @@ impl Tally {
 
     pub fn returned(&mut self, by: By, booking: &BookingId, used: &Area, penalty: &Option<Area>) -> Taken {
         let closed = self.bargains.close(by.actor, *booking);
-        let (counts, receipt) =
+        let (user, counts, receipt) =
             closed.ok_or_else(|| Inconsistent::NoBooking(*booking, self.names.of_actor(by.actor)))?;
         counts.returned += 1;
         let area = receipt.part.area();
@@ -155,26 +169,26 @@ impl Tally {
         if let Some(job) = self.bargains.legs.remove(&(by.actor, *booking)) {
             *self.bargains.together.entry(job).or_default() -= 1;
         }
-        self.see_booking(by, &receipt, area, *used);
+        self.see_booking(by, user, &receipt, area, *used);
         Ok(None)
     }
 
     pub fn elapsed(&mut self, by: By, booking: &BookingId, used: &Area) -> Taken {
         let closed = self.bargains.close(by.actor, *booking);
-        let (counts, receipt) =
+        let (user, counts, receipt) =
             closed.ok_or_else(|| Inconsistent::NoBooking(*booking, self.names.of_actor(by.actor)))?;
         counts.charge(&receipt, *used);
         self.bargains.legs.remove(&(by.actor, *booking));
-        self.see_booking(by, &receipt, receipt.part.area(), *used);
+        self.see_booking(by, user, &receipt, receipt.part.area(), *used);
         Ok(None)
     }
 
     /// A booking up to now, for the page.
-    fn see_booking(&mut self, by: By, receipt: &Receipt, area: Area, used: Area) {
+    fn see_booking(&mut self, by: By, user: ActorId, receipt: &Receipt, area: Area, used: Area) {
         let Part { procs, start, .. } = receipt.part;
         if let (true, Some(&site)) = (self.bargains.keeps && start < by.now, self.site_of.get(&by.actor)) {
             let share = if area.is_zero() { 0.0 } else { used.seconds() / area.seconds() };
-            let booking = Seen::Booking { site, from: start, until: by.now, procs, used: share.min(1.0) };
+            let booking = Seen::Booking { site, user, from: start, until: by.now, procs, used: share.min(1.0) };
             self.bargains.seen.push(booking);
         }
     }
@@ -186,20 +200,20 @@ impl Tally {
         if self.bargains.held.contains_key(&(by.actor, *hold)) {
             return Err(Inconsistent::HeldTwice(*hold, self.names.of_actor(by.actor)));
         }
-        self.bargains.held.insert((by.actor, *hold), (*user, *part, by.now));
+        self.bargains.held.insert((by.actor, *hold), (*user, *part));
         self.bargains.of(*user).held += 1;
         Ok(None)
     }
 
     pub fn settled(&mut self, by: By, hold: &HoldId, fate: &HoldFate) -> Taken {
         let held = self.bargains.held.remove(&(by.actor, *hold));
-        let (user, part, from) = held.ok_or_else(|| Inconsistent::NoHold(*hold, self.names.of_actor(by.actor)))?;
+        let (user, part) = held.ok_or_else(|| Inconsistent::NoHold(*hold, self.names.of_actor(by.actor)))?;
         self.bargains.of(user).fates[*fate as usize] += 1;
         if *fate == HoldFate::Committed {
             self.bargains.committing = u32::try_from(hold.request).ok().map(|job| (by.actor, JobId(job)));
         }
         if let (true, Some(&site)) = (self.bargains.keeps, self.site_of.get(&by.actor)) {
-            self.bargains.seen.push(Seen::Hold { site, from, until: by.now, procs: part.procs });
+            self.bargains.seen.push(Seen::Hold { site, user, part, fate: *fate });
         }
         Ok(None)
     }

@@ -1,15 +1,21 @@
 //! The strategies side by side, what was asked of sites, and what was on their processors.
 
+mod calendar;
+mod offer;
+mod padding;
+mod patterns;
+mod prices;
+
 use super::{Bargaining, Fared, Strategies};
-use crate::report::page::chart::{Figure, Levels, Scale, areas, plain, top};
-use crate::report::page::html::{count, escape, number, short, span, table};
-use crate::report::page::{CHART, PARTS, Page};
-use crate::report::tally::Seen;
+use crate::report::page::Page;
+use crate::report::page::html::{count, counted, escape, number, short, span, table};
 
 /// Users in a table, before the rest is left to the summary.
 const ROWS: usize = 60;
 /// Sites with figures of their own.
-const SITES_MAX: usize = 12;
+const SITES_MAX: usize = 6;
+/// Shapes in a figure, before the rest is left out.
+const SHAPES_MAX: usize = 800;
 
 pub fn strategies(known: &Strategies, page: &Page<'_>) -> String {
     let Some(all) = page.results.part::<Bargaining>() else { return String::new() };
@@ -26,11 +32,33 @@ pub fn strategies(known: &Strategies, page: &Page<'_>) -> String {
     }
     html.push_str(&fared(&all.users));
     html.push_str(&bargained(&all.users));
-    for site in page.tally.sites_of(&known.systems).into_iter().take(SITES_MAX) {
-        html.push_str(&calendar(page, site));
-        html.push_str(&prices(page, site));
+    if all.users.len() > ROWS {
+        let more = counted((all.users.len() - ROWS) as u64, "more user");
+        html.push_str(&format!("<p>{more} are in summary.json only.</p>\n"));
+    }
+    html.push_str(&patterns::definitions());
+    html.push_str(&padding::rows(known, page));
+    let sites = page.tally.sites_of(&known.systems);
+    for &site in sites.iter().take(SITES_MAX) {
+        html.push_str(&calendar::areas(page, site));
+        html.push_str(&calendar::rectangles(page, site));
+        html.push_str(&offer::slots(page, site));
+        html.push_str(&prices::quotes(page, site));
+    }
+    if sites.len() > SITES_MAX {
+        let more = counted((sites.len() - SITES_MAX) as u64, "more site");
+        html.push_str(&format!("<p>The calendars and prices of {more} are left out here.</p>\n"));
     }
     html
+}
+
+/// What is left out of a figure, as a sentence ahead of a note.
+fn left_out(shown: usize, all: usize, what: &str) -> String {
+    if shown == all {
+        String::new()
+    } else {
+        format!("{} of {} {what} are drawn, the largest. ", count(shown as u64), count(all as u64))
+    }
 }
 
 fn fared(users: &[Fared]) -> String {
@@ -94,91 +122,4 @@ fn bargained(users: &[Fared]) -> String {
         "#Expired",
     ];
     format!("<h3>What was asked and granted</h3>\n{}", table(&columns, users.iter().take(ROWS).map(row)))
-}
-
-/// What processors of a site were for, over time.
-fn calendar(page: &Page<'_>, site: usize) -> String {
-    let (tally, window) = (page.tally, page.window);
-    let mut levels: Vec<Levels> = (0..4).map(|_| Levels::new(window, PARTS)).collect();
-    for seen in &tally.bargains.seen {
-        match *seen {
-            Seen::Booking { site: at, from, until, procs, used } if at as usize == site => {
-                let procs = f64::from(procs);
-                let busy = procs * used;
-                levels[1].add(from, until, busy);
-                levels[2].add(from, until, procs - busy);
-                // What runs in a booking is no best effort.
-                levels[0].add(from, until, -busy);
-            }
-            Seen::Hold { site: at, from, until, procs } if at as usize == site => {
-                levels[3].add(from, until, f64::from(procs));
-            }
-            _ => {}
-        }
-    }
-    for row in tally.jobs.values() {
-        for (task, asked) in row.tasks.iter().zip(&row.job.tasks) {
-            if let (Some(start), Some(at)) = (task.start, task.site)
-                && at as usize == site
-            {
-                levels[0].add(start, task.end.unwrap_or(tally.last), f64::from(asked.cores));
-            }
-        }
-    }
-    let words = ["best effort", "used of bookings", "booked and idle", "held"];
-    let legend = words.iter().enumerate().map(|(at, word)| (format!("f{at}"), (*word).to_owned())).collect();
-    let means = |levels: &Levels| levels.means().into_iter().map(|level| level.max(0.0)).collect();
-    let series: Vec<(String, Vec<f64>)> =
-        levels.iter().enumerate().map(|(at, levels)| (format!("f{at}"), means(levels))).collect();
-    let scale = Scale::new(top(&series), CHART);
-    let name = &tally.sites[site].name;
-    Figure {
-        id: &format!("calendar-{}", escape(name)),
-        title: &format!("What processors of {} were for", escape(name)),
-        desc:
-            "A stacked area over time of processors: best effort, bookings that tasks ran in, idle bookings, and holds."
-                .to_owned(),
-        note: format!("Each of the {PARTS} steps is a mean. What tasks used of a booking is spread over all of it."),
-        legend,
-        height: CHART,
-        body: scale.axis("processors", plain) + &areas(window, scale, &series),
-    }
-    .html()
-}
-
-/// What quotes asked beside the tariff, over time.
-fn prices(page: &Page<'_>, site: usize) -> String {
-    let (tally, window) = (page.tally, page.window);
-    let mut quoted = [Levels::new(window, PARTS), Levels::new(window, PARTS)];
-    let (mut dear, mut free) = (0u64, 0u64);
-    let step = crate::time::Span::from_micros((window.micros() / PARTS as u64).max(1));
-    for seen in &tally.bargains.seen {
-        let Seen::Quote { site: at, time, soonest, least } = *seen else { continue };
-        if at as usize != site {
-            continue;
-        }
-        *if soonest > 0.0 { &mut dear } else { &mut free } += 1;
-        quoted[0].add(time, time + step, soonest);
-        quoted[1].add(time, time + step, least);
-    }
-    if dear + free == 0 {
-        return String::new();
-    }
-    let series: Vec<(String, Vec<f64>)> =
-        quoted.iter().enumerate().map(|(at, levels)| (format!("f{at}"), levels.means())).take(1).collect();
-    let scale = Scale::new(top(&series), CHART);
-    let name = &tally.sites[site].name;
-    Figure {
-        id: &format!("prices-{}", escape(name)),
-        title: &format!("Prices at {}", escape(name)),
-        desc: "An area over time of the fee that was quoted for the earliest start.".to_owned(),
-        note: format!(
-            "Of {} quotes the earliest start cost a fee in {dear}; in the others nobody was in the way.",
-            dear + free
-        ),
-        legend: vec![("f0".to_owned(), "fee of the earliest start, by its area".to_owned())],
-        height: CHART,
-        body: scale.axis("fee", plain) + &areas(window, scale, &series),
-    }
-    .html()
 }

@@ -1,0 +1,110 @@
+//! Jobs that imitate reservations: when each was submitted, started, and wanted.
+
+use std::fmt::Write;
+
+use crate::grid::Area;
+use crate::report::page::Page;
+use crate::report::page::chart::{Figure, LEFT, RIGHT, TOP, WIDTH, Window, time_axis};
+use crate::report::page::html::{at, count, short};
+use crate::report::subjects::bargains::Strategies;
+use crate::report::tally::JobRow;
+use crate::time::Time;
+
+/// Rows, before the rest is left out.
+const ROWS: usize = 40;
+const TALL: f64 = 13.0;
+const BELOW: f64 = 46.0;
+
+/// A row a job; empty, if nobody wants his jobs at a time.
+pub fn rows(known: &Strategies, page: &Page<'_>) -> String {
+    let first = known.users.first().and_then(|user| page.tally.names.actor(&user.name)).map_or(0, |actor| actor.0);
+    let user = |row: &JobRow| known.users.get(row.user.0.wrapping_sub(first) as usize);
+    let wanted = |row: &JobRow| Some(row.job.arrive + user(row)?.ahead?);
+    let mut all: Vec<(&JobRow, Time)> =
+        page.tally.jobs.values().filter_map(|row| wanted(row).map(|wanted| (row, wanted))).collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    let rows = all.len();
+    let failed = all.iter().filter(|(row, _)| row.start().is_none()).count();
+    let idle = |(row, wanted): &(&JobRow, Time)| {
+        let start = row.start().filter(|start| start < wanted);
+        start.map_or(Area::ZERO, |start| Area::of(row.job.tasks[0].cores, *wanted - start))
+    };
+    all.sort_by_key(|one| std::cmp::Reverse(idle(one)));
+    all.truncate(ROWS);
+    all.sort_by_key(|(row, _)| (row.job.arrive, row.job.id));
+
+    let last =
+        all.iter().map(|(row, wanted)| ended(row).unwrap_or(*wanted).max(*wanted)).max().unwrap_or(page.window.to);
+    let window = Window { from: all[0].0.job.arrive, to: last };
+    let mut body = String::new();
+    for (line, (row, wanted)) in all.iter().enumerate() {
+        let y = TOP + line as f64 * TALL;
+        let name = user(row).map_or("", |user| &user.name);
+        let _ = write!(
+            body,
+            "<text class=\"caption end\" x=\"{}\" y=\"{}\" font-size=\"9.5\">{} {}</text>",
+            LEFT - 6.0,
+            at(y + TALL - 3.5),
+            short(name, 8),
+            row.job.id
+        );
+        let x = |time: Time| window.x(time);
+        let end = ended(row).unwrap_or(page.tally.last);
+        let start = row.start();
+        let until = start.unwrap_or(*wanted).min(*wanted);
+        let middle = at(y + TALL / 2.0);
+        let _ = write!(body, "<path class=\"line l7\" d=\"M{} {middle}H{}\"/>", at(x(row.job.arrive)), at(x(until)));
+        let mut bar = |class: &str, from: Time, to: Time| {
+            let (left, right) = (x(from), x(to));
+            let _ = write!(
+                body,
+                "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
+                at(left),
+                at(y + 1.5),
+                at((right - left).max(0.8)),
+                at(TALL - 3.0)
+            );
+        };
+        if let Some(start) = start {
+            if start < *wanted {
+                bar("q2 edge", start, *wanted);
+            }
+            bar("q1 edge", start.max(*wanted), end);
+        }
+        let class = if start.is_some() { "mark" } else { "line l5" };
+        let _ = write!(body, "<path class=\"{class}\" d=\"M{} {}v{}\"/>", at(x(*wanted)), at(y + 0.5), TALL - 1.0);
+    }
+    let bottom = TOP + all.len() as f64 * TALL;
+    let base = format!(
+        "<rect class=\"band\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{}\" height=\"{}\"/>",
+        WIDTH - LEFT - RIGHT,
+        bottom - TOP
+    );
+    let body = base + &body + &time_axis(window, bottom);
+    let some = if rows > all.len() {
+        format!(" The {} of {} that idled longest are shown.", all.len(), count(rows as u64))
+    } else {
+        String::new()
+    };
+    Figure {
+        id: "padding",
+        title: "Jobs that imitate reservations",
+        desc: "A row a job: waiting, idling until its work is wanted, and working.".to_owned(),
+        note: format!(
+            "A thin line is a job before it starts, hatched with dashes what it idles until its work is wanted, at the upright mark. {} of {} \
+             had not started by then and did nothing; their mark is coloured.{some}",
+            count(failed as u64),
+            count(rows as u64)
+        ),
+        legend: [("q2", "idle until wanted"), ("q1", "working")].map(|(class, words)| (class.to_owned(), words.to_owned())).to_vec(),
+        height: bottom + BELOW,
+        body,
+    }
+    .html()
+}
+
+fn ended(row: &JobRow) -> Option<Time> {
+    row.tasks.iter().filter_map(|task| task.end).max()
+}

@@ -1,0 +1,93 @@
+//! Prices over time: what quotes asked beside the tariff, and when claims had gone stale.
+
+use std::fmt::Write;
+
+use super::SHAPES_MAX;
+use crate::math;
+use crate::report::page::chart::{BOTTOM, Figure, LEFT, RIGHT, Scale, WIDTH, time_axis};
+use crate::report::page::html::{at, count, counted, escape, number};
+use crate::report::page::{CHART, Page};
+use crate::report::tally::Seen;
+
+/// Each quote is a point; empty, if nobody asked.
+pub fn quotes(page: &Page<'_>, site: usize) -> String {
+    let (tally, window) = (page.tally, page.window);
+    let (mut quoted, mut stale) = (Vec::new(), Vec::new());
+    for seen in &tally.bargains.seen {
+        match *seen {
+            Seen::Quote { site: place, time, soonest, .. } if place as usize == site => quoted.push((time, soonest)),
+            Seen::Stale { site: place, time } if place as usize == site => stale.push(time),
+            _ => {}
+        }
+    }
+    if quoted.is_empty() && stale.is_empty() {
+        return String::new();
+    }
+    let free = quoted.iter().filter(|(_, fee)| *fee == 0.0).count();
+    // Fees differ by many orders, and most are nothing.
+    let height = |fee: f64| math::ln(1.0 + fee) / math::ln(10.0);
+    let most = quoted.iter().map(|(_, fee)| *fee).fold(0.0, f64::max);
+    let scale = Scale::new(height(most.max(1.0)) * 1.05, CHART);
+    let (every, every_stale) = (quoted.len().div_ceil(SHAPES_MAX).max(1), stale.len().div_ceil(SHAPES_MAX).max(1));
+
+    let mut body = axis(scale, most, height);
+    for (time, fee) in quoted.iter().step_by(every) {
+        let (x, y) = (at(window.x(*time)), at(scale.y(height(*fee))));
+        let class = if *fee > 0.0 { "f5" } else { "f0" };
+        let _ = write!(body, "<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"2.6\"/>");
+    }
+    let ground = scale.y(0.0);
+    for time in stale.iter().step_by(every_stale) {
+        let x = window.x(*time);
+        let (left, right, top, bottom) = (at(x - 4.0), at(x + 4.0), at(ground - 16.0), at(ground - 8.0));
+        let _ = write!(
+            body,
+            "<path class=\"line l3\" d=\"M{left} {top}L{right} {bottom}M{right} {top}L{left} {bottom}\"/>"
+        );
+    }
+    body.push_str(&time_axis(window, CHART - BOTTOM));
+    let thinned = if every > 1 { format!(" One in {} of them is drawn.", count(every as u64)) } else { String::new() };
+    let name = &tally.sites[site].name;
+    Figure {
+        id: &format!("prices-{}", escape(name)),
+        title: &format!("Quotes of {} over time", escape(name)),
+        desc: "Points over time: the fee that was quoted for the earliest start; crosses, where claims were stale.".to_owned(),
+        note: format!(
+            "A fee is what the queue would lose by the earliest start that was asked for, as a multiple of what the same processors cost \
+             at their rate; the scale has room for tenfold steps. In {} of {} the earliest start was free.{thinned} A cross is a \
+             claim that came too late, {} in all: what had been quoted or advertised was gone.",
+            count(free as u64),
+            counted(quoted.len() as u64, "quote"),
+            count(stale.len() as u64)
+        ),
+        legend: [("f0", "free of charge"), ("f5", "for a fee"), ("cross", "claimed, and stale")]
+            .map(|(class, words)| (class.to_owned(), words.to_owned()))
+            .to_vec(),
+        height: CHART,
+        body,
+    }
+    .html()
+}
+
+/// Lines at 0, 1, 10, 100 and so on; below ten in between, too.
+fn axis(scale: Scale, most: f64, height: impl Fn(f64) -> f64) -> String {
+    let mut svg = String::from("<g class=\"axis\">");
+    let between: &[f64] = if most < 10.0 { &[0.0, 0.5, 1.0, 2.0, 5.0] } else { &[0.0, 1.0] };
+    let tens = (1..16).map(|power| (0..power).fold(1.0, |tens, _| tens * 10.0));
+    for value in between.iter().copied().chain(tens).take_while(|value| *value == 0.0 || *value <= most.max(1.0)) {
+        let y = at(scale.y(height(value)));
+        let _ = write!(
+            svg,
+            "<path d=\"M{LEFT} {y}H{}\"/><text x=\"{}\" y=\"{y}\" dy=\".32em\" text-anchor=\"end\">{}</text>",
+            WIDTH - RIGHT,
+            LEFT - 7.0,
+            number(value)
+        );
+    }
+    let middle = at(CHART / 2.0 - BOTTOM / 2.0);
+    let _ = writeln!(
+        svg,
+        "<text class=\"name\" transform=\"translate(14 {middle}) rotate(-90)\">fee, × the rate</text></g>"
+    );
+    svg
+}
