@@ -1,8 +1,11 @@
 //! EASY as it would go on: at each instant heads start while they fit, and then whoever leaves the next head its own.
+//!
+//! Most instants have few free processors, and most jobs want more: these are told by one count, before anybody looks for how long
+//! processors stay free, and where they are all such the head's reservation is not looked for either.
 
 use super::{Entry, Planner, Question};
 use crate::roles::queue::{Ask, Counts};
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 pub const ENTRY: Entry = Entry {
     name: "easy-count",
@@ -20,40 +23,48 @@ impl Planner for EasyCount {
     fn plan(&mut self, question: &Question<'_>, starts: &mut Vec<Time>) {
         let Question { procs, queue, .. } = *question;
         let mut counts = question.counts();
-        let fits = |counts: &Counts, now, ask: &Ask| counts.most(now, now + ask.walltime) + ask.nodes <= procs;
-        let start = |counts: &mut Counts, now, ask: &Ask| counts.insert(now, now + ask.walltime, ask.nodes);
+        // Whether it fits with so many free now, and what is left of them.
+        let start = |counts: &mut Counts, free: &mut u32, now, ask: &Ask| {
+            let end = now + ask.walltime;
+            let fits = ask.nodes <= *free && counts.most(now, end) + ask.nodes <= procs;
+            if fits {
+                counts.insert(now, end, ask.nodes);
+                *free -= ask.nodes;
+            }
+            fits
+        };
         starts.clear();
         starts.resize(queue.len(), Time::NEVER);
 
         let mut waiting: Vec<usize> = (0..queue.len()).collect();
         let mut now = question.now;
         loop {
+            let mut free = procs - counts.most(now, now + Span::from_micros(1));
             let heads = waiting.iter().take_while(|place| {
-                let ask = &queue[**place];
-                let starts_now = fits(&counts, now, ask);
+                let starts_now = start(&mut counts, &mut free, now, &queue[**place]);
                 if starts_now {
-                    start(&mut counts, now, ask);
                     starts[**place] = now;
                 }
                 starts_now
             });
             let started = heads.count();
             waiting.drain(..started);
-            let Some(head) = waiting.first().map(|place| queue[*place]) else { return };
+            let Some((head, behind)) = waiting.split_first() else { return };
 
-            // The head's reservation stands for this instant only.
-            let shadow = counts.earliest(now, head.walltime, procs - head.nodes);
-            counts.insert(shadow, shadow + head.walltime, head.nodes);
-            waiting.retain(|place| {
-                let ask = &queue[*place];
-                let starts_now = fits(&counts, now, ask);
-                if starts_now {
-                    start(&mut counts, now, ask);
-                    starts[*place] = now;
-                }
-                !starts_now
-            });
-            counts.remove(shadow, shadow + head.walltime, head.nodes);
+            if behind.iter().any(|place| queue[*place].nodes <= free) {
+                // The head's reservation stands for this instant only.
+                let head = queue[*head];
+                let shadow = counts.earliest(now, head.walltime, procs - head.nodes);
+                counts.insert(shadow, shadow + head.walltime, head.nodes);
+                waiting.retain(|place| {
+                    let starts_now = start(&mut counts, &mut free, now, &queue[*place]);
+                    if starts_now {
+                        starts[*place] = now;
+                    }
+                    !starts_now
+                });
+                counts.remove(shadow, shadow + head.walltime, head.nodes);
+            }
             now = counts.next_change(now).expect("who waits, waits for something to end");
         }
     }
