@@ -105,7 +105,7 @@ fn forecasts() {
 
 /// 30 days of CTC at its highest load; every tenth job reserves at a price.
 fn histories() {
-    let extent = Extent { days: 30, ..FULL };
+    let extent = Extent { days: 30, histories: 1, ..FULL };
     let is_it = |piece: &Piece| {
         let text = format!("{piece:?}");
         text.contains("Ctc, load: 2, share: 10, alpha: Some(0.5), planner: \"slotlist\", estimates: Exact")

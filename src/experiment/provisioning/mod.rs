@@ -40,12 +40,14 @@ pub struct Extent {
     /// So many days of reservations among jobs, and of trials of virtual ones.
     pub days: u64,
     pub virtual_days: u64,
+    /// Of reservations among jobs so many histories are told, with other jobs each: what one of them shows may be its own.
+    pub histories: u32,
 }
 
 /// As in the thesis.
-pub const FULL: Extent = Extent { moments: 50, moments_of_several: 10, days: 30, virtual_days: 30 };
+pub const FULL: Extent = Extent { moments: 50, moments_of_several: 10, days: 30, virtual_days: 30, histories: 5 };
 /// As little as claims can be judged by.
-pub const SMALL: Extent = Extent { moments: 12, moments_of_several: 6, days: 30, virtual_days: 30 };
+pub const SMALL: Extent = Extent { moments: 12, moments_of_several: 6, days: 30, virtual_days: 30, histories: 3 };
 
 /// A number of a run: of which figure, which line of it, and where on its axis, in thousandths.
 #[derive(Clone, Debug, PartialEq)]
@@ -115,9 +117,10 @@ impl Extent {
     }
 
     pub fn words(&self) -> String {
-        let Extent { moments, moments_of_several, days, virtual_days } = self;
+        let Extent { moments, moments_of_several, days, virtual_days, histories } = self;
         format!(
-            "{moments} moments ({moments_of_several} on several sites), {days} days of reservations, {virtual_days} of virtual ones"
+            "{moments} moments ({moments_of_several} on several sites), {histories} times {days} days of reservations, \
+             {virtual_days} of virtual ones"
         )
     }
 }

@@ -3,7 +3,7 @@
 use super::load::{Estimates, Logs, Site};
 use super::slots::hours;
 use super::{Extent, Rows, SEED, WARM, mean, trial};
-use crate::random::SplitMix64;
+use crate::random::{SplitMix64, mix};
 use crate::roles::queue::Rigid;
 use crate::systems::provisioning::application::choose_offer;
 use crate::systems::provisioning::desk::{Mode, Wanted};
@@ -60,8 +60,12 @@ struct History {
 }
 
 pub fn run(extent: &Extent, logs: &Logs, setting: Setting, rows: &mut Rows) {
+    (0..extent.histories).for_each(|number| run_one(extent, logs, setting, number, rows));
+}
+
+fn run_one(extent: &Extent, logs: &Logs, setting: Setting, number: u32, rows: &mut Rows) {
     let Setting { site, load, share, alpha, planner, estimates } = setting;
-    let History { fee, reserved_wait, queued_wait } = history(extent, logs, &setting);
+    let History { fee, reserved_wait, queued_wait } = history(extent, logs, &setting, SEED ^ mix(u64::from(number)));
     let name = site.name();
     let percent = f64::from(site.priced_loads()[load]) / 10.0;
     let mut put = |figure: &'static str, line: String, at: f64, value: Option<f64>| {
@@ -99,11 +103,11 @@ pub fn run(extent: &Extent, logs: &Logs, setting: Setting, rows: &mut Rows) {
     }
 }
 
-fn history(extent: &Extent, logs: &Logs, setting: &Setting) -> History {
+fn history(extent: &Extent, logs: &Logs, setting: &Setting, seed: u64) -> History {
     let Setting { site, load, share, alpha, planner, estimates } = *setting;
     let days = WARM + extent.days;
-    let jobs = logs.background(site, site.priced_loads()[load], days, estimates, SEED);
-    let mut draw = SplitMix64::new(SEED ^ 0x23);
+    let jobs = logs.background(site, site.priced_loads()[load], days, estimates, seed);
+    let mut draw = SplitMix64::new(seed ^ 0x23);
     // Who reserves with a small share does so with a larger one too, and with the same weight.
     let chosen: Vec<(Rigid, bool, f64)> =
         jobs.iter().map(|job| (*job, draw.unit() * 100.0 < f64::from(share), draw.unit())).collect();

@@ -1,7 +1,7 @@
 use super::load::utilisation;
 use super::*;
 
-const TINY: Extent = Extent { moments: 1, moments_of_several: 1, days: 2, virtual_days: 2 };
+const TINY: Extent = Extent { moments: 1, moments_of_several: 1, days: 2, virtual_days: 2, histories: 1 };
 
 #[test]
 fn backgrounds_have_the_load_that_is_wanted() {

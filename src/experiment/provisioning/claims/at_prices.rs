@@ -89,7 +89,7 @@ pub const BY_WIDTH_AND_LOAD: Claim<Results> = Claim {
             }
         }
     },
-    ours: Ours::Bounds,
+    ours: Ours::Nothing,
 };
 
 pub const SEVERAL_SITES: Claim<Results> = Claim {
