@@ -9,6 +9,7 @@ pub mod application;
 mod cast;
 pub mod coallocation;
 mod customer;
+mod deal;
 mod debts;
 pub mod desk;
 pub mod forecast;

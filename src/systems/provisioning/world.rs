@@ -123,6 +123,27 @@ impl World {
     }
 }
 
+#[cfg(test)]
+impl World {
+    /// Places of so many processors each, as far away as a message takes so long.
+    pub fn with(cores: &[u32], latency: Span) -> World {
+        let place = |(number, cores): (usize, &u32)| Place {
+            site: ActorId(number as u32),
+            number,
+            name: format!("site {number}"),
+            cores: *cores,
+            kind: Kind(0),
+            rate: Rate::ONE,
+            cancelling: 100,
+            speed_millionths: 1_000_000,
+            longest: None,
+            latency,
+        };
+        let places = cores.iter().enumerate().map(place).collect();
+        World { places, roads: Roads::Plain { latency: Span::ZERO, bandwidth: None } }
+    }
+}
+
 impl Place {
     fn of(id: ActorId, site: &Site, grid: &Grid<'_>) -> Place {
         Place {

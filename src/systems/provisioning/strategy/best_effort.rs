@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::{Entry, Strategy};
 use crate::protocol::{Query, Reply};
-use crate::systems::provisioning::customer::Deal;
+use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
 
 pub const ENTRY: Entry = Entry {

@@ -11,7 +11,7 @@ use crate::protocol::{Bargain, Pledge, PledgeAnswer, Query, Reply};
 use crate::systems::provisioning::coallocation::{
     Answer, Coordinator, Deed, Leg, Log, Order, Outcome, Patience, Pool, Request,
 };
-use crate::systems::provisioning::customer::Deal;
+use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
 use crate::time::Time;
 

@@ -5,7 +5,7 @@ use super::{Entry, JustInTime, Strategy, TRIES};
 use crate::grid::{Denial, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reply};
 use crate::systems::provisioning::application::{Application, Greedy as Buying};
-use crate::systems::provisioning::customer::Deal;
+use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
 use crate::time::Time;
 

@@ -11,7 +11,7 @@ mod reserve;
 mod var;
 mod var_and_reserve;
 
-use super::customer::Deal;
+use super::deal::Deal;
 use crate::grid::{Approach, Area, BookingId, Denial, HoldId, Receipt};
 use crate::protocol::{PledgeAnswer, Reply};
 

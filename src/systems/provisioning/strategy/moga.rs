@@ -10,7 +10,7 @@ use super::{Entry, JustInTime, Strategy, TRIES};
 use crate::grid::{Advert, BookingId, Denial, Part, Receipt, Slot};
 use crate::protocol::{Bargain, Query, Reply};
 use crate::systems::provisioning::application::{Plan, Settings, plan};
-use crate::systems::provisioning::customer::Deal;
+use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
 
 pub const ENTRY: Entry = Entry {

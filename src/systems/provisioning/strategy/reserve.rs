@@ -4,7 +4,7 @@ use super::{Entry, JustInTime, Strategy, TRIES};
 use crate::grid::{Denial, Quote, QuoteId, Receipt};
 use crate::protocol::{Bargain, Query, Reply};
 use crate::systems::provisioning::application::choose;
-use crate::systems::provisioning::customer::Deal;
+use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
 use crate::time::Time;
 

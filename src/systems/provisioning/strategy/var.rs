@@ -4,7 +4,7 @@
 use super::{Entry, Strategy};
 use crate::grid::Part;
 use crate::protocol::{Bargain, Query, Reply};
-use crate::systems::provisioning::customer::Deal;
+use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::{Goes, Padded};
 use crate::systems::provisioning::virtual_reservation::{STEP, requested};
 use crate::time::{Span, Time};

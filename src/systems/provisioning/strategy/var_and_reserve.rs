@@ -7,7 +7,7 @@ use super::var::{PaddedJob, WANTED, work};
 use super::{Entry, Strategy};
 use crate::grid::{Denial, Part, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reply};
-use crate::systems::provisioning::customer::Deal;
+use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
 use crate::systems::provisioning::virtual_reservation::{Opening, is_job_cheaper, open, padding};
 

@@ -1,0 +1,410 @@
+//! What a user makes of sites that answer late, with old news, with nonsense, or not at all.
+
+use std::sync::{Arc, Mutex};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::grid::{
+    Advert, Area, BookingId, Denial, Edge, HoldId, Kind, Offer, Part, Quote, QuoteId, Rate, Receipt, Slot, Task,
+};
+use crate::kernel::{Actor, Cause, Entry, Event, judge};
+use crate::protocol::{Bargain, Barred, Claimed, Informed, Inquire, Lot, Pledge, PledgeAnswer, Query, Recalled, Reply};
+use crate::random::SplitMix64;
+use crate::roles::User;
+use crate::time::Stamp;
+
+const CORES: u32 = 16;
+const LATENCY: Span = Span::from_secs(2);
+
+/// A site that says what it likes.
+struct Trickster {
+    random: SplitMix64,
+    /// Of ten answers so many are not as they should be.
+    lies: u64,
+    heard: Arc<Mutex<Vec<Message>>>,
+    /// What it has quoted, by number.
+    quoted: Vec<(Part, Vec<Offer>)>,
+    booked: u64,
+    entered: Vec<(ActorId, TaskId)>,
+    holds: BTreeMap<HoldId, Part>,
+}
+
+impl Actor<Message, Record> for Trickster {
+    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+        for Event { from, cause } in batch.drain(..) {
+            let Cause::Message(message) = cause else { continue };
+            self.heard.lock().unwrap().push(message.clone());
+            let answer = self.answer(now.time, from, message, out);
+            match (self.one_in(10) < self.lies, self.one_in(4)) {
+                (true, 0) => {}
+                (true, 1) => answer.into_iter().for_each(|answer| {
+                    out.send(from, answer.clone());
+                    out.send(from, answer);
+                }),
+                (true, 2) => {
+                    let other = self.anything();
+                    out.send(from, other);
+                    answer.into_iter().for_each(|answer| out.send(from, answer));
+                }
+                (true, _) => {
+                    let other = self.anything();
+                    out.send(from, other);
+                }
+                (false, _) => answer.into_iter().for_each(|answer| out.send(from, answer)),
+            }
+        }
+    }
+}
+
+impl Trickster {
+    fn new(seed: u64, lies: u64) -> Trickster {
+        let (heard, quoted, entered) = (Arc::default(), Vec::new(), Vec::new());
+        Trickster { random: SplitMix64::new(seed), lies, heard, quoted, booked: 0, entered, holds: BTreeMap::new() }
+    }
+
+    fn one_in(&mut self, count: u64) -> u64 {
+        self.random.int(0, count - 1)
+    }
+
+    fn receipt(&mut self, part: Part, fee: Area) -> Receipt {
+        self.booked += 1;
+        Receipt { booking: BookingId(self.booked), part, rent: part.area().at(Rate::ONE), fee }
+    }
+
+    fn quote(&mut self, now: Time, part: Part, is_one: bool) -> Reply {
+        let offer =
+            |ahead: u64, fee| Offer { start: part.start.max(now) + Span::from_secs(ahead), fee: Area::of(1, fee) };
+        let all = vec![offer(0, Span::from_secs(30)), offer(60, Span::from_secs(9)), offer(4_000, Span::ZERO)];
+        let offers =
+            if is_one { vec![Offer { start: part.start, fee: Area::of(2, Span::from_secs(50)) }] } else { all };
+        self.quoted.push((part, offers.clone()));
+        let id = QuoteId(self.quoted.len() as u64 - 1);
+        let Part { procs, span, .. } = part;
+        Reply::Prices(Quote { id, expiry: now + Span::from_secs(60), procs, span, rate: Rate::ONE, offers })
+    }
+
+    /// What an honest site might say to this.
+    fn answer(&mut self, now: Time, from: ActorId, message: Message, out: &mut Out) -> Option<Message> {
+        match message {
+            Message::Inquire(Inquire { number, query }) => {
+                let reply = match query {
+                    Query::Load => Reply::Load(self.one_in(9) as u32),
+                    Query::Slots => {
+                        let slot = |start, procs, span, open| Slot {
+                            start,
+                            procs,
+                            span: Span::from_secs(span),
+                            rate: Rate::ONE,
+                            fee: Area::ZERO,
+                            divisible: open,
+                            extensible: open,
+                        };
+                        let slots = vec![slot(now, 3, 500, false), slot(now, CORES, 90_000, true)];
+                        Reply::Slots(Advert { version: 1, slots })
+                    }
+                    Query::Price(part) => self.quote(now, part, true),
+                    Query::PricesFrom(part) => self.quote(now, part, false),
+                    Query::Prices { procs, span } => self.quote(now, Part { procs, start: now, span }, false),
+                    Query::Chances { .. } => Reply::Chances(vec![0.1, 0.4, 0.3]),
+                };
+                Some(Message::Informed(Informed { number, reply }))
+            }
+            Message::Claim(claim) => {
+                let is_stale = self.one_in(4) == 0;
+                let result = match claim.lot {
+                    _ if is_stale => Err(Denial::QuoteOvertaken),
+                    Lot::Slots { parts, .. } => {
+                        Ok(parts.into_iter().map(|(_, part)| self.receipt(part, Area::ZERO)).collect())
+                    }
+                    Lot::Quote { quote, start } => {
+                        let (part, offers) = self.quoted[quote.0 as usize].clone();
+                        let fee = offers.iter().find(|offer| offer.start == start).unwrap().fee;
+                        Ok(vec![self.receipt(Part { start, ..part }, fee)])
+                    }
+                };
+                Some(Message::Claimed(Claimed { number: claim.number, result }))
+            }
+            Message::Coordinate(coordinate) => {
+                let hold = coordinate.hold;
+                let answer = match coordinate.pledge {
+                    Pledge::Hold { .. } if self.one_in(3) == 0 => PledgeAnswer::Refused(Denial::NoRoom),
+                    Pledge::Hold { part, .. } => {
+                        self.holds.insert(hold, part);
+                        PledgeAnswer::Granted { expiry: part.start, fee: Area::ZERO }
+                    }
+                    Pledge::Commit => match self.holds.get(&hold) {
+                        Some(part) => PledgeAnswer::Committed { booking: BookingId(hold.attempt.into()), part: *part },
+                        None => PledgeAnswer::Expired,
+                    },
+                    Pledge::Abort => return None,
+                    Pledge::Cancel => PledgeAnswer::Cancelled,
+                };
+                Some(Message::Coordinated(Coordinated { hold, answer }))
+            }
+            Message::Return(back) => {
+                Some(Message::Returned(Returned { booking: back.booking, result: Ok(Area::ZERO) }))
+            }
+            Message::Enter(enter) => {
+                self.entered.push((from, enter.task));
+                if enter.tells {
+                    out.send(from, Message::Begun(Begun { task: enter.task }));
+                }
+                let end = enter.not_before.max(now) + enter.runtime;
+                out.send_at(end, from, Message::Ended(Ended { task: enter.task, started: now }));
+                None
+            }
+            Message::Recall(recall) => Some(Message::Recalled(Recalled { task: recall.task, in_time: false })),
+            _ => None,
+        }
+    }
+
+    /// Something that nobody has asked for, or in another way.
+    fn anything(&mut self) -> Message {
+        let number = self.random.int(0, 6);
+        let (job, index) = (JobId(self.one_in(3) as u32), self.one_in(4) as u32);
+        let task = TaskId { job, index };
+        let start = Time::from_micros(self.random.next_u64() >> self.one_in(60));
+        let part = Part { procs: self.one_in(40) as u32, start, span: Span::from_micros(self.random.next_u64()) };
+        let fee = Area::from_micros(self.random.next_u64());
+        let receipts = (0..self.one_in(9)).map(|_| self.receipt(part, fee)).collect();
+        let slot =
+            Slot { start, procs: part.procs, span: part.span, rate: Rate(7), fee, divisible: true, extensible: true };
+        let hold = HoldId { request: job.0.into(), attempt: self.one_in(4) as u32, leg: self.one_in(3) as u32 };
+        let reply = match self.one_in(6) {
+            0 => Reply::Load(u32::MAX),
+            1 => Reply::Slots(Advert { version: number, slots: vec![slot; 3] }),
+            2 => Reply::Chances(vec![f64::NAN, 2.0, -1.0]),
+            3 => Reply::Denied(Denial::NoRoom),
+            4 => Reply::Chances(Vec::new()),
+            _ => {
+                let offers = vec![Offer { start, fee }; 2];
+                let (procs, span) = (part.procs, part.span);
+                Reply::Prices(Quote { id: QuoteId(9), expiry: start, procs, span, rate: Rate(0), offers })
+            }
+        };
+        let answers = [
+            PledgeAnswer::Granted { expiry: start, fee },
+            PledgeAnswer::Refused(Denial::NoRoom),
+            PledgeAnswer::Committed { booking: BookingId(number), part },
+            PledgeAnswer::Expired,
+            PledgeAnswer::Cancelled,
+        ];
+        let answer = answers[self.one_in(5) as usize];
+        let in_time = self.one_in(2) == 0;
+        match self.one_in(9) {
+            0 | 1 => Message::Informed(Informed { number, reply }),
+            2 => Message::Claimed(Claimed { number, result: Ok(receipts) }),
+            3 => Message::Coordinated(Coordinated { hold, answer }),
+            4 => Message::Returned(Returned { booking: BookingId(number), result: Ok(fee) }),
+            5 => Message::Recalled(Recalled { task, in_time }),
+            6 => Message::Begun(Begun { task }),
+            7 => Message::Ended(Ended { task, started: start }),
+            _ => Message::Barred(Barred { task, why: Denial::NoRoom }),
+        }
+    }
+}
+
+fn job(id: u32, arrive: u64, tasks: u32) -> Errand {
+    let task = |number: u32| Task {
+        walltime: Span::from_secs(400),
+        ..Task::new(Span::from_secs(300), 2 + number % 3, Kind(0))
+    };
+    let chain = (1..tasks).map(|to| Edge::new(to / 2, to)).collect();
+    let job = Job {
+        id: JobId(id),
+        arrive: Time::ZERO + Span::from_secs(arrive),
+        first_task: 0,
+        tasks: (0..tasks).map(task).collect(),
+        edges: if tasks > 2 { chain } else { Vec::new() },
+        worth: None,
+    };
+    Errand { job: Arc::new(job), site: None, after: None }
+}
+
+/// One user with two jobs, between two sites.
+fn play(strategy: &str, sites: [Trickster; 2]) -> (Vec<Entry<Record>>, Vec<Arc<Mutex<Vec<Message>>>>) {
+    let entry = strategy::find(strategy).unwrap();
+    let tasks = if entry.is_rigid {
+        1
+    } else if entry.has_legs {
+        2
+    } else {
+        5
+    };
+    let approach = Approach {
+        strategy: strategy.to_owned(),
+        legs: vec![0, 1],
+        ahead: Span::from_secs(3_000),
+        ..Approach::default()
+    };
+    let world = World::with(&[CORES, CORES], LATENCY);
+    let errands = vec![job(0, 100, tasks), job(1, 130, tasks)];
+    let rules = Provisioning { generations: 2, population: 6, ..Provisioning::default() };
+    let customer = Customer::new((ActorId(2), 7), world, rules, approach, entry, errands);
+    let ears = sites.iter().map(|site| site.heard.clone()).collect();
+    let [one, other] = sites;
+    let actors: Vec<Box<dyn Actor<Message, Record> + Send>> =
+        vec![Box::new(one), Box::new(other), Box::new(User::new(customer))];
+    (judge::run(actors, &[Span::ZERO, Span::ZERO, LATENCY]), ears)
+}
+
+fn accused(log: &[Entry<Record>]) -> Vec<(ActorId, Fault)> {
+    let accused = |entry: &Entry<Record>| match entry.record {
+        Record::Accused { site, fault } => Some((site, fault)),
+        _ => None,
+    };
+    log.iter().filter_map(accused).collect()
+}
+
+fn all_over(log: &[Entry<Record>]) -> usize {
+    log.iter().filter(|entry| matches!(entry.record, Record::Completed { .. } | Record::Removed { .. })).count()
+}
+
+#[test]
+fn with_honest_sites_every_strategy_comes_to_an_end() {
+    for entry in strategy::ALL {
+        for seed in 0..20 {
+            let (log, _) = play(entry.name, [Trickster::new(seed, 0), Trickster::new(seed + 50, 0)]);
+            assert_eq!((accused(&log), all_over(&log)), (Vec::new(), 2), "{} {seed}: {log:#?}", entry.name);
+            let bargained = log.iter().filter(|entry| matches!(entry.record, Record::Bargained { .. })).count();
+            assert_eq!(bargained, if entry.bargains { 2 } else { 0 }, "{} {seed}", entry.name);
+        }
+    }
+}
+
+/// It never panics and never goes on for ever; it says so once who has lied, and then nothing more.
+#[test]
+fn whatever_a_site_says_its_user_comes_to_an_end_or_accuses_it() {
+    let seeds = if cfg!(debug_assertions) { 150 } else { 2_000 };
+    for entry in strategy::ALL {
+        let mut found = 0;
+        for seed in 0..seeds {
+            let lies = 1 + seed % 10;
+            let (log, _) = play(entry.name, [Trickster::new(seed, 0), Trickster::new(seed + 50, lies)]);
+            let accused = accused(&log);
+            assert!(
+                accused.len() <= 1 && accused.iter().all(|(site, _)| *site == ActorId(1)),
+                "{}: {accused:?}",
+                entry.name
+            );
+            if let Some(at) = log.iter().position(|entry| matches!(entry.record, Record::Accused { .. })) {
+                assert_eq!(at, log.len() - 1, "{} {seed}", entry.name);
+                found += 1;
+            }
+        }
+        assert!(found > seeds / 2, "{}: {found}", entry.name);
+    }
+}
+
+#[test]
+fn an_answer_that_does_not_come_is_missed_at_once() {
+    for entry in strategy::ALL {
+        let log = play_mute(entry.name);
+        assert_eq!(accused(&log), [(ActorId(1), Fault::Silent)], "{}", entry.name);
+        // The first question is asked when the job comes, and a message takes two seconds there and two back.
+        let last = log.last().unwrap().stamp.time;
+        assert!(last >= Time::ZERO + Span::from_secs(104), "{}: {last}", entry.name);
+        assert!(
+            entry.has_legs || last == Time::ZERO + Span::from_secs(104) + Span::from_micros(1),
+            "{}: {last}",
+            entry.name
+        );
+    }
+}
+
+/// Hears, and says nothing.
+struct Mute;
+
+impl Actor<Message, Record> for Mute {
+    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, _: &mut Out) {
+        batch.clear();
+    }
+}
+
+fn play_mute(strategy: &str) -> Vec<Entry<Record>> {
+    let entry = strategy::find(strategy).unwrap();
+    let tasks = if entry.is_rigid {
+        1
+    } else if entry.has_legs {
+        2
+    } else {
+        5
+    };
+    let approach = Approach { strategy: strategy.to_owned(), legs: vec![0, 1], ..Approach::default() };
+    let world = World::with(&[CORES, CORES], LATENCY);
+    let rules = Provisioning { generations: 2, population: 6, ..Provisioning::default() };
+    let customer = Customer::new((ActorId(2), 7), world, rules, approach, entry, vec![job(0, 100, tasks)]);
+    let actors: Vec<Box<dyn Actor<Message, Record> + Send>> =
+        vec![Box::new(Trickster::new(1, 0)), Box::new(Mute), Box::new(User::new(customer))];
+    judge::run(actors, &[Span::ZERO, Span::ZERO, LATENCY])
+}
+
+/// Three times, then it queues; and what was to be had is asked for anew each time.
+#[test]
+fn who_finds_every_quote_stale_queues() {
+    let strategies = ["reserve", "greedy", "moga"];
+    for name in strategies {
+        let entry = strategy::find(name).unwrap();
+        let approach = Approach { strategy: name.to_owned(), ..Approach::default() };
+        let rules = Provisioning { generations: 2, population: 6, ..Provisioning::default() };
+        let world = World::with(&[CORES], LATENCY);
+        let customer = Customer::new((ActorId(1), 7), world, rules, approach, entry, vec![job(0, 100, 1)]);
+        let site = Overtaken(Trickster::new(1, 0));
+        let heard = site.0.heard.clone();
+        let actors: Vec<Box<dyn Actor<Message, Record> + Send>> = vec![Box::new(site), Box::new(User::new(customer))];
+        let log = judge::run(actors, &[Span::ZERO, LATENCY]);
+        let end = log.iter().find_map(|entry| match entry.record {
+            Record::Bargained { end, .. } => Some(end),
+            _ => None,
+        });
+        assert_eq!((end, all_over(&log)), (Some(Bargain::Stale), 1), "{name}");
+        let heard = heard.lock().unwrap();
+        let count = |is: fn(&Message) -> bool| heard.iter().filter(|message| is(message)).count();
+        assert_eq!(count(|message| matches!(message, Message::Claim(_))), 3, "{name}");
+        assert_eq!(count(|message| matches!(message, Message::Inquire(_))), 3, "{name}");
+        assert_eq!(count(|message| matches!(message, Message::Enter(_))), 1, "{name}");
+    }
+}
+
+/// Somebody else is always first.
+struct Overtaken(Trickster);
+
+impl Actor<Message, Record> for Overtaken {
+    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+        let mut rest = Vec::new();
+        for event in batch.drain(..) {
+            match event.cause {
+                Cause::Message(Message::Claim(claim)) => {
+                    self.0.heard.lock().unwrap().push(Message::Claim(claim.clone()));
+                    let result = Err(Denial::SlotGone);
+                    out.send(event.from, Message::Claimed(Claimed { number: claim.number, result }));
+                }
+                _ => rest.push(event),
+            }
+        }
+        self.0.handle(now, &mut rest, out);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Wherever its process goes down and comes back, the request comes to an end, and nobody is blamed for what it has forgotten.
+    #[test]
+    fn a_coordinator_that_crashes_blames_nobody(at in 100u64..200, lasts in 1u64..900, seed in 0u64..50) {
+        let entry = strategy::find("coallocate").unwrap();
+        let crash = Some(Crash { at: Span::from_secs(at), lasts: Span::from_secs(lasts) });
+        let approach = Approach { strategy: "coallocate".to_owned(), legs: vec![0, 1], crash, ..Approach::default() };
+        let world = World::with(&[CORES, CORES], LATENCY);
+        let errands = vec![job(0, 100, 2), job(1, 130, 2)];
+        let customer = Customer::new((ActorId(2), 7), world, Provisioning::default(), approach, entry, errands);
+        let actors: Vec<Box<dyn Actor<Message, Record> + Send>> = vec![
+            Box::new(Trickster::new(seed, 0)),
+            Box::new(Trickster::new(seed + 50, 0)),
+            Box::new(User::new(customer)),
+        ];
+        let log = judge::run(actors, &[Span::ZERO, Span::ZERO, LATENCY]);
+        prop_assert_eq!((accused(&log), all_over(&log)), (Vec::new(), 2));
+    }
+}

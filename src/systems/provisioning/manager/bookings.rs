@@ -1,0 +1,143 @@
+//! What is booked and held at a site: who may have it, give it back, and is told what becomes of it.
+
+use super::{Booked, Counter};
+use crate::grid::{Area, BookingId, Denial, Grant, HoldId, JobId, Receipt};
+use crate::kernel::ActorId;
+use crate::protocol::{
+    Claim, Claimed, Coordinated, HoldFate, Lot, Message, Pledge, PledgeAnswer, Record, Refusal, Returned,
+};
+use crate::roles::site::Order;
+use crate::systems::provisioning::desk::Fate;
+use crate::time::Time;
+
+impl Counter {
+    pub(super) fn claim(&mut self, now: Time, user: ActorId, claim: Claim, orders: &mut Vec<Order>) {
+        let Claim { number, job, lot } = claim;
+        let result = match lot {
+            Lot::Slots { version, parts } => self.desk.take(now, version, &parts),
+            Lot::Quote { quote, start } => self.desk.book(now, quote, start).map(|receipt| vec![receipt]),
+        };
+        if let Err(denial) = &result {
+            orders.push(Order::Note(Record::Denied { user, job, why: Refusal::from(*denial) }));
+        }
+        for receipt in result.iter().flatten() {
+            self.note_booked(now, user, job, *receipt, orders);
+        }
+        orders.push(Order::Say(user, Message::Claimed(Claimed { number, result })));
+    }
+
+    /// Nobody has a say about what others hold.
+    pub(super) fn coordinate(
+        &mut self,
+        now: Time,
+        user: ActorId,
+        hold: HoldId,
+        pledge: Pledge,
+        orders: &mut Vec<Order>,
+    ) {
+        let Some(its) = known_as(user, hold) else {
+            let answer = PledgeAnswer::Refused(Denial::NotBooked);
+            return orders.push(Order::Say(user, Message::Coordinated(Coordinated { hold, answer })));
+        };
+        let answer = match pledge {
+            Pledge::Hold { part, quote } => match self.desk.hold(now, its, part, quote) {
+                Ok(Grant { expiry, fee, .. }) => {
+                    if self.held.insert(its) {
+                        orders.push(Order::Note(Record::Held { user, hold, part, fee, expiry }));
+                    }
+                    PledgeAnswer::Granted { expiry, fee }
+                }
+                Err(denial) => {
+                    let job = JobId(hold.request as u32);
+                    orders.push(Order::Note(Record::Denied { user, job, why: Refusal::from(denial) }));
+                    PledgeAnswer::Refused(denial)
+                }
+            },
+            Pledge::Commit => match self.desk.commit(now, its) {
+                Ok(receipt) => {
+                    if self.held.contains(&its) {
+                        self.settle(its, HoldFate::Committed, orders);
+                        self.note_booked(now, user, JobId(hold.request as u32), receipt, orders);
+                    }
+                    PledgeAnswer::Committed { booking: receipt.booking, part: receipt.part }
+                }
+                Err(_) => PledgeAnswer::Expired,
+            },
+            Pledge::Abort => {
+                self.desk.abort(now, its);
+                return self.settle(its, HoldFate::Released, orders);
+            }
+            // What tasks run in stays booked.
+            Pledge::Cancel if self.is_used(its) => PledgeAnswer::Refused(Denial::InUse),
+            Pledge::Cancel => {
+                let (fate, penalty) = self.desk.cancel_hold(now, its);
+                self.settle(its, HoldFate::Released, orders);
+                if let (Fate::Cancelled, Some(booking)) = (fate, self.desk.booking_of(its)) {
+                    self.note_returned(now, booking, penalty, orders);
+                }
+                PledgeAnswer::Cancelled
+            }
+        };
+        orders.push(Order::Say(user, Message::Coordinated(Coordinated { hold, answer })));
+    }
+
+    fn is_used(&self, its: HoldId) -> bool {
+        let booked = self.desk.booking_of(its).and_then(|booking| self.booked.get(&booking));
+        booked.is_some_and(|booked| booked.used > 0)
+    }
+
+    /// Writes down what became of a hold, once.
+    pub(super) fn settle(&mut self, its: HoldId, fate: HoldFate, orders: &mut Vec<Order>) {
+        if self.held.remove(&its) {
+            orders.push(Order::Note(Record::Settled { hold: called(its), fate }));
+        }
+    }
+
+    fn note_booked(&mut self, now: Time, user: ActorId, job: JobId, receipt: Receipt, orders: &mut Vec<Order>) {
+        orders.push(Order::Note(Record::Booked { user, job, receipt }));
+        let begun = receipt.part.start <= now;
+        let booked = Booked { user, part: receipt.part, used: 0, worked: Area::ZERO, begun, tasks: Vec::new() };
+        self.booked.insert(receipt.booking, booked);
+    }
+
+    fn note_returned(&mut self, now: Time, booking: BookingId, penalty: Area, orders: &mut Vec<Order>) {
+        let Some(booked) = self.booked.get(&booking) else { return };
+        // Once it has begun nothing is given back for it.
+        let penalty = Some(penalty).filter(|_| !booked.begun);
+        orders.push(Order::Note(Record::Returned { booking, used: booked.worked, penalty }));
+        self.over(now, booking, orders);
+    }
+
+    pub(super) fn give_back(&mut self, now: Time, user: ActorId, booking: BookingId, orders: &mut Vec<Order>) {
+        let result = match self.booked.get(&booking).filter(|booked| booked.user == user) {
+            // What tasks run in stays booked; who asks has lost count.
+            Some(Booked { used: 1.., .. }) => Err(Denial::InUse),
+            Some(_) => self.desk.cancel(now, booking),
+            None => Err(Denial::NotBooked),
+        };
+        if let Ok(penalty) = result {
+            self.note_returned(now, booking, penalty, orders);
+        }
+        orders.push(Order::Say(user, Message::Returned(Returned { booking, result })));
+    }
+
+    /// A booking is over, or has been given back: who waits for it joins the queue.
+    pub(super) fn over(&mut self, now: Time, booking: BookingId, orders: &mut Vec<Order>) {
+        let Some(booked) = self.booked.remove(&booking) else { return };
+        for task in booked.tasks {
+            self.start_within(now, task, orders);
+        }
+    }
+}
+
+/// Users number their holds by their jobs; the desk knows each by the number of its user before that, so that nobody can
+/// speak of what another one holds.
+fn known_as(user: ActorId, hold: HoldId) -> Option<HoldId> {
+    let request = u32::try_from(hold.request).ok()?;
+    Some(HoldId { request: u64::from(user.0) << 32 | u64::from(request), ..hold })
+}
+
+/// As its user calls it.
+fn called(its: HoldId) -> HoldId {
+    HoldId { request: u64::from(its.request as u32), ..its }
+}

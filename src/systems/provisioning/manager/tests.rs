@@ -1,0 +1,325 @@
+//! What a site does for users who want too much, too late, twice, or what is another one's.
+
+use std::sync::{Arc, Mutex};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::grid::{JobId, QuoteId};
+use crate::kernel::{Actor, Cause, Entry, Event, judge};
+use crate::protocol::{Claim, Claimed, Coordinated, Lot, Pledge, PledgeAnswer, Returned};
+use crate::roles::{Out, Site};
+use crate::systems::provisioning::desk::{Mode, Terms};
+use crate::systems::provisioning::forecast::History;
+use crate::systems::provisioning::planner;
+use crate::time::Stamp;
+
+const SITE: ActorId = ActorId(0);
+const PROCS: u32 = 8;
+
+/// Says what it has been told to say, and keeps what it hears.
+struct Teller {
+    says: Vec<(Time, Message)>,
+    heard: Arc<Mutex<Vec<(Time, Message)>>>,
+}
+
+impl Actor<Message, Record> for Teller {
+    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+        for event in batch.drain(..) {
+            match event.cause {
+                Cause::Start => self.says.drain(..).for_each(|(at, message)| out.send_at(at, SITE, message)),
+                Cause::Message(message) => self.heard.lock().unwrap().push((now.time, message)),
+                Cause::Timer(_) => {}
+            }
+        }
+    }
+}
+
+struct Played {
+    log: Vec<Entry<Record>>,
+    /// By user.
+    heard: Vec<Vec<(Time, Message)>>,
+}
+
+/// What users say at a site at which times, in seconds. The judge sees to it that the site keeps its promises.
+fn play(longest: Option<Span>, users: Vec<Vec<(u64, Message)>>) -> Played {
+    let terms = Terms { longest, ..Terms::new(PROCS, Mode::Rebuild) };
+    let desk = Desk::new(terms, planner::build("slotlist").unwrap(), Box::new(History::new()));
+    let givers = (1..=users.len() as u32).map(ActorId);
+    let mut actors: Vec<Box<dyn Actor<Message, Record> + Send>> =
+        vec![Box::new(Site::new(PROCS, Box::new(Counter::new(desk)), givers))];
+    let mut ears = Vec::new();
+    for says in users {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        ears.push(heard.clone());
+        let says = says.into_iter().map(|(at, message)| (second(at), message)).collect();
+        actors.push(Box::new(Teller { says, heard }));
+    }
+    let latencies = vec![Span::ZERO; actors.len()];
+    let log = judge::run(actors, &latencies);
+    Played { log, heard: ears.iter().map(|heard| heard.lock().unwrap().clone()).collect() }
+}
+
+fn second(at: u64) -> Time {
+    Time::ZERO + Span::from_secs(at)
+}
+
+fn part(procs: u32, start: u64, lasts: u64) -> Part {
+    Part { procs, start: second(start), span: Span::from_secs(lasts) }
+}
+
+fn task(job: u32) -> TaskId {
+    TaskId { job: JobId(job), index: 0 }
+}
+
+fn hold(job: u32) -> HoldId {
+    HoldId { request: job.into(), attempt: 1, leg: 0 }
+}
+
+fn pledge(job: u32, pledge: Pledge) -> Message {
+    Message::Coordinate(Coordinate { hold: hold(job), pledge })
+}
+
+fn wants(job: u32, part: Part) -> Message {
+    pledge(job, Pledge::Hold { part, quote: None })
+}
+
+fn enter(job: u32, procs: u32, (runs, asks): (u64, u64), within: &[u64]) -> Message {
+    Message::Enter(Enter {
+        task: task(job),
+        procs,
+        walltime: Span::from_secs(asks),
+        runtime: Span::from_secs(runs),
+        not_before: Time::ZERO,
+        within: within.iter().map(|booking| (BookingId(*booking), procs)).collect(),
+        tells: false,
+    })
+}
+
+fn answers(played: &Played, user: usize) -> Vec<PledgeAnswer> {
+    let answer = |(_, message): &(Time, Message)| match message {
+        Message::Coordinated(Coordinated { answer, .. }) => Some(*answer),
+        _ => None,
+    };
+    played.heard[user].iter().filter_map(answer).collect()
+}
+
+/// Not when it is known by its number, nor before it has come.
+#[test]
+fn nobody_has_a_say_about_what_others_hold() {
+    let alice = vec![(1, wants(5, part(4, 100, 50))), (3, wants(6, part(2, 100, 50))), (5, pledge(5, Pledge::Commit))];
+    let bob = vec![
+        (1, pledge(6, Pledge::Abort)),
+        (2, pledge(5, Pledge::Abort)),
+        (2, pledge(5, Pledge::Cancel)),
+        (2, pledge(5, Pledge::Commit)),
+        (6, pledge(5, Pledge::Cancel)),
+        (7, Message::Return(Return { booking: BookingId(0) })),
+        (8, enter(5, 4, (10, 10), &[0])),
+    ];
+    let played = play(None, vec![alice, bob]);
+    let [PledgeAnswer::Granted { .. }, PledgeAnswer::Granted { .. }, PledgeAnswer::Committed { booking, part: its }] =
+        answers(&played, 0)[..]
+    else {
+        panic!("{:?}", played.heard[0])
+    };
+    assert_eq!((booking, its), (BookingId(0), part(4, 100, 50)));
+    assert_eq!(answers(&played, 1), [PledgeAnswer::Cancelled, PledgeAnswer::Expired, PledgeAnswer::Cancelled]);
+    let returned = Message::Returned(Returned { booking, result: Err(Denial::NotBooked) });
+    assert!(played.heard[1].contains(&(second(7), returned)));
+    // What he hands in does not run in what is hers, and it is known whose it is.
+    let runs = |entry: &&Entry<Record>| matches!(entry.record, Record::Started { task: its, .. } if its == task(5));
+    assert_eq!(played.log.iter().find(runs).unwrap().stamp.time, second(8));
+    let entered = Record::Entered { user: ActorId(2), task: task(5) };
+    assert!(played.log.iter().any(|entry| entry.record == entered));
+}
+
+#[test]
+fn what_a_task_runs_in_is_not_taken_back() {
+    let alice = vec![
+        (1, wants(5, part(6, 20, 50))),
+        (2, pledge(5, Pledge::Commit)),
+        (3, enter(5, 6, (30, 40), &[0])),
+        (25, pledge(5, Pledge::Cancel)),
+        (25, Message::Return(Return { booking: BookingId(0) })),
+        // It would be put on processors on which the first one runs.
+        (26, enter(6, 8, (10, 10), &[])),
+        (55, pledge(5, Pledge::Cancel)),
+    ];
+    let played = play(None, vec![alice]);
+    let [_, _, PledgeAnswer::Refused(Denial::InUse), PledgeAnswer::Cancelled] = answers(&played, 0)[..] else {
+        panic!("{:?}", played.heard[0])
+    };
+    let returned = Message::Returned(Returned { booking: BookingId(0), result: Err(Denial::InUse) });
+    assert!(played.heard[0].contains(&(second(25), returned)));
+    let starts = |entry: &Entry<Record>| match entry.record {
+        Record::Started { task, .. } => Some((task.job.0, entry.stamp.time)),
+        _ => None,
+    };
+    assert_eq!(played.log.iter().filter_map(starts).collect::<Vec<_>>(), [(5, second(20)), (6, second(55))]);
+}
+
+/// It could be refused only when its booking is over, which is sooner than the site has promised to say anything.
+#[test]
+fn a_task_that_no_queue_takes_is_refused_at_once() {
+    let alice = vec![
+        (1, wants(5, part(6, 20, 50))),
+        (2, pledge(5, Pledge::Commit)),
+        (3, enter(5, 6, (40, 5_000), &[0])),
+        (4, enter(6, 6, (40, 3_600), &[0])),
+        (30, Message::Return(Return { booking: BookingId(0) })),
+    ];
+    let played = play(Some(Span::from_secs(3_600)), vec![alice]);
+    let why = Denial::TooLong(Span::from_secs(3_600));
+    assert!(played.heard[0].contains(&(second(3), Message::Barred(Barred { task: task(5), why }))));
+    assert!(played.log.iter().any(|entry| entry.record == Record::Finished { task: task(6) }));
+}
+
+#[test]
+fn a_hold_costs_what_was_quoted_for_it() {
+    let wanted = part(8, 100, 50);
+    let price = Message::Inquire(Inquire { number: 1, query: Query::Price(wanted) });
+    let busy = |quote| {
+        let wanted = pledge(5, Pledge::Hold { part: wanted, quote });
+        let first = vec![(0, enter(8, 8, (90, 90), &[])), (1, price.clone()), (2, enter(9, 8, (500, 500), &[]))];
+        let played = play(None, vec![first.into_iter().chain([(3, wanted)]).collect()]);
+        let [PledgeAnswer::Granted { fee, .. }] = answers(&played, 0)[..] else { panic!("{:?}", played.heard) };
+        fee
+    };
+    assert_eq!(busy(Some(QuoteId(0))), Area::ZERO);
+    assert_eq!(busy(None), Area::of(8, Span::from_secs(60)));
+    // There was no such quote.
+    assert_eq!(busy(Some(QuoteId(7))), Area::of(8, Span::from_secs(60)));
+}
+
+#[test]
+fn what_is_longer_than_is_taken_has_no_chance_and_the_rest_has() {
+    let jobs = (0..30).map(|job| (u64::from(job), enter(job, 1, (1, 60), &[])));
+    let work = part(1, 10_000, 600);
+    let query = Query::Chances { work, step: Span::from_secs(600) };
+    let asks = Message::Inquire(Inquire { number: 1, query });
+    let played = play(Some(Span::from_secs(3_600)), vec![jobs.chain([(1_000, asks)]).collect()]);
+    let chances = played.heard[0].iter().find_map(|(_, message)| match message {
+        Message::Informed(Informed { reply: Reply::Chances(chances), .. }) => Some(chances.clone()),
+        _ => None,
+    });
+    // From 7,000 s on it asks for no more than an hour.
+    let chances = chances.unwrap();
+    assert_eq!((chances.len(), chances.iter().position(|chance| *chance > 0.0)), (15, Some(10)));
+}
+
+/// One thing that a user may say, of small numbers so that users get into each other's way, and now and then makes no sense.
+fn any_word() -> impl Strategy<Value = Message> {
+    let any_part = || {
+        let part = |(procs, start, span)| Part { procs, start: second(start), span: Span::from_secs(span) };
+        let sane = (1u32..10, 0u64..300, 1u64..80).prop_map(part);
+        let far = (any::<u32>(), any::<u64>(), any::<u64>()).prop_map(|(procs, start, span)| Part {
+            procs,
+            start: Time::from_micros(start),
+            span: Span::from_micros(span),
+        });
+        prop_oneof![9 => sane, 1 => far]
+    };
+    let number = || any::<u64>();
+    let pledges = prop_oneof![
+        4 => (any_part(), prop::option::of(0u64..6)).prop_map(|(part, quote)| {
+            Pledge::Hold { part, quote: quote.map(QuoteId) }
+        }),
+        3 => Just(Pledge::Commit),
+        1 => Just(Pledge::Abort),
+        2 => Just(Pledge::Cancel),
+    ];
+    let queries = prop_oneof![
+        Just(Query::Load),
+        Just(Query::Slots),
+        any_part().prop_map(Query::Price),
+        any_part().prop_map(|part| Query::Prices { procs: part.procs, span: part.span }),
+        any_part().prop_map(Query::PricesFrom),
+        (any_part(), 0u64..90).prop_map(|(work, step)| Query::Chances { work, step: Span::from_secs(step) }),
+    ];
+    let lots = prop_oneof![
+        (0u64..6, 0u64..300).prop_map(|(quote, start)| Lot::Quote { quote: QuoteId(quote), start: second(start) }),
+        (0u64..40, prop::collection::vec((0u32..4, any_part()), 0..3))
+            .prop_map(|(version, parts)| Lot::Slots { version, parts }),
+    ];
+    let enters = (0u32..8, 0u32..10, (0u64..60, 0u64..120), 0u64..300, prop::collection::vec((0u64..9, 0u32..9), 0..3));
+    let enters = (enters, any::<bool>()).prop_map(|((job, procs, (runs, asks), not_before, within), tells)| {
+        Message::Enter(Enter {
+            task: task(job),
+            procs,
+            walltime: Span::from_secs(asks),
+            runtime: Span::from_secs(runs),
+            not_before: second(not_before),
+            within: within.into_iter().map(|(booking, procs)| (BookingId(booking), procs)).collect(),
+            tells,
+        })
+    });
+    prop_oneof![
+        3 => (0u32..5, pledges).prop_map(|(job, kind)| pledge(job, kind)),
+        2 => (number(), queries).prop_map(|(number, query)| Message::Inquire(Inquire { number, query })),
+        3 => (number(), 0u32..8, lots)
+            .prop_map(|(number, job, lot)| Message::Claim(Claim { number, job: JobId(job), lot })),
+        4 => enters,
+        1 => (0u64..9).prop_map(|booking| Message::Return(Return { booking: BookingId(booking) })),
+        1 => (0u32..8).prop_map(|job| Message::Recall(Recall { task: task(job) })),
+    ]
+}
+
+/// How many answers something has, all of them at once.
+fn is_answered(message: &Message) -> bool {
+    match message {
+        Message::Coordinate(Coordinate { pledge, .. }) => *pledge != Pledge::Abort,
+        Message::Enter(_) => false,
+        _ => true,
+    }
+}
+
+fn is_answer(message: &Message) -> bool {
+    !matches!(message, Message::Barred(_) | Message::Begun(_) | Message::Ended(_))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(debug_assertions) { 300 } else { 2_000 }, ..ProptestConfig::default() })]
+
+    /// Whatever users say, in whatever order: no processor runs two tasks (the site itself sees to that), no promise is broken
+    /// (the judge does), each question has its answer, at once, and all that is booked and held comes to an end once.
+    #[test]
+    fn a_site_serves_whoever_comes(
+        users in prop::collection::vec(prop::collection::vec((0u64..250, any_word()), 0..25), 1..4),
+        longest in prop::option::of(1u64..100),
+    ) {
+        let asked: Vec<usize> =
+            users.iter().map(|says| says.iter().filter(|(_, message)| is_answered(message)).count()).collect();
+        let times: Vec<Vec<Time>> =
+            users.iter().map(|says| says.iter().map(|(at, _)| second(*at)).collect()).collect();
+        let played = play(longest.map(Span::from_secs), users);
+        for (user, heard) in played.heard.iter().enumerate() {
+            let answers: Vec<_> = heard.iter().filter(|(_, message)| is_answer(message)).collect();
+            prop_assert_eq!(answers.len(), asked[user]);
+            prop_assert!(answers.iter().all(|(at, _)| times[user].contains(at)));
+        }
+        let (mut booked, mut held) = (BTreeSet::new(), BTreeSet::new());
+        for entry in &played.log {
+            match &entry.record {
+                Record::Booked { receipt, .. } => prop_assert!(booked.insert(receipt.booking)),
+                Record::Returned { booking, .. } | Record::Elapsed { booking, .. } => prop_assert!(booked.remove(booking)),
+                Record::Held { user, hold, .. } => prop_assert!(held.insert((*user, *hold))),
+                Record::Settled { hold, .. } => {
+                    let its = held.iter().find(|(_, other)| other == hold).copied();
+                    prop_assert!(its.is_some_and(|its| held.remove(&its)));
+                }
+                _ => {}
+            }
+        }
+        prop_assert!(booked.is_empty() && held.is_empty(), "left: {booked:?} {held:?}");
+        let claimed = played.heard.iter().flatten().filter_map(|(_, message)| match message {
+            Message::Claimed(Claimed { result: Ok(receipts), .. }) => Some(receipts.len()),
+            _ => None,
+        });
+        let committed: usize = played.log.iter().filter(|entry| {
+            matches!(entry.record, Record::Settled { fate: HoldFate::Committed, .. })
+        }).count();
+        let noted = played.log.iter().filter(|entry| matches!(entry.record, Record::Booked { .. })).count();
+        prop_assert_eq!(claimed.sum::<usize>() + committed, noted);
+    }
+}
