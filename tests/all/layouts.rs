@@ -28,6 +28,7 @@ fn inline_and_processes_agree_on_every_shipped_topology() {
         "impatient.toml",
         "dfrs.toml",
         "stale-quotes.toml",
+        "far-data.toml",
     ] {
         let scratch = Scratch::new();
         run(&shipped(name), &scratch.path("inline"), &["--inline"]);

@@ -286,11 +286,11 @@ impl Customer {
 
 impl Planner for Customer {
     fn wake(&mut self, now: Time, out: &mut Out) {
-        if let Some(place) = self.books.debts.overdue(now, out) {
-            self.accuse(place, Fault::Silent, out);
-        }
         if self.has_accused {
             return;
+        }
+        if let Some(place) = self.books.debts.overdue(now, out) {
+            return self.accuse(place, Fault::Silent, out);
         }
         if now == Time::ZERO {
             self.keep_calendar(now, out);

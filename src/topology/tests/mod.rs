@@ -55,6 +55,7 @@ fn shipped() -> [(&'static str, &'static str); 14] {
         ("dfrs", include_str!("../../../topologies/dfrs.toml")),
         ("provisioning", include_str!("../../../topologies/provisioning.toml")),
         ("stale-quotes", include_str!("../../../topologies/stale-quotes.toml")),
+        ("far-data", include_str!("../../../topologies/far-data.toml")),
     ]
 }
 

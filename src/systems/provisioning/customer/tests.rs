@@ -313,6 +313,94 @@ fn an_answer_that_does_not_come_is_missed_at_once() {
     }
 }
 
+#[test]
+fn what_fits_no_site_is_turned_away_and_what_comes_after_it_goes_on() {
+    let entry = strategy::find("best-effort").unwrap();
+    let mut large = job(0, 100, 1);
+    Arc::make_mut(&mut large.job).tasks[0].cores = CORES + 1;
+    let next = Errand { after: Some((JobId(0), Span::from_secs(5))), ..job(1, 100, 1) };
+    let approach = Approach { strategy: entry.name.to_owned(), ..Approach::default() };
+    let world = World::with(&[CORES], LATENCY);
+    let customer = Customer::new((ActorId(1), 7), world, Provisioning::default(), approach, entry, vec![large, next]);
+    let actors: Vec<Box<dyn Actor<Message, Record> + Send>> =
+        vec![Box::new(Trickster::new(1, 0)), Box::new(User::new(customer))];
+    let log = judge::run(actors, &[Span::ZERO, LATENCY]);
+    let Record::Rejected { why: Invalid::TooManyNodes, .. } = log[0].record else { panic!("{log:#?}") };
+    let Record::Arrived { job, .. } = &log[1].record else { panic!("{log:#?}") };
+    assert_eq!((job.id, job.arrive), (JobId(1), Time::ZERO + Span::from_secs(105)));
+    assert_eq!(all_over(&log), 1);
+}
+
+/// A site without a history knows of no chance: then there is nothing to imitate a reservation by.
+#[test]
+fn without_any_chance_it_is_the_reservation_or_nothing() {
+    for (name, end) in [("var", Bargain::GivenUp), ("var-and-reserve", Bargain::Booked)] {
+        let entry = strategy::find(name).unwrap();
+        let ahead = Span::from_secs(3_000);
+        let approach = Approach { strategy: name.to_owned(), ahead, ..Approach::default() };
+        let world = World::with(&[CORES], LATENCY);
+        let rules = Provisioning::default();
+        let customer = Customer::new((ActorId(1), 7), world, rules, approach, entry, vec![job(0, 100, 1)]);
+        let site = Young(Trickster::new(2, 0));
+        let actors: Vec<Box<dyn Actor<Message, Record> + Send>> = vec![Box::new(site), Box::new(User::new(customer))];
+        let log = judge::run(actors, &[Span::ZERO, LATENCY]);
+        let ends: Vec<Bargain> = log
+            .iter()
+            .filter_map(|entry| if let Record::Bargained { end, .. } = entry.record { Some(end) } else { None })
+            .collect();
+        assert_eq!((ends, all_over(&log)), (vec![end], 1), "{name}");
+    }
+}
+
+/// Has no history.
+struct Young(Trickster);
+
+impl Actor<Message, Record> for Young {
+    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+        let mut rest = Vec::new();
+        for event in batch.drain(..) {
+            match event.cause {
+                Cause::Message(Message::Inquire(Inquire { number, query: Query::Chances { .. } })) => {
+                    let reply = Reply::Chances(vec![0.0; 30]);
+                    out.send(event.from, Message::Informed(Informed { number, reply }));
+                }
+                _ => rest.push(event),
+            }
+        }
+        self.0.handle(now, &mut rest, out);
+    }
+}
+
+/// Those of the worked example of plans, whose ranks are 4, 3 and 1, and two more after the first one, with ranks 5 and 1.
+#[test]
+fn tasks_that_are_ready_together_go_in_the_order_of_heft() {
+    let entry = strategy::find("best-effort").unwrap();
+    let hours = |hours: u64| Task::new(Span::from_secs(hours * 3_600), 1, Kind(0));
+    let example = Job {
+        id: JobId(0),
+        arrive: Time::ZERO,
+        first_task: 0,
+        tasks: vec![hours(1), hours(2), hours(1), hours(5), hours(1)],
+        edges: vec![Edge::new(0, 1), Edge::new(0, 2), Edge::new(1, 2), Edge::new(0, 3), Edge::new(0, 4)],
+        worth: None,
+    };
+    let world = World::with(&[CORES], LATENCY);
+    let approach = Approach { strategy: entry.name.to_owned(), ..Approach::default() };
+    let errand = Errand { job: Arc::new(example), site: None, after: None };
+    let customer = Customer::new((ActorId(1), 7), world, Provisioning::default(), approach, entry, vec![errand]);
+    let site = Trickster::new(1, 0);
+    let heard = site.heard.clone();
+    let actors: Vec<Box<dyn Actor<Message, Record> + Send>> = vec![Box::new(site), Box::new(User::new(customer))];
+    judge::run(actors, &[Span::ZERO, LATENCY]);
+    let heard = heard.lock().unwrap();
+    let entered = heard.iter().filter_map(|message| match message {
+        Message::Enter(enter) => Some(enter.task.index),
+        _ => None,
+    });
+    // When the first has ended three are ready: of ranks 3, 5 and 1.
+    assert_eq!(entered.collect::<Vec<_>>(), [0, 3, 1, 4, 2]);
+}
+
 /// Hears, and says nothing.
 struct Mute;
 
