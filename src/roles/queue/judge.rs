@@ -44,6 +44,8 @@ pub enum Rule {
     Easy,
     Conservative,
     Rebuild,
+    /// In a list of free slots: first, end, how many.
+    SlotList,
 }
 
 #[derive(Clone)]
@@ -114,6 +116,53 @@ fn held(reserved: &Reserved) -> Held {
     Held { job: usize::MAX, from, until, nodes: numbers(reserved) }
 }
 
+type Slots = Vec<(u64, u64, u32)>;
+
+/// As the thesis has it: the first slot at whose start there is enough, with what can be stacked from those before it.
+fn place_in_list(list: &mut Slots, nodes: u32, span: u64, earliest: u64) -> u64 {
+    normalise(list);
+    for at in 0..list.len() {
+        let start = list[at].0.max(earliest);
+        let lasts = |slot: &(u64, u64, u32)| slot.1 >= start.saturating_add(span);
+        if !lasts(&list[at]) {
+            continue;
+        }
+        let (mut need, mut taken) = (nodes, Vec::new());
+        for other in (0..=at).rev().filter(|other| lasts(&list[*other])) {
+            let take = list[other].2.min(need);
+            taken.push((list[other], take));
+            need -= take;
+            if need == 0 {
+                break;
+            }
+        }
+        if need > 0 {
+            continue;
+        }
+        for (slot, take) in taken {
+            let (first, end, count) = slot;
+            list.remove(list.iter().position(|other| *other == slot).unwrap());
+            list.extend([(first, end, count - take), (first, start, take), (start + span, end, take)]);
+        }
+        list.retain(|(first, end, count)| first < end && *count > 0);
+        normalise(list);
+        return start;
+    }
+    unreachable!("everybody starts some time")
+}
+
+fn normalise(list: &mut Slots) {
+    list.sort_unstable();
+    let mut sums: Slots = Vec::new();
+    for (first, end, count) in list.drain(..) {
+        match sums.last_mut().filter(|last| (last.0, last.1) == (first, end)) {
+            Some(last) => last.2 += count,
+            None => sums.push((first, end, count)),
+        }
+    }
+    *list = sums;
+}
+
 pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
     let Story { nodes, ref reserved, ref jobs, ref changes } = *story;
     let seconds = |micros: u64| micros / 1_000_000;
@@ -128,7 +177,8 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
     let mut running: Vec<Held> = Vec::new();
     // The queue; under rules that plan, with places.
     let mut queue: Vec<Held> = Vec::new();
-    let mut stale = false;
+    let mut stale = true;
+    let mut slots: Slots = Vec::new();
     let mut now = 0;
     let last_change = changes.last().map_or(0, |change| change.0);
     while starts.iter().flatten().count() + withdrawn < fit.len() || now <= last_change {
@@ -148,9 +198,26 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
             let (from, nodes) = found.unwrap();
             Held { job, from, until: from + walltime(job), nodes }
         };
-        let freshen = |queue: &mut Vec<Held>, rectangles: &[Held], running: &[Held], stale: &mut bool| {
+        let mut freshen = |queue: &mut Vec<Held>, rectangles: &[Held], running: &[Held], stale: &mut bool| {
             if !std::mem::take(stale) {
                 return;
+            }
+            if rule == Rule::SlotList {
+                let mut runs: Vec<&Held> = running.iter().collect();
+                runs.sort_by_key(|held| (held.until, held.job));
+                let mut fixed: Vec<(u64, &Held)> =
+                    runs.into_iter().chain(rectangles).map(|held| (held.from.max(now), held)).collect();
+                fixed.retain(|(from, held)| *from < held.until);
+                fixed.sort_by_key(|(from, _)| *from);
+                slots = vec![(now, u64::MAX, nodes)];
+                for (from, held) in fixed {
+                    let start = place_in_list(&mut slots, held.nodes.len() as u32, held.until - from, from);
+                    assert_eq!(start, from, "there is room for what stands fast");
+                }
+                for held in queue.iter_mut() {
+                    held.from = place_in_list(&mut slots, jobs[held.job].nodes, walltime(held.job), now);
+                    held.until = held.from + walltime(held.job);
+                }
             }
             if rule == Rule::Conservative {
                 for index in 0..queue.len() {
@@ -241,6 +308,12 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
             let held = match rule {
                 Rule::Fcfs | Rule::Easy => Held { job, from: 0, until: 0, nodes: Vec::new() },
                 Rule::Conservative | Rule::Rebuild => place([&rectangles[..], &running, &queue].concat(), job),
+                Rule::SlotList => {
+                    slots.retain(|(_, end, _)| *end > now);
+                    slots.iter_mut().for_each(|slot| slot.0 = slot.0.max(now));
+                    let from = place_in_list(&mut slots, jobs[job].nodes, walltime(job), now);
+                    Held { job, from, until: from + walltime(job), nodes: (0..jobs[job].nodes).collect() }
+                }
             };
             queue.push(held);
         }
@@ -248,7 +321,7 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
         let mut waiting: Vec<Held> = Vec::new();
         for held in queue {
             let start = match rule {
-                Rule::Conservative | Rule::Rebuild => (held.from <= now).then(|| held.clone()),
+                Rule::Conservative | Rule::Rebuild | Rule::SlotList => (held.from <= now).then(|| held.clone()),
                 Rule::Fcfs if !waiting.is_empty() => None,
                 // The first who waits holds its place, and nobody else any.
                 Rule::Fcfs | Rule::Easy => {

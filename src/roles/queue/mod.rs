@@ -17,6 +17,7 @@ mod fcfs_count;
 mod judge;
 mod labels;
 mod planner;
+mod slotlist;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -98,6 +99,7 @@ pub const ALL: &[Entry] = &[
     easy_count::ENTRY,
     conservative_count::ENTRY,
     conservative_rebuild::ENTRY,
+    slotlist::ENTRY,
 ];
 
 /// What a site of a topology with a `[batch]` table runs, if it names nothing.

@@ -39,7 +39,7 @@ fn load_text(text: &str, settings: &[&str]) -> Result<Topology, Complaints> {
     load_files(&[("grid.toml", text.as_bytes())], settings).map(|loaded| loaded.topology)
 }
 
-fn shipped() -> [(&'static str, &'static str); 14] {
+fn shipped() -> [(&'static str, &'static str); 15] {
     [
         ("quickstart", include_str!("../../../topologies/quickstart.toml")),
         ("market-trace", include_str!("../../../topologies/market-trace.toml")),

@@ -1,0 +1,158 @@
+//! Conservative backfilling in a list of free slots, of which each job takes the first that will do (`grid::FreeList`).
+//!
+//! G. Singh, "An end-to-end framework for provisioning based resource and application management in grids", 2008, chapter 4.
+//! Nodes are only counted, and still a job may start later than counts allow, as what has its place in the list keeps it. As long
+//! as all jobs take as long as they ask for, each gets its place when it comes; otherwise the list is made anew: what runs and
+//! what is booked in order of starts, then the queue. That costs O(slots) a job.
+
+use super::counts::Counts;
+use super::labels::{Labels, Tenant};
+use super::{Ask, Entry, Policy, Reserved, Step};
+use crate::grid::{FreeList, NodeSet, TaskId};
+use crate::time::Time;
+
+pub const ENTRY: Entry = Entry {
+    name: "slotlist",
+    about: "conservative that keeps a list of free slots, of which the first that will do is taken",
+    build: |nodes, reserved| Box::new(SlotList::new(nodes, reserved)),
+};
+
+#[derive(Clone)]
+struct SlotList {
+    nodes: u32,
+    list: FreeList,
+    queue: Vec<(Ask, Time)>,
+    /// What is booked and not over, in the order in which it was.
+    booked: Vec<Reserved>,
+    /// By (until, job).
+    running: Vec<Running>,
+    labels: Labels,
+    /// Something is free, or taken, that the list does not know of.
+    stale: bool,
+}
+
+#[derive(Clone)]
+struct Running {
+    until: Time,
+    job: TaskId,
+    nodes: NodeSet,
+}
+
+impl SlotList {
+    fn new(nodes: u32, reserved: &[Reserved]) -> SlotList {
+        let mut labels = Labels::new(nodes);
+        reserved.iter().for_each(|booking| labels.book(booking));
+        let (list, booked) = (FreeList::default(), reserved.to_vec());
+        let mut site = SlotList { nodes, list, queue: Vec::new(), booked, running: Vec::new(), labels, stale: true };
+        site.freshen(Time::ZERO);
+        site
+    }
+
+    fn freshen(&mut self, now: Time) {
+        if !std::mem::take(&mut self.stale) {
+            return;
+        }
+        let running = self.running.iter().map(|running| (now, running.until, running.nodes.len()));
+        let booked = self.booked.iter().filter(|booking| booking.until > now);
+        let booked = booked.map(|booking| (booking.from.max(now), booking.until, booking.nodes.len()));
+        let mut fixed: Vec<(Time, Time, u32)> = running.chain(booked).collect();
+        fixed.sort_by_key(|(from, ..)| *from);
+        self.list.restart(now, self.nodes);
+        for (from, until, count) in fixed {
+            let start = self.list.place(count, until - from, from);
+            assert_eq!(start, Some(from), "what was placed before began no later, so there is room");
+        }
+        for (ask, start) in &mut self.queue {
+            *start = place(&mut self.list, now, ask);
+        }
+    }
+}
+
+fn place(list: &mut FreeList, now: Time, ask: &Ask) -> Time {
+    list.place(ask.nodes, ask.walltime, now).expect("what fits the site starts some time")
+}
+
+impl Policy for SlotList {
+    fn end(&mut self, now: Time, job: TaskId, until: Time) {
+        let at = self.running.partition_point(|running| (running.until, running.job) < (until, job));
+        assert!(self.running.get(at).is_some_and(|running| running.job == job), "job {job} ends that does not run");
+        self.labels.give_back(&self.running.remove(at).nodes);
+        self.stale |= now < until;
+    }
+
+    fn submit(&mut self, now: Time, ask: Ask) {
+        self.freshen(now);
+        self.list.trim(now);
+        let start = place(&mut self.list, now, &ask);
+        self.queue.push((ask, start));
+    }
+
+    fn withdraw(&mut self, _: Time, job: TaskId) {
+        let before = self.queue.len();
+        self.queue.retain(|(ask, _)| ask.job != job);
+        self.stale |= self.queue.len() < before;
+    }
+
+    fn has_room(&self, _: Time, booking: &Reserved) -> bool {
+        let mut counts = Counts::default();
+        for other in &self.booked {
+            counts.insert(other.from, other.until, other.nodes.len());
+        }
+        let lasting = self.running.iter().filter(|running| running.until > booking.from);
+        lasting.for_each(|running| counts.insert(booking.from, running.until, running.nodes.len()));
+        let most = counts.most(booking.from, booking.until);
+        most + booking.nodes.len() <= self.nodes && !self.labels.are_booked(booking)
+    }
+
+    fn book(&mut self, _: Time, booking: &Reserved) {
+        self.labels.book(booking);
+        self.booked.push(booking.clone());
+        self.stale = true;
+    }
+
+    fn release(&mut self, _: Time, booking: &Reserved) {
+        self.labels.release(booking);
+        self.booked.retain(|other| other != booking);
+        self.stale = true;
+    }
+
+    fn make_way(&mut self, now: Time, steps: &mut Vec<Step>) {
+        let tenants =
+            self.running.iter_mut().map(|Running { until, job, nodes }| Tenant { job: *job, until: *until, nodes });
+        self.labels.keep_up(now, tenants, steps);
+    }
+
+    fn pass(&mut self, now: Time, steps: &mut Vec<Step>) {
+        self.booked.retain(|booking| booking.until > now);
+        self.freshen(now);
+        self.make_way(now, steps);
+        let SlotList { queue, running, labels, .. } = self;
+        queue.retain(|(ask, start)| {
+            if *start > now {
+                return true;
+            }
+            let (until, job) = (now + ask.walltime, ask.job);
+            let nodes = labels.take(ask.nodes, until);
+            steps.push(Step::Start { job, nodes: nodes.clone() });
+            let at = running.partition_point(|running| (running.until, running.job) < (until, job));
+            running.insert(at, Running { until, job, nodes });
+            false
+        });
+    }
+
+    fn wake(&self) -> Option<Time> {
+        let start = self.queue.iter().map(|(_, start)| *start).min();
+        start.into_iter().chain(self.labels.next()).min()
+    }
+
+    fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)> {
+        let places = |list: &SlotList| list.queue.iter().map(|(ask, start)| (ask.job, *start)).collect();
+        if !self.stale && extra.is_none() {
+            return places(self);
+        }
+        let mut future = self.clone();
+        extra.iter().for_each(|extra| future.book(now, extra));
+        future.freshen(now);
+        places(&future)
+    }
+}
