@@ -19,15 +19,22 @@ fn the_shipped_compose_file_is_what_compose_writes() {
     assert_eq!(text(&written.stdout), shipped, "refresh it with: hansa compose … --out docker-compose.yml");
 }
 
+/// One where the router decides, and two where users and sites bargain through it.
 #[test]
 fn containers_give_the_same_digest() {
     let Some(compose) = engine() else {
         return skip("no Docker engine with compose answers here");
     };
     build_image();
+    for name in ["quickstart", "provisioning", "stale-quotes"] {
+        containers_agree_with_inline(&compose, name);
+    }
+}
+
+fn containers_agree_with_inline(compose: &[&'static str], name: &str) {
     let scratch = Scratch::new();
-    let quickstart = std::fs::read_to_string(shipped("quickstart.toml")).unwrap();
-    let topology = scratch.file("quickstart.toml", &quickstart);
+    let file_name = format!("{name}.toml");
+    let topology = scratch.file(&file_name, &std::fs::read_to_string(shipped(&file_name)).unwrap());
     let owner = if std::fs::metadata(&topology).unwrap().uid() == 0 { 12_345 } else { 0 };
     if owner != 0 {
         chown(&topology, Some(owner), Some(owner)).unwrap();
@@ -42,17 +49,18 @@ fn containers_give_the_same_digest() {
         file.as_os_str(),
     ]);
 
-    let grid = Grid { compose, project: format!("hansa-test-{}", std::process::id()), file: &file };
+    let project = format!("hansa-test-{}-{name}", std::process::id());
+    let grid = Grid { compose: compose.to_vec(), project, file: &file };
     let up = grid.compose(&["up"]);
-    assert!(up.status.success(), "{}{}", text(&up.stdout), text(&up.stderr));
+    assert!(up.status.success(), "{name}: {}{}", text(&up.stdout), text(&up.stderr));
     let router = text(&grid.compose(&["ps", "-aq", "router"]).stdout);
     let waited = Command::new("docker").args(["wait", router.trim()]).output().unwrap();
-    assert_eq!(text(&waited.stdout).trim(), "0", "{}", text(&up.stdout));
+    assert_eq!(text(&waited.stdout).trim(), "0", "{name}: {}", text(&up.stdout));
 
-    let out = scratch.path("out").join("quickstart");
+    let out = scratch.path("out").join(name);
     let inline = scratch.path("inline");
     hansa_ok(&["run".as_ref(), topology.as_os_str(), "--inline".as_ref(), "--out".as_ref(), inline.as_os_str()]);
-    assert_eq!(digest(&out), digest(&inline));
+    assert_eq!(digest(&out), digest(&inline), "{name}");
     if owner != 0 {
         for path in [scratch.path("out"), out.clone(), out.join("summary.json"), out.join("events.jsonl")] {
             assert_eq!(std::fs::metadata(&path).unwrap().uid(), owner, "{}", path.display());

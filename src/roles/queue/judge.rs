@@ -1,5 +1,7 @@
 //! The policies as the text has them, second by second over a table: slow, and hard to get wrong.
 
+use std::cell::RefCell;
+
 use super::{Reserved, Rigid};
 
 /// What a site sees: jobs, and bookings that come and go.
@@ -178,7 +180,7 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
     // The queue; under rules that plan, with places.
     let mut queue: Vec<Held> = Vec::new();
     let mut stale = true;
-    let mut slots: Slots = Vec::new();
+    let slots: RefCell<Slots> = RefCell::default();
     let mut now = 0;
     let last_change = changes.last().map_or(0, |change| change.0);
     while starts.iter().flatten().count() + withdrawn < fit.len() || now <= last_change {
@@ -198,7 +200,7 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
             let (from, nodes) = found.unwrap();
             Held { job, from, until: from + walltime(job), nodes }
         };
-        let mut freshen = |queue: &mut Vec<Held>, rectangles: &[Held], running: &[Held], stale: &mut bool| {
+        let freshen = |queue: &mut Vec<Held>, rectangles: &[Held], running: &[Held], stale: &mut bool| {
             if !std::mem::take(stale) {
                 return;
             }
@@ -209,7 +211,8 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
                     runs.into_iter().chain(rectangles).map(|held| (held.from.max(now), held)).collect();
                 fixed.retain(|(from, held)| *from < held.until);
                 fixed.sort_by_key(|(from, _)| *from);
-                slots = vec![(now, u64::MAX, nodes)];
+                let mut slots = slots.borrow_mut();
+                *slots = vec![(now, u64::MAX, nodes)];
                 for (from, held) in fixed {
                     let start = place_in_list(&mut slots, held.nodes.len() as u32, held.until - from, from);
                     assert_eq!(start, from, "there is room for what stands fast");
@@ -309,6 +312,7 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> Verdict {
                 Rule::Fcfs | Rule::Easy => Held { job, from: 0, until: 0, nodes: Vec::new() },
                 Rule::Conservative | Rule::Rebuild => place([&rectangles[..], &running, &queue].concat(), job),
                 Rule::SlotList => {
+                    let mut slots = slots.borrow_mut();
                     slots.retain(|(_, end, _)| *end > now);
                     slots.iter_mut().for_each(|slot| slot.0 = slot.0.max(now));
                     let from = place_in_list(&mut slots, jobs[job].nodes, walltime(job), now);
