@@ -381,7 +381,7 @@ fn tasks_that_are_ready_together_go_in_the_order_of_heft() {
         arrive: Time::ZERO,
         first_task: 0,
         tasks: vec![hours(1), hours(2), hours(1), hours(5), hours(1)],
-        edges: vec![Edge::new(0, 1), Edge::new(0, 2), Edge::new(1, 2), Edge::new(0, 3), Edge::new(0, 4)],
+        edges: vec![Edge::new(0, 1), Edge::new(0, 2), Edge::new(0, 3), Edge::new(0, 4), Edge::new(1, 2)],
         worth: None,
     };
     let world = World::with(&[CORES], LATENCY);
