@@ -191,6 +191,12 @@ impl Transfers {
         Some((&paths.links, self.rows.iter().filter_map(crossing)))
     }
 
+    /// How often the input of some of the jobs was brought to a site, and how long that took in all, in seconds.
+    pub fn brought(&self, which: impl Fn(JobId) -> bool) -> (u64, f64) {
+        let inputs = self.rows.iter().filter(|row| row.edge.from == EdgeId::HOME && which(row.edge.job));
+        inputs.filter_map(TransferRow::seconds).fold((0, 0.0), |(count, sum), seconds| (count + 1, sum + seconds))
+    }
+
     /// What the flow would have taken alone, in seconds.
     fn alone(&self, row: &TransferRow) -> Option<f64> {
         let paths = self.paths.as_ref()?;

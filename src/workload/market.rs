@@ -11,7 +11,7 @@ use crate::grid::{Curve, DATA_MAX, Edge, Job, JobId, Kind, LONGEST, Task, Worth}
 use crate::random::SplitMix64;
 use crate::settings::limits::{CORES_MAX, TASKS_MAX, TOO_LONG_A_JOB};
 use crate::settings::{
-    Context, Field, Fields, Fit, Form, FormExt, Number, POSITIVE_SPAN, Pair, Rate, Shape, Unless, Walk, key,
+    Context, Field, Fields, Fit, Form, FormExt, Number, POSITIVE_SPAN, Pair, Rate, Shape, Unless, Walk, key, remark,
 };
 use crate::time::{Span, Time};
 use crate::words::words;
@@ -132,7 +132,7 @@ impl Supply for Generator {
 
     fn told(&self) -> (&'static str, String) {
         let basis = LoadBasis::ALL.iter().find(|(_, basis, _)| *basis == self.load_basis);
-        let basis = basis.map_or("the cores", |basis| basis.2);
+        let basis = basis.map_or("the cores".to_owned(), |basis| remark(basis.2));
         ("job", format!("generated for a load of {:.1} % of {basis}", self.load * 100.0))
     }
 }

@@ -66,6 +66,15 @@ pub fn queues(known: &Queues, page: &Page<'_>) -> String {
     };
     let legend: Vec<(String, String)> = (0..groups).map(|at| (format!("f{at}"), name(at))).collect();
     let mut html = by_site(tally, &sites, &known.policies, &fared);
+    let is_queued = |job| tally.jobs.get(&job).is_some_and(|row| known.systems.contains(&row.system));
+    let (brought, seconds) = tally.transfers.brought(is_queued);
+    if brought > 0 {
+        let (inputs, mean) = (counted(brought, "input"), span(seconds / brought as f64));
+        html.push_str(&format!(
+            "<p>{inputs} had to be brought to a site before the job joined its queue, which took {mean} on average: \
+             waits, and jobs that wait, contain it.</p>\n"
+        ));
+    }
     if waited {
         let series: Vec<(String, Vec<f64>)> =
             waiting.iter().enumerate().map(|(at, levels)| (format!("f{at}"), levels.means())).collect();

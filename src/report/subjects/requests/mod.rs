@@ -217,7 +217,10 @@ fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
     let (accepted, valid) = (count(all.accepted), count(all.accepted + all.declined));
     let mean = all.slowdown.map_or("–".to_owned(), |mean| format!("{mean:.3}"));
     let small = format!("mean; {} node hours were given back early", number(all.released / 3600.0));
-    vec![("Requests accepted", share, format!("{accepted} of {valid} that make sense")), ("Slowdown", mean, small)]
+    vec![
+        ("Requests accepted", share, format!("{accepted} of {valid} that make sense")),
+        ("Slowdown of requests", mean, small),
+    ]
 }
 
 fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
