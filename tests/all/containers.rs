@@ -26,7 +26,7 @@ fn containers_give_the_same_digest() {
         return skip("no Docker engine with compose answers here");
     };
     build_image();
-    for name in ["quickstart", "provisioning", "stale-quotes"] {
+    for name in ["quickstart", "one-grid", "provisioning", "stale-quotes"] {
         containers_agree_with_inline(&compose, name);
     }
 }
