@@ -109,6 +109,8 @@ pub struct Standing {
     pub last_up: Option<(&'static str, Stamp)>,
     /// Whether the hub can go no further because of it.
     pub blocks: bool,
+    /// It has been asked for all of its records before the second of these, and has told those before the first.
+    pub asked: Option<(Stamp, Stamp)>,
     pub finished: bool,
     pub messages_down: u64,
     pub messages_up: u64,
@@ -315,6 +317,7 @@ impl<M: Message, R> Hub<M, R> {
                 last_down: peer.last_down,
                 last_up: peer.last_up,
                 blocks: peer.is_asked() || !floor.is_never() && floor.after(peer.latency) == safe,
+                asked: peer.is_asked().then_some((peer.done, peer.asked)),
                 finished: peer.finished,
                 messages_down: peer.messages_down,
                 messages_up: peer.messages_up,

@@ -10,7 +10,7 @@ use hansa::grid::{JobId, TaskId};
 use hansa::kernel::{ActorId, Down, Entry, Leaf, Then, Up};
 use hansa::protocol::handshake::{Hello, Party};
 use hansa::protocol::{Message, Record, codec};
-use hansa::time::Stamp;
+use hansa::time::{Stamp, Time};
 use hansa::topology::{self, Plan, Topology};
 
 use crate::grid::{Machines, json};
@@ -121,6 +121,67 @@ fn who_keeps_jobs_back_is_named() {
     assert_eq!(code, Some(5), "{said}");
     assert!(said.contains("only 2 of 4 jobs have come to an end: user mallory keeps back job 1 and 1 more"), "{said}");
     assert_eq!(finished, 2);
+}
+
+/// Enough for the router to ask how far everybody is.
+const BUSY: &str = "name = \"busy\"\n[market]\npolicy = \"fifo\"\n\
+    [[site]]\nname = \"york\"\ncores = 64\n[[site]]\nname = \"hull\"\ncores = 64\n[[user]]\nname = \"alice\"\n\
+    [[workload]]\nsource = \"market\"\njobs = 3000\ncores_max = 32\nload = 0.6\n";
+
+/// It keeps its word and answers at once, but of how far its log is whole it tells a microsecond more with each frame: so nothing of the
+/// run's log is ever whole, and all of it would have to wait.
+#[test]
+fn who_creeps_along_when_asked_how_far_it_is_is_named() {
+    let mut machines = Machines::router(BUSY, &["--stall-after", "3"]);
+    machines.start(&["york.site", "alice.user"]);
+    let topology = load(&machines.topology);
+    let plan = Plan::of(&topology);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let actors = topology::build(&topology, &[plan.find(&site("hull")).unwrap()]).unwrap();
+        let mut leaf: Leaf<Message, Record> = Leaf::new(actors, plan.latencies.clone());
+        let identity = Identity::load(&machines.scratch.path("identities").join("hull.site")).unwrap();
+        let hello = Hello::new(vec![site("hull")], topology.hash());
+        let mut joined = connect(&machines.address, &identity, &hello, &Options::default()).await.unwrap();
+        let (mut out, mut crept) = (Vec::new(), 0);
+        let mut creep = |honest: Stamp| {
+            crept += 1;
+            honest.min(Stamp::at(Time::from_micros(crept)))
+        };
+        let mut last: Option<(Up<Message, Record>, Stamp)> = None;
+        loop {
+            out.clear();
+            match tokio::time::timeout(Duration::from_millis(1), joined.receiver.next()).await {
+                Ok(Ok(Some(frame))) => {
+                    let down: Down<Message> = codec::decode(frame).unwrap();
+                    if matches!(down.then, Then::Stop | Then::Finish) {
+                        return;
+                    }
+                    leaf.receive(down).unwrap();
+                    while let Some(mut up) = leaf.turn().unwrap() {
+                        let honest = up.done;
+                        up.done = creep(honest);
+                        encode(&up, &mut out).unwrap();
+                        last = Some((Up { mail: Vec::new(), log: Vec::new(), ..up }, honest));
+                    }
+                }
+                Ok(_) => return,
+                // It is never silent.
+                Err(_) => {
+                    let Some((up, honest)) = &mut last else { continue };
+                    up.done = creep(*honest);
+                    encode(&*up, &mut out).unwrap();
+                }
+            }
+            if !out.is_empty() && joined.sender.write(&out).await.is_err() {
+                return;
+            }
+        }
+    });
+    let (code, said) = machines.router.end(SOON);
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.contains("it waits for site hull, which has told its records before [00:00:00.0"), "{said}");
+    assert!(!said.contains("it waits for site york") && !said.contains("it waits for user alice"), "{said}");
 }
 
 /// The router stops the run, and its close never arrives.

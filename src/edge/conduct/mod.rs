@@ -87,6 +87,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 const LOG_KEPT: usize = 1 << 16;
 const LOG_KEPT_FOR: Duration = Duration::from_millis(500);
 
+/// How long it takes to read what a leaf has sent before.
+const HERE_WITHIN: Duration = Duration::from_millis(50);
+
 /// Records that are worth going through the log for.
 const LOG_WORTH: usize = 1 << 12;
 
@@ -259,10 +262,37 @@ impl Conductor<'_, '_, '_> {
         self.send(hub, lines, Hub::ask).await?;
         for leaf in hub.asked() {
             while hub.asked().contains(&leaf) {
-                self.hear(hub, lines, leaf).await?;
+                if let Err(failure) = self.hear(hub, lines, leaf).await {
+                    return Err(self.without_those_who_have_answered(failure, hub, lines).await);
+                }
             }
         }
         Ok(())
+    }
+
+    /// One is heard after the other: who has answered while another was waited for does not hold the run up.
+    async fn without_those_who_have_answered(
+        &self,
+        failure: Failure,
+        hub: &mut Hub<Message, Record>,
+        lines: &mut [Line],
+    ) -> Failure {
+        let Failure::Stalled(_) = failure else { return failure };
+        for leaf in hub.asked() {
+            let hear = async {
+                while hub.asked().contains(&leaf)
+                    && let Ok(up) = lines[leaf].read().await
+                    && hub.receive(leaf, up).is_ok()
+                {}
+            };
+            // What it has said is here.
+            let _ = tokio::time::timeout(HERE_WITHIN, hear).await;
+        }
+        if hub.asked().is_empty() {
+            failure
+        } else {
+            Failure::Stalled(explain_stall(hub, lines, self.watch.stall_after))
+        }
     }
 
     /// Writes to all leaves that should hear something, before waiting for any.

@@ -80,20 +80,29 @@ pub(super) fn explain_stall(hub: &Hub<Message, Record>, lines: &[Line], quiet_fo
         hub.now(),
         hub.safe()
     );
+    // Whoever has been asked how far it is is waited for before anybody's promises are.
+    let asks = !hub.asked().is_empty();
     for (line, standing) in lines.iter().zip(hub.standings()) {
-        let holds_up = if hub.finishing() { !standing.finished } else { standing.blocks };
+        let holds_up = match hub.finishing() {
+            true => !standing.finished,
+            false if asks => standing.asked.is_some(),
+            false => standing.blocks,
+        };
         if !holds_up {
             continue;
         }
         let _ = write!(text, "\n  it waits for {}, ", line.label);
-        let _ = match (hub.finishing(), standing.granted > standing.floor) {
+        let _ = match (hub.finishing(), standing.asked) {
             (true, _) => write!(text, "which has not said goodbye"),
-            (false, true) => write!(
+            (false, Some((told, asked))) => {
+                write!(text, "which has told its records before [{told}] and has been asked for all before [{asked}]")
+            }
+            (false, None) if standing.granted > standing.floor => write!(
                 text,
                 "which has promised nothing from [{}] on; it may run up to [{}] and has not answered",
                 standing.floor, standing.granted
             ),
-            (false, false) => write!(
+            (false, None) => write!(
                 text,
                 "which has promised nothing from [{}] on and may itself run only up to [{}]",
                 standing.floor, standing.granted
