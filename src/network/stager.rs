@@ -37,7 +37,7 @@ impl Stager {
         (staging.home as usize) < self.sites.len() && staging.volumes.make_sense()
     }
 
-    /// Lets a job's input set out for the site that it was given to. Says whether there is anything to wait for.
+    /// Lets a job's input set out for the site that it was given to. Says whether it does.
     pub fn bring(&mut self, now: Time, job: JobId, staging: &Staging, site: ActorId, out: &mut Out) -> bool {
         let Staging { volumes, home } = *staging;
         self.send(now, EdgeId::input(job), (home, self.number(site)), volumes.input, out)
@@ -54,8 +54,9 @@ impl Stager {
         staging.volumes.input > 0 && staging.home != self.number(site)
     }
 
-    /// How long its input would be on its way there if nobody else were: it cannot be there sooner.
-    pub fn least(&self, staging: &Staging, site: ActorId) -> Span {
+    /// How long its input would be on its way there if nobody else were. Under the law of parallel TCP flows a little less may do
+    /// beside others, as a link yields more to several than to one.
+    pub fn alone(&self, staging: &Staging, site: ActorId) -> Span {
         let (from, to) = (staging.home as usize, self.number(site) as usize);
         let paths = self.carrier.paths();
         let rate = paths.bandwidth(from, to, |link| link.effective(1));

@@ -185,10 +185,7 @@ impl MetaScheduler {
         }
         let latest = request.latest_start(now).filter(|latest| *latest > start && !is_latest);
         let staging = reserve.staging;
-        let latest = latest.and_then(|latest| {
-            let soonest = self.soonest(cluster, now, staging);
-            self.ask(cluster, soonest, &Request { ready: latest, ..request })
-        });
+        let latest = latest.and_then(|latest| self.ask(cluster, now, staging, &Request { ready: latest, ..request }));
         let again = match latest {
             _ if is_cancelled => None,
             Some(offer) => Some(((cluster, offer), true)),
@@ -204,17 +201,22 @@ impl MetaScheduler {
     }
 
     fn accept(&mut self, now: Time, asked: Asked, out: &mut Out) {
-        let Asked { user, reserve, request, cluster, start, nodes, .. } = asked;
+        let Asked { user, reserve, request, cluster, start, nodes, is_cancelled, .. } = asked;
         let Cluster { site, is_shared, .. } = self.clusters[cluster];
         let job = reserve.job.id;
+        let waits = self.has_to_bring(&reserve, site);
         let (end, nodes_held) = (start + request.duration, nodes.clone());
         let (runtime, staging) = (runtime(&reserve, &request), reserve.staging);
         Self::answer(user, &reserve, Answer::Accepted { site, start, nodes }, out);
         if !is_shared {
             out.log(Record::Assigned { task: TaskId { job, index: 0 }, site });
         }
-        let bringing = self.stager.as_mut().zip(staging.as_ref());
-        let waits = bringing.is_some_and(|(stager, staging)| stager.bring(now, job, staging, site, out));
+        // Nobody wants the data of what is taken back in a moment.
+        if let Some((stager, staging)) = self.stager.as_mut().zip(staging.as_ref())
+            && !is_cancelled
+        {
+            stager.bring(now, job, staging, site, out);
+        }
         let (is_recalled, phase) = (false, if waits { Phase::Awaited } else { Phase::Given });
         let live = Live { user, cluster, start, end, nodes: nodes_held, is_recalled, runtime, staging, phase };
         if !waits && !is_shared {
@@ -228,18 +230,19 @@ impl MetaScheduler {
         bringing.is_some_and(|(stager, staging)| stager.has_to_bring(staging, site))
     }
 
-    /// When a job could start at a site: once word is there, and its input could be. Where the site has to be asked, the input
-    /// sets out when it has answered.
-    fn soonest(&self, cluster: usize, now: Time, staging: Option<Staging>) -> Time {
+    /// The request as a site is to hear it, and when word of what comes of it is there at the soonest. A job is not ready before its
+    /// input could be there; where the site has to be asked, that sets out when it has answered.
+    fn at_site(&self, cluster: usize, now: Time, staging: Option<Staging>, request: &Request) -> (Time, Request) {
         let Cluster { site, latency, is_shared, .. } = self.clusters[cluster];
         let bringing = self.stager.as_ref().zip(staging);
-        match bringing.filter(|(stager, staging)| stager.has_to_bring(staging, site)) {
-            None => now + latency,
+        let ready = match bringing.filter(|(stager, staging)| stager.has_to_bring(staging, site)) {
+            None => request.ready,
             Some((stager, staging)) => {
                 let answered = if is_shared { now + latency + latency } else { now };
-                answered + stager.least(&staging, site) + latency
+                request.ready.max(answered + stager.alone(&staging, site) + latency)
             }
-        }
+        };
+        (now + latency, Request { ready, ..*request })
     }
 
     /// The input of a job is where it was to go; its user may have taken it back meanwhile.
@@ -283,10 +286,7 @@ impl MetaScheduler {
         match self.choose {
             Choose::First => {
                 let mut clusters = (0..self.clusters.len()).filter(|number| !refused.contains(number));
-                clusters.find_map(|number| {
-                    let soonest = self.soonest(number, now, staging);
-                    Some((number, self.ask(number, soonest, request)?))
-                })
+                clusters.find_map(|number| Some((number, self.ask(number, now, staging, request)?)))
             }
             Choose::Global => self.find_best(now, request, staging, refused),
         }
@@ -306,7 +306,8 @@ impl MetaScheduler {
         let mut bounds = std::mem::take(&mut self.bounds);
         let mut offered: Option<(i128, Time, usize)> = None;
         for (number, cluster) in self.clusters.iter().enumerate().filter(|(number, _)| !refused.contains(number)) {
-            let Some(bound) = cluster.book.bound(self.soonest(number, now, staging), request) else { continue };
+            let (soonest, request) = self.at_site(number, now, staging, request);
+            let Some(bound) = cluster.book.bound(soonest, &request) else { continue };
             let key = (bound.rank, bound.start, number);
             if offered.is_none_or(|offered| key < offered) {
                 bounds.push(Reverse(key));
@@ -319,8 +320,7 @@ impl MetaScheduler {
             && best.as_ref().is_none_or(|(key, _)| bound < *key)
         {
             let number = bound.2;
-            let soonest = self.soonest(number, now, staging);
-            if let Some(offer) = self.ask(number, soonest, request) {
+            if let Some(offer) = self.ask(number, now, staging, request) {
                 let key = (offer.rank, offer.start, number);
                 if best.as_ref().is_none_or(|(best, _)| key < *best) {
                     best = Some((key, offer));
@@ -332,12 +332,13 @@ impl MetaScheduler {
         best.map(|((_, _, number), offer)| (number, offer))
     }
 
-    fn ask(&mut self, number: usize, soonest: Time, request: &Request) -> Option<Offer> {
-        let cluster = &mut self.clusters[number];
-        if request.nodes > cluster.book.nodes() {
+    fn ask(&mut self, number: usize, now: Time, staging: Option<Staging>, request: &Request) -> Option<Offer> {
+        if request.nodes > self.clusters[number].book.nodes() {
             return None;
         }
-        cluster.book.find(soonest, request)
+        // What has been booked until then stays in the book, however long the input takes.
+        let (soonest, request) = self.at_site(number, now, staging, request);
+        self.clusters[number].book.find(soonest, &request)
     }
 
     /// Frees what a job leaves of its time. The end of what was taken back in time is void.

@@ -4,6 +4,7 @@ use super::load_text;
 use crate::kernel::{Place, judge};
 use crate::protocol::{Answer, Record};
 use crate::report::{Names, Tally};
+use crate::systems::reservation::fit;
 use crate::time::Stamp;
 use crate::topology::{Plan, Topology, build};
 
@@ -195,6 +196,48 @@ fn reserved(system: &str, requests: &str) -> String {
          home = \"york\"\ninput = \"6 MB\"\n{requests}",
         if system.is_empty() { "" } else { "[batch]\n" }
     )
+}
+
+/// The third one has no data, and comes when the second one's is still far away.
+const MIXED: &str = r#"
+[[workload.request]]
+duration = "1000 s"
+deadline = "1 h"
+nodes = 8
+input = 0
+[[workload.request]]
+arrive = "1 s"
+duration = "10 s"
+deadline = "1 h"
+nodes = 2
+input = "2 GB"
+[[workload.request]]
+arrive = "2 s"
+duration = "10 s"
+deadline = "1 h"
+nodes = 2
+input = 0
+"#;
+
+#[test]
+fn whoever_waits_for_data_takes_nothing_from_those_before() {
+    for system in ["", "system = [\"reservation\", \"batch\"]\n"] {
+        for fit in fit::ALL {
+            let text = reserved(system, MIXED).replace("\"ff\"", &format!("{:?}", fit.name));
+            let (story, _) = told(&load_text(&text, &[]).unwrap());
+            let start = |job: u32| {
+                let words = format!("{job} is to start at ");
+                let told = story.iter().find_map(|line| line.split_once(&words)).map(|(_, start)| start);
+                told.unwrap_or_else(|| panic!("{}: {job} has no start: {story:?}", fit.name)).parse::<f64>().unwrap()
+            };
+            // After the way of the word, 2 s of latency and 2,000 s of data.
+            assert_eq!(start(0), 1.0);
+            assert!(start(1) >= 2004.0 && start(2) >= 1001.0, "{}: {story:?}", fit.name);
+            if fit.name == "ff" {
+                assert_eq!(start(2), 1001.0);
+            }
+        }
+    }
 }
 
 const REQUESTS: &str = r#"
