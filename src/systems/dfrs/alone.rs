@@ -24,14 +24,14 @@ pub struct Outcome {
 
 /// Runs jobs, which are in order of submission, and shows each instant after it has been.
 ///
-/// Costs are those of [`Cluster::advance`], once an instant, and O(live jobs) to find the next.
+/// Costs are those of [`Cluster::advance`], once an instant, and O(running jobs) to find the next.
 pub fn run(rules: Fractional, nodes: u32, jobs: &[Timed], mut watch: impl FnMut(Time, &Cluster, &Changes)) -> Outcome {
     let mut cluster = Cluster::new(rules, nodes);
     let mut outcome = Outcome { ends: vec![None; jobs.len()], refused: 0, moves: Moves::default() };
     let (mut next, mut now) = (0, Time::ZERO);
     let (mut gone, mut come) = (Vec::new(), Vec::new());
     loop {
-        let ends = cluster.live().iter().map(|live| live.end(jobs[live.job.job.0 as usize].runtime));
+        let ends = cluster.running().map(|live| live.end(jobs[live.job.job.0 as usize].runtime));
         let end = ends.min().unwrap_or(Time::NEVER);
         let submit = jobs.get(next).map_or(Time::NEVER, |job| job.submit);
         let tick = cluster.next_tick(now).unwrap_or(Time::NEVER);
@@ -42,7 +42,7 @@ pub fn run(rules: Fractional, nodes: u32, jobs: &[Timed], mut watch: impl FnMut(
 
         gone.clear();
         come.clear();
-        for live in cluster.live() {
+        for live in cluster.running() {
             let job = live.job.job.0 as usize;
             if live.end(jobs[job].runtime) == now {
                 outcome.ends[job] = Some(now);

@@ -1,6 +1,7 @@
 //! The state of one cluster, and what happens to it at an instant. Sections 3 and 4 of the paper.
 
 use std::cmp::Ordering;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use super::algorithm::{Action, Fractional, Grace, Optimise, Periodic};
 use super::greedy::{self, Failures};
@@ -13,15 +14,20 @@ use crate::time::{Span, Time};
 ///
 /// It never learns how long a job runs: its owner tells it who has ended.
 ///
-/// Costs, for `J` live jobs, `R` tasks of running jobs and `N` nodes; nothing grows with jobs that are over. Each instant O(J log J + R +
-/// N), and what yields take (`yields/`). A greedy submission adds O(N) for each of the job's tasks; a greedy completion O(N) for each job
-/// that waits and may fit, and O(N) for each task of those that do; MCB8 adds what `mcb8.rs` says.
+/// Costs, for `J` live jobs, `R` tasks of running jobs and `N` nodes; nothing grows with jobs that are over. Each instant O(R + N), and what
+/// yields take (`yields/`). A greedy submission adds O(N) for each of the job's tasks; a completion a glance at all `J`, O(N) for each that
+/// waits and may fit, and O(N) for each task of those that do; MCB8 a glance at all `J`, and what `mcb8.rs` says of those whose memory
+/// there is: however many are paused, they are hardly looked at.
 #[derive(Clone, Debug)]
 pub struct Cluster {
     rules: Fractional,
     nodes: u32,
     /// In order of submission.
     live: Vec<Live>,
+    /// Those on nodes, by their places in `live`, ascending.
+    running: Vec<usize>,
+    /// Where those were, before this instant, who have been put elsewhere.
+    before: BTreeMap<usize, Places>,
     /// The first submission, from which ticks count.
     first: Option<Time>,
     last_tick: Option<Time>,
@@ -76,7 +82,15 @@ pub struct Placed {
 
 impl Cluster {
     pub fn new(rules: Fractional, nodes: u32) -> Cluster {
-        Cluster { rules, nodes, live: Vec::new(), first: None, last_tick: None }
+        Cluster {
+            rules,
+            nodes,
+            live: Vec::new(),
+            running: Vec::new(),
+            before: BTreeMap::new(),
+            first: None,
+            last_tick: None,
+        }
     }
 
     /// Whether it could ever run a job; who is refused must not be handed to `advance`.
@@ -93,6 +107,11 @@ impl Cluster {
         &self.live
     }
 
+    /// Those on nodes, in order of submission. Nobody else can end.
+    pub fn running(&self) -> impl Iterator<Item = &Live> {
+        self.running.iter().map(|at| &self.live[*at])
+    }
+
     /// The next tick after `now`, if anybody is there to be placed.
     pub fn next_tick(&self, now: Time) -> Option<Time> {
         let first = self.first.filter(|_| self.rules.periodic.is_some() && !self.live.is_empty())?;
@@ -103,8 +122,7 @@ impl Cluster {
     /// All that happens at an instant, after the last one: these have ended or were taken back, these have come, in order of
     /// submission. A tick is noticed by the time.
     pub fn advance(&mut self, now: Time, gone: &[TaskId], come: &[(TaskId, Need)]) -> Changes {
-        self.live.retain(|live| !gone.contains(&live.job));
-        let before: Vec<Places> = self.live.iter().map(|live| live.places.clone()).collect();
+        gone.iter().for_each(|job| self.remove(*job));
         if self.first.is_none() && !come.is_empty() {
             self.first = Some(now);
         }
@@ -126,7 +144,7 @@ impl Cluster {
             shares = self.place_all(now);
         }
 
-        let mut changes = self.commit(now, before);
+        let mut changes = self.commit(now);
         let is_settled = self.rules.periodic == Some(Periodic::Stretch) && !is_tick;
         if !is_settled && (is_full_turn || !gone.is_empty() || !come.is_empty()) {
             let shares = shares.unwrap_or_else(|| self.yields());
@@ -142,18 +160,44 @@ impl Cluster {
         now.since(first).micros().is_multiple_of(self.rules.period.micros()) && self.last_tick != Some(now)
     }
 
+    fn remove(&mut self, job: TaskId) {
+        let is_it = |at: &usize| self.live[*at].job == job;
+        // Who ends was running, mostly.
+        let found = self.running.iter().copied().find(is_it).or_else(|| (0..self.live.len()).find(is_it));
+        let Some(at) = found else { return };
+        self.live.remove(at);
+        self.running.retain(|other| *other != at);
+        let later = self.running.partition_point(|other| *other < at);
+        self.running[later..].iter_mut().for_each(|other| *other -= 1);
+    }
+
+    /// Somebody goes to other nodes, or to none.
+    fn send(&mut self, at: usize, places: Places) {
+        match self.running.binary_search(&at) {
+            Err(index) if !places.is_empty() => self.running.insert(index, at),
+            Ok(index) if places.is_empty() => _ = self.running.remove(index),
+            _ => {}
+        }
+        let before = std::mem::replace(&mut self.live[at].places, places);
+        self.before.entry(at).or_insert(before);
+    }
+
     /// Those on no node, from highest to lowest priority, come onto nodes if there is room. Who does not fit holds nobody up.
     fn fill(&mut self, now: Time) {
         let mut room = self.room();
         let mut failures = Failures::default();
-        for at in self.by_priority(now, |live| live.places.is_empty()) {
-            let live = &mut self.live[at];
-            if failures.rule_out(&live.need) {
+        // Room only shrinks, so most need not even be put in order.
+        let may_fit = room.may_fit();
+        let waiting =
+            (0..self.live.len()).filter(|at| self.live[*at].places.is_empty() && may_fit(&self.live[*at].need));
+        for at in self.by_priority(now, waiting) {
+            let need = self.live[at].need;
+            if failures.rule_out(&need) {
                 continue;
             }
-            match greedy::place(&mut room, &live.need) {
-                Some(places) => live.places = places,
-                None => failures.note(&live.need),
+            match greedy::place(&mut room, &need) {
+                Some(places) => self.send(at, places),
+                None => failures.note(&need),
             }
         }
     }
@@ -167,24 +211,24 @@ impl Cluster {
         let need = self.live[newest].need;
         let mut room = self.room();
         if let Some(places) = greedy::place(&mut room, &need) {
-            self.live[newest].places = places;
+            self.send(newest, places);
             return;
         }
         if self.rules.submission == Action::Greedy {
             return;
         }
 
-        let running = self.by_priority(now, |live| !live.places.is_empty());
+        let running = self.by_priority(now, self.running.iter().copied());
         let views: Vec<_> = running.iter().map(|at| (&self.live[*at].need, &self.live[*at].places)).collect();
         let displaced: Vec<usize> = greedy::displace(&room, &need, &views).into_iter().map(|at| running[at]).collect();
-        displaced.iter().for_each(|at| self.live[*at].places.clear());
+        displaced.iter().for_each(|at| self.send(*at, Places::new()));
 
         let mut room = self.room();
-        self.live[newest].places = greedy::place(&mut room, &need).unwrap_or_default();
+        self.send(newest, greedy::place(&mut room, &need).unwrap_or_default());
         if self.rules.submission == Action::GreedyPM {
             for at in displaced {
-                let live = &mut self.live[at];
-                live.places = greedy::place(&mut room, &live.need).unwrap_or_default();
+                let places = greedy::place(&mut room, &self.live[at].need).unwrap_or_default();
+                self.send(at, places);
             }
         }
     }
@@ -197,35 +241,67 @@ impl Cluster {
             Some(Grace::VirtualTime(least)) => live.virtual_time(now) < least.micros() as f64,
             Some(Grace::FlowTime(least)) => now.since(live.submitted) < least,
         };
-        let jobs: Vec<mcb8::Candidate<'_>> = { self.live.iter() }
+        let order = self.placeable(now);
+        let mut kept = order.clone();
+        kept.sort_unstable();
+        let index = |at: &usize| kept.binary_search(at).expect("the same in another order");
+        let order: Vec<usize> = order.iter().map(index).collect();
+        let jobs: Vec<mcb8::Candidate<'_>> = { kept.iter().map(|at| &self.live[*at]) }
             .map(|live| mcb8::Candidate { need: &live.need, pinned: is_pinned(live).then_some(&live.places) })
             .collect();
-        let order = self.by_priority(now, |_| true);
         if self.rules.periodic != Some(Periodic::Stretch) {
             let mapping = mcb8::map(self.nodes, &jobs, &order);
-            self.live.iter_mut().zip(mapping).for_each(|(live, places)| live.places = places);
+            self.put_all(&kept, mapping);
             return None;
         }
-        let ages: Vec<stretch::Age> = { self.live.iter() }
-            .map(|live| {
-                let flow = now.since(live.submitted).micros() as f64;
-                stretch::Age::new(flow, live.virtual_time(now), self.rules.period.micros() as f64)
-            })
-            .collect();
+        let period = self.rules.period.micros() as f64;
+        let age = |live: &Live| {
+            let flow = now.since(live.submitted).micros() as f64;
+            stretch::Age::new(flow, live.virtual_time(now), period)
+        };
+        let ages: Vec<stretch::Age> = kept.iter().map(|at| age(&self.live[*at])).collect();
         let (mapping, target) = stretch::map(self.nodes, &jobs, &order, &ages);
-        self.live.iter_mut().zip(mapping).for_each(|(live, places)| live.places = places);
-        let mapped: Vec<_> = self.live.iter().map(|live| (&live.need, &live.places)).collect();
+        self.put_all(&kept, mapping);
+        let ages: Vec<stretch::Age> = self.running().map(age).collect();
+        let mapped = self.mapped();
         Some(match self.rules.optimise {
             Optimise::Avg => stretch::average(self.nodes, &mapped, &ages, target),
             Optimise::Min | Optimise::Max => stretch::maximum(self.nodes, &mapped, &ages, target),
         })
     }
 
+    /// Those of highest priority whose memory, in sum, is there, from the highest: MCB8 cannot place more. O(J + K log J) for K of them.
+    fn placeable(&self, now: Time) -> Vec<usize> {
+        let ranked = |(at, live): (usize, &Live)| Ranked { priority: live.priority(now), at };
+        let mut heap: BinaryHeap<Ranked> = self.live.iter().enumerate().map(ranked).collect();
+        let mut memory = 0.0;
+        let mut order = Vec::new();
+        while let Some(Ranked { at, .. }) = heap.pop() {
+            memory += self.live[at].need.total_memory();
+            if memory > mcb8::most(self.nodes) {
+                break;
+            }
+            order.push(at);
+        }
+        order
+    }
+
+    /// These go where they are said to, and all others leave their nodes.
+    fn put_all(&mut self, who: &[usize], mapping: Vec<Places>) {
+        let left_out: Vec<usize> = self.running.iter().copied().filter(|at| who.binary_search(at).is_err()).collect();
+        left_out.into_iter().for_each(|at| self.send(at, Places::new()));
+        for (at, places) in who.iter().zip(mapping) {
+            if self.live[*at].places != places {
+                self.send(*at, places);
+            }
+        }
+    }
+
     /// Compares what has been worked out with how it was, and lets that happen.
-    fn commit(&mut self, now: Time, mut before: Vec<Places>) -> Changes {
-        before.resize(self.live.len(), Places::new());
+    fn commit(&mut self, now: Time) -> Changes {
         let mut changes = Changes::default();
-        for (live, before) in self.live.iter_mut().zip(before) {
+        for (at, before) in std::mem::take(&mut self.before) {
+            let live = &mut self.live[at];
             if live.places == before {
                 continue;
             }
@@ -251,16 +327,17 @@ impl Cluster {
         changes
     }
 
+    /// Of each that is running.
     fn yields(&self) -> Vec<f64> {
-        let mapped: Vec<_> = self.live.iter().map(|live| (&live.need, &live.places)).collect();
         match self.rules.optimise {
-            Optimise::Avg => yields::average(self.nodes, &mapped),
-            Optimise::Min | Optimise::Max => yields::minimum(self.nodes, &mapped),
+            Optimise::Avg => yields::average(self.nodes, &self.mapped()),
+            Optimise::Min | Optimise::Max => yields::minimum(self.nodes, &self.mapped()),
         }
     }
 
     fn share(&mut self, now: Time, shares: &[f64], changes: &mut Changes) {
-        for (live, share) in self.live.iter_mut().zip(shares).filter(|(live, _)| !live.places.is_empty()) {
+        for (at, share) in self.running.iter().zip(shares) {
+            let live = &mut self.live[*at];
             if live.share != *share {
                 live.settle(now);
                 live.share = *share;
@@ -269,17 +346,19 @@ impl Cluster {
         }
     }
 
-    fn room(&self) -> Room {
-        Room::with(self.nodes, self.live.iter().map(|live| (&live.need, &live.places)))
+    fn mapped(&self) -> Vec<(&Need, &Places)> {
+        self.running().map(|live| (&live.need, &live.places)).collect()
     }
 
-    /// Some of the live jobs, as indices, from highest to lowest priority.
-    fn by_priority(&self, now: Time, is_wanted: impl Fn(&Live) -> bool) -> Vec<usize> {
-        let wanted = self.live.iter().enumerate().filter(|(_, live)| is_wanted(live));
-        let mut order: Vec<(f64, usize)> = wanted.map(|(at, live)| (live.priority(now), at)).collect();
-        // Of equals whoever came first goes first.
-        order.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        order.into_iter().map(|(_, at)| at).collect()
+    fn room(&self) -> Room {
+        Room::with(self.nodes, self.mapped())
+    }
+
+    /// Some of the live jobs from highest to lowest priority.
+    fn by_priority(&self, now: Time, who: impl Iterator<Item = usize>) -> Vec<usize> {
+        let mut order: Vec<Ranked> = who.map(|at| Ranked { priority: self.live[at].priority(now), at }).collect();
+        order.sort_unstable_by(|a, b| b.cmp(a));
+        order.into_iter().map(|ranked| ranked.at).collect()
     }
 }
 
@@ -289,9 +368,37 @@ impl Cluster {
     pub(super) fn put(&mut self, job: TaskId, need: Need, node: u32, share: f64) {
         let placed =
             Live { places: vec![(node, need.tasks)], share, has_run: true, ..Live::new(job, need, Time::ZERO) };
+        self.running.push(self.live.len());
         self.live.push(placed);
     }
 }
+
+/// A live job among others, the highest priority last.
+struct Ranked {
+    priority: f64,
+    at: usize,
+}
+
+impl Ord for Ranked {
+    /// Of equals whoever came first goes first.
+    fn cmp(&self, other: &Ranked) -> Ordering {
+        self.priority.total_cmp(&other.priority).then(other.at.cmp(&self.at))
+    }
+}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Ranked) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ranked {
+    fn eq(&self, other: &Ranked) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Ranked {}
 
 impl Live {
     fn new(job: TaskId, need: Need, now: Time) -> Live {

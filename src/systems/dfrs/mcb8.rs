@@ -6,8 +6,8 @@
 //!
 //! Neighbours that are equally free are filled alike as long as every job has enough tasks left, so a filling is worked out once and
 //! repeated: a packing of `J` jobs costs O(J log J + min(N, J + P) J), where `P` is how often what pinned jobs leave free changes from one
-//! node to the next, since else each filling uses up a job, or most of it. The search takes at most nine packings; each job that has to be left out costs two more at most, but for those
-//! whose memory, in sum, shows that they cannot all fit.
+//! node to the next, since else each filling uses up a job, or most of it. The search takes at most nine packings; each job that has to be left out costs two more at most. Those whose
+//! memory, in sum, shows that they cannot all fit should not come here.
 
 use super::Need;
 use super::need::TOLERANCE;
@@ -45,21 +45,19 @@ pub(super) fn keep_most<T>(
     order: &[usize],
     mut search: impl FnMut(&mut Packer<'_>) -> Option<T>,
 ) -> Option<T> {
-    // Those whose memory, in sum, is there.
-    let mut memory = 0.0;
-    let fits = |job: &&usize| {
-        memory += packer.jobs[**job].need.total_memory();
-        memory <= packer.most()
-    };
-    let fitting = order.iter().take_while(fits).count();
-    packer.keep(&order[..fitting]);
-    for last in order[..fitting].iter().rev() {
+    packer.keep(order);
+    for last in order.iter().rev() {
         if let Some(found) = search(packer) {
             return Some(found);
         }
         packer.leave_out(*last);
     }
     None
+}
+
+/// More than so many nodes can ever hold, tolerance and all.
+pub(super) fn most(nodes: u32) -> f64 {
+    f64::from(nodes) * (1.0 + 2.0 * TOLERANCE)
 }
 
 /// Halves the gap between what works and what does not; returns the highest that is known to work.
@@ -81,6 +79,8 @@ pub(super) struct Packer<'a> {
     jobs: &'a [Candidate<'a>],
     /// Those who have not been left out, in order of submission.
     kept: Vec<usize>,
+    /// The same, those first who need most of processors, and of memory: most lists are in one of these orders.
+    by_need: [Vec<usize>; 2],
     /// What each kept job requires of processors, by its index.
     required: Vec<f64>,
     /// Free tasks, in the order in which they are searched: those that need more processor than memory, and the others.
@@ -89,6 +89,8 @@ pub(super) struct Packer<'a> {
     heads: [usize; 2],
     /// How many items have tasks left.
     open: usize,
+    /// Nobody requires less, of processors and of memory.
+    least: (f64, f64),
     /// Those that have tasks on the node that is being filled.
     here: Vec<(usize, usize)>,
 }
@@ -129,32 +131,35 @@ impl<'a> Packer<'a> {
             nodes,
             jobs,
             kept: Vec::new(),
+            by_need: [Vec::new(), Vec::new()],
             required: vec![0.0; jobs.len()],
             lists: [Vec::new(), Vec::new()],
             heads: [0, 0],
             open: 0,
+            least: (0.0, 0.0),
             here: Vec::new(),
         }
     }
 
     pub fn keep(&mut self, jobs: &[usize]) {
+        let needs = |job: &usize| self.jobs[*job].need;
         self.kept = jobs.to_vec();
         self.kept.sort_unstable();
+        self.by_need = [self.kept.clone(), self.kept.clone()];
+        self.by_need[PROCESSOR].sort_by(|a, b| needs(b).cpu.total_cmp(&needs(a).cpu));
+        self.by_need[MEMORY].sort_by(|a, b| needs(b).memory.total_cmp(&needs(a).memory));
     }
 
     fn leave_out(&mut self, job: usize) {
-        let place = self.kept.binary_search(&job).expect("who is left out was kept");
-        self.kept.remove(place);
+        let [by_cpu, by_memory] = &mut self.by_need;
+        for kept in [&mut self.kept, by_cpu, by_memory] {
+            kept.retain(|other| *other != job);
+        }
     }
 
     /// In order of submission.
     pub fn kept(&self) -> &[usize] {
         &self.kept
-    }
-
-    /// More than nodes can ever hold, tolerance and all.
-    fn most(&self) -> f64 {
-        f64::from(self.nodes) * (1.0 + 2.0 * TOLERANCE)
     }
 
     /// Places all tasks of those who are kept, if each requires this much of its node's processors.
@@ -164,7 +169,7 @@ impl<'a> Packer<'a> {
             self.required[job] = required(job);
             cpu += f64::from(self.jobs[job].need.tasks) * self.required[job];
         }
-        if cpu > self.most() {
+        if cpu > most(self.nodes) {
             return None;
         }
         let free = self.settle_pinned()?;
@@ -173,7 +178,7 @@ impl<'a> Packer<'a> {
         let mut node = 0;
         while node < self.nodes && self.open > 0 {
             // What is left needs more than the nodes that are left.
-            if memory > f64::from(self.nodes - node) * (1.0 + 2.0 * TOLERANCE) {
+            if memory > most(self.nodes - node) {
                 return None;
             }
             let (alike_until, room) = free.as_ref().map_or((self.nodes, (1.0, 1.0)), |free| free.from(node));
@@ -206,20 +211,27 @@ impl<'a> Packer<'a> {
 
     /// Lists those who may go anywhere, the largest requirement first, and sums up their memory.
     fn list(&mut self) -> f64 {
-        self.lists.iter_mut().for_each(Vec::clear);
         let mut sum = 0.0;
+        self.least = (f64::INFINITY, f64::INFINITY);
         for &job in &self.kept {
             let Candidate { need, pinned: None } = &self.jobs[job] else { continue };
-            let item = Item { job, cpu: self.required[job], memory: need.memory, left: need.tasks, here: 0 };
-            self.lists[usize::from(item.cpu <= item.memory)].push(item);
             sum += need.total_memory();
+            self.least = (self.least.0.min(self.required[job]), self.least.1.min(need.memory));
         }
-        self.heads = [0, 0];
-        self.open = self.lists.iter().map(Vec::len).sum();
-        for list in &mut self.lists {
+        for (which, (list, order)) in self.lists.iter_mut().zip(&self.by_need).enumerate() {
+            list.clear();
+            for &job in order {
+                let Candidate { need, pinned: None } = &self.jobs[job] else { continue };
+                let item = Item { job, cpu: self.required[job], memory: need.memory, left: need.tasks, here: 0 };
+                if usize::from(item.cpu <= item.memory) == which {
+                    list.push(item);
+                }
+            }
             let size = |item: &Item| item.cpu.max(item.memory);
             list.sort_unstable_by(|a, b| size(b).total_cmp(&size(a)).then(a.job.cmp(&b.job)));
         }
+        self.heads = [0, 0];
+        self.open = self.lists.iter().map(Vec::len).sum();
         sum
     }
 
@@ -227,13 +239,21 @@ impl<'a> Packer<'a> {
     /// once need not be looked at again.
     fn fill(&mut self, (mut cpu, mut memory): (f64, f64)) {
         let mut next = self.heads;
-        loop {
+        while self.least.0 <= cpu + TOLERANCE && self.least.1 <= memory + TOLERANCE {
             let first = if memory > cpu + TOLERANCE { MEMORY } else { PROCESSOR };
             let found = [first, 1 - first].into_iter().find(|&which| {
                 let list = &self.lists[which];
                 let fits = |item: &Item| {
                     item.here < item.left && item.cpu <= cpu + TOLERANCE && item.memory <= memory + TOLERANCE
                 };
+                // Each list begins with those that are too large for the node.
+                let is_too_large = |item: &Item| match which {
+                    PROCESSOR => item.cpu > cpu + TOLERANCE,
+                    _ => item.memory > memory + TOLERANCE,
+                };
+                if list.get(next[which]).is_some_and(is_too_large) {
+                    next[which] += list[next[which]..].partition_point(is_too_large);
+                }
                 while list.get(next[which]).is_some_and(|item| !fits(item)) {
                     next[which] += 1;
                 }

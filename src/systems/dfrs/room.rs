@@ -1,6 +1,7 @@
 //! What is free and what is asked for on each node.
 
 use super::Need;
+use super::need::slots;
 
 /// How many tasks of a job are on which nodes: `(node, tasks)`, ascending, none of them 0. Empty for who is on none.
 pub type Places = Vec<(u32, u32)>;
@@ -21,6 +22,13 @@ impl Room {
         let mut room = Room { free: vec![1.0; nodes], load: vec![0.0; nodes] };
         jobs.into_iter().for_each(|(need, places)| room.add(need, places));
         room
+    }
+
+    /// Whether a job's memory could be there, told from sums only: false where it surely is not, now or once there is less.
+    pub fn may_fit(&self) -> impl Fn(&Need) -> bool + use<> {
+        let widest = self.free.iter().copied().fold(0.0, f64::max);
+        let nodes = self.free.len() as u64;
+        move |need| slots(widest, need.memory).saturating_mul(nodes) >= need.tasks.into()
     }
 
     fn add(&mut self, need: &Need, places: &Places) {

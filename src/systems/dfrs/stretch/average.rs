@@ -9,7 +9,7 @@
 use super::super::Need;
 use super::super::need::TOLERANCE;
 use super::super::room::Places;
-use super::super::yields::short_rows;
+use super::super::yields::{concerned, short_rows};
 use super::Age;
 
 /// How near to the lowest sum the result is, relatively.
@@ -28,8 +28,7 @@ pub(in super::super) fn average(nodes: u32, jobs: &[(&Need, &Places)], ages: &[A
     full.iter().flatten().for_each(|(job, _)| is_free[*job] = false);
 
     let mut shares: Vec<f64> = jobs.iter().map(|(_, places)| if places.is_empty() { 0.0 } else { 1.0 }).collect();
-    let is_limited = |job: usize| full.iter().chain(&rows).flatten().any(|(other, _)| *other == job);
-    let limited: Vec<usize> = (0..jobs.len()).filter(|job| is_limited(*job)).collect();
+    let limited: Vec<usize> = concerned(jobs.len(), full.iter().chain(&rows));
     limited.iter().for_each(|job| shares[*job] = least[*job]);
     let columns: Vec<usize> = limited.into_iter().filter(|job| is_free[*job]).collect();
 

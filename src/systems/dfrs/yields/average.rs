@@ -12,18 +12,16 @@
 //! are not asked for more than they have, nodes like others (a wide job makes many), and jobs on none of the rest, which get 1. Cost: a
 //! step is O(rows x jobs) of what is left, and there are about as many steps as rows and jobs.
 
-use std::collections::BTreeSet;
-
 use super::super::Need;
 use super::super::room::Places;
-use super::{Rows, short_rows};
+use super::{Rows, concerned, short_rows};
 
 /// How far the weight of the first to come is above that of the last.
 const PREFERENCE: f64 = 1e-6;
 
 pub(in super::super) fn average(nodes: u32, jobs: &[(&Need, &Places)]) -> Vec<f64> {
     let Rows { rows, base } = short_rows(nodes, jobs);
-    let columns: Vec<usize> = rows.iter().flatten().map(|ask| ask.0).collect::<BTreeSet<_>>().into_iter().collect();
+    let columns = concerned(jobs.len(), &rows);
     let running: Vec<usize> = (0..jobs.len()).filter(|job| !jobs[*job].1.is_empty()).collect();
     let count = running.len() as f64;
     let rank = |job: &usize| running.partition_point(|other| other < job) as f64;

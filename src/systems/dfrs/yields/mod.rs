@@ -69,3 +69,10 @@ pub(super) fn short_rows(nodes: u32, jobs: &[(&Need, &Places)]) -> Rows {
     asked.dedup();
     Rows { rows: asked, base }
 }
+
+/// Who asks for anything in some of these rows, of so many jobs, ascending.
+pub(super) fn concerned<'a>(jobs: usize, rows: impl IntoIterator<Item = &'a Vec<(usize, f64)>>) -> Vec<usize> {
+    let mut is_concerned = vec![false; jobs];
+    rows.into_iter().flatten().for_each(|(job, _)| is_concerned[*job] = true);
+    (0..jobs).filter(|job| is_concerned[*job]).collect()
+}
