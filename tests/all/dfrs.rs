@@ -155,6 +155,36 @@ fn a_log_without_memory_and_a_short_period_are_told() {
 }
 
 #[test]
+fn what_no_job_can_need_and_no_site_can_be_is_told_with_its_place() {
+    let scratch = Scratch::new();
+    let memory = "memory = 0.6";
+    for (from, to, expected) in [
+        (memory, "memory = 0", ["workload.0.job.1.memory", "above 0 and at most 1"]),
+        (memory, "memory = 1.2", ["workload.0.job.1.memory", "above 0 and at most 1"]),
+        (memory, "memory = nan", ["workload.0.job.1.memory", "above 0 and at most 1"]),
+        ("cpu = 0.5\nmemory = 0.6", "cpu = 0", ["workload.0.job.1.cpu", "above 0 and at most 1"]),
+        ("cpu = 0.5\nmemory = 0.6", "cpu = 1.01", ["workload.0.job.1.cpu", "above 0 and at most 1"]),
+        ("cores = 2\nscheduler", "cores = 0\nscheduler", ["site.york.cores", "expected a whole number from 1"]),
+        ("scheduler", "memory_gb = 0\nscheduler", ["site.york.memory_gb", "above zero"]),
+        ("GreedyPM */opt=min", "Greedy/stretch-per", ["site.york.scheduler", "goes without a policy"]),
+        ("GreedyPM */opt=min", "GreedyPM */opt=mni", ["site.york.scheduler", "did you mean `min`?"]),
+        ("GreedyPM */opt=min", "/per/period=0", ["site.york.scheduler", "above 0"]),
+        (
+            "[[user]]",
+            "[[site.reserved]]\nstart = \"1 s\"\nend = \"2 s\"\ncores = 1\n[[user]]",
+            ["site.york.reserved", "nobody plans"],
+        ),
+    ] {
+        assert!(FOUR.contains(from), "{from}");
+        let topology = scratch.file("wrong.toml", &FOUR.replacen(from, to, 1));
+        let refused = hansa(&["validate", topology.to_str().unwrap()]);
+        let said = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{to}: {said}");
+        assert!(said.contains("wrong.toml:") && expected.iter().all(|part| said.contains(part)), "{to}: {said}");
+    }
+}
+
+#[test]
 fn the_bound_is_told_of_topologies_and_of_logs() {
     let scratch = Scratch::new();
     let topology = scratch.file("grid.toml", FOUR);

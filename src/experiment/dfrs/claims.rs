@@ -35,6 +35,13 @@ impl Judge<'_, Outcome> {
         self.at_most(number, &just(high), 0.0);
     }
 
+    /// What stays unused: at the usual period more than under EASY, and less and less up to 3,000 s.
+    fn falls_with_the_period(&mut self, group: Group) {
+        self.below(&self.u(group, "EASY"), &self.u(group, BEST));
+        let falling: Vec<Number> = PERIODS[..4].iter().map(|period| self.u(group, &with_period(*period))).collect();
+        falling.windows(2).for_each(|pair| self.below(&pair[1], &pair[0]));
+    }
+
     fn apart_by_at_most(&mut self, a: &Number, b: &Number, part: f64) {
         self.at_most(&a.distance(b), &b.times(part), 0.0);
     }
@@ -67,7 +74,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                 }
             }
         },
-        ours: Ours::Bounds,
+        ours: Ours::Nothing,
     },
     Claim {
         number: 3,
@@ -95,7 +102,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                 }
             }
         },
-        ours: Ours::Bounds,
+        ours: Ours::Nothing,
     },
     Claim {
         number: 5,
@@ -177,7 +184,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                 }
             }
         },
-        ours: Ours::Bounds,
+        ours: Ours::Nothing,
     },
     Claim {
         number: 10,
@@ -217,15 +224,12 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     },
     Claim {
         number: 11,
-        text: "at the usual period more stays unused than under EASY; with longer ones less, and from 3,000 s on hardly more \
-               than under EASY (1.3 times) on generated traces; on HPC2N 0.08 to 0.16 at 6,000 s",
+        text: "at the usual period more stays unused than under EASY; the longer the period the less, and on generated traces from \
+               900 s on less than under EASY (1.3 times as much is allowed, from 3,000 s on); on HPC2N 0.08 to 0.16 at 6,000 s",
         note: "",
         compare: |judge| {
             for group in Group::ALL {
-                judge.below(&judge.u(group, "EASY"), &judge.u(group, BEST));
-                let falling: Vec<Number> =
-                    PERIODS[..4].iter().map(|period| judge.u(group, &with_period(*period))).collect();
-                falling.windows(2).for_each(|pair| judge.below(&pair[1], &pair[0]));
+                judge.falls_with_the_period(group);
             }
             for group in Group::SYNTHETIC {
                 for period in &PERIODS[3..] {
@@ -234,18 +238,31 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
             }
             judge.within(0.08, &judge.u(Group::Weeks, &with_period(6_000)), 0.16);
         },
-        ours: Ours::Bounds,
+        ours: Ours::Slack(|judge| {
+            Group::ALL.into_iter().for_each(|group| judge.falls_with_the_period(group));
+            for group in Group::SYNTHETIC {
+                for period in &PERIODS[1..] {
+                    judge.below(&judge.u(group, &with_period(*period)), &judge.u(group, "EASY"));
+                }
+            }
+            judge.within(0.08, &judge.u(Group::Weeks, &with_period(6_000)), 0.16);
+        }),
     },
     Claim {
         number: 12,
-        text: "a period 20 times as long degrades less than 3 times as much",
+        text: "a period 20 times as long degrades less than 1.5 times as much on unscaled traces, twice on HPC2N, 3 times on scaled \
+               ones (3 times is allowed for all)",
         note: "",
         compare: |judge| {
             for group in Group::ALL {
                 judge.below(&judge.d(group, &with_period(12_000)), &judge.d(group, BEST).times(3.0));
             }
         },
-        ours: Ours::Bounds,
+        ours: Ours::Slack(|judge| {
+            for (group, times) in Group::ALL.into_iter().zip([2.0, 1.5, 3.0]) {
+                judge.below(&judge.d(group, &with_period(12_000)), &judge.d(group, BEST).times(times));
+            }
+        }),
     },
     Claim {
         number: 13,
@@ -284,6 +301,6 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
             judge.below(&seconds("seconds of its bound", |speed| speed.bound), &just(0.2));
             judge.below(&seconds("seconds of an MCB8 call", |speed| speed.mcb8), &just(0.005));
         },
-        ours: Ours::Nothing,
+        ours: Ours::Bounds,
     },
 ];

@@ -32,7 +32,7 @@ pub struct Extent {
 }
 
 /// What a coffee's time allows.
-pub const SMALL: Extent = Extent { unscaled: 60, scaled: 8, all: 16, every_week: 6 };
+pub const SMALL: Extent = Extent { unscaled: 60, scaled: 16, all: 16, every_week: 6 };
 
 /// As in the paper.
 pub const FULL: Extent = Extent { unscaled: 100, scaled: 100, all: 100, every_week: 1 };

@@ -17,6 +17,7 @@ mod old_view;
 mod over_time;
 mod responsiveness;
 mod sizes;
+pub(super) mod stacks;
 mod users;
 mod value;
 mod waits;

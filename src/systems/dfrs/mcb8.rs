@@ -47,7 +47,9 @@ pub(super) fn keep_most<T>(
 ) -> Option<T> {
     packer.keep(order);
     for last in order.iter().rev() {
-        if let Some(found) = search(packer) {
+        if !packer.is_crowded()
+            && let Some(found) = search(packer)
+        {
             return Some(found);
         }
         packer.leave_out(*last);
@@ -81,6 +83,8 @@ pub(super) struct Packer<'a> {
     kept: Vec<usize>,
     /// The same, those first who need most of processors, and of memory: most lists are in one of these orders.
     by_need: [Vec<usize>; 2],
+    /// How many tasks there are of which one goes into a node's memory, or two, and so on.
+    by_slots: [u64; SLOTS_MAX],
     /// What each kept job requires of processors, by its index.
     required: Vec<f64>,
     /// Free tasks, in the order in which they are searched: those that need more processor than memory, and the others.
@@ -122,6 +126,14 @@ struct Filling {
     until: usize,
 }
 
+/// Smaller tasks are not counted by their size: there the sum of memory tells as much.
+const SLOTS_MAX: usize = 10;
+
+/// How many tasks of a job go into the memory of a node besides one of them, tolerance and all.
+fn slots_of(job: &Candidate<'_>) -> Option<usize> {
+    ((most(1) / job.need.memory) as usize).checked_sub(1)
+}
+
 const PROCESSOR: usize = 0;
 const MEMORY: usize = 1;
 
@@ -132,6 +144,7 @@ impl<'a> Packer<'a> {
             jobs,
             kept: Vec::new(),
             by_need: [Vec::new(), Vec::new()],
+            by_slots: [0; SLOTS_MAX],
             required: vec![0.0; jobs.len()],
             lists: [Vec::new(), Vec::new()],
             heads: [0, 0],
@@ -148,12 +161,30 @@ impl<'a> Packer<'a> {
         self.by_need = [self.kept.clone(), self.kept.clone()];
         self.by_need[PROCESSOR].sort_by(|a, b| needs(b).cpu.total_cmp(&needs(a).cpu));
         self.by_need[MEMORY].sort_by(|a, b| needs(b).memory.total_cmp(&needs(a).memory));
+        self.by_slots = [0; SLOTS_MAX];
+        for job in jobs {
+            if let Some(tasks) = slots_of(&self.jobs[*job]).and_then(|slots| self.by_slots.get_mut(slots)) {
+                *tasks += u64::from(self.jobs[*job].need.tasks);
+            }
+        }
+    }
+
+    /// Whether memory surely does not suffice, whatever the yield: of tasks of which no more than so many go into a node there are more.
+    fn is_crowded(&self) -> bool {
+        let mut tasks = 0;
+        (1..).zip(&self.by_slots).any(|(slots, these): (u64, &u64)| {
+            tasks += these;
+            tasks > slots * u64::from(self.nodes)
+        })
     }
 
     fn leave_out(&mut self, job: usize) {
         let [by_cpu, by_memory] = &mut self.by_need;
         for kept in [&mut self.kept, by_cpu, by_memory] {
             kept.retain(|other| *other != job);
+        }
+        if let Some(tasks) = slots_of(&self.jobs[job]).and_then(|slots| self.by_slots.get_mut(slots)) {
+            *tasks -= u64::from(self.jobs[job].need.tasks);
         }
     }
 

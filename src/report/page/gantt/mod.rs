@@ -9,6 +9,7 @@ use std::fmt::Write;
 use self::map::Map;
 use super::chart::{BOTTOM, Figure, LEFT, RIGHT, TOP, WIDTH, Window, step, time_axis};
 use super::html::{at, counted, escape, micros, short};
+use super::stacks::Strips;
 use crate::grid::JobId;
 use crate::report::Tally;
 use crate::report::palette::COLOURS;
@@ -24,6 +25,8 @@ const GAP: f64 = 5.0;
 /// Bands of this height have room for numbers of cores, which are at least so far apart.
 const NUMBERED: f64 = 60.0;
 const APART: f64 = 24.0;
+/// Strips of nodes that jobs share are at least this high.
+const STRIP_MIN: f64 = 4.0;
 
 /// A site's place, or that of all sites together.
 struct Band {
@@ -35,12 +38,18 @@ struct Band {
 }
 
 pub fn gantt(topology: &Topology, tally: &Tally, window: Window, part_of: &BTreeMap<JobId, usize>) -> String {
-    let held: Vec<(&JobRow, usize, &TaskRow)> = tally
+    // Where jobs share nodes, blocks would hide each other. Sites that have no band of their own are drawn as they are.
+    let shared: Vec<usize> = (0..tally.sites.len()).filter(|site| tally.sites[*site].is_shared).collect();
+    let shared = if tally.sites.len() > BANDS_MAX { Vec::new() } else { shared };
+    let is_block = |task: &TaskRow| task.site.is_some_and(|site| !shared.contains(&(site as usize)));
+    let mut held: Vec<(&JobRow, usize, &TaskRow)> = tally
         .jobs
         .values()
         .flat_map(|job| job.tasks.iter().enumerate().map(move |(index, task)| (job, index, task)))
         .filter(|(_, _, task)| task.start.is_some() && task.site.is_some())
         .collect();
+    let ran = held.len() as u64;
+    held.retain(|(_, _, task)| is_block(task));
     let runs: usize = held.iter().map(|(_, _, task)| task.cores.runs().len()).sum();
     let bands = bands(tally);
     let bottom = bands.last().map_or(TOP + 40.0, |band| band.top + band.height) + 4.0;
@@ -54,6 +63,18 @@ pub fn gantt(topology: &Topology, tally: &Tally, window: Window, part_of: &BTree
         let legend = (0..10).map(|size| (format!("s{size}"), part_name(size))).collect();
         (map.svg(&bands), note, legend)
     };
+    let strips = |site: &usize| {
+        let band = &bands[*site];
+        let most = (band.height / STRIP_MIN) as u32;
+        Strips::within(tally.sites[*site].cores, most, band.top, band.height).svg(tally, window, *site)
+    };
+    let body = shared.iter().fold(body, |body, site| body + &strips(site));
+    let note = match shared.is_empty() {
+        true => note,
+        false => {
+            note + " Where jobs share nodes, each node is a strip that is filled as far as it is given away, job on job."
+        }
+    };
     let reserved = reserved::hatched(topology, tally, &bands, window);
     if !reserved.is_empty() {
         legend.push(("hatched".to_owned(), "reserved, so that no job runs there".to_owned()));
@@ -63,7 +84,7 @@ pub fn gantt(topology: &Topology, tally: &Tally, window: Window, part_of: &BTree
         title: "Which cores were busy with what",
         desc: format!(
             "A chart of {} on {} over time; the cores of each site lie one above the other.",
-            counted(held.len() as u64, "task"),
+            counted(ran, "task"),
             counted(tally.sites.len() as u64, "site")
         ),
         note,

@@ -6,7 +6,6 @@
 mod account;
 mod fared;
 mod section;
-mod stacks;
 
 use serde::{Deserialize, Serialize};
 

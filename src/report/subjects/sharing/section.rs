@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use super::fared::Fared;
-use super::stacks::{self, Band};
 use super::{Sharing, SiteShared, Sites};
 use crate::report::Tally;
 use crate::report::page::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, TOP, WIDTH, plain, time_axis};
-use crate::report::page::html::{at, count, escape, number, short, table};
+use crate::report::page::html::{at, count, counted, escape, number, short, table};
+use crate::report::page::stacks::{STEPS, Strips};
 use crate::report::page::{CHART, PARTS, Page};
 use crate::report::palette::COLOURS;
 use crate::systems::dfrs::bounded_stretch;
@@ -26,7 +26,7 @@ pub fn sharing(known: &Sites, page: &Page<'_>) -> String {
     html.push_str(&yields(page, &shared));
     html.push_str(&stretches(page, known, &sites));
     for &site in shared.iter().take(DRAWN_MAX) {
-        html.push_str(&stacks::figure(page, site));
+        html.push_str(&nodes(page, site));
     }
     if shared.len() > DRAWN_MAX {
         let _ = writeln!(html, "<p>The nodes of the other {} sites are not drawn.</p>", shared.len() - DRAWN_MAX);
@@ -46,29 +46,24 @@ fn side_by_side(sharing: &Sharing) -> String {
             or_none(site.max_stretch, two),
             or_none(site.bound.map(|bound| bound.1), two),
             or_none(site.underutilisation, |missed| format!("{missed:.3}")),
+        ]
+    };
+    let columns = ["Site", "Scheduler", "#Jobs that ended", "#Mean stretch", "#Largest", "#Bound", "#Underutilisation"];
+    let moves = |site: &SiteShared| {
+        vec![
+            escape(&site.name),
             count(site.preemptions),
-            count(site.migrations),
             or_none(site.preemptions_per_hour, two),
-            or_none(site.migrations_per_hour, two),
+            or_none(site.preemptions_per_job, two),
             number(site.paused_gb),
+            count(site.migrations),
+            or_none(site.migrations_per_hour, two),
+            or_none(site.migrations_per_job, two),
             number(site.migrated_gb),
         ]
     };
-    let columns = [
-        "Site",
-        "Scheduler",
-        "#Jobs that ended",
-        "#Mean stretch",
-        "#Largest",
-        "#Bound",
-        "#Underutilisation",
-        "#Pauses",
-        "#Moves",
-        "#Pauses an hour",
-        "#Moves an hour",
-        "#GB paused",
-        "#GB moved",
-    ];
+    let moves_columns =
+        ["Site", "#Pauses", "#An hour", "#A job", "#GB paused", "#Moves", "#An hour", "#A job", "#GB moved"];
     let rest = match sharing.sites.len().saturating_sub(SITES_MAX) {
         0 => String::new(),
         more => format!("<p>And {more} more.</p>\n"),
@@ -76,7 +71,9 @@ fn side_by_side(sharing: &Sharing) -> String {
     let note = "<p>A job's stretch is how many times longer it took than on nodes of its own, no time counting as less than 10 s; the bound is \
                 the largest one that no schedule could have avoided, even if it had known all jobs beforehand and memory were no matter. \
                 Underutilisation is what the nodes could have done more for jobs that were there, as a share of what they did.</p>\n";
-    table(&columns, sharing.sites.iter().take(SITES_MAX).map(row)) + &rest + note
+    let sites = || sharing.sites.iter().take(SITES_MAX);
+    let moved = table(&moves_columns, sites().filter(|site| site.shared).map(moves));
+    table(&columns, sites().map(row)) + &rest + note + &moved
 }
 
 /// What jobs on nodes got of what they could use, on average.
@@ -226,13 +223,44 @@ fn stretches(page: &Page<'_>, known: &Sites, sites: &[usize]) -> String {
     .html()
 }
 
-/// The colour of a job, which only tells it from its neighbours.
-pub fn colour(job: u32) -> usize {
-    job as usize % COLOURS
-}
+const STRIPS_MAX: u32 = 32;
+const STRIP: f64 = 16.0;
 
-/// As many nodes of a site in a row as make at most so many rows.
-pub fn bands(cores: u32, rows: u32) -> Vec<Band> {
-    let each = cores.div_ceil(rows.max(1)).max(1);
-    (0..cores).step_by(each as usize).map(|first| Band { first, last: (first + each - 1).min(cores - 1) }).collect()
+/// The nodes of a site, one below the other.
+fn nodes(page: &Page<'_>, site: usize) -> String {
+    let facts = &page.tally.sites[site];
+    let strips = Strips::new(facts.cores, STRIPS_MAX, TOP, STRIP);
+    let height = TOP + STRIP * f64::from(strips.count()) + BOTTOM;
+    let mut body = strips.svg(page.tally, page.window, site);
+    for strip in 0..strips.count() {
+        let (first, last) = strips.nodes(strip);
+        let name = if first == last { first.to_string() } else { format!("{first}-{last}") };
+        let bottom = strips.bottom(strip);
+        let _ = writeln!(
+            body,
+            "<g class=\"axis\"><path d=\"M{LEFT} {0}H{1}\"/><text x=\"{2}\" y=\"{3}\" text-anchor=\"end\">{name}</text></g>",
+            at(bottom),
+            WIDTH - RIGHT,
+            LEFT - 7.0,
+            at(bottom - 3.0)
+        );
+    }
+    body.push_str(&time_axis(page.window, height - BOTTOM));
+    let together = match strips.nodes_each() {
+        1 => String::new(),
+        nodes => format!(" A row is {} together.", counted(nodes.into(), "node")),
+    };
+    Figure {
+        id: &format!("stacks-{site}"),
+        title: &format!("Nodes of {}, as far as they are given away", escape(&facts.name)),
+        desc: "A strip a node over time, filled by the shares of its processors that jobs have.".to_owned(),
+        note: format!(
+            "A full strip is a node that gives all it has. Colours only tell jobs from their neighbours; each of the {STEPS} steps is a \
+             mean.{together}"
+        ),
+        legend: Vec::new(),
+        height,
+        body,
+    }
+    .html()
 }

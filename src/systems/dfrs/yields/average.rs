@@ -11,6 +11,10 @@
 //! A solver from outside would have to build the whole program anew at each event. Here most of it falls away first: nodes that
 //! are not asked for more than they have, nodes like others (a wide job makes many), and jobs on none of the rest, which get 1. Cost: a
 //! step is O(rows x jobs) of what is left, and there are about as many steps as rows and jobs.
+//!
+//! Compared with solvers in Rust on 1,221 programs of two runs on 128 nodes (in us a program, with all nodes and with those only that are
+//! left here): ours 15; microlp 0.2 and minilp 0.2, which are simplex methods too, 113 and 46; clarabel 0.9, an interior-point method, 267 and
+//! 100. The sums of the first three agree to 2e-14, clarabel's to 6e-8. None earns its weight.
 
 use super::super::Need;
 use super::super::room::Places;
