@@ -1,11 +1,12 @@
 //! A live run: how long transfers really took, beside what the model had said.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
 use super::Tally;
+use super::text::put_ends;
 use crate::grid::EdgeId;
 
 /// How a live run went. Errors are `|measured / model - 1|`, over flows for which the model says more than no time.
@@ -53,9 +54,12 @@ struct Row {
 const HEADER: &str = "job,edge,from,to,bytes,released,model,measured,error\n";
 
 impl Live {
-    /// `times` are seconds on the wall's clock.
+    /// `times` are seconds on the wall's clock, in order of release: the input of a job that is handed in again crosses again.
     pub fn of(tally: &Tally, speed: f64, times: &[(EdgeId, f64)]) -> Live {
-        let times: BTreeMap<EdgeId, f64> = times.iter().copied().collect();
+        let mut of_edge: BTreeMap<EdgeId, VecDeque<f64>> = BTreeMap::new();
+        for (edge, time) in times {
+            of_edge.entry(*edge).or_default().push_back(*time);
+        }
         let row = |row: super::transfers::Timed<'_>| {
             Some(Row {
                 edge: row.edge,
@@ -64,7 +68,7 @@ impl Live {
                 bytes: row.bytes,
                 released: row.released,
                 model: row.seconds,
-                measured: times.get(&row.edge)? * speed,
+                measured: of_edge.get_mut(&row.edge)?.pop_front()? * speed,
             })
         };
         Live { speed, rows: tally.timed().filter_map(row).collect() }
@@ -92,8 +96,10 @@ impl Live {
         for row in &self.rows {
             let Row { edge, from, to, bytes, released, model, measured } = row;
             let error = row.error().map_or(String::new(), |error| format!("{error:.6}"));
-            let (job, first, last) = (edge.job, edge.from, edge.to);
-            writeln!(text, "{job},{first}-{last},{from},{to},{bytes},{released},{model:.6},{measured:.6},{error}")
+            let mut ends = Vec::new();
+            put_ends(&mut ends, edge);
+            let (job, ends) = (edge.job, String::from_utf8_lossy(&ends));
+            writeln!(text, "{job},{ends},{from},{to},{bytes},{released},{model:.6},{measured:.6},{error}")
                 .expect("a string takes all that is written");
         }
         text
@@ -192,4 +198,33 @@ fn round_step(least: f64) -> f64 {
 fn shortly(seconds: f64) -> String {
     let text = format!("{seconds:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::JobId;
+    use crate::kernel::Entry;
+    use crate::protocol::Record;
+    use crate::report::tests::{BATH, ROUTER, YORK, names, story, topology};
+    use crate::time::{Span, Stamp, Time};
+
+    #[test]
+    fn input_that_is_brought_twice_is_measured_twice_and_comes_from_home() {
+        let mut tally = Tally::new(&topology(), &names());
+        tally.add(&story()[0]).unwrap();
+        let edge = EdgeId { job: JobId(0), from: EdgeId::HOME, to: 0 };
+        let mut add = |second: u64, record| {
+            let stamp = Stamp::at(Time::ZERO + Span::from_secs(second));
+            tally.add(&Entry { stamp, actor: ROUTER, record }).unwrap();
+        };
+        for (began, ended, to) in [(10, 20, BATH), (30, 50, YORK)] {
+            let active = Time::ZERO + Span::from_secs(began);
+            add(began, Record::Sent { edge, from: YORK, to, bytes: 7, active });
+            add(ended, Record::Delivered { edge });
+        }
+        let live = Live::of(&tally, 2.0, &[(edge, 5.5), (edge, 11.0)]);
+        let rows = "0,home-0,york,bath,7,10,10.000000,11.000000,0.100000\n0,home-0,york,york,7,30,20.000000,22.000000,0.100000\n";
+        assert_eq!(live.csv(), format!("{HEADER}{rows}"));
+    }
 }

@@ -91,7 +91,7 @@ struct Ended {
 pub struct Moved {
     pub flows: u64,
     pub bytes: u64,
-    /// How long each load took on the wall's clock, in order of arrival.
+    /// How long each load took on the wall's clock, in order of release.
     pub times: Vec<(EdgeId, Duration)>,
 }
 
@@ -170,6 +170,7 @@ impl Freight {
     /// Waits until every load has arrived, and complains about the first that has not, or not whole.
     pub async fn finish(mut self) -> Result<Moved, Failure> {
         let mut moved = Moved::default();
+        let mut times = BTreeMap::new();
         let mut passed = self.passed.load(Ordering::Relaxed);
         while let Some((_, first)) = self.under_way.first_key_value() {
             let Ok(Some(ended)) = tokio::time::timeout(PATIENCE, self.done.1.recv()).await else {
@@ -185,8 +186,9 @@ impl Freight {
             ended.outcome.map_err(|why| Failure::Breach(format!("{what}: {why}")))?;
             moved.flows += 1;
             moved.bytes += ended.bytes;
-            moved.times.push((ended.edge, ended.ended - ended.began));
+            times.insert(ended.flow, (ended.edge, ended.ended - ended.began));
         }
+        moved.times = times.into_values().collect();
         Ok(moved)
     }
 }
