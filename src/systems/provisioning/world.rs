@@ -9,6 +9,7 @@ use crate::systems::Grid;
 use crate::time::{Span, Time};
 
 use super::application::{Application, Link, Need};
+use super::desk::longest;
 use super::rules::Provisioning;
 
 pub struct World {
@@ -161,7 +162,7 @@ impl Place {
     }
 
     pub fn fits(&self, task: &Task) -> bool {
-        let is_short = self.longest.is_none_or(|longest| self.time(task.walltime) <= longest);
+        let is_short = self.time(task.walltime) <= longest(self.longest);
         self.kind == task.kind && self.cores >= task.cores && is_short
     }
 
@@ -170,5 +171,33 @@ impl Place {
         let work = u128::from(span.micros()) * 1_000_000;
         let speed = u128::from(self.speed_millionths.max(1));
         Span::from_micros(u64::try_from((work + speed / 2) / speed).unwrap_or(u64::MAX).max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::TaskId;
+    use crate::roles::queue::Ask;
+    use crate::systems::provisioning::desk::{Desk, Mode, Terms};
+    use crate::systems::provisioning::{forecast::History, planner};
+
+    #[test]
+    fn what_fits_a_place_its_desk_takes() {
+        let planner = planner::build("conservative-count").unwrap();
+        let desk = Desk::new(Terms::new(4, Mode::Rebuild), planner, Box::new(History::new()));
+        let mut place = World::with(&[4], Span::ZERO).places.remove(0);
+        let job = TaskId { job: crate::grid::JobId(0), index: 0 };
+        for speed_millionths in [1, 1_000, 1_000_000] {
+            place.speed_millionths = speed_millionths;
+            for bits in 20..64 {
+                for more in [0, 1] {
+                    let task = Task::new(Span::from_micros((1 << bits) + more), 4, Kind(0));
+                    let ask = Ask { job, nodes: 4, walltime: place.time(task.walltime) };
+                    let taken = desk.takes(Time::ZERO, &ask);
+                    assert_eq!(place.fits(&task), taken.is_ok(), "2^{bits} + {more} at {speed_millionths}: {taken:?}");
+                }
+            }
+        }
     }
 }

@@ -70,6 +70,11 @@ pub enum Deed {
 /// More than a thousand years, and less than what is left of time when the last messages come.
 const WALLTIME_MAX: Span = Span::from_micros(1 << 55);
 
+/// What a site lets a job ask for that lets nobody ask for longer than this.
+pub fn longest(terms: Option<Span>) -> Span {
+    terms.map_or(WALLTIME_MAX, |longest| longest.min(WALLTIME_MAX))
+}
+
 #[derive(Clone)]
 pub struct Desk {
     terms: Terms,
@@ -190,11 +195,9 @@ impl Desk {
             return Err(Denial::TooLarge(self.terms.procs));
         }
         Part { procs: ask.nodes, start: now, span: ask.walltime }.check()?;
-        if let Some(longest) = self.terms.longest.filter(|longest| ask.walltime > *longest) {
+        let longest = longest(self.terms.longest);
+        if ask.walltime > longest {
             return Err(Denial::TooLong(longest));
-        }
-        if ask.walltime > WALLTIME_MAX {
-            return Err(Denial::TooLong(WALLTIME_MAX));
         }
         if self.jobs.contains_key(&ask.job) {
             return Err(Denial::Duplicate);
