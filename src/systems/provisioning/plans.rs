@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use super::application::{Application, Greedy, Need, Plan, Settings, Wish, dominates, least_loaded, plan};
-use super::desk::{Desk, Wanted};
+use super::application::{Application, Greedy, Need, Plan, Settings, Wish, dominates, plan};
+use super::desk::{Desk, Wanted, longest};
 use super::forecast::History;
 use super::planner;
 use super::rules::Provisioning;
@@ -119,7 +119,7 @@ impl<'a> Moment<'a> {
             }
             let takes = |(place, site): (usize, &Site)| {
                 let runtime = self.application.runtime(task, place);
-                step.cores <= site.cores && site.terms.longest.is_none_or(|longest| runtime <= longest)
+                step.cores <= site.cores && runtime <= longest(site.terms.longest)
             };
             if !sites().enumerate().any(takes) {
                 return Err(Unplannable(format!(
@@ -148,11 +148,11 @@ impl<'a> Moment<'a> {
             let task = &job.tasks[0];
             let pinned = site.and_then(|site| world.place_of(site));
             sites.iter_mut().for_each(|site| site.advance(job.arrive));
-            let load = sites.iter().map(|site| {
-                let (waiting, running) = site.desk.jobs();
-                (site.desk.terms().procs, waiting + running)
-            });
-            let Some(place) = pinned.or_else(|| least_loaded(task.cores, load)) else { continue };
+            let load = |place: usize| {
+                let (waiting, running) = sites[place].desk.jobs();
+                (waiting + running, place)
+            };
+            let Some((_, place)) = world.fitting(task, pinned).map(load).min() else { continue };
             let [runtime, walltime] = [task.runtime, task.walltime].map(|span| world.places[place].time(span));
             // What a site does not take is given up.
             if sites[place].submit(task.cores, walltime, runtime).is_ok() {

@@ -98,6 +98,20 @@ fn a_moment_has_what_the_crowd_has_handed_in_by_then() {
 }
 
 #[test]
+fn the_crowd_goes_where_its_jobs_fit() {
+    let table = "source = \"table\"\n[[workload.job]]\ntasks = [{ runtime = \"10 h\", cores = 1, kind = \"b\" }]\n";
+    let [source, users] = ["source = \"lublin\"\njobs = 3\nnodes = 4\n", "users = [\"alice\"]\n"];
+    let text = BARGAINING.replace(users, "").replace(source, table);
+    for york in ["kind = \"a\"", "kind = \"b\"\nlongest = \"9 h\""] {
+        let text = text.replace("cores = 8\n", &format!("cores = 8\n{york}\n"));
+        let text = text.replace("cores = 4\n", "cores = 4\nkind = \"b\"\n");
+        let of = choices(&text, "moga", &fork(4, 60), 0.0, 1);
+        let running: Vec<usize> = of.sites.iter().map(|site| site.running).collect();
+        assert_eq!(running, [0, 1], "york has {york}");
+    }
+}
+
+#[test]
 fn what_cannot_be_planned_is_told() {
     let short = BARGAINING.replace("cores = 8", "cores = 8\nlongest = \"30 min\"");
     let table = CostTable { names: vec!["a".to_owned()], run: vec![vec![1.0, 2.0]], edges: Vec::new() };
