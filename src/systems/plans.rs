@@ -129,7 +129,7 @@ pub struct Choices {
     pub evaluated: usize,
     /// What the tasks take where they take least: nothing costs less at the usual price.
     pub work: f64,
-    /// The cheapest first. No other one is better in both, unless it says so.
+    /// The cheapest first. No other one is as good in both and better in one, unless it says so.
     pub plans: Vec<Choice>,
     /// The one that alpha takes.
     pub chosen: usize,

@@ -26,7 +26,7 @@ pub(super) fn table(of: &Choices) -> String {
 
     let row = |(place, plan): (usize, &Choice)| {
         let star = if place == of.chosen { "*" } else { "" };
-        let beaten = if plan.dominated { "another is better in both" } else { "" };
+        let beaten = if plan.dominated { "another is no worse in either" } else { "" };
         let numbers = [number(plan.cost), number(plan.makespan), plan.bookings.to_string()];
         [star.to_owned(), beaten.to_owned()].into_iter().chain(numbers).collect::<Vec<_>>()
     };

@@ -2,6 +2,7 @@ use super::*;
 use crate::systems::heft::paper::{Law, Wiring, paths, ten};
 use crate::systems::heft::plans::{Known, schedule};
 use crate::systems::heft::{Improvement, Problem, improve};
+use crate::systems::plans::{Choice, Choices};
 
 fn report() -> Schedule {
     let table = ten();
@@ -62,4 +63,25 @@ fn json_and_picture_hold_everything() {
     let crossings: usize = report.transfers.iter().map(|transfer| transfer.links.len()).sum();
     assert_eq!(of("f"), crossings);
     assert!(svg.contains("ten &lt;tasks&gt;"));
+}
+
+#[test]
+fn a_plan_that_is_only_slower_is_not_said_to_be_beaten_in_both() {
+    let plan = |makespan, dominated| Choice { cost: 40.0, makespan, bookings: 1, dominated };
+    let choices = Choices {
+        workflow: "fork".to_owned(),
+        policy: "greedy",
+        alpha: 0.5,
+        at: 0.0,
+        sites: Vec::new(),
+        evaluated: 2,
+        work: 40.0,
+        plans: vec![plan(10.0, false), plan(20.0, true)],
+        chosen: 1,
+        tasks: Vec::new(),
+    };
+    let table = table(&Planned::Choices(choices));
+    let row = "*     another is no worse in either";
+    assert!(table.lines().any(|line| line.starts_with(row)), "{table}");
+    assert_eq!(table.matches("another").count(), 1, "{table}");
 }
