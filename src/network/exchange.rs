@@ -7,7 +7,7 @@ use crate::protocol::{Landed, Message, Record, Ship};
 use crate::time::Stamp;
 
 /// Carries what others ship, and tells each when it is there. A service writes down itself what became of its data; for users,
-/// who see neither links nor the hub, it is done here.
+/// who see neither links nor the hub, it is done here, under the name of whoever has sent it.
 pub struct Exchange {
     /// Who may ship anything: the services of the run, and users who have none.
     owners: Vec<ActorId>,
@@ -46,7 +46,7 @@ impl Actor<Message, Record> for Exchange {
                 let active = self.carrier.send(now.time, (from, to), bytes, note, out);
                 if let Some(edge) = edge {
                     let [from, to] = [from, to].map(|site| self.sites[site as usize]);
-                    out.log(Record::Sent { edge, from, to, bytes, active });
+                    out.log(Record::Shipped { user: event.from, edge, from, to, bytes, active });
                 }
             }
         }

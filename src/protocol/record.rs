@@ -81,6 +81,8 @@ pub enum Record {
     Entered { user: ActorId, task: TaskId },
     /// A site broke its contract with a user. One of the two lies, and the run is over.
     Accused { site: ActorId, fault: Fault },
+    /// The network let data go for a user, as he told it to; it uses its links from `active` on.
+    Shipped { user: ActorId, edge: EdgeId, from: ActorId, to: ActorId, bytes: u64, active: Time },
 }
 
 words! {
@@ -184,6 +186,7 @@ impl Record {
             | Record::Removed { .. }
             | Record::Cancelled { .. }
             | Record::Sent { .. }
+            | Record::Shipped { .. }
             | Record::Delivered { .. }
             | Record::Withdrawn { .. }
             | Record::Needs { .. } => Author::Router,

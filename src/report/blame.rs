@@ -40,6 +40,8 @@ impl Tally {
                 Some(owned) if owned.user == *user => vec![self.user_of(job.id).unwrap_or(*user)],
                 _ => vec![*user],
             },
+            // The network lets go what it is told to.
+            Record::Shipped { user, .. } => vec![*user],
             Record::Completed { job, .. } => self.jobs.get(job).map(|row| self.silent_sites(row)).unwrap_or_default(),
             // It has started what was not given out, or was taken back.
             Record::Assigned { task, .. } | Record::Withdrawn { task } => self.started_at(*task),

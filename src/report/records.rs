@@ -120,6 +120,9 @@ records! { (names)
         format!("frees what was reserved for job {job}, which its user takes back");
     "sent" Sent { edge, from, to, bytes, active } => sent, format!(
         "lets {bytes} bytes of {edge} go from {} to {}", names.of_actor(*from), names.of_actor(*to));
+    "shipped" Shipped { user, edge, from, to, bytes, active } => shipped, format!(
+        "lets {bytes} bytes of {edge} go from {} to {}, for {}",
+        names.of_actor(*from), names.of_actor(*to), names.of_actor(*user));
     "delivered" Delivered { edge } => delivered, format!("sees the data of {edge} arrive");
     "advertised" Advertised { user, version, slots } => advertised,
         format!("advertises {} slots to {}", slots.len(), names.of_actor(*user));

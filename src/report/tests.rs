@@ -390,6 +390,11 @@ fn any_record() -> impl Strategy<Value = Record> {
             let active = Time::from_micros(active.into());
             Record::Sent { edge, from: ActorId(from), to: ActorId(to), bytes, active }
         }),
+        (any_edge(), any::<[u8; 3]>(), any::<u64>(), any::<u32>()).prop_map(|(edge, ends, bytes, active)| {
+            let ([user, from, to], active) =
+                (ends.map(|end| ActorId((end % 6).into())), Time::from_micros(active.into()));
+            Record::Shipped { user, edge, from, to, bytes, active }
+        }),
         any_edge().prop_map(|edge| Record::Delivered { edge }),
         any_bargain(),
     ]

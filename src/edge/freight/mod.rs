@@ -133,7 +133,9 @@ impl Freight {
     /// Lets loads go for all flows that are released in these records of the router's.
     pub fn see(&mut self, records: &[Entry<Record>]) {
         for entry in records {
-            if let Record::Sent { edge, from, to, bytes, .. } = &entry.record {
+            if let Record::Sent { edge, from, to, bytes, .. } | Record::Shipped { edge, from, to, bytes, .. } =
+                &entry.record
+            {
                 self.load(*edge, *from, *to, *bytes);
             }
         }

@@ -223,6 +223,14 @@ mod tests {
             Record::Bargained { job: id, end: Bargain::GivenUp },
             Record::Entered { user, task },
             Record::Accused { site, fault: Fault::Senseless },
+            Record::Shipped {
+                user,
+                edge: EdgeId { job: id, from: 0, to: 1 },
+                from: site,
+                to: site,
+                bytes: u64::MAX,
+                active: arrive,
+            },
             Record::Needs { job: id, needs: Needs { cpu: 0.1 + 0.2, memory: 1.0 } },
         ];
         messages.iter().for_each(twice);

@@ -213,6 +213,28 @@ impl Tally {
         Ok(None)
     }
 
+    /// Users say themselves what data leaves: it has to be that of an edge of their own job. Only services bring data from home.
+    #[allow(clippy::too_many_arguments, reason = "they are the fields of the record")]
+    pub fn shipped(
+        &mut self,
+        by: By,
+        user: &ActorId,
+        edge: &EdgeId,
+        from: &ActorId,
+        to: &ActorId,
+        bytes: &u64,
+        active: &Time,
+    ) -> Taken {
+        let row = self.jobs.get(&edge.job).ok_or_else(|| unknown(self.over.as_ref(), edge.job))?;
+        if row.user != *user || !self.is_told_by_users(row.system) {
+            return Err(Inconsistent::NotItsJob(edge.job, self.names.of_actor(*user)));
+        }
+        if !row.job.edges.iter().any(|known| (known.from, known.to, known.data) == (edge.from, edge.to, *bytes)) {
+            return Err(Inconsistent::NotItsData(*edge, *bytes));
+        }
+        self.sent(by, edge, from, to, bytes, active)
+    }
+
     pub fn delivered(&mut self, by: By, edge: &EdgeId) -> Taken {
         self.transfers.delivered(*edge, by.now, self.jobs.contains_key(&edge.job))?;
         self.transfers.settle(&self.sites);

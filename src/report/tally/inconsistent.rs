@@ -41,6 +41,8 @@ pub enum Inconsistent {
     NeedsAgain(JobId),
     #[error("the data of {0} is sent twice")]
     SentTwice(EdgeId),
+    #[error("no {1} bytes belong to {0}, which is said to leave")]
+    NotItsData(EdgeId, u64),
     #[error("the data of {0} arrives without being on its way")]
     NotOnItsWay(EdgeId),
     #[error("job {0} is not one of {1}")]

@@ -259,7 +259,7 @@ fn told(topology: &Topology) -> (Vec<String>, String) {
     let seconds = |time: Time| format!("{} s", time.micros() as f64 / 1e6);
     let tell = |entry: &Entry<Record>| {
         let what = match &entry.record {
-            Record::Sent { edge, bytes, active, .. } => {
+            Record::Sent { edge, bytes, active, .. } | Record::Shipped { edge, bytes, active, .. } => {
                 format!("{bytes} B of {edge}, active at {}", seconds(*active))
             }
             Record::Delivered { edge } => format!("{edge} is there"),

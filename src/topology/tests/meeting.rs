@@ -76,7 +76,9 @@ fn story(log: &[Entry<Record>], jobs: u32) -> BTreeSet<(Time, String)> {
         let (job, what) = match &entry.record {
             Record::Started { task, cores } => (task.job, format!("{task} starts on {cores}")),
             Record::Finished { task } => (task.job, format!("{task} ends")),
-            Record::Sent { edge, bytes, .. } => (edge.job, format!("{bytes} of {edge} leave")),
+            Record::Sent { edge, bytes, .. } | Record::Shipped { edge, bytes, .. } => {
+                (edge.job, format!("{bytes} of {edge} leave"))
+            }
             Record::Delivered { edge } => (edge.job, format!("{edge} arrives")),
             Record::Completed { job, .. } => (*job, format!("{job} is over")),
             _ => return None,

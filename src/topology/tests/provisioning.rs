@@ -1,7 +1,15 @@
 //! What topologies may say of users who bargain, and what is wrong with some.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use super::*;
-use crate::topology::{Plan, check_jobs};
+use crate::grid::{Edge, EdgeId, Job, JobId, Kind, Task};
+use crate::kernel::{Actor, ActorId, Cause, Event, Outbox, Place};
+use crate::protocol::{Message, Record, Ship};
+use crate::report::{Names, Tally};
+use crate::time::{Span, Stamp, Time};
+use crate::topology::{self, Plan, check_jobs};
 use crate::workload::Source;
 use crate::workload::raise::utilisation;
 
@@ -211,4 +219,122 @@ fn jobs_use_as_much_of_a_site_as_is_asked_for() {
     );
     let complaints = load_text(BARGAINING, &["workload.0.utilisation=0"]).map(|_| ()).unwrap_err().to_string();
     assert!(complaints.contains("a share above 0, up to 1"), "{complaints}");
+}
+
+/// Alice and mallory bargain, bob's jobs wait in a queue; jobs 0, 1 and 2 are theirs.
+const SHARED: &str = r#"name = "shared"
+[provisioning]
+[batch]
+[network]
+[[site]]
+name = "york"
+cores = 4
+system = "provisioning"
+[[site]]
+name = "leeds"
+cores = 4
+system = "provisioning"
+[[site]]
+name = "hull"
+cores = 4
+system = "batch"
+[[link]]
+name = "cable"
+capacity = "1 MB/s"
+between = ["york", "leeds"]
+[[link]]
+name = "wire"
+capacity = "1 MB/s"
+between = ["leeds", "hull"]
+[[user]]
+name = "alice"
+[[user]]
+name = "mallory"
+[[user]]
+name = "bob"
+[[workload]]
+source = "table"
+system = "provisioning"
+users = ["alice", "mallory"]
+[[workload.job]]
+tasks = [{ runtime = "1 h", cores = 1 }, { runtime = "1 h", cores = 1 }]
+edges = [[0, 1, 1000]]
+[[workload.job]]
+tasks = [{ runtime = "1 h", cores = 1 }, { runtime = "1 h", cores = 1 }]
+edges = [[0, 1, 1000]]
+[[workload]]
+source = "table"
+system = "batch"
+users = ["bob"]
+[[workload.job]]
+tasks = [{ runtime = "1 h", cores = 1 }]
+"#;
+
+/// Hands in its job, and tells the network to carry whatever it likes.
+struct Mallory {
+    network: ActorId,
+    job: Arc<Job>,
+    user: ActorId,
+    ships: Vec<(EdgeId, u64)>,
+}
+
+impl Actor<Message, Record> for Mallory {
+    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+        for event in batch.drain(..) {
+            if event.cause == Cause::Start {
+                out.log(Record::Arrived { job: self.job.clone(), user: self.user });
+                out.wake_at(Time::ZERO + Span::from_secs(30), 0);
+            }
+            // Whatever it is told later is all the same to it.
+            if !matches!(event.cause, Cause::Timer(_)) {
+                continue;
+            }
+            for (&(edge, bytes), load) in self.ships.iter().zip(0..) {
+                let ship = Ship { load, from: 0, to: 1, bytes, edge: Some(edge) };
+                out.send(self.network, Message::Ship(ship));
+            }
+        }
+    }
+}
+
+#[test]
+fn who_lets_data_go_that_is_not_his_is_named() {
+    let topology = load_text(SHARED, &[]).unwrap();
+    let (plan, names) = (Plan::of(&topology), Names::of(&topology));
+    let [mallory, network] = ["mallory", "network"].map(|name| names.actor(name).unwrap());
+    let task = Task::new(Span::from_minutes(60), 1, Kind(0));
+    let job = Job {
+        id: JobId(1),
+        arrive: Time::ZERO,
+        first_task: 2,
+        tasks: vec![task; 2],
+        edges: vec![Edge { from: 0, to: 1, data: 1000 }],
+        worth: None,
+    };
+    let edge = |job, from, to| EdgeId { job: JobId(job), from, to };
+    let blamed = |ships: &[(EdgeId, u64)]| {
+        let mut actors = topology::build(&topology, &plan.all()).unwrap();
+        let liar = Mallory { network, job: Arc::new(job.clone()), user: mallory, ships: ships.to_vec() };
+        let place = actors.iter_mut().find(|(id, _)| *id == mallory).unwrap();
+        place.1 = Box::new(liar);
+        let mut place = Place::new(actors, plan.latencies.clone());
+        place.run_before(Stamp::at(Time::ZERO + Span::from_minutes(10)), usize::MAX).unwrap();
+        let mut tally = Tally::new(&topology, &names);
+        place.take_log().iter().find_map(|entry| {
+            assert_eq!(plan.may_write(entry.actor, &entry.record), Ok(()));
+            let why = tally.add(entry).err()?;
+            Some(format!("{}: {why}", tally.behind(entry, &BTreeMap::new())))
+        })
+    };
+    assert_eq!(blamed(&[(edge(1, 0, 1), 1000)]), None);
+    for (ships, expected) in [
+        (vec![(edge(1, 0, 1), 1000); 2], "the data of 1.0-1 is sent twice"),
+        (vec![(edge(0, 0, 1), 1000)], "job 0 is not one of mallory"),
+        (vec![(edge(2, EdgeId::HOME, 0), 1000)], "job 2 is not one of mallory"),
+        (vec![(edge(1, EdgeId::HOME, 0), 1000)], "no 1000 bytes belong to 1.home-0, which is said to leave"),
+        (vec![(edge(1, 0, 1), 1001)], "no 1001 bytes belong to 1.0-1, which is said to leave"),
+        (vec![(edge(77, 0, 1), 1000)], "job 77 has not arrived"),
+    ] {
+        assert_eq!(blamed(&ships), Some(format!("user mallory: {expected}")));
+    }
 }
