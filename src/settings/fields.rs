@@ -122,6 +122,11 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// Nobody needs to know which words have hyphens and which underscores.
+fn is_word(word: &str, text: &str) -> bool {
+    word == text || word.replace('_', "-") == text.replace('_', "-")
+}
+
 impl<'a> Field<'a> {
     pub fn place(&self) -> Place {
         self.node.place
@@ -290,11 +295,15 @@ impl<'a> Field<'a> {
         choice
     }
 
-    /// The variant of an enum that goes by this word. Nobody needs to know which words have hyphens and which underscores.
+    /// The variant of an enum that goes by this word.
     pub fn word<T: Copy>(&self, all: &[(&'static str, T, &'static str)]) -> Option<T> {
-        let spelled = |word: &str, text: &str| word == text || word.replace('_', "-") == text.replace('_', "-");
-        let find = |text: &str| all.iter().find(|(word, ..)| spelled(word, text)).map(|(_, variant, _)| *variant);
+        let find = |text: &str| all.iter().find(|(word, ..)| is_word(word, text)).map(|(_, variant, _)| *variant);
         self.choice("", all.iter().map(|(word, ..)| *word), find)
+    }
+
+    /// The one of these names that this is.
+    pub fn name<'n>(&self, what: &str, names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
+        self.choice(what, names.clone(), |text| names.clone().find(|name| is_word(name, text)))
     }
 
     pub fn findings(&self) -> &'a Findings {

@@ -162,7 +162,7 @@ pub struct Registered {
 impl Form<String> for Registered {
     fn read(&self, field: &Field<'_>) -> Option<String> {
         let names = self.words.iter().map(|word| word.name);
-        field.choice(self.what, names.clone(), |text| names.clone().find(|name| *name == text)).map(str::to_owned)
+        field.name(self.what, names).map(str::to_owned)
     }
 
     fn text(&self, value: &String) -> Option<String> {

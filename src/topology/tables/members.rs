@@ -365,9 +365,7 @@ impl Form<String> for Scheduler<'_> {
             };
             return field.wrong(format_args!("{expected} ({text} needs a [{}] table)", row.key));
         }
-        field
-            .choice("a site scheduler", names.clone(), |text| names.clone().find(|name| *name == text))
-            .map(str::to_owned)
+        field.name("a site scheduler", names).map(str::to_owned)
     }
 
     fn text(&self, value: &String) -> Option<String> {

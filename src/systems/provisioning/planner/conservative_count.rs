@@ -3,11 +3,7 @@
 use super::{Entry, Planner, Question};
 use crate::time::Time;
 
-pub const ENTRY: Entry = Entry {
-    name: "conservative-count",
-    about: "conservative backfilling that only counts, planned anew each time",
-    build: || Box::new(ConservativeCount),
-};
+pub const ENTRY: Entry = Entry { name: "conservative-count", build: || Box::new(ConservativeCount) };
 
 struct ConservativeCount;
 

@@ -7,11 +7,7 @@ use super::{Entry, Planner, Question};
 use crate::roles::queue::{Ask, Counts};
 use crate::time::{Span, Time};
 
-pub const ENTRY: Entry = Entry {
-    name: "easy-count",
-    about: "backfilling behind one reservation, counting, planned anew each time",
-    build: || Box::new(EasyCount),
-};
+pub const ENTRY: Entry = Entry { name: "easy-count", build: || Box::new(EasyCount) };
 
 struct EasyCount;
 

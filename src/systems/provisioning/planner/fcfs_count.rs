@@ -3,11 +3,7 @@
 use super::{Entry, Planner, Question};
 use crate::time::Time;
 
-pub const ENTRY: Entry = Entry {
-    name: "fcfs-count",
-    about: "strictly in order of arrival, counting, planned anew each time",
-    build: || Box::new(FcfsCount),
-};
+pub const ENTRY: Entry = Entry { name: "fcfs-count", build: || Box::new(FcfsCount) };
 
 struct FcfsCount;
 

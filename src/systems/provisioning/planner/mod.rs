@@ -51,10 +51,9 @@ pub trait Planner: Send {
     }
 }
 
-/// A planner of this system's own.
+/// A quicker way to what the policy for queues of this name would do: it counts, and starts from nothing each time.
 pub struct Entry {
     pub name: &'static str,
-    pub about: &'static str,
     pub build: fn() -> Box<dyn Planner>,
 }
 
@@ -74,12 +73,11 @@ impl Clone for Box<dyn Planner> {
     }
 }
 
-/// All names that [`build`] knows, ours first.
+/// All names that [`build`] knows, the usual one first.
 pub fn names() -> Vec<Named> {
-    let own = ALL.iter().map(|entry| Named { name: entry.name, about: entry.about });
-    let others = queue::ALL.iter().map(|entry| Named { name: entry.name, about: entry.about });
-    let is_own = |named: &Named| ALL.iter().any(|entry| entry.name == named.name);
-    own.chain(others.filter(|named| !is_own(named))).collect()
+    let mut all: Vec<Named> = queue::ALL.iter().map(|entry| Named { name: entry.name, about: entry.about }).collect();
+    all.sort_by_key(|named| named.name != USUAL);
+    all
 }
 
 impl Question<'_> {

@@ -4,11 +4,7 @@ use super::{Entry, Fixed, Planner, Question, put};
 use crate::grid::FreeList;
 use crate::time::Time;
 
-pub const ENTRY: Entry = Entry {
-    name: "slotlist",
-    about: "conservative backfilling in a list of free slots, of which the first that will do is taken",
-    build: || Box::new(SlotList::default()),
-};
+pub const ENTRY: Entry = Entry { name: "slotlist", build: || Box::new(SlotList::default()) };
 
 #[derive(Clone, Default)]
 struct SlotList {
