@@ -1,7 +1,7 @@
 //! Settings of the command line, put into the topology as it is written, so that every check holds for them too.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::near::nearest;
 use crate::settings::{self, Entry, Node, Table, Value};
@@ -158,9 +158,13 @@ enum Known {
 
 /// Why a setting may not make the table that it is for: nobody wants another system, or half a link.
 fn absent(root: &Table, step: &str) -> Option<Known> {
-    let is_list = |listed: &Listed| matches!(listed.what, What::Table(Layout::Sections(_), _));
-    if let Some(listed) = super::keys().into_iter().find(|listed| listed.key.name == step && is_list(listed)) {
-        return Some(Known::Absent(listed.key.name, Vec::new()));
+    // The description of all keys is long, and always the same.
+    static LISTS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+        let is_list = |listed: &Listed| matches!(listed.what, What::Table(Layout::Sections(_), _));
+        super::keys().into_iter().filter(is_list).map(|listed| listed.key.name).collect()
+    });
+    if let Some(name) = LISTS.iter().find(|name| **name == step) {
+        return Some(Known::Absent(name, Vec::new()));
     }
     let row = systems::find(step)?;
     let mut there: Vec<&'static str> =
