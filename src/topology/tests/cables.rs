@@ -70,7 +70,7 @@ fn words_may_have_either_separator() {
     let other = STAR.replace("per-flow", "per_flow");
     assert_ne!(other, STAR);
     assert_eq!(load_text(&other, &[]).unwrap(), load_text(STAR, &[]).unwrap());
-    let policy = |name: &str| load_text(STAR, &[&format!("market.policy={name}")]).map(|topology| topology.systems);
+    let policy = |name: &str| load_text(FINE, &[&format!("market.policy={name}")]).map(|topology| topology.systems);
     assert_eq!(policy("p_slr").unwrap(), policy("p-slr").unwrap());
 }
 
