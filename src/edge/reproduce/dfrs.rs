@@ -1,16 +1,11 @@
 //! The paper on sharing nodes: its runs on generated traces and on the weeks of a log, and how fast this machine is at them.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::super::inline::watch_for_interrupts;
-use super::super::pool::in_parallel;
-use super::super::sweep::replace;
-use super::super::terminal::Count;
 use super::super::{Failure, logs, print};
+use super::{all, publish};
 use crate::experiment::dfrs;
 use crate::grid::{JobId, TaskId};
 use crate::systems::dfrs::{Algorithm, Cluster, bound, run};
@@ -19,34 +14,14 @@ use crate::time::Time;
 /// Runs the experiment of the paper on sharing nodes, on generated traces and, if there is one, on the weeks of a log. A run takes
 /// hundredths of a second, so an interrupted reproduction begins anew.
 pub fn dfrs(extent: dfrs::Extent, logs: Option<&Path>, out: &Path, threads: Option<usize>) -> Result<(), Failure> {
-    std::fs::create_dir_all(out).map_err(|error| Failure::System(format!("cannot make {}: {error}", out.display())))?;
     let weeks = logs.map_or(Ok(Vec::new()), weeks)?;
-    let interrupted = watch_for_interrupts()?;
-    let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let speed = speed();
-    let pieces: Vec<_> = extent.pieces(weeks.len()).into_iter().enumerate().collect();
-    let mut runs = BTreeMap::new();
-    let mut progress = Count::new("runs", pieces.len(), 0);
-    let stopped = || interrupted.load(Ordering::Relaxed);
-    let work = |&(number, piece): &(usize, _)| (number, dfrs::rows(piece, &weeks));
-    in_parallel(&pieces, threads, &stopped, &work, &mut |done| {
-        runs.extend(done);
-        progress.update(runs.len());
-    });
-    progress.clear();
-    if runs.len() < pieces.len() {
-        return Err(Failure::Interrupted("interrupted: nothing was written".to_owned()));
-    }
-    let outcome = dfrs::Outcome::of(extent, runs.into_values().flatten().collect(), Some(speed));
+    let rows = all("runs", extent.pieces(weeks.len()), out, threads, |piece| dfrs::rows(*piece, &weeks))?;
+    let outcome = dfrs::Outcome::of(extent, rows.into_iter().flatten().collect(), Some(speed));
     let (tables, verdicts) = (outcome.tables_text(), outcome.verdicts());
-    let write = |name: &str, text: &str| replace(&out.join(name), text);
-    write("runs.csv", &outcome.runs_csv())?;
-    write("tables.txt", &tables)?;
-    write("verdicts.txt", &verdicts)?;
-    for figure in dfrs::figures::figures(&outcome) {
-        write(figure.file, &figure.svg)?;
-    }
-    print(&format!("{tables}\n{verdicts}\nruns, tables and figures in {}\n", out.display()))
+    let told = format!("{tables}\n{verdicts}");
+    let files = [("runs.csv", outcome.runs_csv()), ("tables.txt", tables), ("verdicts.txt", verdicts)];
+    publish(out, &files, &dfrs::figures::figures(&outcome), &told)
 }
 
 /// The weeks of the longest log of HPC2N in a folder.

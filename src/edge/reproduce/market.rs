@@ -1,0 +1,33 @@
+//! The market paper: an experiment that is swept like anybody's, so that it can be gone on with.
+
+use super::super::Failure;
+use super::super::sweep::{Files, Sweeping, run_experiment};
+use super::publish;
+use crate::experiment::market::{Extent, Outcome, TOPOLOGY};
+use crate::experiment::plot;
+
+/// Beside the results, for `hansa sweep`.
+const EXPERIMENT_FILE: &str = "experiment.toml";
+const TOPOLOGY_FILE: &str = "topology.toml";
+
+/// Runs the market paper's experiment.
+pub fn market(extent: Extent, sweeping: &Sweeping) -> Result<(), Failure> {
+    let experiment = extent.experiment(TOPOLOGY_FILE);
+    let mut files = Files::default();
+    files.put(EXPERIMENT_FILE, &experiment);
+    files.put(TOPOLOGY_FILE, TOPOLOGY);
+    let swept = run_experiment(EXPERIMENT_FILE, &mut files, sweeping)?;
+
+    let outcome = Outcome::of(extent, &swept.table, &swept.rows)
+        .ok_or_else(|| Failure::Internal("the rows are not those of the experiment".to_owned()))?;
+    let (summary, verdicts) = (outcome.summary_text(), outcome.verdicts());
+    let told = format!("{summary}\n{verdicts}");
+    let files = [
+        (EXPERIMENT_FILE, experiment),
+        (TOPOLOGY_FILE, TOPOLOGY.to_owned()),
+        ("summary.txt", summary),
+        ("summary.csv", outcome.summary_csv()),
+        ("verdicts.txt", verdicts),
+    ];
+    publish(&swept.out, &files, &plot::market(&outcome), &told)
+}

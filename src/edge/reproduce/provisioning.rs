@@ -1,0 +1,56 @@
+//! The thesis on provisioning, at sites with generated jobs or with those of logs.
+
+use std::path::Path;
+
+use super::super::{Failure, logs};
+use super::{all, publish};
+use crate::experiment::provisioning::{Extent, Logs, Outcome, Site, figures, jobs_of, runs_csv};
+
+/// Runs the experiments of the thesis on provisioning, at sites with the jobs of the logs of a folder, if there is one.
+pub fn provisioning(extent: Extent, logs: Option<&Path>, out: &Path, threads: Option<usize>) -> Result<(), Failure> {
+    let logs = logs.map_or_else(|| Ok(Logs::default()), read_logs)?;
+    let rows = all("runs", extent.pieces(), out, threads, |piece| extent.run(&logs, *piece))?;
+    let rows: Vec<_> = rows.into_iter().flatten().collect();
+    let outcome = Outcome::of(extent, &rows);
+    let verdicts = outcome.verdicts();
+    let files = [
+        ("runs.csv", runs_csv(&rows)),
+        ("summary.csv", outcome.summary_csv()),
+        ("summary.txt", outcome.summary_text()),
+        ("verdicts.txt", verdicts.clone()),
+    ];
+    publish(out, &files, &figures::figures(&outcome), &verdicts)
+}
+
+/// The logs of both machines, by how their files are called.
+fn read_logs(folder: &Path) -> Result<Logs, Failure> {
+    let cannot = |error: std::io::Error| Failure::Input(format!("cannot read {}: {error}", folder.display()));
+    let mut names: Vec<String> = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(cannot)? {
+        names.push(entry.map_err(cannot)?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort_unstable();
+    let read = |site: Site| {
+        let name = names.iter().find(|name| name.to_uppercase().starts_with(site.name()) && name.contains(".swf"));
+        let path = match name {
+            Some(name) => folder.join(name).display().to_string(),
+            None => {
+                let (folder, site) = (folder.display(), site.name());
+                let what = format!("{folder}: there is no log of {site}: expected {site}*.swf or {site}*.swf.gz");
+                return Err(Failure::Input(what));
+            }
+        };
+        let (trace, _) = logs::read(&path)?.ok_or_else(|| Failure::Input(format!("{path}: it is no log")))?;
+        let jobs = jobs_of(&trace.jobs, site);
+        if jobs.is_empty() {
+            return Err(Failure::Input(format!(
+                "{path}: no job of it fits the {} processors of {}",
+                site.procs(),
+                site.name()
+            )));
+        }
+        Ok(jobs)
+    };
+    let [ctc, sdsc] = Site::ALL.map(read);
+    Ok(Logs { ctc: Some(ctc?), sdsc: Some(sdsc?) })
+}
