@@ -4,9 +4,9 @@
 use serde::Serialize;
 
 use super::workflow::parallel::{CYBERSHAKE_CORES, CYBERSHAKE_TASKS, cybershake};
-use super::{Row, Source, Supply};
+use super::{Row, Source, Supply, walk_train};
 use crate::grid::{Job, JobId, Kind, LONGEST};
-use crate::settings::{Context, Fields, Fit, Moment, SPAN, Walk, key};
+use crate::settings::{Context, Fields, Fit, Walk};
 use crate::time::{Span, Time};
 
 /// It comes once, or again and again.
@@ -69,9 +69,7 @@ impl Supply for Cybershake {
     }
 
     fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
-        w.set(key("workflows", "").means("how many there are"), &mut self.workflows, 1..=WORKFLOWS_MAX);
-        w.set(key("arrive", "the first").means("when the first one comes"), &mut self.arrive, Moment);
-        w.set(key("every", "from one to the next").means("how long from one to the next"), &mut self.every, SPAN);
+        walk_train((&mut self.workflows, WORKFLOWS_MAX), &mut self.arrive, &mut self.every, w);
         context.walk_kind(&mut self.kind, "the kind of core that the tasks need", w);
         if let Some(fields) = w.fields() {
             self.check(fields, context);

@@ -7,13 +7,13 @@
 use serde::Serialize;
 
 use super::workflow::CostTable;
-use super::{Row, Source, Supply};
+use super::{Row, Source, Supply, walk_train};
 use crate::grid::{DATA_MAX, Edge, Job, JobId, Kind, LONGEST, Step, Workflow, WorkflowError};
 use crate::math;
 use crate::random::{SplitMix64, mix};
 use crate::settings::limits::{EDGES_MAX, TASKS_MAX, TOO_LONG_A_JOB};
 use crate::settings::{
-    self, Context, Field, Fields, Form, Millionths, Moment, Number, POSITIVE_SPAN, Pair, Rate, SPAN, Walk, counted, key,
+    self, Context, Field, Fields, Form, Millionths, Number, POSITIVE_SPAN, Pair, Rate, Walk, counted, key,
 };
 use crate::time::{Span, Time};
 
@@ -107,9 +107,7 @@ impl Supply for Generator {
         let Generator { seed, workflows, arrive, every, shape, costs, kind } = self;
         let share = Number::from(0.0, 1.0, "a number from 0 to 1");
         context.walk_seed(seed, w);
-        w.set(key("workflows", "").means("how many there are"), workflows, 1..=WORKFLOWS_MAX);
-        w.set(key("arrive", "the first").means("when the first one comes"), arrive, Moment);
-        w.set(key("every", "from one to the next").means("how long from one to the next"), every, SPAN);
+        walk_train((workflows, WORKFLOWS_MAX), arrive, every, w);
         w.set(
             key("tasks", "of a workflow").means("how many tasks a workflow has").need("how many tasks a workflow has"),
             &mut shape.tasks,

@@ -3,28 +3,23 @@
 //! The rules are those of the experiments in H. Casanova, M. Stillwell, F. Vivien, "Dynamic fractional resource scheduling vs.
 //! batch scheduling" (INRIA RR-7659).
 
-use serde::Serialize;
-
 use super::rigid::{Rigid, Unrunnable};
 use crate::grid::Needs;
 use crate::random::{SplitMix64, mix};
+use crate::words::words;
 
-/// How what a job needs is found out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Rule {
-    #[default]
-    Whole,
-    DualCore,
-    QuadCore,
-}
-
-impl Rule {
-    pub const ALL: &[(&'static str, Rule, &'static str)] = &[
-        ("whole", Rule::Whole, "each task has a node to itself"),
-        ("dual-core", Rule::DualCore, "processors in pairs are tasks of a node, by the memory that a log tells of"),
-        ("quad-core", Rule::QuadCore, "one processor needs a quarter of a node's, and memory is drawn: mostly a tenth"),
-    ];
+words! {
+    /// How what a job needs is found out.
+    #[derive(Default)]
+    Rule {
+        /// Each task has a node to itself.
+        #[default]
+        Whole = "whole",
+        /// Processors in pairs are tasks of a node, by the memory that a log tells of.
+        DualCore = "dual-core",
+        /// One processor needs a quarter of a node's, and memory is drawn: mostly a tenth.
+        QuadCore = "quad-core",
+    }
 }
 
 /// A job as tasks that share nodes.

@@ -6,12 +6,12 @@
 use serde::Serialize;
 
 use super::workflow::parallel::Parallel;
-use super::{Row, Source, Supply};
+use super::{Row, Source, Supply, walk_train};
 use crate::grid::{DATA_MAX, Job, JobId, Kind, LONGEST, Workflow};
 use crate::math;
 use crate::random::{SplitMix64, mix};
 use crate::settings::limits::{CORES_MAX, TASKS_MAX};
-use crate::settings::{Context, Fields, Fit, Maybe, Moment, SPAN, Volume, Walk, counted, key};
+use crate::settings::{Context, Fields, Fit, Maybe, Volume, Walk, counted, key};
 use crate::time::{Span, Time};
 
 /// Workflows of one shape that come one after the other, each with a graph of its own.
@@ -117,9 +117,7 @@ impl Supply for Generator {
 
     fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
         context.walk_seed(&mut self.seed, w);
-        w.set(key("workflows", "").means("how many there are"), &mut self.workflows, 1..=WORKFLOWS_MAX);
-        w.set(key("arrive", "the first").means("when the first one comes"), &mut self.arrive, Moment);
-        w.set(key("every", "from one to the next").means("how long from one to the next"), &mut self.every, SPAN);
+        walk_train((&mut self.workflows, WORKFLOWS_MAX), &mut self.arrive, &mut self.every, w);
         w.set(key("tasks", "of a workflow").means("how many tasks a workflow has"), &mut self.tasks, 1..=TASKS_MAX);
         let depth = key("depth", "how many layers it has").usual("the root of the number of tasks");
         w.set(depth, &mut self.depth, Maybe(1..=TASKS_MAX));

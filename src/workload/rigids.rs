@@ -18,6 +18,7 @@ use crate::settings::{
     Context, Field, Fields, FilePath, Flag, FormExt, Maybe, Millionths, Purpose, SPAN, Text, Unless, Walk, key,
 };
 use crate::time::{Span, Time};
+use crate::words::words;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Rigids {
@@ -57,22 +58,18 @@ pub struct LogFile {
     pub strict: bool,
 }
 
-/// Who submits a job.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Deal {
-    Group,
-    User,
-    #[default]
-    RoundRobin,
-}
-
-impl Deal {
-    pub const ALL: &[(&'static str, Deal, &'static str)] = &[
-        ("group", Deal::Group, "all jobs of a group, by its number, go to one user"),
-        ("user", Deal::User, "all jobs of a user of the log, by number, go to one user"),
-        ("round-robin", Deal::RoundRobin, "one job after another goes to one user after another"),
-    ];
+words! {
+    /// Who submits a job.
+    #[derive(Default)]
+    Deal {
+        /// All jobs of a group, by its number, go to one user.
+        Group = "group",
+        /// All jobs of a user of the log, by number, go to one user.
+        User = "user",
+        /// One job after another goes to one user after another.
+        #[default]
+        RoundRobin = "round-robin",
+    }
 }
 
 /// Which jobs are meant; times then count from the start of the window.

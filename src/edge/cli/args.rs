@@ -229,9 +229,7 @@ pub(super) struct TopologyArgs {
 }
 
 #[derive(Args)]
-pub(super) struct RunArgs {
-    #[command(flatten)]
-    pub topology: TopologyArgs,
+pub(super) struct ResultArgs {
     /// Where results go [default: out/NAME of the topology]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -241,6 +239,14 @@ pub(super) struct RunArgs {
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Args)]
+pub(super) struct RunArgs {
+    #[command(flatten)]
+    pub topology: TopologyArgs,
+    #[command(flatten)]
+    pub results: ResultArgs,
     /// Run everything in this process, without a network
     #[arg(long)]
     pub inline: bool,
@@ -379,15 +385,8 @@ pub(super) struct RouterArgs {
     /// The address and UDP port to listen on; port 0 takes any free one, which is announced
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:4433")]
     pub bind: SocketAddr,
-    /// Where results go [default: out/NAME of the topology]
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Let an earlier result stay, as DIR.1, DIR.2, ..., instead of replacing it
-    #[arg(long)]
-    pub keep: bool,
-    /// Print the summary as JSON
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub results: ResultArgs,
     /// Take the run for stalled when no frame has moved for this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
     pub stall_after: f64,

@@ -168,12 +168,12 @@ fn run(args: RunArgs, loudness: LoudnessArgs) -> Result<(), Failure> {
         logs::check(&loaded.topology)?;
     }
     if args.inline {
-        return inline::run(&loaded, args.out, args.keep, told(args.json));
+        return inline::run(&loaded, args.results.out, args.results.keep, told(args.results.json));
     }
     if args.live.is_some() {
         check_live(&loaded.topology, &args.topology.topology)?;
     }
-    let out = args.out.unwrap_or_else(|| default_out(&loaded.topology));
+    let out = args.results.out.unwrap_or_else(|| default_out(&loaded.topology));
     let mut router_flags = vec![
         "--out".to_owned(),
         out.to_string_lossy().into_owned(),
@@ -181,7 +181,7 @@ fn run(args: RunArgs, loudness: LoudnessArgs) -> Result<(), Failure> {
         args.stall_after.to_string(),
     ];
     router_flags.extend(loudness.flags());
-    if args.json {
+    if args.results.json {
         router_flags.push("--json".to_owned());
     }
     let mut cores = args.cores;
@@ -190,7 +190,7 @@ fn run(args: RunArgs, loudness: LoudnessArgs) -> Result<(), Failure> {
         // Whoever measures must not make processes wait for each other's turn on one core.
         cores = Cores::All;
     }
-    if args.keep {
+    if args.results.keep {
         router_flags.push("--keep".to_owned());
     }
     let topology = &loaded.topology;
@@ -227,14 +227,14 @@ fn be_router(args: RouterArgs) -> Result<(), Failure> {
         topology: args.topology,
         identity: args.identity,
         bind: args.bind,
-        out: args.out,
+        out: args.results.out,
         owner_of: args.owner_of,
         layout: args.layout,
         stall_after: Duration::from_secs_f64(args.stall_after),
         live: args.live,
         join_within: Duration::from_secs_f64(args.join_within),
-        keep: args.keep,
-        told: told(args.json),
+        keep: args.results.keep,
+        told: told(args.results.json),
         held: args.held,
         asked: args.asked,
     };
