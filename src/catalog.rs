@@ -67,9 +67,8 @@ pub fn listing() -> String {
 
 /// The reference of all keys, in Markdown.
 pub fn keys() -> String {
-    let topology = "A topology is a file of TOML. What has to be there is marked as needed; `hansa validate FILE` tells all \
-                    that is wrong with one, and `hansa show FILE` writes out what it means, with every default filled in.";
-    let experiment = "An experiment, for `hansa sweep`, names a topology and says what varies in it.";
+    let topology = "A topology is a TOML file. Keys without a default are marked as required; `hansa validate FILE` lists all errors in a file, and `hansa show FILE` prints the resolved topology, with every default filled in.";
+    let experiment = "An experiment, for `hansa sweep`, names a topology and what varies in it.";
     let chapters = [
         Chapter { heading: "Topology".to_owned(), about: topology.to_owned(), keys: topology::keys() },
         Chapter { heading: "Experiment".to_owned(), about: experiment.to_owned(), keys: experiment::keys() },
@@ -80,9 +79,9 @@ pub fn keys() -> String {
 const KEYS: &str = "\
 # Keys of topologies and experiments
 
-This page is what `hansa show --keys` prints. A table in one pair of brackets, such as `[market]`, is there once; one in two, such as
-`[[site]]`, as often as there are sites. Times have a unit: us, ms, s, min, h or d. Numbers that are shares or factors are exact to
-six decimals where that is said.
+This page is the output of `hansa show --keys`. A table in single brackets, such as `[market]`, occurs once; one in double brackets, such as
+`[[site]]`, once per site. Times have a unit: us, ms, s, min, h or d. Shares and factors are exact to six decimals
+where stated.
 ";
 
 /// A JSON Schema of topologies.

@@ -13,6 +13,7 @@ pub mod grid;
 pub mod kernel;
 pub mod network;
 pub mod protocol;
+pub mod recovery;
 
 pub mod settings;
 

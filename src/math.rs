@@ -16,6 +16,15 @@ pub fn log2(x: f64) -> f64 {
     libm::log2(x)
 }
 
+/// The gamma function of a positive number.
+pub fn gamma(x: f64) -> f64 {
+    libm::tgamma(x)
+}
+
+pub fn cos(x: f64) -> f64 {
+    libm::cos(x)
+}
+
 /// The gamma distribution with this shape and scale 1: the chance of at most `x`.
 pub fn gamma_cdf(shape: f64, x: f64) -> f64 {
     if x <= 0.0 {

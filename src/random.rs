@@ -50,6 +50,12 @@ impl SplitMix64 {
         -mean * math::ln(1.0 - self.unit())
     }
 
+    /// Normal with mean 0 and deviation 1, by the method of Box and Muller.
+    pub fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * math::ln(1.0 - self.unit())).sqrt();
+        radius * math::cos(2.0 * std::f64::consts::PI * self.unit())
+    }
+
     /// Uniform on a logarithmic scale between two positive numbers.
     pub fn log_uniform(&mut self, least: f64, most: f64) -> f64 {
         let (low, high) = (math::ln(least), math::ln(most));

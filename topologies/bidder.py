@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A bid policy from outside: shortest remaining time first, in a few lines.
+"""An external bid policy: shortest remaining time first, in a few lines.
 
-Hansa asks, this program answers, a JSON object a line. It is what `policy = "srtf"` does, so a run with it gives the
-same digest. Change `bid` and you have a policy of your own; docs/bidder.md describes the conversation.
+Hansa asks, this program answers, one JSON object per line. It does what `policy = "srtf"` does, so a run with it gives
+the same digest. Change `bid` and you have a policy of your own; docs/outside.md describes the protocol.
 """
 
 import json
@@ -10,7 +10,7 @@ import sys
 
 
 def bid(task, now):
-    return task["rank"]  # the longest way from this task to the end of its job, in seconds
+    return task["rank"]  # the longest path from this task to the end of its job, in seconds
 
 
 tasks = {}

@@ -160,6 +160,7 @@ fn topology(
         report_every: Span::ZERO,
         reserved: Vec::new(),
         terms: hansa::grid::Terms::default(),
+        program: hansa::grid::Program::default(),
         systems: vec![0],
     };
     Topology {
@@ -170,11 +171,14 @@ fn topology(
         systems: vec![system],
         sites: (0..sites).map(site).collect(),
         cables: None,
+        failures: Vec::new(),
+        recovery: hansa::grid::Recovery::default(),
         users: vec![User {
             name: "alice".to_owned(),
             latency: Span::ZERO,
             habit: Habit::Script,
             approach: hansa::grid::Approach::default(),
+            program: hansa::grid::Program::default(),
         }],
         workloads: vec![Workload { users: vec![0], system: 0, source }],
     }

@@ -14,21 +14,21 @@ use crate::workload::{Numbering, Platform, Source};
 
 #[derive(Args)]
 pub struct BoundArgs {
-    /// A log (SWF or Batsim, packed or not), or a topology whose workloads are rigid jobs
+    /// A log (SWF or Batsim, gzipped or not), or a topology whose workloads are rigid jobs
     workload: String,
-    /// Of the cluster that they are for
+    /// The number of nodes of the cluster
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     nodes: u32,
-    /// Of a log: what tasks need of their nodes (whole or dual-core)
+    /// For a log: what tasks need of their nodes (whole or dual-core)
     #[arg(long, value_name = "WORD", default_value = "whole", value_parser = rule)]
     needs: Rule,
-    /// Of a log, with --needs dual-core: the memory of a node, as the log counts it
+    /// For a log, with --needs dual-core: the memory of a node in the units of the log
     #[arg(long, value_name = "N", default_value_t = Rigids::NODE_KILOBYTES, value_parser = clap::value_parser!(u64).range(1..1 << 53))]
     node_kilobytes: u64,
-    /// Of a log: jobs are left out that were submitted before
+    /// For a log: jobs submitted before this time are left out
     #[arg(long, value_name = "TIME", default_value = "0 s", value_parser = span)]
     from: Span,
-    /// Of a log: jobs are left out that were submitted then or later
+    /// For a log: jobs submitted at this time or later are left out
     #[arg(long, value_name = "TIME", value_parser = span)]
     to: Option<Span>,
 }
@@ -82,8 +82,8 @@ fn tell_of(what: &str, nodes: u32, source: &Source) -> Result<(), Failure> {
         return Err(wrong(format!("no job could be run on {nodes} nodes")));
     }
     if timed.len() > JOBS_MAX {
-        let problem = format!("{} jobs are more than the {JOBS_MAX} that a bound can be reckoned for", timed.len());
-        return Err(wrong(format!("{problem}: take a part of them, such as a week of a log (--from, --to)")));
+        let problem = format!("{} jobs are more than the {JOBS_MAX} for which a bound can be computed", timed.len());
+        return Err(wrong(format!("{problem}: select a part of them, such as a week of a log (--from, --to)")));
     }
     let Bound { lo, hi } = bound(nodes, &timed);
     // Of jobs that all come at once there is no such thing.
@@ -92,14 +92,13 @@ fn tell_of(what: &str, nodes: u32, source: &Source) -> Result<(), Failure> {
     let mut text =
         format!("{what}: {} on {}{load}\n", counted(timed.len() as u64, "job"), counted(nodes.into(), "node"));
     if refused > 0 {
-        text.push_str(&format!("left out      {}, which could never be on so many nodes\n", counted(refused, "job")));
+        text.push_str(&format!("left out      {}, which could never run on so many nodes\n", counted(refused, "job")));
     }
     text.push_str(&match hi > 1.0 {
         true => format!(
-            "bound         {hi:.6}: some job is stretched by more than {lo:.6}, whatever is done; {hi:.6} would do, were it not \
-             for memory\n"
+            "bound         {hi:.6}: some job is stretched by more than {lo:.6} under any schedule; {hi:.6} is possible if memory is ignored\n"
         ),
-        false => "bound         1: nobody has to wait, were it not for memory\n".to_owned(),
+        false => "bound         1: no job has to wait if memory is ignored\n".to_owned(),
     });
     print(&text)
 }

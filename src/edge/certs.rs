@@ -7,7 +7,7 @@ use super::identity::{Authority, IdentityError};
 use crate::protocol::handshake::Party;
 use crate::topology::{Plan, Topology};
 
-/// Writes one identity a role below `out`, and one for each group of names that one process will play.
+/// Writes one identity per role below `out`, and one for each group of names that one process will play.
 ///
 /// The authority's key is forgotten afterwards, so that nobody can make another york, unless `keep_authority` asks for
 /// it; where it was kept, a second call signs what is still missing. `renew` begins anew, whatever is there.
@@ -35,8 +35,7 @@ pub fn make(
     };
     if !kept && !renew && out.join("router").exists() {
         return Err(Failure::Input(format!(
-            "{} already holds the identities of a run, and the key that signed them was not kept; \
-             remove it, or choose another folder",
+            "{} already contains the identities of a run, and the key that signed them was not kept; remove it, or choose another folder",
             out.display()
         )));
     }

@@ -1,9 +1,12 @@
-//! A topology as a docker-compose file: one container a role, and one that makes the identities first.
+//! A topology as a docker-compose file: one container per role, and one that makes the identities first.
 //!
 //! The containers hold nothing but static binaries, read-only. They run as root, because only root can give results away
 //! and so needs to be told no user id, but keep none of root's rights except to read what is mounted and, for the
 //! router, to give what it writes to the owner of the topology file, who is the person that runs all this. Each role
 //! sees its own identity and no other, in a volume of its own.
+//!
+//! A container that falls is started again by the engine. A site or a user is then brought back by the router, and a router goes
+//! on from the journal that the one before it has left (`--go-on`); so does the next `up` after a run that was stopped.
 //!
 //! The file has no `version` key: it means the same to docker-compose 1.29 and to the `docker compose` plugin.
 
@@ -46,7 +49,7 @@ pub fn write(
     let seen = file.strip_prefix(&home).map_or(file.clone(), |below| Path::new(".").join(below));
     if seen.to_str().is_none_or(|path| path.contains(':')) {
         return Err(Failure::Input(format!(
-            "{} cannot be mounted: its path has a colon or is no text",
+            "{} cannot be mounted: its path has a colon or is not UTF-8",
             file.display()
         )));
     }
@@ -82,7 +85,7 @@ pub fn compose(topology: &Topology, options: &Options) -> String {
 
 fn head(topology: &Topology, options: &Options) -> String {
     format!(
-        "# Written by `hansa compose {}`: one container a role.\n\
+        "# Written by `hansa compose {}`: one container per role.\n\
          # Build the image once with docker/build, then:\n\
          #   docker-compose up        (or: docker compose up)\n\
          # Every container ends with the run; results are in ./out/{}. The run's exit code:\n\
@@ -100,6 +103,8 @@ fn head(topology: &Topology, options: &Options) -> String {
          \n\
          x-member: &member\n\
          \x20 <<: *role\n\
+         \x20 # Whoever falls begins again, and is brought back to where it was.\n\
+         \x20 restart: \"on-failure:3\"\n\
          \x20 depends_on:\n\
          \x20   certs: {{condition: \"service_completed_successfully\"}}\n\
          \x20   router: {{condition: \"service_started\"}}\n",
@@ -125,13 +130,14 @@ fn router(text: &mut String, topology: &Topology, options: &Options) {
     let out = format!("{OUT}/{}", topology.name);
     let mut command = vec!["/hansa-router".to_owned()];
     command.extend(["--topology".to_owned(), inside(options), "--identity".to_owned(), identity(&Party::Router)]);
-    command.extend(["--bind", "0.0.0.0:4433", "--out", &out, "--layout", "containers"].map(str::to_owned));
+    command.extend(["--bind", "0.0.0.0:4433", "--out", &out, "--go-on", "--layout", "containers"].map(str::to_owned));
     command.extend(["--owner-of".to_owned(), inside(options)]);
     command.extend(options.flags.iter().cloned());
     let volumes = [topologies(options), mounted_identity(&Party::Router), format!("./out:{OUT}")];
     service(text, "router", "role", &command, &volumes);
     text.push_str("    cap_add: [\"CHOWN\", \"DAC_OVERRIDE\"]\n");
     text.push_str("    depends_on:\n      certs: {condition: \"service_completed_successfully\"}\n");
+    text.push_str("    restart: \"on-failure:3\"\n");
 }
 
 fn member(text: &mut String, options: &Options, party: &Party) {

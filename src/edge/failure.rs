@@ -1,4 +1,4 @@
-//! What can end a command other than well, and the exit code that says so.
+//! What can make a command fail, and the exit code for it.
 
 use std::fmt;
 
@@ -13,23 +13,23 @@ pub enum Failure {
     LostPeer { label: String, text: String },
     /// The router is gone.
     LostRouter(String),
-    /// Nothing moves any more.
+    /// The run makes no progress any more.
     Stalled(String),
-    /// Somebody broke a rule that the run rests on.
+    /// A peer broke a rule that the run relies on.
     Breach(String),
-    /// The router did not let us in, or we could not reach it, or not everybody came.
+    /// The router refused us, or could not be reached, or not all members joined.
     NotJoined(String),
-    /// A bidder from outside failed.
-    Bidder(String),
+    /// A program outside that decides in somebody's place failed.
+    Program(String),
     /// A file, folder or socket of this machine would not do.
     System(String),
     /// Ended from outside, by Ctrl-C for example.
     Interrupted(String),
-    /// A mistake in this program.
+    /// A bug in this program.
     Internal(String),
-    /// Whoever reads what this command prints has stopped reading: there is no use in going on.
+    /// The reader of this command's output has stopped reading: there is no use in going on.
     Unread,
-    /// Another process has told all about it already; only its exit code is left to pass on.
+    /// Another process has reported it already; only its exit code is left to pass on.
     Told(u8),
 }
 
@@ -44,7 +44,7 @@ Exit codes:
   5    a peer broke its promise or the protocol
   6    a peer could not join, or was refused
   7    a file, folder or socket would not do (disk full, no permission, ...)
-  8    the bidder from outside failed: it ended, kept silent or talked nonsense
+  8    a program outside that decides in the run failed: it ended, kept silent or talked nonsense
   70   a mistake in hansa itself; please report it
   130  interrupted; partial results are marked as partial";
 
@@ -53,6 +53,8 @@ impl Failure {
     pub const INPUT: u8 = 2;
     /// The exit code of two results that differ.
     pub const DIFFERENT: u8 = 1;
+    /// The exit code of a program outside that has failed.
+    pub const PROGRAM: u8 = 8;
 
     pub fn exit_code(&self) -> u8 {
         match self {
@@ -63,11 +65,39 @@ impl Failure {
             Failure::Breach(_) => 5,
             Failure::NotJoined(_) => 6,
             Failure::System(_) => 7,
-            Failure::Bidder(_) => 8,
+            Failure::Program(_) => Failure::PROGRAM,
             Failure::Internal(_) => 70,
             Failure::Interrupted(_) => 130,
             Failure::Unread => 0,
             Failure::Told(code) => *code,
+        }
+    }
+}
+
+impl Failure {
+    /// The same, with another line.
+    pub fn with(mut self, line: &str) -> Failure {
+        if let Some(text) = self.text() {
+            text.push('\n');
+            text.push_str(line);
+        }
+        self
+    }
+
+    fn text(&mut self) -> Option<&mut String> {
+        match self {
+            Failure::Different(text)
+            | Failure::Input(text)
+            | Failure::LostPeer { text, .. }
+            | Failure::LostRouter(text)
+            | Failure::Stalled(text)
+            | Failure::Breach(text)
+            | Failure::NotJoined(text)
+            | Failure::Program(text)
+            | Failure::System(text)
+            | Failure::Interrupted(text)
+            | Failure::Internal(text) => Some(text),
+            Failure::Unread | Failure::Told(_) => None,
         }
     }
 }
@@ -81,7 +111,7 @@ impl fmt::Display for Failure {
         | Failure::Stalled(text)
         | Failure::Breach(text)
         | Failure::NotJoined(text)
-        | Failure::Bidder(text)
+        | Failure::Program(text)
         | Failure::System(text)
         | Failure::Interrupted(text)
         | Failure::Internal(text)) = self

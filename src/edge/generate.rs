@@ -15,25 +15,25 @@ use crate::workload::workflow::write;
 /// A layered graph, as the command line describes it.
 #[derive(Args)]
 pub struct DagArgs {
-    /// How many tasks
+    /// The number of tasks
     #[arg(long, short = 'n', value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     tasks: u32,
-    /// A level has about N to the power of this tasks: near 0 a chain, 1 hardly a level
+    /// A level has about N to the power of this tasks: near 0 the graph is a chain, at 1 it has hardly any levels
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = above_zero)]
     fat: f64,
-    /// How many of the tasks of the level before a task waits for
+    /// The share of the tasks of the level before that a task depends on
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = share)]
     density: f64,
-    /// How equal the levels are in size; 1: all the same
+    /// How equal the levels are in size; 1: all have the same size
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = share)]
     regularity: f64,
-    /// How many levels an edge may go back
+    /// How many levels an edge may span
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     jump: u32,
-    /// Communication to computation: an edge carries what --bandwidth moves in this share of a time drawn like run times
+    /// Communication to computation ratio: an edge carries what --bandwidth moves in this share of a time drawn like run times
     #[arg(long, value_name = "RATIO", default_value = "1", value_parser = ratio)]
     ccr: u64,
-    /// At which data weighs as much as --ccr says
+    /// The transfer speed for which --ccr holds
     #[arg(long, value_name = "CAPACITY", default_value = "1 Gbps", value_parser = capacity)]
     bandwidth: u64,
     /// The shortest run time of a task
@@ -42,7 +42,7 @@ pub struct DagArgs {
     /// The longest run time of a task
     #[arg(long, value_name = "TIME", default_value = "40 s", value_parser = time)]
     runtime_max: Span,
-    /// Of all that is random
+    /// The seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
@@ -57,7 +57,8 @@ pub fn dag(dag: &DagArgs, out: Option<&Path>) -> Result<(), Failure> {
     let shape = Shape { tasks, fat, density, regularity, jump };
     if shape.edges_max() > EDGES_MAX {
         let most = shape.edges_max();
-        let message = format!("this may have {most:.0} edges, more than {EDGES_MAX:.0}: take fewer tasks, or less fat");
+        let message =
+            format!("this may have {most:.0} edges, more than {EDGES_MAX:.0}: choose fewer tasks, or a smaller --fat");
         return Err(Failure::Input(message));
     }
     let generator = Generator {

@@ -89,7 +89,7 @@ impl<R: BufRead> Read for Limited<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let invalid = |what: String| io::Error::new(ErrorKind::InvalidData, what);
         let read = self.inner.read(buffer).map_err(|error| match error.kind() {
-            ErrorKind::UnexpectedEof => invalid("the compressed file is cut off".to_owned()),
+            ErrorKind::UnexpectedEof => invalid("the compressed file is truncated".to_owned()),
             ErrorKind::InvalidInput | ErrorKind::InvalidData => invalid("the compressed file is damaged".to_owned()),
             _ => error,
         })?;
@@ -133,7 +133,7 @@ mod tests {
         for end in [5, whole.len() / 2, whole.len() - 3] {
             assert_eq!(
                 inflate(whole[..end].to_vec(), INFLATED_MAX).unwrap_err().to_string(),
-                "the compressed file is cut off"
+                "the compressed file is truncated"
             );
         }
         let mut damaged = whole.clone();

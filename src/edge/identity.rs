@@ -16,6 +16,7 @@ use std::sync::Arc;
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose};
 use rustls::client::Resumption;
 use rustls::crypto::CryptoProvider;
+use rustls::crypto::tls13::OkmBlock;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::danger::ClientCertVerifier;
@@ -52,11 +53,11 @@ pub enum IdentityError {
     File { verb: &'static str, path: PathBuf, error: io::Error },
     #[error("{}: {problem}", path.display())]
     Pem { path: PathBuf, problem: String },
-    #[error("the identity in {} is of no use: {problem}", folder.display())]
+    #[error("the identity in {} cannot be used: {problem}", folder.display())]
     Useless { folder: PathBuf, problem: String },
-    #[error("the identity in {} does not speak for {party}, only for {hosts}", folder.display())]
+    #[error("the identity in {} is not valid for {party}, only for {hosts}", folder.display())]
     Another { folder: PathBuf, party: Party, hosts: String },
-    #[error("{0} cannot have a certificate: its name takes more than {LABEL_MAX} characters of a host name")]
+    #[error("{0} cannot have a certificate: its name is longer than {LABEL_MAX} characters as a host name")]
     Name(Party),
     #[error("a certificate needs at least one name")]
     Nobody,
@@ -195,6 +196,11 @@ impl Identity {
         write_public(&folder.join(CA), &self.pem.authority)
     }
 
+    /// What [`Identity::save`] writes, by file.
+    pub fn files(&self) -> [(&'static str, &str); 3] {
+        [(KEY, &self.pem.key), (CERTIFICATE, &self.pem.certificate), (CA, &self.pem.authority)]
+    }
+
     /// For a process that is to take it over without a file: three blocks of PEM.
     pub fn handed_over(&self) -> String {
         let Pem { authority, certificate, key } = &self.pem;
@@ -240,6 +246,12 @@ impl Identity {
         Ok(config)
     }
 
+    /// What only a process with this identity can tell others that they should forget it with.
+    pub fn reset_key(&self) -> ResetKey {
+        let secret = hmac(&[0; KEY_LENGTH], self.key.secret_der());
+        ResetKey(secret.as_ref().try_into().expect("a tag of SHA-256 is as long as a key"))
+    }
+
     fn check(&self) -> Result<(), IdentityError> {
         self.verifier()?.verify_client_cert(&self.certificate, &[], UnixTime::now())?;
         self.client_tls()?;
@@ -257,6 +269,32 @@ impl Identity {
         roots.add(self.authority.clone())?;
         Ok(roots)
     }
+}
+
+/// Signs what says that a connection is forgotten.
+pub struct ResetKey([u8; KEY_LENGTH]);
+
+const KEY_LENGTH: usize = 32;
+
+impl quinn::crypto::HmacKey for ResetKey {
+    fn sign(&self, data: &[u8], signature: &mut [u8]) {
+        signature.copy_from_slice(hmac(&self.0, data).as_ref());
+    }
+
+    fn signature_len(&self) -> usize {
+        KEY_LENGTH
+    }
+
+    fn verify(&self, data: &[u8], signature: &[u8]) -> Result<(), quinn::crypto::CryptoError> {
+        if hmac(&self.0, data).as_ref() == signature { Ok(()) } else { Err(quinn::crypto::CryptoError) }
+    }
+}
+
+/// HMAC with SHA-256, as TLS has it.
+fn hmac(key: &[u8], data: &[u8]) -> rustls::crypto::hmac::Tag {
+    let suite = rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
+    let suite = suite.tls13().expect("it is a suite of TLS 1.3");
+    suite.hkdf_provider.hmac_sign(&OkmBlock::new(key), data)
 }
 
 impl Pem {
@@ -369,7 +407,7 @@ fn item<T: PemObject>(text: &str, path: &Path, what: &str) -> Result<T, Identity
     T::from_pem_slice(text.as_bytes()).map_err(|error| {
         let problem = match error {
             pem::Error::NoItemsFound => format!("holds no {what}"),
-            other => format!("is no PEM file: {other}"),
+            other => format!("is not a PEM file: {other}"),
         };
         IdentityError::Pem { path: path.to_owned(), problem }
     })

@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use super::Failure;
-use super::bidder::{self, Stop};
 use super::conduct::Conducted;
+use super::outside::{self, Stop};
 use super::results::{Results, Setting, Told};
 use super::signals::on_interrupt;
 use super::stand_in::StandIn;
@@ -19,25 +19,26 @@ use crate::topology::{self, Loaded, Plan, Topology};
 /// Batches between two looks at the outside world.
 const BATCHES_PER_LOOK: usize = 4096;
 
-/// A bidder from outside may take its time for each.
+/// A program outside may take its time for each.
 fn batches_per_look(topology: &Topology) -> usize {
-    if bidder::wanted(topology).is_some() { 1 } else { BATCHES_PER_LOOK }
+    if outside::is_wanted(topology) { 1 } else { BATCHES_PER_LOOK }
 }
 
 /// Runs a topology here and now.
-pub fn run(loaded: &Loaded, out: Option<PathBuf>, keep: bool, told: Told) -> Result<(), Failure> {
+pub fn run(loaded: &Loaded, out: Option<PathBuf>, keep: bool, told: Told, parquet: bool) -> Result<(), Failure> {
     let began = Instant::now();
     let made = Arc::new(OnceLock::<StandIn>::new());
     let doomed = made.clone();
     let interrupted = watch_with(move || doomed.get().into_iter().for_each(StandIn::give_up))?;
     let plan = Plan::of(&loaded.topology);
-    let (outsider, fault) = bidder::start(&loaded.topology, loaded.path(), &interrupted)?;
+    let (outsiders, fault) = outside::start(&loaded.topology, &plan.all(), loaded.path(), &interrupted)?;
     let batches = batches_per_look(&loaded.topology);
-    let actors = topology::build_with(&loaded.topology, &plan.all(), outsider)
+    let actors = topology::build_with(&loaded.topology, &plan.all(), outsiders)
         .map_err(|error| Failure::Input(loaded.tell(&error)))?;
     let mut place = Place::new(actors, plan.latencies.clone());
     let mut results = Results::create(out.as_deref(), loaded, keep, false)?;
     results.told_as(told);
+    results.with_parquet(parquet);
     let _ = made.set(results.stand_in().clone());
     let mut progress = results.progress();
 
@@ -81,10 +82,10 @@ pub fn run(loaded: &Loaded, out: Option<PathBuf>, keep: bool, told: Told) -> Res
 /// The summary of a run in one place, without a network and without files; `None` if it was stopped.
 pub fn summary(topology: &Topology, written_in: &str, stop: &Stop) -> Result<Option<Summary>, Failure> {
     let plan = Plan::of(topology);
-    let (outsider, fault) = bidder::start(topology, written_in, stop)?;
+    let (outsiders, fault) = outside::start(topology, &plan.all(), written_in, stop)?;
     let batches = batches_per_look(topology);
     let actors =
-        topology::build_with(topology, &plan.all(), outsider).map_err(|error| Failure::Input(error.to_string()))?;
+        topology::build_with(topology, &plan.all(), outsiders).map_err(|error| Failure::Input(error.to_string()))?;
     let mut place = Place::new(actors, plan.latencies.clone());
     let mut recorder = Recorder::new(Tally::putting_aside(topology, &Names::of(topology), Box::new(Vec::new())));
     loop {
@@ -94,7 +95,7 @@ pub fn summary(topology: &Topology, written_in: &str, stop: &Stop) -> Result<Opt
         })?;
         for entry in place.log() {
             let recorded = recorder.record(entry);
-            recorded.map_err(|error| Failure::Internal(format!("the log makes no sense: {error}")))?;
+            recorded.map_err(|error| Failure::Internal(format!("the log is inconsistent: {error}")))?;
         }
         place.clear_log();
         if let Some(failure) = fault.take() {

@@ -8,10 +8,13 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use super::gzip::{INFLATED_MAX, inflate, read_lines, without_mark};
-use super::{Failure, bidder};
+use super::{Failure, outside};
 use crate::topology::{self, Loaded, Override, Topology};
 use crate::workload::Source;
 use crate::workload::rigids::{Origin, Rigids};
+
+/// What stands for the path of a topology that is in no file of its own.
+const WRITTEN_OUT: &str = "journal";
 
 /// What stands for standard input in the place of a topology's path.
 const STANDARD_INPUT: &str = "-";
@@ -19,6 +22,16 @@ const STANDARD_INPUT: &str = "-";
 /// Reads and checks a topology; what is wrong with it is told all at once.
 pub fn load_topology(path: &str, overrides: &[Override]) -> Result<Loaded, Failure> {
     load_by(topology::load, path, overrides)
+}
+
+/// A topology as [`written_out`] has written it.
+pub fn load_text(text: &str) -> Result<Topology, Failure> {
+    let read = &mut |path: &str| match path {
+        WRITTEN_OUT => Ok(text.as_bytes().to_vec()),
+        path => read(path).map_err(|error| plainly(&error)),
+    };
+    let loaded = topology::load(WRITTEN_OUT, &[], read);
+    loaded.map(|loaded| loaded.topology).map_err(|complaints| Failure::Input(complaints.to_string()))
 }
 
 /// The same, for who brings the work along.
@@ -35,10 +48,10 @@ fn load_by(load: Load, path: &str, overrides: &[Override]) -> Result<Loaded, Fai
     };
     let mut loaded = load(path, overrides, read).map_err(|complaints| {
         let is_experiment = path != STANDARD_INPUT && is_written(path, "vary");
-        let instead = is_experiment.then(|| format!("{path} is an experiment: hansa sweep {path}"));
+        let instead = is_experiment.then(|| format!("{path} is an experiment: use hansa sweep {path}"));
         Failure::Input(instead.unwrap_or_else(|| complaints.to_string()))
     })?;
-    loaded.inputs.extend(bidder::files(&loaded.topology, path));
+    loaded.inputs.extend(outside::files(&loaded.topology, path));
     Ok(loaded)
 }
 
@@ -48,9 +61,11 @@ pub fn is_written(path: &str, key: &str) -> bool {
     text.and_then(|text| text.parse::<toml::Table>().ok()).is_some_and(|table| table.contains_key(key))
 }
 
-/// A topology file that means exactly this wherever it lies: logs are named by their whole paths.
-pub fn written_out(topology: &Topology) -> String {
+/// A topology file that means exactly this wherever it lies: logs are named by their whole paths, and so are files beside it
+/// that are programs of sites and users.
+pub fn written_out(topology: &Topology, written_in: &str) -> String {
     let mut topology = topology.clone();
+    outside::find_files(&mut topology, written_in);
     for workload in &mut topology.workloads {
         if let Source::Rigid(Rigids { origin: Origin::Swf(log) | Origin::Batsim(log), .. }) = &mut workload.source
             && let Ok(path) = std::path::absolute(&log.path)
@@ -95,7 +110,7 @@ const READ_MAX: u64 = INFLATED_MAX;
 /// Without the number that the operating system gives it.
 pub fn plainly(error: &std::io::Error) -> String {
     match error.kind() {
-        ErrorKind::InvalidInput => "this is no regular file".to_owned(),
+        ErrorKind::InvalidInput => "this is not a regular file".to_owned(),
         ErrorKind::NotFound => "there is no such file".to_owned(),
         ErrorKind::PermissionDenied => "permission denied".to_owned(),
         ErrorKind::IsADirectory => "this is a folder".to_owned(),

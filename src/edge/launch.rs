@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use super::commit::RealDisk;
-use super::files::clear_after_the_dead;
+use super::files::settle_after_the_dead;
 use super::host::{self, Activity};
 use super::identity::Authority;
 use super::input::written_out;
@@ -44,6 +44,12 @@ pub struct Launch<'a> {
     pub router_flags: Vec<String>,
     /// How long a router that should end may do nothing at all, if that is longer than it waits for others at its end.
     pub stall_after: Duration,
+    /// How often a process of sites or users is started again when it is lost.
+    pub restarts: u32,
+    /// How long somebody who is lost is waited for.
+    pub patience: Duration,
+    /// How long a process of sites or users that is stopped is waited for before another takes its place; for ever if not given.
+    pub replace_after: Option<Duration>,
 }
 
 /// Which cores the processes of a grid may use.
@@ -95,7 +101,7 @@ const LOG_TAIL_LINES: usize = 12;
 
 /// Runs the grid; the error, if any, has been told by the router already.
 pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
-    let groups = muster(launch.topology, launch.sharing, &Machine::here())?;
+    let groups = muster(launch.topology, launch.sharing.clone(), &Machine::here())?;
     if launch.cores == Cores::One {
         pin::to_one_core();
     }
@@ -103,7 +109,8 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     let nest = Nest::new()?;
     let authority = Authority::new(&launch.topology.name).map_err(system)?;
     let topology = nest.path.join("topology.toml");
-    write(&topology, &written_out(launch.topology))?;
+    let written_in = launch.asked.inputs.first().map_or("", |input| &input.path);
+    write(&topology, &written_out(launch.topology, written_in))?;
     let asked = Asked { seconds: launch.began.elapsed().as_secs_f64(), ..launch.asked.clone() };
     write(&nest.path.join(ASKED), &serde_json::to_string(&asked).map_err(system)?)?;
 
@@ -112,30 +119,46 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     let (mut router, address) =
         start_router(&launch, patience, &authority, &topology, &mut interrupts, &mut end).await?;
     let (exits, mut exited) = mpsc::unbounded_channel::<(String, ExitStatus)>();
-    let mut starting =
-        Starting::new(groups, Meeting { nest: &nest, authority: &authority, topology: &topology, address });
+    let mut starting = Starting::new(
+        groups,
+        Meeting { nest: &nest, authority: &authority, topology: &topology, address, patience: launch.patience },
+    );
     let mut pulse = Pulse::new();
     let quiet = launch.stall_after.max(QUIET_MIN);
     let mut looks = tokio::time::interval(LOOK_EVERY);
     let status = loop {
         tokio::select! {
             _ = looks.tick() => {
+                starting.look(launch.replace_after);
                 let Some(id) = router.process.id() else { continue };
                 if pulse.feel(host::activity(id)) {
                     tell(&format!(
-                        "the router (process {id}) is stopped, as by SIGSTOP: nothing goes on until it is continued"
+                        "the router (process {id}) is stopped, as by SIGSTOP: the run does not go on until it is continued"
                     ));
                 }
                 if end.is_near() && pulse.still_for() > quiet {
                     let quiet = quiet.as_secs_f64();
-                    tell(&format!("the router (process {id}) has done nothing for {quiet} s and is ended"));
+                    tell(&format!("the router (process {id}) has done nothing for {quiet} s and is terminated"));
                     router.deadline(Duration::ZERO);
                 }
             }
             status = router.process.wait() => break status.map_err(system)?,
             Some((label, status)) = exited.recv() => {
                 let Some(member) = starting.started.iter().position(|member| member.label == label) else { continue };
-                if status.success() || end.lost.is_some() {
+                // The number may be another's soon.
+                starting.started[member].process = None;
+                // Of a program that has failed its process tells the router itself.
+                let has_told = status.code() == Some(i32::from(Failure::PROGRAM));
+                if status.success() || has_told || end.lost.is_some() {
+                    continue;
+                }
+                if !end.is_near() && fell(status) && starting.started[member].restarts < launch.restarts {
+                    router.tell(&Word::Gone { label, why: how_it_went(status) }).await;
+                    if let Err(failure) = starting.start_again(member, &exits).await {
+                        end.failed = Some(failure);
+                        router.tell(&Word::Interrupt).await;
+                        router.deadline(WIND_UP_WITHIN);
+                    }
                     continue;
                 }
                 end.lost = Some(member);
@@ -164,9 +187,7 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     let Starting { started: mut members, progress, .. } = starting;
     drop(progress);
     let printed = router.output.await.map_err(system)?;
-    if status.signal().is_some() {
-        clear_after_the_dead(&RealDisk, &launch.out);
-    }
+    let may_resume = status.signal().is_some() && settle_after_the_dead(&RealDisk, &launch.out);
     if !status.success() {
         // Nobody is there any more for those that have not even joined.
         sleep(GRACE).await;
@@ -187,7 +208,11 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
         (Some(0), None) => printed,
         (Some(code), None) => Err(Failure::Told(u8::try_from(code).unwrap_or(1))),
         (None, None) if end.interrupted => Err(Failure::Interrupted("interrupted".to_owned())),
-        (None, None) => Err(Failure::LostRouter(format!("the router process is gone: it {}", how_it_went(status)))),
+        (None, None) => {
+            let failure = Failure::LostRouter(format!("the router process has ended: it {}", how_it_went(status)));
+            let how = format!("resume with: hansa run --resume {}", launch.out.display());
+            Err(if may_resume { failure.with(&how) } else { failure })
+        }
     }
 }
 
@@ -223,6 +248,7 @@ struct Meeting<'a> {
     authority: &'a Authority,
     topology: &'a Path,
     address: SocketAddr,
+    patience: Duration,
 }
 
 impl<'a> Starting<'a> {
@@ -240,6 +266,44 @@ impl<'a> Starting<'a> {
         if let Some(parties) = self.groups.next() {
             self.started.push(start_member(parties, self.meeting, exits.clone()).await?);
         }
+        Ok(())
+    }
+
+    /// Names whoever is stopped, and ends whoever has been for that long: it is then started again.
+    fn look(&mut self, replace_after: Option<Duration>) {
+        for member in &mut self.started {
+            let Some(id) = member.process else { continue };
+            let now = host::activity(id);
+            if !now.is_some_and(|now| now.stopped) {
+                member.pulse = Pulse::new();
+                continue;
+            }
+            let label = &member.label;
+            if member.pulse.feel(now) {
+                let until = match replace_after {
+                    Some(after) => format!("it is replaced after {} s", after.as_secs_f64()),
+                    None => "the run waits until it is continued".to_owned(),
+                };
+                tell(&format!("{label} (process {id}) is stopped, as by SIGSTOP: {until}"));
+            }
+            if replace_after.is_some_and(|after| member.pulse.still_for() > after) {
+                tell(&format!("{label} (process {id}) has been stopped for too long and is ended"));
+                end_process(id);
+                member.process = None;
+            }
+        }
+    }
+
+    /// Starts a process again that is gone.
+    async fn start_again(
+        &mut self,
+        member: usize,
+        exits: &mpsc::UnboundedSender<(String, ExitStatus)>,
+    ) -> Result<(), Failure> {
+        let Member { parties, restarts, .. } = &self.started[member];
+        let (parties, restarts) = (parties.clone(), restarts + 1);
+        let started = start_member(parties, self.meeting, exits.clone()).await?;
+        self.started[member] = Member { restarts, ..started };
         Ok(())
     }
 
@@ -270,6 +334,12 @@ struct Router {
 /// A process that plays sites or users.
 struct Member {
     label: String,
+    parties: Vec<Party>,
+    /// How often it was started again.
+    restarts: u32,
+    /// Its number, as long as it is to be looked after.
+    process: Option<u32>,
+    pulse: Pulse,
     /// Closing it tells the process to leave.
     lifeline: Option<ChildStdin>,
     log: PathBuf,
@@ -286,9 +356,13 @@ impl Router {
         let Some(id) = self.process.id() else { return };
         tokio::spawn(async move {
             sleep(within).await;
-            let _ = std::process::Command::new("kill").arg("-KILL").arg(id.to_string()).status();
+            end_process(id);
         });
     }
+}
+
+fn end_process(id: u32) {
+    let _ = std::process::Command::new("kill").arg("-KILL").arg(id.to_string()).status();
 }
 
 /// Whether a process does anything.
@@ -377,7 +451,7 @@ async fn start_router(
     let Some(address) = first.trim().strip_prefix(LISTENING).and_then(|address| address.parse().ok()) else {
         let status = process.wait().await.map_err(system)?;
         if status.signal().is_some() {
-            clear_after_the_dead(&RealDisk, &launch.out);
+            settle_after_the_dead(&RealDisk, &launch.out);
         }
         // It has said itself what is wrong.
         return Err(match status.code() {
@@ -410,16 +484,19 @@ async fn start_member(
     let role = if matches!(parties[0], Party::Site(_)) { "site" } else { "user" };
     let mut command = hansa(role, meeting.topology)?;
     command.arg("--router").arg(meeting.address.to_string());
+    command.arg("--patience").arg(format!("{}us", meeting.patience.as_micros()));
     for party in &parties {
         if let Party::Site(name) | Party::User(name) = party {
             command.arg("--name").arg(name);
         }
     }
     let log = meeting.nest.path.join(format!("{}.log", file_name(&parties)));
-    let file =
-        File::create(&log).map_err(|error| Failure::System(format!("cannot create {}: {error}", log.display())))?;
+    // One that is started again writes behind what it wrote before.
+    let file = File::options().create(true).append(true).open(&log);
+    let file = file.map_err(|error| Failure::System(format!("cannot create {}: {error}", log.display())))?;
     command.stdout(file.try_clone().map_err(system)?).stderr(file);
     let mut process = command.spawn().map_err(|error| cannot_start(&error))?;
+    let id = process.id();
     let mut lifeline = process.stdin.take().expect("standard input is a pipe");
     hand_over(meeting.authority, &parties, &mut lifeline).await?;
     let lifeline = Some(lifeline);
@@ -430,7 +507,7 @@ async fn start_member(
             let _ = exits.send((told, status));
         }
     });
-    Ok(Member { label, lifeline, log })
+    Ok(Member { label, parties, restarts: 0, process: id, pulse: Pulse::new(), lifeline, log })
 }
 
 /// This program again, in another role, with an identity that it is handed through its standard input: a key in a file
@@ -477,6 +554,12 @@ fn how_it_went(status: ExitStatus) -> String {
         (None, Some(signal)) => format!("was killed by signal {signal}"),
         (None, None) => "left".to_owned(),
     }
+}
+
+/// Whether a process has fallen, and did not leave by itself: whoever leaves says why, and would do so again.
+fn fell(status: ExitStatus) -> bool {
+    const PANICKED: i32 = 101;
+    status.signal().is_some() || status.code() == Some(PANICKED)
 }
 
 /// The last lines that a failed process wrote.

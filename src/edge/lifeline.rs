@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::mpsc;
 
 use super::Failure;
-use super::bidder::Stop;
+use super::conduct::Gone;
 use super::identity::Identity;
+use super::outside::Stop;
 use super::stand_in::StandIn;
 use crate::protocol::handshake::Party;
 
@@ -22,8 +23,10 @@ use crate::protocol::handshake::Party;
 pub enum Word {
     /// End the run and keep what there is.
     Interrupt,
-    /// This process is gone, and why.
+    /// This process is gone for good, and why.
     Lost { label: String, why: String },
+    /// This process is gone, and another one is started in its place.
+    Gone { label: String, why: String },
 }
 
 impl Word {
@@ -31,6 +34,7 @@ impl Word {
         match self {
             Word::Interrupt => "interrupt\n".to_owned(),
             Word::Lost { label, why } => format!("lost\t{label}\t{}\n", why.replace(['\n', '\t'], " ")),
+            Word::Gone { label, why } => format!("gone\t{label}\t{}\n", why.replace(['\n', '\t'], " ")),
         }
     }
 
@@ -39,6 +43,7 @@ impl Word {
         match (parts.next()?, parts.next(), parts.next()) {
             ("interrupt", None, None) => Some(Word::Interrupt),
             ("lost", Some(label), Some(why)) => Some(Word::Lost { label: label.to_owned(), why: why.to_owned() }),
+            ("gone", Some(label), Some(why)) => Some(Word::Gone { label: label.to_owned(), why: why.to_owned() }),
             _ => None,
         }
     }
@@ -70,12 +75,18 @@ pub struct Ending {
     stop: Stop,
     doomed: Doomed,
     interrupted: Arc<AtomicBool>,
+    gone: Option<mpsc::UnboundedSender<Gone>>,
 }
 
 impl Ending {
     /// Its words go to the run; the flag goes up with the first.
     pub fn new(words: mpsc::UnboundedSender<Failure>, doomed: Doomed, stop: Stop) -> Ending {
-        Ending { words, stop, doomed, interrupted: Arc::default() }
+        Ending { words, stop, doomed, interrupted: Arc::default(), gone: None }
+    }
+
+    /// Tells here of processes that are gone and will be replaced.
+    pub fn telling(self, gone: mpsc::UnboundedSender<Gone>) -> Ending {
+        Ending { gone: Some(gone), ..self }
     }
 
     /// Ends the run, or, if it was asked to end already, the process: whoever asks twice means it.
@@ -104,6 +115,12 @@ impl Ending {
                 match Word::read(&line) {
                     Some(Word::Interrupt) => self.interrupt(),
                     Some(Word::Lost { label, why }) => self.end(Failure::LostPeer { label, text: why }),
+                    Some(Word::Gone { label, why }) => {
+                        // A run that is over no longer listens.
+                        self.gone
+                            .iter()
+                            .for_each(|gone| drop(gone.send(Gone { label: label.clone(), why: why.clone() })));
+                    }
                     None => {}
                 }
             }
@@ -143,6 +160,8 @@ mod tests {
         let lost = Word::Lost { label: "site york".into(), why: "killed by\nsignal 9".into() };
         let read = Word::Lost { label: "site york".into(), why: "killed by signal 9".into() };
         assert_eq!(Word::read(&lost.to_line()), Some(read));
+        let gone = Word::Gone { label: "user ann".into(), why: "left with exit code 101".into() };
+        assert_eq!(Word::read(&gone.to_line()), Some(gone));
         assert_eq!(Word::read(&Word::Interrupt.to_line()), Some(Word::Interrupt));
         assert_eq!(Word::read("gibberish\n"), None);
     }

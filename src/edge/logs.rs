@@ -28,38 +28,37 @@ pub enum Format {
 
 #[derive(Args)]
 #[command(
-    after_help = "The constants are the paper's own for a machine of 128 nodes, with sizes fitted to --nodes; a topology \
-    (source = \"lublin\") can set every one."
+    after_help = "The constants are the paper's, for a machine of 128 nodes, with sizes scaled to --nodes; a topology (source = \"lublin\") can set each of them."
 )]
 pub struct Lublins {
-    /// How many jobs
+    /// The number of jobs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=5_000_000))]
     jobs: u32,
-    /// Nodes of the machine that they are for: no job is larger
+    /// The number of nodes of the machine, which is the largest size of a job
     #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..))]
     nodes: u32,
-    /// Of all that is random
+    /// The seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Batch and interactive jobs (two), or all alike (one)
+    /// Batch and interactive jobs (two), or a single type (one)
     #[arg(long, value_name = "WORD", default_value = "two", value_parser = types)]
     types: Types,
     /// Hansa's own stream of random numbers, or that of the authors' program (posix48)
     #[arg(long, value_name = "WORD", default_value = "own", value_parser = stream)]
     stream: Stream,
-    /// How much faster than in the model jobs come
+    /// How much faster jobs arrive than in the model
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
     arrival_factor: f64,
-    /// What jobs ask for, as a multiple of the time that they take
+    /// The walltime that jobs request, as a multiple of their run time
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = overestimate)]
     overestimate: f64,
     /// What to write
     #[arg(long, value_enum, default_value_t = Format::Swf)]
     to: Format,
-    /// With --to requests: ready up to so many durations after it is asked for
+    /// With --to requests: the largest number of durations between arrival and ready time
     #[arg(long, value_name = "FACTOR", default_value_t = 0.0, value_parser = at_least_none)]
     ahead: f64,
-    /// With --to requests: up to so many durations between the earliest end and the deadline
+    /// With --to requests: the largest number of durations between the earliest end and the deadline
     #[arg(long, value_name = "FACTOR", default_value_t = 3.0, value_parser = at_least_none)]
     slack: f64,
     /// Where to write it [default: standard output]
@@ -169,8 +168,8 @@ fn dropped(jobs: &[Rigid], to: Format) -> Option<String> {
     let (kinds, which) = match to {
         Format::Swf => return None,
         // Users are no matter to Batsim, and go along under the key `swf`.
-        Format::Batsim => (vec![follow], "Batsim starts without regard to that; it is kept under the key `swf`"),
-        Format::Requests => (vec![follow, have_users], "requests do not say that"),
+        Format::Batsim => (vec![follow], "Batsim ignores that; it is kept under the key `swf`"),
+        Format::Requests => (vec![follow, have_users], "requests have no field for that"),
     };
     let kinds: Vec<_> =
         kinds.into_iter().filter(|kind| kind.0 > 0).map(|(count, what)| format!("{count} {what}")).collect();

@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::bidder::Stop;
 use super::identity::Identity;
 use super::input::load_topology;
 use super::keeper::Kept;
 use super::launch::label;
-use super::lifeline::{Doomed, Ending};
+use super::lifeline::{self, Doomed};
+use super::outside::{self, Stop};
 use super::play::{self, Played, Stage};
 use super::quic::{self, Close, JoinError, Joined, Options, WireError};
 use super::signals::on_interrupt;
-use super::{Failure, Loudness, freight, lifeline, loudness, print};
+use super::{Failure, Loudness, freight, loudness, note, print};
 use crate::kernel::{ActorId, Leaf};
 use crate::protocol::handshake::{Hello, Party};
-use crate::topology::{self, Override, Plan};
+use crate::topology::{self, Outsiders, Override, Plan, Topology};
 
 /// How to take part in a run.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub struct Membership {
     pub identity: PathBuf,
     pub router: String,
     pub join_within: Duration,
+    /// How long to look for a router that is lost.
+    pub patience: Duration,
     /// Started by a launcher: leave when it is gone.
     pub held: bool,
 }
@@ -42,18 +44,21 @@ pub fn take_part(membership: &Membership) -> Result<(), Failure> {
     let _within = kept.enter();
     let (words, mut endings) = mpsc::unbounded_channel();
     let identity = lifeline::identity(&membership.identity, &membership.parties);
+    let stop = Stop::default();
     if membership.held {
-        Ending::new(words.clone(), Doomed::default(), Stop::default()).hold();
+        lifeline::Ending::new(words.clone(), Doomed::default(), stop.clone()).hold();
     }
+    let ending = stop.clone();
     let (who, asked) = (label(&membership.parties), AtomicBool::default());
     on_interrupt(move || {
         // Whoever asks twice means it, and does not wait for actors that compute.
         if asked.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
+        ending.store(true, Ordering::Relaxed);
         let _ = words.send(Failure::Interrupted(format!("{who} was interrupted")));
     })?;
-    join_and_play(&kept, membership, identity, &mut endings)
+    join_and_play(&kept, membership, identity, &mut endings, &stop)
 }
 
 fn join_and_play(
@@ -61,37 +66,101 @@ fn join_and_play(
     membership: &Membership,
     identity: Result<Identity, Failure>,
     endings: &mut mpsc::UnboundedReceiver<Failure>,
+    stop: &Stop,
 ) -> Result<(), Failure> {
     let loaded = load_topology(&membership.topology, &membership.overrides)?;
     let topology = &loaded.topology;
     let plan = Plan::of(topology);
     let ids = membership.parties.iter().map(|party| find(&plan, party)).collect::<Result<Vec<_>, _>>()?;
     let identity = identity?;
-    let actors = topology::build(topology, &ids).map_err(|error| Failure::Input(error.to_string()))?;
-
     let hello = Hello::new(membership.parties.clone(), topology.hash());
-    let options = Options { join_timeout: membership.join_within, ..Options::default() };
-    let mut joined = kept.block_on(async {
-        tokio::select! {
-            joined = quic::connect(&membership.router, &identity, &hello, &options) => joined.map_err(not_joined),
-            Some(failure) = endings.recv() => Err(failure),
+    let part = Part { kept, membership, identity: &identity, hello: &hello, topology, plan: &plan, ids: &ids, stop };
+    let mut ending = part.play(membership.join_within, endings);
+    // A router that comes back sends everything again, and nothing of what was before is of use.
+    while let Ending::LostRouter(failure, finished) = ending {
+        if membership.patience.is_zero() {
+            return if finished { Ok(()) } else { Err(failure) };
         }
-    })?;
-    let who = label(&membership.parties);
-    tracing::info!(router = %joined.connection.address(), missing = joined.missing, "{who} joined");
-    let others = match joined.missing {
-        0 => "everybody is there".to_owned(),
-        missing => format!("{missing} still to come"),
-    };
-    say(&format!("{who} joined the run at {}; {others}", joined.connection.address()))?;
+        let (who, patience) = (label(&membership.parties), membership.patience.as_secs_f64());
+        note(&format!("{who}: {failure}; looking for it for {patience} s"));
+        ending = match part.play(membership.patience, endings) {
+            Ending::Over(Err(Failure::NotJoined(why))) => {
+                let text = format!("{failure}\n  it did not come back: {why}");
+                // One whose part is over is not to blame for a router that left without a word.
+                Ending::Over(if finished { Ok(()) } else { Err(Failure::LostRouter(text)) })
+            }
+            ending => ending,
+        };
+    }
+    let Ending::Over(end) = ending else { unreachable!("the loop ends with it") };
+    end.and_then(|()| say(&format!("{} has finished: the run is over", label(&membership.parties))))
+}
 
-    let loads = tokio::spawn(freight::serve(joined.connection.clone()));
-    let leaf = Leaf::new(actors, plan.latencies.clone());
-    let (sender, receiver) = (&mut joined.sender, &mut joined.receiver);
-    let end = play::play(leaf, Stage { kept, sender, receiver, names: &plan.names, endings });
-    let end = kept.block_on(leave(joined, end));
-    loads.abort();
-    end.and_then(|()| say(&format!("{who} has finished: the run is over")))
+/// What a process is to play, from the start as often as it takes.
+struct Part<'a> {
+    kept: &'a Kept,
+    membership: &'a Membership,
+    identity: &'a Identity,
+    hello: &'a Hello,
+    topology: &'a Topology,
+    plan: &'a Plan,
+    ids: &'a [ActorId],
+    stop: &'a Stop,
+}
+
+/// How a part ended.
+enum Ending {
+    Over(Result<(), Failure>),
+    /// The router is gone without a word, before the run was over as far as is known; whether the part itself was.
+    LostRouter(Failure, bool),
+}
+
+impl Part<'_> {
+    fn play(&self, join_within: Duration, endings: &mut mpsc::UnboundedReceiver<Failure>) -> Ending {
+        let build = |outsiders| {
+            let built = topology::build_with(self.topology, self.ids, outsiders);
+            built.map_err(|error| Failure::Input(error.to_string()))
+        };
+        // A program starts when there is somebody to tell of its faults.
+        let asks = outside::decides_for(self.topology, self.plan, self.ids);
+        let early = if asks { Ok(None) } else { build(Outsiders::new()).map(Some) };
+        let joined = early.and_then(|early| Ok((early, self.join(join_within, endings)?)));
+        let (early, mut joined) = match joined {
+            Ok(joined) => joined,
+            Err(failure) => return Ending::Over(Err(failure)),
+        };
+        let loads = tokio::spawn(freight::serve(joined.connection.clone()));
+        let (kept, names) = (self.kept, &self.plan.names);
+        let started = outside::start(self.topology, self.ids, &self.membership.topology, self.stop);
+        let end = started.and_then(|(outsiders, fault)| {
+            let actors = early.map_or_else(|| build(outsiders), Ok)?;
+            let leaf = Leaf::new(actors, self.plan.latencies.clone());
+            let (sender, receiver) = (&mut joined.sender, &mut joined.receiver);
+            play::play(leaf, Stage { kept, sender, receiver, names, endings, fault: &fault })
+        });
+        let ending = kept.block_on(leave(joined, end));
+        loads.abort();
+        ending
+    }
+
+    fn join(&self, join_within: Duration, endings: &mut mpsc::UnboundedReceiver<Failure>) -> Result<Joined, Failure> {
+        let options = Options { join_timeout: join_within, ..Options::default() };
+        let router = &self.membership.router;
+        let joined = self.kept.block_on(async {
+            tokio::select! {
+                joined = quic::connect(router, self.identity, self.hello, &options) => joined.map_err(not_joined),
+                Some(failure) = endings.recv() => Err(failure),
+            }
+        })?;
+        let who = label(&self.membership.parties);
+        tracing::info!(router = %joined.connection.address(), missing = joined.missing, "{who} joined");
+        let others = match joined.missing {
+            0 => "all members have joined".to_owned(),
+            missing => format!("{missing} still to join"),
+        };
+        say(&format!("{who} joined the run at {}; {others}", joined.connection.address()))?;
+        Ok(joined)
+    }
 }
 
 fn say(line: &str) -> Result<(), Failure> {
@@ -99,27 +168,44 @@ fn say(line: &str) -> Result<(), Failure> {
 }
 
 /// Waits to hear how the run ended, if all went well here, and goes.
-async fn leave(mut joined: Joined, end: Result<Played, Failure>) -> Result<(), Failure> {
+async fn leave(mut joined: Joined, end: Result<Played, Failure>) -> Ending {
     match end {
         Ok(played) => {
             // The router closes the connection once it has everybody's last words.
             let last = play::listen_to_the_end(played, &mut joined.receiver).await;
             let closed = tokio::time::timeout(GOODBYE_WITHIN, joined.connection.closed()).await;
             if let Ok(WireError::Closed { close: Some(Close::Stopped), reason }) = closed {
-                return Err(Failure::LostRouter(format!("the router stopped the run: {reason}")));
+                return Ending::Over(Err(Failure::LostRouter(format!("the router stopped the run: {reason}"))));
+            }
+            if let Ok(lost) = &closed
+                && lost.is_without_a_word()
+                && last == Played::Finished
+            {
+                return Ending::LostRouter(Failure::LostRouter(format!("lost the router: {lost}")), true);
             }
             joined.connection.leave(joined.sender, Close::Finished, "").await;
-            match last {
+            Ending::Over(match last {
                 Played::Finished => Ok(()),
                 // Its reason travels with the close, which is lost.
                 Played::Stopped => {
-                    Err(Failure::LostRouter("the router stopped the run; why has not arrived".to_owned()))
+                    Err(Failure::LostRouter("the router stopped the run; the reason has not arrived".to_owned()))
                 }
-            }
+            })
         }
         Err(failure) => {
-            joined.connection.leave(joined.sender, Close::Broken, &failure.to_string()).await;
-            Err(failure)
+            let is_lost = matches!(failure, Failure::LostRouter(_));
+            if is_lost && joined.connection.ended().is_some_and(|end| end.is_without_a_word()) {
+                return Ending::LostRouter(failure, false);
+            }
+            joined
+                .connection
+                .leave(
+                    joined.sender,
+                    if let Failure::Program(_) = failure { Close::Failed } else { Close::Broken },
+                    &failure.to_string(),
+                )
+                .await;
+            Ending::Over(Err(failure))
         }
     }
 }

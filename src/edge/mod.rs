@@ -4,10 +4,10 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the edge is where the world is")]
 
 pub mod bench;
-mod bidder;
 mod bound;
 mod certs;
 pub mod cli;
+mod cluster;
 mod commit;
 mod compose;
 mod conduct;
@@ -22,6 +22,7 @@ mod host;
 pub mod identity;
 mod inline;
 mod input;
+mod journal;
 mod keeper;
 mod launch;
 mod lifeline;
@@ -30,6 +31,8 @@ mod man;
 mod member;
 mod muster;
 mod nest;
+mod outside;
+mod parquet;
 mod pin;
 mod plan;
 mod play;
@@ -38,6 +41,7 @@ pub mod quic;
 mod report;
 mod reproduce;
 mod results;
+mod resume;
 mod route;
 mod signals;
 mod stand_in;
@@ -45,6 +49,7 @@ mod sweep;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod tournament;
 mod validate;
 
 use std::sync::OnceLock;

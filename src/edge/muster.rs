@@ -11,12 +11,14 @@ use crate::protocol::handshake::Party;
 use crate::topology::Topology;
 
 /// How sites and users are spread over processes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sharing {
     /// So many sites, or users, in each.
     Each(usize),
     /// So many processes for all of them: whoever asks for that many wants them.
     Processes(usize),
+    /// As they were before.
+    As(Vec<Vec<Party>>),
 }
 
 /// What this machine has to give.
@@ -49,15 +51,16 @@ const ADVISED_PER_CORE: usize = 8;
 pub fn muster(topology: &Topology, sharing: Sharing, machine: &Machine) -> Result<Vec<Vec<Party>>, Failure> {
     let sites: Vec<_> = topology.sites.iter().map(|site| Party::Site(site.name.clone())).collect();
     let users: Vec<_> = topology.users.iter().map(|user| Party::User(user.name.clone())).collect();
-    let groups = groups(&sites, &users, sharing).and_then(|groups| {
-        machine.check(groups.len(), sites.len() + users.len(), sharing)?;
+    let groups = groups(&sites, &users, &sharing).and_then(|groups| {
+        machine.check(groups.len(), sites.len() + users.len(), &sharing)?;
         Ok(groups)
     });
     groups.map_err(Failure::Input)
 }
 
-fn groups(sites: &[Party], users: &[Party], sharing: Sharing) -> Result<Vec<Vec<Party>>, String> {
-    let groups: Vec<Vec<Party>> = match sharing {
+fn groups(sites: &[Party], users: &[Party], sharing: &Sharing) -> Result<Vec<Vec<Party>>, String> {
+    let groups: Vec<Vec<Party>> = match *sharing {
+        Sharing::As(ref groups) => groups.clone(),
         Sharing::Each(size) => {
             let size = size.max(1);
             sites.chunks(size).chain(users.chunks(size)).map(<[Party]>::to_vec).collect()
@@ -78,7 +81,7 @@ fn groups(sites: &[Party], users: &[Party], sharing: Sharing) -> Result<Vec<Vec<
     match groups.iter().find(|group| !one_certificate_holds(group)) {
         None => Ok(groups),
         Some(group) => Err(format!(
-            "one process cannot play {} sites or users, as one certificate does not hold their names: \
+            "one process cannot play {} sites or users, because one certificate cannot hold all their names: \
              expected more processes, with --processes or --per-process",
             group.len()
         )),
@@ -86,7 +89,7 @@ fn groups(sites: &[Party], users: &[Party], sharing: Sharing) -> Result<Vec<Vec<
 }
 
 /// Cuts into so many pieces, or as many as there are, whose lengths differ by no more than one.
-fn evenly(parties: &[Party], pieces: usize) -> Vec<Vec<Party>> {
+pub fn evenly(parties: &[Party], pieces: usize) -> Vec<Vec<Party>> {
     let pieces = pieces.min(parties.len());
     let edge = |piece: usize| piece * parties.len() / pieces;
     (0..pieces).map(|piece| parties[edge(piece)..edge(piece + 1)].to_vec()).collect()
@@ -125,10 +128,10 @@ impl Machine {
         self.files.saturating_sub(FILES_BESIDES) / FILES_PER_PROCESS
     }
 
-    fn check(&self, members: usize, parties: usize, sharing: Sharing) -> Result<(), String> {
+    fn check(&self, members: usize, parties: usize, sharing: &Sharing) -> Result<(), String> {
         let processes = members as u64 + 1;
         // Whoever has said how many takes the risk, but not that of a launcher that cannot hold their pipes.
-        let told = matches!(sharing, Sharing::Processes(_));
+        let told = !matches!(sharing, Sharing::Each(_));
         let holds = if told { self.files_hold() } else { self.holds(parties) };
         if processes <= holds {
             return Ok(());
@@ -136,10 +139,9 @@ impl Machine {
         let free = self.memory.map_or(String::new(), |free| format!(", {:.1} GB of free memory", free as f64 / 1e9));
         let has = format!("{} cores{free}, {} open files", self.cores, self.files);
         let advised = (self.cores * ADVISED_PER_CORE).min(holds.saturating_sub(1) as usize).max(2);
-        let insist = if told { String::new() } else { format!(", or insist with --processes {members}") };
+        let insist = if told { String::new() } else { format!(", or force it with --processes {members}") };
         Err(format!(
-            "this run wants {processes} processes, and this machine can hold {holds} of them ({has}): let sites and users \
-             share processes with --processes {advised}, run all in one with --inline{insist}"
+            "this run needs {processes} processes, but this machine can hold only {holds} of them ({has}): let sites and users share processes with --processes {advised}, run everything in one process with --inline{insist}"
         ))
     }
 }
@@ -178,7 +180,7 @@ mod tests {
 
     fn sizes(sites_count: usize, users_count: usize, sharing: Sharing) -> Vec<usize> {
         let (sites, users) = (sites(sites_count), users(users_count));
-        let groups = groups(&sites, &users, sharing).unwrap();
+        let groups = groups(&sites, &users, &sharing).unwrap();
         assert_eq!(groups.concat(), [sites, users].concat());
         groups.iter().map(Vec::len).collect()
     }
@@ -197,9 +199,9 @@ mod tests {
 
     #[test]
     fn one_process_cannot_play_everything() {
-        let told = groups(&sites(1), &users(1), Sharing::Processes(1)).unwrap_err();
+        let told = groups(&sites(1), &users(1), &Sharing::Processes(1)).unwrap_err();
         assert!(told.contains("--processes 2"), "{told}");
-        let told = groups(&sites(1), &users(100_000), Sharing::Processes(8)).unwrap_err();
+        let told = groups(&sites(1), &users(100_000), &Sharing::Processes(8)).unwrap_err();
         assert!(told.contains("one process cannot play") && told.contains("--processes"), "{told}");
         assert_eq!(sizes(1, 100_000, Sharing::Processes(101)).len(), 101);
     }
@@ -217,14 +219,14 @@ mod tests {
 
     #[test]
     fn too_many_processes_are_an_error_unless_told_otherwise() {
-        assert_eq!(HERE.check(1023, 1023, Sharing::Each(1)), Ok(()));
-        let told = HERE.check(100_001, 100_001, Sharing::Each(1)).unwrap_err();
-        for word in ["100002 processes", "--processes 16", "--inline", "insist with --processes 100001"] {
+        assert_eq!(HERE.check(1023, 1023, &Sharing::Each(1)), Ok(()));
+        let told = HERE.check(100_001, 100_001, &Sharing::Each(1)).unwrap_err();
+        for word in ["100002 processes", "--processes 16", "--inline", "force it with --processes 100001"] {
             assert!(told.contains(word), "{told}");
         }
-        assert_eq!(HERE.check(100_001, 100_001, Sharing::Processes(100_001)), Ok(()));
+        assert_eq!(HERE.check(100_001, 100_001, &Sharing::Processes(100_001)), Ok(()));
         let few_files = Machine { files: 1024, ..HERE };
-        let told = few_files.check(2000, 2000, Sharing::Processes(2000)).unwrap_err();
+        let told = few_files.check(2000, 2000, &Sharing::Processes(2000)).unwrap_err();
         assert!(told.contains("1024 open files") && !told.contains("insist"), "{told}");
     }
 

@@ -45,7 +45,7 @@ pub fn plan(wish: &Wish) -> Result<(), Failure> {
         if is_there && !entry.bargains {
             let names = names(|entry| entry.bargains);
             return Err(Failure::Input(format!(
-                "{} makes one plan for an empty grid: {flag} is for {names}",
+                "{} makes a single plan for an empty grid: {flag} is for {names}",
                 entry.name
             )));
         }
@@ -93,7 +93,7 @@ fn usual(topology: &Topology) -> Result<Policy, Failure> {
     let found = row.plans.iter().find(|entry| entry.name == name).map(|entry| Policy { row, entry });
     found.ok_or_else(|| {
         let names: Vec<&str> = row.plans.iter().map(|entry| entry.name).collect();
-        Failure::Input(format!("{name} makes no plans: choose --policy {}", names.join(" or ")))
+        Failure::Input(format!("{name} makes no plan: choose --policy {}", names.join(" or ")))
     })
 }
 

@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 
 use super::Failure;
 use super::keeper::Kept;
+use super::outside::Fault;
 use super::quic::{self, FrameReceiver, FrameSender, WireError};
 use crate::kernel::{ActorId, Breach, Down, Leaf, Then};
 use crate::protocol::{Message, Record, codec};
@@ -24,6 +25,8 @@ pub struct Stage<'a> {
     pub names: &'a [String],
     /// Something from outside that ends the part.
     pub endings: &'a mut mpsc::UnboundedReceiver<Failure>,
+    /// What a program does that decides for one of the actors.
+    pub fault: &'a Fault,
 }
 
 /// What the router has said about the end of a run.
@@ -36,7 +39,7 @@ pub enum Played {
 
 /// Plays the leaf's part until the hub says that the run is over.
 pub fn play(mut leaf: Leaf<Message, Record>, stage: Stage<'_>) -> Result<Played, Failure> {
-    let Stage { kept, sender, receiver, names, endings } = stage;
+    let Stage { kept, sender, receiver, names, endings, fault } = stage;
     let mut outgoing = Vec::new();
     while !leaf.finished() {
         let down: Down<Message> = match kept.block_on(exchange(sender, receiver, &outgoing, endings))? {
@@ -50,6 +53,10 @@ pub fn play(mut leaf: Leaf<Message, Record>, stage: Stage<'_>) -> Result<Played,
         leaf.receive(down).map_err(|breach| breached(&breach, names))?;
         let mut let_go = Instant::now();
         while let Some(up) = leaf.turn().map_err(|breach| breached(&breach, names))? {
+            // What came of it is not to be taken for decisions.
+            if let Some(failure) = fault.take() {
+                return Err(failure);
+            }
             let before = leaf.before();
             quic::encode_in_pieces(up, |up| up.cut(before), &mut outgoing)
                 .map_err(|error| Failure::Internal(format!("a message cannot be sent: {error}")))?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::files::{self, EVENTS, MANIFEST};
 use super::inline::{self, watch_for_interrupts};
 use super::results::LIVE_PLOT;
-use super::{Failure, bidder, print};
+use super::{Failure, outside, print};
 use crate::report::{Names, Status, Summary, Unreplayable, page, replay};
 use crate::topology::{self, Topology};
 
@@ -41,11 +41,11 @@ pub fn report(folder: &Path) -> Result<(), Failure> {
 fn fresh_view(results: &Summary, topology: &Topology) -> Result<Option<Summary>, Failure> {
     let complete = results.status == Status::Complete;
     // A program from outside may have changed since, and is not started just to be read about.
-    if bidder::wanted(topology).is_some() || !complete || !results.view.is_some_and(|view| view.is_old()) {
+    if outside::is_wanted(topology) || !complete || !results.view.is_some_and(|view| view.is_old()) {
         return Ok(None);
     }
     let fresh = inline::summary(&topology.with_a_fresh_view(), MANIFEST, &watch_for_interrupts()?)?;
-    fresh.map(Some).ok_or_else(|| Failure::Interrupted("interrupted: the report was left as it was".to_owned()))
+    fresh.map(Some).ok_or_else(|| Failure::Interrupted("interrupted: an existing report was not changed".to_owned()))
 }
 
 /// The topology as the manifest has it: resolved, so that nothing else needs to be read.
@@ -56,7 +56,7 @@ fn meaning(folder: &Path, text: &str, names: &Names) -> Result<Topology, Failure
         _ => Err("only the manifest is read".to_owned()),
     };
     let topology = topology::load(MANIFEST, &[], read)
-        .map_err(|complaints| damaged(&format!("its topology makes no sense to this version of Hansa:\n{complaints}")))?
+        .map_err(|complaints| damaged(&format!("its topology is not valid for this version of Hansa:\n{complaints}")))?
         .topology;
     match Names::of(&topology) == *names {
         true => Ok(topology),

@@ -11,9 +11,10 @@ use super::files::{EVENTS, Earlier, FileError, Placed, ResultFile, ResultFolder}
 use super::freight::Moved;
 use super::host::{host, utc_now};
 use super::input::{default_out, written_out};
+use super::journal::JOURNAL;
 use super::stand_in::StandIn;
 use super::terminal::Progress;
-use super::{Failure, Loudness, loudness, note};
+use super::{Failure, Loudness, loudness, note, parquet};
 use crate::kernel::Entry;
 use crate::protocol::{Answer, Record};
 use crate::report::{
@@ -51,10 +52,15 @@ pub struct Results<'a> {
     written_for: Duration,
     /// When and by whom the log was contradicted. What comes after that is not recorded.
     contradicted: Option<(Time, String)>,
+    /// Something could not be written: whatever was recorded after it would follow on a gap.
+    gap: bool,
     started: String,
     command: Vec<String>,
     inputs: Vec<report::Input>,
     told: Told,
+    parquet: bool,
+    /// How to go on with the run, if it ends early.
+    resume: Option<String>,
 }
 
 /// Where and when a run was made.
@@ -93,16 +99,29 @@ impl Results<'_> {
             open: BTreeMap::new(),
             written_for: Duration::ZERO,
             contradicted: None,
+            gap: false,
             started: utc_now(),
             command: std::env::args().collect(),
             inputs: inputs(loaded),
             told: Told::default(),
+            parquet: false,
+            resume: None,
         })
     }
 
     /// Takes the next entries of the run's log: writes them down, and all that is known by them.
     pub fn record(&mut self, log: &[Entry<Record>]) -> Result<(), Failure> {
         let begun = Instant::now();
+        if self.gap {
+            return Ok(());
+        }
+        let recorded = self.record_each(log);
+        self.gap = recorded.is_err();
+        self.written_for += begun.elapsed();
+        recorded
+    }
+
+    fn record_each(&mut self, log: &[Entry<Record>]) -> Result<(), Failure> {
         for entry in log {
             if self.contradicted.is_some() {
                 break;
@@ -125,7 +144,6 @@ impl Results<'_> {
             put(&self.folder, &mut self.open, TRANSFERS, self.recorder.tally.transfers_so_far())?;
             self.recorder.tally.transfers_so_far().clear();
         }
-        self.written_for += begun.elapsed();
         Ok(())
     }
 
@@ -133,10 +151,24 @@ impl Results<'_> {
         self.told = told;
     }
 
+    /// Writes the log and the tables as Parquet too.
+    pub fn with_parquet(&mut self, parquet: bool) {
+        self.parquet = parquet;
+    }
+
     /// Says what was typed, and read, by whoever has started this process.
     pub fn asked(&mut self, command: Vec<String>, inputs: Vec<report::Input>) {
         self.command = command;
         self.inputs = inputs;
+    }
+
+    /// What is left of this run is of use, and how, should it end early; or it is of none, and the journal goes.
+    pub fn resumable_by(&mut self, how: Option<String>) {
+        self.stand_in().set_resumable(how.is_some());
+        if how.is_none() {
+            let _ = std::fs::remove_file(self.stand_in().path().join(JOURNAL));
+        }
+        self.resume = how;
     }
 
     /// What contradicts the log, if anything does: a run that goes on would not be recorded.
@@ -160,6 +192,11 @@ impl Results<'_> {
         Ok(self.folder.give_to_owner_of(path)?)
     }
 
+    /// Where they will be, as it was typed.
+    pub fn out(&self) -> &Path {
+        self.folder.asked()
+    }
+
     /// Where the results are until they are whole.
     pub fn stand_in(&self) -> &StandIn {
         self.folder.stand_in()
@@ -170,8 +207,20 @@ impl Results<'_> {
         RunProgress { line: Progress::new(Some(self.loaded.topology.jobs())), ended: 0 }
     }
 
-    /// Writes everything, prints the summary, and passes on how the run ended.
+    /// Writes everything, prints the summary, and passes on how the run ended; where it can go on, tells how.
     pub fn conducted(mut self, conducted: Conducted, setting: Setting) -> Result<(), Failure> {
+        let resume = self.resume.take();
+        let useless = conducted.end.as_ref().is_err_and(|failure| !may_be_resumed(failure));
+        if useless || self.contradicted.is_some() {
+            self.resumable_by(None);
+        }
+        self.write_all(conducted, setting).map_err(|failure| match resume {
+            Some(how) if may_be_resumed(&failure) => failure.with(&format!("resume with: {how}")),
+            _ => failure,
+        })
+    }
+
+    fn write_all(mut self, conducted: Conducted, setting: Setting) -> Result<(), Failure> {
         let mut facts = facts(&conducted, &setting);
         let Conducted { mut end, mut reached, .. } = conducted;
         let writing = Instant::now();
@@ -180,13 +229,18 @@ impl Results<'_> {
             reached = at;
             end = end.and(Err(Failure::Breach(contradiction)));
         }
+
         let (ended, jobs) = (self.recorder.tally.jobs_ended(), self.loaded.topology.jobs());
         if end.is_ok() && ended < jobs {
             let who = topology::owners(&self.loaded.topology).map(|owners| self.recorder.tally.kept_back(&owners));
-            let who = who.ok().filter(|who| !who.is_empty()).unwrap_or_else(|| "nobody can be named for it".to_owned());
+            let who =
+                who.ok().filter(|who| !who.is_empty()).unwrap_or_else(|| "the culprit cannot be determined".to_owned());
             end = Err(Failure::Breach(format!(
-                "nothing is left to do at virtual time {reached}, but only {ended} of {jobs} jobs have come to an end: {who}"
+                "nothing is left to do at virtual time {reached}, but only {ended} of {jobs} jobs have ended: {who}"
             )));
+        }
+        if matches!(end, Err(Failure::Breach(_))) {
+            self.resumable_by(None);
         }
         // Whoever broke a rule did so at some time.
         if let Err(Failure::Breach(text)) = &mut end {
@@ -210,6 +264,9 @@ impl Results<'_> {
         }
         for file in std::mem::take(&mut self.open).into_values() {
             self.folder.close(file)?;
+        }
+        if self.parquet {
+            parquet::add(&mut self.folder)?;
         }
 
         facts.moved = setting.moved.as_ref().map(|moved| MovedFacts { flows: moved.flows, bytes: moved.bytes });
@@ -236,7 +293,7 @@ impl Results<'_> {
             layout: setting.layout.clone(),
             seed: self.loaded.topology.seed,
             topology_hash: self.loaded.topology.hash().to_string(),
-            topology: written_out(&self.loaded.topology),
+            topology: written_out(&self.loaded.topology, self.loaded.path()),
             inputs: self.inputs,
             names: self.names,
             started: self.started,
@@ -246,6 +303,10 @@ impl Results<'_> {
         };
         let digest = summary.results.digest.clone();
         let Placed { out, earlier } = self.folder.finish(manifest)?;
+        if end.is_ok() {
+            // Not before the result is in its place.
+            let _ = std::fs::remove_file(out.join(JOURNAL));
+        }
         // The file cannot know how long it takes to put it in its place.
         tell_time(&mut summary.run);
         let printed = match self.told {
@@ -265,6 +326,11 @@ impl Results<'_> {
         // A run that ended early has more to say than that nobody could read this.
         end.and(printed)
     }
+}
+
+/// Whether a run that ended like this may do better if it goes on.
+fn may_be_resumed(failure: &Failure) -> bool {
+    !matches!(failure, Failure::Breach(_) | Failure::Internal(_) | Failure::Input(_))
 }
 
 /// Appends to a file, which is made when something is first written to it.
@@ -344,8 +410,8 @@ fn of_earlier(earlier: &Earlier, digest: &str) -> String {
     let along =
         if made_from_it.is_empty() { String::new() } else { format!(" with its {}", made_from_it.join(" and ")) };
     match kept {
-        Some(kept) => format!("{which}{along} was there before; it is now in {}", kept.display()),
-        None => format!("this replaced {which}{along} (--keep lets it stay)"),
+        Some(kept) => format!("{which}{along} was there before; it has been moved to {}", kept.display()),
+        None => format!("this replaced {which}{along} (use --keep to keep it)"),
     }
 }
 

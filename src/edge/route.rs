@@ -8,22 +8,25 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use super::bidder::{self, Stop};
-use super::conduct::{self, Line, Watch};
+use super::conduct::{self, Gone, Line, Returns, Watch};
 use super::freight::shape::Shaper;
 use super::freight::{Freight, Live};
+use super::host::utc_now;
 use super::identity::Identity;
-use super::input::load_topology;
+use super::input::{default_out, load_topology, written_out};
+use super::journal::{Head, Journal};
 use super::keeper::Kept;
 use super::launch::{Asked, JOINED, LISTENING, label};
 use super::lifeline::{Doomed, Ending};
+use super::outside::{self, Stop};
 use super::quic::{Close, Listener, Options, Peer, Terms};
-use super::results::{Results, Setting, Told};
+use super::results::{Results, Setting, Told, inputs};
+use super::resume::Left;
 use super::signals::on_interrupt;
 use super::{Failure, lifeline};
 use crate::kernel::{ActorId, Contact, Hub};
-use crate::protocol::handshake::Party;
-use crate::topology::{self, Loaded, Override, Plan, Role, Topology};
+use crate::protocol::handshake::{Party, RELEASE};
+use crate::topology::{self, Loaded, Outsiders, Override, Plan, Role, Topology};
 
 /// How to be the router of a run.
 #[derive(Debug)]
@@ -41,9 +44,17 @@ pub struct Routing {
     /// Virtual seconds in a second of the wall's clock, for a live run.
     pub live: Option<f64>,
     pub join_within: Duration,
+    /// How long a process that is lost may take to come back; nothing if the run ends without it.
+    pub patience: Duration,
+    /// The folder of a run that ended early, to go on with.
+    pub resume: Option<PathBuf>,
+    /// Goes on with what is left where the results go, if there is anything of this topology.
+    pub goes_on: bool,
     /// Lets an earlier result stay, under another name.
     pub keep: bool,
     pub told: Told,
+    /// Writes the log and the tables as Parquet too.
+    pub parquet: bool,
     /// Started by a launcher: leave when it is gone.
     pub held: bool,
     /// Where that launcher has written what it was asked.
@@ -55,7 +66,7 @@ pub fn check_live(topology: &Topology, path: &str) -> Result<(), Failure> {
     match &topology.cables {
         Some(_) => Ok(()),
         None => Err(Failure::Input(format!(
-            "{path}: a live run is about links, and this topology has none: expected at least one [[link]]"
+            "{path}: a live run measures links, but this topology has none: expected at least one [[link]]"
         ))),
     }
 }
@@ -80,16 +91,31 @@ fn route_run(
 ) -> Result<(), Failure> {
     let _within = kept.enter();
     let plan = Plan::of(&loaded.topology);
-    let build = |bidder| {
-        topology::build_with(&loaded.topology, &plan.at_hub(), bidder)
+    let build = |outsiders| {
+        topology::build_with(&loaded.topology, &plan.at_hub(), outsiders)
             // A launcher has handed over a topology that its user does not know, and tells the place itself.
             .map_err(|error| Failure::Input(if routing.held { error.to_string() } else { loaded.tell(&error) }))
     };
-    // A bidder is not waited for before somebody listens to whoever wants to end that.
-    let early = if bidder::wanted(&loaded.topology).is_none() { Some(build(None)?) } else { None };
-    let mut results = Results::create(routing.out.as_deref(), loaded, routing.keep, routing.live.is_some())?;
+    // A program is not waited for before somebody listens to whoever wants to end that.
+    let asks = outside::decides_for(&loaded.topology, &plan, &plan.at_hub());
+    let early = if asks { None } else { Some(build(Outsiders::new())?) };
+    let mut left = routing.resume.as_deref().map(|folder| go_on_with(folder, loaded)).transpose()?;
+    if routing.goes_on {
+        let out = routing.out.clone().unwrap_or_else(|| default_out(&loaded.topology));
+        left = go_on_with(&out, loaded).ok();
+    }
+    let out = left.as_ref().map(|left| left.out.clone()).or(routing.out.clone());
+    let mut results = Results::create(out.as_deref(), loaded, routing.keep, routing.live.is_some())?;
+    let mut groups = None;
+    if let Some(left) = left {
+        // From now on it is ours, whatever becomes of us.
+        results.resumable_by(Some(how_to_resume(&routing, results.out())));
+        groups = Some(left.head.groups.clone());
+        left.hand_over(results.stand_in().path())?;
+    }
     results.told_as(routing.told);
-    let mut written_in = loaded.path().to_owned();
+    results.with_parquet(routing.parquet);
+    let (mut written_in, mut asked_inputs) = (loaded.path().to_owned(), inputs(loaded));
     if let Some(path) = &routing.asked {
         let asked = std::fs::read(path).ok().and_then(|json| serde_json::from_slice(&json).ok());
         let asked: Asked = asked.ok_or_else(|| Failure::System(format!("cannot read {}", path.display())))?;
@@ -98,6 +124,7 @@ fn route_run(
         if let Some(input) = asked.inputs.first() {
             written_in.clone_from(&input.path);
         }
+        asked_inputs.clone_from(&asked.inputs);
         results.asked(asked.command, asked.inputs);
     }
     if let Some(path) = &routing.owner_of {
@@ -108,7 +135,7 @@ fn route_run(
     // Where there is a launcher, its folder goes when it is gone.
     let nest = Path::new(&routing.topology).parent().filter(|_| routing.held).map(Path::to_owned);
     let doomed = Doomed { folders: nest.into_iter().collect(), results: Some(results.stand_in().clone()) };
-    let mut interruptions = listen_for_the_end(routing.held, doomed, &stop)?;
+    let (mut interruptions, mut gone) = listen_for_the_end(routing.held, doomed, &stop)?;
     let mut listener = Listener::bind(routing.bind, &identity, &Options::default())
         .map_err(|error| Failure::System(error.to_string()))?;
     announce(&format!("{LISTENING}{}", listener.address()))?;
@@ -116,8 +143,8 @@ fn route_run(
         // A launcher that no longer listens has left, which is noticed elsewhere.
         listener.telling(|processes| drop(announce(&format!("{JOINED}{processes}"))));
     }
-    let (outsider, fault) = bidder::start(&loaded.topology, &written_in, &stop)?;
-    let actors = early.map_or_else(|| build(outsider), Ok)?;
+    let (outsiders, fault) = outside::start(&loaded.topology, &plan.at_hub(), &written_in, &stop)?;
+    let actors = early.map_or_else(|| build(outsiders), Ok)?;
 
     let terms = Terms { roster: plan.parties(), topology: loaded.topology.hash() };
     let peers = match kept.block_on(admit(&mut listener, terms, &routing, &mut interruptions)) {
@@ -128,7 +155,9 @@ fn route_run(
             return Err(failure);
         }
     };
-    tracing::info!("everybody has joined: the run begins");
+    tracing::info!("all members have joined: the run begins");
+    // Whoever was gone before has been replaced.
+    while gone.try_recv().is_ok() {}
     let here = peers.iter().all(|peer| peer.connection.address().ip().is_loopback());
     let contact = if here { Contact::Blockers } else { Contact::All };
     let leaves = peers.iter().map(|peer| ids(&plan, peer)).collect::<Result<Vec<_>, _>>()?;
@@ -138,6 +167,30 @@ fn route_run(
         .reading_only(Box::new(move |actor, record| whole.may_write(actor, record)));
     let mut lines: Vec<Line> = peers.into_iter().map(Line::new).collect();
 
+    let irreplaceable = irreplaceable(&loaded.topology, routing.live.is_some());
+    let mut returns = None;
+    if irreplaceable.is_none() && (groups.is_some() || !routing.patience.is_zero()) {
+        listener.let_return();
+        let here: Vec<_> = lines.iter().map(|line| line.parties().to_vec()).collect();
+        let journal = match &groups {
+            Some(groups) if *groups != here => return Err(regrouped(kept, listener, groups)),
+            Some(_) => Journal::open(results.stand_in().path())?.1,
+            None => {
+                let head = Head {
+                    release: RELEASE.to_owned(),
+                    topology_hash: loaded.topology.hash().to_string(),
+                    groups: here,
+                    topology: written_out(&loaded.topology, loaded.path()),
+                    inputs: asked_inputs,
+                    started: utc_now(),
+                };
+                Journal::create(results.stand_in().path(), &head)?
+            }
+        };
+        results.resumable_by(Some(how_to_resume(&routing, results.out())));
+        let (gone, patience, goes_on) = (&mut gone, routing.patience, groups.is_some());
+        returns = Some(Returns { journal, door: &mut listener, gone, patience, goes_on });
+    }
     let joined = begun.elapsed();
     let mut progress = results.progress();
     let carried = freight.as_ref().map(Freight::passed).unwrap_or_default();
@@ -155,9 +208,13 @@ fn route_run(
         names: &plan.names,
         carried,
         interruptions: &mut interruptions,
+        returns,
     };
     let mut conducted = conduct::conduct(kept, hub, &mut lines, watch);
     conducted.end = fault.or(conducted.end);
+    if let (Some(why), Err(Failure::LostPeer { text, .. })) = (irreplaceable, &mut conducted.end) {
+        text.push_str(&format!("\n  {why}"));
+    }
     conducted.wall = conducted.wall.saturating_sub(results.written_for());
     let mut moved = None;
     if let (Some(freight), Ok(())) = (freight, &conducted.end) {
@@ -182,6 +239,46 @@ fn route_run(
     // First, so that nobody has to wait for the results to be written.
     kept.block_on(listener.close(senders, close, reason.lines().next().unwrap_or_default()));
     results.conducted(conducted, Setting { layout: routing.layout, began: begun, joined, moved, live: routing.live })
+}
+
+/// What was left in this folder of a run of this topology.
+fn go_on_with(folder: &Path, loaded: &Loaded) -> Result<Left, Failure> {
+    let left = Left::find(folder)?;
+    let ours = loaded.topology.hash().to_string();
+    if left.head.topology_hash != ours {
+        return Err(Failure::Input(format!(
+            "{}: this run is of topology {}, and {} is topology {ours}: expected the same file and settings",
+            folder.display(),
+            left.head.topology_hash,
+            loaded.path()
+        )));
+    }
+    Ok(left)
+}
+
+fn how_to_resume(routing: &Routing, out: &Path) -> String {
+    match routing.held {
+        true => format!("hansa run --resume {}", out.display()),
+        false => format!("hansa-router --resume {} instead of --out, with the same topology", out.display()),
+    }
+}
+
+/// Others play together than did before.
+fn regrouped(kept: &Kept, listener: Listener, groups: &[Vec<Party>]) -> Failure {
+    let groups: Vec<String> = groups.iter().map(|group| label(group)).collect();
+    let text = format!("this run was begun by other processes: expected one for each of {}", groups.join("; "));
+    kept.block_on(listener.close(Vec::new(), Close::Stopped, &text));
+    Failure::Input(text)
+}
+
+/// Why a process that is lost cannot be replaced, if it cannot: what it has measured, or loads on their way to it, would be gone.
+pub fn irreplaceable(topology: &Topology, live: bool) -> Option<&'static str> {
+    let moves_bytes = topology.cables.as_ref().is_some_and(|cables| cables.payload.is_some());
+    match (live, moves_bytes) {
+        (true, _) => Some("a live run measures time, so a process that is lost cannot be replaced"),
+        (_, true) => Some("real bytes move in this run (payload), so a process that is lost cannot be replaced"),
+        _ => None,
+    }
 }
 
 /// Whatever moves the bytes of this topology's transfers, if any are to be moved.
@@ -219,14 +316,19 @@ fn freight(
 }
 
 /// Gathers what may end the run from outside: a signal, or a word of the launcher.
-fn listen_for_the_end(held: bool, doomed: Doomed, stop: &Stop) -> Result<Interruptions, Failure> {
+fn listen_for_the_end(
+    held: bool,
+    doomed: Doomed,
+    stop: &Stop,
+) -> Result<(Interruptions, mpsc::UnboundedReceiver<Gone>), Failure> {
     let (words, interruptions) = mpsc::unbounded_channel();
-    let ending = Ending::new(words, doomed, stop.clone());
+    let (tell, gone) = mpsc::unbounded_channel();
+    let ending = Ending::new(words, doomed, stop.clone()).telling(tell);
     if held {
         ending.clone().hold();
     }
     on_interrupt(move || ending.interrupt())?;
-    Ok(interruptions)
+    Ok((interruptions, gone))
 }
 
 /// Says where the router can be reached, for example: whoever started it may not know, if it asked for any free port.
@@ -255,7 +357,7 @@ async fn admit(
             other => other,
         },
         () = tokio::time::sleep(routing.join_within) => {
-            let text = format!("after {} s the router still waits for ", routing.join_within.as_secs_f64());
+            let text = format!("after {} s the router is still waiting for ", routing.join_within.as_secs_f64());
             Failure::NotJoined(text)
         }
     };
@@ -266,6 +368,7 @@ async fn admit(
 }
 
 fn ids(plan: &Plan, peer: &Peer) -> Result<Vec<ActorId>, Failure> {
-    let find = |party| plan.find(party).ok_or_else(|| Failure::Internal(format!("{party} joined but has no part")));
+    let find =
+        |party| plan.find(party).ok_or_else(|| Failure::Internal(format!("{party} joined but has no part in the run")));
     peer.parties.iter().map(find).collect()
 }

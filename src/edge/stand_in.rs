@@ -8,9 +8,11 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::commit::{Disk, RealDisk, remove_tree};
+use super::journal::JOURNAL;
 
 const PARTIAL: &str = ".partial-";
 const ASIDE: &str = ".replaced";
@@ -23,6 +25,8 @@ struct Inner {
     path: PathBuf,
     disk: Arc<dyn Disk>,
     stage: Mutex<Stage>,
+    /// Whether the journal in it is of use to whoever wants to go on with the run.
+    is_resumable: AtomicBool,
     /// Held for as long as the process lives; none where the file system has no locks.
     _lock: Option<File>,
 }
@@ -59,7 +63,8 @@ impl StandIn {
                 // Somebody has taken it for a dead one's, as long as it was not locked.
                 Lock::Taken | Lock::Gone => continue,
             };
-            return Ok(StandIn(Arc::new(Inner { path, disk, stage: Mutex::new(Stage::Making), _lock: lock })));
+            let (stage, is_resumable) = (Mutex::new(Stage::Making), AtomicBool::new(false));
+            return Ok(StandIn(Arc::new(Inner { path, disk, stage, is_resumable, _lock: lock })));
         }
         Err(io::ErrorKind::AlreadyExists.into())
     }
@@ -85,11 +90,20 @@ impl StandIn {
         }))
     }
 
-    /// Clears the folder away, unless the result is in its place. From then on it cannot get there any more.
+    /// Says whether its journal is to stay when it is given up.
+    pub fn set_resumable(&self, is_resumable: bool) {
+        self.0.is_resumable.store(is_resumable, Ordering::Relaxed);
+    }
+
+    /// Clears the folder away, unless the result is in its place. From then on it cannot get there any more. A journal from
+    /// which the run can go on stays.
     pub fn give_up(&self) {
         let mut stage = self.stage();
         if *stage != Stage::Placed {
             *stage = Stage::GivenUp;
+            if self.0.is_resumable.load(Ordering::Relaxed) && self.path().join(JOURNAL).exists() {
+                return leave_the_journal(&*self.0.disk, &self.0.path);
+            }
             // The thread that makes the result may put another file into it while we remove it, but not for long.
             let _ = (0..10).find(|_| remove_tree(&*self.0.disk, &self.0.path).is_ok());
         }
@@ -121,6 +135,30 @@ pub fn left_behind(out: &Path) -> Vec<PathBuf> {
     found.dedup();
     found.retain(|path| matches!(Lock::take(path), Lock::Held(_) | Lock::Gone));
     found
+}
+
+/// Removes all of a stand-in but its journal.
+pub fn leave_the_journal(disk: &dyn Disk, stand_in: &Path) {
+    let Ok(entries) = fs::read_dir(stand_in) else { return };
+    for path in entries.flatten().map(|entry| entry.path()).filter(|path| path.file_name() != Some(JOURNAL.as_ref())) {
+        let _ = disk.remove_file(&path);
+    }
+}
+
+/// The stand-ins for `out` that dead processes have left, and in which there is a journal; the latest comes last.
+pub fn left_to_resume(out: &Path) -> Vec<PathBuf> {
+    let written = |path: &PathBuf| fs::metadata(path.join(JOURNAL)).and_then(|found| found.modified()).ok();
+    let mut found: Vec<_> = left_behind(out).into_iter().filter_map(|path| Some((written(&path)?, path))).collect();
+    found.sort();
+    found.into_iter().map(|(_, path)| path).collect()
+}
+
+/// The place for whose sake this is a stand-in, if it is one.
+pub fn place_of(stand_in: &Path) -> Option<PathBuf> {
+    let name = stand_in.file_name()?.as_bytes();
+    let at = name.windows(PARTIAL.len()).rposition(|part| part == PARTIAL.as_bytes())?;
+    stand_in_of(name, &name[..at])?;
+    Some(parent(stand_in).join(OsString::from_vec(name[..at].to_vec())))
 }
 
 /// Removes what dead processes have left behind of their results for `out`, and says what it was. A result that has

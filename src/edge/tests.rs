@@ -6,10 +6,12 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::Failure;
-use super::conduct::{Conducted, Line, Watch, conduct};
+use super::conduct::{Conducted, Line, Returns, Watch, conduct};
 use super::freight::{self, Freight};
 use super::identity::Authority;
+use super::journal::{Head, Journal};
 use super::keeper::Kept;
+use super::outside::Fault;
 use super::play::{Stage, play};
 use super::quic::{self, Close, Listener, Options, Terms};
 use crate::grid::{EdgeId, JobId, TaskId};
@@ -41,7 +43,7 @@ impl Actor<Message, Record> for Asker {
             let task = TaskId { job: JobId(0), index: 0 };
             // All of them in turn.
             let site = ActorId(1 + self.left % self.sites);
-            out.send_at(now.time, site, Message::Run(Run { task, cores: 1, runtime: Span::ZERO }));
+            out.send_at(now.time, site, Message::Run(Run { task, cores: 1, runtime: Span::ZERO, safe: None }));
         }
     }
 }
@@ -134,7 +136,9 @@ fn run(asker: Asker, sites: Vec<Cast>, options: &Options, keepers_look: Duration
             let leaf = Leaf::new(vec![(ActorId(1 + at as u32), actor)], there);
             let (_words, mut endings) = mpsc::unbounded_channel();
             let (sender, receiver) = (&mut joined.sender, &mut joined.receiver);
-            let end = play(leaf, Stage { kept: &kept, sender, receiver, names: &[], endings: &mut endings });
+            let fault = Fault::default();
+            let end =
+                play(leaf, Stage { kept: &kept, sender, receiver, names: &[], endings: &mut endings, fault: &fault });
             kept.block_on(async {
                 joined.connection.closed().await;
             });
@@ -182,6 +186,7 @@ fn run(asker: Asker, sites: Vec<Cast>, options: &Options, keepers_look: Duration
         names: &[],
         carried: carried.clone(),
         interruptions: &mut interruptions,
+        returns: None,
     };
     let conducted = conduct(&kept, hub, &mut lines, watch);
     let through = carried.load(Ordering::Relaxed) - full;
@@ -233,4 +238,113 @@ fn records_are_passed_on_while_one_creeps_and_another_has_nothing_to_say() {
     let most = passed_on.iter().max().unwrap();
     assert_eq!(passed_on.iter().sum::<usize>(), 401_000);
     assert!(*most <= 150_000, "{passed_on:?}: what waits is bounded, however long the run is");
+}
+
+/// Answers so many microseconds later, and hangs up when it has answered so often.
+struct Faller {
+    after: u64,
+    left: u32,
+    line: quic::Connection,
+}
+
+impl Actor<Message, Record> for Faller {
+    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+        for event in batch.drain(..) {
+            if let Cause::Message(Message::Run(run)) = event.cause {
+                if self.left == 0 {
+                    self.line.close(Close::Dropped, "");
+                }
+                self.left = self.left.wrapping_sub(1);
+                let next = Time::from_micros(now.time.micros() + self.after);
+                out.send_at(next, ActorId(0), Message::Ended(Ended { task: run.task, started: now.time }));
+            }
+        }
+    }
+}
+
+/// A run of twenty rounds with one site, which falls twice and comes back as one that answers after so long.
+fn falling(after: [u64; 3]) -> Conducted {
+    let options = Options::default();
+    let party = Party::Site("s0".to_owned());
+    let authority = Authority::new("test").unwrap();
+    let latencies: Latencies = vec![Span::ZERO; 2].into();
+    let kept = Kept::new().unwrap();
+    let _within = kept.enter();
+    let router = authority.issue(&[Party::Router], 1).unwrap();
+    let mut listener = Listener::bind(([127, 0, 0, 1], 0).into(), &router, &options).unwrap();
+    let (address, there) = (listener.address().to_string(), latencies.clone());
+    let identity = authority.issue(std::slice::from_ref(&party), 1).unwrap();
+    let hello = Hello::new(vec![party.clone()], HASH);
+    let site = std::thread::spawn(move || {
+        for (after, left) in after.into_iter().zip([5, 12, 100]) {
+            let kept = Kept::new().unwrap();
+            let options = Options { join_timeout: Duration::from_secs(10), ..Options::default() };
+            let Ok(mut joined) = kept.block_on(quic::connect(&address, &identity, &hello, &options)) else { return };
+            let actor = Box::new(Faller { after, left, line: joined.connection.clone() }) as Cast;
+            let leaf = Leaf::new(vec![(ActorId(1), actor)], there.clone());
+            let (_words, mut endings) = mpsc::unbounded_channel();
+            let (sender, receiver) = (&mut joined.sender, &mut joined.receiver);
+            let fault = Fault::default();
+            let stage = Stage { kept: &kept, sender, receiver, names: &[], endings: &mut endings, fault: &fault };
+            if play(leaf, stage).is_ok() {
+                return kept.block_on(async { _ = joined.connection.closed().await });
+            }
+        }
+    });
+
+    let peers = kept.block_on(listener.admit(Terms { roster: vec![party], topology: HASH }));
+    listener.let_return();
+    let mut lines: Vec<Line> = peers.into_iter().map(Line::new).collect();
+    let asker = Asker { left: 20, sites: 1, thinks: Duration::ZERO };
+    let hub = Hub::new(vec![(ActorId(0), Box::new(asker) as Cast)], &[vec![ActorId(1)]], latencies);
+    let scratch = tempfile::TempDir::new().unwrap();
+    let head = Head {
+        release: String::new(),
+        topology_hash: String::new(),
+        groups: Vec::new(),
+        topology: String::new(),
+        inputs: Vec::new(),
+        started: String::new(),
+    };
+    let journal = Journal::create(scratch.path(), &head).unwrap();
+    let (_gone, mut gone) = mpsc::unbounded_channel();
+    let (_words, mut interruptions) = mpsc::unbounded_channel();
+    let watch = Watch {
+        stall_after: Duration::from_secs(20),
+        contact: Contact::All,
+        speed: None,
+        progress: &mut |_, _, _| {},
+        record: &mut |_| Ok(()),
+        names: &[],
+        carried: Default::default(),
+        interruptions: &mut interruptions,
+        returns: Some(Returns {
+            journal,
+            door: &mut listener,
+            gone: &mut gone,
+            patience: Duration::from_secs(10),
+            goes_on: false,
+        }),
+    };
+    let conducted = conduct(&kept, hub, &mut lines, watch);
+    let senders = lines.into_iter().map(Line::into_sender).collect();
+    kept.block_on(listener.close(senders, Close::Finished, ""));
+    site.join().unwrap();
+    conducted
+}
+
+#[test]
+fn who_comes_back_and_says_the_same_goes_on() {
+    let conducted = falling([3, 3, 3]);
+    assert_eq!(conducted.end, Ok(()));
+    assert_eq!(conducted.leaves[0].messages_up, 20, "every answer counts once");
+}
+
+#[test]
+fn who_comes_back_and_says_something_else_is_named() {
+    for after in [[3, 4, 3], [3, 3, 4]] {
+        let Err(Failure::Breach(text)) = falling(after).end else { panic!("it is not noticed") };
+        assert!(text.contains("site s0 is not deterministic: it came back at virtual time"), "{text}");
+        assert!(text.contains("its frame "), "{text}");
+    }
 }

@@ -14,7 +14,7 @@ pub type Load = u32;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cell {
-    /// Value obtained, as a share of all there was.
+    /// Value obtained, as a share of all value.
     pub value: f64,
     /// Share of the jobs that starved.
     pub starved: f64,

@@ -11,14 +11,18 @@
 //! [vary]                              # every combination is a run; the first axis changes slowest
 //! seed = [1, 2, 3]
 //! market.policy = ["fifo", "srtf"]
+//!
+//! [[entrant]]                         # what is compared under a name, where one key cannot say it
+//! name = "patient"
+//! set = { market.policy = "fifo", defaults.site.report_every = "1 min" }
 //! ```
 
 use std::sync::Arc;
 
 use super::metrics::{self, Metric};
 use crate::settings::{
-    Complaint, Complaints, Field, Fields, FilePath, Form, Listed, Maybe, NAME, Name, Node, Place, Reader, Shape, Table,
-    Text, Value, Walk, Word, key, list, quoted, version,
+    Complaint, Complaints, Field, Fields, FilePath, Form, Layout, Listed, Maybe, NAME, Name, Node, Place, Reader,
+    Shape, Table, Text, Value, Walk, Word, key, list, quoted, version,
 };
 use crate::topology::{Library, Origin, Override, Read, beside};
 
@@ -29,17 +33,30 @@ pub struct Experiment {
     /// The path of the topology's file.
     pub topology: String,
     pub axes: Vec<Axis>,
+    /// What the first axis has, if it is theirs.
+    pub entrants: Vec<Entrant>,
     pub metrics: Vec<Metric>,
     fixed: Vec<Override>,
 }
 
-/// A key of the topology that takes several values.
+/// A key of the topology that takes several values; or the entrants, by name.
 #[derive(Clone, Debug)]
 pub struct Axis {
     pub key: String,
     /// As tables show them.
     pub values: Vec<String>,
-    settings: Vec<Override>,
+    /// What each of them sets.
+    settings: Vec<Vec<Override>>,
+}
+
+/// The axis of the entrants.
+pub const ENTRANT: &str = "entrant";
+
+/// Settings that are compared under one name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entrant {
+    pub name: String,
+    pub about: Option<String>,
 }
 
 /// One combination of values.
@@ -75,7 +92,7 @@ impl Experiment {
                 self.axes.iter().rev().map(|axis| digit(&mut rest, axis.values.len())).collect();
             picks.reverse();
             let picked = || self.axes.iter().zip(&picks);
-            let settings = picked().map(|(axis, &pick)| axis.settings[pick].clone());
+            let settings = picked().flat_map(|(axis, &pick)| axis.settings[pick].iter().cloned());
             Run {
                 number: index + 1,
                 values: picked().map(|(axis, &pick)| axis.values[pick].clone()).collect(),
@@ -102,43 +119,55 @@ struct Written {
     about: Option<String>,
     topology: String,
     metrics: Vec<Metric>,
+    entrants: Vec<Entrant>,
 }
 
 impl Written {
     fn usual() -> Written {
-        Written { name: String::new(), about: None, topology: String::new(), metrics: metrics::all().collect() }
+        let metrics = metrics::all().collect();
+        Written { name: String::new(), about: None, topology: String::new(), metrics, entrants: Vec::new() }
     }
 
     fn walk(&mut self, w: &mut dyn Walk) {
         version::walk(w);
-        w.set(key("name", "").means("results go to `out/` and this name").need(NAME), &mut self.name, Name);
-        w.set(key("about", "").means("a line for people"), &mut self.about, Maybe(Text("a text")));
+        w.set(key("name", "").means("results go to `out/NAME`").need(NAME), &mut self.name, Name);
+        w.set(key("about", "").means("a one-line description"), &mut self.about, Maybe(Text("a text")));
         let topology = key("topology", "").means("the topology of every run").need(TOPOLOGY);
         w.set(topology, &mut self.topology, FilePath(TOPOLOGY));
-        let metrics = key("metrics", "").means("the numbers to keep of every run").usual("all of them");
+        let metrics = key("metrics", "").means("the numbers to record of every run").usual("all of them");
         w.set(metrics, &mut self.metrics, Metrics);
-        let vary = key("vary", "").means("what varies: every combination is a run, and the first key changes slowest");
+        let entrants =
+            key(ENTRANT, "").means("what is compared under a name; entrants change slower than all that varies");
+        let entrants = entrants.each("a table with a name and what it sets");
+        w.rows(entrants, Layout::Sections(ENTRANT), &mut self.entrants, Entrant::default, |entrant, w| {
+            w.set(key("name", "").means("how tables call it").need(NAME), &mut entrant.name, Name);
+            w.set(key("about", "").means("a one-line description"), &mut entrant.about, Maybe(Text("a text")));
+            let set = key("set", "").means("what it sets, though the topology or [set] says something else");
+            let example = "{ defaults.site.system = \"batch\", defaults.site.scheduler = \"easy\" }";
+            w.elsewhere(
+                &set.usual("nothing"),
+                Shape::Free { what: SETTINGS, example, json: r#"{ "type": "object" }"# },
+            );
+        });
+        let vary = key("vary", "").means("what varies; every combination is a run, and the first key changes slowest");
         w.elsewhere(
-            &vary.need(VARY),
+            &vary.need_unless(!self.entrants.is_empty(), VARY),
             Shape::Free {
-                what: "a table of keys of the topology as `--set` takes them, each with a list of values",
+                what: "a table of topology keys as for `--set`, each with a list of values",
                 example: "{ seed = [1, 2], market.policy = [\"fifo\", \"srtf\"] }",
                 json: r#"{ "type": "object", "minProperties": 1 }"#,
             },
         );
-        let set = key("set", "").means("what is the same in every run, though the topology says something else");
+        let set = key("set", "").means("settings of every run that replace those of the topology");
         w.elsewhere(
             &set.usual("nothing"),
-            Shape::Free {
-                what: "a table of keys of the topology as `--set` takes them, each with a value",
-                example: "{ workload.0.jobs = 1000 }",
-                json: r#"{ "type": "object" }"#,
-            },
+            Shape::Free { what: SETTINGS, example: "{ workload.0.jobs = 1000 }", json: r#"{ "type": "object" }"# },
         );
     }
 }
 
-const TOPOLOGY: &str = "the path of a topology file, as seen from this one";
+const TOPOLOGY: &str = "the path of a topology file, relative to this one";
+const SETTINGS: &str = "a table of topology keys as for `--set`, each with a value";
 const VARY: &str = "a [vary] table with the keys of the topology that take several values";
 
 /// The keys of an experiment.
@@ -154,8 +183,11 @@ fn check(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
     let origin = Arc::new(Origin { path: path.to_owned(), text: findings.source(0).text.clone() });
     let settings = Settings { library, origin };
 
-    let vary = fields.need("vary", VARY).and_then(|field| field.table(VARY)).and_then(|_| root.get("vary"));
-    let axes: Vec<Axis> = vary.map_or_else(Vec::new, |node| settings.axes(node));
+    let vary = if written.entrants.is_empty() { fields.need("vary", VARY) } else { fields.get("vary") };
+    let vary = vary.and_then(|field| field.table(VARY)).and_then(|_| root.get("vary"));
+    let varying = vary.map_or_else(Vec::new, |node| settings.axes(node));
+    let entering = root.get(ENTRANT).and_then(|node| settings.entrants(node, &written.entrants, &varying));
+    let axes: Vec<Axis> = entering.into_iter().chain(varying).collect();
     let set = fields.get("set").and_then(|field| field.table("a [set] table")).and_then(|_| root.get("set"));
     let fixed = set.map_or_else(Vec::new, |node| settings.fixed(node, &axes));
     fields.finish();
@@ -170,8 +202,8 @@ fn check(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
             findings.add(Complaint::new(vary.place, "vary", message));
         }
     }
-    let Written { name, about, topology, metrics } = written;
-    Experiment { name, about, topology: beside(path, &topology), axes, metrics, fixed }
+    let Written { name, about, topology, metrics, entrants } = written;
+    Experiment { name, about, topology: beside(path, &topology), axes, entrants, metrics, fixed }
 }
 
 /// Some metrics, each once.
@@ -224,7 +256,7 @@ impl Settings<'_, '_, '_> {
         let mut axes: Vec<Axis> = Vec::new();
         for leaf in leaves(vary) {
             let Value::List(items) = &leaf.node.value else {
-                let message = "expected a list of values; what is the same in every run goes under [set]";
+                let message = "expected a list of values; a single value for all runs goes under [set]";
                 self.complain(leaf.node.place, &leaf, message);
                 continue;
             };
@@ -232,7 +264,14 @@ impl Settings<'_, '_, '_> {
                 self.complain(leaf.node.place, &leaf, "expected at least one value, found none");
             }
             if axes.iter().any(|axis| axis.key == leaf.key) {
-                self.complain(leaf.place, &leaf, "this key is here twice");
+                self.complain(leaf.place, &leaf, "this key is given twice");
+            }
+            if leaf.key == ENTRANT {
+                self.complain(
+                    leaf.place,
+                    &leaf,
+                    "entrants are written as [[entrant]], each with a name and what it sets",
+                );
             }
             let mut axis = Axis { key: leaf.key.clone(), values: Vec::new(), settings: Vec::new() };
             for item in items {
@@ -242,17 +281,41 @@ impl Settings<'_, '_, '_> {
                 }
                 let Some(setting) = self.setting(&leaf, item) else { continue };
                 axis.values.push(shown);
-                axis.settings.push(setting);
+                axis.settings.push(vec![setting]);
             }
             axes.push(axis);
         }
         axes
     }
 
+    /// The axis of those that are written there, in the order of `all`.
+    fn entrants(&self, node: &Node, all: &[Entrant], varying: &[Axis]) -> Option<Axis> {
+        let Value::List(items) = &node.value else { return None };
+        let mut axis = Axis { key: ENTRANT.to_owned(), values: Vec::new(), settings: Vec::new() };
+        for (item, Entrant { name, .. }) in items.iter().zip(all) {
+            let Value::Table(table) = &item.value else { continue };
+            if axis.values.contains(name) {
+                self.library.findings.add(Complaint::new(
+                    item.place,
+                    "name",
+                    format!("two entrants are called {name}"),
+                ));
+            }
+            let set = table.get("set").map_or_else(Vec::new, leaves);
+            axis.values.push(name.clone());
+            axis.settings.push(self.fixed_leaves(set, varying));
+        }
+        Some(axis)
+    }
+
     fn fixed(&self, set: &Node, axes: &[Axis]) -> Vec<Override> {
-        let settings = leaves(set).into_iter().filter_map(|leaf| {
+        self.fixed_leaves(leaves(set), axes)
+    }
+
+    fn fixed_leaves(&self, set: Vec<Leaf<'_>>, axes: &[Axis]) -> Vec<Override> {
+        let settings = set.into_iter().filter_map(|leaf| {
             if axes.iter().any(|axis| axis.key == leaf.key) {
-                self.complain(leaf.place, &leaf, "this key varies: it cannot be set as well");
+                self.complain(leaf.place, &leaf, "this key varies, so it cannot also be set");
             }
             self.setting(&leaf, leaf.node)
         });

@@ -1,5 +1,6 @@
 //! The numbers that an experiment can keep of each run.
 
+use crate::report::Better::{self, Less, More, Neither};
 use crate::report::{self, SizeGroup, Summary};
 
 /// A number of a run's summary, by its name.
@@ -7,6 +8,7 @@ use crate::report::{self, SizeGroup, Summary};
 pub struct Metric {
     pub name: &'static str,
     pub about: &'static str,
+    pub better: Better,
     of: Of,
 }
 
@@ -37,48 +39,64 @@ pub fn find(name: &str) -> Option<Metric> {
     all().find(|metric| metric.name == name)
 }
 
-const fn run(name: &'static str, about: &'static str, of: fn(&Summary) -> Option<f64>) -> Metric {
-    Metric { name, about, of: Of::Run(of) }
+const fn run(name: &'static str, about: &'static str, better: Better, of: fn(&Summary) -> Option<f64>) -> Metric {
+    Metric { name, about, better, of: Of::Run(of) }
 }
 
 const fn finished(name: &'static str, tenth: usize) -> Metric {
-    Metric { name, about: "mean SLR of the finished jobs of a tenth by work", of: Of::Tenth(tenth, |group| group.slr) }
+    Metric {
+        name,
+        about: "mean SLR of the finished jobs of a tenth by work",
+        better: Less,
+        of: Of::Tenth(tenth, |group| group.slr),
+    }
 }
 
 const fn censored(name: &'static str, tenth: usize) -> Metric {
     let about = "the same, where each starved job counts with its final deadline";
-    Metric { name, about, of: Of::Tenth(tenth, |group| group.slr_censored) }
+    Metric { name, about, better: Less, of: Of::Tenth(tenth, |group| group.slr_censored) }
 }
 
 const fn starved(name: &'static str, tenth: usize) -> Metric {
     let about = "share of a tenth of the jobs by work that starved";
-    Metric { name, about, of: Of::Tenth(tenth, |group| group.starved) }
+    Metric { name, about, better: Less, of: Of::Tenth(tenth, |group| group.starved) }
 }
 
 /// In the order of their columns. Times are in seconds of virtual time.
 pub fn all() -> impl Iterator<Item = Metric> + Clone {
-    let of_subjects = report::measures().map(|measure| run(measure.name, measure.about, measure.of));
+    let of_subjects = report::measures().map(|measure| run(measure.name, measure.about, measure.better, measure.of));
     RUN.iter().copied().chain(of_subjects).chain(TENTHS.iter().copied())
 }
 
 const RUN: &[Metric] = &[
-    run("value", "value obtained, as a share of all there was", |s| s.value?.proportion),
-    run("starved", "share of the jobs that starved", |s| share(s.starved?, s.jobs.submitted)),
-    run("jobs", "jobs submitted", |s| Some(s.jobs.submitted as f64)),
-    run("tasks", "tasks submitted", |s| Some(s.tasks.submitted as f64)),
-    run("finished", "share of the jobs that finished", |s| share(s.jobs.finished, s.jobs.submitted)),
-    run("refused", "share of the jobs that were refused", |s| share(s.jobs.refused, s.jobs.submitted)),
-    run("utilisation", "share of core time in use while jobs arrived", |s| s.utilisation.all.arrivals),
-    run("useful", "share of the work done that was worth something", |s| s.useful),
-    run("slr", "mean SLR of finished jobs", |s| s.slr),
-    run("job_wait", "mean wait of jobs for their first start", |s| Some(s.job_wait?.mean)),
-    run("job_wait_p95", "the wait that 95 % of the jobs do not exceed", |s| Some(s.job_wait?.p95)),
-    run("task_wait", "mean wait of tasks that were ready", |s| Some(s.task_wait?.mean)),
-    run("lag", "mean time until the router knew that a task had ended", |s| Some(s.view.map_or(0.0, |v| v.lag_mean))),
-    run("unseen", "core seconds that stood free while the router took them for used", |s| {
+    run("value", "value obtained, as a share of all there was", More, |s| s.value?.proportion),
+    run("starved", "share of the jobs that starved", Less, |s| share(s.starved?, s.jobs.submitted)),
+    run("in_time", "share of the jobs with a deadline that finished before it", More, |s| s.in_time),
+    run("stretch_mean", "mean bounded stretch of finished jobs, with a threshold of 10 s", Less, |s| {
+        Some(s.stretch?.mean)
+    }),
+    run("stretch_p99", "the bounded stretch that 99 % of the finished jobs do not exceed", Less, |s| {
+        Some(s.stretch?.p99)
+    }),
+    run("stretch_max", "the largest bounded stretch of a finished job", Less, |s| Some(s.stretch?.max)),
+    run("core_hours", "core hours in use", Neither, |s| Some(s.utilisation.all.busy / 3_600.0)),
+    run("jobs", "jobs submitted", Neither, |s| Some(s.jobs.submitted as f64)),
+    run("tasks", "tasks submitted", Neither, |s| Some(s.tasks.submitted as f64)),
+    run("finished", "share of the jobs that finished", More, |s| share(s.jobs.finished, s.jobs.submitted)),
+    run("refused", "share of the jobs that were refused", Less, |s| share(s.jobs.refused, s.jobs.submitted)),
+    run("utilisation", "share of core time in use while jobs arrived", More, |s| s.utilisation.all.arrivals),
+    run("useful", "share of the work done that was worth something", More, |s| s.useful),
+    run("slr", "mean SLR of finished jobs", Less, |s| s.slr),
+    run("job_wait", "mean wait of jobs for their first start", Less, |s| Some(s.job_wait?.mean)),
+    run("job_wait_p95", "the wait that 95 % of the jobs do not exceed", Less, |s| Some(s.job_wait?.p95)),
+    run("task_wait", "mean wait of tasks that were ready", Less, |s| Some(s.task_wait?.mean)),
+    run("lag", "mean time until the router knew that a task had ended", Less, |s| {
+        Some(s.view.map_or(0.0, |v| v.lag_mean))
+    }),
+    run("unseen", "core seconds that stood free while the router took them for used", Less, |s| {
         Some(s.view.map_or(0.0, |view| view.unseen))
     }),
-    run("makespan", "from the first arrival to the end", |s| s.makespan),
+    run("makespan", "from the first arrival to the end", Less, |s| s.makespan),
 ];
 
 const TENTHS: &[Metric] = &[

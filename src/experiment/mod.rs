@@ -6,6 +6,7 @@ mod claims;
 pub mod dfrs;
 mod file;
 pub mod heft;
+mod kept;
 pub mod market;
 mod metrics;
 #[cfg(feature = "edge")]
@@ -16,9 +17,10 @@ mod rows;
 mod statistics;
 #[cfg(test)]
 mod tests;
+pub mod tournament;
 
 pub use claims::{Cell, Claim, Comparison, Finding, Load, Results, Verdict};
-pub use file::{Axis, Experiment, RUNS_MAX, Run, keys, read};
+pub use file::{Axis, ENTRANT, Entrant, Experiment, RUNS_MAX, Run, keys, read};
 pub use market::CLAIMS;
 pub use metrics::{Metric, all as metrics, find as find_metric};
 pub use rows::{Row, Table};

@@ -47,7 +47,7 @@ pub fn market(outcome: &Outcome) -> Vec<Figure> {
             "1-value.svg",
             "Value obtained, by load and bid policy",
             &below,
-            vec![panel("", load, share("Value obtained (% of all there was)"), by_load("value"))],
+            vec![panel("", load, share("Value obtained (% of all value)"), by_load("value"))],
         ),
         figure(
             "2-starved.svg",
@@ -57,7 +57,7 @@ pub fn market(outcome: &Outcome) -> Vec<Figure> {
         ),
         figure(
             "3-slr-by-work.svg",
-            "How long jobs take against their critical path, by their work",
+            "How long jobs take relative to their critical path, by their work",
             &slr,
             vec![
                 panel("Jobs that finished", tenth, Axis { label: "Mean SLR", scale: 1.0 }, tenths(SLR_FINISHED)),
@@ -71,7 +71,7 @@ pub fn market(outcome: &Outcome) -> Vec<Figure> {
         ),
         figure(
             "4-value-to-best.svg",
-            "Value obtained, against the best policy at each load",
+            "Value obtained, relative to the best policy at each load",
             &below,
             vec![Panel { lowest: Some(0.75), ..panel("", load, share("Value (% of the best policy's)"), to_best) }],
         ),
@@ -151,7 +151,7 @@ pub fn heft(outcome: &heft::Outcome) -> Vec<Figure> {
             "How much time the best of 50 rounds saves",
             shares("Decrease (%)", heft::Means::decrease, |line| line.decrease),
         ),
-        figure("3-makespans.svg", "Makespans as planned, as they come, and of the best of 50 rounds", makespans),
+        figure("3-makespans.svg", "Makespans as planned, as simulated, and of the best of 50 rounds", makespans),
     ]
 }
 
@@ -245,7 +245,7 @@ fn draw_panel(root: &Area<'_>, area: &Area<'_>, panel: &Panel) -> Result<(), Dra
     let xs = ticks(all().map(|point| point.0), panel.x.scale, None);
     let ys = ticks(all().map(|point| point.1).chain(ends), panel.y.scale, panel.lowest);
     let Some((x, y)) = xs.zip(ys) else {
-        return write(area, "There is nothing to show.", (80, 80), 14.0, &PALE);
+        return write(area, "There is no data to show.", (80, 80), 14.0, &PALE);
     };
     if !panel.title.is_empty() {
         write(area, panel.title, (70, 0), 13.0, &INK)?;

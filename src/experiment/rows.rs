@@ -1,4 +1,4 @@
-//! `runs.csv`: one row a run, one column an axis and a metric.
+//! `runs.csv`: one row per run, one column per axis and per metric.
 
 use super::file::Experiment;
 

@@ -15,11 +15,11 @@ pub enum JobError {
     NoRuntime { task: usize },
     #[error("task {task} uses no cores")]
     NoCores { task: usize },
-    #[error("the tasks take longer than {LONGEST} together")]
+    #[error("the tasks together take longer than {LONGEST}")]
     TooLong,
     #[error("edge {from}-{to} names a task that the job of {tasks} tasks does not have")]
     Dangling { from: u32, to: u32, tasks: usize },
-    #[error("edge {from}-{to} does not lead to a later task, so the tasks might wait for each other for ever")]
+    #[error("edge {from}-{to} does not lead to a later task, so the tasks might wait for each other forever")]
     Cyclic { from: u32, to: u32 },
     #[error("edge {from}-{to} is written twice or out of order")]
     Unsorted { from: u32, to: u32 },

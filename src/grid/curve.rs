@@ -24,15 +24,15 @@ struct Vertex {
 /// What is wrong with a curve, and where.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum CurveError {
-    #[error("{0} is not a finite number, or too large to reckon with")]
+    #[error("{0} is not a finite number, or too large")]
     NonFinite(Place),
     #[error("the deadlines must rise from above 0: initial {initial}, final {final_}")]
     BadDeadlines { initial: f64, final_: f64 },
     #[error("point {point} ({slr}, {value}) lies outside of [{initial}, {final_}] x [0, 1]")]
     OutOfRange { point: usize, slr: f64, value: f64, initial: f64, final_: f64 },
-    #[error("point {point} is at {slr}, before the point ahead of it at {before}")]
+    #[error("point {point} is at {slr}, before the previous point at {before}")]
     Unsorted { point: usize, slr: f64, before: f64 },
-    #[error("point {point} has the value {value}, above the {before} of the point ahead of it")]
+    #[error("point {point} has the value {value}, above the {before} of the previous point")]
     Increasing { point: usize, value: f64, before: f64 },
 }
 
@@ -234,15 +234,15 @@ mod tests {
         assert_eq!(
             texts,
             [
-                "the initial deadline is not a finite number, or too large to reckon with",
-                "point 2 is not a finite number, or too large to reckon with",
-                "the final deadline is not a finite number, or too large to reckon with",
+                "the initial deadline is not a finite number, or too large",
+                "point 2 is not a finite number, or too large",
+                "the final deadline is not a finite number, or too large",
                 "the deadlines must rise from above 0: initial 6, final 6",
                 "the deadlines must rise from above 0: initial -0, final 6",
                 "point 2 (7, 0.5) lies outside of [2, 6] x [0, 1]",
                 "point 1 (3, 1.5) lies outside of [2, 6] x [0, 1]",
-                "point 2 is at 3, before the point ahead of it at 4",
-                "point 2 has the value 0.6, above the 0.5 of the point ahead of it",
+                "point 2 is at 3, before the previous point at 4",
+                "point 2 has the value 0.6, above the 0.5 of the previous point",
             ]
         );
     }

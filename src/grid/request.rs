@@ -22,23 +22,23 @@ pub struct Request {
 pub enum Invalid {
     #[error("it is not one task")]
     NotOneTask,
-    #[error("it asks for no node")]
+    #[error("it requests no node")]
     NoNodes,
-    #[error("it asks for more nodes than any site has that it may go to")]
+    #[error("it requests more nodes than any site has that it may go to")]
     TooManyNodes,
-    #[error("it lasts no time at all")]
+    #[error("it has no duration")]
     NoDuration,
     #[error("it is ready before it arrives")]
     ReadyBeforeArrival,
-    #[error("its deadline comes before it can be over")]
+    #[error("its deadline is before its earliest end")]
     DeadlineTooEarly,
-    #[error("its times are beyond what a run can hold")]
+    #[error("its times are too large for a run")]
     TooLate,
-    #[error("it has been asked for already")]
+    #[error("it has already been requested")]
     Duplicate,
-    #[error("what it needs of a node is no share of one")]
+    #[error("what it needs of a node is not a share of a node")]
     NoShare,
-    #[error("its tasks fill more memory than any site has that it may go to")]
+    #[error("its tasks need more memory than any site has that it may go to")]
     TooMuchMemory,
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Approach, Kind, NodeSet, Terms};
+use super::{Approach, Kind, NodeSet, Program, Terms};
 use crate::time::{Span, Time};
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -10,7 +10,7 @@ pub struct Site {
     pub name: String,
     pub cores: u32,
     pub kind: Kind,
-    /// In millionths; where a system reckons with speeds, tasks take their run time divided by this.
+    /// In millionths; where a system reckons with speeds, run times of tasks are divided by this.
     pub speed_millionths: u64,
     /// Name of a site scheduler in the catalogue, or by one of its grammars.
     pub scheduler: String,
@@ -20,11 +20,13 @@ pub struct Site {
     pub latency: Span,
     /// The site tells what has ended at whole multiples of this; at once, if it is zero.
     pub report_every: Span,
-    /// Nodes that are kept from jobs for some time.
+    /// Nodes that are reserved for something other than jobs for some time.
     pub reserved: Vec<Reserved>,
     /// The systems that use it, as indices into the topology's.
     pub systems: Vec<usize>,
     pub terms: Terms,
+    /// Who decides here, if its scheduler is a program outside.
+    pub program: Program,
 }
 
 /// Nodes that a site holds for something else: no job runs on them then. Those of one site do not overlap.
@@ -42,6 +44,8 @@ pub struct User {
     pub latency: Span,
     pub habit: Habit,
     pub approach: Approach,
+    /// Who decides for it, if that is its habit.
+    pub program: Program,
 }
 
 /// What a user does about its jobs.
@@ -53,6 +57,8 @@ pub enum Habit {
     Script,
     /// It takes back what has waited for so long in a queue, and hands it in again elsewhere; so often at most.
     Resubmit { patience: Span, most: u32 },
+    /// It does what a program outside says.
+    External,
 }
 
 /// A name with a line about it.

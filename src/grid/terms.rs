@@ -13,17 +13,17 @@ pub struct Terms {
     pub price_millionths: u64,
     /// The part of what is paid on top that is lost when a booking is taken back, in millionths.
     pub cancelled_millionths: u64,
-    /// The longest run that is taken.
+    /// The longest run that is accepted.
     pub longest: Option<Span>,
 }
 
 words! {
-    /// How a site keeps its plan.
+    /// How a site maintains its plan.
     #[derive(Default)]
     Mode {
-        /// What has been planned stays: for jobs that run as long as they ask for.
+        /// Planned starts stay: for jobs that run exactly as long as they request.
         Exact = "exact",
-        /// The plan is made anew whenever something comes, ends or is taken back.
+        /// The plan is rebuilt whenever something arrives, ends or is taken back.
         #[default]
         Rebuild = "rebuild",
     }
@@ -42,7 +42,7 @@ pub struct Approach {
     pub strategy: String,
     /// What counts: 0 is the end, 1 is the cost.
     pub alpha: f64,
-    /// How long after its arrival a job is wanted to run.
+    /// How long after its arrival a job should run.
     pub ahead: Span,
     /// Where the parts of a job run at the same time: indices into the topology's sites.
     pub legs: Vec<usize>,

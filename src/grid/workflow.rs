@@ -40,13 +40,13 @@ pub enum WorkflowError {
     SameName(String),
     #[error("task `{0}` uses no cores")]
     NoCores(String),
-    #[error("the tasks take longer than {LONGEST} together")]
+    #[error("the tasks together take longer than {LONGEST}")]
     TooLong,
-    #[error("the edges carry more than {DATA_MAX} bytes together")]
+    #[error("the edges together carry more than {DATA_MAX} bytes")]
     TooMuchData,
     #[error("the edge from `{from}` to `{to}` is written twice")]
     SameEdge { from: String, to: String },
-    #[error("tasks wait for each other in a circle: {around}")]
+    #[error("tasks wait for each other in a cycle: {around}")]
     Cycle { first: usize, around: String },
 }
 
@@ -244,11 +244,11 @@ mod tests {
         assert_eq!(told(&["a", "b"], &[(0, 1), (0, 1)]), "the edge from `a` to `b` is written twice");
         assert_eq!(
             told(&["a", "b", "c", "d"], &[(0, 1), (1, 2), (2, 1), (2, 3)]),
-            "tasks wait for each other in a circle: b -> c -> b"
+            "tasks wait for each other in a cycle: b -> c -> b"
         );
         let circle = workflow(&["a", "b", "c", "d"], &[(0, 1), (1, 2), (2, 1), (2, 3)]).unwrap_err();
         assert_eq!(circle.on_circle(), Some(1));
-        assert_eq!(told(&["a"], &[(0, 0)]), "tasks wait for each other in a circle: a -> a");
+        assert_eq!(told(&["a"], &[(0, 0)]), "tasks wait for each other in a cycle: a -> a");
         let idle = Workflow::new("w".into(), vec![Step { cores: 0, ..step("a", 1) }], vec![]);
         assert_eq!(idle.unwrap_err().to_string(), "task `a` uses no cores");
         let long = Workflow::new("w".into(), vec![Step { work: Span::MAX, ..step("a", 1) }, step("b", 1)], vec![]);

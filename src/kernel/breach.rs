@@ -23,26 +23,25 @@ impl Breach {
     pub fn describe(&self, actor: &dyn Fn(ActorId) -> String, leaf: &dyn Fn(usize) -> String) -> String {
         match self {
             Breach::Promise { actor: who, cause, promised, did, at } => format!(
-                "{} broke its promise: because of {cause} it did {did} at [{at}], but the contract of {cause} says not before [{promised}]",
+                "{} broke its promise: in reaction to {cause} it did {did} at [{at}], but the contract of {cause} says not before [{promised}]",
                 actor(*who)
             ),
             Breach::Livelock { actor: who, stamp, cause } => format!(
-                "virtual time stands still at {}: {} has just been handed {cause} in step {} of that instant; \
-                 actors that answer each other over links without latency never let it go on",
+                "virtual time stands still at {}: {} has just received {cause} in step {} of that instant; actors keep answering each other over links without latency",
                 stamp.time,
                 actor(*who),
                 stamp.step
             ),
             Breach::Early { leaf: who, from, message, promised, arrival } => format!(
-                "{} broke its promise: it sent {message} from {} to arrive at [{arrival}], but had promised nothing before [{promised}]",
+                "{} broke its promise: it sent {message} from {} to arrive at [{arrival}], but had promised that nothing arrives before [{promised}]",
                 leaf(*who),
                 actor(*from)
             ),
             Breach::Floor { leaf: who, promised, floor } => format!(
-                "{} broke its promise: it says that it may send from [{floor}] on, but had promised nothing before [{promised}]",
+                "{} broke its promise: it says that it may send from [{floor}] on, but had promised to send nothing before [{promised}]",
                 leaf(*who)
             ),
-            Breach::Protocol { leaf: who, what } => format!("{} does not keep to the protocol: {what}", leaf(*who)),
+            Breach::Protocol { leaf: who, what } => format!("{} violates the protocol: {what}", leaf(*who)),
         }
     }
 }

@@ -31,6 +31,7 @@ pub struct Hub<M, R> {
     logs: Vec<Vec<Entry<R>>>,
     /// How many messages and records have come from leaves.
     told: u64,
+    batches: u64,
     may_write: MayWrite<R>,
     finishing: bool,
 }
@@ -136,6 +137,7 @@ impl<M: Message, R> Hub<M, R> {
             leaves: peers,
             reach,
             told: 0,
+            batches: 0,
             may_write: Box::new(|_, _| Ok(())),
             finishing: false,
         }
@@ -153,6 +155,16 @@ impl<M: Message, R> Hub<M, R> {
 
     pub fn events(&self) -> u64 {
         self.place.events()
+    }
+
+    /// How many batches have run here: with what came from leaves, and between which two of them, this says where the hub is.
+    pub fn batches(&self) -> u64 {
+        self.batches
+    }
+
+    /// How many leaves there are.
+    pub fn leaves(&self) -> usize {
+        self.leaves.len()
     }
 
     pub fn progress(&self) -> Progress {
@@ -181,6 +193,7 @@ impl<M: Message, R> Hub<M, R> {
                 Some(next) if next < self.safe() => self.place.step()?,
                 _ => return Ok(false),
             }
+            self.batches += 1;
             for envelope in std::mem::take(&mut self.place.leaving) {
                 self.post(envelope);
             }
@@ -201,7 +214,7 @@ impl<M: Message, R> Hub<M, R> {
         if up.done < peer.done || up.done > peer.granted {
             return Err(Breach::Protocol {
                 leaf,
-                what: "it says that it has run what it may not, or has not what it had",
+                what: "it claims to have run what it may not, or no longer has what it had",
             });
         }
         self.told += (up.mail.len() + up.log.len()) as u64;
@@ -374,7 +387,7 @@ impl<M: Message, R> Hub<M, R> {
             return wrong("a message that should have stayed at the leaf");
         }
         if envelope.number <= self.last_numbers[envelope.from.index()] {
-            return wrong("an actor's messages are out of order");
+            return wrong("the messages of an actor are out of order");
         }
         let earliest = promised.after(self.place.latency(envelope.from, envelope.to));
         if envelope.arrival < earliest {
@@ -398,11 +411,11 @@ impl<M: Message, R> Hub<M, R> {
                 return Err(Breach::Protocol { leaf, what: "a record of an actor that lives elsewhere" });
             }
             if entry.stamp >= granted {
-                return Err(Breach::Protocol { leaf, what: "a record of what it may not have run yet" });
+                return Err(Breach::Protocol { leaf, what: "a record of something that it may not have run yet" });
             }
             (self.may_write)(entry.actor, &entry.record).map_err(|what| Breach::Protocol { leaf, what })?;
             if entry.stamp < done {
-                return Err(Breach::Protocol { leaf, what: "a record of a time of which it had told all" });
+                return Err(Breach::Protocol { leaf, what: "a record of a time for which it had reported everything" });
             }
             let key = (entry.stamp, entry.actor);
             if last.is_some_and(|last| last > key) {

@@ -138,7 +138,7 @@ impl<M: Message, R> Leaf<M, R> {
     /// Takes in a frame of the hub. Call [`Leaf::turn`] until it has nothing more to say.
     pub fn receive(&mut self, down: Down<M>) -> Result<(), Breach> {
         if down.grant < self.granted {
-            return Err(Breach::Protocol { leaf: 0, what: "the hub took a grant back" });
+            return Err(Breach::Protocol { leaf: 0, what: "the hub withdrew a grant" });
         }
         for envelope in down.mail {
             if !self.place.lives_here(envelope.to) {

@@ -356,7 +356,7 @@ fn a_lying_leaf_is_found_out() {
         (up(2, Stamp::NEVER, vec![mail(stamp(25), 0, 1, 1)]), "a message from an actor that lives elsewhere"),
         (up(2, Stamp::NEVER, vec![mail(stamp(25), 1, 9, 1)]), "a message names an actor that does not exist"),
         (up(2, Stamp::NEVER, vec![mail(stamp(25), 1, 1, 1)]), "a message that should have stayed at the leaf"),
-        (up(2, Stamp::NEVER, vec![mail(stamp(25), 1, 0, 0)]), "an actor's messages are out of order"),
+        (up(2, Stamp::NEVER, vec![mail(stamp(25), 1, 0, 0)]), "the messages of an actor are out of order"),
         (up(2, Stamp::NEVER, vec![mail(Stamp::NEVER, 1, 0, 1)]), "a message that arrives at the end of time"),
         (
             up(2, Stamp::NEVER, vec![mail(stamp(u64::MAX - (1 << 55)), 1, 0, 1)]),

@@ -4,18 +4,18 @@ use super::link::{Efficiency, Mode};
 use crate::words::words;
 
 words! {
-    /// How links share out what they have, where a link does not say so itself.
+    /// How the flows on a link share it, where a link does not say so itself.
     Model {
-        /// Flows share all of a link max-min fairly.
+        /// Flows share all of a link's capacity max-min fairly.
         Ideal = "ideal",
-        /// Flows share max-min fairly what N parallel TCP flows obtain of a link: 1 - 1/(1 + 3N) of it.
+        /// Flows share, max-min fairly, what N parallel TCP flows obtain of a link: 1 - 1/(1 + 3N) of its capacity.
         TcpParallel = "tcp-parallel",
     }
-    /// Which ways data goes over a link.
+    /// The directions in which data crosses a link.
     Duplex {
-        /// Both, and neither takes from the other.
+        /// Both, each with its own capacity.
         Full = "full",
-        /// Both, and they share it.
+        /// Both, sharing one capacity.
         Half = "half",
         /// From its first end to its second.
         OneWay = "one-way",
@@ -24,7 +24,7 @@ words! {
 
 pub const MODES: &[(&str, Mode, &str)] = &[
     ("shared", Mode::Shared, "flows compete for it"),
-    ("per-flow", Mode::PerFlow, "every flow has it to itself: it limits each, and none takes from another"),
+    ("per-flow", Mode::PerFlow, "no sharing: it limits every flow separately"),
 ];
 
 pub const EFFICIENCIES: &[(&str, Efficiency, &str)] = &[

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::grid::{Job, JobId, Needs, Staging};
+use crate::grid::{Job, JobId, Needs, Staging, TaskId};
 use crate::kernel::{ActorId, Reaction};
 use crate::time::Span;
 
@@ -31,6 +31,8 @@ pub struct Queue {
     pub walltime: Span,
     /// What only the job itself knows.
     pub runtime: Span,
+    /// Where nodes may fail: for how long after it comes none does, so that nobody hears of its loss sooner.
+    pub safe: Option<Span>,
 }
 
 /// The dispatcher gives a job to a site whose jobs share its nodes.
@@ -43,6 +45,23 @@ pub struct Admit {
     pub needs: Needs,
     /// How long it would run on nodes of its own, which only the job itself knows.
     pub runtime: Span,
+}
+
+/// The dispatcher gives a job to a site for which a program outside decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entrust {
+    pub job: JobId,
+    pub nodes: u32,
+    /// What the program knows.
+    pub walltime: Span,
+    /// What only the job itself knows.
+    pub runtime: Span,
+}
+
+/// Such a site does not take a job that it has been given: it has not run there and will not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Declined {
+    pub task: TaskId,
 }
 
 /// A job is over that its user waits for, in whatever way.
@@ -64,14 +83,27 @@ impl Queue {
         self.runtime.min(self.walltime)
     }
 
-    /// It starts when it comes or later.
+    /// It starts when it comes or later; it may be lost as soon as a node fails.
     pub fn reaction(&self) -> Reaction {
-        Reaction::After(self.lasts())
+        Reaction::After(self.safe.map_or(self.lasts(), |safe| safe.min(self.lasts())))
     }
 }
 
 impl Admit {
     /// Others may end sooner because of it.
+    pub fn reaction(&self) -> Reaction {
+        Reaction::Now
+    }
+}
+
+impl Entrust {
+    /// It may be declined, and others may be killed because of it.
+    pub fn reaction(&self) -> Reaction {
+        Reaction::Now
+    }
+}
+
+impl Declined {
     pub fn reaction(&self) -> Reaction {
         Reaction::Now
     }

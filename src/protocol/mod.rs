@@ -1,9 +1,10 @@
-//! What actors say to each other and write to the log, one file a conversation, and how it becomes bytes.
+//! What actors say to each other and write to the log, one file per conversation, and how it becomes bytes.
 
 mod batch;
 pub mod codec;
 mod execution;
 pub mod handshake;
+pub mod outside;
 mod provisioning;
 mod record;
 mod reservation;
@@ -14,8 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel::{self, Reaction};
 
-pub use batch::{Admit, Enqueue, Over, Queue};
-pub use execution::{Ended, Run};
+pub use batch::{Admit, Declined, Enqueue, Entrust, Over, Queue};
+pub use execution::{Ended, Lost, Run};
 pub use provisioning::{
     Barred, Begun, Claim, Claimed, Coordinate, Coordinated, Enter, Informed, Inquire, Lot, Pledge, PledgeAnswer, Query,
     Reply, Return, Returned,
@@ -59,6 +60,9 @@ pub enum Message {
     Coordinate(Coordinate),
     Coordinated(Coordinated),
     Provided(Provided),
+    Lost(Lost),
+    Entrust(Entrust),
+    Declined(Declined),
 }
 
 impl kernel::Message for Message {
@@ -95,6 +99,9 @@ impl kernel::Message for Message {
             Message::Coordinate(m) => m.reaction(),
             Message::Coordinated(m) => m.reaction(),
             Message::Provided(m) => m.reaction(),
+            Message::Lost(m) => m.reaction(),
+            Message::Entrust(m) => m.reaction(),
+            Message::Declined(m) => m.reaction(),
         }
     }
 
@@ -131,6 +138,9 @@ impl kernel::Message for Message {
             Message::Coordinate(_) => "Coordinate",
             Message::Coordinated(_) => "Coordinated",
             Message::Provided(_) => "Provided",
+            Message::Lost(_) => "Lost",
+            Message::Entrust(_) => "Entrust",
+            Message::Declined(_) => "Declined",
         }
     }
 }

@@ -83,6 +83,14 @@ pub enum Record {
     Accused { site: ActorId, fault: Fault },
     /// The network let data go for a user, as he told it to; it uses its links from `active` on.
     Shipped { user: ActorId, edge: EdgeId, from: ActorId, to: ActorId, bytes: u64, active: Time },
+    /// Cores of a site have been down since then.
+    Down { cores: NodeSet, since: Time },
+    /// Cores of a site that were down have been up since then.
+    Up { cores: NodeSet, since: Time },
+    /// A site lost a task as one of its cores failed; so much of its work is saved.
+    Lost { task: TaskId, saved: Span },
+    /// A task has saved its work so often since it started or went on, which took so long.
+    Checkpointed { task: TaskId, times: u64, spent: Span },
 }
 
 words! {
@@ -110,7 +118,7 @@ words! {
     Fault {
         /// It has not answered when its answer had to be there.
         Silent = "silent",
-        /// It answers what it was not asked, or has answered.
+        /// It answers a question that it was not asked, or has already answered.
         Unasked = "unasked",
         /// What it says is no answer to what it was asked.
         Senseless = "senseless",
@@ -174,6 +182,10 @@ impl Record {
             | Record::Elapsed { .. }
             | Record::Dropped { .. }
             | Record::Settled { .. }
+            | Record::Down { .. }
+            | Record::Up { .. }
+            | Record::Lost { .. }
+            | Record::Checkpointed { .. }
             | Record::Entered { .. } => Author::Site,
             Record::Bargained { .. } | Record::Accused { .. } => Author::User,
             Record::Arrived { .. }

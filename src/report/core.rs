@@ -3,8 +3,8 @@
 use super::Tally;
 use super::account::{Account, Table};
 use super::jobs::Sheet;
-use super::summary::{Counts, SizeGroup, Spread, Summary, Use, Utilisation, Value, work};
-use super::tally::{JobRow, Used};
+use super::summary::{Counts, SizeGroup, Spread, Stretch, Summary, Use, Utilisation, Value, work};
+use super::tally::{JobRow, Standing, Used};
 use super::view::Views;
 use crate::time::{Span, Time};
 
@@ -14,10 +14,12 @@ pub(super) struct Core<'a> {
     jobs: Counts,
     tasks: Counts,
     starved: Option<u64>,
+    in_time: Mean,
     /// Obtained, and at most.
     value: Option<(f64, f64)>,
     job_waits: Vec<Span>,
     task_waits: Vec<Span>,
+    stretches: Vec<f64>,
     slr: Mean,
     sizes: Vec<Sized>,
     sites: Vec<Busy>,
@@ -70,10 +72,12 @@ impl<'a> Core<'a> {
             jobs: Counts::default(),
             tasks: Counts::default(),
             starved: None,
+            in_time: Mean::default(),
             value: None,
             // Of millions, what doubling leaves unused is much.
             job_waits: Vec::with_capacity(tally.totals.jobs as usize),
             task_waits: Vec::with_capacity(tally.totals.started as usize),
+            stretches: Vec::with_capacity(tally.totals.jobs as usize),
             slr: Mean::default(),
             sizes: Vec::with_capacity(tally.totals.jobs as usize),
             sites: vec![Busy::default(); tally.sites.len()],
@@ -91,11 +95,11 @@ impl<'a> Core<'a> {
             let Some(start) = task.start else { continue };
             self.task_waits.extend(ready[index].map(|from| start.since(from)));
             let Some(site) = task.site else { continue };
-            let busy = &mut self.sites[site as usize];
-            busy.tasks += 1;
+            self.sites[site as usize].tasks += 1;
             for stint in task.stints(self.tally.last) {
-                let used = self.tally.sites[site as usize].used(row, wish.cores, &stint);
-                done += busy.add((stint.from, stint.to), used, self.arrivals, self.whole);
+                let site = stint.site.unwrap_or(site) as usize;
+                let used = self.tally.sites[site].used(row, wish.cores, &stint);
+                done += self.sites[site].add((stint.from, stint.to), used, self.arrivals, self.whole);
             }
             if let Some(end) = task.end {
                 self.views.add(&self.tally.sites[site as usize], end, wish.cores);
@@ -148,6 +152,7 @@ impl Account for Core<'_> {
         }
         self.jobs.add(row.standing());
         self.job_waits.extend(row.wait());
+        self.stretches.extend(row.stretch());
         let done = self.tasks(row, ready);
         self.useful.anything_has_worth |= row.job.worth.is_some();
         self.worth(row, done);
@@ -163,6 +168,8 @@ impl Account for Core<'_> {
         });
         if let Some(starved) = starved {
             *self.starved.get_or_insert(0) += u64::from(starved);
+            let is_in_time = !starved && row.standing() == Standing::Finished;
+            self.in_time.add(f64::from(u8::from(is_in_time)));
         }
         self.sizes.push(Sized { work: work(row), slr, censored, starved });
     }
@@ -178,12 +185,14 @@ impl Account for Core<'_> {
         summary.jobs = self.jobs;
         summary.tasks = self.tasks;
         summary.starved = self.starved;
+        summary.in_time = self.in_time.get();
         summary.value = self.value.map(|(obtained, max)| {
             let proportion = (max > 0.0).then(|| obtained / max);
             Value { obtained, max, proportion }
         });
         summary.job_wait = Spread::of(std::mem::take(&mut self.job_waits));
         summary.task_wait = Spread::of(std::mem::take(&mut self.task_waits));
+        summary.stretch = Stretch::of(std::mem::take(&mut self.stretches));
         summary.slr = self.slr.get();
         summary.slr_by_size = self.by_size();
         summary.utilisation = self.utilisation();

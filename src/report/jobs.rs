@@ -1,4 +1,4 @@
-//! `jobs.csv`, a row a job, and `tasks.csv`, a row a task, where jobs have several.
+//! `jobs.csv`, one row per job, and `tasks.csv`, one row per task, where jobs have several.
 //!
 //! The first seventeen columns of both have the names, the order and the units (seconds) of Batsim's `jobs.csv`, so its
 //! tools read the files; ours follow. To Batsim a job is what holds cores, which here is a task: the rows of jobs with
@@ -24,7 +24,7 @@
 //! | `ready_time` | | when its last predecessor ended |
 //! | `last_end` | when the last of its tasks that did ended at its site | |
 //! | `starved`, `value`, `value_max`, `slr` | what its user got | |
-//! | `name` | what people call it, as a workflow's file has it | likewise |
+//! | `name` | its name in tables, traces and pages, as a workflow's file has it | likewise |
 //!
 //! The router hears of an end later than it happens, so a job's `finish_time`, which its `turnaround_time`, `slr` and value
 //! count to, is later than its `last_end` by the way there and by what the site waits before it reports. The makespan of the
@@ -205,7 +205,7 @@ fn times(line: &mut Row<'_>, submitted: Time, start: Option<Time>, finish: Optio
     line.maybe(ratio, Row::float);
 }
 
-/// The last field: what people call it.
+/// The last field: its name in tables, traces and pages.
 fn name(line: &mut Row<'_>, name: Option<&str>) {
     match name {
         Some(name) => line.text(&field(name)),

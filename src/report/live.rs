@@ -30,8 +30,9 @@ impl LiveFacts {
     /// What to know before anything is concluded from the measurement, if it is far off.
     pub fn doubt(&self) -> Option<String> {
         let (median, overall) = self.median_error.zip(self.overall)?;
-        (median > DOUBTFUL)
-            .then(|| format!("flows took {overall:.2} times what the model says: is this machine too slow for it?"))
+        (median > DOUBTFUL).then(|| {
+            format!("flows took {overall:.2} times as long as in the model: is this machine too slow for them?")
+        })
     }
 }
 
@@ -90,7 +91,7 @@ impl Live {
         }
     }
 
-    /// `live.csv`: a row a flow; seconds of virtual time.
+    /// `live.csv`: one row per flow; seconds of virtual time.
     pub fn csv(&self) -> String {
         let mut text = HEADER.to_owned();
         for row in &self.rows {

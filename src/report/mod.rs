@@ -14,6 +14,7 @@ mod names;
 mod own_numbers;
 mod page;
 mod palette;
+pub mod parquet;
 mod recorder;
 mod records;
 mod replay;
@@ -32,11 +33,15 @@ pub use ledger::Store;
 pub use live::{Live, LiveFacts};
 pub use manifest::{Host, Input, Manifest, Output, Status, pretty};
 pub use names::Names;
+pub(crate) use page::html;
 pub use page::page;
 pub use recorder::{Recorder, Unrecorded};
 pub use replay::{Unreplayable, replay};
-pub use subjects::{Measure, Part, Reservations, Schedule, measures, plan};
-pub use summary::{Counts, MovedFacts, RunFacts, SizeGroup, Spread, Summary, SummaryFile, Use, Utilisation, Value};
+pub use subjects::{Better, Measure, Part, Reservations, Schedule, measures, plan};
+pub use summary::{
+    Counts, MovedFacts, RunFacts, SizeGroup, Spread, Stretch, Summary, SummaryFile, Use, Utilisation, Value,
+};
+pub(crate) use table::number;
 pub use table::summary_table;
 pub use tally::{Inconsistent, Tally, Untaken};
 pub use transfers::Carried;

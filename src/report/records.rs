@@ -65,10 +65,10 @@ macro_rules! records {
 /// What a site has done, for a sentence of which it is the subject.
 pub(super) fn tell(fault: Fault) -> &'static str {
     match fault {
-        Fault::Silent => "has not answered though it had to",
-        Fault::Unasked => "answers what it was not asked, or has answered",
-        Fault::Senseless => "says what is no answer to what it was asked",
-        Fault::Unwilling => "does not take a task that it said it would",
+        Fault::Silent => "has not answered in time",
+        Fault::Unasked => "answers a question that it was not asked, or has already answered",
+        Fault::Senseless => "gives an answer that does not fit the question",
+        Fault::Unwilling => "does not accept a task that it had agreed to",
     }
 }
 
@@ -83,27 +83,27 @@ macro_rules! key {
 
 records! { (names)
     "arrived" Arrived {} + job of user => arrived, format!(
-        "takes in job {} of {}, submitted at {}, {} tasks", job.id, names.of_actor(*user), job.arrive, job.tasks.len());
+        "accepts job {} of {}, submitted at {}, {} tasks", job.id, names.of_actor(*user), job.arrive, job.tasks.len());
     "refused" Refused { task as "because" } + job of user => refused,
         format!("refuses job {} of {}: task {task} fits no site", job.id, names.of_actor(*user));
     "not_admitted" NotAdmitted {} + job of user => not_admitted,
-        format!("does not admit job {} of {}: it would come too late", job.id, names.of_actor(*user));
+        format!("does not admit job {} of {}: it would finish too late", job.id, names.of_actor(*user));
     "rejected" Rejected { why } + job of user => rejected,
         format!("rejects job {} of {}: {why}", job.id, names.of_actor(*user));
     "assigned" Assigned { task, site } => assigned, format!("gives task {task} to {}", names.of_actor(*site));
     "started" Started { task, cores } => started, format!("starts task {task} on cores {cores}");
     "finished" Finished { task } => finished, format!("sees task {task} end");
-    "killed" Killed { task } => killed, format!("ends task {task}, which has had its walltime");
+    "killed" Killed { task } => killed, format!("kills task {task} at its walltime");
     "suspended" Suspended { task } => suspended, format!("suspends task {task}");
-    "resumed" Resumed { task, cores } => resumed, format!("lets task {task} go on, on cores {cores}");
+    "resumed" Resumed { task, cores } => resumed, format!("resumes task {task} on cores {cores}");
     "moved" Moved { task, cores } => moved, format!("moves task {task} to cores {cores}");
-    "shared" Shared { task, share } => shared, format!("gives task {task} {share} of what it could use");
-    "stacked" Stacked { task, cores } => stacked, format!("puts one more of task {task} on cores {cores}");
+    "shared" Shared { task, share } => shared, format!("gives task {task} a yield of {share}");
+    "stacked" Stacked { task, cores } => stacked, format!("puts another part of task {task} on cores {cores}");
     "withdrawn" Withdrawn { task } => withdrawn,
-        format!("takes task {task} back, which its user hands in elsewhere");
+        format!("returns task {task}, which its user resubmits elsewhere");
     "needs" Needs { job, needs } => needs, {
         let Needs { cpu, memory } = needs;
-        format!("hears that tasks of job {job} need {cpu} of a node's processors and {memory} of its memory")
+        format!("is told that tasks of job {job} need {cpu} of a node's processors and {memory} of its memory")
     };
     "completed" Completed { job, value } => completed, match value {
         Some(value) => format!("sees job {job} end, worth {value}"),
@@ -114,14 +114,14 @@ records! { (names)
         Answer::Accepted { site, start, nodes } =>
             format!("accepts request {job}: nodes {nodes} of {} from {start}", names.of_actor(*site)),
         Answer::Declined => format!("declines request {job}"),
-        Answer::Invalid(invalid) => format!("sees no sense in request {job}: {invalid}"),
+        Answer::Invalid(invalid) => format!("finds request {job} invalid: {invalid}"),
     };
     "cancelled" Cancelled { job } => cancelled,
-        format!("frees what was reserved for job {job}, which its user takes back");
+        format!("releases the reservation of job {job}, which its user cancels");
     "sent" Sent { edge, from, to, bytes, active } => sent, format!(
-        "lets {bytes} bytes of {edge} go from {} to {}", names.of_actor(*from), names.of_actor(*to));
+        "sends {bytes} bytes of {edge} from {} to {}", names.of_actor(*from), names.of_actor(*to));
     "shipped" Shipped { user, edge, from, to, bytes, active } => shipped, format!(
-        "lets {bytes} bytes of {edge} go from {} to {}, for {}",
+        "sends {bytes} bytes of {edge} from {} to {}, for {}",
         names.of_actor(*from), names.of_actor(*to), names.of_actor(*user));
     "delivered" Delivered { edge } => delivered, format!("sees the data of {edge} arrive");
     "advertised" Advertised { user, version, slots } => advertised,
@@ -131,17 +131,22 @@ records! { (names)
     "booked" Booked { user, job, receipt } => booked, {
         let Receipt { booking, part: Part { procs, start, span }, .. } = receipt;
         let user = names.of_actor(*user);
-        format!("lets {user} have {procs} processors for job {job}, from {start} for {span}: booking {booking}")
+        format!("books {procs} processors for job {job} of {user}, from {start} for {span}: booking {booking}")
     };
     "held" Held { user, hold, part, fee, expiry as "until" } => held, format!(
         "holds {} processors from {} for {} until {expiry}: hold {hold}", part.procs, part.start, names.of_actor(*user));
     "denied" Denied { user, job, why } => denied, format!(
-        "does not let {} have what it wants for job {job}: {}", names.of_actor(*user), why.word());
-    "returned" Returned { booking, used, penalty } => returned, format!("gets booking {booking} back");
-    "elapsed" Elapsed { booking, used } => elapsed, format!("sees the time of booking {booking} end");
-    "dropped" Dropped { task } => dropped, format!("lets go of task {task}, which has done nothing");
+        "denies {} what it wants for job {job}: {}", names.of_actor(*user), why.word());
+    "returned" Returned { booking, used, penalty } => returned, format!("takes booking {booking} back");
+    "elapsed" Elapsed { booking, used } => elapsed, format!("sees booking {booking} end");
+    "dropped" Dropped { task } => dropped, format!("drops task {task}, which has done nothing");
     "settled" Settled { hold, fate } => settled, format!("sees what becomes of hold {hold}: {}", fate.word());
-    "bargained" Bargained { job, end } => bargained, format!("has bargained for job {job}: {}", end.word());
-    "entered" Entered { user, task } => entered, format!("takes task {task} from {}", names.of_actor(*user));
+    "bargained" Bargained { job, end } => bargained, format!("has negotiated for job {job}: {}", end.word());
+    "entered" Entered { user, task } => entered, format!("accepts task {task} from {}", names.of_actor(*user));
+    "down" Down { cores, since } => are_down, format!("finds cores {cores} down, since {since}");
+    "up" Up { cores, since } => are_up, format!("finds cores {cores} up again, since {since}");
+    "lost" Lost { task, saved } => lost, format!("loses task {task}, whose cores fail; {saved} of its work is saved");
+    "checkpointed" Checkpointed { task, times, spent } => checkpointed,
+        format!("has saved the work of task {task} {times} times, which took {spent}");
     "accused" Accused { site, fault } => accused, format!("says that {} {}", names.of_actor(*site), tell(*fault));
 }

@@ -38,5 +38,5 @@ pub fn replay(topology: &Topology, names: &Names, mut events: impl BufRead) -> R
 }
 
 fn cut_off(length: usize) -> Unreadable {
-    Unreadable { column: length + 1, expected: "the end of the line: the file is cut off".to_owned() }
+    Unreadable { column: length + 1, expected: "the end of the line: the file is truncated".to_owned() }
 }

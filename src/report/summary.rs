@@ -31,11 +31,17 @@ pub struct Summary {
     pub tasks: Counts,
     /// Jobs with a deadline that never finished or finished too late to be worth anything.
     pub starved: Option<u64>,
+    /// The share of jobs with a deadline that finished before it.
+    #[serde(default)]
+    pub in_time: Option<f64>,
     pub value: Option<Value>,
     /// Jobs: from submission, or the ready time of a reservation, to the start of their first task.
     pub job_wait: Option<Spread>,
     /// Tasks: from the end of their last predecessor, or as above where they have none, to their start.
     pub task_wait: Option<Spread>,
+    /// Of finished jobs.
+    #[serde(default)]
+    pub stretch: Option<Stretch>,
     /// Mean over finished jobs of the time they took as a multiple of their critical path.
     pub slr: Option<f64>,
     /// Tenths of the jobs, from those with the least work to those with the most.
@@ -110,6 +116,15 @@ pub struct Spread {
     pub median: f64,
     /// 95 % waited no longer.
     pub p95: f64,
+}
+
+/// Times from when jobs were wanted to their ends, by their critical paths, where neither counts as less than 10 s.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stretch {
+    pub mean: f64,
+    /// 99 % of the jobs had no more.
+    pub p99: f64,
+    pub max: f64,
 }
 
 /// One of ten equal groups of jobs by (work, id).
@@ -236,6 +251,16 @@ impl Spread {
     }
 }
 
+impl Stretch {
+    /// Of nothing there is none.
+    pub(super) fn of(mut all: Vec<f64>) -> Option<Stretch> {
+        all.sort_unstable_by(f64::total_cmp);
+        let max = *all.last()?;
+        let mean = all.iter().sum::<f64>() / all.len() as f64;
+        Some(Stretch { mean, p99: all[(all.len() * 99).div_ceil(100) - 1], max })
+    }
+}
+
 impl Counts {
     pub(super) fn add(&mut self, standing: Standing) {
         self.submitted += 1;
@@ -268,9 +293,11 @@ impl Summary {
             jobs: Counts::default(),
             tasks: Counts::default(),
             starved: None,
+            in_time: None,
             value: None,
             job_wait: None,
             task_wait: None,
+            stretch: None,
             slr: None,
             slr_by_size: Vec::new(),
             first_arrival: arrivals.map(|(first, _)| seconds(first)),

@@ -42,13 +42,13 @@ pub fn summary_table(summary: &Summary, run: Option<&RunFacts>) -> String {
         "old view",
         summary.view.filter(View::is_old).map(|view| {
             let (mean, max, unseen) = (span(view.lag_mean), span(view.lag_max), number(view.unseen / 3600.0));
-            format!("ends are known {mean} late, {max} at most; {unseen} core h stood free unseen")
+            format!("ends are known {mean} late, {max} at most; {unseen} core h were idle meanwhile")
         }),
     );
     table.maybe(
         "moved",
         run.and_then(|run| run.moved)
-            .map(|moved| format!("{} bytes of {} flows really moved, and were checked", moved.bytes, moved.flows)),
+            .map(|moved| format!("{} bytes of {} flows were really sent, and checked", moved.bytes, moved.flows)),
     );
     if let Some(run) = run {
         table.line("run", &facts(run));
@@ -176,7 +176,7 @@ pub(super) fn span(seconds: f64) -> String {
 }
 
 /// Four digits or so, with a suffix where there are more.
-pub(super) fn number(number: f64) -> String {
+pub(crate) fn number(number: f64) -> String {
     let (scaled, suffix) = match number.abs() {
         size if size >= 1e15 => return format!("{number:.3e}"),
         size if size >= 1e12 => (number / 1e12, " T"),

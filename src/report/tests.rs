@@ -36,6 +36,7 @@ pub(crate) fn topology() -> Topology {
         memory_kb: 8_000_000,
         reserved: Vec::new(),
         terms: crate::grid::Terms::default(),
+        program: crate::grid::Program::default(),
         systems: vec![0],
     };
     let user = |name: &str| User {
@@ -43,6 +44,7 @@ pub(crate) fn topology() -> Topology {
         latency: Span::ZERO,
         habit: crate::grid::Habit::Script,
         approach: crate::grid::Approach::default(),
+        program: crate::grid::Program::default(),
     };
     Topology {
         name: "two cities".to_owned(),
@@ -52,6 +54,8 @@ pub(crate) fn topology() -> Topology {
         systems: vec![Service::new(Market { unplaceable: Unplaceable::Refuse, ..Market::default() })],
         sites: vec![site("york", 4, 0), site("bath", 8, 1)],
         cables: None,
+        failures: Vec::new(),
+        recovery: crate::grid::Recovery::default(),
         users: vec![user("ann"), user("bob")],
         workloads: Vec::new(),
     }

@@ -1,6 +1,6 @@
 //! `trace.json`: the run as a trace in virtual time, for Perfetto (ui.perfetto.dev) and `chrome://tracing`.
 //!
-//! In the JSON of the Trace Event Format: a process a site, whose threads are lanes in which no two tasks overlap, and a
+//! In the JSON of the Trace Event Format: one process per site, whose threads are lanes in which no two tasks overlap, and a
 //! process a system with what it gave to sites at each instant and how many tasks waited. An arrow leads from there to the
 //! task's start. Where there are links, a process shows what crossed them. One microsecond of the trace is one of virtual
 //! time.
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::io::Write;
 
 use super::Tally;
-use super::tally::{JobRow, TaskRow};
+use super::tally::{JobRow, Stint, TaskRow};
 use super::transfers::Flow;
 use crate::grid::NodeSet;
 use crate::systems::Gives;
@@ -112,8 +112,11 @@ impl Tally {
         trace.process(pid, &format!("site {}", self.sites[site].name))?;
         let mut tasks: Vec<(Time, Time, &NodeSet, TaskOf<'_>)> = self
             .tasks()
-            .filter(|task| task.row.site == Some(site as u32))
-            .flat_map(|task| task.row.stints(self.last).map(move |stint| (stint.from, stint.to, stint.nodes, task)))
+            .flat_map(|task| {
+                let is_here = move |stint: &Stint<'_>| stint.site.or(task.row.site) == Some(site as u32);
+                let here = task.row.stints(self.last).filter(is_here);
+                here.map(move |stint| (stint.from, stint.to, stint.nodes, task))
+            })
             .collect();
         tasks.sort_by_key(|(start, _, _, task)| (*start, task.number));
 

@@ -1,4 +1,4 @@
-//! What crossed the links: a part of the summary, and `transfers.csv` with a row a flow, in order of release.
+//! What crossed the links: a part of the summary, and `transfers.csv` with one row per flow, in order of release.
 //!
 //! | column | what |
 //! | --- | --- |

@@ -167,8 +167,10 @@ impl<'a, R: BufRead> Log<'a, R> {
     }
 
     fn parse(&self) -> Result<Entry<Record>, Unreadable> {
-        let cut =
-            || Unreadable { column: self.line.len() + 1, expected: "the end of the line: the file is cut off".into() };
+        let cut = || Unreadable {
+            column: self.line.len() + 1,
+            expected: "the end of the line: the file is truncated".into(),
+        };
         self.reader.read(self.line.strip_suffix(b"\n").ok_or_else(cut)?)
     }
 

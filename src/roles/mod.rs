@@ -1,5 +1,6 @@
 //! Who takes part in a run besides what the router does, and what each delegates.
 
+pub mod outside;
 pub mod queue;
 pub mod scheduler;
 pub mod site;

@@ -26,6 +26,10 @@ pub struct Context<'a> {
     pub linked: bool,
     /// Whether jobs say for how long they want their cores.
     pub walltimes: bool,
+    /// Whether jobs must say when they are wanted at the latest.
+    pub deadlines: bool,
+    /// Whether jobs may wait for others to end.
+    pub followers: bool,
     /// Whether the data of whole jobs is brought to their sites and back.
     pub stages: bool,
     pub fit: Fit,
@@ -95,6 +99,8 @@ impl Context<'_> {
             users: Names::default(),
             linked: true,
             walltimes: true,
+            deadlines: false,
+            followers: true,
             stages: true,
             fit: Fit::May,
             attached: &NOTHING_ATTACHED,
@@ -134,7 +140,7 @@ impl Context<'_> {
 
     /// The key `seed`: the run's, if nothing is said.
     pub fn walk_seed(&self, seed: &mut u64, w: &mut dyn Walk) {
-        let about = "of all that is random here, so that another seed gives other jobs";
+        let about = "the seed of all random numbers here; another seed gives other jobs";
         w.set(key("seed", "").means(about).usual("the run's seed"), seed, 0..=u64::MAX);
     }
 }

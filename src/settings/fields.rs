@@ -157,6 +157,11 @@ impl<'a> Field<'a> {
         Some(self.complaint(format!("expected {expected}, found {found}")))
     }
 
+    /// Whether it is a text, where something else may stand too.
+    pub fn is_text(&self) -> bool {
+        matches!(self.node.value, Value::Text(_))
+    }
+
     pub fn text(&self, expected: impl Display) -> Option<&'a str> {
         match &self.node.value {
             Value::Text(text) => Some(text),

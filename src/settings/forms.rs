@@ -218,7 +218,7 @@ impl Form<String> for Text {
     }
 }
 
-pub const PATH: &str = "the path of a file, as seen from this one";
+pub const PATH: &str = "the path of a file, relative to this one";
 
 /// The path of a file, as seen from the one that names it.
 #[derive(Clone, Copy, Debug)]

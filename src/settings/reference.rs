@@ -37,7 +37,7 @@ impl Reference {
         }
         let plain: Vec<&Listed> = keys.iter().filter(|listed| !matches!(listed.what, What::Variant { .. })).collect();
         if !plain.is_empty() {
-            page.push_str("| key | value | if left out | what it means |\n| --- | --- | --- | --- |\n");
+            page.push_str("| key | value | default | meaning |\n| --- | --- | --- | --- |\n");
             plain.iter().for_each(|listed| page.push_str(&row(listed)));
         }
         for listed in &plain {
@@ -70,7 +70,7 @@ impl Reference {
             _ => return,
         };
         if let Some((_, there)) = self.listed.iter().find(|(listed, _)| listed == words) {
-            return self.page.push_str(&format!("\n`{key}`: the words are those in {there}.\n"));
+            return self.page.push_str(&format!("\n`{key}`: the values are those listed in {there}.\n"));
         }
         self.page.push_str(&format!("\n`{key}` {one}\n\n"));
         words.iter().for_each(|Word { name, about }| self.page.push_str(&format!("- `{name}`: {}\n", escaped(about))));
@@ -98,8 +98,8 @@ fn row(listed: &Listed) -> String {
     };
     let usual = match (&listed.usual, &listed.key.need) {
         (Some(usual), _) => usual.clone(),
-        (None, Some(_)) => "needed".to_owned(),
-        (None, None) => "nothing".to_owned(),
+        (None, Some(_)) => "required".to_owned(),
+        (None, None) => "none".to_owned(),
     };
     let line = escaped(listed.key.line());
     format!("| `{}` | {} | {} | {line} |\n", listed.key.name, escaped(&form), escaped(&usual))
@@ -123,7 +123,7 @@ fn value(shape: &Shape) -> String {
         }
         Shape::Span { above_zero: true } => "a time above zero, such as `\"90 s\"`".to_owned(),
         Shape::Span { above_zero: false } => "a time, such as `\"5 ms\"`".to_owned(),
-        Shape::Rate => "bits or bytes a second, such as `\"1 Gbps\"` or `\"125 MB/s\"`".to_owned(),
+        Shape::Rate => "bits or bytes per second, such as `\"1 Gbps\"` or `\"125 MB/s\"`".to_owned(),
         Shape::Volume { .. } => "a number of bytes, or a text such as `\"2 GB\"`".to_owned(),
         Shape::Words(_) | Shape::Grammar { .. } => "a word, see below".to_owned(),
         Shape::NameOf(what) => format!("the name of {what}"),

@@ -93,7 +93,7 @@ pub enum CapacityError {
     UnitUnknown { meant: Option<&'static str> },
     #[error("a capacity above zero")]
     NotPositive,
-    #[error("a capacity of whole bits a second")]
+    #[error("a capacity of whole bits per second")]
     TooFine,
     #[error("a capacity of at most 1000000 Tbps")]
     TooLarge,

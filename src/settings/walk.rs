@@ -145,7 +145,7 @@ pub enum Layout {
     Sections(&'static str),
     /// `worth = { max = 1.0 }`
     Inline,
-    /// A list of such tables, one a line.
+    /// A list of such tables, one per line.
     Lines,
 }
 

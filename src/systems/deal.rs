@@ -58,19 +58,17 @@ pub enum DealError {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum JobError {
     #[error(
-        "task {task} needs {cores} cores of kind {kind} at one site, and no site has as many; \
-         unplaceable = \"refuse\" turns such jobs away instead"
+        "task {task} needs {cores} cores of kind {kind} at one site, but no site has that many; unplaceable = \"refuse\" refuses such jobs instead"
     )]
     Unplaceable { task: usize, cores: u32, kind: String },
     /// A system cannot reckon with it.
     #[error("{0}")]
     Immeasurable(String),
     #[error(
-        "task {task} takes {cores} cores of {site}, and so many, scattered over the site, may be too many to name in one \
-         message: it takes at most {CORES_SCATTERED}, or all but that many"
+        "task {task} takes {cores} cores of {site}, which may be too many to list in one message if they are scattered over the site: expected at most {CORES_SCATTERED}, or all but that many"
     )]
     TooScattered { task: usize, cores: u32, site: String },
-    #[error("all data up to here needs more than a thousand years over the slowest link")]
+    #[error("all data up to here would take more than a thousand years over the slowest link")]
     Endless,
 }
 

@@ -1,6 +1,6 @@
 //! Managers of sites that belong to no system of their own: a system that takes them in finds them here by their names.
 
-use super::dfrs;
+use super::{CastError, Outsider, dfrs, outside};
 use crate::grid::{Named, Site};
 use crate::roles::site::Manager;
 
@@ -17,10 +17,33 @@ pub struct Kind {
     pub read: fn(&str) -> Option<Result<String, String>>,
     /// What one should know before using this name.
     pub warning: fn(&str) -> Option<String>,
-    pub build: fn(&Site) -> Option<Box<dyn Manager>>,
+    pub runs: Runs,
+    /// The manager of this site; `outsider` speaks for the program outside, where one decides.
+    pub build: fn(&Site, Option<Outsider>) -> Managing,
 }
 
-pub const ALL: &[Kind] = &[dfrs::KIND];
+/// The manager of a site, if there can be one.
+pub type Managing = Result<Box<dyn Manager>, CastError>;
+
+/// How a manager runs what it is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runs {
+    /// Jobs share nodes.
+    Sharing,
+    /// A program outside says; it is talked to in this way.
+    Outside(Tongue),
+}
+
+/// How a program outside is talked to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tongue {
+    /// A JSON object a line.
+    Lines,
+    /// Batsim's protocol.
+    Batsim,
+}
+
+pub const ALL: &[Kind] = &[dfrs::KIND, outside::LINES, outside::BATSIM];
 
 /// The kind of manager that has this name.
 pub fn find(name: &str) -> Option<&'static Kind> {
@@ -30,4 +53,17 @@ pub fn find(name: &str) -> Option<&'static Kind> {
 /// A name as its kind prints it, or what is wrong with it; `None` for what is no such name at all.
 pub fn read(name: &str) -> Option<Result<String, String>> {
     ALL.iter().find_map(|kind| (kind.read)(name))
+}
+
+/// Whether jobs share the nodes of a site that is run like that.
+pub fn shares_nodes(name: &str) -> bool {
+    find(name).is_some_and(|kind| kind.runs == Runs::Sharing)
+}
+
+/// How the program is talked to that decides at a site that is run like that, if one does.
+pub fn tongue(name: &str) -> Option<Tongue> {
+    match find(name)?.runs {
+        Runs::Outside(tongue) => Some(tongue),
+        Runs::Sharing => None,
+    }
 }

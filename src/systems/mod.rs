@@ -7,9 +7,11 @@
 pub mod batch;
 mod deal;
 pub mod dfrs;
+mod failing;
 pub mod heft;
 pub mod managers;
 pub mod market;
+mod outside;
 pub mod plans;
 pub mod provisioning;
 pub mod reservation;
@@ -27,6 +29,7 @@ use crate::time::Span;
 use crate::workload::Workload;
 
 pub use deal::{DataLimit, DealError, Dealing, Errand, JobError, Lines};
+pub use failing::{Failing, Fails};
 
 /// Every system that a topology may ask for.
 pub const ALL: &[Row] = &[market::ROW, reservation::ROW, heft::ROW, batch::ROW, provisioning::ROW];
@@ -40,6 +43,8 @@ pub struct Row {
     pub service: Option<&'static str>,
     /// The sources whose jobs it takes, by name.
     pub sources: &'static [&'static str],
+    /// Others that it takes, where a workload says that it goes there or nobody else could take it.
+    pub also: &'static [&'static str],
     /// How a site may run what it is given: names for `site.scheduler`, the usual one first. None, where sites do as they are told.
     pub schedulers: fn() -> Vec<Named>,
     /// What its sites and users may be told beside that.
@@ -50,14 +55,22 @@ pub struct Row {
     pub shares_sites: bool,
     /// Whether its sites may have managers that are no system's own.
     pub takes_managers: bool,
+    /// Whether a program outside may plan for its users, who hand jobs in for queues.
+    pub has_planners: bool,
     /// Whether its sites have terms on which they let their processors.
     pub has_terms: bool,
     /// Whether sites may keep nodes from jobs for some time.
     pub has_reserved: bool,
     /// Whether its jobs are one task each, which asks for a walltime.
     pub is_rigid: bool,
+    /// Whether jobs of logs and models must say when they are wanted at the latest.
+    pub wants_deadlines: bool,
+    /// Whether a job may wait for the end of another one.
+    pub has_followers: bool,
     /// Whether it brings the data of whole jobs to their sites and back; the others move what tasks make for each other.
     pub stages_data: bool,
+    /// Whether it knows what to do when nodes of its sites fail.
+    pub bears_failures: Bears,
     /// Most cores of a grid.
     pub cores_max: u64,
     /// What it calls the moments at which it gives tasks to sites.
@@ -66,6 +79,22 @@ pub struct Row {
     pub plans: &'static [plans::Entry],
     /// As it is where nothing is said.
     pub usual: fn() -> Service,
+}
+
+impl Row {
+    /// All sources that it takes.
+    pub fn takes(&self) -> impl Iterator<Item = &'static str> + Clone {
+        self.sources.iter().chain(self.also).copied()
+    }
+}
+
+/// Whether a system knows what to do when nodes of its sites fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bears {
+    Never,
+    /// Where data goes over links, it does not.
+    WithoutLinks,
+    Always,
 }
 
 /// Keys of sites and users that are about one system; `fits` is whether this one has to do with it.
@@ -141,8 +170,9 @@ pub trait System: Alike {
         Err(CastError::NoService(self.row().key))
     }
 
-    /// What runs at a site of the grid, to which each of these may give work.
-    fn site(&self, site: &Site, givers: &[ActorId]) -> Cast;
+    /// What runs at a site of the grid, to which each of these may give work, and whose nodes may fail in such a way; `outsider`
+    /// speaks for the program outside that decides there, if one does.
+    fn site(&self, site: &Site, givers: &[ActorId], fails: Option<Fails>, outsider: Option<Outsider>) -> Cast;
 
     /// Who a user is that hands in such jobs, if he does more about them than to say what has been dealt to him.
     fn user(&self, _user: &User, _grid: &Grid<'_>, _lines: &mut Lines) -> Option<BoxedActor<Message, Record>> {
@@ -184,6 +214,8 @@ pub struct Grid<'a> {
     pub is_linked: bool,
     /// The actors of all sites of the topology, by their numbers.
     pub site_ids: &'a [ActorId],
+    /// What of the topology fails.
+    pub failing: Failing<'a>,
     /// All users of the topology, and who they are.
     pub users: Vec<(ActorId, &'a User)>,
 }
@@ -207,10 +239,10 @@ impl Grid<'_> {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CastError {
-    #[error("nobody at the hub decides for a [{0}]")]
+    #[error("a [{0}] has no service at the hub")]
     NoService(&'static str),
-    #[error("a bidder from outside takes part in runs only")]
-    NoBidder,
+    #[error("a program outside takes part in runs only")]
+    NoOutsider,
     #[error("there is no {what} called {name}")]
     Unknown { what: &'static str, name: String },
 }

@@ -27,9 +27,9 @@ pub struct Order<'a> {
     /// What the links of the grid's network are called.
     pub links: Vec<String>,
     pub work: &'a Written,
-    /// What people call it.
+    /// Its name in tables, traces and pages.
     pub name: &'a str,
-    /// What counts: 0 is an early end, 1 is a low cost.
+    /// What to optimise: 0 is an early end, 1 is a low cost.
     pub alpha: f64,
     /// The moment of planning.
     pub at: Time,

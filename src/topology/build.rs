@@ -9,10 +9,11 @@ use crate::near::nearest;
 use crate::network::{Exchange, Network};
 use crate::protocol::handshake::Party;
 use crate::protocol::{Author, Enqueue, Message, Record, Reserve, Submit};
-use crate::roles::{self, Resubmit, User};
+use crate::roles::outside::{Planned, Plans};
+use crate::roles::{self, Later, Resubmit, User};
 use crate::settings::units::SPAN_MAX;
 use crate::systems::{CastError, DataLimit, DealError, Dealing, Errand, Grid, Lines, Outsider, Row, Service};
-use crate::time::Span;
+use crate::time::{Span, Time};
 
 /// Everybody who takes part in a run, by [`ActorId`]: the services at the hub, the sites, the users.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +40,9 @@ pub enum Role {
 
 /// What the actor is called that holds the flows of all services.
 pub const EXCHANGE: &str = "network";
+
+/// Whoever speaks for a program outside, by the actor that it decides for.
+pub type Outsiders = BTreeMap<ActorId, Outsider>;
 
 /// Actors and who they are.
 pub type Actors = Vec<(ActorId, BoxedActor<Message, Record>)>;
@@ -153,15 +157,15 @@ impl Plan {
 
 /// The actors of these numbers, in that order. Workloads are generated only where somebody needs them.
 pub fn build(topology: &Topology, ids: &[ActorId]) -> Result<Actors, BuildError> {
-    build_with(topology, ids, None)
+    build_with(topology, ids, Outsiders::new())
 }
 
 /// Whether the jobs of all users can run, without making anybody else.
 pub fn check_jobs(topology: &Topology) -> Result<(), BuildError> {
     let plan = Plan::of(topology);
-    let mut users = plan.all();
-    users.retain(|id| matches!(plan.roles[id.index()], Role::User(_)));
-    build(topology, &users).map(drop)
+    let stage = Stage::of(topology, &plan);
+    let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| stage.grid(system)).collect();
+    stage.deal(&grids).map(drop)
 }
 
 /// A job as its user holds it.
@@ -199,8 +203,8 @@ pub fn owners(topology: &Topology) -> Result<BTreeMap<JobId, Owned>, BuildError>
     Ok(owners)
 }
 
-/// As [`build`], with whoever speaks for the program outside that the topology asks for.
-pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsider: Option<Outsider>) -> Result<Actors, BuildError> {
+/// As [`build`], with whoever speaks for the programs outside that the topology asks for.
+pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsiders: Outsiders) -> Result<Actors, BuildError> {
     let plan = Plan::of(topology);
     let stage = Stage::of(topology, &plan);
     let role = |id: &ActorId| plan.roles[id.index()];
@@ -214,17 +218,17 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsider: Option<Out
     let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| stage.grid(system)).collect();
     let mut lines = if ids.iter().any(needs_jobs) { stage.deal(&grids)? } else { Vec::new() };
 
-    let actor = |id: &ActorId| {
+    let mut actor = |id: &ActorId| {
+        let outsider = outsiders.remove(id);
         let actor: BoxedActor<Message, Record> = match role(id) {
             Role::Hub(index) => {
                 let system = &topology.systems[index];
-                let outsider = if system.asks_outside() { outsider.take() } else { None };
                 system.hub(&grids[index], outsider)?
             }
             Role::Site(index) => {
                 let site = &topology.sites[index];
                 let givers: Vec<ActorId> = site.systems.iter().flat_map(|system| grids[*system].givers()).collect();
-                runs(topology, site).site(site, &givers)?
+                runs(topology, site).site(site, &givers, topology.failing().site(index), outsider)?
             }
             Role::User(index) => {
                 let mut lines = std::mem::take(&mut lines[index]);
@@ -234,9 +238,12 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsider: Option<Out
                     return Ok((*id, actor));
                 }
                 let Lines { says, later, then, .. } = lines;
+                if user.habit == Habit::External {
+                    return Ok((*id, Box::new(planned(topology, outsider, says, later, then, &stage.sites)?)));
+                }
                 let script = roles::Script::saying(says).later(later).then(then);
                 Box::new(match user.habit {
-                    Habit::Script => User::new(script),
+                    Habit::Script | Habit::External => User::new(script),
                     Habit::Resubmit { patience, most } => User::new(Resubmit::new(script, patience, most)),
                 })
             }
@@ -244,7 +251,35 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsider: Option<Out
         };
         Ok((*id, actor))
     };
-    ids.iter().map(actor).collect()
+    ids.iter().map(&mut actor).collect()
+}
+
+/// A user who does what a program outside says about all that is for queues.
+fn planned(
+    topology: &Topology,
+    outsider: Option<Outsider>,
+    says: Vec<(Time, ActorId, Message)>,
+    later: Vec<Later>,
+    then: BTreeMap<JobId, Vec<(Span, ActorId, Enqueue)>>,
+    site_ids: &[ActorId],
+) -> Result<User, CastError> {
+    let decider = outsider.and_then(|outsider| outsider.downcast::<Box<dyn Plans>>().ok());
+    let decider = *decider.ok_or(CastError::NoOutsider)?;
+    let (mut jobs, mut rest) = (Vec::new(), Vec::new());
+    for (time, to, message) in says {
+        match message {
+            Message::Enqueue(enqueue) => jobs.push((time, to, enqueue)),
+            message => rest.push((time, to, message)),
+        }
+    }
+    let sites = for_planners(topology).map(|site| (topology.sites[site].name.clone(), site_ids[site])).collect();
+    Ok(User::new(Planned::new(decider, roles::Script::saying(rest).later(later), jobs, then, sites)))
+}
+
+/// The sites that a program may choose from which plans for a user: those of systems that have such planners.
+pub fn for_planners(topology: &Topology) -> impl Iterator<Item = usize> {
+    let has_them = |system: &usize| topology.systems[*system].row().has_planners;
+    (0..topology.sites.len()).filter(move |site| topology.sites[*site].systems.iter().any(has_them))
 }
 
 /// The system whose rules a site follows: of several that use it the one that lets others in.
@@ -357,6 +392,7 @@ impl<'a> Stage<'a> {
             whole_network: Box::new(|| self.network((0..self.sites.len()).collect())),
             is_linked: self.topology.cables.is_some(),
             site_ids: &self.sites,
+            failing: self.topology.failing(),
         }
     }
 

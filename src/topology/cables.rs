@@ -17,7 +17,7 @@ pub struct Cables {
     pub model: Model,
     /// How much of what flows move is really moved; nothing, if nothing is said.
     pub payload: Option<Payload>,
-    /// Where links meet that is no site.
+    /// Places other than sites where links meet.
     pub switches: Vec<String>,
     pub links: Vec<Cable>,
     pub routes: Vec<Way>,
@@ -81,9 +81,9 @@ const CROSSED_MAX: usize = 20_000_000;
 pub enum NoWay {
     #[error("no links lead from {from} to {to}{}", and_others(*others))]
     Unreachable { from: String, to: String, others: usize },
-    #[error("data from {from} to {to} would be on its way for more than a thousand years")]
+    #[error("data from {from} to {to} would take more than a thousand years")]
     Slow { from: String, to: String },
-    #[error("the routes between all sites cross more than {CROSSED_MAX} links together")]
+    #[error("the routes between all sites together cross more than {CROSSED_MAX} links")]
     Long,
 }
 

@@ -2,8 +2,9 @@
 //! something harmless, so that the check can go on to the next one.
 
 use super::Topology;
-use super::tables::{Head, Parts, cables, members, site_names, walk_systems, workload};
-use crate::settings::{Attached, Fields, Findings, Place, Reader, Table};
+use super::tables::{Head, Parts, cables, failures, members, site_names, walk_systems, workload};
+use crate::grid::Recovery;
+use crate::settings::{Attached, Fields, Findings, Names, Place, Reader, Table};
 use crate::systems::{self, Row, Service};
 
 /// Only good if there are no complaints in the end. With it comes where each workload is written, of which a grid that may
@@ -34,13 +35,18 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings, idle
     }
     let cables = cables::read(&fields, &sites, w);
 
+    let link_names: Names<'_> = cables.iter().flat_map(|cables| &cables.links).map(|link| link.name.as_str()).collect();
+    let (mut fails, mut recovery) = (Vec::new(), Recovery::default());
+    let around = failures::Around { sites: &sites, names: &site_names, links: &link_names, systems: &rows, attached };
+    failures::walk(&mut fails, &mut recovery, &around, w);
+
     let Head { name, about, seed } = head;
     let linked = cables.is_some();
     let parts = Parts { seed, kinds: &kinds, systems: &systems, sites: &sites, users: &users, linked, attached };
     let around = workload::Around::of(&parts).idly(idle);
     let (workloads, places) = workload::read(&around, &fields, w).into_iter().unzip();
     fields.finish();
-    (Topology { name, about, seed, kinds, systems, sites, cables, users, workloads }, places)
+    (Topology { name, about, seed, kinds, systems, sites, cables, failures: fails, recovery, users, workloads }, places)
 }
 
 /// The first system of all, if nothing is said.

@@ -126,7 +126,7 @@ fn included(mut table: Table, mut chain: Vec<String>, key: &str, library: &mut L
     let path = beside(chain.last().expect("the chain begins with the topology's file"), &name);
     if chain.contains(&path) {
         chain.push(path);
-        let message = format!("files include each other in a circle: {}", chain.join(" -> "));
+        let message = format!("files include each other in a cycle: {}", chain.join(" -> "));
         library.findings.add(Complaint::new(place, key, message));
         return None;
     }
@@ -145,13 +145,16 @@ fn included(mut table: Table, mut chain: Vec<String>, key: &str, library: &mut L
 
 const INCLUDES_MAX: usize = 16;
 
-/// Reads the files that workloads name under `file`. What is in them is not looked at here.
+/// Reads the files that workloads name under `file`, and failures under `trace`. What is in them is not looked at here.
 pub(crate) fn attach(root: &Table, path: &str, library: &mut Library<'_, '_>) -> Attached {
     let mut attached = Attached::new();
-    let Some(Node { value: Value::List(workloads), .. }) = root.get("workload") else { return attached };
-    for workload in workloads {
-        let Value::Table(table) = &workload.value else { continue };
-        let Some(Node { place, value: Value::Text(name) }) = table.get("file") else { continue };
+    let tables = |(list, key): (&str, &'static str)| match root.get(list) {
+        Some(Node { value: Value::List(tables), .. }) => tables.iter().map(|table| (table, key)).collect(),
+        _ => Vec::new(),
+    };
+    for (table, key) in [("workload", "file"), ("failure", "trace")].into_iter().flat_map(tables) {
+        let Value::Table(table) = &table.value else { continue };
+        let Some(Node { place, value: Value::Text(name) }) = table.get(key) else { continue };
         let base = library.findings.source(place.source()).path.clone();
         let path = beside(base.as_deref().unwrap_or(path), name);
         let content = (library.read)(&path);
@@ -226,7 +229,8 @@ fn expand_member(mut member: Node, key: &Path<'_>, findings: &Findings, expanded
         return expanded.push(member);
     };
     if pattern.matches("{}").count() != 1 {
-        let message = format!("expected a name with one {{}} for the number, as there is a `count`, found {pattern:?}");
+        let message =
+            format!("expected a name with one {{}} for the number, because there is a `count`, found {pattern:?}");
         let complaint = Complaint::new(*place, key.key("name"), message).related("the count is", count_place);
         findings.add(complaint.hint(format!("for example \"{}-{{}}\"", pattern.replace("{}", ""))));
         return expanded.push(Node { place: member.place, value: Value::Lost });

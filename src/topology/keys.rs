@@ -2,8 +2,9 @@
 //! keys and the schema for editors are made of.
 
 use super::tables::members::{self, Around, Described, Names};
-use super::tables::{Head, cables, walk_systems, workload};
-use crate::settings::{Layout, Listed, Walk, key, list};
+use super::tables::{Head, cables, failures, walk_systems, workload};
+use crate::grid::Recovery;
+use crate::settings::{Context, Layout, Listed, Walk, key, list};
 use crate::systems::{self, Row, Service};
 
 /// The keys of a topology, in the order in which one is written.
@@ -18,6 +19,9 @@ pub fn keys() -> Vec<Listed> {
         walk_systems(&mut services, false, w);
         members::walk_sites(&mut Vec::new(), &Described::usual(), &sites, w);
         cables::walk(&mut cables::usual(), &[], w);
+        let (attached, links) = (Context::unknown().attached, [].into_iter().collect());
+        let fragile = failures::Around { sites: &[], names: &nobody, links: &links, systems: &rows, attached };
+        failures::walk(&mut Vec::new(), &mut Recovery::default(), &fragile, w);
         let people = members::People { systems: &rows, sites: &nobody, names: Some(&names) };
         members::walk_users(&mut Vec::new(), &members::usual_user(), &people, w);
         walk_defaults(&Around { defaults: true, ..sites }, &members::People { names: None, ..people }, w);
@@ -27,11 +31,11 @@ pub fn keys() -> Vec<Listed> {
 
 /// `[defaults]`, as far as there is something to say that the sites and users themselves do not say.
 fn walk_defaults(sites: &Around<'_>, people: &members::People<'_>, w: &mut dyn Walk) {
-    let defaults = key("defaults", "").means("what holds for sites and users that say nothing else");
+    let defaults = key("defaults", "").means("defaults of sites and users");
     w.table(defaults, Layout::Section("defaults"), &mut (), |(), w| {
-        let site = key("site", "").means("what holds for every `[[site]]` that says nothing else");
+        let site = key("site", "").means("defaults of every `[[site]]`");
         w.table(site, Layout::Section("defaults.site"), &mut Described::usual(), |usual, w| usual.walk(sites, w));
-        let user = key("user", "").means("what holds for every `[[user]]` that says nothing else");
+        let user = key("user", "").means("defaults of every `[[user]]`");
         w.table(user, Layout::Section("defaults.user"), &mut members::usual_user(), |usual, w| {
             members::walk_user(usual, people, w);
         });

@@ -10,12 +10,14 @@ pub mod simgrid;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod write;
 
 pub use crate::near::nearest;
 pub use crate::settings::Complaints;
 pub use build::{
-    Actors, BuildError, Ground, Owned, Plan, Role, build, build_with, check_jobs, data_limit, on_ground, owners,
+    Actors, BuildError, Ground, Outsiders, Owned, Plan, Role, build, build_with, check_jobs, data_limit, for_planners,
+    on_ground, owners,
 };
 pub use cables::{Cable, Cables, End, Payload, Way, link_names, paths};
 pub use file::{Input, Read};
@@ -24,8 +26,9 @@ pub use keys::keys;
 pub(crate) use overrides::Origin;
 pub use overrides::{NoOverride, Override};
 
+use crate::grid::{Failure, Recovery};
 use crate::settings::version;
-use crate::systems::{Service, System, managers};
+use crate::systems::{Failing, Service, System, managers};
 use crate::time::Span;
 
 pub use crate::grid::{Site, User};
@@ -44,6 +47,9 @@ pub struct Topology {
     pub sites: Vec<Site>,
     /// The links between the sites, if there are any.
     pub cables: Option<Cables>,
+    /// What of it fails, and what is done about that.
+    pub failures: Vec<Failure>,
+    pub recovery: Recovery,
     pub users: Vec<User>,
     pub workloads: Vec<Workload>,
 }
@@ -52,6 +58,11 @@ impl Topology {
     /// The settings of a system, if it runs here.
     pub fn settings<S: System>(&self) -> Option<&S> {
         self.systems.iter().find_map(Service::settings)
+    }
+
+    /// What of it fails.
+    pub fn failing(&self) -> Failing<'_> {
+        Failing { failures: &self.failures, recovery: &self.recovery, seed: self.seed }
     }
 
     /// What one should know before running it, though nothing is wrong.

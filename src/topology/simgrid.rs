@@ -61,7 +61,7 @@ pub fn convert(name: &str, text: &str) -> Result<Converted, Unconvertible> {
         let message = format!("expected at most {HOSTS_MAX} hosts, found {}", platform.hosts.len());
         return Err(at(&document, root, message));
     }
-    warnings.extend(passed_over.into_iter().map(|tag| format!("<{tag}> is passed over")));
+    warnings.extend(passed_over.into_iter().map(|tag| format!("<{tag}> is ignored")));
     let toml = platform.toml(name, &mut warnings).map_err(|message| at(&document, root, message))?;
     Ok(Converted { toml, warnings: warnings.iter().map(|warning| printable(warning)).collect() })
 }
@@ -154,7 +154,7 @@ impl<'d> Reader<'d, '_> {
 
     fn children(&mut self, node: Node<'d, '_>, zone: usize, depth: usize) -> Result<(), Unconvertible> {
         if depth > DEPTH_MAX {
-            return Err(self.wrong(node, format!("zones lie in each other more than {DEPTH_MAX} deep")));
+            return Err(self.wrong(node, format!("zones are nested more than {DEPTH_MAX} deep")));
         }
         for child in node.children().filter(Node::is_element) {
             match child.tag_name().name() {
@@ -198,7 +198,7 @@ impl<'d> Reader<'d, '_> {
     fn add_point(&mut self, node: Node<'d, '_>, name: &str, point: Point) -> Result<(), Unconvertible> {
         match self.platform.points.insert(name.to_owned(), point) {
             None => Ok(()),
-            Some(_) => Err(self.wrong(node, format!("there is something with the id `{name}` already"))),
+            Some(_) => Err(self.wrong(node, format!("the id `{name}` is used twice"))),
         }
     }
 
@@ -305,8 +305,7 @@ impl<'d> Reader<'d, '_> {
             let parameters = node.attribute("topo_parameters");
             let parameters = parameters.map_or(String::new(), |text| format!(" topo_parameters=\"{text}\""));
             self.warnings.push(format!(
-                "line {line}: the cluster {id} becomes a flat one, in which hosts share nothing but a backbone: \
-                 topology=\"{topology}\"{parameters} is not converted"
+                "line {line}: the cluster {id} becomes a flat one, in which hosts share only a backbone: topology=\"{topology}\"{parameters} is not converted"
             ));
         }
         self.platform.zones[inner].cluster = Some(cluster);
@@ -381,7 +380,7 @@ impl Platform {
             return Ok(Vec::new());
         }
         if depth > DEPTH_MAX {
-            return Err(format!("the route from `{from}` to `{to}` never gets there"));
+            return Err(format!("the route from `{from}` to `{to}` does not reach its end"));
         }
         let (mut a, mut b) = (self.home(from)?, self.home(to)?);
         let (mut in_a, mut in_b) = (from, to);
@@ -463,7 +462,7 @@ impl Platform {
             }
         }
         text.push_str(
-            "\n# Platforms have no work: put yours here.\n\n[[user]]\nname = \"user\"\n\n[[workload]]\nsource = \"table\"\n\
+            "\n# Platforms have no workload: put yours here.\n\n[[user]]\nname = \"user\"\n\n[[workload]]\nsource = \"table\"\n\
              [[workload.job]]\ntasks = [{ runtime = \"1 min\", cores = 1 }]\n",
         );
         Ok(text)
@@ -628,7 +627,7 @@ mod tests {
     #[test]
     fn hosts_links_and_routes_are_found() {
         let Converted { toml, warnings } = convert("Small Platform", PLATFORM).unwrap();
-        assert_eq!(warnings, ["<host> <prop> is passed over"]);
+        assert_eq!(warnings, ["<host> <prop> is ignored"]);
         assert!(toml.contains("name = \"small-platform\""), "{toml}");
         assert!(toml.contains("name = \"bob-0-org\"    # bob-0.org\ncores = 4\nspeed = 1\n"), "{toml}");
         assert!(toml.contains("name = \"tremblay\"    # Tremblay\ncores = 1\nspeed = 0.098095\n"), "{toml}");
@@ -651,7 +650,7 @@ mod tests {
             assert!(PLATFORM.contains(from), "{from}");
             convert("p", &PLATFORM.replacen(from, to, 1)).unwrap_err().to_string()
         };
-        assert_eq!(told("id=\"Jupiter\"", "id=\"Tremblay\""), "8:7: there is something with the id `Tremblay` already");
+        assert_eq!(told("id=\"Jupiter\"", "id=\"Tremblay\""), "8:7: the id `Tremblay` is used twice");
         assert_eq!(told("98.095Mf", "fast"), "7:7: expected a speed such as 1Gf, found `fast`");
         assert_eq!(told("98.095Mf", "0f"), "7:7: expected a speed such as 1Gf, found `0f`");
         assert_eq!(told("41.279125MBps", "-1"), "10:7: bandwidth: expected one such as 125MBps above zero, found `-1`");

@@ -3,10 +3,10 @@
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::tables::members::{self, Around, Described};
-use super::tables::{Head, cables, site_names, walk_systems, workload};
+use super::tables::{Head, cables, failures, site_names, walk_systems, workload};
 use super::{Site, Topology};
 use crate::protocol::handshake::TopologyHash;
-use crate::settings::{Page, Walk};
+use crate::settings::{Context, Names, Page, Walk};
 use crate::systems::Row;
 
 impl Topology {
@@ -39,9 +39,7 @@ impl Topology {
 
     fn write(&self, mut page: Page) -> String {
         let w: &mut dyn Walk = &mut page;
-        w.remark(
-            "A resolved topology: every default is written out, and what was included or counted stands here itself.",
-        );
+        w.remark("A resolved topology: every default is written out, and includes and counts are expanded.");
         w.remark(self.in_short().trim_end());
         Head { name: self.name.clone(), about: self.about.clone(), seed: self.seed }.walk(w);
         walk_systems(&mut self.systems.clone(), self.cables.is_some(), w);
@@ -49,12 +47,21 @@ impl Topology {
         if let Some(cables) = &self.cables {
             cables::walk(&mut cables.clone(), &self.sites, w);
         }
-        let rows: Vec<&Row> = self.systems.iter().map(|system| system.row()).collect();
+        let rows: Vec<&'static Row> = self.systems.iter().map(|system| system.row()).collect();
+        self.write_failures(&rows, w);
         let (sites, names) = (site_names(&self.sites), members::Names::default());
         let people = members::People { systems: &rows, sites: &sites, names: Some(&names) };
         members::walk_users(&mut self.users.clone(), &members::usual_user(), &people, w);
         workload::write(&self.workloads, &workload::Around::of(&self.parts()), w);
         page.into_text()
+    }
+
+    fn write_failures(&self, systems: &[&'static Row], w: &mut dyn Walk) {
+        let links: Names<'_> =
+            self.cables.iter().flat_map(|cables| &cables.links).map(|link| link.name.as_str()).collect();
+        let (sites, names, attached) = (&self.sites[..], &site_names(&self.sites), Context::unknown().attached);
+        let around = failures::Around { sites, names, links: &links, systems, attached };
+        failures::walk(&mut self.failures.clone(), &mut self.recovery.clone(), &around, w);
     }
 
     fn write_sites(&self, w: &mut dyn Walk) {

@@ -168,7 +168,7 @@ fn read_job(job: &Entry, number: u64, profiles: &BTreeMap<String, Profile>) -> R
     let behaviour = profiles.get(&**profile).ok_or_else(|| format!("there is no profile {profile}"))?;
     let kind = if let Loose::Text(kind) = &behaviour.kind { kind } else { "none" };
     if !DELAYS.contains(&kind) {
-        return Err(format!("its profile {profile} is of type {kind}, and only delays can be run"));
+        return Err(format!("its profile {profile} is of type {kind}, but only delays can be run"));
     }
     let span = |number: &Loose, what: &str| match number {
         Loose::Missing => Err(format!("it has no {what}")),
@@ -351,7 +351,7 @@ fn entries<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Entry>, D::
             let mut jobs = Vec::new();
             while let Some(job) = seq.next_element()? {
                 if jobs.len() == JOBS_MAX {
-                    return Err(A::Error::custom(format_args!("there are more than {JOBS_MAX} jobs in it")));
+                    return Err(A::Error::custom(format_args!("it has more than {JOBS_MAX} jobs")));
                 }
                 jobs.push(job);
             }
@@ -374,7 +374,7 @@ fn profiles<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<Strin
             let mut profiles = BTreeMap::new();
             while let Some((name, profile)) = map.next_entry()? {
                 if profiles.len() == JOBS_MAX {
-                    return Err(de::Error::custom(format_args!("there are more than {JOBS_MAX} profiles in it")));
+                    return Err(de::Error::custom(format_args!("it has more than {JOBS_MAX} profiles")));
                 }
                 profiles.insert(name, profile);
             }
@@ -455,12 +455,12 @@ mod tests {
         assert_eq!(
             told,
             [
-                "job 4: its profile matrix is of type parallel, and only delays can be run",
+                "job 4: its profile matrix is of type parallel, but only delays can be run",
                 "job 5: there is no profile nothing",
                 "job 6: its subtime is not a number of seconds",
                 "job 7: its res is not a number of nodes",
                 "job 8: there is a job 7 already",
-                "job 1: it is not where it belongs by its submit time",
+                "job 1: it is out of order by its submit time",
             ]
         );
     }
@@ -492,7 +492,7 @@ mod tests {
         assert!(error.contains("invalid type: integer `0`"), "{error}");
         let many = format!("{{\"jobs\": [{}{{}}]}}", "{},".repeat(JOBS_MAX));
         let error = read(many.as_bytes()).unwrap_err().to_string();
-        assert!(error.contains("there are more than 5000000 jobs in it"), "{error}");
+        assert!(error.contains("it has more than 5000000 jobs"), "{error}");
     }
 
     #[test]

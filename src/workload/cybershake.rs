@@ -21,7 +21,7 @@ pub struct Cybershake {
 
 pub const ROW: Row = Row {
     name: "cybershake",
-    about: "the CyberShake workflow of 8,039 tasks, some of them on 288 cores",
+    about: "the CyberShake workflow of 8,039 tasks, some of which need 288 cores",
     read: |w, context| {
         let mut cybershake = Cybershake { workflows: 1, arrive: Time::ZERO, every: Span::ZERO, kind: Kind(0) };
         cybershake.walk(w, context);
@@ -45,12 +45,12 @@ impl Cybershake {
 
     fn check(&self, fields: &Fields<'_>, context: &Context<'_>) {
         if u128::from(self.every.micros()) * u128::from(self.workflows) > u128::from(LONGEST.micros()) {
-            fields.complain("expected the last workflow to come within 285 years".to_owned());
+            fields.complain("expected the last workflow to arrive within 285 years".to_owned());
         }
         // Wherever too wide tasks are answered during a run, all of it would be: it is always these cores that are missing.
         if let Some((name, largest)) = context.largest(self.kind).filter(|(_, largest)| CYBERSHAKE_CORES > *largest) {
             let message =
-                format!("some tasks want {CYBERSHAKE_CORES} cores, and the largest site of kind {name} has {largest}");
+                format!("some tasks need {CYBERSHAKE_CORES} cores, but the largest site of kind {name} has {largest}");
             let hint = match context.fit {
                 Fit::Must(hint) => hint,
                 Fit::May => None,

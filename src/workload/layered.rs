@@ -4,7 +4,7 @@
 //! for one to `density` times the size of the level before, each up to `jump` levels back. Costs are ours: DAGGEN counts
 //! operations of matrix codes, here times are uniform between two bounds, and `ccr` says what data weighs beside them.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::workflow::CostTable;
 use super::{Row, Source, Supply, walk_train};
@@ -43,16 +43,16 @@ pub struct Costs {
 }
 
 /// The shape of a graph, roughly.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Shape {
     pub tasks: u32,
     /// From a chain (near 0) to tasks that hardly wait for each other (1).
     pub fat: f64,
-    /// How many of the tasks of the level before a task waits for.
+    /// The share of the tasks of the level before that a task depends on.
     pub density: f64,
     /// 1: all levels have the same size.
     pub regularity: f64,
-    /// How many levels an edge may go back.
+    /// How many levels an edge may span.
     pub jump: u32,
 }
 
@@ -114,18 +114,22 @@ impl Supply for Generator {
             1..=TASKS_MAX,
         );
         let fat = Number::above(0.0, 1.0, "a number above 0, up to 1");
-        w.set(key("fat", "a level has about tasks to the power of this"), &mut shape.fat, fat);
-        w.set(key("density", "how much of the level before a task waits for"), &mut shape.density, share);
+        w.set(key("fat", "a level has about `tasks` to the power of this"), &mut shape.fat, fat);
+        w.set(key("density", "the share of the level before that a task depends on"), &mut shape.density, share);
         w.set(key("regularity", "1: all levels have the same size"), &mut shape.regularity, share);
-        w.set(key("jump", "how many levels an edge may go back"), &mut shape.jump, 1..=JUMP_MAX);
+        w.set(key("jump", "how many levels an edge may span"), &mut shape.jump, 1..=JUMP_MAX);
         w.set(
             key("runtime", "of a task at speed 1").means("the shortest and the longest run time of a task at speed 1"),
             &mut costs.runtime,
             RunTimes { tasks: shape.tasks },
         );
-        w.set(key("ccr", "what data weighs beside run times"), &mut costs.ccr_millionths, Millionths { most: 1_000 });
         w.set(
-            key("bandwidth", "at which it does").means("the speed of transfers at which `ccr` holds"),
+            key("ccr", "communication to computation ratio: how long data takes to transfer, relative to run times"),
+            &mut costs.ccr_millionths,
+            Millionths { most: 1_000 },
+        );
+        w.set(
+            key("bandwidth", "at which it does").means("the transfer speed for which `ccr` holds"),
             &mut costs.bandwidth,
             Rate,
         );
@@ -151,7 +155,7 @@ impl Supply for Generator {
 impl Generator {
     fn check(&self, fields: &Fields<'_>) {
         if u128::from(self.every.micros()) * u128::from(self.workflows) > u128::from(LONGEST.micros()) {
-            fields.complain("expected the last workflow to come within 285 years".to_owned());
+            fields.complain("expected the last workflow to arrive within 285 years".to_owned());
         }
         let (edges, data) = (self.shape.edges_max(), self.costs.data(self.costs.runtime.1.micros()));
         let heaviest = data.map_or(f64::INFINITY, |data| data as f64 * edges);

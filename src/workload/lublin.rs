@@ -18,7 +18,7 @@ use crate::words::words;
 pub struct Lublin {
     pub seed: u64,
     pub jobs: u32,
-    /// Nodes of the machine for which jobs are made: no job is larger.
+    /// Nodes of the machine for which jobs are made: the largest size of a job.
     pub nodes: u32,
     pub types: Types,
     pub stream: Stream,
@@ -31,14 +31,14 @@ pub struct Lublin {
 words! {
     /// What kinds of jobs there are.
     Types {
-        /// Batch and interactive jobs, each with their own habits.
+        /// Batch and interactive jobs, each with their own distributions.
         Two = "two",
         /// All jobs alike.
         One = "one",
     }
     /// Where random numbers come from.
     Stream {
-        /// The stream that all of Hansa draws from.
+        /// The random numbers that Hansa uses everywhere.
         Own = "own",
         /// The 48-bit generator of the authors' program, for the same jobs.
         Posix48 = "posix48",
@@ -56,7 +56,7 @@ pub struct Sizes {
     pub low: Option<f64>,
     pub med: Option<f64>,
     pub high: Option<f64>,
-    /// The share of sizes between the least and the middle one.
+    /// The share of sizes between the smallest and the middle one.
     pub prob: Option<f64>,
     /// How many nodes count as one when a run time is drawn that goes with the size.
     pub unit: Option<u32>,
@@ -104,19 +104,19 @@ impl Lublin {
         let Lublin { seed, jobs, nodes, types, stream, sizes, times, rate_millionths } = self;
         context.walk_seed(seed, w);
         w.set(key("jobs", "").need("how many jobs to generate"), jobs, 1..=JOBS_MAX);
-        w.set(key("nodes", "no job is larger").usual("the nodes of the largest site"), nodes, 1..=CORES_MAX);
-        w.set(key("types", "which kinds of job the lublin model has"), types, Types::ALL);
-        w.set(key("stream", "what the lublin model draws from"), stream, Stream::ALL);
+        w.set(key("nodes", "the largest size of a job").usual("the nodes of the largest site"), nodes, 1..=CORES_MAX);
+        w.set(key("types", "which kinds of job the Lublin model generates"), types, Types::ALL);
+        w.set(key("stream", "the random numbers that the Lublin model uses"), stream, Stream::ALL);
         let rate = Millionths { most: 1_000 }.that("a number above 0, up to 1000", |rate: &u64| *rate > 0);
-        w.set(key("arrival_factor", "how much faster than in the model jobs come"), rate_millionths, rate);
+        w.set(key("arrival_factor", "how much faster jobs arrive than in the model"), rate_millionths, rate);
         let Sizes { serial, pow2, low, med, high, prob, unit } = sizes;
         w.set(key("serial", "the share of jobs with one node").usual(OWN), serial, SHARE);
         w.set(key("pow2", "the share of jobs whose size is a power of two above one").usual(OWN), pow2, SHARE);
-        w.set(key("size_low", "the least size above one, as a power of two").usual(OWN), low, POWER);
+        w.set(key("size_low", "the smallest size above one, as a power of two").usual(OWN), low, POWER);
         w.set(key("size_med", "the middle size, as a power of two").usual(OWN), med, POWER);
         w.set(key("size_high", "the largest size, as a power of two").usual(OWN), high, POWER);
-        w.set(key("size_prob", "the share of sizes between the least and the middle one").usual(OWN), prob, SHARE);
-        let about = "how many nodes count as one where run times go with sizes";
+        w.set(key("size_prob", "the share of sizes between the smallest and the middle one").usual(OWN), prob, SHARE);
+        let about = "how many nodes count as one when run times are drawn according to sizes";
         w.set(key("unit", about).usual("1"), unit, Maybe(1..=CORES_MAX));
         times.walk(w);
     }
@@ -129,7 +129,7 @@ impl Times {
         w.set(key("short", "shape and scale of the logarithms of short run times").usual(OWN), short, GAMMA);
         w.set(key("long", "shape and scale of the logarithms of long run times").usual(OWN), long, GAMMA);
         w.set(key("short_share", "the share of short jobs among the smallest").usual(OWN), short_share, share);
-        w.set(key("short_by_size", "what each node more adds to that share").usual(OWN), short_by_size, share);
+        w.set(key("short_by_size", "what each additional node adds to that share").usual(OWN), short_by_size, share);
         w.set(key("gap", "shape and scale of the logarithms of gaps between arrivals").usual(OWN), gap, GAMMA);
         w.set(key("day", "shape and scale of the daily cycle, in half hours").usual(OWN), day, GAMMA);
         let Some(fields) = w.fields() else { return };

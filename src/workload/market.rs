@@ -45,7 +45,7 @@ words! {
     LoadBasis {
         /// All cores of the grid.
         Total = "total",
-        /// The cores of the kind that is asked for most.
+        /// The cores of the kind with the highest demand.
         Bottleneck = "bottleneck",
     }
 }
@@ -91,8 +91,8 @@ impl Supply for Generator {
         context.walk_seed(&mut self.seed, w);
         w.set(key("jobs", "").need("how many jobs to generate"), &mut self.jobs, 1..=JOBS_MAX);
         let load = Number::above(0.0, 10.0, "a number above 0, up to 10");
-        w.set(key("load", "work offered, as a share of what the cores can do"), &mut self.load, load);
-        w.set(key("load_basis", "what a load is measured against"), &mut self.load_basis, LoadBasis::ALL);
+        w.set(key("load", "the work offered, as a share of the capacity of the cores"), &mut self.load, load);
+        w.set(key("load_basis", "the capacity that `load` is relative to"), &mut self.load_basis, LoadBasis::ALL);
         let tasks = Pair(1..=TASKS_MAX, "the fewest and the most tasks of a job, such as [5, 20]");
         let tasks = tasks.that("the smaller number first", |(fewest, most): &(u32, u32)| fewest <= most);
         w.set(
@@ -106,16 +106,16 @@ impl Supply for Generator {
             .usual("10 ticks and 200000 ticks");
         w.set(runtime, &mut self.total_runtime, total);
         w.set(key("cores_max", "of a task").means("the most cores of a task"), &mut self.cores_max, 1..=CORES_MAX);
-        let kinds = key("kinds", "the usual kind of core and the other one").usual("the two kinds that there are");
-        w.set(kinds, &mut self.kinds, Pair(context.kind(), "the usual kind of core and the other one"));
+        let kinds = key("kinds", "the usual kind of core and the other kind").usual("the two kinds that there are");
+        w.set(kinds, &mut self.kinds, Pair(context.kind(), "the usual kind of core and the other kind"));
         w.set(
             key("kind_share", "of the usual kind").means("the share of tasks that need the usual kind of core"),
             &mut self.kind_share,
             Number::from(0.0, 1.0, "a number from 0 to 1"),
         );
         let degree = Number::from(0.0, 50.0, "a number from 0 to 50");
-        w.set(key("degree", "how many inputs tasks tend to have"), &mut self.degree, degree);
-        let output = key("output", "what tasks write while they run, over each of their edges");
+        w.set(key("degree", "tendency of tasks to have many inputs"), &mut self.degree, degree);
+        let output = key("output", "the rate at which tasks write data for each of their edges while they run");
         w.set(output.only_if(context.linked, NEEDS_LINKS), &mut self.output, Unless(Rate, 0));
         if let Some(fields) = w.fields() {
             self.check(fields, context);
@@ -141,7 +141,7 @@ impl Generator {
     fn check(&self, fields: &Fields<'_>, context: &Context<'_>) {
         let total = TotalRuntime { tick: context.tick, most_tasks: self.tasks.1 };
         if !fields.has("total_runtime") && total.is_too_long(USUAL_RUNTIME.1) {
-            let expected = format!("{TOTAL_RUNTIME}, as the usual 200000 ticks would take 285 years");
+            let expected = format!("{TOTAL_RUNTIME}, because the default 200000 ticks would take 285 years");
             fields.missing("total_runtime", &expected);
         }
         let kinds = context.kinds.len();
@@ -161,7 +161,7 @@ impl Generator {
             let widest = self.cores_max;
             if widest > largest {
                 let message =
-                    format!("tasks may want {widest} cores, and the largest site of kind {name} has {largest}");
+                    format!("tasks may need {widest} cores, but the largest site of kind {name} has {largest}");
                 let complaint = match fields.get("cores_max") {
                     Some(field) => field.complaint(message),
                     None => fields.complaint("cores_max", message),
@@ -190,7 +190,7 @@ impl TotalRuntime {
     fn ticks(&self, field: &Field<'_>) -> Option<u64> {
         let (span, tick) = (field.positive_span()?, self.tick);
         if !span.micros().is_multiple_of(tick.micros()) {
-            return field.wrong(format_args!("whole ticks of the market, which are {tick} long"));
+            return field.wrong(format_args!("whole ticks of the market, which last {tick}"));
         }
         Some(span.micros() / tick.micros())
     }

@@ -15,6 +15,7 @@ pub mod rigids;
 pub mod staging;
 pub mod swf;
 pub mod table;
+pub mod terms;
 pub mod workflow;
 
 use serde::Serialize;
@@ -131,17 +132,17 @@ pub struct Numbering {
 pub enum WorkloadError {
     #[error("job {job}: {error}")]
     Job { job: JobId, error: JobError },
-    #[error("no site offers cores of kind {}, which the generator's tasks need", .0.0)]
+    #[error("no site has cores of kind {}, which the generator's tasks need", .0.0)]
     NoCores(Kind),
     #[error("the load is so low that the jobs would arrive later than time can be counted")]
     TooSparse,
-    #[error("the edges of a job carry more than {DATA_MAX} bytes together")]
+    #[error("the edges of a job together carry more than {DATA_MAX} bytes")]
     TooMuchData,
     #[error("{0}")]
     Workflow(#[from] WorkflowError),
     #[error("there are more tasks than 32 bits can number")]
     TooMany,
-    #[error("its jobs are not here: {0}")]
+    #[error("its jobs are not available: {0}")]
     Missing(String),
 }
 
@@ -221,6 +222,7 @@ impl Source {
         let asks = match self {
             Source::Reservations(demand) => demand.asks(),
             Source::Requests(table) => table.asks.clone(),
+            Source::Rigid(rigids) => return rigids.ask(next),
             _ => Vec::new(),
         };
         let job = |ask: reservations::Ask| {

@@ -15,9 +15,9 @@ words! {
         /// Each task has a node to itself.
         #[default]
         Whole = "whole",
-        /// Processors in pairs are tasks of a node, by the memory that a log tells of.
+        /// Tasks of one or two processors, with the memory that the log records.
         DualCore = "dual-core",
-        /// One processor needs a quarter of a node's, and memory is drawn: mostly a tenth.
+        /// A task on one processor needs a quarter of a node's processors; memory is drawn at random, mostly a tenth.
         QuadCore = "quad-core",
     }
 }

@@ -23,7 +23,7 @@ pub struct Generator {
     pub arrive: Time,
     pub every: Span,
     pub tasks: u32,
-    /// The number of layers; the root of the number of tasks, if nothing is said.
+    /// The number of layers; the square root of the number of tasks, if nothing is said.
     pub depth: Option<u32>,
     /// Processors of a task in the mean.
     pub cores: u32,
@@ -34,7 +34,7 @@ pub struct Generator {
 
 pub const ROW: Row = Row {
     name: "parallel",
-    about: "random layered workflows of parallel tasks, each of which waits for two of the layer before",
+    about: "random layered workflows of parallel tasks, each of which depends on two of the layer before",
     read: |w, context| {
         let mut generator = Generator::usual(context);
         generator.walk(w, context);
@@ -88,23 +88,23 @@ impl Generator {
 
     fn check(&self, fields: &Fields<'_>, context: &Context<'_>) {
         if u128::from(self.every.micros()) * u128::from(self.workflows) > u128::from(LONGEST.micros()) {
-            fields.complain("expected the last workflow to come within 285 years".to_owned());
+            fields.complain("expected the last workflow to arrive within 285 years".to_owned());
         }
         if self.shape().depth > self.tasks {
             let (depth, tasks) = (self.shape().depth, self.tasks);
             fields.complain(format!(
-                "expected at most as many layers as tasks, found a depth of {depth} and {tasks} tasks"
+                "expected at most as many layers as tasks, found a depth of {depth} for {tasks} tasks"
             ));
         }
         if u128::from(self.data) * 2 * u128::from(self.tasks) > u128::from(DATA_MAX) {
-            fields.complain(format!("expected edges that carry at most {DATA_MAX} bytes together"));
+            fields.complain(format!("expected edges that together carry at most {DATA_MAX} bytes"));
         }
         let most = 2 * self.cores - 1;
         if let (Fit::Must(hint), Some((name, largest))) = (context.fit, context.largest(self.kind))
             && most > largest
             && let Some(field) = fields.get("cores")
         {
-            let message = format!("tasks want up to {most} cores, and the largest site of kind {name} has {largest}");
+            let message = format!("tasks need up to {most} cores, but the largest site of kind {name} has {largest}");
             fields.findings().add(field.complaint(message).hints(hint));
         }
     }
@@ -119,9 +119,9 @@ impl Supply for Generator {
         context.walk_seed(&mut self.seed, w);
         walk_train((&mut self.workflows, WORKFLOWS_MAX), &mut self.arrive, &mut self.every, w);
         w.set(key("tasks", "of a workflow").means("how many tasks a workflow has"), &mut self.tasks, 1..=TASKS_MAX);
-        let depth = key("depth", "how many layers it has").usual("the root of the number of tasks");
+        let depth = key("depth", "how many layers it has").usual("the square root of the number of tasks");
         w.set(depth, &mut self.depth, Maybe(1..=TASKS_MAX));
-        let cores = key("cores", "of a task in the mean, from 1 to nearly twice as many");
+        let cores = key("cores", "cores of a task on average; they vary from 1 to nearly twice as many");
         w.set(cores, &mut self.cores, 1..=MEAN_MAX);
         w.set(key("data", "what each edge carries"), &mut self.data, Volume { most: DATA_MAX });
         context.walk_kind(&mut self.kind, "the kind of core that the tasks need", w);

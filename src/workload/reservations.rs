@@ -18,7 +18,7 @@ use crate::time::{Span, Time};
 pub struct Demand {
     pub seed: u64,
     pub requests: u32,
-    /// No request is larger.
+    /// The largest size of a request.
     pub nodes: u32,
     /// The middle of the sizes, as a power of two.
     pub size: f64,
@@ -35,7 +35,7 @@ pub struct Demand {
     pub data: Data,
 }
 
-/// A request, how long its job really runs, and when its user takes it back, if at all.
+/// A request, how long its job really runs, and when its user cancels it, if at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Ask {
     pub request: Request,
@@ -64,7 +64,7 @@ pub const GENERATED: Row = Row {
 
 pub const WRITTEN: Row = Row {
     name: "requests",
-    about: "requests for reservations that are written out one by one",
+    about: "a list of requests for reservations",
     read: |w, context| {
         let mut asks = Asks { data: Data::default(), asks: Vec::new() };
         asks.walk(w, context);
@@ -103,7 +103,7 @@ impl Supply for Demand {
         context.walk_seed(&mut self.seed, w);
         let requests = key("requests", "").need("how many requests to generate");
         w.set(requests, &mut self.requests, 1..=REQUESTS_MAX);
-        let nodes = key("nodes", "no request is larger").usual("the nodes of the largest site");
+        let nodes = key("nodes", "the largest size of a request").usual("the nodes of the largest site");
         w.set(nodes, &mut self.nodes, 1..=CORES_MAX);
         let size = key("size", "the middle size, as a power of two").usual("`size_max` less 3.0");
         w.set(size, &mut self.size, POWER);
@@ -116,11 +116,19 @@ impl Supply for Demand {
             // As far below the whole machine as on the paper's, where the largest is 2^10.
             self.size = (self.size_max - 3.0).max(0.0);
         }
-        let rate = key("arrival_factor", "how much faster than usual requests come");
+        let rate = key("arrival_factor", "how much faster requests arrive than in the model");
         w.set(rate, &mut self.rate_millionths, FACTOR.that("a number above 0, up to 1000", |rate: &u64| *rate > 0));
-        w.set(key("ahead", "ready up to so many durations after arrival"), &mut self.ahead_millionths, FACTOR);
-        w.set(key("slack", "up to so many durations between end and deadline"), &mut self.slack_millionths, FACTOR);
-        let used = key("used", "the least share of its time that a job really runs");
+        w.set(
+            key("ahead", "the largest number of durations between arrival and ready time"),
+            &mut self.ahead_millionths,
+            FACTOR,
+        );
+        w.set(
+            key("slack", "the largest number of durations between the earliest end and the deadline"),
+            &mut self.slack_millionths,
+            FACTOR,
+        );
+        let used = key("used", "the smallest share of its reserved time that a job really uses");
         w.set(used, &mut self.used_millionths, Millionths { most: 1 });
         self.data.walk(w, context);
         self.data.check([], w);
@@ -193,7 +201,11 @@ impl Ask {
             *arrive = before;
         }
         let in_order = Moment.that("requests in order of arrival", |arrive: &Time| *arrive >= before);
-        w.set(key("arrive", "").means("when its user asks").usual("when the one before it arrives"), arrive, in_order);
+        w.set(
+            key("arrive", "").means("when the request is made").usual("when the one before it arrives"),
+            arrive,
+            in_order,
+        );
         if w.reads() {
             *ready = *arrive;
         }
@@ -202,14 +214,14 @@ impl Ask {
         if w.reads() {
             (*deadline, *runtime) = (*ready + *duration, *duration);
         }
-        w.set(key("deadline", "the latest end").usual("as soon as can be: `ready` and `duration`"), deadline, Moment);
+        w.set(key("deadline", "the latest end").usual("no slack: `ready` plus `duration`"), deadline, Moment);
         w.set(key("nodes", "").need("how many nodes are needed"), nodes, 0..=CORES_MAX);
         let (longest, arrive) = (*duration, *arrive);
-        let within = POSITIVE_SPAN.that("a time within the duration that is asked for", |time: &Span| *time <= longest);
+        let within = POSITIVE_SPAN.that("a time within the requested duration", |time: &Span| *time <= longest);
         let really = key("runtime", "how long the job really runs").usual("`duration`");
         w.set(really, runtime, Unless(within, Span::ZERO));
         let later = Moment.that("a time that is not before the arrival", |time: &Time| *time >= arrive);
-        w.set(key("cancel", "when its user takes it back"), cancel, Maybe(later));
+        w.set(key("cancel", "when its user cancels it"), cancel, Maybe(later));
     }
 }
 

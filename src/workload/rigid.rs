@@ -122,11 +122,11 @@ impl Faults {
     pub fn note(&self) -> Option<String> {
         let plural = |count: u64| if count == 1 { "" } else { "s" };
         let count = |count: u64, what: &str| (count > 0).then(|| format!("{count} job{} {what}", plural(count)));
-        let renumbered = "jobs are numbered by their places, as not every id has a number of its own";
+        let renumbered = "jobs are numbered by position, because not every id has a number of its own";
         let notes = [
             self.renumbered.then(|| renumbered.to_owned()),
-            count(self.lengthened, "of no run time counted as one of 1 s"),
-            count(self.unasked, "asking for no time taken to ask for `overestimate` times the run time"),
+            count(self.lengthened, "without run time counted as running for 1 s"),
+            count(self.unasked, "requesting no time taken to request `overestimate` times their run time"),
         ];
         let notes: Vec<String> = notes.into_iter().flatten().collect();
         (!notes.is_empty()).then(|| notes.join("; "))
@@ -223,7 +223,7 @@ impl Collector {
         for place in misplaced(&trace.jobs) {
             let number = trace.jobs[place].number;
             trace.faults.disordered += 1;
-            trace.faults.list(format_args!("job {number}"), "it is not where it belongs by its submit time".to_owned());
+            trace.faults.list(format_args!("job {number}"), "it is out of order by its submit time".to_owned());
         }
         if !trace.jobs.is_sorted_by_key(|job| (job.submit, job.number)) {
             trace.jobs.sort_by_key(|job| (job.submit, job.number));

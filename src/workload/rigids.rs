@@ -9,13 +9,15 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::lublin::Lublin;
 use super::needs::{self, Shape};
 use super::raise::{Bulk, raised, utilisation};
+use super::reservations::Ask;
 use super::rigid::{Faults, Rigid, Trace};
 use super::staging::Data;
+use super::terms::Terms;
 use super::{Numbering, Row, Source, Supply, WorkloadError, batsim, swf};
-use crate::grid::{Job, JobId, Kind, Task};
+use crate::grid::{Job, JobId, Kind, Request, Task};
 use crate::settings::units::MILLION;
 use crate::settings::{
-    Context, Field, Fields, FilePath, Flag, FormExt, Maybe, Millionths, Purpose, SPAN, Text, Unless, Walk, key,
+    Context, Field, Fields, FilePath, Flag, FormExt, Layout, Maybe, Millionths, Purpose, SPAN, Text, Unless, Walk, key,
 };
 use crate::time::{Span, Time};
 use crate::words::words;
@@ -24,11 +26,15 @@ use crate::words::words;
 pub struct Rigids {
     pub origin: Origin,
     pub deal: Deal,
-    /// An index into the topology's sites: the only one that these jobs go to.
+    /// An index into the topology's sites: the only site that these jobs go to.
     pub site: Option<usize>,
     /// The share of the processors there that they are to use while they come, in millionths, if it is not to be what
     /// it is.
     pub utilisation: Option<NonZeroU32>,
+    /// What they are worth and when they are wanted, if anybody says so.
+    pub terms: Option<Terms>,
+    /// Whether they wait for the jobs that their log says they follow.
+    pub follow: bool,
     pub data: Data,
     /// What jobs ask for that say nothing, as a multiple of their run time, in millionths.
     pub overestimate_millionths: u64,
@@ -142,6 +148,8 @@ impl Rigids {
             deal,
             site: None,
             utilisation: None,
+            terms: None,
+            follow: true,
             data: Data::default(),
             overestimate_millionths,
             needs,
@@ -161,6 +169,8 @@ impl Rigids {
             deal: Deal::default(),
             site: None,
             utilisation: None,
+            terms: None,
+            follow: true,
             data: Data::default(),
             overestimate_millionths: MILLION,
             needs: needs::Rule::default(),
@@ -174,6 +184,8 @@ impl Rigids {
     }
 
     fn walk_log(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+        let about = "whether a job waits for the one that its log says it follows";
+        w.set(key("follow", about), &mut self.follow, Flag);
         let Rigids { origin: Origin::Swf(log) | Origin::Batsim(log), window, count, .. } = self else { return };
         let LogFile { path, hash, strict } = log;
         // What a resolved topology says about a log that may be elsewhere.
@@ -181,18 +193,18 @@ impl Rigids {
             if w.writes() { (Some(hash.clone()), Some(*count)) } else { (None, None) };
         // The same log is the same meaning, wherever it lies.
         w.set(key("file", "").need(LOG).aside(), path, FilePath("the path of a log of jobs"));
-        let in_file = key("hash", "of what is in the file, uncompressed")
-            .means("the hash that the file must have, uncompressed")
+        let in_file = key("hash", "of the uncompressed content")
+            .means("the hash that the uncompressed file must have")
             .usual("that of the file");
         w.set(in_file, &mut said_hash, Maybe(Text("the hash of the log")));
-        let count = key("count", "jobs of it that run").usual("what is in the file");
+        let count = key("count", "the number of its jobs that run").usual("what is in the file");
         w.set(count, &mut said_count, Maybe(1..=u32::MAX));
-        w.set(key("strict", "whether anything wrong in it is an error"), strict, Flag);
-        let from = key("from", "jobs are left out that were submitted before; time counts from here");
+        w.set(key("strict", "whether any fault in it is an error"), strict, Flag);
+        let from = key("from", "jobs submitted before this are left out; it becomes time zero");
         w.set(from, &mut window.from, SPAN);
-        let to = key("to", "jobs are left out that were submitted then or later").usual("no end");
+        let to = key("to", "jobs submitted at this time or later are left out").usual("no end");
         w.set(to, &mut window.to, Maybe(SPAN));
-        let jobs = key("jobs", "at most, the first ones").means("only so many of them, the first ones").usual("all");
+        let jobs = key("jobs", "at most, the first ones").means("only the first ones, up to this number").usual("all");
         w.set(jobs, &mut window.jobs, Maybe(1..=u32::MAX));
         let Some(fields) = w.fields() else { return };
         if window.to.is_some_and(|to| to <= window.from) {
@@ -211,7 +223,7 @@ impl Rigids {
             (Ok(bytes), hash, _) => {
                 log.hash = format!("{:032x}", xxh3_128(bytes));
                 if hash.is_some_and(|hash| hash != log.hash) {
-                    field.complain(format!("{path} is another file than it was: its hash is {}", log.hash));
+                    field.complain(format!("{path} has changed: its hash is {}", log.hash));
                 }
                 let strict = log.strict;
                 *self.content = self.jobs_of(&field, path, bytes);
@@ -246,30 +258,50 @@ impl Rigids {
             let why = match (outside, faults.is_empty()) {
                 (0, true) => String::new(),
                 (0, false) => format!(": {faults}"),
-                (_, true) => format!(": {outside} are not wanted here"),
-                (_, false) => format!(": {outside} are not wanted here, and of the others {faults}"),
+                (_, true) => format!(": {outside} are outside of the selected part"),
+                (_, false) => format!(": {outside} are outside of the selected part, and of the others {faults}"),
             };
             field.complain(format!("{path} has no job to run{why}"));
         }
         content
     }
 
+    /// What they are worth, and whom they follow.
+    fn walk_terms(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+        let terms = key("terms", "")
+            .means("what these jobs are worth to their users, and when they are wanted, drawn by a rule");
+        let terms = terms.usual("nothing").expects("a table such as { deadline = [2.0, 8.0] }, or {}");
+        w.maybe(terms, Layout::Inline, &mut self.terms, || Terms::usual(context), |terms, w| terms.walk(w, context));
+        let Some(fields) = w.fields() else { return };
+        if context.deadlines && self.terms.is_none() && !fields.has("terms") {
+            fields
+                .missing("terms", "when these jobs are wanted, as a reservation has a deadline: {} for the usual rule");
+        }
+        let followers = self.content.jobs.iter().filter(|job| job.preceding.is_some()).count();
+        if !context.followers && self.follow && followers > 0 {
+            let message = format!(
+                "{followers} of these jobs follow others, which wait for nobody here: only in a queue do they; add `follow = false`"
+            );
+            fields.findings().add(fields.complaint("follow", message));
+        }
+    }
+
     /// What jobs need of their nodes.
     fn walk_needs(&mut self, w: &mut dyn Walk) {
         let Rigids { origin, needs, node_kilobytes, .. } = self;
         let draws = matches!(origin, Origin::Lublin(_)) || w.purpose() == Purpose::List;
-        let rule = needs::Rule::ALL.that("whole or dual-core: memory is drawn for jobs of a model only", |rule| {
+        let rule = needs::Rule::ALL.that("whole or dual-core: memory is drawn only for jobs of a model", |rule| {
             draws || *rule != needs::Rule::QuadCore
         });
-        let about = "what tasks need of their nodes, where sites let them share these";
+        let about = "what tasks need of their nodes, at sites whose nodes are shared";
         w.set(key("needs", about).usual("`\"whole\"`"), needs, Unless(rule, needs::Rule::Whole));
         // No other source tells of memory.
         if !matches!(origin, Origin::Swf(_)) {
             return;
         }
         let fits = w.purpose() == Purpose::List || *needs == needs::Rule::DualCore;
-        let node = key("node_kilobytes", "the memory of a node, as the log counts it");
-        let node = node.only_if(fits, "expected a needs = \"dual-core\" beside it");
+        let node = key("node_kilobytes", "the memory of a node in the units of the log");
+        let node = node.only_if(fits, "expected also needs = \"dual-core\"");
         w.set(node, node_kilobytes, 1..=u64::MAX >> 11);
     }
 
@@ -303,7 +335,7 @@ impl Rigids {
             self.load(target, site.unwrap_or(context.cores_in_all).max(1), fields, context.seed);
         }
         if !self.content.is_bearable(self.overestimate_millionths) {
-            fields.complain("the jobs take longer together than time can be counted".to_owned());
+            fields.complain("the total run time of the jobs is longer than time can be counted".to_owned());
         }
         if self.content.missing.is_none() {
             self.count = self.content.jobs.len() as u32;
@@ -330,7 +362,7 @@ impl Rigids {
             self.content.jobs = Arc::new(raised);
             return;
         };
-        field.complain(format!("these jobs come to {reached:.3} of {cores} cores at best, twice over"));
+        field.complain(format!("even if all jobs are used twice, they use only {reached:.3} of {cores} cores"));
     }
 }
 
@@ -371,11 +403,13 @@ impl Supply for Rigids {
             Origin::Swf(_) | Origin::Batsim(_) => self.walk_log(w, context),
             Origin::Lublin(lublin) => lublin.walk(w, context),
         }
-        w.set(key("deal", "which user submits a rigid job"), &mut self.deal, Deal::ALL);
-        let site = key("site", "the only one that these jobs go to").usual("all sites");
-        w.set(site, &mut self.site, Maybe(context.site()));
-        let about = "the share of the cores of `site`, or of all sites, that they use while they come: of a log jobs come twice, a \
-                     week apart, or are left out, and those of a model come faster or more slowly";
+        let deal = key("deal", "which user submits a rigid job");
+        let one_by_one = "users take turns here: only for a queue, or to bargain, may one user have certain jobs";
+        w.set(deal.only_if(context.followers, one_by_one), &mut self.deal, Deal::ALL);
+        let site = key("site", "the only site that these jobs go to").usual("all sites");
+        let anywhere = "these jobs go where they are given a place: only queues are chosen, and sites to bargain with";
+        w.set(site.only_if(context.followers, anywhere), &mut self.site, Maybe(context.site()));
+        let about = "the share of the cores of `site`, or of all sites, that the jobs use during the period in which they arrive: jobs of a log are used twice, a week apart, or left out; jobs of a model arrive faster or more slowly";
         let share = Millionths { most: 1 }.that("a share above 0, up to 1", |share: &u64| *share > 0);
         let share = share.meaning(
             |share: u64| NonZeroU32::new(share as u32).expect("it is no zero"),
@@ -383,8 +417,10 @@ impl Supply for Rigids {
         );
         w.set(key("utilisation", about).usual("what it is"), &mut self.utilisation, Maybe(share));
         let factor = Millionths { most: 1_000 }.that("a factor of at least 1", |factor: &u64| *factor >= MILLION);
-        let overestimate = key("overestimate", "jobs that ask for no time ask for so many times their run time");
+        let overestimate =
+            key("overestimate", "the walltime of jobs that request none, as a multiple of their run time");
         w.set(overestimate, &mut self.overestimate_millionths, factor);
+        self.walk_terms(w, context);
         self.walk_needs(w);
         self.data.walk(w, context);
         self.data.check([], w);
@@ -437,7 +473,7 @@ impl Content {
         for follower in lost(&kept) {
             let Rigid { number, preceding, .. } = kept[follower];
             let preceding = preceding.unwrap_or_default();
-            let what = format!("job {preceding} is not ahead of it, so it is submitted at its own time");
+            let what = format!("job {preceding} does not precede it, so it is submitted at its own time");
             faults.release(format_args!("job {number}"), what);
         }
         Content { jobs: Arc::new(kept), profiles: Arc::new(profiles), faults, outside, ..Content::default() }
@@ -446,7 +482,7 @@ impl Content {
     /// What is not wrong with them, but should be known.
     pub fn note(&self) -> Option<String> {
         let memory = format!(
-            "nothing is known of the memory of {} jobs, whose tasks are taken to fill the least that any do",
+            "the memory of {} jobs is unknown; their tasks are assumed to use the minimum",
             self.without_memory
         );
         let memory = (self.without_memory > 0).then_some(memory);
@@ -500,7 +536,7 @@ impl Rigids {
             return Err(WorkloadError::Missing(why.clone()));
         }
         let jobs = &self.content.jobs;
-        let ahead = ahead(jobs);
+        let ahead = if self.follow { ahead(jobs) } else { vec![None; jobs.len()] };
         let mut handed: Vec<Handed> = Vec::with_capacity(jobs.len());
         for (place, rigid) in jobs.iter().enumerate() {
             let (id, first_task) = next.give(1).ok_or(WorkloadError::TooMany)?;
@@ -508,7 +544,8 @@ impl Rigids {
             let nodes = self.content.shapes.get(place).map_or(nodes, |shape| shape.tasks);
             let walltime = asks_for(rigid, self.overestimate_millionths);
             let task = Task { runtime, cores: nodes, kind: Kind(0), walltime };
-            let job = Job { id, arrive: rigid.submit, first_task, tasks: vec![task], edges: Vec::new(), worth: None };
+            let worth = self.terms.as_ref().map(|terms| terms.of(place, &task).worth);
+            let job = Job { id, arrive: rigid.submit, first_task, tasks: vec![task], edges: Vec::new(), worth };
             let before = ahead[place].map(|before| &handed[before]);
             let after = before.map(|before| (before.job.id, rigid.think.unwrap_or_default()));
             let key = match self.deal {
@@ -521,6 +558,19 @@ impl Rigids {
             handed.push(Handed { job, user, after });
         }
         Ok(handed)
+    }
+
+    /// The same as requests for reservations, which are ready at once and have the deadlines of their terms.
+    pub fn ask(&self, next: &mut Numbering) -> Result<Vec<(Job, Ask)>, WorkloadError> {
+        let handed = self.hand_out(next, 1)?;
+        let ask = |(place, Handed { job, .. }): (usize, Handed)| {
+            let task = job.tasks[0];
+            let within = self.terms.as_ref().map_or(task.walltime, |terms| terms.of(place, &task).within);
+            let (arrive, duration, nodes) = (job.arrive, task.walltime, task.cores);
+            let request = Request { arrive, ready: arrive, duration, deadline: arrive + within, nodes };
+            (job, Ask { request, runtime: task.runtime, cancel: None, volumes: self.data.each })
+        };
+        Ok(handed.into_iter().enumerate().map(ask).collect())
     }
 }
 
@@ -551,6 +601,8 @@ mod tests {
             deal,
             site: None,
             utilisation: None,
+            terms: None,
+            follow: true,
             data: Data::default(),
             overestimate_millionths,
             needs,
@@ -571,9 +623,9 @@ mod tests {
             "2 left out, 0 put in order, 2 without the job that they follow\n  \
              job 3: its run time is unknown\n  \
              job 4: its number of processors is unknown\n  \
-             job 5: job 3 is not ahead of it, so it is submitted at its own time\n  \
-             job 6: job 9 is not ahead of it, so it is submitted at its own time\n  \
-             1 job asking for no time taken to ask for `overestimate` times the run time"
+             job 5: job 3 does not precede it, so it is submitted at its own time\n  \
+             job 6: job 9 does not precede it, so it is submitted at its own time\n  \
+             1 job requesting no time taken to request `overestimate` times their run time"
         );
     }
 

@@ -18,7 +18,7 @@ impl Data {
     pub fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
         walk_volumes(&mut self.each, None, w, context);
         let home =
-            key("home", "").means("the site where the data of these jobs lies, and to which their output goes back");
+            key("home", "").means("the site where the data of these jobs is stored, and to which their output is sent");
         w.set(fitting(home.usual("none"), context), &mut self.home, Maybe(context.site()));
     }
 
@@ -27,7 +27,7 @@ impl Data {
         let mut all = jobs.into_iter().chain([self.each]);
         let Some(fields) = w.fields().filter(|fields| self.home.is_none() && !fields.has("home")) else { return };
         if all.any(|volumes| volumes != Volumes::NOTHING) {
-            fields.missing("home", "the site where the data of these jobs lies");
+            fields.missing("home", "the site where the data of these jobs is stored");
         }
     }
 
@@ -42,19 +42,18 @@ pub fn walk_volumes(volumes: &mut Volumes, usual: Option<Volumes>, w: &mut dyn W
     let otherwise = if usual.is_some() { "that of the workload" } else { "none" };
     let usual = usual.unwrap_or_default();
     let key = |name, about| fitting(key(name, "").means(about).usual(otherwise), context);
-    let about = "the data of a job that is brought to its site before the job may start";
+    let about = "the input data of a job, which is transferred to its site before it may start";
     w.set(key("input", about), &mut volumes.input, Unless(Volume { most: DATA_MAX }, usual.input));
-    let about = "the data that a job leaves at its site: it is over for its user once that is home";
+    let about = "the output data of a job: the job is over once that has been transferred to `home`";
     w.set(key("output", about), &mut volumes.output, Unless(Volume { most: DATA_MAX }, usual.output));
 }
 
-pub const NEEDS_LINKS: &str =
-    "data needs links to go over, and this topology has none: leave this out, or add [[link]]s";
+pub const NEEDS_LINKS: &str = "data needs links, but this topology has none: leave this out, or add [[link]]s";
 
 fn fitting(key: Key, context: &Context<'_>) -> Key {
     let why = match context.stages {
         true => NEEDS_LINKS,
-        false => "nobody brings data for whole jobs here: only a [batch] and a [reservation] do",
+        false => "data of whole jobs is moved only under a [batch] or a [reservation]: leave this out",
     };
     key.only_if(context.stages && context.linked, why)
 }

@@ -62,7 +62,7 @@ pub fn read(input: impl BufRead) -> io::Result<Trace> {
                 }
             }
             Some(_) if collector.is_full() => {
-                return Err(io::Error::other(format!("line {number}: more jobs than the {JOBS_MAX} that are read")));
+                return Err(io::Error::other(format!("line {number}: more than {JOBS_MAX} jobs")));
             }
             Some(_) => match read_job(text) {
                 Ok(job) => collector.job(place, job),
@@ -95,12 +95,12 @@ fn read_job(text: &[u8]) -> Result<Rigid, String> {
         known => Ok(known.map(|micros| micros / 1_000_000)),
     };
     let small = |index: usize| match whole(index)?.map(u32::try_from) {
-        Some(Err(_)) => Err(format!("the {} is larger than any", NAMES[index])),
+        Some(Err(_)) => Err(format!("the {} is too large", NAMES[index])),
         Some(Ok(number)) => Ok(Some(number)),
         None => Ok(None),
     };
     let time = |index: usize| match fields[index] {
-        Some(micros) if !bearable(micros) => Err(format!("the {} is longer than time can be counted", NAMES[index])),
+        Some(micros) if !bearable(micros) => Err(format!("the {} is too long", NAMES[index])),
         known => Ok(known.map(Span::from_micros)),
     };
     let need = |index: usize| format!("the {} is missing", NAMES[index]);
@@ -286,10 +286,10 @@ mod tests {
                 "line 5: there is a job 1 already",
                 "line 6: the submit time is -5, which is negative",
                 "line 7: the submit time is 99999999999999999999, which is absurdly large",
-                "line 8: the run time is longer than time can be counted",
+                "line 8: the run time is too long",
                 "line 9: the requested processors is not a whole number",
                 "line 10: the submit time is missing",
-                "job 11: it is not where it belongs by its submit time",
+                "job 11: it is out of order by its submit time",
             ]
         );
         assert_eq!((trace.faults.left_out, trace.faults.disordered), (9, 1));

@@ -23,7 +23,7 @@ pub struct Table {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Entry {
-    /// What people call it, and each of its tasks if these have names; nothing of it matters to a run.
+    /// Its name in tables, traces and pages, and each of its tasks if these have names; nothing of it matters to a run.
     pub name: Option<String>,
     pub task_names: Vec<String>,
     pub arrive: Time,
@@ -38,7 +38,7 @@ pub struct Entry {
 
 pub const ROW: Row = Row {
     name: "table",
-    about: "jobs that are written out one by one",
+    about: "a list of jobs",
     read: |w, context| {
         let mut table = Table::of(Vec::new());
         table.walk(w, context);
@@ -114,10 +114,10 @@ impl Entry {
         let in_order = Moment.that("jobs in order of arrival", |arrive: &Time| *arrive >= before);
         let arrive = key("arrive", "").means("when it is submitted").usual("when the one before it arrives");
         w.set(arrive, &mut self.arrive, in_order);
-        let name = key("name", "").means("what people call it").aside();
+        let name = key("name", "").means("its name in tables, traces and pages").aside();
         w.set(name, &mut self.name, Maybe(Text("a name")));
         self.walk_tasks(w, context);
-        let edges = key("edges", "").means("which tasks need what others have produced, by their numbers from 0");
+        let edges = key("edges", "").means("which tasks need the output of which, by their numbers from 0");
         w.set(edges, &mut self.edges, Edges { tasks: self.tasks.len() });
         self.walk_worth(w);
         self.walk_needs(w, context);
@@ -131,7 +131,7 @@ impl Entry {
         let usual = || (Task::new(Span::ZERO, 1, Kind(0)), String::new());
         w.rows(tasks, Layout::Lines, &mut written, usual, |(task, name), w| {
             walk_task(task, w, context);
-            let named = key("name", "").means("what people call it").usual("none").aside();
+            let named = key("name", "").means("its name in tables, traces and pages").usual("none").aside();
             w.set(named, name, Unless(Text("a name"), String::new()));
         });
         if w.reads() {
@@ -146,11 +146,15 @@ impl Entry {
     }
 
     fn walk_needs(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
-        let why = "nobody shares nodes here: only sites under a [batch] table may";
+        let why = "leave this out: only sites under a [batch] table can share nodes";
         let mut needs = self.needs.unwrap_or(Needs::NODE);
-        let cpu = key("cpu", "").means("what each of its cores stands for needs of a node's processors").usual("`1.0`");
+        let cpu = key("cpu", "")
+            .means("the share of a node's processors that each of its parallel tasks needs")
+            .usual("`1.0`");
         w.set(cpu.only_if(context.walltimes, why), &mut needs.cpu, Unless(SHARE, 1.0));
-        let memory = key("memory", "").means("what each of them fills of a node's memory").usual("`1.0`");
+        let memory = key("memory", "")
+            .means("the share of a node's memory that each of its parallel tasks fills")
+            .usual("`1.0`");
         w.set(memory.only_if(context.walltimes, why), &mut needs.memory, Unless(SHARE, 1.0));
         self.needs = (needs != Needs::NODE).then_some(needs);
     }
@@ -177,15 +181,14 @@ fn walk_task(task: &mut Task, w: &mut dyn Walk, context: &Context<'_>) {
     if w.reads() {
         *walltime = *runtime;
     }
-    let asked = key("walltime", "").means("how long its user asks for them").usual("`runtime`");
-    let asked =
-        asked.only_if(context.walltimes, "nobody asks for a walltime here: only a queue, of a [batch] table, does");
+    let asked = key("walltime", "").means("how long its user requests the cores").usual("`runtime`");
+    let asked = asked.only_if(context.walltimes, "leave walltime out: it is only for queues, of a [batch] table");
     w.set(asked, walltime, Unless(POSITIVE_SPAN, *runtime));
     let (Fit::Must(hint), Some(fields)) = (context.fit, w.fields()) else { return };
     if let Some((name, largest)) = context.largest(*kind).filter(|(_, largest)| *cores > *largest)
         && let Some(field) = fields.get("cores")
     {
-        let message = format!("the task wants {cores} cores, and the largest site of kind {name} has {largest}");
+        let message = format!("the task needs {cores} cores, but the largest site of kind {name} has {largest}");
         fields.findings().add(field.complaint(message).hints(hint));
     }
 }
@@ -225,7 +228,7 @@ impl Form<Vec<Edge>> for Edges {
 
     fn shape(&self) -> Shape {
         Shape::Free {
-            what: "a list of two tasks each, and the bytes that go from one to the other if that matters",
+            what: "a list of pairs of tasks, each with the bytes that go from one to the other if that matters",
             example: "[[0, 1, \"2 GB\"]]",
             json: r#"{ "type": "array", "items": {
                 "type": "array", "items": { "type": ["integer", "string"], "minimum": 0 }, "minItems": 2, "maxItems": 3
@@ -258,11 +261,11 @@ fn read_edges(field: &Field<'_>, tasks: usize) -> Option<Vec<Edge>> {
     let edges: Vec<Edge> = found.keys().copied().collect();
     if let Some(circle) = circle(tasks, &edges) {
         let circle: Vec<String> = circle.iter().map(u32::to_string).collect();
-        field.complain(format!("tasks wait for each other in a circle: {}", circle.join(" -> ")));
+        field.complain(format!("tasks wait for each other in a cycle: {}", circle.join(" -> ")));
         return None;
     }
     for (Edge { from, to, .. }, number) in found.iter().filter(|(edge, _)| edge.from > edge.to) {
-        list[*number].complain(format!("task {to} needs task {from}, so {from} must come ahead of it in the list"));
+        list[*number].complain(format!("task {to} needs task {from}, so {from} must come before it in the list"));
     }
     Some(edges)
 }
@@ -351,7 +354,7 @@ impl WrittenWorth {
         w.set(initial, &mut self.initial, Maybe(CurveNumber));
         let last = key("final", "").need("the SLR from which on a result has no value");
         w.set(last, &mut self.last, Maybe(CurveNumber));
-        let points = key("points", "").means("an SLR and the share of the value there, for each bend between the two");
+        let points = key("points", "").means("for each bend between the two, an SLR and the share of the value there");
         w.set(points, &mut self.points, Points);
         if let Some(fields) = w.fields() {
             self.worth = self.read(fields);

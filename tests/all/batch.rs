@@ -38,7 +38,7 @@ fn a_log_runs_the_same_in_every_layout_and_its_totals_add_up() {
         text(&hansa_ok(&arguments).stdout)
     };
     let said = run("inline", &["--inline"]);
-    assert!(said.contains("2 left out, as they cannot be read or run"), "{said}");
+    assert!(said.contains("2 left out because they cannot be read or run"), "{said}");
     assert!(said.contains("line 9: "), "{said}");
     run("processes", &[]);
     assert_eq!(digest(&scratch.path("inline")), digest(&scratch.path("processes")));
@@ -143,7 +143,7 @@ fn faulty_logs_are_told_and_strictly_refused() {
     let packed = encoder.finish().unwrap();
     std::fs::write(scratch.path("log.swf"), &packed[..packed.len() / 2]).unwrap();
     let said = complaint(&["run", topology, "--inline"]);
-    assert!(said.contains("log.swf: the compressed file is cut off"), "{said}");
+    assert!(said.contains("log.swf: the compressed file is truncated"), "{said}");
 
     let endless = "7".repeat(1 << 20) + "\n" + LOG;
     std::fs::write(scratch.path("log.swf"), endless).unwrap();

@@ -33,9 +33,12 @@ fn validate_tells_what_a_run_would_leave_out() {
     scratch.file("log.swf", LOG);
     let output = hansa_ok(&[Path::new("validate"), &topology]);
     let said = text(&output.stderr);
-    for words in
-        ["1 left out", "job 1: its number of processors is unknown", "1 job of no run time", "1 job asking for no time"]
-    {
+    for words in [
+        "1 left out",
+        "job 1: its number of processors is unknown",
+        "1 job without run time",
+        "1 job requesting no time",
+    ] {
         assert!(said.contains(words), "{words}: {said}");
     }
     let strict = hansa(&[Path::new("validate"), Path::new("--strict"), &topology]);
@@ -65,7 +68,7 @@ fn convert_tells_what_is_not_heeded() {
     let strict = convert(&["--strict"]);
     assert_eq!(strict.status.code(), Some(2));
     let said = text(&convert(&["--to", "requests"]).stderr);
-    assert!(said.contains("2 have a user or a group") && said.contains("1 job of no run time"), "{said}");
+    assert!(said.contains("2 have a user or a group") && said.contains("1 job without run time"), "{said}");
 
     // There and back, what a log says of a job is as it was.
     let batsim = scratch.file("log.json", &text(&convert(&[]).stdout));
@@ -231,7 +234,7 @@ fn an_identity_of_somebody_else_is_refused_before_anybody_knocks() {
         text(&output.stderr)
     };
     let said = start(ROUTER, "york.site", &["--bind", "127.0.0.1:0"]);
-    assert!(said.contains("does not speak for the router, only for york.site.hansa"), "{said}");
+    assert!(said.contains("is not valid for the router, only for york.site.hansa"), "{said}");
     let said = start(SITE, "york.site", &["--name", "leeds", "--router", "127.0.0.1:9"]);
-    assert!(said.contains("does not speak for site leeds, only for york.site.hansa"), "{said}");
+    assert!(said.contains("is not valid for site leeds, only for york.site.hansa"), "{said}");
 }

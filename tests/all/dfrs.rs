@@ -109,9 +109,12 @@ fn processes_agree_and_the_report_shows_both_sites() {
     let out = scratch.path("out");
     hansa_ok(&["report", out.to_str().unwrap()]);
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
-    for shown in
-        ["Shared nodes", "What jobs got of what they could use", "Stretch of jobs by their work", "Nodes of leeds"]
-    {
+    for shown in [
+        "Shared nodes",
+        "Share of what jobs could use that they got",
+        "Stretch of jobs by their work",
+        "Nodes of leeds",
+    ] {
         assert!(page.contains(shown), "{shown}");
     }
     assert!(!page.contains("Nodes of york, as far"));
@@ -127,7 +130,7 @@ fn what_can_never_run_is_refused_with_its_reason() {
     let more = "[[workload.job]]\ntasks = [{ runtime = \"1 s\", cores = 3 }]\nmemory = 0.6\n\
                 [[workload.job]]\ntasks = [{ runtime = \"1 s\", cores = 4 }]\nmemory = 0.5\n";
     let said = run(&scratch, &format!("{FOUR}{more}"), &["--inline"]);
-    assert!(said.contains("1: its tasks fill more memory than any site has that it may go to"), "{said}");
+    assert!(said.contains("1: its tasks need more memory than any site has that it may go to"), "{said}");
     let schedule = json(&scratch.path("out").join("schedule.json"));
     assert_eq!((schedule["nb_jobs"].as_u64(), schedule["nb_jobs_rejected"].as_u64()), (Some(6), Some(1)));
     assert_eq!(sites(&scratch)[0]["jobs"].as_u64(), Some(5));
@@ -143,7 +146,7 @@ fn a_log_without_memory_and_a_short_period_are_told() {
     let head = FOUR.split("[[workload]]").next().unwrap();
     let log = format!("{head}[[workload]]\nsource = \"swf\"\nfile = \"log.swf\"\nneeds = \"dual-core\"\n");
     let said = run(&scratch, &log, &["--inline", "--set", "site.york.scheduler=/per/period=200"]);
-    assert!(said.contains("nothing is known of the memory of 1 jobs"), "{said}");
+    assert!(said.contains("the memory of 1 jobs is unknown"), "{said}");
     assert!(said.contains("warning: site york, /per/opt=min/period=200: the period of"), "{said}");
     assert_eq!(column(&scratch, "sharing.csv", "tasks"), [2.0, 3.0]);
 
@@ -166,13 +169,13 @@ fn what_no_job_can_need_and_no_site_can_be_is_told_with_its_place() {
         ("cpu = 0.5\nmemory = 0.6", "cpu = 1.01", ["workload.0.job.1.cpu", "above 0 and at most 1"]),
         ("cores = 2\nscheduler", "cores = 0\nscheduler", ["site.york.cores", "expected a whole number from 1"]),
         ("scheduler", "memory_gb = 0\nscheduler", ["site.york.memory_gb", "above zero"]),
-        ("GreedyPM */opt=min", "Greedy/stretch-per", ["site.york.scheduler", "goes without a policy"]),
+        ("GreedyPM */opt=min", "Greedy/stretch-per", ["site.york.scheduler", "cannot follow a policy"]),
         ("GreedyPM */opt=min", "GreedyPM */opt=mni", ["site.york.scheduler", "did you mean `min`?"]),
         ("GreedyPM */opt=min", "/per/period=0", ["site.york.scheduler", "above 0"]),
         (
             "[[user]]",
             "[[site.reserved]]\nstart = \"1 s\"\nend = \"2 s\"\ncores = 1\n[[user]]",
-            ["site.york.reserved", "nobody plans"],
+            ["site.york.reserved", "do not plan"],
         ),
     ] {
         assert!(FOUR.contains(from), "{from}");
@@ -203,7 +206,7 @@ fn the_bound_is_told_of_topologies_and_of_logs() {
     let log = scratch.file("log.swf", log);
     let (_, said) = told(&[log.to_str().unwrap(), "--nodes", "8"]);
     assert!(
-        said.contains("bound         1: nobody has to wait") && said.contains("1 job, which could never be"),
+        said.contains("bound         1: no job has to wait") && said.contains("1 job, which could never run"),
         "{said}"
     );
     // Pairs of processors on half as many nodes.

@@ -14,7 +14,7 @@ const SOON: Duration = Duration::from_secs(30);
 const EVERYBODY: [&str; 5] = ["york.site", "durham.site", "leeds.site", "alice.user", "bob.user"];
 
 /// The processes of this launcher, by what their command lines name.
-fn children(of: u32) -> Vec<u32> {
+pub fn children(of: u32) -> Vec<u32> {
     let nest = format!("hansa-{of}-");
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
@@ -28,22 +28,27 @@ fn children(of: u32) -> Vec<u32> {
 }
 
 fn child_called(of: u32, name: &str) -> u32 {
+    who_plays(of, name).unwrap_or_else(|| panic!("no process plays {name}"))
+}
+
+/// The process of this launcher that plays this site or user, if there is one.
+pub fn who_plays(of: u32, name: &str) -> Option<u32> {
     let called = |id: &u32| {
         let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&line).contains(&format!("--name\0{name}\0"))
     };
-    children(of).into_iter().find(called).unwrap_or_else(|| panic!("no process plays {name}"))
+    children(of).into_iter().find(called)
 }
 
-fn launch(scratch: &Scratch) -> (Process, PathBuf) {
+fn launch(scratch: &Scratch, flags: &[&str]) -> (Process, PathBuf) {
     let topology = scratch.file("long.toml", &long_topology());
     let out = scratch.path("out");
     let mut command = Command::new(HANSA);
-    command.arg("run").arg(&topology).arg("--out").arg(&out);
+    command.arg("run").arg(&topology).arg("--out").arg(&out).args(flags);
     (Process::start("the launcher", &mut command), out)
 }
 
-fn no_children_left(of: u32) {
+pub fn no_children_left(of: u32) {
     let deadline = Instant::now() + SOON;
     while !children(of).is_empty() {
         assert!(Instant::now() < deadline, "orphans: {:?}", children(of));
@@ -60,7 +65,7 @@ fn nothing_looks_whole(out: &Path) {
 #[test]
 fn a_killed_site_is_named_and_ends_the_run() {
     let scratch = Scratch::new();
-    let (mut launcher, out) = launch(&scratch);
+    let (mut launcher, out) = launch(&scratch, &["--restarts", "0"]);
     launcher.says(BEGUN);
     std::thread::sleep(UNDER_WAY);
     let id = launcher.child.id();
@@ -79,7 +84,7 @@ fn a_killed_site_is_named_and_ends_the_run() {
 #[test]
 fn a_killed_launcher_leaves_no_orphans() {
     let scratch = Scratch::new();
-    let (mut launcher, out) = launch(&scratch);
+    let (mut launcher, out) = launch(&scratch, &[]);
     launcher.says(BEGUN);
     std::thread::sleep(UNDER_WAY);
     let id = launcher.child.id();
@@ -92,14 +97,17 @@ fn a_killed_launcher_leaves_no_orphans() {
         let entries = std::fs::read_dir(folder).unwrap().flatten();
         entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(start)).count()
     };
-    assert_eq!(left(out.parent().unwrap(), "out"), 0, "no results that will never be whole");
+    let parent = out.parent().unwrap();
+    let stand_in = std::fs::read_dir(parent).unwrap().flatten().find(|entry| entry.file_name() != "long.toml").unwrap();
+    let kept: Vec<_> = std::fs::read_dir(stand_in.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!((left(parent, "out"), kept), (1, vec!["journal".into()]), "no more than it takes to go on");
     assert_eq!(left(&std::env::temp_dir(), &format!("hansa-{id}-")), 0, "no keys");
 }
 
 #[test]
 fn an_interrupted_run_keeps_partial_results_and_says_so() {
     let scratch = Scratch::new();
-    let (mut launcher, out) = launch(&scratch);
+    let (mut launcher, out) = launch(&scratch, &[]);
     launcher.says(BEGUN);
     std::thread::sleep(UNDER_WAY);
     let id = launcher.child.id();
@@ -140,7 +148,9 @@ fn a_silent_site_is_explained_as_a_stall() {
     machines.members[1].signal("CONT");
     assert_eq!(code, Some(4), "{said}");
     assert!(said.contains("no frame has moved for 2 s"), "{said}");
-    assert!(said.contains("it waits for site durham, which has promised nothing from ["), "{said}");
+    // Where this machine is slow, the log has waited for it too, and it has been asked.
+    let why = ["which has promised nothing from [", "which has sent its records before ["];
+    assert!(why.iter().any(|why| said.contains(&format!("it is waiting for site durham, {why}"))), "{said}");
     assert!(said.contains("last message to it: Run, due there at ["), "{said}");
     assert!(said.contains("last message from it: Ended"), "{said}");
 }
@@ -150,7 +160,11 @@ fn a_router_that_is_stopped_for_ever_is_told_and_ended() {
     let scratch = Scratch::new();
     let topology = scratch.file("long.toml", &long_topology());
     let mut command = Command::new(HANSA);
-    command.arg("run").arg(&topology).args(["--stall-after", "2", "--out"]).arg(scratch.path("out"));
+    command
+        .arg("run")
+        .arg(&topology)
+        .args(["--stall-after", "2", "--patience", "3s", "--out"])
+        .arg(scratch.path("out"));
     let mut launcher = Process::start("the launcher", &mut command);
     launcher.says(BEGUN);
     let id = launcher.child.id();
@@ -165,14 +179,14 @@ fn a_router_that_is_stopped_for_ever_is_told_and_ended() {
     assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
     let (code, said) = launcher.end(2 * SOON);
     assert_eq!(code, Some(3), "{said}");
-    assert!(said.contains("has done nothing for 10 s and is ended"), "{said}");
+    assert!(said.contains("has done nothing for 10 s and is terminated"), "{said}");
     no_children_left(id);
 }
 
 #[test]
 fn a_killed_router_ends_everybody() {
     let mut machines = Machines::router(&long_topology(), &[]);
-    machines.start(&EVERYBODY);
+    machines.start_with(&EVERYBODY, &["--patience", "0"]);
     machines.router.says(BEGUN);
     std::thread::sleep(UNDER_WAY);
     machines.router.signal("KILL");
@@ -191,7 +205,7 @@ fn a_grid_that_never_comes_together_says_who_is_missing() {
     machines.start(&["york.site", "alice.user", "bob.user", "leeds.site"]);
     let (code, said) = machines.router.end(SOON);
     assert_eq!(code, Some(6), "{said}");
-    assert!(said.contains("after 2 s the router still waits for site durham"), "{said}");
+    assert!(said.contains("after 2 s the router is still waiting for site durham"), "{said}");
 }
 
 #[test]

@@ -112,6 +112,20 @@ impl Process {
         }
     }
 
+    /// Waits until it has written one of these to standard error, or has ended.
+    pub fn says_one_of(&self, texts: &[&str]) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !texts.iter().any(|text| self.said.lock().unwrap().contains(text)) {
+            assert!(
+                Instant::now() < deadline,
+                "{} has said none of {texts:?}: {}",
+                self.label,
+                self.said.lock().unwrap()
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     /// Waits for its end; gives the exit code and what it wrote to standard error.
     pub fn end(&mut self, within: Duration) -> (Option<i32>, String) {
         let deadline = Instant::now() + within;
@@ -160,14 +174,30 @@ impl Machines {
         Machines { scratch, topology, router, members: Vec::new(), address }
     }
 
+    /// Starts a router that goes on with the run of one that died, at the same address.
+    pub fn go_on(&self) -> Process {
+        let mut command = Command::new(ROUTER);
+        command
+            .arg("--topology")
+            .arg(&self.topology)
+            .arg("--identity")
+            .arg(self.scratch.path("identities").join("router"));
+        command.args(["--bind", &self.address]).arg("--resume").arg(self.out());
+        Process::start("the next router", &mut command)
+    }
+
     /// Starts sites (`york.site`) and users (`alice.user`), each a process.
     pub fn start(&mut self, members: &[&str]) {
+        self.start_with(members, &[]);
+    }
+
+    pub fn start_with(&mut self, members: &[&str], flags: &[&str]) {
         for member in members {
             let (name, role) = member.split_once('.').unwrap();
             let mut command = Command::new(if role == "site" { SITE } else { USER });
             command.args(["--name", name, "--router", &self.address]).arg("--topology").arg(&self.topology);
             command.arg("--identity").arg(self.scratch.path("identities").join(member));
-            self.members.push(Process::start(member, &mut command));
+            self.members.push(Process::start(member, command.args(flags)));
         }
     }
 

@@ -28,19 +28,19 @@ async fn only_york_with_yorks_certificate_is_york() {
     let hello = |parties: &[Party]| Hello::new(parties.to_vec(), TOPOLOGY);
 
     let impostor = run.world.identity(std::slice::from_ref(&hull));
-    let words = "the certificate does not speak for site york, only for hull.site.hansa";
+    let words = "the certificate is not valid for site york, only for hull.site.hansa";
     run.refuses(impostor, hello(std::slice::from_ref(&york)), words).await;
 
     let roles = run.world.identity(&[user("york")]);
-    let words = "the certificate does not speak for site york, only for york.user.hansa";
+    let words = "the certificate is not valid for site york, only for york.user.hansa";
     run.refuses(roles, hello(std::slice::from_ref(&york)), words).await;
 
     let half = run.world.identity(std::slice::from_ref(&york));
-    let words = "the certificate does not speak for site hull, only for york.site.hansa";
+    let words = "the certificate is not valid for site hull, only for york.site.hansa";
     run.refuses(half, hello(&[york.clone(), hull]), words).await;
 
     let second = run.world.identity(std::slice::from_ref(&york));
-    let words = format!("site york has already joined, from {}: everybody joins once", run.york);
+    let words = format!("site york has already joined, from {}: each member joins only once", run.york);
     run.refuses(second, hello(&[york]), &words).await;
 
     let stranger = run.world.identity(std::slice::from_ref(&bob));
@@ -60,13 +60,13 @@ async fn who_was_started_for_something_else_is_told_so() {
     let hello = Hello::new(vec![site("york")], TOPOLOGY);
 
     let topology = TopologyHash([0xab; 16]);
-    let words = format!("the router runs topology {TOPOLOGY} and this was started for {topology}");
+    let words = format!("the router runs topology {TOPOLOGY}, but this was started with {topology}");
     run.refuses(york(), Hello { topology, ..hello.clone() }, &words).await;
 
-    let words = format!("the router runs release {} and this is release 9.9.9", hello.release);
+    let words = format!("the router runs release {}, but this is release 9.9.9", hello.release);
     run.refuses(york(), Hello { release: "9.9.9".to_owned(), ..hello.clone() }, &words).await;
 
-    run.refuses(york(), Hello { parties: Vec::new(), ..hello }, "the hello names nobody").await;
+    run.refuses(york(), Hello { parties: Vec::new(), ..hello }, "the hello contains no names").await;
     run.unharmed().await;
 }
 
@@ -147,7 +147,7 @@ async fn expired_and_missing_certificates_are_refused() {
     let mut tls = run.world.identity(&[site("york")]).client_tls().unwrap();
     tls.client_auth_cert_resolver = anonymous().client_auth_cert_resolver;
     let error = run.burgle(tls).await;
-    assert!(error.contains("it wants a certificate and got none"), "{error}");
+    assert!(error.contains("it requires a certificate and got none"), "{error}");
     run.world.log.says("it has no certificate").await;
 
     run.unharmed().await;
@@ -159,7 +159,7 @@ async fn another_version_of_the_protocol_is_refused_in_the_handshake() {
     let mut tls = run.world.identity(&[site("york")]).client_tls().unwrap();
     tls.alpn_protocols = vec![b"hansa/0".to_vec()];
     let error = run.burgle(tls).await;
-    assert!(error.contains("it speaks another version of the protocol: use one release everywhere"), "{error}");
+    assert!(error.contains("it speaks another version of the protocol: use the same release everywhere"), "{error}");
     run.world.log.says("it speaks another version of the protocol").await;
     run.unharmed().await;
 }
@@ -170,19 +170,19 @@ async fn what_is_no_hello_is_refused() {
 
     let mut nonsense = Vec::new();
     append(&[0xff; 300], &mut nonsense).unwrap();
-    run.refuses_bytes(&nonsense, "the first frame is no hello of hansa/1").await;
+    run.refuses_bytes(&nonsense, "the first frame is not a hello of hansa/1").await;
 
     let mut chatty = Vec::new();
     encode(&(Hello::new(vec![site("york")], TOPOLOGY), 7u8), &mut chatty).unwrap();
     run.refuses_bytes(&chatty, "1 bytes left over after the message").await;
 
-    let words = "a frame of 4294967295 bytes was announced, where at most 262144 are allowed";
+    let words = "a frame of 4294967295 bytes was announced, but at most 262144 are allowed";
     run.refuses_bytes(&[0xff; 300], words).await;
 
-    run.refuses_bytes(&[100, 0, 0, 0, 1, 2, 3], "no hello came within 800ms").await;
+    run.refuses_bytes(&[100, 0, 0, 0, 1, 2, 3], "no hello arrived within 800ms").await;
 
     let (_endpoint, connection) = run.enter().await;
-    assert!(closed(connection.closed().await).contains("no hello came within 800ms"));
+    assert!(closed(connection.closed().await).contains("no hello arrived within 800ms"));
 
     let (_endpoint, connection) = run.enter().await;
     let (mut send, _receive) = connection.open_bi().await.unwrap();
@@ -229,7 +229,7 @@ async fn a_peer_that_breaks_off_within_a_frame_harms_nobody_else() {
     drop(cut);
     let error = peers[0].receiver.next().await.unwrap_err();
     assert_eq!(error, WireError::Closed { close: Some(Close::Dropped), reason: String::new() });
-    assert_eq!(error.to_string(), "the other side ended without a word");
+    assert_eq!(error.to_string(), "the other side ended without saying goodbye");
 
     half.sender.write(&[50, 0, 0, 0, 1, 2]).await.unwrap();
     half.sender.finish().await.unwrap();

@@ -56,7 +56,7 @@ fn what_is_wrong_with_an_identity_is_said_when_it_is_read() {
     check("key.pem: holds no private key");
     fresh();
     fs::write(york.join("cert.pem"), "-----BEGIN CERTIFICATE-----\n%%%\n-----END CERTIFICATE-----\n").unwrap();
-    check("cert.pem: is no PEM file");
+    check("cert.pem: is not a PEM file");
 
     let now = OffsetDateTime::now_utc();
     let day = Duration::days(1);
@@ -81,7 +81,7 @@ fn no_two_parties_share_a_host_name() {
 #[test]
 fn names_that_no_certificate_can_hold_are_refused() {
     let authority = Authority::new("quickstart").unwrap();
-    complains(authority.issue(&[site(&"x".repeat(64))], 1).err(), "its name takes more than 63 characters");
+    complains(authority.issue(&[site(&"x".repeat(64))], 1).err(), "its name is longer than 63 characters");
     complains(authority.issue(&[site("")], 1).err(), "cannot have a certificate");
     complains(authority.issue(&[], 1).err(), "at least one name");
     let crowd: Vec<_> = (0..10_000).map(|at| user(&at.to_string())).collect();

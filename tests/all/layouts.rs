@@ -29,6 +29,7 @@ fn inline_and_processes_agree_on_every_shipped_topology() {
         "dfrs.toml",
         "stale-quotes.toml",
         "far-data.toml",
+        "failures.toml",
     ] {
         let scratch = Scratch::new();
         run(&shipped(name), &scratch.path("inline"), &["--inline"]);

@@ -3,7 +3,9 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "these tests wait for real processes")]
 
 mod batch;
+mod batsim;
 mod bidder;
+mod cluster;
 mod commands;
 mod containers;
 mod dfrs;
@@ -17,12 +19,16 @@ mod identity;
 mod layouts;
 mod liars;
 mod namespaces;
+mod outside;
+mod parts;
+mod recovery;
 mod relay;
 mod report;
 mod schema;
 mod skip;
 mod starting;
 mod sweep;
+mod tournament;
 mod weather;
 mod wire;
 mod workflow;

@@ -62,7 +62,7 @@ fn what_is_no_whole_result_is_refused_with_its_place() {
     change(format!("{third}\n{events}"));
     refused(&out, "events.jsonl is damaged: line ");
     change(events[..events.len() - 9].to_owned());
-    refused(&out, "the file is cut off");
+    refused(&out, "the file is truncated");
     change(events.lines().take(1).map(|line| format!("{line}\n")).collect());
     refused(&out, "events.jsonl is damaged: its events have digest");
 }

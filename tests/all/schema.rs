@@ -102,7 +102,8 @@ fn what_is_shipped_is_as_the_schema_says_and_what_is_wrong_is_not() {
     for (verdict, fault) in verdicts(&of_topologies, &files).iter().zip(wrong) {
         assert!(verdict.contains(" WRONG "), "{fault:?}: {verdict}");
     }
-    let experiment = std::fs::read_to_string(&experiments[0]).unwrap();
+    let policies = experiments.iter().find(|file| file.ends_with("policies-40.toml")).expect("it is shipped");
+    let experiment = std::fs::read_to_string(policies).unwrap();
     let wrong =
         [("[vary]", "[varied]"), ("metrics = [\"value\"", "metrics = [\"valu\""), ("topology =", "topologie =")];
     let files: Vec<String> = wrong
@@ -116,6 +117,68 @@ fn what_is_shipped_is_as_the_schema_says_and_what_is_wrong_is_not() {
         .collect();
     for (verdict, fault) in verdicts(&of_experiments, &files).iter().zip(wrong) {
         assert!(verdict.contains(" WRONG "), "{fault:?}: {verdict}");
+    }
+}
+
+/// A Python validator of lines: for each file the first line that is wrong, by the schema's own names of what it may be.
+const VALIDATE_LINES: &str = r#"
+import json, sys
+import jsonschema
+schema = json.load(open(sys.argv[1]))
+validator = jsonschema.validators.validator_for(schema)
+validator.check_schema(schema)
+for path in sys.argv[2:]:
+    wrong = [line for line in open(path) if not validator(schema).is_valid(json.loads(line))]
+    print(path, "WRONG " + wrong[0].strip() if wrong else "FINE")
+"#;
+
+/// What Hansa and its examples say to each other, line by line, and lines that nobody should say.
+#[test]
+fn what_programs_and_hansa_say_is_as_the_schema_of_the_conversation_says() {
+    if !has_validator() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let schema = scratch.file("conversation.json", &text(&hansa_ok(&["schema", "--conversation"]).stdout));
+    let mut fine = Vec::new();
+    for (topology, programs) in
+        [("foreign-bidder.toml", &["bidder"][..]), ("foreign-site.toml", &["manager", "planner"])]
+    {
+        let mut written = std::fs::read_to_string(crate::grid::shipped(topology)).unwrap();
+        for program in programs {
+            let [said, answered] = ["said", "answered"].map(|what| scratch.path(&format!("{program}-{what}.jsonl")));
+            let path = crate::grid::shipped(&format!("{program}.py"));
+            let through = format!("tee {} | python3 {} | tee {}", said.display(), path.display(), answered.display());
+            let direct = format!("[\"python3\", \"{program}.py\"]");
+            assert!(written.contains(&direct), "{topology}");
+            written = written.replace(&direct, &format!("[\"sh\", \"-c\", {through:?}]"));
+            fine.extend([said, answered]);
+        }
+        let topology = scratch.file(topology, &written);
+        let out = scratch.path("out");
+        hansa_ok(&["run".as_ref(), topology.as_os_str(), "--inline".as_ref(), "--out".as_ref(), out.as_os_str()]);
+    }
+    let wrong = [
+        r#"{"type":"hello","version":2}"#,
+        r#"{"type":"manage","ask":1,"orders":[{"order":"start"}]}"#,
+        r#"{"type":"manage","ask":1,"orders":[{"order":"start","job":0,"nodes":"0,3"}]}"#,
+        r#"{"type":"manage","ask":1,"orders":[],"why":"no"}"#,
+        r#"{"type":"plan","ask":1,"orders":[{"order":"kill","job":0}]}"#,
+        r#"{"type":"bids","ask":1,"bids":["much"]}"#,
+    ];
+    let wrong =
+        (0..).zip(wrong).map(|(number, line)| scratch.file(&format!("wrong-{number}.jsonl"), &format!("{line}\n")));
+    let wrong: Vec<_> = wrong.collect();
+    let output = Command::new("python3").args(["-c", VALIDATE_LINES]).arg(schema).args(&fine).args(&wrong).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let verdicts: Vec<String> = text(&output.stdout).lines().map(str::to_owned).collect();
+    assert_eq!(verdicts.len(), fine.len() + wrong.len());
+    for (number, verdict) in verdicts.iter().enumerate() {
+        assert_eq!(verdict.ends_with(" FINE"), number < fine.len(), "{verdict}");
+    }
+    for file in fine {
+        assert!(std::fs::read_to_string(&file).unwrap().lines().count() > 10, "{} has some lines", file.display());
     }
 }
 

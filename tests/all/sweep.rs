@@ -137,7 +137,7 @@ fn a_folder_of_something_else_is_left_alone() {
     std::fs::write(out.join("thesis.txt"), "years of work").unwrap();
     let refused = sweep(&experiment(&scratch, 40, "[1]"), &out, &["--fresh"]);
     assert_eq!(refused.status.code(), Some(7));
-    assert!(text(&refused.stderr).contains("left as it is"));
+    assert!(text(&refused.stderr).contains("it was not changed"));
     assert_eq!(std::fs::read_dir(&out).unwrap().count(), 1);
 }
 

@@ -129,7 +129,7 @@ async fn an_address_without_a_port_is_no_address() {
     let hello = Hello::new(vec![site("york")], TOPOLOGY);
     for router in ["router", "router:", "router:port", ""] {
         let error = connect(router, &york, &hello, &world.options).await.unwrap_err().to_string();
-        assert_eq!(error, format!("{router:?} is no address of a router: host:port is wanted"));
+        assert_eq!(error, format!("{router:?} is not the address of a router: expected host:port"));
     }
 }
 

@@ -26,6 +26,7 @@ const READERS: &[(&str, Check)] = &[
     ("topology", readers::topology),
     ("setting", readers::setting),
     ("experiment", readers::experiment),
+    ("outside", readers::outside),
     ("events", readers::events),
     ("results", readers::results),
 ];
@@ -76,7 +77,7 @@ fn replay(reader: &str, seeds: &[Vec<u8>]) {
 
 #[test]
 fn what_is_almost_a_file_is_read_or_refused() {
-    let wrong: Vec<_> = READERS[..7].iter().filter(|(r, _)| catch_unwind(|| replay(r, &corpus(r))).is_err()).collect();
+    let wrong: Vec<_> = READERS[..8].iter().filter(|(r, _)| catch_unwind(|| replay(r, &corpus(r))).is_err()).collect();
     assert!(wrong.is_empty());
 }
 

@@ -8,3 +8,4 @@ mod lies;
 mod memory;
 mod mutation;
 mod readers;
+mod twin;

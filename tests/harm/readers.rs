@@ -6,7 +6,16 @@
 use std::collections::BTreeMap;
 
 use hansa::experiment;
+use hansa::grid::JobId;
+use hansa::kernel::ActorId;
+use hansa::protocol::outside::{
+    Advice, Happened, HelloAnswer, batsim as outside_batsim, bidder, brief, manager, planner,
+};
+use hansa::protocol::{Entrust, Message};
 use hansa::report::{EventReader, EventWriter, Manifest, Names, SummaryFile, replay, summary_table};
+use hansa::roles::outside::{Decides, Managed};
+use hansa::roles::site::{Manager, Order, Tasks};
+use hansa::time::{Span, Time};
 use hansa::topology::{self, Override, Topology, simgrid};
 use hansa::workload::{Rigid, batsim, swf, workflow};
 
@@ -120,6 +129,80 @@ pub fn results(bytes: &[u8]) {
         let again: Manifest = serde_json::from_slice(&manifest.json()).expect("what was written can be read");
         assert_eq!(again.names, manifest.names);
         drop(load(manifest.topology.as_bytes(), &[]));
+    }
+}
+
+/// What a program outside says, in any of the conversations: it is read, or what is wrong is told; and what it asks for is within
+/// what can be asked for.
+pub fn outside(bytes: &[u8]) {
+    let asked = Time::ZERO + Span::from_secs(60);
+    for line in bytes.split(|byte| *byte == b'\n') {
+        let Ok(line) = str::from_utf8(line) else { continue };
+        if let Err(wrong) = serde_json::from_str::<HelloAnswer>(line) {
+            is_told(&brief(&wrong.to_string()));
+        }
+        if let Ok(answer) = serde_json::from_str::<bidder::Answer>(line) {
+            assert!(answer.bids.iter().all(|bid| bid.is_finite()), "{line}");
+        }
+        if let Ok(answer) = serde_json::from_str::<planner::Answer>(line) {
+            for order in answer.orders {
+                if let planner::Plan::CallAt { t } = order {
+                    planner::Plan::call(t).into_iter().for_each(|at| assert!(at < Time::NEVER, "{line}"));
+                }
+            }
+        }
+        let manages = serde_json::from_str::<manager::Answer>(line).map(|answer| answer.advice(asked));
+        let schedules = serde_json::from_str::<outside_batsim::Reply>(line).map(|reply| reply.advice(asked));
+        for advice in manages.into_iter().chain(schedules) {
+            match advice {
+                Ok(advice) => obeyed(asked, advice),
+                Err(wrong) => is_told(&wrong),
+            }
+        }
+        is_told(&format!("`{}`", brief(line)));
+    }
+}
+
+/// Whatever is asked for, a site does it or says why not, and goes on.
+fn obeyed(asked: Time, advice: Advice) {
+    assert!(advice.ready >= asked && advice.wishes.iter().all(|(at, _)| (asked..=advice.ready).contains(at)));
+    let says = Says { advice: Some(advice), refused: None };
+    let mut managed = Managed::new(Box::new(says), 8);
+    let site = Tasks::new(8);
+    let mut orders = Vec::new();
+    for job in 0..4 {
+        let (walltime, runtime) = (Span::from_secs(20), Span::from_secs(10));
+        let entrust = Entrust { job: JobId(job), nodes: 2, walltime, runtime };
+        managed.hear(asked, ActorId(0), Message::Entrust(entrust), &site, &mut orders);
+    }
+    managed.decide(asked, &site, &mut orders);
+    if let Some(wake) = managed.wake() {
+        assert!(wake > asked, "nothing that is due is left over");
+        managed.decide(wake, &site, &mut orders);
+    }
+    let starts = orders.iter().filter(|order| matches!(order, Order::Start(_))).count();
+    let kills = orders.iter().filter(|order| matches!(order, Order::Kill(_))).count();
+    assert!(starts <= 4 && kills <= starts);
+}
+
+/// A program that has one answer.
+struct Says {
+    advice: Option<Advice>,
+    refused: Option<String>,
+}
+
+impl Decides for Says {
+    fn decide(&mut self, now: Time, _: &[(Time, Happened)]) -> Advice {
+        self.advice.take().unwrap_or(Advice { wishes: Vec::new(), ready: now })
+    }
+
+    fn refuse(&mut self, _: Time, why: &str) {
+        is_told(why);
+        self.refused = Some(why.to_owned());
+    }
+
+    fn has_failed(&self) -> bool {
+        self.refused.is_some()
     }
 }
 

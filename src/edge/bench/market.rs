@@ -184,6 +184,7 @@ fn topology(policy: &str, sites: &[(u32, u16)], source: Source) -> Topology {
         memory_kb: 8_000_000,
         reserved: Vec::new(),
         terms: crate::grid::Terms::default(),
+        program: crate::grid::Program::default(),
         systems: vec![0],
     };
     Topology {
@@ -194,11 +195,14 @@ fn topology(policy: &str, sites: &[(u32, u16)], source: Source) -> Topology {
         systems: vec![Service::new(Market { policy: policy.to_owned(), ..Market::default() })],
         sites: sites.iter().enumerate().map(site).collect(),
         cables: None,
+        failures: Vec::new(),
+        recovery: crate::grid::Recovery::default(),
         users: vec![User {
             name: "alice".to_owned(),
             latency: Span::ZERO,
             habit: Habit::Script,
             approach: crate::grid::Approach::default(),
+            program: crate::grid::Program::default(),
         }],
         workloads: vec![Workload { users: vec![0], system: 0, source }],
     }

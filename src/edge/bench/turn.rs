@@ -12,6 +12,7 @@ use crate::edge::Failure;
 use crate::edge::conduct::{Line, Watch, conduct};
 use crate::edge::identity::{Authority, Identity};
 use crate::edge::keeper::Kept;
+use crate::edge::outside::Fault;
 use crate::edge::play::{Stage, play};
 use crate::edge::quic::{self, Close, FrameSender, Joined, Listener, Options, Peer, Terms};
 use crate::grid::{JobId, TaskId};
@@ -52,7 +53,8 @@ pub fn echo(router: SocketAddr, index: u32, identity: &std::path::Path) -> Resul
     let leaf = Leaf::new(vec![(me, Box::new(Echo) as BoxedActor<Message, Record>)], latencies);
     let (_words, mut endings) = mpsc::unbounded_channel();
     let (sender, receiver) = (&mut joined.sender, &mut joined.receiver);
-    play(leaf, Stage { kept: &kept, sender, receiver, names: &[], endings: &mut endings })?;
+    let fault = Fault::default();
+    play(leaf, Stage { kept: &kept, sender, receiver, names: &[], endings: &mut endings, fault: &fault })?;
     kept.block_on(async {
         let _ = joined.receiver.next().await;
         joined.connection.leave(joined.sender, Close::Finished, "").await;
@@ -163,6 +165,7 @@ impl Grid {
             names: &[],
             carried: Arc::default(),
             interruptions: &mut interruptions,
+            returns: None,
         };
         let conducted = conduct(kept, hub, &mut lines, watch);
         self.senders = lines.into_iter().map(Line::into_sender).collect();
@@ -211,7 +214,11 @@ impl Actor<Message, Record> for Asker {
             self.begun = Some(Instant::now());
             let task = TaskId { job: JobId(0), index: 0 };
             for leaf in 1..=self.leaves {
-                out.send_at(now.time, ActorId(leaf), Message::Run(Run { task, cores: 1, runtime: Span::ZERO }));
+                out.send_at(
+                    now.time,
+                    ActorId(leaf),
+                    Message::Run(Run { task, cores: 1, runtime: Span::ZERO, safe: None }),
+                );
             }
         }
     }

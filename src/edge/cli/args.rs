@@ -2,17 +2,30 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use clap::{ArgAction, Args, Parser, Subcommand};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
+use super::super::cluster::Engine;
 use super::super::launch::Cores;
-use super::super::sweep::Sweeping;
+use super::super::reproduce::Making;
+use super::super::sweep::{Part, Share, Sweeping};
 use super::super::{EXIT_CODES, Failure, VERSION, bench, bound, generate, logs, plan};
 use crate::experiment::reservation;
+use crate::settings::units;
 use crate::topology::Override;
 
+/// What makes everything else easier to find.
+const FIRST_STEPS: &str = "\
+First steps:
+  hansa run topologies/quickstart.toml --inline        a first grid, and its results in out/quickstart
+  hansa show                                           every name that a topology may use
+  hansa man run                                        the manual page of a command; hansa man --out DIR writes all
+  hansa completions bash > hansa.bash                  completions for a shell, to be sourced
+  hansa schema > hansa.schema.json                     for editors that complete and check topologies";
+
 #[derive(Parser)]
-#[command(name = "hansa", version = VERSION, about = "A grid emulator: sites, a router and users as real processes, in deterministic virtual time", after_help = EXIT_CODES)]
+#[command(name = "hansa", version = VERSION, about = "A grid emulator: sites, a router and users as real processes, in deterministic virtual time", after_help = format!("{FIRST_STEPS}\n\n{EXIT_CODES}"))]
 pub(super) struct Hansa {
     #[command(flatten)]
     pub loudness: LoudnessArgs,
@@ -20,25 +33,35 @@ pub(super) struct Hansa {
     pub command: Command,
 }
 
-/// How much is said besides what was asked for.
+/// How much is logged besides what was asked for.
 #[derive(Args, Clone, Copy)]
 pub(super) struct LoudnessArgs {
-    /// Say nothing but what is wrong
+    /// Print only errors and warnings
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Log more of what processes of a grid do; twice for still more (RUST_LOG says it more finely)
+    /// Log more of what the processes of a run do; twice for still more (RUST_LOG allows finer control)
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub verbose: u8,
 }
 
 #[derive(Subcommand)]
 pub(super) enum Command {
-    /// Run a topology: as local processes over QUIC, or in this one with --inline
+    /// Run a topology: as local processes over QUIC, or in this process with --inline
     Run(RunArgs),
-    /// Run every combination of an experiment's settings, on all cores; goes on where an earlier call was stopped
+    /// Run every combination of an experiment's settings, on all cores; resumes where an earlier call was stopped
     Sweep {
         /// An experiment file: a topology, and what varies in it
         experiment: String,
+        #[command(flatten)]
+        sweep: SweepArgs,
+    },
+    /// Run an experiment that has entrants, and tell which of them is good at what: a table, a page and standings.csv
+    Tournament {
+        /// An experiment file with [[entrant]] tables
+        experiment: String,
+        /// Compare all with this entrant [default: the first one]
+        #[arg(long, value_name = "NAME")]
+        against: Option<String>,
         #[command(flatten)]
         sweep: SweepArgs,
     },
@@ -51,63 +74,63 @@ pub(super) enum Command {
     Verify {
         /// A result folder
         a: PathBuf,
-        /// Another one
+        /// Another result folder
         b: PathBuf,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Turn a result folder into a page to read (report.html) and a trace for Perfetto (trace.json), both put into it
+    /// Add a page to read (report.html) and a trace for Perfetto (trace.json) to a result folder
     Report {
         /// A result folder
         out: PathBuf,
     },
-    /// Plan a workflow on the grid of a topology, and print the schedule, or the plans that there are to choose from
+    /// Plan a workflow on the grid of a topology, and print the schedule, or the plans to choose from
     #[command(after_help = plan::policies())]
     Plan {
         #[command(flatten)]
         topology: TopologyArgs,
-        /// The workflow: WfFormat (JSON), DAX (XML), DOT, or a table of costs (JSON); it may be packed with gzip
+        /// The workflow: WfFormat (JSON), DAX (XML), DOT, or a table of costs (JSON); may be gzipped
         #[arg(long, value_name = "FILE")]
         workflow: String,
-        /// Who plans, one of those below [default: that of the topology]
+        /// The planning policy, one of those below [default: that of the topology]
         #[arg(long, value_name = "NAME", value_parser = plan::policy)]
         policy: Option<plan::Policy>,
-        /// What counts where users bargain, from 0 (an early end) to 1 (a low cost) [default: 0.5]
+        /// For users who negotiate: what counts, from 0 (an early end) to 1 (a low cost) [default: 0.5]
         #[arg(long, value_name = "NUMBER", value_parser = plan::alpha)]
         alpha: Option<f64>,
-        /// Plan so long after the start, beside the jobs of users who only queue [default: at the start, on idle sites]
+        /// Plan this long after the start, beside the jobs of users who only queue [default: at the start, on idle sites]
         #[arg(long, value_name = "TIME", value_parser = plan::moment)]
         at: Option<crate::time::Span>,
         /// Print JSON instead of a table
         #[arg(long)]
         json: bool,
-        /// Draw cores, and transfers on links, over time; or the plans to choose from, cost against makespan
+        /// Draw cores and the transfers on links over time; or the plans to choose from, cost against makespan
         #[arg(long, value_name = "FILE.svg", value_parser = plan::picture)]
         svg: Option<PathBuf>,
     },
-    /// Make a workload of random jobs as a file: a workflow, or rigid jobs as a log, a Batsim workload, or requests
+    /// Generate random jobs as a file: a workflow, or rigid jobs as a log, a Batsim workload, or requests
     Generate {
         #[command(subcommand)]
         what: Generated,
     },
-    /// Turn files into others: a log of jobs (SWF) into a Batsim workload or back, a SimGrid platform into a topology
+    /// Convert files: a log of jobs (SWF) to a Batsim workload or back, a SimGrid platform to a topology
     Convert {
-        /// What to convert; it may be packed with gzip
+        /// The file to convert; may be gzipped
         file: String,
-        /// What to make of a log of jobs [default: batsim of SWF, and swf of a Batsim workload]
+        /// What to convert a log of jobs to [default: batsim for SWF, swf for a Batsim workload]
         #[arg(long, value_enum)]
         to: Option<logs::Format>,
-        /// Fail if anything is wrong with a log, instead of leaving that out and telling
+        /// Fail if anything is wrong with a log, instead of skipping and reporting it
         #[arg(long)]
         strict: bool,
         /// Where to write it [default: standard output]
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Tell the largest stretch that no schedule of a workload of rigid jobs can avoid, where they share nodes
+    /// Compute the largest stretch that no schedule of rigid jobs can avoid, even if jobs share nodes
     Bound(bound::BoundArgs),
-    /// Check a topology and list all that is wrong with it, and what of its logs a run would leave out
+    /// Check a topology and list all its errors, and which entries of its logs a run would skip
     Validate {
         #[command(flatten)]
         topology: TopologyArgs,
@@ -118,7 +141,7 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Show what a topology means, with every default filled in; without one, every name that a topology may use
+    /// Show the resolved topology, with every default filled in; without one, every name that a topology may use
     Show {
         /// A topology file, or - for one on standard input
         topology: Option<String>,
@@ -128,28 +151,43 @@ pub(super) enum Command {
         #[command(flatten)]
         overrides: OverrideArgs,
     },
-    /// Print a JSON Schema of topologies, with which editors complete and check them
+    /// Print a JSON Schema of topologies, for completion and checks in editors
     Schema {
-        /// Of experiments instead
+        /// Print the schema of experiments instead
         #[arg(long)]
         experiment: bool,
+        /// Of the lines that programs outside are told and say instead
+        #[arg(long, conflicts_with = "experiment")]
+        conversation: bool,
     },
-    /// Write the docker-compose file that runs a topology with one container a role
+    /// Write the docker-compose file that runs a topology with one container per role
     Compose {
         #[command(flatten)]
         topology: TopologyArgs,
         /// Where to write it [default: standard output]
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
-        /// The image that docker/build made
+        /// The image made by docker/build
         #[arg(long, value_name = "NAME", default_value = "hansa")]
         image: String,
     },
-    /// Make a run's certificate authority and one identity a role
+    /// Write the script or file that runs an experiment in shares, or one topology on many machines, on a cluster
+    Cluster {
+        /// The software that manages the cluster
+        #[arg(value_enum)]
+        engine: Engine,
+        /// An experiment, or a topology
+        file: String,
+        #[command(flatten)]
+        overrides: OverrideArgs,
+        #[command(flatten)]
+        cluster: ClusterArgs,
+    },
+    /// Make a run's certificate authority and one identity per role
     Certs {
         #[command(flatten)]
         topology: TopologyArgs,
-        /// The folder to make
+        /// The folder to create
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
         /// Days until the identities expire
@@ -158,37 +196,37 @@ pub(super) enum Command {
         /// Sites, or users, that one process will play: NAME,NAME,... (repeatable)
         #[arg(long, value_name = "NAMES")]
         group: Vec<String>,
-        /// Keep the authority's key (ca.key), to sign more identities later; who can read it can be anybody
+        /// Keep the authority's key (ca.key), to sign more identities later; anyone who can read it can impersonate any role
         #[arg(long)]
         keep_authority: bool,
-        /// Replace the identities that are there, and their authority
+        /// Replace existing identities and their authority
         #[arg(long)]
         renew: bool,
     },
-    /// Measure this machine: the engine, a turn over QUIC, and a small grid in both layouts
+    /// Measure this machine: the engine, a round trip over QUIC, and a small grid inline and as processes
     Bench {
         /// Tasks in the measured grid
         #[arg(long, default_value_t = 20_000)]
         tasks: u32,
     },
-    /// Be a leaf of a measurement
+    /// Act as a leaf of a measurement
     #[command(hide = true, name = bench::ECHO)]
     BenchEcho { arguments: Vec<String> },
-    /// Print a completion script for a shell
+    /// Print a completion script for a shell (bash, elvish, fish, powershell, zsh)
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page, or that of a command
+    /// Print the manual page of hansa, or of one of its commands
     Man {
         /// The words of the command
         #[arg(conflicts_with = "out")]
         command: Vec<String>,
-        /// Write all of them here instead, as hansa.1, hansa-run.1, ...
+        /// Write all manual pages to this folder instead, as hansa.1, hansa-run.1, ...
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
     },
-    /// Be the router of a run (the same as hansa-router)
+    /// Run the router of a run (the same as hansa-router)
     Router(RouterArgs),
     /// Play one or more sites of a run (the same as hansa-site)
     Site(MemberArgs),
@@ -198,7 +236,7 @@ pub(super) enum Command {
 
 #[derive(Subcommand)]
 pub(super) enum Generated {
-    /// Rigid jobs of Lublin and Feitelson, with sizes, run times that go with them, and a daily cycle
+    /// Rigid jobs of the model of Lublin and Feitelson, with sizes, correlated run times, and a daily cycle
     Lublin(logs::Lublins),
     /// A layered workflow with the parameters of daggen
     Dag {
@@ -230,57 +268,117 @@ pub(super) struct TopologyArgs {
 
 #[derive(Args)]
 pub(super) struct ResultArgs {
-    /// Where results go [default: out/NAME of the topology]
+    /// Where to write results [default: out/NAME of the topology]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Let an earlier result stay, as DIR.1, DIR.2, ..., instead of replacing it
+    /// Keep an earlier result as DIR.1, DIR.2, ..., instead of replacing it
     #[arg(long)]
     pub keep: bool,
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
+    /// Write the log and the tables in one more format, besides JSON lines and CSV
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<MoreFormat>,
+}
+
+/// What results may be in besides what they are always in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum MoreFormat {
+    /// events.parquet, jobs.parquet and so on, for pandas, polars, DuckDB
+    Parquet,
+}
+
+#[derive(Args)]
+pub(super) struct ClusterArgs {
+    /// The number of shares of an experiment [default: 8, or the number of its runs if that is less]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub parts: Option<u32>,
+    /// The number of Slurm nodes over which the sites of a topology are spread [default: one per site]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub nodes: Option<u32>,
+    /// Cores of each share, or of each node
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub cpus: u16,
+    /// Where to write rows or results, on a file system that all nodes share [default: out/NAME]
+    #[arg(long, value_name = "DIR")]
+    pub results: Option<PathBuf>,
+    /// The path of hansa on the nodes [default: its path on this machine]
+    #[arg(long, value_name = "PATH")]
+    pub program: Option<PathBuf>,
+    /// The image made by docker/build, under the name by which pods find it [default: hansa]
+    #[arg(long, value_name = "NAME")]
+    pub image: Option<String>,
+    /// An existing persistent volume claim for the rows or results of pods [default: a new one]
+    #[arg(long, value_name = "NAME")]
+    pub claim: Option<String>,
+    /// Where to write it [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
 }
 
 #[derive(Args)]
 pub(super) struct RunArgs {
+    /// A topology file, or - for one on standard input
+    #[arg(required_unless_present = "resume")]
+    pub topology: Option<String>,
     #[command(flatten)]
-    pub topology: TopologyArgs,
+    pub overrides: OverrideArgs,
+    /// Go on with a run that ended early, whose results are in this folder or would have been
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["topology", "set", "seed", "out", "inline", "live", "strict", "per_process", "processes"])]
+    pub resume: Option<PathBuf>,
     #[command(flatten)]
     pub results: ResultArgs,
     /// Run everything in this process, without a network
     #[arg(long)]
     pub inline: bool,
-    /// Fail if anything is wrong with a log of jobs, as `strict = true` does for one of them
+    /// Fail if anything is wrong with a log of jobs, like `strict = true` in its workload
     #[arg(long)]
     pub strict: bool,
     /// How many sites, or users, share one process
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["inline", "processes"], value_parser = clap::value_parser!(u32).range(1..))]
     pub per_process: u32,
-    /// Spread sites and users over so many processes, as evenly as may be [default: one each]
+    /// Spread sites and users over this many processes, as evenly as possible [default: one process each]
     #[arg(long, value_name = "N", conflicts_with = "inline", value_parser = clap::value_parser!(u32).range(1..))]
     pub processes: Option<u32>,
     /// Which cores the processes may use
     #[arg(long, value_enum, default_value_t = Cores::One, conflicts_with = "inline")]
     pub cores: Cores,
-    /// Tie virtual time to the wall's clock times this, and move real bytes over links that are held to their capacity
+    /// Pace virtual time at this multiple of real time, and send real bytes over links limited to their capacity
     #[arg(long, value_name = "SPEED", conflicts_with = "inline", value_parser = speed)]
     pub live: Option<f64>,
-    /// Take the run for stalled when no frame has moved for this many seconds
+    /// Consider the run stalled when no frame has moved for this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
     pub stall_after: f64,
+    /// How often each process of sites or users is restarted when it dies; 0 ends the run instead
+    #[arg(long, value_name = "N", default_value_t = 3, conflicts_with = "inline")]
+    pub restarts: u32,
+    /// Replace a process of sites or users that has been stopped (SIGSTOP) for so long, for example 30s [default: wait for it]
+    #[arg(long, value_name = "TIME", conflicts_with = "inline", value_parser = patience)]
+    pub replace_after: Option<Duration>,
+    #[command(flatten)]
+    pub patience: PatienceArgs,
+}
+
+/// How long to wait for a lost process.
+#[derive(Args, Clone, Copy)]
+pub(super) struct PatienceArgs {
+    /// How long a lost process may take to come back, for example 5min; 0 ends the run at once
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = patience)]
+    pub patience: Duration,
 }
 
 #[derive(Subcommand)]
 pub(super) enum Paper {
     /// Bidding policies for market-based HPC workflow scheduling: ten policies at loads from 0.7 to 1.4
     Market {
-        /// As much as the paper: 10 workloads of 10,000 jobs [default: 3 of them]
+        /// The paper's scale: 10 workloads of 10,000 jobs [default: 3 workloads]
         #[arg(long)]
         full: bool,
-        /// How many jobs a workload has
+        /// The number of jobs per workload
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
         jobs: Option<u32>,
-        /// How many workloads to take the mean of
+        /// The number of workloads to average over
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
         workloads: Option<u32>,
         #[command(flatten)]
@@ -288,85 +386,128 @@ pub(super) enum Paper {
     },
     /// Network-aware HEFT scheduling for grid: random graphs planned, stretched and improved, beside the paper's tables
     Heft {
-        /// As much as the paper: 20 draws of costs for each of 1,296 graphs [default: one of them]
+        /// The paper's scale: 20 draws of costs for each of 1,296 graphs [default: one draw]
         #[arg(long)]
         full: bool,
-        /// Where the tables go
+        /// Where to write the tables
         #[arg(long, value_name = "DIR", default_value = "out/reproduce-heft")]
         out: PathBuf,
-        /// How many runs at a time [default: one a core]
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-        threads: Option<u16>,
+        #[command(flatten)]
+        making: MakingArgs,
     },
     /// Resource availability-aware advance reservation: seven fit policies as sizes, arrivals and flexibility vary
     Reservation {
-        /// How many requests a workload has
+        /// The number of requests per workload
         #[arg(long, value_name = "N", default_value_t = reservation::FULL.requests, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
         requests: u32,
-        /// How many workloads to take the mean of
+        /// The number of workloads to average over
         #[arg(long, value_name = "N", default_value_t = reservation::FULL.workloads, value_parser = clap::value_parser!(u32).range(1..=1_000))]
         workloads: u32,
-        /// Where the tables and figures go
+        /// Where to write the tables and figures
         #[arg(long, value_name = "DIR", default_value = "out/reproduce-reservation")]
         out: PathBuf,
-        /// How many runs at a time [default: one a core]
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-        threads: Option<u16>,
+        #[command(flatten)]
+        making: MakingArgs,
     },
     /// Dynamic fractional resource scheduling: algorithms that share nodes against queues and a bound, beside the paper's tables
     Dfrs {
-        /// As much as the paper: 100 traces, each also at nine loads, all weeks of a log [default: 60, 8 of them scaled, every 6th week]
+        /// The paper's scale: 100 traces, each also at nine loads, all weeks of a log [default: 60, 8 of them scaled, every 6th week]
         #[arg(long)]
         full: bool,
         /// A folder with a log of HPC2N, for the paper's weeks of a real cluster
         #[arg(long, value_name = "DIR")]
         logs: Option<PathBuf>,
-        /// Where the tables and figures go
+        /// Where to write the tables and figures
         #[arg(long, value_name = "DIR", default_value = "out/reproduce-dfrs")]
         out: PathBuf,
-        /// How many runs at a time [default: one a core]
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-        threads: Option<u16>,
+        #[command(flatten)]
+        making: MakingArgs,
     },
     /// Provisioning based resource and application management: slots, prices, and reservations imitated by jobs
     Provisioning {
-        /// As much as the thesis: 50 moments of a history, 10 on several sites [default: 12 and 6]
+        /// The thesis's scale: 50 moments of a history, 10 on several sites [default: 12 and 6]
         #[arg(long)]
         full: bool,
         /// A folder with logs of both machines, CTC*.swf.gz and SDSC*.swf.gz [default: a model of such jobs]
         #[arg(long, value_name = "DIR")]
         logs: Option<PathBuf>,
-        /// Where the tables and figures go
+        /// Where to write the tables and figures
         #[arg(long, value_name = "DIR", default_value = "out/reproduce-provisioning")]
         out: PathBuf,
-        /// How many runs at a time [default: one a core]
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-        threads: Option<u16>,
+        #[command(flatten)]
+        making: MakingArgs,
     },
 }
 
 #[derive(Args)]
 pub(super) struct SweepArgs {
-    /// Where rows go [default: out/NAME of the experiment]
+    /// Where to write rows [default: out/NAME of the experiment]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// How many runs at a time [default: one a core]
+    /// The number of runs at a time [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
-    /// Throw away the rows that are there, instead of going on from them
+    /// Discard existing rows, instead of resuming from them
     #[arg(long)]
     pub fresh: bool,
+    #[command(flatten)]
+    pub share: ShareArgs,
 }
 
 impl SweepArgs {
     pub fn sweeping(self) -> Sweeping {
-        Sweeping { out: self.out, threads: self.threads.map(usize::from), fresh: self.fresh }
+        let share = self.share.share();
+        Sweeping { out: self.out, threads: self.threads.map(usize::from), fresh: self.fresh, share }
+    }
+}
+
+/// How the experiment of a paper is made.
+#[derive(Args)]
+pub(super) struct MakingArgs {
+    /// The number of runs at a time [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    #[command(flatten)]
+    share: ShareArgs,
+}
+
+impl MakingArgs {
+    pub fn making(self, out: PathBuf) -> Making {
+        Making { out, threads: self.threads.map(usize::from), share: self.share.share() }
+    }
+}
+
+/// Which part of an experiment one of several machines runs.
+#[derive(Args)]
+pub(super) struct ShareArgs {
+    /// Run only share I of N, which has every N-th run, and write it to DIR.parts/I-of-N
+    #[arg(long, value_name = "I/N", value_parser = Part::parse)]
+    pub part: Option<Part>,
+    /// The same, with shares counted from 0, as Kubernetes does
+    #[arg(long, value_name = "I/N", value_parser = Part::parse_from_zero, conflicts_with = "part")]
+    pub index: Option<Part>,
+    /// Run nothing, but put together the shares in these folders [default: those in DIR.parts]
+    #[arg(long, value_name = "SHARES", num_args = 0.., conflicts_with_all = ["part", "index", "threads"])]
+    pub gather: Option<Vec<PathBuf>>,
+    /// Wait up to this many seconds for shares that are missing or incomplete
+    #[arg(long, value_name = "SECONDS", requires = "gather", value_parser = seconds)]
+    pub wait: Option<f64>,
+}
+
+impl ShareArgs {
+    fn share(self) -> Share {
+        let wait = self.wait.map_or(Duration::ZERO, Duration::from_secs_f64);
+        match (self.part.or(self.index), self.gather) {
+            (Some(part), _) => Share::Part(part),
+            (None, Some(from)) => Share::Gather { from, wait },
+            (None, None) => Share::Whole,
+        }
     }
 }
 
 /// The binary `hansa-router`.
 #[derive(Parser)]
-#[command(name = "hansa-router", version = VERSION, about = "Be the router of a run: message hub, clock and auctioneer", after_help = EXIT_CODES)]
+#[command(name = "hansa-router", version = VERSION, about = "Run the router of a run: message hub, clock and auctioneer", after_help = EXIT_CODES)]
 pub(super) struct RouterProgram {
     #[command(flatten)]
     pub loudness: LoudnessArgs,
@@ -382,29 +523,37 @@ pub(super) struct RouterArgs {
     /// The folder with the router's identity, made by `hansa certs`
     #[arg(long, value_name = "DIR", env = "HANSA_IDENTITY")]
     pub identity: PathBuf,
-    /// The address and UDP port to listen on; port 0 takes any free one, which is announced
+    /// The address and UDP port to listen on; port 0 takes any free one and prints it
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:4433")]
     pub bind: SocketAddr,
     #[command(flatten)]
     pub results: ResultArgs,
-    /// Take the run for stalled when no frame has moved for this many seconds
+    /// Consider the run stalled when no frame has moved for this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
     pub stall_after: f64,
-    /// Give up when not everybody has joined after this many seconds
+    /// Give up if some site or user has not joined after this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 120.0, value_parser = seconds)]
     pub join_within: f64,
-    /// Tie virtual time to the wall's clock times this, and move real bytes over links that are held to their capacity
+    #[command(flatten)]
+    pub patience: PatienceArgs,
+    /// Go on with a run whose router died, whose results are in this folder or would have been
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "live"])]
+    pub resume: Option<PathBuf>,
+    /// Go on with what an earlier router has left where the results go, if that is of this topology: for supervisors
+    #[arg(long, hide = true, conflicts_with_all = ["resume", "live"])]
+    pub go_on: bool,
+    /// Pace virtual time at this multiple of real time, and send real bytes over links limited to their capacity
     #[arg(long, value_name = "SPEED", value_parser = speed)]
     pub live: Option<f64>,
     #[command(flatten)]
     pub overrides: OverrideArgs,
-    /// If this is root: give the results to the owner of this file; for containers
+    /// If running as root: give the results to the owner of this file; for containers
     #[arg(long, value_name = "FILE", hide = true)]
     pub owner_of: Option<PathBuf>,
     /// What the manifest calls this layout
     #[arg(long, default_value = "machines", hide = true)]
     pub layout: String,
-    /// Leave when standard input closes: for launchers
+    /// Exit when standard input closes: for launchers
     #[arg(long, hide = true)]
     pub held: bool,
     /// What the launcher was asked, for the manifest
@@ -427,7 +576,7 @@ pub(super) struct MemberArgs {
     /// The topology file; the same for every process of the run
     #[arg(long, env = "HANSA_TOPOLOGY")]
     pub topology: String,
-    /// Whom to play; repeat it to play several in one process
+    /// The site or user to play (repeatable, to play several in one process)
     #[arg(long = "name", value_name = "NAME", required = true)]
     pub names: Vec<String>,
     /// The folder with the identity for these names, made by `hansa certs`
@@ -436,12 +585,15 @@ pub(super) struct MemberArgs {
     /// Where the router listens: HOST:PORT
     #[arg(long, value_name = "HOST:PORT")]
     pub router: String,
-    /// Give up when the router has not been found after this many seconds
+    /// Give up if the router has not been found after this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 120.0, value_parser = seconds)]
     pub join_within: f64,
+    /// How long to look for a router that is lost, to go on with the run, for example 5min; 0 leaves at once
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = patience)]
+    pub patience: Duration,
     #[command(flatten)]
     pub overrides: OverrideArgs,
-    /// Leave when standard input closes: for launchers
+    /// Exit when standard input closes: for launchers
     #[arg(long, hide = true)]
     pub held: bool,
 }
@@ -472,8 +624,13 @@ impl OverrideArgs {
 fn speed(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(speed) if (1e-3..=1e6).contains(&speed) => Ok(speed),
-        _ => Err("expected a number of virtual seconds in a second, from 0.001 to 1000000".to_owned()),
+        _ => Err("expected a number of virtual seconds per second, from 0.001 to 1000000".to_owned()),
     }
+}
+
+fn patience(text: &str) -> Result<Duration, String> {
+    let span = units::span(text).map_err(|error| format!("expected {error}"))?;
+    Ok(Duration::from_micros(span.micros()))
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

@@ -1,4 +1,4 @@
-//! What is shown after the flags of each command, and what each begins with.
+//! The examples shown after the flags of each command.
 
 use clap::Command;
 
@@ -15,7 +15,19 @@ pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     (
         "sweep",
-        &["hansa sweep experiments/policies-40.toml", "hansa sweep experiments/policies-40.toml --threads 2 --fresh"],
+        &[
+            "hansa sweep experiments/policies-40.toml",
+            "hansa sweep experiments/policies-40.toml --threads 2 --fresh",
+            "hansa sweep experiments/policies-40.toml --part 2/4",
+            "hansa sweep experiments/policies-40.toml --gather",
+        ],
+    ),
+    (
+        "tournament",
+        &[
+            "hansa tournament experiments/tournament.toml",
+            "hansa tournament experiments/tournament.toml --against dfrs",
+        ],
     ),
     ("reproduce", &["hansa reproduce market", "hansa reproduce heft --full"]),
     ("reproduce market", &["hansa reproduce market", "hansa reproduce market --full --threads 4"]),
@@ -68,6 +80,14 @@ pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
     ("show", &["hansa show", "hansa show topologies/quickstart.toml --set site.york.cores=500", "hansa show --keys"]),
     ("schema", &["hansa schema", "hansa schema --experiment"]),
     ("compose", &["hansa compose topologies/quickstart.toml --out docker-compose.yml"]),
+    (
+        "cluster",
+        &[
+            "hansa cluster slurm experiments/policies-40.toml --parts 20 --cpus 4 --out sweep.sh",
+            "hansa cluster kubernetes experiments/policies-40.toml --image registry.example/hansa --out sweep.yaml",
+            "hansa cluster slurm topologies/quickstart.toml --nodes 3 --out run.sh",
+        ],
+    ),
     (
         "certs",
         &[

@@ -19,21 +19,25 @@ use examples::with_examples;
 
 use super::bench::Effort;
 use super::inline;
-use super::input::{default_out, load_topology, written_out};
+use super::input::{default_out, load_text, load_topology, written_out};
 use super::launch::{Asked, Cores, Launch, launch};
 use super::logs;
 use super::member::{Membership, take_part};
 use super::muster::Sharing;
 use super::results::{Told, inputs};
-use super::route::{Routing, check_live, route};
+use super::resume::Left;
+use super::route::{Routing, check_live, irreplaceable, route};
 use super::{
-    Failure, Loudness, bench, bound, certs, compose, convert, files, generate, loudness, man, note, plan, print,
-    report, reproduce, runtime, set_loudness, signals, sweep, tell, validate,
+    Failure, Loudness, bench, bound, certs, cluster, compose, convert, files, generate, loudness, man, note, plan,
+    print, report, reproduce, runtime, set_loudness, signals, sweep, tell, tournament, validate,
 };
 use crate::catalog;
 use crate::experiment::{dfrs, heft, market, provisioning, reservation};
 use crate::protocol::handshake::Party;
 use crate::topology;
+
+/// What programs outside are told and say, for whoever checks that.
+const CONVERSATION: &str = include_str!("../../../docs/conversation.schema.json");
 
 /// Entry of the binary `hansa`.
 pub fn hansa() -> ExitCode {
@@ -90,27 +94,30 @@ fn dispatch(command: Command, loudness: LoudnessArgs) -> Result<(), Failure> {
     match command {
         Command::Run(args) => run(args, loudness),
         Command::Sweep { experiment, sweep: args } => sweep::sweep(&experiment, &args.sweeping()),
+        Command::Tournament { experiment, against, sweep: args } => {
+            tournament::tournament(&experiment, against.as_deref(), &args.sweeping())
+        }
         Command::Reproduce { paper: Paper::Market { full, jobs, workloads, sweep } } => {
             let usual = if full { market::FULL } else { market::SMALL };
             let jobs = jobs.unwrap_or(usual.jobs);
             let extent = market::Extent { jobs, workloads: workloads.unwrap_or(usual.workloads), ..usual };
             reproduce::market(extent, &sweep.sweeping())
         }
-        Command::Reproduce { paper: Paper::Heft { full, out, threads } } => {
+        Command::Reproduce { paper: Paper::Heft { full, out, making } } => {
             let extent = if full { heft::FULL } else { heft::SMALL };
-            reproduce::heft(extent, &out, threads.map(usize::from))
+            reproduce::heft(extent, &making.making(out))
         }
-        Command::Reproduce { paper: Paper::Reservation { requests, workloads, out, threads } } => {
+        Command::Reproduce { paper: Paper::Reservation { requests, workloads, out, making } } => {
             let extent = reservation::Extent { workloads, requests };
-            reproduce::reservation(extent, &out, threads.map(usize::from))
+            reproduce::reservation(extent, &making.making(out))
         }
-        Command::Reproduce { paper: Paper::Dfrs { full, logs, out, threads } } => {
+        Command::Reproduce { paper: Paper::Dfrs { full, logs, out, making } } => {
             let extent = if full { dfrs::FULL } else { dfrs::SMALL };
-            reproduce::dfrs(extent, logs.as_deref(), &out, threads.map(usize::from))
+            reproduce::dfrs(extent, logs.as_deref(), &making.making(out))
         }
-        Command::Reproduce { paper: Paper::Provisioning { full, logs, out, threads } } => {
+        Command::Reproduce { paper: Paper::Provisioning { full, logs, out, making } } => {
             let extent = if full { provisioning::FULL } else { provisioning::SMALL };
-            reproduce::provisioning(extent, logs.as_deref(), &out, threads.map(usize::from))
+            reproduce::provisioning(extent, logs.as_deref(), &making.making(out))
         }
         Command::Plan { topology, workflow, policy, alpha, at, json, svg } => {
             let overrides = topology.overrides.parse()?;
@@ -128,9 +135,11 @@ fn dispatch(command: Command, loudness: LoudnessArgs) -> Result<(), Failure> {
         Command::Show { keys: true, .. } => print(&catalog::keys()),
         Command::Show { topology: None, .. } => print(&catalog::listing()),
         Command::Show { topology: Some(topology), overrides, .. } => {
-            print(&written_out(&load_topology(&topology, &overrides.parse()?)?.topology))
+            let loaded = load_topology(&topology, &overrides.parse()?)?;
+            print(&written_out(&loaded.topology, loaded.path()))
         }
-        Command::Schema { experiment } => {
+        Command::Schema { conversation: true, .. } => print(CONVERSATION),
+        Command::Schema { experiment, .. } => {
             let schema = if experiment { catalog::experiment_schema() } else { catalog::topology_schema() };
             print(&format!("{schema:#}\n"))
         }
@@ -139,6 +148,20 @@ fn dispatch(command: Command, loudness: LoudnessArgs) -> Result<(), Failure> {
             let flags = topology.overrides.flags();
             compose::write(&loaded.topology, Path::new(&topology.topology), &image, &flags, out.as_deref())
         }
+        Command::Cluster { engine, file, overrides, cluster: args } => cluster::cluster(&cluster::Wish {
+            engine,
+            file,
+            overrides: overrides.parse()?,
+            flags: overrides.flags(),
+            parts: args.parts.map(|parts| parts as usize),
+            nodes: args.nodes.map(|nodes| nodes as usize),
+            cpus: args.cpus,
+            results: args.results,
+            image: args.image,
+            claim: args.claim,
+            program: args.program,
+            out: args.out,
+        }),
         Command::Certs { topology, out, days, group, keep_authority, renew } => {
             let loaded = load_topology(&topology.topology, &topology.overrides.parse()?)?;
             certs::make(&loaded.topology, &out, days, &group, keep_authority, renew)
@@ -162,46 +185,50 @@ fn dispatch(command: Command, loudness: LoudnessArgs) -> Result<(), Failure> {
 
 fn run(args: RunArgs, loudness: LoudnessArgs) -> Result<(), Failure> {
     let began = Instant::now();
-    let loaded = load_topology(&args.topology.topology, &args.topology.overrides.parse()?)?;
+    if let Some(folder) = args.resume.clone() {
+        return go_on(&args, &folder, loudness, began);
+    }
+    let path = args.topology.clone().unwrap_or_default();
+    let loaded = load_topology(&path, &args.overrides.parse()?)?;
     warn(&loaded.topology);
     if args.strict {
         logs::check(&loaded.topology)?;
     }
     if args.inline {
-        return inline::run(&loaded, args.results.out, args.results.keep, told(args.results.json));
+        let parquet = args.results.format.is_some();
+        return inline::run(&loaded, args.results.out, args.results.keep, told(args.results.json), parquet);
     }
     if args.live.is_some() {
-        check_live(&loaded.topology, &args.topology.topology)?;
+        check_live(&loaded.topology, &path)?;
     }
-    let out = args.results.out.unwrap_or_else(|| default_out(&loaded.topology));
-    let mut router_flags = vec![
-        "--out".to_owned(),
-        out.to_string_lossy().into_owned(),
-        "--stall-after".to_owned(),
-        args.stall_after.to_string(),
-    ];
-    router_flags.extend(loudness.flags());
-    if args.results.json {
-        router_flags.push("--json".to_owned());
-    }
+    let out = args.results.out.clone().unwrap_or_else(|| default_out(&loaded.topology));
+    let mut router_flags = vec!["--out".to_owned(), out.to_string_lossy().into_owned()];
+    router_flags.extend(watching(&args, loudness));
     let mut cores = args.cores;
     if let Some(speed) = args.live {
         router_flags.extend(["--live".to_owned(), speed.to_string()]);
         // Whoever measures must not make processes wait for each other's turn on one core.
         cores = Cores::All;
     }
-    if args.results.keep {
-        router_flags.push("--keep".to_owned());
-    }
     let topology = &loaded.topology;
     let sharing = match args.processes {
         Some(processes) => Sharing::Processes(processes as usize),
         None => Sharing::Each(args.per_process as usize),
     };
-    let stall_after = Duration::from_secs_f64(args.stall_after);
-    let asked = Asked { command: std::env::args().collect(), inputs: inputs(&loaded), seconds: 0.0 };
-    let ended =
-        runtime()?.block_on(launch(Launch { topology, sharing, cores, out, began, asked, router_flags, stall_after }));
+    let may_return = irreplaceable(topology, args.live.is_some()).is_none() && !args.patience.patience.is_zero();
+    let ended = runtime()?.block_on(launch(Launch {
+        topology,
+        sharing,
+        cores,
+        out,
+        began,
+        asked: Asked { command: std::env::args().collect(), inputs: inputs(&loaded), seconds: 0.0 },
+        router_flags,
+        stall_after: Duration::from_secs_f64(args.stall_after),
+        restarts: if may_return { args.restarts } else { 0 },
+        patience: args.patience.patience,
+        replace_after: args.replace_after,
+    }));
     if let Err(Failure::Told(Failure::INPUT)) = ended
         && let Err(error) = topology::check_jobs(&loaded.topology)
         && let Some(place) = loaded.place(&error)
@@ -210,6 +237,40 @@ fn run(args: RunArgs, loudness: LoudnessArgs) -> Result<(), Failure> {
         tell(&format!(" --> {place}"));
     }
     ended
+}
+
+/// Goes on with a run that ended early.
+fn go_on(args: &RunArgs, folder: &Path, loudness: LoudnessArgs, began: Instant) -> Result<(), Failure> {
+    let Left { out, head, .. } = Left::find(folder)?;
+    let topology = load_text(&head.topology)?;
+    let mut router_flags = vec!["--resume".to_owned(), folder.to_string_lossy().into_owned()];
+    router_flags.extend(watching(args, loudness));
+    runtime()?.block_on(launch(Launch {
+        topology: &topology,
+        sharing: Sharing::As(head.groups),
+        cores: args.cores,
+        out,
+        began,
+        asked: Asked { command: std::env::args().collect(), inputs: head.inputs, seconds: 0.0 },
+        router_flags,
+        stall_after: Duration::from_secs_f64(args.stall_after),
+        restarts: args.restarts,
+        patience: args.patience.patience,
+        replace_after: args.replace_after,
+    }))
+}
+
+/// What a launcher hands on to its router of how the run is watched and told of.
+fn watching(args: &RunArgs, loudness: LoudnessArgs) -> Vec<String> {
+    let patience = format!("{}us", args.patience.patience.as_micros());
+    let mut flags = vec!["--stall-after".to_owned(), args.stall_after.to_string(), "--patience".to_owned(), patience];
+    flags.extend(loudness.flags());
+    flags.extend(args.results.json.then(|| "--json".to_owned()));
+    flags.extend(args.results.keep.then(|| "--keep".to_owned()));
+    if args.results.format.is_some() {
+        flags.extend(["--format".to_owned(), "parquet".to_owned()]);
+    }
+    flags
 }
 
 fn warn(topology: &topology::Topology) {
@@ -233,8 +294,12 @@ fn be_router(args: RouterArgs) -> Result<(), Failure> {
         stall_after: Duration::from_secs_f64(args.stall_after),
         live: args.live,
         join_within: Duration::from_secs_f64(args.join_within),
+        patience: args.patience.patience,
+        resume: args.resume,
+        goes_on: args.go_on,
         keep: args.results.keep,
         told: told(args.results.json),
+        parquet: args.results.format.is_some(),
         held: args.held,
         asked: args.asked,
     };
@@ -250,6 +315,7 @@ fn be_member(args: MemberArgs, role: fn(String) -> Party) -> Result<(), Failure>
         identity: args.identity,
         router: args.router,
         join_within: Duration::from_secs_f64(args.join_within),
+        patience: args.patience,
         held: args.held,
     };
     take_part(&membership)

@@ -1,5 +1,6 @@
 //! One leaf's connection at the router: frames to it and from it, and how much it may say of moments that are not over.
 
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::pin::pin;
@@ -9,18 +10,23 @@ use super::super::launch::label;
 use super::super::quic::{Connection, FrameReceiver, FrameSender, Peer, WireError};
 use crate::kernel::Up;
 use crate::protocol::codec::CodecError;
+use crate::protocol::handshake::Party;
 use crate::protocol::{Message, Record, codec};
+use crate::recovery::{Different, Repeats};
 use crate::time::Stamp;
 
 /// One leaf's connection.
 pub struct Line {
     /// Who lives there, for people: `site york`.
     pub label: String,
+    pub(super) parties: Vec<Party>,
     pub(super) sender: FrameSender,
     pub(super) receiver: FrameReceiver,
     pub(super) connection: Connection,
     /// Frames that came in while we were busy writing.
-    pub(super) backlog: VecDeque<Up<Message, Record>>,
+    pub(super) backlog: VecDeque<(Up<Message, Record>, Vec<u8>)>,
+    /// The frame that was handed out last, as it came.
+    pub(super) last: Vec<u8>,
     pub(super) outgoing: Vec<u8>,
     pub(super) unmoved: Unmoved,
     pub(super) waits: u64,
@@ -42,10 +48,12 @@ impl Line {
         let Peer { parties, sender, receiver, connection } = peer;
         Line {
             label: label(&parties),
+            parties,
             sender,
             receiver,
             connection,
             backlog: VecDeque::new(),
+            last: Vec::new(),
             outgoing: Vec::new(),
             unmoved: Unmoved::default(),
             waits: 0,
@@ -54,6 +62,54 @@ impl Line {
             frames_up: 0,
             bytes_up: 0,
         }
+    }
+
+    pub fn parties(&self) -> &[Party] {
+        &self.parties
+    }
+
+    /// Goes on with the same leaf in another process, which begins from the start.
+    pub(super) fn replace(&mut self, peer: Peer) {
+        let Peer { sender, receiver, connection, .. } = peer;
+        (self.sender, self.receiver, self.connection) = (sender, receiver, connection);
+        self.backlog.clear();
+        self.outgoing.clear();
+    }
+
+    /// Writes what is to go out, and holds what comes against what had come, until all of that is here again.
+    pub(super) async fn repeat(&mut self, repeats: &mut Repeats, moved: &Cell<u64>) -> Result<(), LineError> {
+        let mut written = self.outgoing.is_empty();
+        {
+            let mut writing = pin!(self.sender.write(&self.outgoing));
+            while !written || !repeats.is_even() {
+                tokio::select! {
+                    biased;
+                    end = &mut writing, if !written => {
+                        end?;
+                        written = true;
+                    }
+                    frame = self.receiver.next() => {
+                        let frame = frame?.ok_or(LineError::Closed)?;
+                        moved.set(moved.get() + 1);
+                        repeats.says(frame)?;
+                        while let Some(frame) = self.receiver.ready()? {
+                            repeats.says(frame)?;
+                        }
+                    }
+                }
+            }
+        }
+        self.outgoing.clear();
+        Ok(())
+    }
+
+    /// A frame that came while what had come before was held against it.
+    pub(super) fn keep(&mut self, frame: Vec<u8>) -> Result<(), LineError> {
+        self.frames_up += 1;
+        self.bytes_up += frame.len() as u64;
+        let up = self.unmoved.take(&frame)?;
+        self.backlog.push_back((up, frame));
+        Ok(())
     }
 
     /// What is left to close once the run is over.
@@ -73,7 +129,7 @@ impl Line {
                         let frame = frame?.ok_or(LineError::Closed)?;
                         self.bytes_up += frame.len() as u64;
                         let up = self.unmoved.take(frame)?;
-                        self.backlog.push_back(up);
+                        self.backlog.push_back((up, frame.to_vec()));
                         self.frames_up += 1;
                     }
                 }
@@ -85,13 +141,15 @@ impl Line {
 
     /// The next frame from the leaf.
     pub(super) async fn read(&mut self) -> Result<Up<Message, Record>, LineError> {
-        if let Some(up) = self.backlog.pop_front() {
+        if let Some(up) = self.kept() {
             return Ok(up);
         }
         match self.receiver.next().await? {
             Some(frame) => {
                 self.frames_up += 1;
                 self.bytes_up += frame.len() as u64;
+                self.last.clear();
+                self.last.extend_from_slice(frame);
                 self.unmoved.take(frame)
             }
             None => {
@@ -102,14 +160,23 @@ impl Line {
         }
     }
 
+    /// The next of those that came while we were busy.
+    pub(super) fn kept(&mut self) -> Option<Up<Message, Record>> {
+        let (up, frame) = self.backlog.pop_front()?;
+        self.last = frame;
+        Some(up)
+    }
+
     /// The next frame, if it is here already.
     pub(super) fn ready(&mut self) -> Result<Option<Up<Message, Record>>, LineError> {
-        if let Some(up) = self.backlog.pop_front() {
+        if let Some(up) = self.kept() {
             return Ok(Some(up));
         }
         let Some(frame) = self.receiver.ready()? else { return Ok(None) };
         self.frames_up += 1;
         self.bytes_up += frame.len() as u64;
+        self.last.clear();
+        self.last.extend_from_slice(frame);
         self.unmoved.take(frame).map(Some)
     }
 }
@@ -171,6 +238,18 @@ impl Unmoved {
     }
 }
 
+impl LineError {
+    /// Whether a process that is started again may do better.
+    pub(super) fn may_pass(&self) -> bool {
+        match self {
+            LineError::Closed => true,
+            // Closed here where another process has taken its place.
+            LineError::Wire(wire) => wire.is_without_a_word() || *wire == WireError::ClosedHere,
+            LineError::Garbage(_) | LineError::Different(_) | LineError::TooMuch { .. } => false,
+        }
+    }
+}
+
 /// What can go wrong on one line.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LineError {
@@ -180,9 +259,10 @@ pub(super) enum LineError {
     Garbage(#[from] CodecError),
     #[error("it left before the run was over")]
     Closed,
+    #[error("it received the same input as before but answers differently, so it is not deterministic: {0}")]
+    Different(#[from] Different),
     #[error(
-        "what it has sent of moments that are not over takes {kept} bytes here, where at most {max} may wait for virtual \
-         time to move"
+        "what it has sent about moments that are not over takes {kept} bytes here, but at most {max} may wait for virtual time to advance"
     )]
     TooMuch { kept: usize, max: usize },
 }
@@ -224,7 +304,7 @@ mod tests {
             assert!(kept <= MAX, "{kept} bytes are kept, where {MAX} may be");
         };
         assert!(kept > MAX / 2, "{kept}");
-        assert!(refused.contains("of moments that are not over"), "{refused}");
+        assert!(refused.contains("about moments that are not over"), "{refused}");
     }
 
     #[test]
@@ -263,7 +343,7 @@ mod tests {
                 }
                 assert!(frames < 1000, "it may go on for ever");
             };
-            assert!(refused.contains("of moments that are not over"), "{refused}");
+            assert!(refused.contains("about moments that are not over"), "{refused}");
         }
 
         // Once their time has come they are no longer kept.

@@ -3,7 +3,9 @@
 
 mod line;
 mod progress;
+mod returns;
 
+use std::collections::BTreeMap;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,11 +20,14 @@ use super::keeper::Kept;
 use super::quic::{self, Close};
 use crate::kernel::{ActorId, Breach, Confluence, Contact, Down, Entry, Hub, Up};
 use crate::protocol::{Message, Record};
+use crate::recovery::journal::Turn;
 use crate::time::{Stamp, Time};
 
 pub use line::Line;
 use line::LineError;
-use progress::{Reached, explain_stall, lost, place_in_time};
+use progress::{Reached, explain_loss, explain_stall, place_in_time};
+use returns::Losses;
+pub use returns::{Gone, Returns};
 
 /// What a conducted run leaves behind, whether it came to its end or not.
 pub struct Conducted {
@@ -74,6 +79,8 @@ pub struct Watch<'a> {
     pub carried: Arc<AtomicU64>,
     /// Something from outside that ends the run.
     pub interruptions: &'a mut mpsc::UnboundedReceiver<Failure>,
+    /// Where processes that are lost may come back.
+    pub returns: Option<Returns<'a>>,
 }
 
 /// How long leaves may take to say their last words when a run has ended early.
@@ -110,6 +117,9 @@ pub fn conduct(kept: &Kept, mut hub: Hub<Message, Record>, lines: &mut [Line], w
         settled: began,
         worth: LOG_WORTH,
         waits: 0,
+        losses: Losses::new(),
+        missing: Vec::new(),
+        labels: lines.iter().map(|line| line.label.clone()).collect(),
         watch,
     };
     let mut end = conductor.run(&mut hub, lines);
@@ -120,6 +130,10 @@ pub fn conduct(kept: &Kept, mut hub: Hub<Message, Record>, lines: &mut [Line], w
     }
     if end.is_err() {
         kept.block_on(conductor.wind_up(&mut hub, lines));
+    }
+    if let Some(returns) = &mut conductor.watch.returns {
+        // What cannot be saved is told where results cannot be written either.
+        let _ = if end.is_ok() { returns.journal.flush() } else { returns.journal.save() };
     }
     conductor.look(&mut hub);
     // What leaves have not told yet cannot be shown, and so neither can what came of it.
@@ -160,12 +174,42 @@ struct Conductor<'k, 'w, 's> {
     /// How much of it has to wait before that is tried again.
     worth: usize,
     waits: u64,
+    losses: Losses,
+    /// Those who are gone and have not been missed yet.
+    missing: Vec<Gone>,
+    /// Of all leaves.
+    labels: Vec<String>,
+}
+
+/// Why the run does not go on as it is.
+enum Halt {
+    Failure(Failure),
+    /// This leaf is lost, but may come back.
+    Lost(usize, Failure),
+}
+
+impl From<Failure> for Halt {
+    fn from(failure: Failure) -> Halt {
+        Halt::Failure(failure)
+    }
 }
 
 impl Conductor<'_, '_, '_> {
     fn run(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
+        self.go_on_from_before(hub, lines)?;
+        loop {
+            match self.go_on(hub, lines) {
+                Ok(()) => return Ok(()),
+                Err(Halt::Failure(failure)) => return Err(failure),
+                Err(Halt::Lost(leaf, failure)) => self.recover(hub, lines, BTreeMap::from([(leaf, failure)]))?,
+            }
+        }
+    }
+
+    fn go_on(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Halt> {
         let kept = self.kept;
         loop {
+            self.miss(hub, lines)?;
             self.keep_pace(hub, lines)?;
             let (mut looked, mut batches) = (Instant::now(), BATCHES_PER_LOOK);
             while hub.advance(batches).map_err(|breach| self.breach(&breach, lines))? {
@@ -180,8 +224,9 @@ impl Conductor<'_, '_, '_> {
                 // Lets the runtime keep the connections alive, and hear what ends the run from outside.
                 kept.breathe();
                 if let Ok(failure) = self.watch.interruptions.try_recv() {
-                    return Err(place_in_time(failure, hub, lines));
+                    return Err(place_in_time(failure, hub, lines).into());
                 }
+                self.miss(hub, lines)?;
             }
             if hub.finished() {
                 return Ok(());
@@ -195,7 +240,7 @@ impl Conductor<'_, '_, '_> {
     }
 
     /// Writes to whoever should hear something, and hears those that hold the hub up.
-    async fn exchange(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
+    async fn exchange(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Halt> {
         self.flush(hub, lines).await?;
         let mut waited = false;
         for leaf in hub.blockers() {
@@ -206,7 +251,7 @@ impl Conductor<'_, '_, '_> {
     }
 
     /// In a live run: lets nothing happen before its time on the wall's clock.
-    fn keep_pace(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
+    fn keep_pace(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Halt> {
         let Some(speed) = self.watch.speed else { return Ok(()) };
         while let Some(due) = hub.due() {
             let wall = Duration::from_secs_f64(due.time.micros() as f64 / 1e6 / speed);
@@ -220,7 +265,7 @@ impl Conductor<'_, '_, '_> {
                     }
                 });
                 if let Some(failure) = interrupted {
-                    return Err(place_in_time(failure, hub, lines));
+                    return Err(place_in_time(failure, hub, lines).into());
                 }
                 // Waiting for the clock is no stall.
                 self.stall.as_mut().reset(tokio::time::Instant::now() + self.watch.stall_after);
@@ -234,7 +279,7 @@ impl Conductor<'_, '_, '_> {
 
     /// Passes on what is whole of the log, if that is much, or has been for long; where too much is not, leaves are asked. Says
     /// whether they were.
-    fn pass_on(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<bool, Failure> {
+    fn pass_on(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<bool, Halt> {
         let is_late = self.log.waiting() > 0 && self.settled.elapsed() >= LOG_KEPT_FOR;
         if self.log.waiting() < self.worth && !is_late {
             return Ok(false);
@@ -258,12 +303,16 @@ impl Conductor<'_, '_, '_> {
     }
 
     /// Has leaves tell all that they may have run.
-    async fn ask(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
-        self.send(hub, lines, Hub::ask).await?;
+    async fn ask(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Halt> {
+        self.send(hub, lines, Turn::Ask).await?;
         for leaf in hub.asked() {
             while hub.asked().contains(&leaf) {
-                if let Err(failure) = self.hear(hub, lines, leaf).await {
-                    return Err(self.without_those_who_have_answered(failure, hub, lines).await);
+                match self.hear(hub, lines, leaf).await {
+                    Ok(_) => {}
+                    Err(Halt::Failure(failure)) => {
+                        return Err(self.without_those_who_have_answered(failure, hub, lines).await.into());
+                    }
+                    Err(lost) => return Err(lost),
                 }
             }
         }
@@ -296,35 +345,47 @@ impl Conductor<'_, '_, '_> {
     }
 
     /// Writes to all leaves that should hear something, before waiting for any.
-    async fn flush(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Failure> {
-        let contact = self.watch.contact;
-        self.send(hub, lines, |hub, send| hub.flush(contact, send)).await
+    async fn flush(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Halt> {
+        self.send(hub, lines, Turn::Flush(self.watch.contact)).await
     }
 
     /// Writes what the hub has to say.
-    async fn send(
-        &mut self,
-        hub: &mut Hub<Message, Record>,
-        lines: &mut [Line],
-        say: impl FnOnce(&mut Hub<Message, Record>, &mut dyn FnMut(usize, Down<Message>)),
-    ) -> Result<(), Failure> {
-        let mut problem = None;
-        say(hub, &mut |leaf, down: Down<Message>| match quic::encode_in_pieces(
-            down,
-            Down::cut,
-            &mut lines[leaf].outgoing,
-        ) {
-            Ok(frames) => lines[leaf].frames_down += frames,
-            Err(error) => problem = Some((leaf, error)),
-        });
+    async fn send(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line], turn: Turn) -> Result<(), Halt> {
+        let (mut problem, mut silent, batches) = (None, true, hub.batches());
+        let mut journal = self.watch.returns.as_mut().map(|returns| &mut returns.journal);
+        let mut say = |leaf: usize, down: Down<Message>| {
+            if let Some(journal) = journal.as_mut().filter(|_| silent) {
+                journal.turn(batches, turn);
+            }
+            silent = false;
+            let line = &mut lines[leaf];
+            let begin = line.outgoing.len();
+            match quic::encode_in_pieces(down, Down::cut, &mut line.outgoing) {
+                Ok(frames) => {
+                    line.frames_down += frames;
+                    if let Some(journal) = &mut journal {
+                        quic::contents(&line.outgoing[begin..]).for_each(|frame| journal.down(leaf, frame));
+                    }
+                }
+                Err(error) => problem = Some((leaf, error)),
+            }
+        };
+        match turn {
+            Turn::Flush(contact) => hub.flush(contact, &mut say),
+            Turn::Ask => hub.ask(&mut say),
+        }
         if let Some((leaf, error)) = problem {
-            return Err(Failure::Internal(format!("a frame for {} cannot be written: {error}", lines[leaf].label)));
+            let text = format!("a frame for {} cannot be written: {error}", lines[leaf].label);
+            return Err(Failure::Internal(text).into());
+        }
+        if let Some(journal) = journal {
+            journal.flush_if_due()?;
         }
         for leaf in 0..lines.len() {
             if !lines[leaf].outgoing.is_empty() {
-                match self.guard(hub, lines[leaf].write()).await.0 {
+                match self.guard(hub, leaf, lines[leaf].write()).await.0 {
                     Ok(Ok(())) => {}
-                    Ok(Err(error)) => return Err(lost(hub, lines, leaf, error)),
+                    Ok(Err(error)) => return Err(self.lost(hub, lines, leaf, error)),
                     Err(end) => return Err(self.ended(end, hub, lines)),
                 }
             }
@@ -333,14 +394,17 @@ impl Conductor<'_, '_, '_> {
     }
 
     /// Takes in the frames of this leaf, of which there must be at least one; says whether it had to be waited for.
-    async fn hear(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line], leaf: usize) -> Result<bool, Failure> {
+    async fn hear(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line], leaf: usize) -> Result<bool, Halt> {
         let waits = lines[leaf].waits;
         let first = match self.wait(hub, lines, leaf).await? {
             Ok(up) => up,
-            Err(error) => return Err(lost(hub, lines, leaf, error)),
+            Err(error) => return Err(self.lost(hub, lines, leaf, error)),
         };
         let (mut next, before) = (Some(first), lines[leaf].bytes_up);
         while let Some(up) = next {
+            if let Some(returns) = &mut self.watch.returns {
+                returns.journal.up(hub.batches(), leaf, &lines[leaf].last)?;
+            }
             hub.receive(leaf, up).map_err(|breach| self.breach(&breach, lines))?;
             // One that never stops talking must not keep the log from being passed on.
             if lines[leaf].bytes_up - before >= BYTES_AT_ONCE {
@@ -348,7 +412,7 @@ impl Conductor<'_, '_, '_> {
             }
             next = match lines[leaf].ready() {
                 Ok(up) => up,
-                Err(error) => return Err(lost(hub, lines, leaf, error)),
+                Err(error) => return Err(self.lost(hub, lines, leaf, error)),
             };
         }
         Ok(lines[leaf].waits > waits)
@@ -360,11 +424,11 @@ impl Conductor<'_, '_, '_> {
         hub: &Hub<Message, Record>,
         lines: &mut [Line],
         leaf: usize,
-    ) -> Result<Result<Up<Message, Record>, LineError>, Failure> {
-        if let Some(up) = lines[leaf].backlog.pop_front() {
+    ) -> Result<Result<Up<Message, Record>, LineError>, Halt> {
+        if let Some(up) = lines[leaf].kept() {
             return Ok(Ok(up));
         }
-        let (end, waited) = self.guard(hub, lines[leaf].read()).await;
+        let (end, waited) = self.guard(hub, leaf, lines[leaf].read()).await;
         if let Some(waited) = waited {
             lines[leaf].waits += 1;
             lines[leaf].blocked += waited;
@@ -372,13 +436,20 @@ impl Conductor<'_, '_, '_> {
         end.map_err(|end| self.ended(end, hub, lines))
     }
 
-    /// Does something that takes another's help, until it is done, or somebody ends the run, or nothing moves any
+    /// Does something that takes this leaf's help, until it is done, or somebody ends the run, or nothing moves any
     /// more. Tells how long it took, if it was not done at once.
     async fn guard<T>(
         &mut self,
         hub: &Hub<Message, Record>,
+        leaf: usize,
         doing: impl Future<Output = T>,
     ) -> (Result<T, End>, Option<Duration>) {
+        // It may have been told while another one's help was waited for.
+        if let Some(at) = self.missing.iter().position(|gone| gone.label == self.labels[leaf])
+            && !hub.standings()[leaf].finished
+        {
+            return (Err(End::Gone(leaf, self.missing.swap_remove(at).why)), None);
+        }
         let mut doing = pin!(doing);
         let mut since = None;
         let end = loop {
@@ -390,11 +461,21 @@ impl Conductor<'_, '_, '_> {
                 if let Poll::Ready(Some(failure)) = self.watch.interruptions.poll_recv(context) {
                     return Poll::Ready(Event::Interruption(failure));
                 }
+                if let Some(returns) = &mut self.watch.returns
+                    && let Poll::Ready(Some(gone)) = returns.gone.poll_recv(context)
+                {
+                    return Poll::Ready(Event::Gone(gone));
+                }
                 self.stall.as_mut().poll(context).map(|()| Event::Alarm)
             });
             match event.await {
                 Event::Done(done) => break Ok(done),
                 Event::Interruption(failure) => break Err(End::Interruption(failure)),
+                Event::Gone(gone) if self.labels[leaf] == gone.label && !hub.standings()[leaf].finished => {
+                    break Err(End::Gone(leaf, gone.why));
+                }
+                // A write that is left alone half-way leaves half a frame.
+                Event::Gone(gone) => self.missing.push(gone),
                 Event::Alarm => {
                     let reached = Reached { run: hub.progress(), carried: self.watch.carried.load(Ordering::Relaxed) };
                     let before = std::mem::replace(&mut self.reached, reached);
@@ -408,10 +489,11 @@ impl Conductor<'_, '_, '_> {
         (end, since.map(|since| since.elapsed()))
     }
 
-    fn ended(&self, end: End, hub: &Hub<Message, Record>, lines: &[Line]) -> Failure {
+    fn ended(&self, end: End, hub: &Hub<Message, Record>, lines: &[Line]) -> Halt {
         match end {
-            End::Interruption(failure) => place_in_time(failure, hub, lines),
-            End::Stall => Failure::Stalled(explain_stall(hub, lines, self.watch.stall_after)),
+            End::Interruption(failure) => place_in_time(failure, hub, lines).into(),
+            End::Gone(leaf, why) => Halt::Lost(leaf, explain_loss(hub, lines, leaf, &why)),
+            End::Stall => Failure::Stalled(explain_stall(hub, lines, self.watch.stall_after)).into(),
         }
     }
 
@@ -457,11 +539,14 @@ impl Conductor<'_, '_, '_> {
 enum Event<T> {
     Done(T),
     Interruption(Failure),
+    Gone(Gone),
     Alarm,
 }
 
 /// What can end a run from outside of its rules.
 enum End {
     Interruption(Failure),
+    /// This leaf is gone, and why.
+    Gone(usize, String),
     Stall,
 }

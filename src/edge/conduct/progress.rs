@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::super::Failure;
+use super::super::quic::{Close, WireError};
 use super::line::{Line, LineError, Unmoved};
 use crate::kernel::{self, Hub};
 use crate::protocol::{Message, Record};
@@ -44,8 +45,17 @@ pub(super) fn lost(hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, erro
             hub.now()
         ));
     }
+    // It says itself what has become of its program, and at which time.
+    if let LineError::Wire(WireError::Closed { close: Some(Close::Failed), reason }) = error {
+        return Failure::Program(reason);
+    }
+    explain_loss(hub, lines, leaf, &error.to_string())
+}
+
+/// The same, whoever has found it out.
+pub(super) fn explain_loss(hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, why: &str) -> Failure {
     let standing = &hub.standings()[leaf];
-    let mut text = format!("lost {} at virtual time {}: {error}", lines[leaf].label, hub.now().time);
+    let mut text = format!("lost {} at virtual time {}: {why}", lines[leaf].label, hub.now().time);
     if let Some((name, stamp)) = standing.last_down {
         let _ = write!(text, "\n  last message to it: {name}, due there at {stamp}");
     }
@@ -91,11 +101,11 @@ pub(super) fn explain_stall(hub: &Hub<Message, Record>, lines: &[Line], quiet_fo
         if !holds_up {
             continue;
         }
-        let _ = write!(text, "\n  it waits for {}, ", line.label);
+        let _ = write!(text, "\n  it is waiting for {}, ", line.label);
         let _ = match (hub.finishing(), standing.asked) {
             (true, _) => write!(text, "which has not said goodbye"),
             (false, Some((told, asked))) => {
-                write!(text, "which has told its records before [{told}] and has been asked for all before [{asked}]")
+                write!(text, "which has sent its records before [{told}] and has been asked for all before [{asked}]")
             }
             (false, None) if standing.granted > standing.floor => write!(
                 text,
@@ -118,13 +128,13 @@ pub(super) fn explain_stall(hub: &Hub<Message, Record>, lines: &[Line], quiet_fo
             None => text.push_str("\n    it has never sent a message"),
         }
         let Unmoved { frames, bytes, .. } = line.unmoved;
-        let _ = write!(text, "\n    since it last told how far it is: {frames} frames, {bytes} bytes");
+        let _ = write!(text, "\n    since its last progress report: {frames} frames, {bytes} bytes");
         if let Some((come, announced)) = line.receiver.half() {
-            let _ = write!(text, "\n    and {come} of the {announced} bytes of a frame that is not whole");
+            let _ = write!(text, "\n    and {come} of the {announced} bytes of an incomplete frame");
         }
         let other = line.connection.bytes_in().saturating_sub(line.bytes_up);
         if other > NO_FRAMES + line.bytes_up / 4 {
-            let _ = write!(text, "\n    and {other} bytes in all that are no frames");
+            let _ = write!(text, "\n    and {other} bytes in total that are not frames");
         }
     }
     text

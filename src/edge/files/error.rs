@@ -11,15 +11,15 @@ pub enum FileError {
     #[error("cannot {verb} {}: {}", path.display(), plainly(error))]
     Io { verb: &'static str, path: PathBuf, error: io::Error },
     #[error(
-        "{} exists and is not a result of Hansa (it has no {MANIFEST} of a run); it was left as it is: choose another --out",
+        "{} exists and is not a result of Hansa (it has no {MANIFEST} of a run); it was not changed: choose another --out",
         .0.display()
     )]
     NotAResult(PathBuf),
-    #[error("{} holds {name}, which no run has written; it was left as it is: choose another --out", out.display())]
+    #[error("{} contains {name}, which was not written by a run; it was not changed: choose another --out", out.display())]
     NotOurs { out: PathBuf, name: String },
-    #[error("{} cannot be a folder for results", .0.display())]
+    #[error("{} cannot be used as a folder for results", .0.display())]
     NoName(PathBuf),
-    #[error("the results for {} were given up: whoever started this run is gone, or wants it gone", .0.display())]
+    #[error("the results for {} were abandoned: the process that started this run has ended, or has stopped it", .0.display())]
     GivenUp(PathBuf),
 }
 
@@ -35,7 +35,7 @@ pub fn unreadable(path: &Path, error: &io::Error) -> Failure {
 pub fn plainly(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::StorageFull => "the disk is full".to_owned(),
-        io::ErrorKind::FileTooLarge => "a file may not be that long here (see ulimit -f)".to_owned(),
+        io::ErrorKind::FileTooLarge => "the file size limit is exceeded (see ulimit -f)".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
         io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),

@@ -19,11 +19,13 @@ use std::sync::Arc;
 
 pub use self::error::FileError;
 use self::error::io_error;
+pub(super) use self::error::plainly;
 pub(super) use self::file::replace;
 pub use self::file::{ResultFile, Scratch};
 pub(super) use self::read::open;
 pub use self::read::verify;
 use super::commit::{Disk, RealDisk, put_back, put_in_place, remove_tree};
+use super::journal::JOURNAL;
 use super::stand_in::{self, Lock, StandIn, parent};
 use super::tell;
 use crate::report::{Manifest, Output, SummaryFile};
@@ -111,6 +113,11 @@ impl ResultFolder {
         Ok(())
     }
 
+    /// Where it will be, as it was typed.
+    pub fn asked(&self) -> &Path {
+        &self.asked
+    }
+
     /// Where its files are until it is whole.
     pub fn stand_in(&self) -> &StandIn {
         &self.stand_in
@@ -147,6 +154,7 @@ impl ResultFolder {
     pub fn finish(mut self, mut manifest: Manifest) -> Result<Placed, FileError> {
         manifest.files = self.files.clone();
         self.write(MANIFEST, &manifest.json())?;
+        self.give(&self.stand_in.path().join(JOURNAL));
         let new = self.stand_in.path();
         self.disk.sync(new).map_err(|error| io_error("write", new, error))?;
 
@@ -239,9 +247,19 @@ pub(super) fn clear_after_the_dead(disk: &dyn Disk, out: &Path) {
     }
 }
 
+/// The same, but leaves a journal from which a run can go on; says whether there is one.
+pub(super) fn settle_after_the_dead(disk: &dyn Disk, out: &Path) -> bool {
+    let resumable = stand_in::left_to_resume(out);
+    if resumable.is_empty() {
+        clear_after_the_dead(disk, out);
+    }
+    resumable.iter().for_each(|left| stand_in::leave_the_journal(disk, left));
+    !resumable.is_empty()
+}
+
 fn bring_back(disk: &dyn Disk, out: &Path) {
     if put_back(disk, out).unwrap_or(false) {
-        tell(&format!("note: put the result in {} back, which a run that was killed had taken aside", out.display()));
+        tell(&format!("note: restored the result in {}, which a run that was killed had moved aside", out.display()));
     }
 }
 
@@ -268,7 +286,8 @@ fn replaceable(out: &Path) -> Result<bool, FileError> {
     let Some(manifest) = manifest.and_then(|json| serde_json::from_slice::<Manifest>(&json).ok()) else {
         return Err(FileError::NotAResult(out.to_owned()));
     };
-    let ours = manifest.files.iter().map(|file| file.name.as_str()).chain([MANIFEST]).chain(MADE_FROM_RESULTS);
+    let ours = manifest.files.iter().map(|file| file.name.as_str());
+    let ours = ours.chain([MANIFEST, JOURNAL]).chain(MADE_FROM_RESULTS);
     let ours: BTreeSet<&str> = ours.collect();
     // A report that was killed leaves these.
     let half = |name: &str| MADE_FROM_RESULTS.iter().any(|made| name.starts_with(&format!(".{made}.partial-")));

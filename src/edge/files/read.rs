@@ -21,7 +21,7 @@ const BUFFER: usize = super::file::BUFFER;
 pub fn verify(a: &Path, b: &Path, json: bool) -> Result<(), Failure> {
     let sides = (open(a)?, open(b)?);
     if let Some(live) = [&sides.0, &sides.1].into_iter().find(|side| side.summary.run.live.is_some()) {
-        let message = format!("{} is a live run: it measures, and has no digest to compare", live.name);
+        let message = format!("{} is a live run: it measures real time, and has no digest to compare", live.name);
         return Err(Failure::Input(message));
     }
     let mut damage = changed_files(a, &sides.0.manifest)?;
@@ -38,7 +38,7 @@ pub fn verify(a: &Path, b: &Path, json: bool) -> Result<(), Failure> {
     }
     let mut text = comparison.to_string();
     for file in damage {
-        text.push_str(&format!("{file} is not as it was written.\n"));
+        text.push_str(&format!("{file} has been changed since it was written.\n"));
     }
     Err(Failure::Different(text.trim_end().to_owned()))
 }
@@ -75,13 +75,13 @@ fn part(folder: &Path, name: &str) -> Result<File, Failure> {
     let mut parts = Path::new(name).components();
     if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) || name.ends_with('/') {
         let manifest = folder.join(MANIFEST);
-        let text = format!("{} is damaged: {name:?} is no file of this folder", manifest.display());
+        let text = format!("{} is damaged: {name:?} is not a file of this folder", manifest.display());
         return Err(Failure::Input(text));
     }
     let wrong = |what: &str| Failure::Input(format!("cannot read {}: it is {what}", path.display()));
     match open_file(&path, OFlags::NOFOLLOW) {
         Ok(file) if file.metadata().is_ok_and(|found| found.is_file()) => Ok(file),
-        Ok(_) => Err(wrong("no regular file")),
+        Ok(_) => Err(wrong("not a regular file")),
         Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
             Err(wrong("a link, and a result has none"))
         }

@@ -181,7 +181,7 @@ impl Freight {
                 if passed > before {
                     continue;
                 }
-                let text = format!("{first} has not arrived: nothing has moved for {} s", PATIENCE.as_secs());
+                let text = format!("{first} has not arrived: no load has made progress for {} s", PATIENCE.as_secs());
                 return Err(Failure::Breach(text));
             };
             let what = self.under_way.remove(&ended.flow).unwrap_or_default();
@@ -220,7 +220,7 @@ type Way = Option<(Arc<Shaper>, Vec<LinkId>)>;
 async fn carry(label: Label, from: &Home, to: &Home, way: Way, passed: Arc<AtomicU64>) -> Result<(), String> {
     let released = tokio::time::Instant::now();
     let lost = |error: std::io::Error| format!("it was lost: {error}");
-    let gone = |_| "the site does not answer any more".to_owned();
+    let gone = |_| "the site no longer answers".to_owned();
     let (data, verdict) = {
         let ((data, waits), (said, verdict)) = (oneshot::channel(), oneshot::channel());
         from.mailbox.lock().expect("nobody panics over mail").data.insert(label.flow, data);

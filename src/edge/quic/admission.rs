@@ -14,7 +14,7 @@ use quinn::{Endpoint, Incoming, ServerConfig, TransportErrorCode};
 use rustls::pki_types::CertificateDer;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::{
     BindError, Close, Connection, DRAIN_TIMEOUT, FINISH_TIMEOUT, FrameReceiver, FrameSender, HELLO_MAX, Options, Peer,
@@ -30,6 +30,10 @@ const PROOF_FROM: usize = 32;
 
 /// How many latecomers are heard at once during a run.
 const LATECOMERS_MAX: usize = 16;
+
+/// What has been sent by one who is gone is here within that time, and how often somebody looks whether more comes.
+const STALE_WITHIN: Duration = Duration::from_millis(250);
+const LOOKS: u32 = 20;
 
 /// How many complaints about strangers are logged a second; more are counted.
 const COMPLAINTS_MAX: u32 = 10;
@@ -55,6 +59,8 @@ pub struct Listener {
     waiting: BTreeMap<usize, Peer>,
     /// Is told how many processes are here whenever that changes.
     told: Option<fn(usize)>,
+    /// Those who join in the place of others, during the run.
+    arrivals: Option<mpsc::UnboundedReceiver<Peer>>,
 }
 
 impl Listener {
@@ -66,8 +72,13 @@ impl Listener {
 
         let socket_error = |error| BindError::Socket { address, error };
         let socket = std::net::UdpSocket::bind(address).map_err(socket_error)?;
-        let endpoint =
-            Endpoint::new(endpoint_config(), Some(far), socket, Arc::new(quinn::TokioRuntime)).map_err(socket_error)?;
+        let endpoint = Endpoint::new(
+            endpoint_config(Some(identity.reset_key())),
+            Some(far),
+            socket,
+            Arc::new(quinn::TokioRuntime),
+        )
+        .map_err(socket_error)?;
         let address = endpoint.local_addr().map_err(socket_error)?;
         Ok(Listener {
             endpoint,
@@ -78,6 +89,7 @@ impl Listener {
             door: None,
             waiting: BTreeMap::new(),
             told: None,
+            arrivals: None,
         })
     }
 
@@ -94,7 +106,7 @@ impl Listener {
     pub fn missing(&self) -> Vec<Party> {
         let Some(door) = &self.door else { return Vec::new() };
         let seats = door.seats();
-        door.terms.roster.iter().filter(|party| seats.get(*party) == Some(&None)).cloned().collect()
+        door.terms.roster.iter().filter(|party| seats.get(*party).is_some_and(Option::is_none)).cloned().collect()
     }
 
     /// Waits until everybody on the roster has joined; the peers come in the roster's order. A peer that is lost
@@ -125,11 +137,34 @@ impl Listener {
                 told(self.waiting.len());
             }
         }
-        door.begun.store(true, Ordering::Relaxed);
-
         let mut peers: Vec<Peer> = std::mem::take(&mut self.waiting).into_values().collect();
         peers.sort_by_key(|peer| door.terms.roster.iter().position(|party| peer.parties.contains(party)));
+        *door.groups.lock().expect("nothing panics while it holds the groups") =
+            peers.iter().map(|peer| peer.parties.clone()).collect();
+        door.begun.store(true, Ordering::Relaxed);
+        self.arrivals = Some(arrivals);
         peers
+    }
+
+    /// From now on processes that are lost may be replaced.
+    pub fn let_return(&self) {
+        self.door.iter().for_each(|door| door.returns.store(true, Ordering::Relaxed));
+    }
+
+    /// The process of this connection, which played these, is lost: another one may take its place, if none has already.
+    pub fn expect(&self, parties: &[Party], lost: &Connection) {
+        self.door.iter().for_each(|door| door.vacate_after(parties, lost));
+    }
+
+    /// The next process that takes the place of one that is lost.
+    pub async fn returned(&mut self) -> Peer {
+        match &mut self.arrivals {
+            Some(arrivals) => match arrivals.recv().await {
+                Some(peer) => peer,
+                None => std::future::pending().await,
+            },
+            None => std::future::pending().await,
+        }
     }
 
     /// Ends the run: sees that every peer has what was written to it, then closes all connections side by side.
@@ -166,26 +201,28 @@ impl Drop for Listener {
 enum Refusal {
     #[error("{0}")]
     Wire(#[from] WireError),
-    #[error("no hello came within {0:?}")]
+    #[error("no hello arrived within {0:?}")]
     Slow(Duration),
-    #[error("the first frame is no hello of {PROTOCOL}: {0}")]
+    #[error("the first frame is not a hello of {PROTOCOL}: {0}")]
     NoHello(CodecError),
     #[error("the stream ended without a hello")]
     Mute,
-    #[error("the router runs release {RELEASE} and this is release {0}: use one release everywhere")]
+    #[error("the router runs release {RELEASE}, but this is release {0}: use the same release everywhere")]
     Release(String),
-    #[error("the router runs topology {ours} and this was started for {theirs}: use the same file everywhere")]
+    #[error("the router runs topology {ours}, but this was started with {theirs}: use the same file everywhere")]
     Topology { ours: TopologyHash, theirs: TopologyHash },
-    #[error("the hello names nobody")]
+    #[error("the hello contains no names")]
     Nobody,
     #[error("the hello names {0} twice")]
     Twice(Party),
     #[error("{0} does not occur in the router's topology")]
     Unknown(Party),
-    #[error("the certificate does not speak for {party}, only for {}", few(hosts))]
+    #[error("the certificate is not valid for {party}, only for {}", few(hosts))]
     NotCovered { party: Party, hosts: Vec<String> },
-    #[error("{party} has already joined, from {address}: everybody joins once")]
+    #[error("{party} has already joined, from {address}: each member joins only once")]
     Taken { party: Party, address: SocketAddr },
+    #[error("{} would replace a process that played {}: expected the same members", list(.parties), list(.group))]
+    Regrouped { parties: Vec<Party>, group: Vec<Party> },
 }
 
 /// What all newcomers share.
@@ -194,7 +231,11 @@ struct Door {
     terms: Terms,
     options: Options,
     near: Arc<ServerConfig>,
-    seats: Mutex<BTreeMap<Party, Option<SocketAddr>>>,
+    seats: Mutex<BTreeMap<Party, Option<Connection>>>,
+    /// Who plays together, once the run has begun.
+    groups: Mutex<Vec<Vec<Party>>>,
+    /// Whether a process that is lost may be replaced during the run.
+    returns: AtomicBool,
     joined: mpsc::UnboundedSender<Peer>,
     begun: AtomicBool,
     complaints: Mutex<Complaints>,
@@ -242,7 +283,9 @@ async fn hear(incoming: Incoming, endpoint: Endpoint, door: &Door) {
     let connection = match timeout_at(deadline, shake(incoming, door)).await {
         Ok(Ok(quic)) => Connection::new(quic, endpoint),
         // A member that was there before us has knocked many times, and stayed at one of the doors only.
-        Ok(Err(error)) if gave_up(&error) => return tracing::debug!("{address} gave up before it was heard: {error}"),
+        Ok(Err(error)) if gave_up(&error) => {
+            return tracing::debug!("{address} gave up before its hello was read: {error}");
+        }
         Ok(Err(error)) => return door.complain(address, &Refusal::Wire(error.into())),
         Err(_) => return door.complain(address, &slow()),
     };
@@ -284,6 +327,8 @@ impl Door {
     fn new(terms: Terms, options: Options, near: Arc<ServerConfig>, joined: mpsc::UnboundedSender<Peer>) -> Door {
         Door {
             seats: Mutex::new(terms.roster.iter().map(|party| (party.clone(), None)).collect()),
+            groups: Mutex::default(),
+            returns: AtomicBool::new(false),
             complaints: Mutex::new(Complaints { since: Instant::now(), said: 0, unsaid: 0 }),
             begun: AtomicBool::new(false),
             terms,
@@ -302,17 +347,24 @@ impl Door {
     ) -> Result<(), Refusal> {
         self.check(&hello, connection)?;
         let address = connection.address();
-        let missing = self.seat(&hello.parties, address)?;
+        let missing = match self.seat(&hello.parties, connection) {
+            // Perhaps the one that it takes the place of is gone, and nobody has noticed.
+            Err(Refusal::Taken { .. }) if self.returns.load(Ordering::Relaxed) => {
+                self.listen_for_the_living(&hello.parties).await;
+                self.seat(&hello.parties, connection)?
+            }
+            seated => seated?,
+        };
         connection.trust();
 
         let mut welcome = Vec::new();
         encode(&Welcome { missing }, &mut welcome).expect("a welcome is short");
         if let Err(error) = sender.write(&welcome).await {
-            self.vacate(&hello.parties);
+            self.vacate_after(&hello.parties, connection);
             return Err(error.into());
         }
 
-        tracing::info!("{} joined from {address}; {missing} still to come", list(&hello.parties));
+        tracing::info!("{} joined from {address}; {missing} still to join", list(&hello.parties));
         // Nobody takes arrivals any more once the run is being closed.
         let _ = self.joined.send(Peer { parties: hello.parties, sender, receiver, connection: connection.clone() });
         Ok(())
@@ -337,18 +389,24 @@ impl Door {
     }
 
     /// Seats all of them or none, and tells how many seats are left.
-    fn seat(&self, parties: &[Party], address: SocketAddr) -> Result<u32, Refusal> {
+    fn seat(&self, parties: &[Party], connection: &Connection) -> Result<u32, Refusal> {
         let mut seats = self.seats();
         for (at, party) in parties.iter().enumerate() {
             match seats.get(party) {
                 None => return Err(Refusal::Unknown(short(party))),
-                Some(Some(address)) => return Err(Refusal::Taken { party: party.clone(), address: *address }),
+                Some(Some(taken)) => return Err(Refusal::Taken { party: party.clone(), address: taken.address() }),
                 Some(None) if parties[..at].contains(party) => return Err(Refusal::Twice(party.clone())),
                 Some(None) => {}
             }
         }
+        let groups = self.groups.lock().expect("nothing panics while it holds the groups");
+        if let Some(group) = groups.iter().find(|group| group.iter().any(|party| parties.contains(party)))
+            && group != parties
+        {
+            return Err(Refusal::Regrouped { parties: parties.to_vec(), group: group.clone() });
+        }
         for party in parties {
-            seats.insert(party.clone(), Some(address));
+            seats.insert(party.clone(), Some(connection.clone()));
         }
         Ok(seats.values().filter(|seat| seat.is_none()).count() as u32)
     }
@@ -360,7 +418,41 @@ impl Door {
         }
     }
 
-    fn seats(&self) -> MutexGuard<'_, BTreeMap<Party, Option<SocketAddr>>> {
+    /// The same, but for those who have come instead of this one.
+    fn vacate_after(&self, parties: &[Party], lost: &Connection) {
+        let mut seats = self.seats();
+        for party in parties {
+            if let Some(seat) = seats.get_mut(party) {
+                seat.take_if(|connection| connection.quic.stable_id() == lost.quic.stable_id());
+            }
+        }
+    }
+
+    /// Those who hold these seats show that they live within a moment, or lose them.
+    async fn listen_for_the_living(&self, parties: &[Party]) {
+        let held = || -> Vec<Connection> {
+            let seats = self.seats();
+            parties.iter().filter_map(|party| seats.get(party)?.clone()).collect()
+        };
+        let heard = |connection: &Connection| connection.packets().1;
+        // What comes in this moment may have been sent before.
+        sleep(STALE_WITHIN).await;
+        let before: Vec<_> = held().into_iter().map(|connection| (heard(&connection), connection)).collect();
+        for _ in 0..LOOKS {
+            sleep(self.options.keep_alive.mul_f64(1.25) / LOOKS).await;
+            let now_held = held();
+            if now_held.is_empty() || before.iter().any(|(packets, connection)| heard(connection) > *packets) {
+                return;
+            }
+        }
+        // Somebody else may have taken the place of one of them meanwhile, and keeps it.
+        for (_, connection) in before {
+            connection.close(Close::Dropped, "it was silent while another process came in its place");
+            self.vacate_after(parties, &connection);
+        }
+    }
+
+    fn seats(&self) -> MutexGuard<'_, BTreeMap<Party, Option<Connection>>> {
         self.seats.lock().expect("nothing panics while it holds the seats")
     }
 

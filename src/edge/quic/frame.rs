@@ -50,6 +50,16 @@ pub fn encode_in_pieces<T: Serialize>(
     Ok(frames)
 }
 
+/// What the frames hold that [`encode`] or [`append`] made.
+pub fn contents(mut frames: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let (header, rest) = frames.split_first_chunk::<HEADER>()?;
+        let (frame, rest) = rest.split_at(u32::from_le_bytes(*header) as usize);
+        frames = rest;
+        Some(frame)
+    })
+}
+
 /// Appends one frame that holds these bytes.
 pub fn append(contents: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError> {
     if contents.len() > FRAME_MAX {
@@ -179,21 +189,11 @@ mod tests {
     use crate::protocol::{Enqueue, Message, Record, Run};
     use crate::time::{Span, Stamp, Time};
 
-    fn contents(mut frames: &[u8]) -> Vec<&[u8]> {
-        let mut found = Vec::new();
-        while let Some((header, rest)) = frames.split_first_chunk() {
-            let (frame, rest) = rest.split_at(u32::from_le_bytes(*header) as usize);
-            found.push(frame);
-            frames = rest;
-        }
-        found
-    }
-
     /// Few bytes to many words, and the other way round.
     fn message(small: bool, number: u32) -> Message {
         let task = TaskId { job: JobId(number), index: 0 };
         if small {
-            return Message::Run(Run { task, cores: 1, runtime: Span::from_micros(1) });
+            return Message::Run(Run { task, cores: 1, runtime: Span::from_micros(1), safe: None });
         }
         let task = Task::new(Span::from_secs(u64::from(number) << 20), u32::MAX - number, Kind(u16::MAX));
         let job = Job {
@@ -261,7 +261,7 @@ mod tests {
             let before = Promise::default();
             let mut out = Vec::new();
             let frames = encode_in_pieces(whole.clone(), |up| up.cut(before), &mut out).unwrap();
-            let pieces: Vec<Up<Message, Record>> = contents(&out).into_iter().map(|f| codec::decode(f).unwrap()).collect();
+            let pieces: Vec<Up<Message, Record>> = contents(&out).map(|f| codec::decode(f).unwrap()).collect();
             prop_assert_eq!(pieces.len() as u64, frames);
             prop_assert_eq!(frames > 1, codec::length(&whole).unwrap() > FRAME_MAX);
             prop_assert!(pieces.iter().rev().skip(1).all(|piece| !piece.finished && piece.floor == before.floor));
@@ -271,7 +271,7 @@ mod tests {
             let whole = Down { grant: Stamp::NEVER, then: Then::Finish, mail: whole.mail };
             out.clear();
             let frames = encode_in_pieces(whole.clone(), Down::cut, &mut out).unwrap();
-            let pieces: Vec<Down<Message>> = contents(&out).into_iter().map(|f| codec::decode(f).unwrap()).collect();
+            let pieces: Vec<Down<Message>> = contents(&out).map(|f| codec::decode(f).unwrap()).collect();
             prop_assert_eq!(pieces.len() as u64, frames);
             prop_assert!(pieces.iter().rev().skip(1).all(|piece| piece.then == Then::Wait));
             prop_assert_eq!(pieces.last().unwrap().then, Then::Finish);

@@ -38,7 +38,7 @@ pub struct Joined {
 pub enum JoinError {
     #[error(transparent)]
     Identity(#[from] IdentityError),
-    #[error("{router:?} is no address of a router: host:port is wanted")]
+    #[error("{router:?} is not the address of a router: expected host:port")]
     Address { router: String },
     #[error("no router answers at {router} after {:.1} s ({last}); is it running there, and is the UDP port open?", waited.as_secs_f64())]
     NoRouter { router: String, waited: Duration, last: String },
@@ -46,7 +46,7 @@ pub enum JoinError {
     Refused { address: SocketAddr, reason: String },
     #[error("cannot join the router at {address}: {error}")]
     Wire { address: SocketAddr, error: WireError },
-    #[error("the router at {address} answered with something that is no welcome: {error}")]
+    #[error("the router at {address} did not answer with a welcome: {error}")]
     NoWelcome { address: SocketAddr, error: CodecError },
     #[error("cannot encode the hello: {0}")]
     Hello(CodecError),
@@ -115,7 +115,7 @@ async fn knock(address: SocketAddr, config: ClientConfig) -> Result<Connection, 
     };
     let failed = |error: io::Error| WireError::Failed(error.to_string());
     let socket = std::net::UdpSocket::bind((local, 0)).map_err(failed)?;
-    let endpoint = Endpoint::new(endpoint_config(), None, socket, Arc::new(quinn::TokioRuntime)).map_err(failed)?;
+    let endpoint = Endpoint::new(endpoint_config(None), None, socket, Arc::new(quinn::TokioRuntime)).map_err(failed)?;
     let connecting =
         endpoint.connect_with(config, address, ROUTER_HOST).map_err(|error| WireError::Failed(error.to_string()))?;
     Ok(Connection::new(connecting.await?, endpoint))

@@ -17,12 +17,12 @@ use quinn::{AckFrequencyConfig, ConnectionError, Endpoint, EndpointConfig, Trans
 use tokio::time::timeout;
 
 use crate::edge::heard::heard;
-use crate::edge::identity::IdentityError;
+use crate::edge::identity::{IdentityError, ResetKey};
 use crate::protocol::codec::FRAME_MAX;
 use crate::protocol::handshake::Party;
 
 pub use admission::{Listener, Terms};
-pub use frame::{FrameReceiver, FrameSender, append, encode, encode_in_pieces};
+pub use frame::{FrameReceiver, FrameSender, append, contents, encode, encode_in_pieces};
 use gate::Gate;
 pub use gate::LoadSender;
 pub use join::{JoinError, Joined, connect};
@@ -138,6 +138,11 @@ impl Connection {
         Ok(self.quic.accept_uni().await?)
     }
 
+    /// Why the connection has ended, if it has.
+    pub fn ended(&self) -> Option<WireError> {
+        self.quic.close_reason().map(WireError::from)
+    }
+
     /// Waits until the connection has ended, and says why.
     pub async fn closed(&self) -> WireError {
         self.quic.closed().await.into()
@@ -164,10 +169,13 @@ pub enum Close {
     Broken,
     /// The run was stopped.
     Stopped,
+    /// A program that decides for the other side has failed.
+    Failed,
 }
 
 impl Close {
-    const ALL: [Close; 5] = [Close::Dropped, Close::Finished, Close::Refused, Close::Broken, Close::Stopped];
+    const ALL: [Close; 6] =
+        [Close::Dropped, Close::Finished, Close::Refused, Close::Broken, Close::Stopped, Close::Failed];
 }
 
 impl From<Close> for VarInt {
@@ -185,22 +193,33 @@ pub enum WireError {
         close: Option<Close>,
         reason: String,
     },
-    #[error("nothing was heard from the other side until the connection timed out")]
+    #[error("the connection timed out: nothing was received from the other side")]
     Silent,
     #[error("the other side has forgotten the connection; it was probably restarted")]
     Reset,
     #[error("{0}")]
     Tls(String),
-    #[error("the other side refuses connections for now")]
+    #[error("the other side refuses connections at the moment")]
     Busy,
     #[error("the connection was closed on this side")]
     ClosedHere,
     #[error("the connection failed: {0}")]
     Failed(String),
-    #[error("a frame of {length} bytes was announced, where at most {max} are allowed")]
+    #[error("a frame of {length} bytes was announced, but at most {max} are allowed")]
     TooLong { length: usize, max: usize },
     #[error("the stream ended in the middle of a frame")]
     Truncated,
+}
+
+impl WireError {
+    /// Whether the other side is gone without having said that it is done with us, so that it may come back.
+    pub fn is_without_a_word(&self) -> bool {
+        match self {
+            WireError::Closed { close, .. } => matches!(close, None | Some(Close::Dropped)),
+            WireError::Silent | WireError::Reset | WireError::Failed(_) | WireError::Truncated => true,
+            WireError::Tls(_) | WireError::Busy | WireError::ClosedHere | WireError::TooLong { .. } => false,
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -265,7 +284,7 @@ impl From<quinn::StoppedError> for WireError {
 
 fn closed_words(close: Option<Close>, reason: &str) -> String {
     match close {
-        Some(Close::Dropped) if reason.is_empty() => "the other side ended without a word".to_owned(),
+        Some(Close::Dropped) if reason.is_empty() => "the other side ended without saying goodbye".to_owned(),
         Some(Close::Finished) if reason.is_empty() => "the other side has finished".to_owned(),
         _ if reason.is_empty() => "the other side closed the connection without a reason".to_owned(),
         Some(Close::Refused) => reason.to_owned(),
@@ -279,12 +298,12 @@ fn alert_from_them(alert: u8) -> String {
         48 => "it does not know the authority that signed our certificate: the identities come from two runs",
         45 => "our certificate has expired, or its clock is wrong: issue new identities",
         42 | 43 | 46 | 51 => "our certificate is not valid there",
-        116 => "it wants a certificate and got none",
-        120 => "it speaks another version of the protocol: use one release everywhere",
+        116 => "it requires a certificate and got none",
+        120 => "it speaks another version of the protocol: use the same release everywhere",
         70 => "it speaks another version of TLS",
         _ => "the TLS handshake failed",
     };
-    format!("the other side turned us away: {what} (TLS alert {alert})")
+    format!("the other side refused us: {what} (TLS alert {alert})")
 }
 
 /// What we dislike about the other side, as rustls says it.
@@ -296,7 +315,7 @@ fn alert_from_us(alert: u8, reason: &str) -> String {
         120 => "it speaks another version of the protocol".to_owned(),
         _ => "the TLS handshake with it failed".to_owned(),
     };
-    format!("the other side was turned away: {what} ({reason})")
+    format!("the other side was refused: {what} ({reason})")
 }
 
 /// Settings for connections with peers at such an address.
@@ -327,8 +346,9 @@ fn transport(options: &Options, remote: IpAddr) -> Arc<TransportConfig> {
     Arc::new(config)
 }
 
-fn endpoint_config() -> EndpointConfig {
-    let mut config = EndpointConfig::default();
+/// One that is started again with the same key is believed when it says that it knows nothing of an old connection.
+fn endpoint_config(reset_key: Option<ResetKey>) -> EndpointConfig {
+    let mut config = reset_key.map_or_else(EndpointConfig::default, |key| EndpointConfig::new(Arc::new(key)));
     config.max_udp_payload_size(LOOPBACK_MTU).expect("QUIC allows packets of that length");
     config
 }

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::time::{ClockId, clock_gettime};
 
+use super::super::sweep::Share;
 use super::super::{Failure, logs, print};
-use super::{all, publish};
+use super::{Making, Pieces, all, publish};
 use crate::experiment::dfrs;
 use crate::grid::{JobId, TaskId};
 use crate::systems::dfrs::{Algorithm, Cluster, bound, run};
@@ -13,15 +14,17 @@ use crate::time::Time;
 
 /// Runs the experiment of the paper on sharing nodes, on generated traces and, if there is one, on the weeks of a log. A run takes
 /// hundredths of a second, so an interrupted reproduction begins anew.
-pub fn dfrs(extent: dfrs::Extent, logs: Option<&Path>, out: &Path, threads: Option<usize>) -> Result<(), Failure> {
+pub fn dfrs(extent: dfrs::Extent, logs: Option<&Path>, making: &Making) -> Result<(), Failure> {
     let weeks = logs.map_or(Ok(Vec::new()), weeks)?;
-    let speed = speed();
-    let rows = all("runs", extent.pieces(weeks.len()), out, threads, |piece| dfrs::rows(*piece, &weeks))?;
-    let outcome = dfrs::Outcome::of(extent, rows.into_iter().flatten().collect(), Some(speed));
+    let speed = matches!(making.share, Share::Whole | Share::Gather { .. }).then(speed);
+    let key = format!("{extent:?} {weeks:?}");
+    let pieces = Pieces { paper: "dfrs", what: "runs", all: extent.pieces(weeks.len()), key };
+    let Some(rows) = all(pieces, making, |piece| dfrs::rows(*piece, &weeks))? else { return Ok(()) };
+    let outcome = dfrs::Outcome::of(extent, rows.into_iter().flatten().collect(), speed);
     let (tables, verdicts) = (outcome.tables_text(), outcome.verdicts());
     let told = format!("{tables}\n{verdicts}");
     let files = [("runs.csv", outcome.runs_csv()), ("tables.txt", tables), ("verdicts.txt", verdicts)];
-    publish(out, &files, &dfrs::figures::figures(&outcome), &told)
+    publish(&making.out, &files, &dfrs::figures::figures(&outcome), &told)
 }
 
 /// The weeks of the longest log of HPC2N in a folder.
@@ -50,7 +53,7 @@ fn weeks(folder: &Path) -> Result<Vec<dfrs::Week>, Failure> {
     let weeks = dfrs::weeks(&trace);
     let left_out: usize = weeks.iter().map(|week| week.left_out).sum();
     print(&format!(
-        "{}: {} weeks, {} jobs; {left_out} left out that have no run time or size, or do not fit\n",
+        "{}: {} weeks, {} jobs; {left_out} without run time or size, or too large, were left out\n",
         path.display(),
         weeks.len(),
         trace.jobs.len()

@@ -1,15 +1,14 @@
 //! The HEFT paper: its runs are plans, not grids.
 
-use std::path::Path;
-
 use super::super::Failure;
-use super::{all, publish};
+use super::{Making, Pieces, all, publish};
 use crate::experiment::heft::{Extent, Outcome};
 use crate::experiment::plot;
 
 /// Runs the HEFT paper's experiment.
-pub fn heft(extent: Extent, out: &Path, threads: Option<usize>) -> Result<(), Failure> {
-    let runs = all("graphs", extent.graphs(), out, threads, |graph| extent.runs(graph))?;
+pub fn heft(extent: Extent, making: &Making) -> Result<(), Failure> {
+    let pieces = Pieces { paper: "heft", what: "graphs", all: extent.graphs(), key: format!("{extent:?}") };
+    let Some(runs) = all(pieces, making, |graph| extent.runs(graph))? else { return Ok(()) };
     let outcome = Outcome::of(extent, runs.into_iter().flatten().collect());
     let (tables, verdicts) = (outcome.tables_text(), outcome.verdicts());
     let told = format!("{tables}\n{verdicts}");
@@ -19,5 +18,5 @@ pub fn heft(extent: Extent, out: &Path, threads: Option<usize>) -> Result<(), Fa
         ("tables.txt", tables),
         ("verdicts.txt", verdicts),
     ];
-    publish(out, &files, &plot::heft(&outcome), &told)
+    publish(&making.out, &files, &plot::heft(&outcome), &told)
 }

@@ -1,7 +1,7 @@
 //! The market paper: an experiment that is swept like anybody's, so that it can be gone on with.
 
-use super::super::Failure;
 use super::super::sweep::{Files, Sweeping, run_experiment};
+use super::super::{Failure, print};
 use super::publish;
 use crate::experiment::market::{Extent, Outcome, TOPOLOGY};
 use crate::experiment::plot;
@@ -14,9 +14,12 @@ const TOPOLOGY_FILE: &str = "topology.toml";
 pub fn market(extent: Extent, sweeping: &Sweeping) -> Result<(), Failure> {
     let experiment = extent.experiment(TOPOLOGY_FILE);
     let mut files = Files::default();
-    files.put(EXPERIMENT_FILE, &experiment);
+    files.put(EXPERIMENT_FILE, experiment.as_str());
     files.put(TOPOLOGY_FILE, TOPOLOGY);
     let swept = run_experiment(EXPERIMENT_FILE, &mut files, sweeping)?;
+    if swept.part.is_some() {
+        return print(&swept.told());
+    }
 
     let outcome = Outcome::of(extent, &swept.table, &swept.rows)
         .ok_or_else(|| Failure::Internal("the rows are not those of the experiment".to_owned()))?;

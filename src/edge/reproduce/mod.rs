@@ -1,4 +1,4 @@
-//! Papers' experiments from one command: runs, figures, a summary and a verdict for each claim. One file a paper.
+//! Papers' experiments from one command: runs, figures, a summary and a verdict for each claim. One file per paper.
 
 mod dfrs;
 mod heft;
@@ -6,15 +6,24 @@ mod market;
 mod provisioning;
 mod reservation;
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use xxhash_rust::xxh3::xxh3_128;
+
 use super::inline::watch_for_interrupts;
+use super::input::plainly;
+use super::outside::Stop;
 use super::pool::in_parallel;
-use super::sweep::replace;
+use super::sweep::{Label, Part, STATE, Share, State, replace, shares};
 use super::terminal::Count;
 use super::{Failure, print};
 use crate::experiment::plot::Figure;
+use crate::report::{Status, pretty};
 
 pub use dfrs::dfrs;
 pub use heft::heft;
@@ -22,23 +31,83 @@ pub use market::market;
 pub use provisioning::provisioning;
 pub use reservation::reservation;
 
-/// What comes of all pieces of an experiment, in their order, whichever is done first. A piece takes seconds at most, so an
-/// interrupted experiment begins anew.
-fn all<P: Sync, R: Send>(
+/// How an experiment is to be made.
+pub struct Making {
+    pub out: PathBuf,
+    pub threads: Option<usize>,
+    pub share: Share,
+}
+
+/// The pieces of an experiment, and what else decides what comes of them.
+struct Pieces<P> {
+    paper: &'static str,
+    /// What they are called.
     what: &'static str,
-    pieces: Vec<P>,
-    out: &Path,
+    all: Vec<P>,
+    /// Of everything else that counts.
+    key: String,
+}
+
+/// What comes of all pieces of an experiment, in their order, whichever is done first; nothing if this was to make a share, which is
+/// then in a folder beside `out`. A piece takes seconds at most, so an interrupted experiment begins anew.
+fn all<P: Debug + Sync, R: Send + Serialize + DeserializeOwned>(
+    pieces: Pieces<P>,
+    making: &Making,
+    work: impl Fn(&P) -> R + Sync,
+) -> Result<Option<Vec<R>>, Failure> {
+    let Pieces { paper, what, all, key } = pieces;
+    let fingerprint = format!("{} {paper} {key} {all:?}", env!("CARGO_PKG_VERSION"));
+    let fingerprint = format!("{:032x}", xxh3_128(fingerprint.as_bytes()));
+    let label = Label { experiment: &format!("of the paper {paper}"), fingerprint: &fingerprint };
+    let stop = watch_for_interrupts()?;
+    match &making.share {
+        Share::Whole => {
+            make_folder(&making.out)?;
+            run_all(what, all.iter().collect(), making.threads, &stop, work).map(Some)
+        }
+        Share::Part(part) => {
+            let folder = part.folder(&making.out);
+            make_folder(&folder)?;
+            let mine = all.iter().enumerate().filter(|(index, _)| part.has(index + 1)).map(|(_, piece)| piece);
+            let done = run_all(what, mine.collect(), making.threads, &stop, work)?;
+            write_share(&folder, label, *part, &done)?;
+            print(&format!("share {part}: {} {what} in {}\n", done.len(), folder.display()))?;
+            Ok(None)
+        }
+        Share::Gather { from, wait } => {
+            let shares = shares(label, &making.out, from, *wait, &stop)?;
+            make_folder(&making.out)?;
+            let mut done: BTreeMap<usize, R> = BTreeMap::new();
+            for (part, folder) in shares {
+                let numbers = (1..=all.len()).filter(|number| part.has(*number));
+                done.extend(numbers.zip(read_share::<R>(&folder)?));
+            }
+            match done.len() == all.len() {
+                true => Ok(Some(done.into_values().collect())),
+                false => Err(Failure::Input(format!("the shares have {} of {} {what}", done.len(), all.len()))),
+            }
+        }
+    }
+}
+
+/// Found out before minutes have gone by.
+fn make_folder(folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder)
+        .map_err(|error| Failure::System(format!("cannot make {}: {error}", folder.display())))
+}
+
+fn run_all<P: Sync, R: Send>(
+    what: &'static str,
+    pieces: Vec<&P>,
     threads: Option<usize>,
+    stop: &Stop,
     work: impl Fn(&P) -> R + Sync,
 ) -> Result<Vec<R>, Failure> {
-    // Found out before minutes have gone by.
-    std::fs::create_dir_all(out).map_err(|error| Failure::System(format!("cannot make {}: {error}", out.display())))?;
-    let interrupted = watch_for_interrupts()?;
     let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let pieces: Vec<(usize, P)> = pieces.into_iter().enumerate().collect();
+    let pieces: Vec<(usize, &P)> = pieces.into_iter().enumerate().collect();
     let mut done: Vec<Option<R>> = pieces.iter().map(|_| None).collect();
     let (mut count, mut progress) = (0, Count::new(what, pieces.len(), 0));
-    let stopped = || interrupted.load(Ordering::Relaxed);
+    let stopped = || stop.load(Ordering::Relaxed);
     in_parallel(&pieces, threads, &stopped, &|(place, piece)| (*place, work(piece)), &mut |result| {
         if let Some((place, result)) = result {
             done[place] = Some(result);
@@ -49,6 +118,31 @@ fn all<P: Sync, R: Send>(
     progress.clear();
     let all: Option<Vec<R>> = done.into_iter().collect();
     all.ok_or_else(|| Failure::Interrupted("interrupted: nothing was written".to_owned()))
+}
+
+/// What comes of the pieces of a share, in their order.
+const SHARE: &str = "share.json";
+
+fn write_share<R: Serialize>(folder: &Path, label: Label<'_>, part: Part, done: &[R]) -> Result<(), Failure> {
+    let text =
+        serde_json::to_string(done).map_err(|error| Failure::Internal(format!("a share has no text: {error}")))?;
+    let state = State {
+        experiment: label.experiment.to_owned(),
+        fingerprint: label.fingerprint.to_owned(),
+        part: Some(part.to_string()),
+        runs: done.len(),
+        done: done.len(),
+        status: Status::Complete,
+    };
+    replace(&folder.join(SHARE), text)?;
+    replace(&folder.join(STATE), pretty(&state))
+}
+
+fn read_share<R: DeserializeOwned>(folder: &Path) -> Result<Vec<R>, Failure> {
+    let path = folder.join(SHARE);
+    let wrong = |error: &dyn std::fmt::Display| Failure::Input(format!("cannot read {}: {error}", path.display()));
+    let bytes = std::fs::read(&path).map_err(|error| wrong(&plainly(&error)))?;
+    serde_json::from_slice(&bytes).map_err(|error| wrong(&error))
 }
 
 /// Writes all that an experiment gives, and tells the main part of it.

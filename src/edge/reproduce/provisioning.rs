@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use super::super::{Failure, logs};
-use super::{all, publish};
+use super::{Making, Pieces, all, publish};
 use crate::experiment::provisioning::{Extent, Logs, Outcome, Site, figures, jobs_of, runs_csv};
 
 /// Runs the experiments of the thesis on provisioning, at sites with the jobs of the logs of a folder, if there is one.
-pub fn provisioning(extent: Extent, logs: Option<&Path>, out: &Path, threads: Option<usize>) -> Result<(), Failure> {
+pub fn provisioning(extent: Extent, logs: Option<&Path>, making: &Making) -> Result<(), Failure> {
     let logs = logs.map_or_else(|| Ok(Logs::default()), read_logs)?;
-    let rows = all("runs", extent.pieces(), out, threads, |piece| extent.run(&logs, *piece))?;
+    let key = format!("{extent:?} {logs:?}");
+    let pieces = Pieces { paper: "provisioning", what: "runs", all: extent.pieces(), key };
+    let Some(rows) = all(pieces, making, |piece| extent.run(&logs, *piece))? else { return Ok(()) };
     let rows: Vec<_> = rows.into_iter().flatten().collect();
     let outcome = Outcome::of(extent, &rows);
     let verdicts = outcome.verdicts();
@@ -19,7 +21,7 @@ pub fn provisioning(extent: Extent, logs: Option<&Path>, out: &Path, threads: Op
         ("summary.txt", outcome.summary_text()),
         ("verdicts.txt", verdicts.clone()),
     ];
-    publish(out, &files, &figures::figures(&outcome), &verdicts)
+    publish(&making.out, &files, &figures::figures(&outcome), &verdicts)
 }
 
 /// The logs of both machines, by how their files are called.
@@ -40,7 +42,7 @@ fn read_logs(folder: &Path) -> Result<Logs, Failure> {
                 return Err(Failure::Input(what));
             }
         };
-        let (trace, _) = logs::read(&path)?.ok_or_else(|| Failure::Input(format!("{path}: it is no log")))?;
+        let (trace, _) = logs::read(&path)?.ok_or_else(|| Failure::Input(format!("{path}: this is not a log")))?;
         let jobs = jobs_of(&trace.jobs, site);
         if jobs.is_empty() {
             return Err(Failure::Input(format!(

@@ -1,14 +1,13 @@
 //! The reservation paper.
 
-use std::path::Path;
-
 use super::super::Failure;
-use super::{all, publish};
+use super::{Making, Pieces, all, publish};
 use crate::experiment::reservation::{Extent, Outcome, figures, runs_csv};
 
 /// Runs the reservation paper's experiment.
-pub fn reservation(extent: Extent, out: &Path, threads: Option<usize>) -> Result<(), Failure> {
-    let rows = all("runs", extent.pieces(), out, threads, |piece| extent.run(*piece))?;
+pub fn reservation(extent: Extent, making: &Making) -> Result<(), Failure> {
+    let pieces = Pieces { paper: "reservation", what: "runs", all: extent.pieces(), key: format!("{extent:?}") };
+    let Some(rows) = all(pieces, making, |piece| extent.run(*piece))? else { return Ok(()) };
     let rows: Vec<_> = rows.into_iter().flatten().collect();
     let outcome = Outcome::of(extent, &rows);
     let (summary, verdicts) = (outcome.summary_text(), outcome.verdicts());
@@ -19,5 +18,5 @@ pub fn reservation(extent: Extent, out: &Path, threads: Option<usize>) -> Result
         ("summary.txt", summary),
         ("verdicts.txt", verdicts),
     ];
-    publish(out, &files, &figures::figures(&outcome), &told)
+    publish(&making.out, &files, &figures::figures(&outcome), &told)
 }

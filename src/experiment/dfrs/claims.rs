@@ -106,8 +106,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     },
     Claim {
         number: 5,
-        text: "letting every newcomer in pays: Greedy * is at least 20 times worse than GreedyP *, Greedy/per a tenth worse than \
-               GreedyP/per; moving instead of pausing adds little (10 %)",
+        text: "admitting every arriving job pays off: Greedy * is at least 20 times worse than GreedyP *, Greedy/per a tenth worse than GreedyP/per; moving instead of pausing adds little (10 %)",
         note: "",
         compare: |judge| {
             for group in Group::ALL {
@@ -122,7 +121,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     },
     Claim {
         number: 6,
-        text: "a time of grace pays: GreedyPM */per is at least 1.8 times worse without, MCB8 * 4 times",
+        text: "a grace period pays off: GreedyPM */per is at least 1.8 times worse without one, MCB8 * 4 times",
         note: "",
         compare: |judge| {
             for group in Group::ALL {
@@ -135,7 +134,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     },
     Claim {
         number: 7,
-        text: "placing all anew every period tames the worst traces: that of GreedyPM * is at least 3 times as bad as that of \
+        text: "repacking all jobs every period tames the worst traces: that of GreedyPM * is at least 3 times as bad as that of \
                GreedyPM */per, on generated traces",
         note: "",
         compare: |judge| {
@@ -148,8 +147,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     },
     Claim {
         number: 8,
-        text: "acting at ticks only is not enough: /per is at least 3 times worse than the best; going for stretch instead of \
-               yield, and a time of grace, change it by less than 3 %",
+        text: "acting at ticks only is not enough: /per is at least 3 times worse than the best; optimising stretch instead of yield, and a grace period, change it by less than 3 %",
         note: "",
         compare: |judge| {
             for group in Group::ALL {
@@ -165,7 +163,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     Claim {
         number: 9,
         text: "opt=min is never worse than opt=avg, and minvt beats minft (7 % are allowed)",
-        note: "The paper's own table 5 has 25.1 against 23.6 for MCB8 */per/minft=600, so never is too much.",
+        note: "The paper's own table 5 has 25.1 against 23.6 for MCB8 */per/minft=600, so \"never\" is too strong.",
         compare: |judge| {
             let group = judge.results.of_table_5();
             let mut compare = |better: &str, worse: &str| {
@@ -224,7 +222,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     },
     Claim {
         number: 11,
-        text: "at the usual period more stays unused than under EASY; the longer the period the less, and on generated traces from \
+        text: "with the default period more stays unused than under EASY; the longer the period the less, and on generated traces from \
                900 s on less than under EASY (1.3 times as much is allowed, from 3,000 s on); on HPC2N 0.08 to 0.16 at 6,000 s",
         note: "",
         compare: |judge| {

@@ -21,7 +21,7 @@ type Row = (&'static str, &'static str, &'static str, &'static [Metric], bool);
 const FIGURES: [Row; 3] = [
     (
         "1-underutilisation-period.svg",
-        "What stays unused, by period",
+        "Underutilisation, by period",
         "Normalised underutilisation",
         &[Metric::Underutilisation],
         true,

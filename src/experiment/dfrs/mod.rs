@@ -10,6 +10,8 @@ mod tests;
 mod text;
 mod traces;
 
+use serde::{Deserialize, Serialize};
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::roles::queue;
@@ -38,7 +40,7 @@ pub const SMALL: Extent = Extent { unscaled: 60, scaled: 16, all: 16, every_week
 pub const FULL: Extent = Extent { unscaled: 100, scaled: 100, all: 100, every_week: 1 };
 
 /// Where jobs come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Set {
     /// Generated traces.
     Unscaled,
@@ -106,7 +108,7 @@ pub struct Piece {
 }
 
 /// A run of the experiment.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     pub set: Set,
     pub number: u32,

@@ -180,14 +180,14 @@ impl Outcome {
         let mut text = format!(
             "The paper's claims, judged by {}{}: {}.\n\
              D is the mean degradation from bound, U the mean normalised underutilisation. Claims are the paper's; where a\n\
-             tolerance is allowed, it is said.\n",
+             tolerance is allowed, it is stated.\n",
             self.extent.words(),
             self.weeks_words(),
             findings.counts(),
         );
         if self.extent.unscaled < FULL.unscaled || self.extent.scaled < FULL.scaled {
             text.push_str(
-                "The rows without `per` have heavy tails: with fewer than 100 traces a set, read this as a trial.\n",
+                "The rows without `per` have heavy tails: with fewer than 100 traces per set, treat this as a trial.\n",
             );
         }
         findings.write(&mut text);

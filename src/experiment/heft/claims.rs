@@ -70,7 +70,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
     },
     Claim {
         number: 3,
-        text: "the further edges jump, the larger are increase and decrease",
+        text: "the further edges jump, the larger the increase and the decrease",
         note: "",
         compare: |judge| {
             for law in laws() {
@@ -84,7 +84,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
     },
     Claim {
         number: 4,
-        text: "wide graphs (fat 0.8) are stretched at least twice as much as any others, and saved most",
+        text: "wide graphs (fat 0.8) are stretched at least twice as much as any others, and gain most from improvement",
         note: "",
         compare: |judge| {
             for law in laws() {
@@ -158,7 +158,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
     },
     Claim {
         number: 9,
-        text: "the best round comes early: the 3rd to the 10th in the mean",
+        text: "the best round comes early: on average the 3rd to the 10th",
         note: "",
         compare: |judge| {
             for law in laws() {
@@ -170,7 +170,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
     },
     Claim {
         number: 10,
-        text: "the further edges jump, the later comes the best round",
+        text: "the further edges jump, the later the best round",
         note: "",
         compare: |judge| {
             for law in laws() {
@@ -183,8 +183,8 @@ pub const CLAIMS: &[Claim<Results>] = &[
     },
     Claim {
         number: 11,
-        text: "in every experiment plans come again in a circle",
-        note: "Within 50 rounds. Improvement ends there, so longer circles are not seen.",
+        text: "in every experiment plans repeat in a cycle",
+        note: "Within 50 rounds. Improvement ends there, so longer cycles are not seen.",
         compare: |judge| {
             for law in laws() {
                 let circles = judge.number("circles", law, ALL, |means| means.circles);
@@ -196,7 +196,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
     Claim {
         number: 12,
         text: "wide graphs (fat 0.8) take almost twice as long as planned (+94 % in the paper; 80 to 100 % here)",
-        note: "Ours are stretched by more: the paper does not print the ranges of its costs.",
+        note: "Ours are stretched more: the paper does not print the ranges of its costs.",
         compare: |judge| {
             for law in laws() {
                 let increase = judge.increase(law, ("fat", "0.8"));

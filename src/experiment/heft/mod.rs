@@ -10,6 +10,8 @@ mod published;
 mod tests;
 mod text;
 
+use serde::{Deserialize, Serialize};
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -47,7 +49,7 @@ const COSTS: (u64, u64) = (10, 40);
 const PROCESSORS: usize = 3;
 
 /// A graph of the experiment: its shape, and the seed of the one stream that it and its costs are drawn from.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Graph {
     pub number: u32,
     pub seed: u64,
@@ -55,7 +57,7 @@ pub struct Graph {
 }
 
 /// One set of costs under one law.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     pub graph: Graph,
     pub draw: u32,
@@ -122,7 +124,7 @@ impl Extent {
     /// The extent in a few words.
     pub fn words(&self) -> String {
         let draws = if self.draws == 1 { "draw" } else { "draws" };
-        format!("{} runs a law ({} graphs a shape, {} {draws} of costs)", self.count(), self.graphs, self.draws)
+        format!("{} runs per law ({} graphs per shape, {} {draws} of costs)", self.count(), self.graphs, self.draws)
     }
 }
 

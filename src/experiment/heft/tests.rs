@@ -72,7 +72,7 @@ fn means_and_verdicts_follow_from_the_runs() {
         "{}",
         outcome.runs_csv()
     );
-    assert!(outcome.verdicts().contains("read these verdicts as a trial"));
+    assert!(outcome.verdicts().contains("treat these verdicts as a trial"));
 }
 
 /// As they are worked out by hand for the ten tasks: 102, 111, 91, 104 and again under equal sharing.

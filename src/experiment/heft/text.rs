@@ -98,7 +98,7 @@ impl Outcome {
             findings.counts()
         );
         if self.extent.graphs < FULL.graphs {
-            text.push_str("With fewer than 1296 runs chance is large: read these verdicts as a trial.\n");
+            text.push_str("With fewer than 1296 runs, random variation is large: treat these verdicts as a trial.\n");
         }
         findings.write(&mut text);
         text

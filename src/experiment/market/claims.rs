@@ -173,7 +173,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         number: 8,
         text: "from load 0.9 on PVDSQ is better than PVD, and at every load it starves at most half as many jobs",
-        note: "Only where the resources are squared: the square of the whole density orders tasks as PVD does.",
+        note: "Only if the resources are squared: the square of the whole density orders tasks like PVD.",
         compare: |judge| {
             for load in judge.loads(90, HIGHEST) {
                 judge.below(&judge.p("pvd", load), &judge.p("pvdsq", load));
@@ -231,8 +231,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         number: 13,
         text: "up to load 1.1 no policy is better than PVR",
-        note: "Up to saturation EDF and P-SLR lead by a little: nearly every job can be done in time, and they go by \
-               time alone, while PVR serves those with least left to lose first and makes the largest wait.",
+        note: "Up to saturation EDF and P-SLR lead by a little: nearly every job can be done in time, and these policies consider only time, while PVR first serves jobs with the least value left to lose and makes the largest jobs wait.",
         compare: |judge| {
             for load in judge.loads(LOWEST, 110) {
                 for other in judge.others(&["pvr"]) {

@@ -132,10 +132,10 @@ impl Outcome {
     pub fn summary_text(&self) -> String {
         let mut text = format!("Means over {}, with 95 % confidence intervals; all in percent.\n", self.extent.words());
         for (metric, title) in [
-            ("value", "Value obtained, of all there was"),
+            ("value", "Value obtained, as a share of all value"),
             ("starved", "Jobs that starved"),
             ("utilisation", "Cores in use while jobs arrived"),
-            ("useful", "Work done that was worth something"),
+            ("useful", "Work done for jobs that obtained value"),
         ] {
             let _ = write!(text, "\n{title}\n{:<7}", "load");
             for load in LOADS {
@@ -154,7 +154,7 @@ impl Outcome {
         text
     }
 
-    /// `summary.csv`: all of them, one a line.
+    /// `summary.csv`: all of them, one per line.
     pub fn summary_csv(&self) -> String {
         let mut text = "policy,load,metric,mean,within_95,workloads\n".to_owned();
         for ((policy, load, metric), estimate) in &self.estimates {
@@ -173,15 +173,15 @@ impl Outcome {
             "The paper's claims, judged by {}: {}.\n\
              p is the value obtained as a share of all there was, z the share of jobs that starved, SLRn the mean SLR\n\
              of the n-th tenth of the jobs by work, where starved ones count with their final deadline, and zn the share of\n\
-             them that starved. A claim is judged in the paper's own words first; what holds only by bounds of ours holds\n\
+             them that starved. A claim is first judged in the paper's own words; what holds only within bounds of ours holds\n\
              within tolerance.\n",
             self.extent.words(),
             findings.counts(),
         );
         if self.extent.jobs < SMALL.jobs || self.extent.workloads < SMALL.workloads {
             text.push_str(
-                "With fewer than 3 workloads of 10000 jobs the span is short against the deadlines, and chance is large:\n\
-                 read these verdicts as a trial.\n",
+                "With fewer than 3 workloads of 10000 jobs the span is short compared to the deadlines, and random\n\
+                 variation is large: treat these verdicts as a trial.\n",
             );
         }
         findings.write(&mut text);

@@ -49,7 +49,7 @@ const COMBINED: &[Named] = &[
 const ALPHA: &str = "What cost weighs (alpha)";
 const LOAD: &str = "Utilisation (%)";
 const TASKS: &str = "Tasks of the workflow";
-const AHEAD: &str = "Wanted in so many hours";
+const AHEAD: &str = "Wanted in (hours)";
 const MAKESPAN: &str = "Makespan (h)";
 const COST: &str = "Cost (processor-hours)";
 const TIME_RATIO: &str = "Makespan (% of best effort's)";
@@ -119,7 +119,7 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
         figure("04-slots.svg", "Slots in an advertisement", vec![along("Day").one("", "4", "Slots", EACH_SITE)]),
         figure(
             "05-slots-and-jobs.svg",
-            "Slots in an advertisement, by what the site has to do",
+            "Slots in an advertisement, by the load of the site",
             vec![along("Jobs that run or wait").one("", "5", "Slots", EACH_SITE)],
         ),
         figure(
@@ -132,7 +132,7 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
             "How many slots have how many processors",
             vec![along("Processors").one("", "7", "Slots seen", EACH_SITE)],
         ),
-        figure("08-estimates.svg", "Slots, where run times are known and where they are not", {
+        figure("08-estimates.svg", "Slots, with known and with unknown run times", {
             let lines = |what: [&'static str; 2]| [("exact", what[0]), ("inexact", what[1])];
             let drawn = along("0: CTC, 1: SDSC");
             let starts = lines(["mean start, exact", "mean start, inexact"]);
@@ -192,7 +192,7 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
         figure("25-fees-load.svg", "What reservations cost, by load", both("25", LOAD, FEE, ALPHAS)),
         figure(
             "26-waits-load.svg",
-            "Waits of reservations against those of the queue, by load",
+            "Waits of reservations relative to those of the queue, by load",
             both("26", LOAD, "Wait (% of the queue's)", ALPHAS),
         ),
         figure(
@@ -202,7 +202,7 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
         ),
         figure(
             "28-half.svg",
-            "How long the queue waits where half of all jobs reserve",
+            "How long the queue waits if half of all jobs reserve",
             vec![along(ALPHA).one("", "28", WAIT, EACH_SITE)],
         ),
         figure(
@@ -212,12 +212,12 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
         ),
         figure(
             "30-fees-estimates.svg",
-            "What reservations cost, where run times are known and where they are not",
+            "What reservations cost, with known and with unknown run times",
             both("30", ALPHA, FEE, &[("exact", "fee"), ("inexact", "fee, inexact")]),
         ),
         figure(
             "31-waits-estimates.svg",
-            "Waits, where run times are known and where they are not (inexact)",
+            "Waits, with known and with unknown (inexact) run times",
             both(
                 "31",
                 ALPHA,
@@ -231,7 +231,7 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
             ),
         ),
         figure("38-costs.svg", "What real (AR) and imitated (VAR) reservations cost", both("38", AHEAD, COST, TRIALS)),
-        figure("39-success.svg", "How often they are had", both("39", AHEAD, "Had (%)", TRIALS)),
+        figure("39-success.svg", "How often they succeed", both("39", AHEAD, "Had (%)", TRIALS)),
         figure(
             "40-cheaper.svg",
             "How often the imitated one is the cheaper of both",
@@ -239,11 +239,11 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
         ),
         figure(
             "41-padding.svg",
-            "What imitating costs against the work itself",
+            "What imitation costs relative to the work itself",
             both("41", AHEAD, "Padding (% of the work)", IMITATED),
         ),
         figure("46-combined.svg", "What both together cost", both("46", AHEAD, COST, COMBINED)),
-        figure("48-combined-success.svg", "How often both together are had", both("48", AHEAD, "Had (%)", COMBINED)),
+        figure("48-combined-success.svg", "How often both together succeed", both("48", AHEAD, "Had (%)", COMBINED)),
         figure("52-makespan.svg", "How long workflows take at prices", both("52 makespan", ALPHA, MAKESPAN, BOTH_WAYS)),
         figure("52-cost.svg", "What workflows cost at prices", both("52 cost", ALPHA, COST, BOTH_WAYS)),
         figure(

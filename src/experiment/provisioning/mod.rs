@@ -17,6 +17,8 @@ mod slots;
 mod tests;
 mod virtuals;
 
+use serde::{Deserialize, Serialize};
+
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -24,6 +26,7 @@ use std::sync::Arc;
 pub use self::claims::CLAIMS;
 pub use self::load::{Estimates, Logs, Site, jobs_of};
 use super::claims::Findings;
+use super::kept::{Name, kept};
 use crate::roles::queue::Rigid;
 use crate::systems::provisioning::desk::{Desk, Mode, Terms};
 use crate::systems::provisioning::forecast::History;
@@ -50,9 +53,10 @@ pub const FULL: Extent = Extent { moments: 50, moments_of_several: 10, days: 30,
 pub const SMALL: Extent = Extent { moments: 12, moments_of_several: 6, days: 30, virtual_days: 30, histories: 3 };
 
 /// A number of a run: of which figure, which line of it, and where on its axis, in thousandths.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    pub figure: &'static str,
+    #[serde(deserialize_with = "kept")]
+    pub figure: Name,
     pub line: String,
     pub at: i64,
     pub value: f64,

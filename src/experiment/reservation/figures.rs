@@ -20,10 +20,10 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
 const FIGURES: [(&str, &str, Axis, Metric); 6] = [
     ("1-acceptance-size.svg", "Accepted requests, by their size", Axis::Umed, Metric::Acceptance),
     ("2-slowdown-size.svg", "Slowdown of accepted requests, by their size", Axis::Umed, Metric::Slowdown),
-    ("3-acceptance-arrivals.svg", "Accepted requests, by how fast they come", Axis::Arrival, Metric::Acceptance),
+    ("3-acceptance-arrivals.svg", "Accepted requests, by how fast they arrive", Axis::Arrival, Metric::Acceptance),
     (
         "4-slowdown-arrivals.svg",
-        "Slowdown of accepted requests, by how fast they come",
+        "Slowdown of accepted requests, by how fast they arrive",
         Axis::Arrival,
         Metric::Slowdown,
     ),

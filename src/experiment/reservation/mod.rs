@@ -9,10 +9,13 @@ pub mod figures;
 #[cfg(test)]
 mod tests;
 
+use serde::{Deserialize, Serialize};
+
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::claims::Findings;
+use super::kept::{Name, kept};
 use super::rows;
 use super::statistics::Estimate;
 use crate::grid::Request;
@@ -36,7 +39,7 @@ pub struct Extent {
 pub const FULL: Extent = Extent { workloads: 5, requests: 10_000 };
 
 /// One point of the experiment's axes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Setting {
     /// The middle size, as a power of two: the paper's UMed.
     pub umed: u32,
@@ -120,7 +123,7 @@ pub struct Piece {
 }
 
 /// What the requests of a workload ask for in the mean.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
     pub nodes: f64,
     pub seconds: f64,
@@ -137,9 +140,10 @@ impl Asked {
 }
 
 /// A run of the experiment.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    pub policy: &'static str,
+    #[serde(deserialize_with = "kept")]
+    pub policy: Name,
     pub setting: Setting,
     pub seed: u64,
     pub asked: Asked,
@@ -305,7 +309,7 @@ impl Outcome {
         })
     }
 
-    /// `summary.csv`: all estimates, one a line.
+    /// `summary.csv`: all estimates, one per line.
     pub fn summary_csv(&self) -> String {
         let mut text = "policy,umed,arrival_factor,flexibility,metric,mean,within_95,workloads\n".to_owned();
         for &(policy, setting, metric) in self.samples.keys() {
@@ -325,14 +329,16 @@ impl Outcome {
         let mut text = format!(
             "The paper's claims, judged by {}: {}.\n\
              a is the acceptance rate, s the mean slowdown of accepted jobs, U5 to U9 UMed, A0.5 to A1.5 the arrival\n\
-             factor, F1 to F5 flexibility. A claim is judged in the paper's own words first; what holds only by bounds of ours\n\
-             holds within tolerance. The paper drew run times and arrivals with constants of the LANL CM-5 that no public copy\n\
-             holds; the model's general ones stand in for them.\n",
+             factor, F1 to F5 flexibility. A claim is first judged in the paper's own words; what holds only within bounds of ours\n\
+             holds within tolerance. The paper drew run times and arrivals with constants of the LANL CM-5 that are in no\n\
+             public copy; the model's general ones are used instead.\n",
             self.extent.words(),
             findings.counts(),
         );
         if self.extent.workloads < FULL.workloads || self.extent.requests < FULL.requests {
-            text.push_str("With fewer than 5 workloads of 10000 requests chance is large: read this as a trial.\n");
+            text.push_str(
+                "With fewer than 5 workloads of 10000 requests, random variation is large: treat this as a trial.\n",
+            );
         }
         findings.write(&mut text);
         text

@@ -100,9 +100,9 @@ workload.0.load = []
         "did you mean `value`?",
         "this metric is in the list twice",
         "axis: no such key",
-        "this key varies: it cannot be set as well",
+        "this key varies, so it cannot also be set",
         "this value is in the list twice",
-        "what is the same in every run goes under [set]",
+        "a single value for all runs goes under [set]",
         "workload.0.load: expected at least one value, found none",
     ] {
         assert!(complaints.contains(expected), "{expected} is not in\n{complaints}");
@@ -118,4 +118,56 @@ fn an_experiment_varies_something_within_bounds() {
     let many = read(&text).unwrap_err();
     assert!(many.contains("expected at most 100000 runs in all, found 160000"), "{many}");
     assert!(read("name = \"try\"\ntopology = \"x\"\n").unwrap_err().contains("vary: missing"));
+}
+
+const ENTRANTS: &str = r#"
+name = "try"
+topology = "../grids/small.toml"
+metrics = ["value"]
+
+[set]
+workload.0.jobs = 5
+
+[[entrant]]
+name = "short"
+set = { market.policy = "srtf", workload.0.load = 0.7 }
+
+[[entrant]]
+name = "plain"
+
+[vary]
+seed = [3, 4]
+"#;
+
+#[test]
+fn entrants_change_slowest_and_set_several_keys() {
+    let experiment = read(ENTRANTS).unwrap();
+    let runs: Vec<String> = experiment.runs().map(|run| run.values.join(" ")).collect();
+    assert_eq!(runs, ["short 3", "short 4", "plain 3", "plain 4"]);
+    let policy_and_load = |run: usize| {
+        let run = experiment.runs().nth(run).unwrap();
+        let read = &mut |path: &str| read_file(path, ENTRANTS);
+        let topology = topology::load(&experiment.topology, &run.overrides, read).unwrap().topology;
+        let policy = topology.settings::<crate::systems::market::Market>().unwrap().policy.clone();
+        (policy, topology.to_toml().contains("load = 0.7"), topology.seed)
+    };
+    assert_eq!(policy_and_load(1), ("srtf".to_owned(), true, 4));
+    assert_ne!(policy_and_load(2).0, "srtf");
+}
+
+#[test]
+fn what_is_wrong_with_entrants_is_told() {
+    let complaint = |text: &str| read(text).unwrap_err();
+    let twice = complaint(&ENTRANTS.replace("\"plain\"", "\"short\""));
+    assert!(twice.contains("two entrants are called short"), "{twice}");
+    let nameless = complaint(&ENTRANTS.replace("name = \"plain\"", "nam = \"plain\""));
+    assert!(nameless.contains("name"), "{nameless}");
+    let varies = complaint(&ENTRANTS.replace("[vary]", "[vary]\nentrant = [1]"));
+    assert!(varies.contains("written as [[entrant]]"), "{varies}");
+    let both = complaint(&ENTRANTS.replace("seed = [3, 4]", "market.policy = [\"edf\"]"));
+    assert!(both.contains("this key varies"), "{both}");
+    // Without any, something has to vary.
+    assert!(complaint("name = \"try\"\ntopology = \"../grids/small.toml\"").contains("[vary]"));
+    // With them nothing else has to.
+    assert_eq!(read(ENTRANTS.split("[vary]").next().unwrap()).unwrap().count(), 2);
 }

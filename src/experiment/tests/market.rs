@@ -79,5 +79,5 @@ fn figures_have_a_line_for_each_policy() {
         assert!(!figure.svg.contains("NaN"));
     }
     let nothing = experiment::plot::market(&Outcome::of(SMALL, &table, &[]).unwrap());
-    assert!(nothing[0].svg.contains("There is nothing to show."));
+    assert!(nothing[0].svg.contains("There is no data to show."));
 }

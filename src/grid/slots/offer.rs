@@ -73,27 +73,27 @@ pub struct Grant {
 pub enum Denial {
     #[error("not a part of the slot that may be taken: {0}")]
     BadPart(BadPart),
-    #[error("stale: the slot is not there any more")]
+    #[error("stale: the slot no longer exists")]
     SlotGone,
     #[error("stale: the quote has expired, or there never was one")]
     QuoteGone,
-    #[error("stale: what was quoted has been booked by somebody else")]
+    #[error("stale: what was quoted has been booked by another user")]
     QuoteOvertaken,
     #[error("the quote does not offer this start")]
     NotOffered,
     #[error("there is no such slot in what was advertised")]
     NoSuchSlot,
-    #[error("the site has {0} processors only")]
+    #[error("the site has only {0} processors")]
     TooLarge(u32),
     #[error("running jobs and reservations leave too few processors at some time of it")]
     NoRoom,
-    #[error("it would begin in the past")]
+    #[error("it would start in the past")]
     InPast,
     #[error("the hold has ended: it was released, or its lease was over")]
     HoldOver,
     #[error("nothing is booked under this number")]
     NotBooked,
-    #[error("a job with this number is there already")]
+    #[error("a job with this number exists already")]
     Duplicate,
     #[error("the site runs nothing for longer than {0}")]
     TooLong(Span),

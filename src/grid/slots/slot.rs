@@ -33,9 +33,9 @@ pub struct Part {
 pub enum BadPart {
     #[error("a part has at least one processor")]
     NoProcessors,
-    #[error("a part lasts longer than no time")]
+    #[error("a part has a duration above zero")]
     NoTime,
-    #[error("the slot has {0} processors only")]
+    #[error("the slot has only {0} processors")]
     TooManyProcessors(u32),
     #[error("all {0} processors of the slot have to be taken: it is not divisible")]
     NotAllProcessors(u32),
@@ -47,7 +47,7 @@ pub enum BadPart {
     NotWhole(Span),
     #[error("it ends after the slot does, at {0}, which is not extensible")]
     TooLong(Time),
-    #[error("its end is beyond what a run can hold")]
+    #[error("its end is too late for a run")]
     TooLate,
 }
 

@@ -89,7 +89,7 @@ mod tests {
     use crate::kernel::{ActorId, Down, Up};
     use crate::protocol::handshake::Hello;
     use crate::protocol::{
-        Answer, Answered, Book, Booked, Cancel, Ended, Enqueue, Hold, Message, Outcome, Over, Provided, Queue,
+        Answer, Answered, Book, Booked, Cancel, Ended, Enqueue, Hold, Lost, Message, Outcome, Over, Provided, Queue,
     };
     use crate::protocol::{
         Bargain, Barred, Begun, Claim, Claimed, Coordinate, Coordinated, Enter, Fault, HoldFate, Informed, Inquire,
@@ -135,7 +135,7 @@ mod tests {
         let messages = [
             Message::Submit(Submit { job: job.clone() }),
             Message::Outcome(Outcome { job: id, verdict: Verdict::Removed }),
-            Message::Run(Run { task, cores: 3, runtime: Span::MAX }),
+            Message::Run(Run { task, cores: 3, runtime: Span::MAX, safe: Some(Span::ZERO) }),
             Message::Ended(Ended { task, started: Time::ZERO }),
             Message::Reserve(Reserve { job: job.clone(), ready: arrive, deadline: Time::NEVER, staging: None }),
             Message::Cancel(Cancel { job: id }),
@@ -149,7 +149,14 @@ mod tests {
                 needs: Some(Needs { cpu: 0.1, memory: 1e-9 }),
                 staging: Some(Staging { volumes: Volumes { input: u64::MAX, output: 0 }, home: 3 }),
             }),
-            Message::Queue(Queue { job: id, nodes: 3, walltime: Span::MAX, runtime: Span::from_minutes(6) }),
+            Message::Queue(Queue {
+                job: id,
+                nodes: 3,
+                walltime: Span::MAX,
+                runtime: Span::from_minutes(6),
+                safe: Some(Span::ZERO),
+            }),
+            Message::Lost(Lost { task, started: Time::ZERO, saved: Span::MAX }),
             Message::Over(Over { job: id, think: Span::ZERO }),
             Message::Ship(Ship {
                 load: 7,
@@ -203,7 +210,7 @@ mod tests {
             Record::Started { task, cores: cores.clone() },
             Record::Suspended { task },
             Record::Resumed { task, cores: cores.clone() },
-            Record::Moved { task, cores },
+            Record::Moved { task, cores: cores.clone() },
             Record::Shared { task, share: 2.0 / 3.0 },
             Record::Finished { task },
             Record::Completed { job: id, value: Some(0.1 + 0.2) },
@@ -223,6 +230,10 @@ mod tests {
             Record::Bargained { job: id, end: Bargain::GivenUp },
             Record::Entered { user, task },
             Record::Accused { site, fault: Fault::Senseless },
+            Record::Down { cores: cores.clone(), since: arrive },
+            Record::Up { cores: cores.clone(), since: arrive },
+            Record::Lost { task, saved: Span::MAX },
+            Record::Checkpointed { task, times: u64::MAX, spent: Span::ZERO },
             Record::Shipped {
                 user,
                 edge: EdgeId { job: id, from: 0, to: 1 },

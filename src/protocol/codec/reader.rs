@@ -12,7 +12,7 @@ use serde::forward_to_deserialize_any;
 pub enum DecodeError {
     #[error("the bytes end in the middle of a value")]
     End,
-    #[error("a list of {claimed} elements is announced, and {left} bytes are left")]
+    #[error("a list of {claimed} elements is announced, but only {left} bytes are left")]
     Length { claimed: u64, left: usize },
     #[error("{0} does not begin a number of this width")]
     Number(u8),
@@ -20,7 +20,7 @@ pub enum DecodeError {
     Flag(u8),
     #[error("a text that is not UTF-8")]
     Text,
-    #[error("messages are not made of such values")]
+    #[error("messages do not contain such values")]
     Foreign,
     #[error("{0}")]
     Value(String),

@@ -29,8 +29,8 @@ impl Page<'_> {
         let mut levels = vec![Levels::new(self.window, PARTS); shown.len()];
         for row in self.tally.jobs.values() {
             for (task, held) in row.job.tasks.iter().zip(&row.tasks) {
-                let Some(line) = held.site.and_then(|site| row_of[site as usize]) else { continue };
-                for Stint { from, to, .. } in held.stints(self.tally.last) {
+                for Stint { from, to, site, .. } in held.stints(self.tally.last) {
+                    let Some(line) = site.or(held.site).and_then(|site| row_of[site as usize]) else { continue };
                     levels[line].add(from, to, f64::from(task.cores));
                 }
             }
@@ -71,8 +71,10 @@ impl Page<'_> {
         Figure {
             id: "busy-sites",
             title: "How busy each site was",
-            desc: format!("A row a site over time, the darker the more of its cores were in use.{rest}"),
-            note: format!("A row a site, in the order of the topology. Point at one to see its name.{rest}"),
+            desc: format!("One row per site over time: the darker, the more of its cores were in use.{rest}"),
+            note: format!(
+                "One row per site, in the order of the topology. Point at a row to see the name of its site.{rest}"
+            ),
             legend: [0, 4, 9].map(|shade| (format!("s{shade}"), tenth(shade))).to_vec(),
             height: bottom + 44.0,
             body: body + &time_axis(self.window, bottom),

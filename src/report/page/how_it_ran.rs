@@ -1,4 +1,4 @@
-//! "How it was run": layout, host and wall time, and whom the hub waited for.
+//! "How it ran": layout, host and wall time, and whom the hub waited for.
 
 use super::html::{bar, count, definitions, escape, number, table};
 use super::{Page, ROWS_MAX};
@@ -12,8 +12,7 @@ impl Page<'_> {
             (
                 "Wall time",
                 format!(
-                    "{:.2} s, of these {:.2} s until everybody had joined, {:.2} s for the run itself and {:.2} s to \
-                     write it down",
+                    "{:.2} s, of these {:.2} s until all members had joined, {:.2} s for the run itself and {:.2} s for writing the results",
                     run.wall_seconds, run.join_seconds, run.run_seconds, run.write_seconds
                 ),
             ),
@@ -31,7 +30,8 @@ impl Page<'_> {
         }
         if let Some(messages) = run.messages {
             let packed = run.messages_per_packet.map_or(String::new(), |many| format!(", {many:.1} a packet"));
-            let frames = run.frames.map_or(String::new(), |frames| format!(", in {} frames both ways", count(frames)));
+            let frames =
+                run.frames.map_or(String::new(), |frames| format!(", in {} frames in both directions", count(frames)));
             facts.push(("Messages", format!("{}{packed}{frames}", count(messages))));
         }
         let used = match host.cores_used {
@@ -50,7 +50,7 @@ impl Page<'_> {
     fn blocked(&self) -> String {
         let run = &self.summary.run;
         if run.waits.is_empty() && run.blocked_seconds.is_empty() {
-            return "<p>All actors shared one process, so nobody had to wait for anybody.</p>\n".to_owned();
+            return "<p>All actors shared one process, so none had to wait for another.</p>\n".to_owned();
         }
         let names = run.waits.keys().chain(run.blocked_seconds.keys()).collect::<std::collections::BTreeSet<_>>();
         let mut leaves: Vec<(f64, u64, &String)> = names
@@ -75,6 +75,6 @@ impl Page<'_> {
             let sums = rest.iter().fold((0, 0.0), |sum, leaf| (sum.0 + leaf.1, sum.1 + leaf.0));
             rows.push(cells(format!("{} more together", rest.len()), sums.0, sums.1));
         }
-        format!("<h3>Whom the hub waited for</h3>\n{}", table(&["Leaf", "#Waits", "Blocked, wall time"], rows))
+        format!("<h3>What the hub waited for</h3>\n{}", table(&["Leaf", "#Waits", "Blocked, wall time"], rows))
     }
 }

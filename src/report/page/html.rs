@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+pub use super::chart::step;
 pub(in crate::report) use crate::report::table::{number, percent, span};
 pub use crate::settings::{count, counted};
 
@@ -21,6 +22,17 @@ pub fn escape(text: &str) -> String {
         }
     }
     safe
+}
+
+/// A whole page, which loads nothing: its title and what is in it, both safe already.
+pub fn document(title: &str, body: &str) -> String {
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
+         <meta name=\"color-scheme\" content=\"light dark\"><title>{title}</title>\n\
+         <style>\n{}</style></head>\n<body><main>\n{body}</main></body></html>\n",
+        super::style()
+    )
 }
 
 /// Escaped, and no longer than this many letters.

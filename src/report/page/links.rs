@@ -82,20 +82,21 @@ impl Page<'_> {
         }
         let mut left_out = match all - used.len() {
             0 => String::new(),
-            more => format!(" {} that carried less have no lane.", counted(more as u64, "link")),
+            more => format!(" {} that carried less are not shown.", counted(more as u64, "link")),
         };
         if let Some(carried) = self.results.transfers.filter(|carried| carried.unfinished > 0) {
-            let _ =
-                write!(left_out, " Left out: {} under way when the log ended.", counted(carried.unfinished, "flow"));
+            let _ = write!(
+                left_out,
+                " {} still under way when the log ended are left out.",
+                counted(carried.unfinished, "flow")
+            );
         }
         Figure {
             id: "lanes",
             title: "What the links carried",
-            desc: format!("A lane a link over time, filled as far as it was in use. {}", told.join(" ")),
+            desc: format!("One lane per link over time, filled in proportion to its use. {}", told.join(" ")),
             note: format!(
-                "A lane a link and direction, as high as its capacity, or, where flows do not compete for it, as the most \
-                 that they got together. A flow counts with its mean rate from when all latencies had elapsed \
-                 until its end; transfers.csv has each of the {}.{left_out}",
+                "One lane per link and direction. Its height is the capacity, or, if flows do not compete for it, the most that they used together. A flow counts with its mean rate from when all latencies had elapsed until its end; transfers.csv has each of the {}.{left_out}",
                 counted(flows.len() as u64, "flow")
             ),
             legend: Vec::new(),

@@ -8,8 +8,7 @@ impl Page<'_> {
     pub(super) fn live(&self) -> String {
         let Some((live, plot)) = self.summary.run.live.zip(self.plot) else { return String::new() };
         let mut html = format!(
-            "<p>Virtual time was tied to the clock of the wall, times {}, and the bytes of {} flows really went over links \
-             that the router let through at their pace. Such a run is not reproducible and has no digest.</p>\n",
+            "<p>Virtual time was paced at {} times real time, and the bytes of {} flows were really sent over links that the router limited to their capacity. Such a run is not reproducible and has no digest.</p>\n",
             number(live.speed),
             number(live.flows as f64)
         );
@@ -18,7 +17,7 @@ impl Page<'_> {
         {
             html.push_str(&format!(
                 "<p>Measured times differ from the model by {} in the median, by no more than {} for 95 % of the flows, \
-                 and by {} at most. Together the flows took {} times as long as the model says.</p>\n",
+                 and by {} at most. In total the flows took {} times as long as in the model.</p>\n",
                 percent(median),
                 percent(p95),
                 percent(max),
@@ -30,7 +29,7 @@ impl Page<'_> {
         }
         html.push_str("<figure>");
         html.push_str(plot);
-        html.push_str("<figcaption>A point a flow; on the dashed line the model is right.</figcaption></figure>\n");
+        html.push_str("<figcaption>One point per flow; on the dashed line the model is exact.</figcaption></figure>\n");
         html
     }
 }

@@ -9,7 +9,7 @@ mod busy;
 pub(super) mod chart;
 mod gantt;
 mod how_it_ran;
-pub(super) mod html;
+pub(crate) mod html;
 mod links;
 mod live;
 mod numbers;
@@ -90,18 +90,11 @@ fn window(tally: &Tally) -> Window {
 impl Page<'_> {
     fn html(&self) -> String {
         let name = escape(&self.topology.name);
-        let mut html = format!(
-            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-             <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
-             <meta name=\"color-scheme\" content=\"light dark\"><title>{name}: a run of Hansa</title>\n\
-             <style>\n{}</style></head>\n<body><main>\n<header>\n",
-            style()
-        );
+        let mut html = String::from("<header>\n");
         if let Status::Partial(why) = &self.manifest.status {
             let _ = writeln!(
                 html,
-                "<p class=\"partial\" role=\"note\"><strong>This run is partial:</strong> {}. What follows is what had \
-                 happened until then; numbers and charts would look different at the end.</p>",
+                "<p class=\"partial\" role=\"note\"><strong>This run is partial:</strong> {}. The page shows what had happened until then; numbers and charts would be different at the end.</p>",
                 escape(why)
             );
         }
@@ -120,14 +113,14 @@ impl Page<'_> {
             ("value", "Value", self.value()),
         ];
         let last = [
-            ("view", "The price of old news", self.old_view()),
+            ("view", "The cost of stale information", self.old_view()),
             ("live", "Real bytes beside the model", self.live()),
             ("responsiveness", "Responsiveness", self.responsiveness()),
             ("time", "Over time", self.over_time()),
             ("cores", "Sites and tasks", gantt::gantt(self.topology, self.tally, self.window, &self.parts_of_work())),
             ("links", "Links and transfers", self.links()),
             ("waits", "The longest waits", self.longest_waits()),
-            ("facts", "How it was run", self.facts()),
+            ("facts", "How it ran", self.facts()),
         ];
         let sections = first.into_iter().chain(of_subjects).chain(last);
         let sections: Vec<_> = sections.filter(|(_, _, body)| !body.is_empty()).collect();
@@ -139,14 +132,13 @@ impl Page<'_> {
         for (id, title, body) in &sections {
             let _ = write!(html, "<section id=\"{id}\"><h2>{title}</h2>\n{body}</section>\n");
         }
-        let _ = write!(
+        let _ = writeln!(
             html,
             "<footer>Made from summary.json, manifest.json and events.jsonl of this folder. All times are virtual unless \
-             they are called wall time. The same topology and seed give the same digest wherever a run's parts live: \
-             <code>{}</code></footer>\n</main></body></html>\n",
+             they are called wall time. The same topology and seed give the same digest in every layout: <code>{}</code></footer>",
             escape(&self.results.digest)
         );
-        html
+        html::document(&format!("{name}: a run of Hansa"), &html)
     }
 
     /// Whether any job is worth something.
@@ -170,7 +162,7 @@ impl Page<'_> {
 }
 
 /// With the colours that all pictures share.
-fn style() -> String {
+pub(crate) fn style() -> String {
     let variables = |colours| rules(colours, |number, colour| format!("--c{number}:{colour};"));
     let (light, dark) = (variables(&ON_LIGHT), variables(&ON_DARK));
     format!(":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{STYLE}")

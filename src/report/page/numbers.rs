@@ -14,20 +14,16 @@ impl Page<'_> {
         let jobs = &results.jobs;
         let others: Vec<String> =
             results.others(*jobs).map(|(number, what)| format!("{} {what}", count(number))).collect();
-        let others = if others.is_empty() { "none was left over".to_owned() } else { others.join(", ") };
+        let others = if others.is_empty() { "none was left unfinished".to_owned() } else { others.join(", ") };
         cards.push(("Jobs finished", count(jobs.finished), format!("of {}; {others}", count(jobs.submitted))));
         if let Some(starved) = results.starved {
             let worthy = self.tally.jobs.values().filter(|row| row.job.worth.is_some()).count();
             let share = if worthy > 0 { percent(starved as f64 / worthy as f64) } else { "–".to_owned() };
-            cards.push((
-                "Jobs starved",
-                count(starved),
-                format!("{share} of those with a deadline got nothing for it"),
-            ));
+            cards.push(("Jobs starved", count(starved), format!("{share} of those with a deadline obtained no value")));
         }
         cards.extend(results.subjects().flat_map(|subject| (subject.cards)(results)));
         if let Some(slr) = results.slr.filter(|_| !results.is_rigid()) {
-            cards.push(("Mean SLR", format!("{slr:.2}"), "times its critical path a finished job took".to_owned()));
+            cards.push(("Mean SLR", format!("{slr:.2}"), "times its critical path, for a finished job".to_owned()));
         }
         if let Some(wait) = &results.job_wait {
             let small = format!("median {}, 95 % within {}", span(wait.median), span(wait.p95));
@@ -42,7 +38,7 @@ impl Page<'_> {
             cards.push(("Makespan", span(makespan), end));
         }
         if let Some(useful) = results.useful {
-            cards.push(("Useful work", percent(useful), "of the work went into jobs that paid".to_owned()));
+            cards.push(("Useful work", percent(useful), "of the work went into jobs that obtained value".to_owned()));
         }
         let cards: Vec<String> = cards
             .iter()

@@ -23,9 +23,7 @@ impl Page<'_> {
     pub(super) fn old_view(&self) -> String {
         let Some((view, fresh)) = self.results.view.filter(View::is_old).zip(self.fresh) else { return String::new() };
         let mut html = format!(
-            "<p>The router heard that a task had ended {} late on average and {} at most: links take time, and sites \
-             report in periods. Meanwhile {} core hours stood free that it took for used. The same jobs on the same \
-             sites, with a router that hears of everything at once:</p>\n",
+            "<p>The router learned that a task had ended {} late on average and {} at most: links take time, and sites report periodically. Meanwhile {} core hours were idle that it considered used. For comparison, the same jobs on the same sites, with a router that learns of everything at once:</p>\n",
             span(view.lag_mean),
             span(view.lag_max),
             number(view.unseen / 3600.0)
@@ -34,14 +32,17 @@ impl Page<'_> {
             let (here, there) = of(self.results).zip(of(fresh))?;
             Some(vec![(*what).to_owned(), words(here), words(there), change(here, there)])
         });
-        html.push_str(&table(&["Measure", "#This run", "#With a fresh view", "#Price of old news"], rows));
+        html.push_str(&table(
+            &["Measure", "#This run", "#With an up-to-date view", "#Cost of stale information"],
+            rows,
+        ));
         if let Some((here, there)) = self.results.value.zip(fresh.value)
             && there.obtained > 0.0
         {
             let lost = there.obtained - here.obtained;
             let words = if lost < 0.0 { "gained" } else { "lost" };
             html.push_str(&format!(
-                "<p>Old news {words} {} of value, {} of what a fresh view obtains.</p>\n",
+                "<p>Stale information {words} {} of value, {} of what an up-to-date view obtains.</p>\n",
                 number(lost.abs()),
                 percent(lost.abs() / there.obtained)
             ));

@@ -40,7 +40,7 @@ impl Page<'_> {
             true => format!("{} other kinds", kinds - groups + 1),
             false => short(self.tally.names.kinds.get(kind).map_or("cores", String::as_str), 40),
         };
-        let most = format!("The most was {} at {}.", counted(peak.0 as u64, "task"), peak.1);
+        let most = format!("The maximum was {} at {}.", counted(peak.0 as u64, "task"), peak.1);
         Figure {
             id: "queue",
             title: "Tasks that waited, by the kind of core they need",
@@ -71,6 +71,7 @@ impl Page<'_> {
             for (task, held) in row.job.tasks.iter().zip(&row.tasks) {
                 let Some(site) = held.site else { continue };
                 for stint in held.stints(self.tally.last) {
+                    let site = stint.site.unwrap_or(site);
                     let used = sites[site as usize].used(row, task.cores, &stint).cores();
                     levels[group[site as usize]].add(stint.from, stint.to, used);
                 }
@@ -95,10 +96,10 @@ impl Page<'_> {
         if rest > 0 {
             legend.push((format!("f{}", own.len()), format!("{rest} other sites")));
             put_together =
-                format!("The {} largest sites have an area of their own; the other {rest} share one. ", own.len());
+                format!("Each of the {} largest sites has an area of its own; the other {rest} share one. ", own.len());
         }
         let used = self.results.utilisation.all.makespan.map_or(String::new(), |used| {
-            format!("Over the whole makespan, {} of the core time was used.", percent(used))
+            format!("{} of the core time was used over the whole makespan.", percent(used))
         });
         Figure {
             id: "utilisation",

@@ -20,7 +20,8 @@ impl Page<'_> {
             .flatten()
             .fold(0.0, f64::max);
         if most == 0.0 {
-            return "<p>No job had finished when the log ended, so there is nothing to tell of how long jobs took.</p>\n".to_owned();
+            return "<p>No job had finished when the log ended, so nothing is known about how long jobs take.</p>\n"
+                .to_owned();
         }
         let scale = Scale::new((most * 1.12).max(1.2), CHART);
         let bars: Vec<_> = groups
@@ -55,20 +56,19 @@ impl Page<'_> {
             groups.iter().map(|group| group.slr.map_or("none".to_owned(), |slr| format!("{slr:.2}"))).collect();
         let has_deadlines = groups.iter().any(|group| finite(group.slr_censored).is_some());
         let mut note =
-            "SLR is the time from submission to completion as a multiple of the critical path: 1, the dashed line, is \
-                        as fast as the job can be. The columns, with their numbers, are means over finished jobs"
+            "SLR is the time from submission to completion as a multiple of the critical path: 1, the dashed line, is the minimum. The columns, with their numbers, are means over finished jobs"
                 .to_owned();
         let mut legend = vec![("f0".to_owned(), "finished jobs".to_owned())];
         if has_deadlines {
             note.push_str(
-                "; the diamonds are means over all jobs with a deadline, where a starved one counts with its final deadline",
+                "; the diamonds are means over all jobs with a deadline, where starved jobs count with their final deadline",
             );
             legend.push(("diamond".to_owned(), "all jobs with a deadline".to_owned()));
         }
         Figure {
             id: "slr",
             title: "How long jobs took, by their size",
-            desc: format!("Columns, one a tenth of the jobs by work: mean SLR of finished jobs, from the smallest to the largest: {}.", listed.join(", ")),
+            desc: format!("One column per tenth of the jobs by work: mean SLR of finished jobs, from the smallest to the largest: {}.", listed.join(", ")),
             note: format!("{note}. {}", self.tenths_in_words()),
             legend,
             height: CHART,

@@ -22,8 +22,10 @@ impl Page<'_> {
         let (Some(first), Some(last)) = (self.tenths.first(), self.tenths.last()) else { return String::new() };
         let hours = |row: Option<&&JobRow>| number(row.map_or(0, |row| work(row)) as f64 / 3.6e9);
         let groups = match self.tenths.len() {
-            10 => "The jobs in ten equal groups by the work they bring".to_owned(),
-            few => format!("With {}, each is a group of its own, by the work it brings", counted(few as u64, "job")),
+            10 => "The jobs in ten equal groups by their amount of work".to_owned(),
+            few => {
+                format!("With {}, each is a group of its own, ordered by amount of work", counted(few as u64, "job"))
+            }
         };
         format!(
             "{groups}: from {} core hours in the first to {} in the last.",

@@ -7,6 +7,7 @@ use super::html::at;
 use crate::grid::Needs;
 use crate::report::Tally;
 use crate::report::palette::COLOURS;
+use crate::report::tally::Stint;
 
 /// Steps in time: a picture of every change would be too large.
 pub const STEPS: usize = 240;
@@ -56,10 +57,11 @@ impl Strips {
     pub fn svg(&self, tally: &Tally, window: Window, site: usize) -> String {
         let mut levels = vec![Levels::new(window, STEPS); self.count() as usize * COLOURS];
         for row in tally.jobs.values() {
-            let Some(task) = row.tasks.first().filter(|task| task.site == Some(site as u32)) else { continue };
+            let Some(task) = row.tasks.first() else { continue };
             let cpu = row.needs.unwrap_or(Needs::NODE).cpu;
             let colour = row.job.id.0 as usize % COLOURS;
-            for stint in task.stints(tally.last) {
+            let is_here = |stint: &Stint<'_>| stint.site.or(task.site) == Some(site as u32);
+            for stint in task.stints(tally.last).filter(is_here) {
                 for &(first, last) in stint.layers().flat_map(|nodes| nodes.runs()) {
                     for strip in first / self.nodes_each..=last / self.nodes_each {
                         let (from, to) = self.nodes(strip);

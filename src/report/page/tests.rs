@@ -134,7 +134,7 @@ fn a_reservation_waits_from_its_ready_time_until_it_starts_or_is_taken_back() {
 fn a_page_tells_whose_requests_were_accepted_and_why_others_were_not() {
     let page = shown(&manifest(), &reservations::reserving(), &reservations::tally());
     let rows = cells(section(&page, "reservations"));
-    let refused = [["declined: no site has room for it in time", "1"], ["invalid: it asks for no node", "1"]];
+    let refused = [["declined: no site has room in time", "1"], ["invalid: it requests no node", "1"]];
     assert_eq!([&rows[0][..2], &rows[1][..2]], refused);
     // Waits of nothing, ten and twenty minutes for two nodes that are booked for ten.
     assert_eq!(rows[2][..4], ["york", "3", "1", "10 min 00 s"]);
@@ -158,7 +158,7 @@ fn what_a_run_does_not_have_its_page_does_not_name() {
     entries.for_each(|entry| tally.add(&entry).unwrap());
     let workflow = shown(&manifest(), &workflow, &tally);
     for page in [&reservations, &workflow] {
-        for word in ["Value", "none to be had", "deadline</li>", "with a deadline", "id=\"value\""] {
+        for word in ["Value", "none available", "deadline</li>", "with a deadline", "id=\"value\""] {
             assert!(!page.contains(word), "{word}");
         }
     }
@@ -198,6 +198,8 @@ fn numbered(numbers: &[u64]) -> Workload {
         deal: Deal::default(),
         site: None,
         utilisation: None,
+        terms: None,
+        follow: true,
         data: Default::default(),
         overestimate_millionths: 1_000_000,
         needs: Default::default(),
@@ -264,6 +266,7 @@ fn large(sites: u32, cores: u32, jobs: u32, cores_of_task: u32) -> (Topology, Ta
             latency: Span::ZERO,
             habit: crate::grid::Habit::Script,
             approach: crate::grid::Approach::default(),
+            program: crate::grid::Program::default(),
         })
         .collect();
     let mut tally = Tally::new(&topology, &Names::of(&topology));
@@ -304,7 +307,7 @@ fn a_large_run_makes_a_page_of_a_bounded_size_that_says_what_it_put_together() {
     let each = size(&large(4, 1000, 1_000, 3));
     assert!(each.contains("Every block is a task") && each.contains("more users together"), "{}", each.len());
     let map = size(&large(4, 1000, 8_000, 20));
-    assert!(map.contains("40,000 tasks are too many to draw one by one"));
+    assert!(map.contains("40,000 tasks are too many to draw individually"));
     let many = size(&large(700, 40, 8_000, 1));
     assert!(many.contains("cores of all 700 sites") && many.contains("660 more sites together"));
     assert!(many.contains("the other 693 share one"));
@@ -370,14 +373,14 @@ fn what_users_bargained_for_is_drawn_within_bounds_and_told_apart_by_patterns() 
     // A claim that was stale is a cross, and a quote a point: ten of each at this site.
     let quotes = bargains.split("id=\"prices-site-1\"").nth(1).unwrap().split("</figure>").next().unwrap();
     assert_eq!((quotes.matches("<circle").count(), quotes.matches("class=\"line l3\"").count()), (10, 10));
-    assert!(bargains.contains("10 in all") && bargains.contains("expired"));
-    assert!(bargains.contains("3 more sites are left out here") && bargains.contains("90 of 90 had not started"));
-    assert!(bargains.contains("800 of 1,000 slots are drawn") && bargains.contains("30 more users"));
+    assert!(bargains.contains("10 in total") && bargains.contains("expired"));
+    assert!(bargains.contains("3 more sites are not shown here") && bargains.contains("90 of 90 had not started"));
+    assert!(bargains.contains("800 largest of 1,000 slots are drawn") && bargains.contains("30 more users"));
 
     let (topology, tally) = bargaining(20_000);
     let many = shown(&manifest(), &topology, &tally);
     assert!(many.len() < 3 << 20, "{}", many.len());
-    assert!(section(&many, "bargains").contains("of 4,446 bookings and holds are drawn, the largest"));
+    assert!(section(&many, "bargains").contains("largest of 4,446 bookings and holds are drawn"));
     assert!(section(&many, "bargains").contains("One in 3 of them is drawn"));
 }
 

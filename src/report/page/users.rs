@@ -83,7 +83,7 @@ impl Page<'_> {
         let mean = |(sum, count): (f64, u64)| (count > 0).then(|| sum / count as f64);
         let row = |(name, latency, had): &(String, String, Had)| {
             let share = had.value / had.worth;
-            let obtained = if had.worth > 0.0 { bar(share, &percent(share)) } else { "none to be had".to_owned() };
+            let obtained = if had.worth > 0.0 { bar(share, &percent(share)) } else { "none available".to_owned() };
             vec![
                 name.clone(),
                 latency.clone(),

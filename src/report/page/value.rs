@@ -33,7 +33,7 @@ impl Page<'_> {
         });
         let mut html = format!(
             "<p>A job is worth its full value until its initial deadline and nothing from its final one on. Its age is \
-             counted from submission, in multiples of its critical path (SLR). Of {} to be had, users got {}.</p>\n",
+             counted from submission, in multiples of its critical path (SLR). Of {} in total, users obtained {}.</p>\n",
             number(value.max),
             number(value.obtained)
         );
@@ -53,8 +53,8 @@ impl Page<'_> {
             &Figure {
                 id: "value-by-size",
                 title: "Where value went, by size of job",
-                desc: format!("Stacked columns, one a tenth of the jobs by work: the share of the value that was obtained or lost, and why. {}", listed(&by_value)),
-                note: format!("{} {}", self.tenths_in_words(), "Shares of the value that the jobs of a tenth could have brought."),
+                desc: format!("Stacked columns, one per tenth of the jobs by work: the share of the value that was obtained or lost, and why. {}", listed(&by_value)),
+                note: format!("{} {}", self.tenths_in_words(), "Shares of the value that the jobs of a tenth were worth at most."),
                 legend: legend("obtained"),
                 height: CHART,
                 body: scale.axis("share of value, %", plain) + &columns(scale, "tenth of the jobs, by work", &by_value),
@@ -65,7 +65,7 @@ impl Page<'_> {
         let most = starving.iter().map(|parts| parts.iter().map(|part| part.1).sum::<f64>()).fold(0.0, f64::max);
         if most == 0.0 {
             html.push_str(
-                "<p>Nobody starved: every job with a deadline finished before it had lost all of its value.</p>\n",
+                "<p>No job starved: every job with a deadline finished before it had lost all of its value.</p>\n",
             );
             return html;
         }
@@ -74,9 +74,9 @@ impl Page<'_> {
         html.push_str(
             &Figure {
                 id: "starvation",
-                title: "Who starved, by size of job",
-                desc: format!("Stacked columns, one a tenth of the jobs by work: the share of its jobs that starved. {}", listed(&starving)),
-                note: "A job has starved if it never finished, or not before its final deadline. Shares of the jobs with a deadline in each tenth.".to_owned(),
+                title: "Starved jobs, by size of job",
+                desc: format!("Stacked columns, one per tenth of the jobs by work: the share of its jobs that starved. {}", listed(&starving)),
+                note: "A job is starved if it never finished, or finished after its final deadline. Shares of the jobs with a deadline in each tenth.".to_owned(),
                 legend: rest.map(|(_, class, words)| ((*class).to_owned(), (*words).to_owned())).collect(),
                 height: CHART - 40.0,
                 body: scale.axis("starved jobs, %", plain) + &columns(scale, "tenth of the jobs, by work", &starving),

@@ -5,6 +5,7 @@
 //! page. Jobs, tasks, sites and what jobs are worth are nobody's subject: every run has them.
 
 mod bargains;
+mod failures;
 pub mod plan;
 mod queues;
 mod requests;
@@ -27,7 +28,8 @@ pub use requests::Reservations;
 pub(super) use requests::tests as requesting;
 
 /// In the order in which reports have them.
-pub(super) const ALL: &[Subject] = &[requests::SUBJECT, queues::SUBJECT, sharing::SUBJECT, bargains::SUBJECT];
+pub(super) const ALL: &[Subject] =
+    &[requests::SUBJECT, queues::SUBJECT, sharing::SUBJECT, bargains::SUBJECT, failures::SUBJECT];
 
 /// What the rest of a report has to know of a subject.
 #[derive(Debug)]
@@ -70,8 +72,29 @@ pub(super) trait Topic: fmt::Debug + Send {
 pub struct Measure {
     pub name: &'static str,
     pub about: &'static str,
+    pub better: Better,
     /// `None` where a run has no such number.
     pub of: fn(&Summary) -> Option<f64>,
+}
+
+/// Which way people want a number to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    More,
+    Less,
+    /// That depends on what one is after.
+    Neither,
+}
+
+impl Better {
+    /// Whether a number is better than another one.
+    pub fn is_better(self, number: f64, other: f64) -> bool {
+        match self {
+            Better::More => number > other,
+            Better::Less => number < other,
+            Better::Neither => false,
+        }
+    }
 }
 
 /// What experiments may keep of all subjects.
@@ -93,8 +116,7 @@ pub(super) struct Words {
 pub(super) const USUAL: Words = Words {
     removed: "given up",
     wanted: ("Submitted", "submission"),
-    waiting: "Waiting is a task whose job is submitted and whose predecessors are done, until it starts or its job is given \
-              up; a result on its way counts as waiting too.",
+    waiting: "A task waits from when its job is submitted and its predecessors are done until it starts or its job is given up; time during which a result is in transit counts as waiting, too.",
 };
 
 /// A subject's own part of a summary.

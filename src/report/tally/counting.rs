@@ -8,7 +8,7 @@ use super::{AnsweredRow, Fate, Inconsistent, JobRow, Ledger, Tally, TaskRow, cri
 use crate::grid::{EdgeId, Invalid, Job, JobId, Needs, NodeSet, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::Answer;
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// Who tells of something, and when.
 #[derive(Clone, Copy)]
@@ -43,8 +43,11 @@ impl Tally {
         }
         let (site, by_user) = (self.site(*site)?, self.is_told_by(by.actor));
         let row = self.task(*task)?;
-        if row.start.is_some() {
+        if row.start.is_some() && !row.is_lost() {
             return Err(Inconsistent::Again(*task, "started"));
+        }
+        if let (Some(before), Some(stints)) = (row.site.filter(|before| *before != site), &mut row.stints) {
+            stints.emigrate(before);
         }
         // Whoever takes a task back says so.
         if by_user && row.site.is_some() {
@@ -59,10 +62,18 @@ impl Tally {
             self.told_of(by, task.job)?;
         }
         let row = self.task(*task)?;
-        if row.site.is_none() || row.start.is_some() {
+        let is_lost = row.is_lost();
+        if row.site.is_none() || row.start.is_some() && !is_lost {
             return Err(Inconsistent::Again(*task, "started"));
         }
-        (row.site, row.assigned, row.entered) = (None, None, false);
+        (row.assigned, row.entered) = (None, false);
+        // Where it has run is known until it runs elsewhere; what it has saved there is left behind.
+        if is_lost {
+            let ran = row.ran_by(by.now);
+            row.setbacks().start_over(ran);
+        } else {
+            row.site = None;
+        }
         if let Some(job) = self.jobs.get(&task.job) {
             self.withdrawn[job.system as usize] += 1;
         }
@@ -73,6 +84,13 @@ impl Tally {
         let site = self.holds(*task, by.actor, cores)?;
         let is_entered = self.jobs.get(&task.job).is_some_and(|row| self.is_told_by_users(row.system));
         let row = self.given(*task, site)?;
+        if row.is_lost() {
+            row.setbacks().go_on(by.now);
+            row.stints.iter_mut().for_each(|stints| stints.enter(by.now));
+            row.cores = cores.clone();
+            self.totals.running += 1;
+            return Ok(None);
+        }
         if row.start.is_some() {
             return Err(Inconsistent::Again(*task, "started"));
         }
@@ -96,6 +114,58 @@ impl Tally {
     /// A task leaves its cores, to go on later.
     pub fn suspended(&mut self, by: By, task: &TaskId) -> Taken {
         self.leave(by, task, Left::Suspended)
+    }
+
+    /// A node of a task has failed.
+    pub fn lost(&mut self, by: By, task: &TaskId, saved: &Span) -> Taken {
+        let site = self.site(by.actor)?;
+        let since = self.given(*task, site)?.on_cores_since();
+        self.leave(by, task, Left::Lost)?;
+        let row = self.given(*task, site)?;
+        let ran = by.now.since(since.unwrap_or(by.now));
+        if *saved > row.ran_by(by.now) {
+            return Err(Inconsistent::Unearned(*task));
+        }
+        row.setbacks().lose(by.now, ran, *saved);
+        self.totals.running -= 1;
+        self.totals.end = self.totals.end.max(by.now);
+        Ok(Some(task.job))
+    }
+
+    pub fn checkpointed(&mut self, by: By, task: &TaskId, times: &u64, spent: &Span) -> Taken {
+        let site = self.site(by.actor)?;
+        let row = self.given(*task, site)?;
+        if row.on_cores_since().filter(|_| row.end.is_none()).is_none() {
+            return Err(Inconsistent::NotRunning(*task));
+        }
+        let ran = row.ran_by(by.now);
+        if *spent > ran || *times > ran.micros() {
+            return Err(Inconsistent::Unearned(*task));
+        }
+        row.setbacks().checkpoint(*times, *spent);
+        Ok(None)
+    }
+
+    pub fn are_down(&mut self, by: By, cores: &NodeSet, _since: &Time) -> Taken {
+        let site = self.site(by.actor)? as usize;
+        self.is_outage(site, cores, false)?;
+        self.down[site].unite(cores);
+        Ok(None)
+    }
+
+    pub fn are_up(&mut self, by: By, cores: &NodeSet, _since: &Time) -> Taken {
+        let site = self.site(by.actor)? as usize;
+        self.is_outage(site, cores, true)?;
+        self.down[site].subtract(cores);
+        Ok(None)
+    }
+
+    /// Whether a site may say that these cores fail, or are back: it has them, and they were not, or were, down.
+    fn is_outage(&self, site: usize, cores: &NodeSet, is_up: bool) -> Result<(), Inconsistent> {
+        let (facts, down) = (&self.sites[site], &self.down[site]);
+        let is_there = cores.runs().last().is_some_and(|run| run.1 < facts.cores);
+        let fits = if is_up { down.contains(cores) } else { !down.meets(cores) };
+        if is_there && fits { Ok(()) } else { Err(Inconsistent::NoOutage(facts.name.clone())) }
     }
 
     fn leave(&mut self, by: By, task: &TaskId, left: Left) -> Taken {
@@ -324,6 +394,7 @@ impl Tally {
         let facts = &self.sites[site as usize];
         match cores.runs().last() {
             Some(&(_, last)) if last >= facts.cores => Err(Inconsistent::NoSuchCores(task, facts.name.clone())),
+            _ if self.down[site as usize].meets(cores) => Err(Inconsistent::Down(task, facts.name.clone())),
             _ => Ok(site),
         }
     }

@@ -15,7 +15,7 @@ pub enum Inconsistent {
     Edge(JobId),
     #[error("job {0} has not arrived")]
     UnknownJob(JobId),
-    #[error("there is no task {0}")]
+    #[error("task {0} does not exist")]
     UnknownTask(TaskId),
     #[error("{0} is not a site")]
     NotASite(String),
@@ -35,15 +35,15 @@ pub enum Inconsistent {
     NotRunning(TaskId),
     #[error("task {0} has not been suspended")]
     NotSuspended(TaskId),
-    #[error("task {0} is given what is no share")]
+    #[error("task {0} is given an invalid share")]
     NoShare(TaskId),
-    #[error("it is said twice what job {0} needs")]
+    #[error("the needs of job {0} are stated twice")]
     NeedsAgain(JobId),
     #[error("the data of {0} is sent twice")]
     SentTwice(EdgeId),
-    #[error("no {1} bytes belong to {0}, which is said to leave")]
+    #[error("{0} does not carry the {1} bytes that are said to leave")]
     NotItsData(EdgeId, u64),
-    #[error("the data of {0} arrives without being on its way")]
+    #[error("the data of {0} arrives without having been sent")]
     NotOnItsWay(EdgeId),
     #[error("job {0} is not one of {1}")]
     NotItsJob(JobId, String),
@@ -55,14 +55,20 @@ pub enum Inconsistent {
     NoHold(HoldId, String),
     #[error("{1} has hold {0} already")]
     HeldTwice(HoldId, String),
-    #[error("bargaining for job {0} has ended already")]
+    #[error("the negotiation for job {0} has ended already")]
     BargainedTwice(JobId),
     #[error("job {0} is given up, but a task of it is at a site")]
     Busy(JobId),
-    #[error("task {0} is taken in by {1}, to which its user has not given it")]
+    #[error("task {0} is accepted by {1}, to which its user has not given it")]
     NotGiven(TaskId, String),
     #[error("{0} says that {1} {2}")]
     Accused(String, String, &'static str),
+    #[error("task {0} is said to have saved more than it ran")]
+    Unearned(TaskId),
+    #[error("task {0} starts on cores of {1} that are down")]
+    Down(TaskId, String),
+    #[error("{0} says of cores that they fail or are back which it does not have, or of which that has been said")]
+    NoOutage(String),
     #[error("task {0} starts on cores that {1} does not have")]
     NoSuchCores(TaskId, String),
 }
@@ -72,6 +78,6 @@ pub enum Inconsistent {
 pub enum Untaken {
     #[error(transparent)]
     Inconsistent(#[from] Inconsistent),
-    #[error("cannot put aside what is over: {0}")]
+    #[error("cannot set finished jobs aside: {0}")]
     Io(#[from] io::Error),
 }

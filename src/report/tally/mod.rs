@@ -2,6 +2,7 @@
 
 mod bargains;
 mod counting;
+mod failing;
 mod inconsistent;
 mod row;
 mod stints;
@@ -14,6 +15,7 @@ use std::io;
 use self::bargains::Bargains;
 pub(super) use self::bargains::Seen;
 pub(super) use self::counting::By;
+pub(super) use self::failing::Failing;
 pub use self::inconsistent::{Inconsistent, Untaken};
 pub(super) use self::row::{AnsweredRow, Fate, JobRow, Standing, TaskRow};
 pub(super) use self::stints::{Left, Stint};
@@ -23,7 +25,7 @@ use super::ledger::{Ledger, Merged, Store};
 use super::own_numbers::OwnNumbers;
 use super::subjects::{self, Present, USUAL, Words};
 use super::transfers::Transfers;
-use crate::grid::{Graph, Job, JobId, Kind, Needs, forced_ranks, output_delay};
+use crate::grid::{Graph, Job, JobId, Kind, Needs, NodeSet, forced_ranks, output_delay};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::Record;
 use crate::systems::{Gives, System, managers};
@@ -54,6 +56,9 @@ pub struct Tally {
     over: Option<Ledger>,
     pub(super) transfers: Transfers,
     pub(super) bargains: Bargains,
+    /// By site: which cores are said to be down.
+    down: Vec<NodeSet>,
+    pub(super) failing: Failing,
     pub(super) totals: Totals,
     /// By system: how often a task was taken back to be handed in elsewhere.
     withdrawn: Vec<u64>,
@@ -161,7 +166,7 @@ impl Tally {
                 latency: site.latency,
                 report_every: site.report_every,
                 systems: site.systems.clone(),
-                is_shared: managers::find(&site.scheduler).is_some(),
+                is_shared: managers::shares_nodes(&site.scheduler),
             });
             first_core += u64::from(site.cores);
         }
@@ -182,6 +187,8 @@ impl Tally {
             over: None,
             transfers: Transfers::of(topology),
             bargains: Bargains::keeping(),
+            down: vec![NodeSet::default(); topology.sites.len()],
+            failing: Failing::of(topology),
             totals: Totals::default(),
             withdrawn: vec![0; topology.systems.len()],
             entries: 0,

@@ -27,6 +27,9 @@ pub struct JobRow {
     pub bargain: Option<Bargain>,
 }
 
+/// Shorter times count as this where stretches are bounded.
+const STRETCH_LEAST: Span = Span::from_secs(10);
+
 /// A request for nodes between two times, and its answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AnsweredRow {
@@ -73,6 +76,54 @@ pub struct TaskRow {
     pub entered: bool,
     /// Where it was on and off its cores between start and end, or on other ones than at the end; most never are.
     pub stints: Option<Box<Stints>>,
+    /// What failures have done to it, if they have.
+    pub setbacks: Option<Box<Setbacks>>,
+}
+
+/// What failures did to a task, and what it did about them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setbacks {
+    /// How often it was lost, and how often it was started again.
+    pub lost: u32,
+    pub again: u32,
+    /// How long it ran for nothing.
+    pub wasted: Span,
+    /// How often it saved its work, and how long that took.
+    pub checkpoints: u64,
+    pub spent: Span,
+    /// The same in the stint that it is in.
+    spent_now: Span,
+    /// From each loss until it ran again.
+    pub recovering: Span,
+    lost_at: Time,
+}
+
+impl Setbacks {
+    /// It has saved its work in this stint.
+    pub fn checkpoint(&mut self, times: u64, spent: Span) {
+        self.checkpoints += times;
+        self.spent = self.spent + spent;
+        self.spent_now = spent;
+    }
+
+    /// It is lost after so long, of which so much is saved.
+    pub fn lose(&mut self, now: Time, ran: Span, saved: Span) {
+        let kept = saved + std::mem::take(&mut self.spent_now);
+        self.lost += 1;
+        self.wasted = self.wasted + Span::from_micros(ran.micros().saturating_sub(kept.micros()));
+        self.lost_at = now;
+    }
+
+    /// It begins from the start, wherever that will be: of all that it ran, nothing is of use.
+    pub fn start_over(&mut self, ran: Span) {
+        self.wasted = Span::from_micros(ran.micros().saturating_sub(self.spent.micros()));
+    }
+
+    /// It runs again.
+    pub fn go_on(&mut self, now: Time) {
+        self.again += 1;
+        self.recovering = self.recovering + now.since(self.lost_at);
+    }
 }
 
 /// The ways in which a job or a task can stand at the end of a log.
@@ -95,6 +146,21 @@ impl TaskRow {
         stints.chain(alone)
     }
 
+    /// How long it has been on cores, all in all.
+    pub fn ran_by(&self, now: Time) -> Span {
+        self.stints(now).fold(Span::ZERO, |ran, stint| ran + stint.to.since(stint.from))
+    }
+
+    /// Whether a node of it has failed, and it has not run since.
+    pub fn is_lost(&self) -> bool {
+        self.stints.as_ref().is_some_and(|stints| stints.is_lost())
+    }
+
+    /// What failures have done to it, which is nothing for most.
+    pub fn setbacks(&mut self) -> &mut Setbacks {
+        self.setbacks.get_or_insert_default()
+    }
+
     pub(super) fn on_cores_since(&self) -> Option<Time> {
         self.stints.as_ref().map_or(self.start, |stints| stints.since())
     }
@@ -104,7 +170,8 @@ impl JobRow {
     /// Whether nothing more can happen to it: what was given to a site before the job was given up goes on to its end,
     /// but what was taken back in time never starts.
     pub(super) fn is_over(&self) -> bool {
-        let is_over = |task: &TaskRow| task.end.is_some() || (task.start.is_none() && task.assigned.is_none());
+        let is_over =
+            |task: &TaskRow| task.end.is_some() || (task.start.is_none() && task.assigned.is_none()) || task.is_lost();
         match self.fate {
             Fate::Open => false,
             Fate::Cancelled { .. } => self.tasks.iter().all(|task| task.end.is_some() || task.start.is_none()),
@@ -133,6 +200,7 @@ impl JobRow {
             (Some(_), ..) if task.killed => Standing::Killed,
             (Some(_), ..) => Standing::Finished,
             (None, None, Fate::Removed { .. } | Fate::Cancelled { .. }) => Standing::Removed,
+            (None, Some(_), Fate::Removed { .. }) if task.is_lost() => Standing::Removed,
             (None, None, Fate::Refused | Fate::NotAdmitted | Fate::TurnedAway | Fate::Rejected(_)) => Standing::Refused,
             _ => Standing::Unfinished,
         }
@@ -187,10 +255,31 @@ impl JobRow {
     /// How many times its critical path the job took, if it was completed.
     pub fn slr(&self) -> Option<f64> {
         match self.fate {
-            Fate::Completed { at, .. } if !self.critical_path.is_zero() => {
-                Some(at.since(self.job.arrive).micros() as f64 / self.critical_path.micros() as f64)
-            }
+            Fate::Completed { at, .. } => self.in_paths(at),
             _ => None,
+        }
+    }
+
+    fn in_paths(&self, end: Time) -> Option<f64> {
+        let took = end.since(self.job.arrive);
+        (!self.critical_path.is_zero()).then(|| took.micros() as f64 / self.critical_path.micros() as f64)
+    }
+
+    /// How long it took from when it was wanted, by the time that it would have taken alone, if it finished; very short times
+    /// count as some seconds.
+    pub fn stretch(&self) -> Option<f64> {
+        let end = self.last_end().filter(|_| self.standing() == Standing::Finished)?;
+        let [took, alone] =
+            [end.since(self.wanted()), self.critical_path].map(|span| span.max(STRETCH_LEAST).micros() as f64);
+        Some(took / alone)
+    }
+
+    /// How old its result was, in critical paths, when that counts for its worth. A service that reckons with values does so when it hears of
+    /// the end; elsewhere a job is in time that ends in time, whenever word of it comes.
+    fn aged(&self) -> Option<f64> {
+        match self.fate {
+            Fate::Completed { value: None, .. } => self.in_paths(self.last_end()?),
+            _ => self.slr(),
         }
     }
 
@@ -198,17 +287,24 @@ impl JobRow {
     /// no deadline. Whoever was told at once that it would come too late did not starve.
     pub fn starved(&self) -> Option<bool> {
         let worth = self.job.worth.as_ref()?;
-        if self.fate == Fate::NotAdmitted {
-            return Some(false);
-        }
-        Some(self.slr().is_none_or(|slr| slr >= worth.curve.final_()))
+        let last = worth.curve.final_();
+        Some(match self.fate {
+            Fate::NotAdmitted => false,
+            _ if self.standing() == Standing::Killed => true,
+            // Whoever is promised an end at the deadline has it then.
+            Fate::Completed { value: None, .. } => self.aged().is_none_or(|age| age > last),
+            _ => self.slr().is_none_or(|slr| slr >= last),
+        })
     }
 
-    /// What its user got, if its kind of job is worth anything.
+    /// What its user got, if its kind of job is worth anything. Where nobody reckons with values, it follows from the end; what was
+    /// killed has no result.
     pub fn value(&self) -> Option<f64> {
-        self.job.worth.as_ref()?;
+        let worth = self.job.worth.as_ref()?;
         match self.fate {
-            Fate::Completed { value, .. } => value,
+            Fate::Completed { value: Some(value), .. } => Some(value),
+            Fate::Completed { .. } if self.standing() == Standing::Killed => Some(0.0),
+            Fate::Completed { .. } => Some(self.aged().map_or(0.0, |age| worth.max * worth.curve.factor(age))),
             _ => Some(0.0),
         }
     }

@@ -25,6 +25,8 @@ struct Over {
     more: Vec<NodeSet>,
     share: f64,
     left: Left,
+    /// Where that was, if it went on at another site.
+    site: Option<u32>,
 }
 
 /// Why a stint was over.
@@ -35,6 +37,8 @@ pub enum Left {
     /// It went on elsewhere.
     Moved,
     Suspended,
+    /// A node of it failed.
+    Lost,
 }
 
 /// From when to when a task was on which nodes.
@@ -48,6 +52,8 @@ pub struct Stint<'a> {
     pub share: f64,
     /// Why it was over; `None` for the last one.
     pub left: Option<Left>,
+    /// Where it was, if it went on at another site.
+    pub site: Option<u32>,
 }
 
 impl Stints {
@@ -83,23 +89,33 @@ impl Stints {
         }
     }
 
+    /// Whether a node of it has failed, and it has not gone on since.
+    pub fn is_lost(&self) -> bool {
+        self.since.is_none() && self.over.last().is_some_and(|over| over.left == Left::Lost)
+    }
+
+    /// It goes on at another site than this, where it was so far.
+    pub fn emigrate(&mut self, site: u32) {
+        self.over.iter_mut().for_each(|over| over.site = over.site.or(Some(site)));
+    }
+
     pub fn enter(&mut self, now: Time) {
         self.since = Some(now);
     }
 
     fn until(&self, from: Time, to: Time, nodes: &NodeSet, left: Left) -> Over {
-        Over { from, to, nodes: nodes.clone(), more: self.more.clone(), share: self.share, left }
+        Over { from, to, nodes: nodes.clone(), more: self.more.clone(), share: self.share, left, site: None }
     }
 
     /// All of them; the last one, on these nodes, goes on until then.
     pub fn each<'a>(&'a self, until: Time, nodes: &'a NodeSet) -> impl Iterator<Item = Stint<'a>> {
         let over = self.over.iter().map(|over| {
-            let Over { from, to, ref nodes, ref more, share, left } = *over;
-            Stint { from, to, nodes, more, share, left: Some(left) }
+            let Over { from, to, ref nodes, ref more, share, left, site } = *over;
+            Stint { from, to, nodes, more, share, left: Some(left), site }
         });
         let last = self.since.map(|from| {
             let Stints { more, share, .. } = self;
-            Stint { from, to: until, nodes, more, share: *share, left: None }
+            Stint { from, to: until, nodes, more, share: *share, left: None, site: None }
         });
         over.chain(last)
     }
@@ -108,7 +124,12 @@ impl Stints {
 impl<'a> Stint<'a> {
     /// The only one of a task.
     pub fn alone(from: Time, to: Time, nodes: &'a NodeSet) -> Stint<'a> {
-        Stint { from, to, nodes, more: &[], share: 1.0, left: None }
+        Stint { from, to, nodes, more: &[], share: 1.0, left: None, site: None }
+    }
+
+    /// Whether it was over because a node failed.
+    pub fn is_lost(&self) -> bool {
+        self.left == Some(Left::Lost)
     }
 
     /// Its nodes in layers: a node is in as many as it has of the job's parallel tasks.

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use super::row::Setbacks;
 use super::stints::{Left, Stints};
 use super::*;
 use crate::grid::{Edge, NodeSet, Task, TaskId};
@@ -31,6 +32,12 @@ pub fn row(job: u32, tasks: u32) -> JobRow {
                 begun.leave(Time::from_micros(5), &NodeSet::run(2, 2 + index), Left::Suspended);
                 moment(index).into_iter().for_each(|at| begun.enter(at));
                 stints.expect("it has begun")
+            }),
+            setbacks: index.is_multiple_of(3).then(|| {
+                let mut setbacks = Setbacks::default();
+                setbacks.checkpoint(u64::from(index) + 1, Span::from_secs(2));
+                setbacks.lose(Time::from_micros(7), Span::from_secs(9), Span::from_secs(1));
+                Box::new(setbacks)
             }),
         }
     };

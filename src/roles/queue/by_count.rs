@@ -54,6 +54,7 @@ impl ByCount {
 impl Supply for ByCount {
     type Room = ();
     type Shadow = Shadow;
+    const MOVES: bool = true;
 
     fn is_used_up(&self) -> bool {
         self.free == 0
@@ -117,7 +118,7 @@ impl Supply for ByCount {
 
     fn end(&mut self, now: Time, job: TaskId, until: Time) {
         let place = self.ends.partition_point(|end| (end.0, end.1) < (until, job));
-        assert!(self.ends.get(place).is_some_and(|end| end.1 == job), "job {job} ends that does not run");
+        assert!(self.ends.get(place).is_some_and(|end| end.1 == job), "job {job} ends but does not run");
         let (_, _, count) = self.ends.remove(place);
         self.labels.give_back(&self.held.remove(place));
         self.free += count;

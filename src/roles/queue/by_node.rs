@@ -102,6 +102,7 @@ impl<S: Set> ByNode<S> {
 impl<S: Set + Send + 'static> Supply for ByNode<S> {
     type Room = S;
     type Shadow = Shadow<S>;
+    const MOVES: bool = false;
 
     fn is_used_up(&self) -> bool {
         self.free_count == 0
@@ -149,7 +150,7 @@ impl<S: Set + Send + 'static> Supply for ByNode<S> {
 
     fn end(&mut self, _: Time, job: TaskId, until: Time) {
         let place = self.ends.partition_point(|end| (end.0, end.1) < (until, job));
-        assert!(self.ends.get(place).is_some_and(|end| end.1 == job), "job {job} ends that does not run");
+        assert!(self.ends.get(place).is_some_and(|end| end.1 == job), "job {job} ends but does not run");
         let (_, _, count) = self.ends.remove(place);
         self.free.add(&self.held.remove(place));
         self.free_count += count;

@@ -7,6 +7,6 @@ use super::{Entry, planner};
 
 pub const ENTRY: Entry = Entry {
     name: "conservative",
-    about: "backfilling in a plan that holds a place for everybody; places only ever move ahead",
+    about: "conservative backfilling: every job has a place in a plan, and places only move to earlier times",
     build: |nodes, reserved| planner::by_node(nodes, reserved, planner::Replan::OneByOne),
 };

@@ -4,6 +4,6 @@ use super::{Entry, planner};
 
 pub const ENTRY: Entry = Entry {
     name: "conservative-count",
-    about: "conservative that only counts nodes",
+    about: "like conservative, but only counts nodes",
     build: |nodes, reserved| planner::by_count(nodes, reserved),
 };

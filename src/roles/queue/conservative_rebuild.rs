@@ -5,6 +5,6 @@ use super::{Entry, planner};
 
 pub const ENTRY: Entry = Entry {
     name: "conservative-rebuild",
-    about: "conservative whose whole plan is made anew when a job ends early",
+    about: "like conservative, but rebuilds the whole plan when a job ends early",
     build: |nodes, reserved| planner::by_node(nodes, reserved, planner::Replan::FromScratch),
 };

@@ -14,7 +14,7 @@ use crate::time::Time;
 
 pub const ENTRY: Entry = Entry {
     name: "easy",
-    about: "backfilling behind one reservation, that of the first who has to wait",
+    about: "EASY backfilling: jobs may overtake if they do not delay the first waiting job",
     build: |nodes, reserved| by_node::build(nodes, reserved, true),
 };
 
@@ -24,6 +24,8 @@ pub(super) trait Supply: Clone + Send + 'static {
     type Room;
     /// The reservation of the head.
     type Shadow: Clone + Send;
+    /// Whether jobs may be moved while they run.
+    const MOVES: bool;
 
     fn is_used_up(&self) -> bool;
     /// For a job that starts now and has nobody ahead of it.
@@ -118,6 +120,11 @@ impl<S: Supply> Policy for Easy<S> {
         self.queue.push_back(ask);
     }
 
+    fn submit_first(&mut self, _: Time, ask: Ask) {
+        self.queue.push_front(ask);
+        self.look_anew();
+    }
+
     fn withdraw(&mut self, _: Time, job: TaskId) {
         self.queue.retain(|ask| ask.job != job);
         self.look_anew();
@@ -154,6 +161,10 @@ impl<S: Supply> Policy for Easy<S> {
 
     fn wake(&self) -> Option<Time> {
         self.supply.wake(!self.queue.is_empty())
+    }
+
+    fn moves(&self) -> bool {
+        S::MOVES
     }
 
     /// Lets the future come, in which all that runs takes as long as it may.

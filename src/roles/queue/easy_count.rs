@@ -4,6 +4,6 @@ use super::{Entry, by_count};
 
 pub const ENTRY: Entry = Entry {
     name: "easy-count",
-    about: "easy that only counts nodes",
+    about: "like easy, but only counts nodes",
     build: |nodes, reserved| by_count::build(nodes, reserved, true),
 };

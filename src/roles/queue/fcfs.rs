@@ -4,6 +4,6 @@ use super::{Entry, by_node};
 
 pub const ENTRY: Entry = Entry {
     name: "fcfs",
-    about: "strictly in order: nobody starts before the one ahead",
+    about: "first come, first served: no job starts before the one ahead of it",
     build: |nodes, reserved| by_node::build(nodes, reserved, false),
 };

@@ -4,6 +4,6 @@ use super::{Entry, by_count};
 
 pub const ENTRY: Entry = Entry {
     name: "fcfs-count",
-    about: "fcfs that only counts nodes",
+    about: "like fcfs, but only counts nodes",
     build: |nodes, reserved| by_count::build(nodes, reserved, false),
 };

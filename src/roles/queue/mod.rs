@@ -36,6 +36,9 @@ pub trait Policy: Send {
     /// A job joins the queue; it fits the site.
     fn submit(&mut self, now: Time, ask: Ask);
 
+    /// A job comes back to the head of the queue, ahead of all that wait.
+    fn submit_first(&mut self, now: Time, ask: Ask);
+
     /// A job leaves the queue without having started.
     fn withdraw(&mut self, now: Time, job: TaskId);
 
@@ -56,6 +59,11 @@ pub trait Policy: Send {
 
     /// When there may be something to start, or to keep account of, though no job ends or comes; after a pass.
     fn wake(&self) -> Option<Time>;
+
+    /// Whether jobs may be moved while they run.
+    fn moves(&self) -> bool {
+        false
+    }
 
     /// When each job of the queue will start, in their order, if nothing more comes and all jobs take the whole of their
     /// walltimes; if this were booked too.

@@ -28,6 +28,8 @@ pub(super) fn by_count(nodes: u32, reserved: &[Reserved]) -> Box<dyn Policy> {
 trait Plan: Clone + Send + 'static {
     /// What a place takes up.
     type Room: Clone + PartialEq + Send;
+    /// Whether jobs may be moved while they run.
+    const MOVES: bool;
 
     /// What a booking takes up.
     fn room_of(booking: &Reserved) -> Self::Room;
@@ -72,6 +74,7 @@ trait Plan: Clone + Send + 'static {
 
 impl Plan for Calendar {
     type Room = NodeSet;
+    const MOVES: bool = false;
 
     fn room_of(booking: &Reserved) -> NodeSet {
         booking.nodes.clone()
@@ -155,6 +158,7 @@ struct Counted {
 
 impl Plan for Counted {
     type Room = u32;
+    const MOVES: bool = true;
 
     fn room_of(booking: &Reserved) -> u32 {
         booking.nodes.len()
@@ -351,7 +355,7 @@ fn put<P: Plan>(plan: &mut P, now: Time, planned: &mut Planned<P::Room>) {
 impl<P: Plan> Policy for Planner<P> {
     fn end(&mut self, now: Time, job: TaskId, until: Time) {
         let place = self.running.partition_point(|running| (running.until, running.job) < (until, job));
-        assert!(self.running.get(place).is_some_and(|running| running.job == job), "job {job} ends that does not run");
+        assert!(self.running.get(place).is_some_and(|running| running.job == job), "job {job} ends but does not run");
         let Running { room, nodes, .. } = self.running.remove(place);
         self.plan.give_back(&nodes);
         if now < until {
@@ -368,6 +372,19 @@ impl<P: Plan> Policy for Planner<P> {
         self.plan.insert(start, start + ask.walltime, &room);
         self.next = self.next.min(start);
         self.queue.push(Planned { ask, start, room });
+    }
+
+    /// All others give way, and get the earliest places that are left, in order of the queue.
+    fn submit_first(&mut self, now: Time, ask: Ask) {
+        self.plan.advance(now);
+        for Planned { ask, start, room } in &self.queue {
+            self.plan.remove(*start, *start + ask.walltime, room);
+        }
+        let (start, room) = self.plan.earliest(now, ask.walltime, ask.nodes);
+        self.queue.insert(0, Planned { ask, start, room });
+        self.queue.iter_mut().for_each(|planned| put(&mut self.plan, now, planned));
+        (self.stale, self.freed_to) = (false, Time::ZERO);
+        self.look_ahead();
     }
 
     fn withdraw(&mut self, _: Time, job: TaskId) {
@@ -448,6 +465,10 @@ impl<P: Plan> Policy for Planner<P> {
     fn wake(&self) -> Option<Time> {
         let start = Some(self.next).filter(|next| *next < Time::NEVER);
         start.into_iter().chain(self.plan.next()).min()
+    }
+
+    fn moves(&self) -> bool {
+        P::MOVES
     }
 
     /// As long as nothing comes and nothing ends early, everybody starts at his place.

@@ -13,7 +13,7 @@ use crate::time::Time;
 
 pub const ENTRY: Entry = Entry {
     name: "slotlist",
-    about: "conservative that keeps a list of free slots, of which the first that will do is taken",
+    about: "like conservative, but keeps a list of free slots, of which a job takes the first that is suitable",
     build: |nodes, reserved| Box::new(SlotList::new(nodes, reserved)),
 };
 
@@ -75,7 +75,7 @@ fn place(list: &mut FreeList, now: Time, ask: &Ask) -> Time {
 impl Policy for SlotList {
     fn end(&mut self, now: Time, job: TaskId, until: Time) {
         let at = self.running.partition_point(|running| (running.until, running.job) < (until, job));
-        assert!(self.running.get(at).is_some_and(|running| running.job == job), "job {job} ends that does not run");
+        assert!(self.running.get(at).is_some_and(|running| running.job == job), "job {job} ends but does not run");
         self.labels.give_back(&self.running.remove(at).nodes);
         self.stale |= now < until;
     }
@@ -85,6 +85,16 @@ impl Policy for SlotList {
         self.list.trim(now);
         let start = place(&mut self.list, now, &ask);
         self.queue.push((ask, start));
+    }
+
+    fn submit_first(&mut self, now: Time, ask: Ask) {
+        // Its place is found when the list is made anew.
+        self.queue.insert(0, (ask, now));
+        self.stale = true;
+    }
+
+    fn moves(&self) -> bool {
+        true
     }
 
     fn withdraw(&mut self, _: Time, job: TaskId) {

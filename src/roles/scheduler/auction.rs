@@ -4,11 +4,11 @@ use super::Entry;
 use crate::grid::Demand;
 use crate::kernel::ActorId;
 use crate::protocol::{Message, Run};
-use crate::roles::site::{Ending, Manager, On, Order, Start, Tasks};
+use crate::roles::site::{Ending, Loss, Manager, On, Order, Start, Tasks};
 use crate::time::{Span, Time};
 
 pub const ENTRY: Entry =
-    Entry { name: "auction", about: "starts at once what it gets from the router", build: || Box::new(Auction) };
+    Entry { name: "auction", about: "starts at once whatever it gets from the router", build: || Box::new(Auction) };
 
 struct Auction;
 
@@ -16,7 +16,7 @@ impl Manager for Auction {
     /// It starts at once. Whoever gives more than fits has lost count; then tasks wait in order of arrival. Nothing can
     /// change that any more, so all is settled.
     fn hear(&mut self, now: Time, giver: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
-        let Message::Run(Run { task, cores, runtime }) = message else { return };
+        let Message::Run(Run { task, cores, runtime, .. }) = message else { return };
         // No real task is empty.
         if cores == 0 || runtime.is_zero() {
             return;
@@ -33,6 +33,7 @@ impl Manager for Auction {
             runtime,
             walltime: Span::MAX,
             ending: Ending::Settled,
+            loss: Loss::default(),
             rank: 0,
         }));
     }

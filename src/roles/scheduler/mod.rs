@@ -1,6 +1,9 @@
 //! Managers of sites that are about no paper, one a file.
 
 mod auction;
+mod in_turn;
+
+pub use in_turn::InTurn;
 
 use super::site::Manager;
 

@@ -1,7 +1,7 @@
 //! Who decides at a site, and what they may decide.
 
 use super::tasks::{Running, Tasks};
-use crate::grid::{Demand, Layers, TaskId};
+use crate::grid::{Demand, Expected, Layers, Saves, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Message, Record};
 use crate::time::{Span, Time};
@@ -22,6 +22,19 @@ pub trait Manager: Send {
 
     /// A task has left its nodes, because it was done or because its walltime was over; not because it was ordered to.
     fn ended(&mut self, _now: Time, _task: &Running) {}
+
+    /// A task has left its nodes because one of them has failed; so much of its work is saved. What is down is told afterwards.
+    fn lost(&mut self, _now: Time, task: &Running, _saved: Span) {
+        unreachable!("task {} was on a node that failed, and nobody knows what to do about it", task.task)
+    }
+
+    /// These nodes are down, all others are up; told when that changes, and when nodes are not back that were expected.
+    fn are_down(&mut self, _now: Time, _down: &[Expected]) {}
+
+    /// Whether somebody waits here who has not started: where nobody does, and nothing runs, a site need not watch its nodes.
+    fn has_waiting(&self) -> bool {
+        false
+    }
 
     /// All of this instant has been told. Orders are carried out one after the other; what tasks share has to add up once all
     /// have been.
@@ -57,6 +70,8 @@ pub enum Order {
     },
     /// Takes a running task off its nodes for good, as if it had never been there. Nobody is told.
     Abandon(TaskId),
+    /// Ends a running task before its time. Its giver hears of it as of any other end.
+    Kill(TaskId),
     /// Takes a task off its nodes, to go on later.
     Suspend(TaskId),
     /// Lets a suspended task go on; it makes progress from then on.
@@ -102,8 +117,18 @@ pub struct Start {
     /// How long it may be on its nodes; then it is killed.
     pub walltime: Span,
     pub ending: Ending,
+    pub loss: Loss,
     /// Of what ends at one instant the lower goes first, and among equals what has started first.
     pub rank: u64,
+}
+
+/// What there is to know of a task in case a node of it fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Loss {
+    /// How it saves its work; its run time is with all its checkpoints.
+    pub saves: Option<Saves>,
+    /// Whether whoever gave it is told; else its manager sees to it alone.
+    pub is_told: bool,
 }
 
 /// Who knows when a task ends.

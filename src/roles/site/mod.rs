@@ -7,6 +7,7 @@
 //! future. For the rest it sets one timer at a time, for the next instant at which anything happens here, with the
 //! promise that its manager gives for it: many a timer only keeps the books, and holds nobody up.
 
+mod failing;
 mod manager;
 mod nodes;
 mod tasks;
@@ -16,10 +17,10 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-pub use self::manager::{Ending, Manager, On, Order, Start};
+pub use self::manager::{Ending, Loss, Manager, On, Order, Start};
 pub use self::tasks::{Running, State, Tasks};
 use super::scheduler;
-use crate::grid::{self, Layers, TaskId};
+use crate::grid::{self, Layers, Outages, TaskId};
 use crate::kernel::{self, Actor, ActorId, Cause, Event, Outbox};
 use crate::protocol::{Ended, Message, Record};
 use crate::time::{Span, Stamp, Time};
@@ -31,6 +32,10 @@ pub struct Site {
     is_quiet: bool,
     tasks: Tasks,
     report_every: Span,
+    /// When its nodes are down, if they ever are.
+    outages: Option<Outages>,
+    /// When its manager is told again what is down, as it takes some of it to be back.
+    expects: Time,
     /// What starts and ends when, as it stands; under a quiet manager timers say so themselves.
     due: BinaryHeap<Reverse<Due>>,
     serial: u64,
@@ -61,6 +66,8 @@ impl Site {
             manager,
             tasks: Tasks::new(nodes),
             report_every: Span::ZERO,
+            outages: None,
+            expects: Time::NEVER,
             due: BinaryHeap::new(),
             serial: 0,
             reckoned: 0,
@@ -80,9 +87,16 @@ impl Site {
         Site { report_every, ..self }
     }
 
-    /// Ends and starts whose time has come.
+    /// A site whose nodes fail. Its manager has to know what to do about it, so it is none that only keeps quiet.
+    pub fn failing(self, outages: Option<Outages>) -> Site {
+        let is_quiet = self.is_quiet && outages.is_none();
+        Site { outages, is_quiet, ..self }
+    }
+
+    /// Ends and starts whose time has come; nodes that fail do so in between.
     fn keep_up(&mut self, now: Time, out: &mut Out) {
         let mut is_way_clear = false;
+        let mut has_suffered = self.outages.is_none();
         while let Some(&Reverse(due)) = self.due.peek()
             && due.at <= now
         {
@@ -91,6 +105,9 @@ impl Site {
             } else if !due.starts {
                 self.due.pop();
                 self.end(now, due.slot, out);
+            } else if !has_suffered {
+                self.suffer(now, out);
+                has_suffered = true;
             } else if !is_way_clear {
                 // All that ends has ended.
                 self.manager.make_way(now, &self.tasks, &mut self.orders);
@@ -100,6 +117,9 @@ impl Site {
                 self.due.pop();
                 self.start(due.slot, out);
             }
+        }
+        if !has_suffered {
+            self.suffer(now, out);
         }
     }
 
@@ -132,6 +152,7 @@ impl Site {
     }
 
     fn leave_for_good(&mut self, now: Time, slot: usize, killed: bool, out: &mut Out) -> Running {
+        self.tell_checkpoints(now, slot, true, out);
         let running = self.tasks.finish(slot);
         let Running { task, giver, started, ending, .. } = running;
         out.log(if killed { Record::Killed { task } } else { Record::Finished { task } });
@@ -146,8 +167,11 @@ impl Site {
     fn finish(&mut self, now: Time, task: TaskId, out: &mut Out) {
         let slot = self.slot_of(task);
         let running = self.tasks.at(slot);
-        assert!(running.ending == Ending::Ordered, "the end of task {task} is not for its manager to say");
-        assert!(running.nodes().is_some() && running.is_done(now), "task {task} is to end with its work not done");
+        assert!(running.ending == Ending::Ordered, "its manager may not end task {task}");
+        assert!(
+            running.nodes().is_some() && running.is_done(now),
+            "task {task} is ordered to end before its work is done"
+        );
         self.leave_for_good(now, slot, false, out);
     }
 
@@ -204,10 +228,16 @@ impl Site {
                 Order::Abandon(task) => {
                     let slot = self.slot_of(task);
                     let reckoned = self.tasks.at(slot).ending == Ending::Reckoned;
-                    assert!(reckoned, "the end of task {task} is not the site's alone");
+                    assert!(reckoned, "the site alone may not decide the end of task {task}");
                     self.tasks.finish(slot);
                     self.reckoned -= 1;
                     out.log(Record::Dropped { task });
+                }
+                Order::Kill(task) => {
+                    let slot = self.slot_of(task);
+                    let reckoned = self.tasks.at(slot).ending == Ending::Reckoned;
+                    assert!(reckoned, "the end of task {task} is not the site's alone");
+                    self.leave_for_good(now, slot, true, out);
                 }
                 Order::Suspend(task) => {
                     let slot = self.slot_of(task);
@@ -234,7 +264,7 @@ impl Site {
                 Order::Share { task, share } => {
                     let slot = self.slot_of(task);
                     let is_told = self.tasks.at(slot).ending == Ending::Settled;
-                    assert!(!is_told, "task {task} has been told of and cannot be slowed down");
+                    assert!(!is_told, "the end of task {task} has been announced, so it cannot be slowed down");
                     self.tasks.share(now, slot, share);
                     out.log(Record::Shared { task, share });
                     if self.tasks.at(slot).nodes().is_some() {
@@ -264,7 +294,7 @@ impl Site {
     fn lift(&mut self, now: Time, slot: usize) {
         let running = self.tasks.at(slot);
         let is_told = running.ending == Ending::Settled;
-        assert!(!is_told, "the end of task {} has been told and cannot be put off", running.task);
+        assert!(!is_told, "the end of task {} has been announced and cannot be delayed", running.task);
         self.tasks.leave(now, slot);
     }
 
@@ -281,17 +311,22 @@ impl Site {
 
     fn take_on(&mut self, now: Time, start: Start, out: &mut Out) {
         let settled = start.ending == Ending::Settled;
-        assert!(settled || !self.is_quiet, "task {} is not settled by a manager that settles all", start.task);
+        assert!(settled || !self.is_quiet, "task {} is not settled by a manager that settles all tasks", start.task);
         assert!(start.share == 1.0 || !settled, "task {} shares its nodes, so its end is not settled", start.task);
         let at = start.at;
         let slot = self.tasks.add(&start);
-        if settled {
-            let end = self.tasks.at(slot).outlook().end.round_up(self.report_every);
-            out.send_at(end, start.giver, Message::Ended(Ended { task: start.task, started: at }));
-        }
         self.reckoned += usize::from(start.ending == Ending::Reckoned);
+        // Where nodes fail, its end is known once it has its nodes.
+        let is_safe = self.outages.is_none();
+        assert!(is_safe || !settled || at == now, "task {} is settled on nodes that may fail before", start.task);
+        if settled && is_safe {
+            self.tell_end(slot, out);
+        }
         if at == now {
             self.start(slot, out);
+            if settled && !is_safe {
+                self.tell_fate(now, slot, out);
+            }
         } else {
             self.expect(slot, at, true, out);
         }
@@ -305,9 +340,10 @@ impl Site {
         }
         let due = self.due.peek().map(|Reverse(due)| due.at);
         let wake = self.manager.wake().filter(|wake| *wake > now);
-        let Some(next) = due.into_iter().chain(wake).min() else { return };
+        let change = self.next_change();
+        let Some(next) = due.into_iter().chain(wake).chain(change).min() else { return };
         // What only this site knows of is told when it ends, which may be then.
-        let floor = if self.reckoned > 0 { next } else { self.manager.floor(next) };
+        let floor = if self.reckoned > 0 { next } else { self.manager.floor(next).min(self.failure_floor(next)) };
         let place = self.timers.partition_point(|timer| timer.0 > next);
         // One that nobody waits for can as well come sooner: this site then comes back again.
         let set = if floor == Time::NEVER { &self.timers[place..] } else { same_time(&self.timers[place..], next) };

@@ -59,7 +59,7 @@ impl Nodes {
 
     fn take(&mut self, task: TaskId, nodes: &NodeSet, demand: Demand, share: f64) {
         if demand == Demand::NODE {
-            assert!(self.free.contains(nodes), "task {task} gets nodes {nodes}, of which some are taken");
+            assert!(self.free.contains(nodes), "task {task} gets nodes {nodes}, some of which are taken");
             self.free.subtract(nodes);
             self.free_count -= nodes.len();
             return;
@@ -68,7 +68,7 @@ impl Nodes {
         for node in each(nodes) {
             if !self.shared.contains_key(&node) {
                 let alone = NodeSet::run(node, node);
-                assert!(self.free.contains(&alone), "task {task} shares node {node}, which is another's alone");
+                assert!(self.free.contains(&alone), "task {task} shares node {node}, which another task has to itself");
                 self.free.subtract(&alone);
                 self.free_count -= 1;
             }
@@ -80,6 +80,19 @@ impl Nodes {
                 self.doubtful.push((task, node));
             }
         }
+    }
+
+    /// Nodes on which nothing runs any more are down: nobody gets them.
+    pub fn fail(&mut self, nodes: &NodeSet) {
+        assert!(self.free.contains(nodes), "of nodes {nodes}, which are down, some are taken");
+        self.free.subtract(nodes);
+        self.free_count -= nodes.len();
+    }
+
+    /// They are back.
+    pub fn mend(&mut self, nodes: &NodeSet) {
+        self.free.insert(nodes);
+        self.free_count += nodes.len();
     }
 
     /// Whether nodes give no more than they have, once all of a moment's orders have been carried out.

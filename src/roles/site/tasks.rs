@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::manager::{Ending, On, Start};
+use super::manager::{Ending, Loss, On, Start};
 use super::nodes::Nodes;
 use crate::grid::{Demand, Layers, NodeSet, TaskId};
 use crate::kernel::ActorId;
@@ -29,6 +29,7 @@ pub struct Running {
     /// When it has started, or is settled to.
     pub started: Time,
     pub ending: Ending,
+    pub loss: Loss,
     pub(super) rank: u64,
     /// Of what it is told by timers only the last one counts.
     pub(super) serial: u64,
@@ -82,6 +83,16 @@ impl Tasks {
         self.slots.iter().flatten()
     }
 
+    /// The numbers of the tasks on some of these nodes, in the order in which they would end.
+    pub(super) fn on(&self, nodes: &NodeSet) -> Vec<usize> {
+        let is_there = |running: &Running| running.nodes().is_some_and(|its| its.meets(nodes));
+        let slots = self.slots.iter().enumerate().filter_map(|(slot, running)| Some((slot, running.as_ref()?)));
+        let mut there: Vec<_> =
+            slots.filter(|(_, one)| is_there(one)).map(|(slot, one)| (one.rank, one.task, slot)).collect();
+        there.sort_unstable();
+        there.into_iter().map(|(.., slot)| slot).collect()
+    }
+
     pub(super) fn get(&self, slot: usize) -> Option<&Running> {
         self.slots.get(slot)?.as_ref()
     }
@@ -91,7 +102,7 @@ impl Tasks {
     }
 
     pub(super) fn add(&mut self, start: &Start) -> usize {
-        let Start { task, giver, at, ref on, demand, share, runtime, walltime, ending, rank } = *start;
+        let Start { task, giver, at, ref on, demand, share, runtime, walltime, ending, loss, rank } = *start;
         let running = Running {
             task,
             giver,
@@ -99,6 +110,7 @@ impl Tasks {
             state: State::Coming(on.clone()),
             started: at,
             ending,
+            loss,
             rank,
             serial: 0,
             share,
@@ -179,7 +191,7 @@ impl Tasks {
     /// Puts a task that is on no nodes on these.
     pub(super) fn enter(&mut self, now: Time, slot: usize, nodes: Layers, from: Time) {
         let running = self.slots[slot].as_mut().expect("the books hold what they have given a number");
-        assert!(running.state == State::Suspended, "task {} goes on that has not been suspended", running.task);
+        assert!(running.state == State::Suspended, "task {} is resumed although it was not suspended", running.task);
         self.nodes.take_all(running.task, &nodes, running.demand, running.share);
         (running.since, running.from) = (now, from.max(now));
         running.state = State::Running(nodes);
@@ -243,6 +255,11 @@ impl Running {
         self.settle_up(now);
         let work = self.runtime.micros() as f64;
         (work - self.done).abs() <= 1.0 + work * 1e-9
+    }
+
+    /// How long it has run by then, if it gets all that it can use.
+    pub(super) fn ran_by(&self, then: Time) -> Span {
+        Span::from_micros(self.done as u64 + (self.share * then.since(self.from).micros() as f64) as u64)
     }
 
     /// Counts what it has done up to now.

@@ -43,7 +43,7 @@ fn play(cores: u32, runs: &[(u64, u32, u64)]) -> Vec<Entry<Record>> {
 fn play_telling_every(period: Span, cores: u32, runs: &[(u64, u32, u64)]) -> Vec<Entry<Record>> {
     let run = |(number, &(at, cores, runtime)): (usize, &(u64, u32, u64))| {
         let task = TaskId { job: JobId(number as u32), index: 0 };
-        (at, Message::Run(Run { task, cores, runtime: Span::from_micros(runtime) }))
+        (at, Message::Run(Run { task, cores, runtime: Span::from_micros(runtime), safe: None }))
     };
     let runs = runs.iter().enumerate().map(run).collect();
     let scheduler = (scheduler::find("auction").unwrap().build)();
@@ -247,8 +247,19 @@ impl Manager for Juggler {
         let (nodes, demand) = (nodes.len(), demand(task.job.0));
         let share = if demand == Demand::NODE { 1.0 } else { 0.5 };
         let on = On::Lowest(nodes);
-        let start =
-            Start { task, giver, at: now, on, demand, share, runtime, walltime, ending: Ending::Reckoned, rank: 0 };
+        let start = Start {
+            task,
+            giver,
+            at: now,
+            on,
+            demand,
+            share,
+            runtime,
+            walltime,
+            ending: Ending::Reckoned,
+            loss: Loss::default(),
+            rank: 0,
+        };
         self.balls.push(Ball { start, width: nodes, has_started: false, on: None, share });
     }
 

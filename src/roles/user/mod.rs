@@ -1,4 +1,4 @@
-//! A user: an agent with a planner, which says what it does about its jobs.
+//! A user: an agent with a planner, which says what a user does about its jobs.
 
 mod resubmit;
 mod script;

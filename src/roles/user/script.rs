@@ -78,7 +78,7 @@ impl Script {
         Script { then, ..self }
     }
 
-    pub(super) fn comes_back(&self) -> Option<Time> {
+    pub(in crate::roles) fn comes_back(&self) -> Option<Time> {
         self.comes_back
     }
 

@@ -3,35 +3,42 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Batch, Desk, Dispatch, Dispatcher, Place, policy};
+use super::{Batch, Desk, Dispatch, Dispatcher, Place, Remedy, Takes, policy};
 use crate::grid::{JobId, Named, Site};
 use crate::kernel::ActorId;
 use crate::protocol::{Enqueue, Message};
 use crate::roles;
 use crate::roles::site::Manager;
 use crate::settings::Walk;
-use crate::systems::managers;
-use crate::systems::{Cast, CastError, DealError, Dealing, Gives, Grid, Outsider, Own, Policy, Row, Service, System};
+use crate::systems::managers::{self, Runs};
+use crate::systems::{
+    Bears, Cast, CastError, DealError, Dealing, Fails, Gives, Grid, Outsider, Own, Policy, Row, Service, System,
+};
 use crate::time::Span;
 use crate::workload::rigids::Handed;
 use crate::workload::{Source, Workload};
 
 pub const ROW: Row = Row {
     key: "batch",
-    about: "rigid jobs in a queue at each site, given out by a dispatcher",
+    about: "rigid jobs in a queue at each site, assigned by a dispatcher",
     service: Some("dispatcher"),
     sources: &["swf", "batsim", "lublin", "table"],
+    also: &[],
     schedulers: policies,
     own: Own::NOTHING,
     has_speeds: false,
     shares_sites: true,
     takes_managers: true,
+    has_planners: true,
     has_terms: false,
     has_reserved: true,
     is_rigid: true,
+    wants_deadlines: false,
+    has_followers: true,
     stages_data: true,
+    bears_failures: Bears::Always,
     cores_max: u64::MAX,
-    gives: Gives { moment: "dispatcher", task: "handed to a queue", category: "dispatch" },
+    gives: Gives { moment: "dispatcher", task: "submitted to a queue", category: "dispatch" },
     plans: &[],
     usual: || Service::new(Batch::default()),
 };
@@ -52,19 +59,36 @@ impl System for Batch {
     }
 
     fn hub(&self, grid: &Grid<'_>, _: Option<Outsider>) -> Cast {
-        let place =
-            |(id, site): &(ActorId, &Site)| Place::new(*id, site.cores, managers::find(&site.scheduler).is_some());
+        let takes = |site: &Site| match managers::find(&site.scheduler).map(|kind| kind.runs) {
+            None => Takes::Queued,
+            Some(Runs::Sharing) => Takes::Shared,
+            Some(Runs::Outside(_)) => Takes::Entrusted,
+        };
+        let place = |(id, site): &(ActorId, &Site)| {
+            let place = Place::new(*id, site.cores, takes(site));
+            place.failing(grid.news(*id, site))
+        };
         let places = grid.sites.iter().map(place);
-        Ok(Box::new(Dispatcher::new(places.collect(), self.dispatch, grid.stager())))
+        let dispatcher = Dispatcher::new(places.collect(), self.dispatch, grid.stager());
+        Ok(Box::new(dispatcher.recovering(grid.failing.recovery.clone())))
     }
 
-    fn site(&self, site: &Site, givers: &[ActorId]) -> Cast {
+    fn site(&self, site: &Site, givers: &[ActorId], fails: Option<Fails>, outsider: Option<Outsider>) -> Cast {
         let queue = || policy::find(&site.scheduler).map(|policy| (policy.build)(site.cores, &site.reserved));
-        let desk = || Some(Box::new(Desk::new(queue()?)) as Box<dyn Manager>);
-        let shared = || (managers::find(&site.scheduler)?.build)(site);
+        let desk = || {
+            let desk = Desk::new(queue()?);
+            Some(Box::new(match &fails {
+                Some(fails) => desk.with_remedy(Remedy::new(fails, site.cores)),
+                None => desk,
+            }) as Box<dyn Manager>)
+        };
         let unknown = || CastError::unknown("policy for a queue", &site.scheduler);
-        let manager = desk().or_else(shared).ok_or_else(unknown)?;
-        Ok(Box::new(roles::Site::new(site.cores, manager, givers.iter().copied()).telling_every(site.report_every)))
+        let manager = match desk() {
+            Some(desk) => desk,
+            None => (managers::find(&site.scheduler).ok_or_else(unknown)?.build)(site, outsider)?,
+        };
+        let actor = roles::Site::new(site.cores, manager, givers.iter().copied()).telling_every(site.report_every);
+        Ok(Box::new(actor.failing(fails.map(|fails| fails.outages))))
     }
 
     fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {

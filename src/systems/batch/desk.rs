@@ -11,15 +11,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::policy::{Ask, Policy, Reserved, Step};
-use crate::grid::{Demand, TaskId};
+use super::remedy::{Remedy, Work};
+use crate::grid::{Demand, Expected, TaskId};
 use crate::kernel::ActorId;
-use crate::protocol::{Book, Booked, Message, Provided, Recall, Recalled, Run};
-use crate::roles::site::{Ending, Manager, On, Order, Running, Start, Tasks};
+use crate::protocol::{Book, Booked, Message, Provided, Queue, Recall, Recalled, Run};
+use crate::roles::site::{Ending, Loss, Manager, On, Order, Running, Start, Tasks};
 use crate::time::{Span, Time};
 
 pub struct Desk {
     policy: Box<dyn Policy>,
-    waiting: BTreeMap<TaskId, Waiting>,
+    waiting: BTreeMap<TaskId, Work>,
     /// How long those in the queue last, each with how many do.
     lengths: BTreeMap<Span, u32>,
     /// Those of the queue that have started.
@@ -27,12 +28,8 @@ pub struct Desk {
     /// What is booked for tasks that have not ended.
     booked: BTreeMap<TaskId, Booking>,
     steps: Vec<Step>,
-}
-
-struct Waiting {
-    giver: ActorId,
-    walltime: Span,
-    runtime: Span,
+    /// What is done where nodes fail.
+    remedy: Option<Remedy>,
 }
 
 struct Booking {
@@ -51,22 +48,36 @@ impl Desk {
             running: BTreeSet::new(),
             booked: BTreeMap::new(),
             steps: Vec::new(),
+            remedy: None,
         }
     }
 
+    /// The desk of a site whose nodes fail. It is given nothing to book.
+    pub fn with_remedy(self, remedy: Remedy) -> Desk {
+        Desk { remedy: Some(remedy), ..self }
+    }
+
     /// They know how large a site is; what fits nowhere, and what is no task at all, is nothing to answer to.
-    fn queue(&mut self, now: Time, site: &Tasks, ask: Ask, waiting: Waiting) {
-        let lasts = waiting.lasts();
-        let job = &ask.job;
-        let known = self.waiting.contains_key(job) || self.running.contains(job) || self.booked.contains_key(job);
-        if (1..=site.total()).contains(&ask.nodes) && !lasts.is_zero() && !known {
-            self.waiting.insert(ask.job, waiting);
-            *self.lengths.entry(lasts).or_default() += 1;
+    fn queue(&mut self, now: Time, site: &Tasks, task: TaskId, work: Work) {
+        let known = self.waiting.contains_key(&task) || self.running.contains(&task) || self.booked.contains_key(&task);
+        if (1..=site.total()).contains(&work.nodes) && !work.lasts().is_zero() && !known {
+            let ask = self.join_queue(task, work);
             self.policy.submit(now, ask);
         }
     }
 
-    fn leave_queue(&mut self, job: TaskId) -> Waiting {
+    fn join_queue(&mut self, job: TaskId, work: Work) -> Ask {
+        self.waiting.insert(job, work);
+        *self.lengths.entry(work.lasts()).or_default() += 1;
+        Ask { job, nodes: work.nodes, walltime: self.stretched(work.walltime, work.nodes) }
+    }
+
+    /// How long a span of work takes with its checkpoints, if it makes any.
+    fn stretched(&self, work: Span, nodes: u32) -> Span {
+        self.remedy.as_ref().map_or(work, |remedy| remedy.stretched(work, nodes))
+    }
+
+    fn leave_queue(&mut self, job: TaskId) -> Work {
         let waiting = self.waiting.remove(&job).expect("who leaves the queue has waited");
         let length = self.lengths.get_mut(&waiting.lasts()).expect("who waits is counted");
         *length -= 1;
@@ -120,6 +131,7 @@ impl Desk {
         let in_time = if self.waiting.get(&task).is_some_and(|waiting| waiting.giver == giver) {
             self.leave_queue(task);
             self.policy.withdraw(now, task);
+            self.remedy.iter_mut().for_each(|remedy| remedy.ends(task));
             true
         } else if self.booked.get(&task).is_some_and(|booking| booking.giver == giver)
             && !site.all().any(|other| other.task == task && other.nodes().is_some())
@@ -148,18 +160,22 @@ impl Desk {
             orders.push(match step {
                 Step::Move { job, nodes } => Order::Move { task: job, nodes: nodes.into(), from: now },
                 Step::Start { job, nodes } => {
-                    let Waiting { giver, walltime, runtime } = self.leave_queue(job);
+                    let work = self.leave_queue(job);
+                    let loss = self.remedy.as_mut().map_or(Loss::default(), |remedy| remedy.starts(job, work));
+                    // Whoever may be moved may get away from a node that fails.
+                    let moves = self.remedy.is_some() && self.policy.moves();
                     self.running.insert(job);
                     Order::Start(Start {
                         task: job,
-                        giver,
+                        giver: work.giver,
                         at: now,
                         on: On::These(nodes.into()),
                         demand: Demand::NODE,
                         share: 1.0,
-                        runtime,
-                        walltime,
-                        ending: Ending::Settled,
+                        runtime: self.stretched(work.runtime, work.nodes),
+                        walltime: self.stretched(work.walltime, work.nodes),
+                        ending: if moves { Ending::Reckoned } else { Ending::Settled },
+                        loss,
                         rank: rank(job),
                     })
                 }
@@ -176,15 +192,12 @@ impl Manager for Desk {
     fn hear(&mut self, now: Time, giver: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
         match message {
             Message::Queue(queue) => {
-                let ask =
-                    Ask { job: TaskId { job: queue.job, index: 0 }, nodes: queue.nodes, walltime: queue.walltime };
-                let waiting = Waiting { giver, walltime: queue.walltime, runtime: queue.runtime };
-                self.queue(now, site, ask, waiting);
+                let Queue { job, nodes, walltime, runtime, .. } = queue;
+                self.queue(now, site, TaskId { job, index: 0 }, Work { giver, nodes, walltime, runtime });
             }
             // Whoever gives it knows exactly how long it takes.
-            Message::Run(Run { task, cores, runtime }) => {
-                let ask = Ask { job: task, nodes: cores, walltime: runtime };
-                self.queue(now, site, ask, Waiting { giver, walltime: runtime, runtime });
+            Message::Run(Run { task, cores, runtime, .. }) => {
+                self.queue(now, site, task, Work { giver, nodes: cores, walltime: runtime, runtime });
             }
             Message::Book(book) => self.book(now, giver, book, site, orders),
             Message::Provided(Provided { task }) => self.provided(now, giver, task, orders),
@@ -198,10 +211,34 @@ impl Manager for Desk {
             None => {
                 self.running.remove(&ended.task);
                 self.policy.end(now, ended.task, ended.until());
+                self.remedy.iter_mut().for_each(|remedy| remedy.ends(ended.task));
             }
             Some(Booking { held, .. }) if now < held.until => self.policy.release(now, &held),
             Some(_) => {}
         }
+    }
+
+    fn lost(&mut self, now: Time, task: &Running, saved: Span) {
+        self.running.remove(&task.task);
+        self.policy.end(now, task.task, task.until());
+        self.remedy.as_mut().expect(REMEDY).lost(task.task, task.loss, saved);
+    }
+
+    fn are_down(&mut self, now: Time, down: &[Expected]) {
+        let remedy = self.remedy.as_mut().expect(REMEDY);
+        remedy.book(now, down, &mut *self.policy);
+        let (returning, is_first) = remedy.returning();
+        for (task, work) in returning {
+            let ask = self.join_queue(task, work);
+            match is_first {
+                true => self.policy.submit_first(now, ask),
+                false => self.policy.submit(now, ask),
+            }
+        }
+    }
+
+    fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
     }
 
     fn decide(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
@@ -233,13 +270,16 @@ impl Booking {
             runtime,
             walltime: self.held.until.since(at),
             ending: Ending::Settled,
+            loss: Loss::default(),
             rank: rank(task),
         })
     }
 }
 
-impl Waiting {
-    /// How long the job holds its nodes: at its walltime it is killed.
+const REMEDY: &str = "where nodes fail there is a remedy";
+
+impl Work {
+    /// How long the job holds its nodes at least: at its walltime it is killed.
     fn lasts(&self) -> Span {
         self.runtime.min(self.walltime)
     }

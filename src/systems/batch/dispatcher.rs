@@ -5,12 +5,14 @@
 //! when it has ended, be it killed or not; the job is over when that is home.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use super::place::{Place, Takes};
 use super::rules::Dispatch;
-use crate::grid::{Invalid, Job, JobId, Needs, Staging, Task, TaskId};
+use crate::grid::{Invalid, Job, JobId, Killed, Needs, Recovery, Staging, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::network::{Staged, Stager};
-use crate::protocol::{Admit, Ended, Enqueue, Message, Over, Queue, Recall, Recalled, Record};
+use crate::protocol::{Declined, Ended, Enqueue, Lost, Message, Over, Recall, Recalled, Record};
 use crate::time::{Span, Stamp, Time};
 
 pub struct Dispatcher {
@@ -23,16 +25,7 @@ pub struct Dispatcher {
     returned: BTreeMap<JobId, usize>,
     /// Who brings data, where there are links.
     stager: Option<Stager>,
-}
-
-/// A site as the dispatcher knows it.
-pub struct Place {
-    site: ActorId,
-    nodes: u32,
-    /// Whether jobs share its nodes.
-    is_shared: bool,
-    /// Node microseconds that have been asked for by jobs that it has and that have not ended.
-    work: u128,
+    recovery: Recovery,
 }
 
 struct Live {
@@ -44,6 +37,19 @@ struct Live {
     is_recalled: bool,
     staging: Option<Staging>,
     phase: Phase,
+    /// What to do if a node of it fails, where that is for the dispatcher to see to.
+    again: Option<Again>,
+}
+
+/// A job that may come back from its site.
+struct Again {
+    job: Arc<Job>,
+    needs: Option<Needs>,
+    /// The only site that it may go to, if its user has chosen.
+    pinned: Option<ActorId>,
+    /// How often it has come back, and how much of its work is saved.
+    losses: u32,
+    saved: Span,
 }
 
 /// How far a job has got.
@@ -56,31 +62,17 @@ enum Phase {
     Returning,
 }
 
-type Out = Outbox<Message, Record>;
-
-impl Place {
-    pub fn new(site: ActorId, nodes: u32, is_shared: bool) -> Place {
-        Place { site, nodes, is_shared, work: 0 }
-    }
-
-    /// How many of its nodes a job needs at least.
-    fn needed(&self, tasks: u32, needs: Needs) -> u32 {
-        if self.is_shared { needs.nodes(tasks) } else { tasks }
-    }
-
-    /// How it is told of a job.
-    fn give(&self, job: &Job, needs: Needs) -> Message {
-        let Task { cores, runtime, walltime, .. } = job.tasks[0];
-        match self.is_shared {
-            true => Message::Admit(Admit { job: job.id, tasks: cores, needs, runtime }),
-            false => Message::Queue(Queue { job: job.id, nodes: cores, walltime, runtime }),
-        }
-    }
-}
+pub(super) type Out = Outbox<Message, Record>;
 
 impl Dispatcher {
     pub fn new(places: Vec<Place>, dispatch: Dispatch, stager: Option<Stager>) -> Dispatcher {
-        Dispatcher { places, dispatch, turn: 0, live: BTreeMap::new(), returned: BTreeMap::new(), stager }
+        let recovery = Recovery::default();
+        Dispatcher { places, dispatch, turn: 0, live: BTreeMap::new(), returned: BTreeMap::new(), stager, recovery }
+    }
+
+    /// With this done about jobs whose nodes fail.
+    pub fn recovering(self, recovery: Recovery) -> Dispatcher {
+        Dispatcher { recovery, ..self }
     }
 
     fn enqueue(&mut self, now: Time, user: ActorId, enqueue: Enqueue, out: &mut Out) {
@@ -90,7 +82,11 @@ impl Dispatcher {
         if job.tasks.len() != 1 || !staging.as_ref().is_none_or(can_bring) {
             return;
         }
-        match self.choose(&job, site, needs) {
+        let chosen = match self.live.contains_key(&job.id) {
+            true => Err(Invalid::Duplicate),
+            false => self.choose(now, &job, site, needs),
+        };
+        match chosen {
             Err(why) => {
                 if let Some(think) = think {
                     out.send(user, Message::Over(Over { job: job.id, think }));
@@ -99,10 +95,13 @@ impl Dispatcher {
             }
             Ok(number) => {
                 let task = job.tasks[0];
-                let work = u128::from(task.cores) * u128::from(task.walltime.micros());
+                let work = work_of(&task);
                 let place = &mut self.places[number];
                 place.work += work;
                 let give = place.give(&job, needs.unwrap_or(Needs::NODE));
+                let comes_back = place.news.is_some() && self.recovery.killed == Killed::Back;
+                let (losses, saved) = (0, Span::ZERO);
+                let again = comes_back.then(|| Again { job: job.clone(), needs, pinned: site, losses, saved });
                 let (id, site, task) = (job.id, place.site, TaskId { job: job.id, index: 0 });
                 if self.returned.remove(&id).is_none() {
                     out.log(Record::Arrived { job, user });
@@ -113,34 +112,42 @@ impl Dispatcher {
                 let phase = if bringing.is_some_and(|(stager, staging)| stager.bring(now, id, staging, site, out)) {
                     Phase::Awaited(give)
                 } else {
-                    out.send(site, give);
+                    place.hand_over(now, give, out);
                     Phase::Given
                 };
                 let is_recalled = false;
-                self.live.insert(id, Live { user, place: number, work, think, is_recalled, staging, phase });
+                self.live.insert(id, Live { user, place: number, work, think, is_recalled, staging, phase, again });
             }
         }
     }
 
-    fn choose(&mut self, job: &Job, pinned: Option<ActorId>, needs: Option<Needs>) -> Result<usize, Invalid> {
+    /// Sites that have as many nodes up as it needs come before those that are said to have some down.
+    fn choose(
+        &mut self,
+        now: Time,
+        job: &Job,
+        pinned: Option<ActorId>,
+        needs: Option<Needs>,
+    ) -> Result<usize, Invalid> {
         let task = job.tasks[0];
         let allowed = |place: &Place| pinned.is_none_or(|site| site == place.site);
         let needed = |place: &Place| place.needed(task.cores, needs.unwrap_or(Needs::NODE));
-        let fits = |place: &Place| place.nodes >= needed(place) && allowed(place);
+        let could = |place: &Place| place.nodes >= needed(place) && allowed(place);
+        let up: Vec<u32> = self.places.iter_mut().map(|place| place.up(now)).collect();
+        let is_up = |number: usize| up[number] >= needed(&self.places[number]);
+        let any_up = (0..self.places.len()).any(|number| could(&self.places[number]) && is_up(number));
+        let fits = |number: usize| could(&self.places[number]) && (!any_up || is_up(number));
         // Who comes again goes elsewhere, if there is anywhere else.
         let before = self.returned.get(&job.id).copied();
         let elsewhere = |number: usize| before.is_none_or(|before| before != number);
-        let has_choice = before.is_some() && (0..self.places.len()).any(|at| elsewhere(at) && fits(&self.places[at]));
+        let has_choice = before.is_some() && (0..self.places.len()).any(|at| elsewhere(at) && fits(at));
         match task.cores {
-            _ if self.live.contains_key(&job.id) => return Err(Invalid::Duplicate),
             _ if task.runtime.is_zero() || task.walltime.is_zero() => return Err(Invalid::NoDuration),
             0 => return Err(Invalid::NoNodes),
             _ if needs.is_some_and(|needs| !needs.make_sense()) => return Err(Invalid::NoShare),
             _ => {}
         }
-        let places = self.places.iter().enumerate();
-        let fitting = places.filter(|(number, place)| fits(place) && (!has_choice || elsewhere(*number)));
-        let mut fitting = fitting.map(|(number, _)| number);
+        let mut fitting = (0..self.places.len()).filter(|at| fits(*at) && (!has_choice || elsewhere(*at)));
         let chosen = match self.dispatch {
             Dispatch::First => fitting.next(),
             Dispatch::RoundRobin => {
@@ -160,7 +167,7 @@ impl Dispatcher {
                 fitting.reduce(|best, next| if before(next, best) { next } else { best })
             }
         };
-        let is_for_memory = || self.places.iter().any(|place| allowed(place) && place.is_shared);
+        let is_for_memory = || self.places.iter().any(|place| allowed(place) && place.takes == Takes::Shared);
         chosen.ok_or_else(|| if is_for_memory() { Invalid::TooMuchMemory } else { Invalid::TooManyNodes })
     }
 
@@ -205,7 +212,7 @@ impl Dispatcher {
     }
 
     /// The input of a job is where it was to go.
-    fn provided(&mut self, job: JobId, out: &mut Out) {
+    fn provided(&mut self, now: Time, job: JobId, out: &mut Out) {
         let live = self.live.get_mut(&job).expect("who waits for its input is there");
         if live.is_recalled {
             return self.give_back(job, out);
@@ -213,7 +220,50 @@ impl Dispatcher {
         let Phase::Awaited(give) = std::mem::replace(&mut live.phase, Phase::Given) else {
             unreachable!("its input has come once")
         };
-        out.send(self.places[live.place].site, give);
+        self.places[live.place].hand_over(now, give, out);
+    }
+
+    /// A node of a job has failed, and its site leaves it to the dispatcher what becomes of it.
+    fn lost(&mut self, now: Time, from: ActorId, lost: Lost, out: &mut Out) {
+        let id = lost.task.job;
+        let has_it = |live: &&mut Live| self.places[live.place].site == from && matches!(live.phase, Phase::Given);
+        let Some(live) = self.live.get_mut(&id).filter(has_it) else { return };
+        if live.is_recalled {
+            // It does not run, so its user can have it.
+            return self.give_back(id, out);
+        }
+        let (before, stays) = (live.place, live.staging.is_some());
+        self.places[before].work -= live.work;
+        let attempts = self.recovery.attempts;
+        let again = live.again.as_mut().filter(|again| again.losses + 1 < attempts);
+        let Some(again) = again else { return self.gone(id, out) };
+        again.losses += 1;
+        again.saved = again.saved + lost.saved;
+        let (needs, pinned) = (again.needs, again.pinned);
+        let less = |all: Span| Span::from_micros(all.micros().saturating_sub(again.saved.micros()).max(1));
+        let mut left = Job::clone(&again.job);
+        let task = &mut left.tasks[0];
+        (task.runtime, task.walltime) = (less(task.runtime), less(task.walltime));
+        // Where its input is, it stays; else it goes where there is room, be it where it was.
+        let chosen = if stays { Ok(before) } else { self.choose(now, &left, pinned, needs) };
+        let Ok(number) = chosen else { return self.gone(id, out) };
+        let place = &mut self.places[number];
+        let work = work_of(&left.tasks[0]);
+        place.work += work;
+        let give = place.give(&left, needs.unwrap_or(Needs::NODE));
+        out.log(Record::Assigned { task: lost.task, site: place.site });
+        place.hand_over(now, give, out);
+        let live = self.live.get_mut(&id).expect("it is live");
+        (live.place, live.work) = (number, work);
+    }
+
+    /// A job is lost for good.
+    fn gone(&mut self, job: JobId, out: &mut Out) {
+        let live = self.live.remove(&job).expect("it is live");
+        out.log(Record::Removed { job });
+        if let Some(think) = live.think {
+            out.send(live.user, Message::Over(Over { job, think }));
+        }
     }
 
     fn ended(&mut self, now: Time, from: ActorId, ended: Ended, out: &mut Out) {
@@ -230,6 +280,28 @@ impl Dispatcher {
         }
     }
 
+    /// A site will not have a job: nobody else is asked, and it is over.
+    fn declined(&mut self, from: ActorId, declined: Declined, out: &mut Out) {
+        let job = declined.task.job;
+        let has_it = |live: &&Live| {
+            let place = &self.places[live.place];
+            place.site == from && place.takes == Takes::Entrusted && matches!(live.phase, Phase::Given)
+        };
+        if self.live.get(&job).filter(has_it).is_none() {
+            return;
+        }
+        let Live { user, place, work, think, is_recalled, .. } = self.live.remove(&job).expect("it is live");
+        self.places[place].work -= work;
+        out.log(Record::Removed { job });
+        if is_recalled {
+            let task = TaskId { job, index: 0 };
+            out.send(user, Message::Recalled(Recalled { task, in_time: false }));
+        }
+        if let Some(think) = think {
+            out.send(user, Message::Over(Over { job, think }));
+        }
+    }
+
     fn over(&mut self, job: JobId, out: &mut Out) {
         let live = self.live.remove(&job).expect("it is live");
         out.log(Record::Completed { job, value: None });
@@ -237,6 +309,11 @@ impl Dispatcher {
             out.send(live.user, Message::Over(Over { job, think }));
         }
     }
+}
+
+/// Node microseconds that a job asks for.
+fn work_of(task: &Task) -> u128 {
+    u128::from(task.cores) * u128::from(task.walltime.micros())
 }
 
 impl Actor<Message, Record> for Dispatcher {
@@ -251,7 +328,7 @@ impl Actor<Message, Record> for Dispatcher {
             }
             for staged in stager.arrived(now, out) {
                 match staged {
-                    Staged::Input(job) => self.provided(job, out),
+                    Staged::Input(job) => self.provided(now, job, out),
                     Staged::Output(job) => self.over(job, out),
                 }
             }
@@ -260,6 +337,8 @@ impl Actor<Message, Record> for Dispatcher {
         for event in batch.drain(..) {
             match event.cause {
                 Cause::Message(Message::Ended(ended)) => self.ended(now, event.from, ended, out),
+                Cause::Message(Message::Lost(lost)) => self.lost(now, event.from, lost, out),
+                Cause::Message(Message::Declined(declined)) => self.declined(event.from, declined, out),
                 Cause::Message(Message::Recall(recall)) => self.recall(event.from, recall, out),
                 Cause::Message(Message::Recalled(recalled)) => self.recalled(event.from, recalled, out),
                 Cause::Message(Message::Enqueue(enqueue)) => handed_in.push((event.from, enqueue)),

@@ -7,6 +7,8 @@
 mod cast;
 mod desk;
 mod dispatcher;
+mod place;
+mod remedy;
 mod rules;
 #[cfg(test)]
 mod tests;
@@ -14,5 +16,7 @@ mod tests;
 pub use crate::roles::queue::{self as policy, Ask, Policy, Ran, Reserved, Rigid, Step, play};
 pub use cast::{ROW, policies};
 pub use desk::Desk;
-pub use dispatcher::{Dispatcher, Place};
+pub use dispatcher::Dispatcher;
+pub use place::{Place, Takes};
+pub use remedy::Remedy;
 pub use rules::{Batch, Dispatch};

@@ -25,9 +25,9 @@ words! {
         /// The first in the topology's order that is large enough.
         #[default]
         First = "first",
-        /// One after another, of those that are large enough.
+        /// In turns, among those that are large enough.
         RoundRobin = "round-robin",
-        /// The one with the least requested time a node of what it has been given.
+        /// The site with the least requested time per node among the jobs assigned to it.
         LeastWork = "least-work",
     }
 }

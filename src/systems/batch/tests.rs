@@ -1,5 +1,7 @@
 //! Dispatcher, sites and users together, in one place.
 
+mod failing;
+mod outside;
 mod staging;
 
 use std::collections::{BTreeMap, btree_map};
@@ -8,7 +10,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::policy::ALL;
-use super::{Desk, Dispatch, Dispatcher, Place, Ran, Rigid, play, policy};
+use super::{Desk, Dispatch, Dispatcher, Place, Ran, Rigid, Takes, play, policy};
 use crate::grid::{Invalid, Job, JobId, Kind, NodeSet, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, judge};
 use crate::protocol::{Book, Ended, Enqueue, Message, Queue, Recall, Record, Run};
@@ -35,7 +37,7 @@ fn rigid(submit: u64, nodes: u32, walltime: u64, runtime: u64) -> Rigid {
 }
 
 fn cast(sites: &[(u32, &str)], dispatch: Dispatch, users: Vec<User>) -> Cast {
-    let places = sites.iter().zip(1..).map(|((nodes, _), id)| Place::new(ActorId(id), *nodes, false)).collect();
+    let places = sites.iter().zip(1..).map(|((nodes, _), id)| Place::new(ActorId(id), *nodes, Takes::Queued)).collect();
     let mut cast: Cast = vec![Box::new(Dispatcher::new(places, dispatch, None))];
     for (nodes, name) in sites {
         let policy = (policy::find(name).unwrap().build)(*nodes, &[]);
@@ -223,10 +225,10 @@ proptest! {
         // Jobs of the dispatcher have numbers from 0, runs from 100, bookings from 200.
         let mut by_dispatcher: Vec<(Time, Message)> = (0..).zip(&queued).map(|(job, &(at, nodes, walltime, runtime))| {
             let (walltime, runtime) = (Span::from_secs(walltime), Span::from_secs(runtime));
-            (second(at), Message::Queue(Queue { job: JobId(job), nodes, walltime, runtime }))
+            (second(at), Message::Queue(Queue { job: JobId(job), nodes, walltime, runtime, safe: None }))
         }).collect();
         let by_auction: Vec<(Time, Message)> = (100..).zip(&run).map(|(job, &(at, cores, runtime))| {
-            (second(at), Message::Run(Run { task: task(job), cores, runtime: Span::from_secs(runtime) }))
+            (second(at), Message::Run(Run { task: task(job), cores, runtime: Span::from_secs(runtime), safe: None }))
         }).collect();
         let book = |(job, &(at, ahead, one, other, walltime, runtime)): (u32, &(u64, u64, u32, u32, u64, u64))| {
             let nodes = NodeSet::run(one.min(other), one.max(other));
@@ -322,7 +324,7 @@ fn are_apart(on: &BTreeMap<TaskId, NodeSet>) -> bool {
 #[test]
 fn a_booking_that_comes_makes_the_queue_wait_and_one_that_goes_lets_it_go_on() {
     let (ten, five) = (Span::from_secs(10), Span::from_secs(5));
-    let queue = |job, nodes| Message::Queue(Queue { job: JobId(job), nodes, walltime: ten, runtime: ten });
+    let queue = |job, nodes| Message::Queue(Queue { job: JobId(job), nodes, walltime: ten, runtime: ten, safe: None });
     let book = |start| {
         Message::Book(Book {
             task: task(200),
@@ -371,7 +373,13 @@ fn what_strangers_send_does_no_harm() {
                     Message::Enqueue(Enqueue { job, site: None, think: None, needs: None, staging: None }),
                 );
             }
-            let queue = crate::protocol::Queue { job: JobId(9), nodes: 1, walltime: Span::ZERO, runtime: Span::ZERO };
+            let queue = crate::protocol::Queue {
+                job: JobId(9),
+                nodes: 1,
+                walltime: Span::ZERO,
+                runtime: Span::ZERO,
+                safe: None,
+            };
             out.send(ActorId(1), Message::Queue(queue));
         }
     }

@@ -153,7 +153,7 @@ impl Fractional {
         (self.periodic.is_some() && self.period <= self.penalty).then(|| {
             let Fractional { period, penalty, .. } = self;
             format!(
-                "the period of {period} is not above the penalty of {penalty}: jobs that are moved at every tick may never make progress"
+                "the period of {period} is not longer than the penalty of {penalty}: jobs that are moved at every tick may never make progress"
             )
         })
     }

@@ -10,8 +10,9 @@ use super::{Algorithm, Changes, Cluster, Fractional, Live, Need, Placed, Stage};
 use crate::grid::{Demand, Layers, Named, Share, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Admit, Message, Recall, Recalled};
-use crate::roles::site::{Ending, Manager, On, Order, Start, Tasks};
-use crate::systems::managers::Kind;
+use crate::roles::site::{Ending, Loss, Manager, On, Order, Start, Tasks};
+use crate::systems::CastError;
+use crate::systems::managers::{Kind, Runs};
 use crate::time::{Span, Time};
 
 pub const KIND: Kind = Kind {
@@ -21,33 +22,40 @@ pub const KIND: Kind = Kind {
     about: "jobs share nodes, and are paused and moved",
     read,
     warning: |name| rules(name)?.warning(),
-    build: |site| Some(Box::new(Sharing::new(rules(&site.scheduler)?, site.cores))),
+    runs: Runs::Sharing,
+    build: |site, _| {
+        let rules = rules(&site.scheduler).ok_or_else(|| CastError::unknown("algorithm", &site.scheduler))?;
+        Ok(Box::new(Sharing::new(rules, site.cores)))
+    },
 };
 
 const FAMILIES: &[(&str, &str)] = &[
-    ("Greedy *", "jobs share nodes: who fits into memory is placed, when it comes and when one ends"),
-    ("GreedyP *", "the same, and for who comes and does not fit others are paused"),
-    ("GreedyPM *", "the same, and who would be paused is moved if it can be"),
-    ("Greedy/per", "who fits is placed when it comes; every period all are placed anew"),
-    ("GreedyP/per", "who comes is placed even if others have to be paused; every period all are placed anew"),
-    ("GreedyPM/per", "who comes is placed even if others have to be moved or paused; every period all are placed anew"),
-    ("Greedy */per", "as Greedy *, and every period all are placed anew"),
-    ("GreedyP */per", "as GreedyP *, and every period all are placed anew"),
-    ("GreedyPM */per", "as GreedyPM *, and every period all are placed anew"),
-    ("MCB8 *", "all are placed anew when one comes or ends"),
-    ("MCB8/per", "all are placed anew when one comes, and every period"),
-    ("MCB8 */per", "all are placed anew when one comes or ends, and every period"),
-    ("/per", "all are placed anew every period, and only then"),
-    ("/stretch-per", "every period all are placed anew, for the lowest estimated stretch of all"),
+    ("Greedy *", "jobs share nodes: jobs that fit into memory are placed on arrival and when a job ends"),
+    ("GreedyP *", "the same, and other jobs are paused for an arriving job that does not fit"),
+    ("GreedyPM *", "the same, but jobs are moved instead of paused if possible"),
+    ("Greedy/per", "jobs that fit are placed on arrival; all are repacked every period"),
+    ("GreedyP/per", "jobs are placed on arrival even if others have to be paused; all are repacked every period"),
+    (
+        "GreedyPM/per",
+        "jobs are placed on arrival even if others have to be moved or paused; all are repacked every period",
+    ),
+    ("Greedy */per", "like Greedy *, and all are repacked every period"),
+    ("GreedyP */per", "like GreedyP *, and all are repacked every period"),
+    ("GreedyPM */per", "like GreedyPM *, and all are repacked every period"),
+    ("MCB8 *", "all jobs are repacked when one arrives or ends"),
+    ("MCB8/per", "all jobs are repacked when one arrives, and every period"),
+    ("MCB8 */per", "all jobs are repacked when one arrives or ends, and every period"),
+    ("/per", "all jobs are repacked every period, and only then"),
+    ("/stretch-per", "all jobs are repacked every period, for the lowest estimated maximum stretch"),
 ];
 
 const GRAMMAR: &[&str] = &[
-    "A name of those that share nodes may go on with parts:",
-    "/opt=min or /opt=avg: what processor time is left goes to the worst-off (usual), or to the highest average",
-    "    (with /stretch-per: /opt=max, usual, or /opt=avg)",
-    "/minvt=SECONDS or /minft=SECONDS: who has run less, or has been there for less, is not moved when all are placed anew",
-    "/period=SECONDS: how often all are placed anew (usual: 600)",
-    "/penalty=SECONDS: for how long who is resumed or moved makes no progress (usual: 300)",
+    "The names of algorithms that share nodes may be followed by parts:",
+    "/opt=min or /opt=avg: spare processor time goes to the worst-off job (default), or to where it raises the average most",
+    "    (with /stretch-per: /opt=max, the default, or /opt=avg)",
+    "/minvt=SECONDS or /minft=SECONDS: jobs that have made less progress, or were submitted more recently, are not moved by repacking",
+    "/period=SECONDS: how often all jobs are repacked (default: 600)",
+    "/penalty=SECONDS: how long a job that is resumed or moved makes no progress (default: 300)",
 ];
 
 /// What an algorithm of this name does, if it shares nodes.
@@ -76,13 +84,20 @@ struct Sharing {
     tick: Option<Time>,
     /// When the next job ends, as it stands.
     end: Option<Time>,
+    /// What is left to do of jobs that are on no node, in microseconds, least first: it does not change meanwhile.
+    idle: BTreeSet<(Left, TaskId)>,
 }
+
+/// A number of microseconds that is not negative, as bits, which are in the same order.
+type Left = u64;
 
 /// What the cluster does not know of a job.
 #[derive(Clone, Copy)]
 struct Given {
     giver: ActorId,
     runtime: Span,
+    /// What it has left to do, while it is on no node.
+    idle: Option<Left>,
 }
 
 impl Sharing {
@@ -94,6 +109,7 @@ impl Sharing {
             taken_back: Vec::new(),
             tick: None,
             end: None,
+            idle: BTreeSet::new(),
         }
     }
 
@@ -104,7 +120,7 @@ impl Sharing {
         let Ok(need) = Need::new(tasks, needs.cpu, needs.memory) else { return };
         let is_new = !self.given.contains_key(&task) && !self.taken_back.contains(&task);
         if self.cluster.check(&need).is_ok() && !runtime.is_zero() && is_new {
-            self.given.insert(task, Given { giver, runtime });
+            self.given.insert(task, Given { giver, runtime, idle: None });
             self.come.push((task, need));
         }
     }
@@ -121,8 +137,29 @@ impl Sharing {
         } else {
             return false;
         }
-        self.given.remove(&task);
+        self.forget(task);
         true
+    }
+
+    fn forget(&mut self, task: TaskId) {
+        self.busy(task);
+        self.given.remove(&task);
+    }
+
+    /// A job is on nodes, or is over.
+    fn busy(&mut self, task: TaskId) {
+        if let Some(left) = self.given.get_mut(&task).and_then(|given| given.idle.take()) {
+            self.idle.remove(&(left, task));
+        }
+    }
+
+    /// A job has come onto no node, or has left its nodes, with so much done.
+    fn idle(&mut self, task: TaskId, done: f64) {
+        if let Some(given) = self.given.get_mut(&task) {
+            let left = (given.runtime.micros() as f64 - done).max(0.0).to_bits();
+            given.idle = Some(left);
+            self.idle.insert((left, task));
+        }
     }
 
     /// All that ends now, then what that and who has come make of the rest; and again, if somebody's end has come to be now.
@@ -131,7 +168,7 @@ impl Sharing {
         loop {
             let come = std::mem::take(&mut self.come);
             let mut gone = std::mem::take(&mut self.taken_back);
-            for live in self.cluster.live() {
+            for live in self.cluster.running() {
                 if self.given.get(&live.job).is_some_and(|given| live.end(given.runtime) <= now) {
                     orders.push(Order::Finish(live.job));
                     gone.push(live.job);
@@ -141,13 +178,28 @@ impl Sharing {
                 break;
             }
             is_tick = false;
-            self.given.retain(|task, _| !gone.contains(task));
             let changes = self.cluster.advance(now, &gone, &come);
+            gone.iter().for_each(|task| self.forget(*task));
+            self.sort(now, &come, &changes);
             self.order(now, changes, orders);
         }
         self.tick = self.cluster.next_tick(now);
-        let ends = self.cluster.live().iter().map(|live| live.end(self.given[&live.job].runtime));
+        let ends = self.cluster.running().map(|live| live.end(self.given[&live.job].runtime));
         self.end = ends.min().filter(|end| *end < Time::NEVER);
+    }
+
+    /// Keeps apart who is on nodes and who is not. O(log J) for each that changes, and a glance at all `J` live jobs if any is paused.
+    fn sort(&mut self, now: Time, come: &[(TaskId, Need)], changes: &Changes) {
+        come.iter().for_each(|(task, _)| self.idle(*task, 0.0));
+        for Placed { job, .. } in changes.started.iter().chain(&changes.resumed) {
+            self.busy(*job);
+        }
+        if !changes.paused.is_empty() {
+            let paused: BTreeSet<TaskId> = changes.paused.iter().copied().collect();
+            let live = self.cluster.live().iter().filter(|live| paused.contains(&live.job));
+            let done: Vec<(TaskId, f64)> = live.map(|live| (live.job, live.virtual_time(now))).collect();
+            done.into_iter().for_each(|(task, done)| self.idle(task, done));
+        }
     }
 
     /// Of each kind all, those first who leave nodes.
@@ -169,8 +221,8 @@ impl Sharing {
         }
         let newcomers: BTreeSet<TaskId> = started.iter().map(|placed| placed.job).collect();
         for Placed { job, places, .. } in started {
-            let need = self.cluster.live().iter().find(|live| live.job == job).expect("who starts is live").need;
-            let Given { giver, runtime } = self.given[&job];
+            let need = self.cluster.running().find(|live| live.job == job).expect("who starts is on nodes").need;
+            let Given { giver, runtime, .. } = self.given[&job];
             orders.push(Order::Start(Start {
                 task: job,
                 giver,
@@ -181,6 +233,7 @@ impl Sharing {
                 runtime,
                 walltime: Span::MAX,
                 ending: Ending::Ordered,
+                loss: Loss::default(),
                 rank: 0,
             }));
         }
@@ -215,13 +268,14 @@ impl Manager for Sharing {
         self.end.into_iter().chain(self.tick).min()
     }
 
-    /// A tick may let everybody have all he can use, and nobody more. O(live jobs).
+    /// A tick may let everybody have all he can use, and nobody more. O(R log J) with `R` jobs on nodes of `J`.
     fn floor(&self, at: Time) -> Time {
         if self.end.is_some_and(|end| end <= at) {
             return at;
         }
         let left = |live: &Live| self.given[&live.job].runtime.micros() as f64 - live.virtual_time(at);
-        let least = self.cluster.live().iter().map(left).fold(f64::INFINITY, f64::min);
+        let idle = self.idle.first().map(|(left, _)| f64::from_bits(*left));
+        let least = self.cluster.running().map(left).chain(idle).fold(f64::INFINITY, f64::min);
         // A microsecond less, for what is rounded.
         let least = (least - 1.0).max(0.0) as u64;
         if self.cluster.live().is_empty() { Time::NEVER } else { at + Span::from_micros(least) }

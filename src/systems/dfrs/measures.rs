@@ -1,5 +1,7 @@
 //! How good a schedule was. Section 5 of the paper.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Changes, Need, Timed};
 use crate::grid::TaskId;
 use crate::time::{Span, Time};
@@ -13,7 +15,7 @@ pub fn bounded_stretch(turnaround: Span, runtime: Span) -> f64 {
 }
 
 /// What had to be paused and moved.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moves {
     pub preemptions: u64,
     pub migrations: u64,

@@ -62,18 +62,10 @@ impl<'a> Reader<'a> {
         if let Some((at, optimise)) = parts.optimise {
             match (optimise, parts.periodic) {
                 (Optimise::Max, Some(Periodic::Yield) | None) => {
-                    return Err(self.fault(
-                        at,
-                        "`opt=max` goes with `stretch-per` only; here it is `min` or `avg`",
-                        None,
-                    ));
+                    return Err(self.fault(at, "`opt=max` is only for `stretch-per`; here it is `min` or `avg`", None));
                 }
                 (Optimise::Min, Some(Periodic::Stretch)) => {
-                    return Err(self.fault(
-                        at,
-                        "`opt=min` does not go with `stretch-per`; there it is `max` or `avg`",
-                        None,
-                    ));
+                    return Err(self.fault(at, "`opt=min` is not for `stretch-per`; there it is `max` or `avg`", None));
                 }
                 _ => rules.optimise = optimise,
             }
@@ -90,7 +82,7 @@ impl<'a> Reader<'a> {
         }
         if let Some((at, period)) = parts.period {
             if parts.periodic.is_none() {
-                return Err(self.fault(at, "a period is for algorithms with `/per` or `/stretch-per`", None));
+                return Err(self.fault(at, "`period` is only for algorithms with `/per` or `/stretch-per`", None));
             }
             rules.period = period;
         }
@@ -133,14 +125,14 @@ impl<'a> Reader<'a> {
         let (at, part) = (self.at, self.word(|c| c == '/').trim_end());
         let (key, value) = part.split_once('=').map_or((part, None), |(key, value)| (key, Some(value)));
         let value_at = at + key.len() + 1;
-        let twice = |reader: &Reader<'_>| Err(reader.fault(at, &format!("`{key}` is said twice"), None));
+        let twice = |reader: &Reader<'_>| Err(reader.fault(at, &format!("`{key}` is given twice"), None));
         match (key, value) {
             ("per" | "stretch-per", None) => {
                 if !is_first {
                     return Err(self.fault(at, &format!("`{key}` can only be the first part"), None));
                 }
                 if key == "stretch-per" && at > 1 && !self.name[..at - 1].trim().is_empty() {
-                    return Err(self.fault(at, "`stretch-per` goes without a policy", None));
+                    return Err(self.fault(at, "`stretch-per` cannot follow a policy", None));
                 }
                 parts.periodic = Some(if key == "per" { Periodic::Yield } else { Periodic::Stretch });
             }
@@ -157,13 +149,13 @@ impl<'a> Reader<'a> {
                 let span = self.seconds(value_at, value)?;
                 let grace = if key == "minvt" { Grace::VirtualTime(span) } else { Grace::FlowTime(span) };
                 if parts.grace.replace((at, grace)).is_some() {
-                    return Err(self.fault(at, "only one of minvt and minft can be said, and only once", None));
+                    return Err(self.fault(at, "only one of minvt and minft can be given, and only once", None));
                 }
             }
             ("period", Some(value)) => {
                 let period = self.seconds(value_at, value)?;
                 if period.is_zero() {
-                    return Err(self.fault(value_at, "a period is above 0 s", None));
+                    return Err(self.fault(value_at, "expected a period above 0 s", None));
                 }
                 if parts.period.replace((at, period)).is_some() {
                     return twice(self);

@@ -26,7 +26,7 @@ pub enum BadNeed {
 
 /// Why a job could never be mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{tasks} tasks need the memory of {needed} nodes, of {nodes}")]
+#[error("{tasks} tasks need the memory of {needed} nodes, but there are {nodes}")]
 pub struct Refusal {
     pub tasks: u32,
     pub needed: u64,

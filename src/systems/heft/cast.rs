@@ -6,24 +6,32 @@ use crate::kernel::ActorId;
 use crate::roles;
 use crate::settings::Walk;
 use crate::systems::deal::submit;
-use crate::systems::{Cast, CastError, DealError, Dealing, Gives, Grid, Outsider, Own, Policy, Row, Service, System};
+use crate::systems::failing::in_turn;
+use crate::systems::{
+    Bears, Cast, DealError, Dealing, Fails, Gives, Grid, Outsider, Own, Policy, Row, Service, System,
+};
 use crate::time::Span;
 use crate::workload::Workload;
 
 pub const ROW: Row = Row {
     key: "workflow",
-    about: "workflows that are planned over sites and links as a whole",
+    about: "workflows that are planned as a whole over sites and links",
     service: Some("planner"),
     sources: &["workflow", "layered", "parallel", "cybershake", "table", "market"],
+    also: &[],
     schedulers: roles::schedulers,
     own: Own::NOTHING,
     has_speeds: true,
     shares_sites: false,
     takes_managers: false,
+    has_planners: false,
     has_terms: false,
     has_reserved: false,
     is_rigid: false,
+    wants_deadlines: false,
+    has_followers: false,
     stages_data: false,
+    bears_failures: Bears::Always,
     cores_max: CORES_MAX,
     gives: Gives { moment: "planner", task: "sent to its site", category: "plan" },
     plans: plans::ALL,
@@ -54,13 +62,13 @@ impl System for Planning {
 
     fn hub(&self, grid: &Grid<'_>, _: Option<Outsider>) -> Cast {
         let sites = grid.sites.iter().map(|(id, site)| (*id, Resource::of(site)));
-        Ok(Box::new(Planner::new(self.clone(), sites.collect(), (grid.network)())))
+        let news = (0..).zip(&grid.sites).filter_map(|(site, (id, known))| Some((site, grid.news(*id, known)?)));
+        let planner = Planner::new(self.clone(), sites.collect(), (grid.network)());
+        Ok(Box::new(planner.failing(news.collect(), grid.failing.recovery.clone())))
     }
 
-    fn site(&self, site: &Site, givers: &[ActorId]) -> Cast {
-        roles::Site::of(site, givers)
-            .map(|actor| Box::new(actor) as _)
-            .ok_or_else(|| CastError::unknown("site scheduler", &site.scheduler))
+    fn site(&self, site: &Site, givers: &[ActorId], fails: Option<Fails>, _: Option<Outsider>) -> Cast {
+        in_turn(site, givers, fails)
     }
 
     fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {

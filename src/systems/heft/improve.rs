@@ -1,5 +1,7 @@
 //! The improvement loop: plan, replay, plan again with the times that transfers took.
 
+use serde::{Deserialize, Serialize};
+
 use std::collections::BTreeMap;
 
 use super::{Costs, Problem, Replay, Replaying, Schedule, Timetable, plan_into, replay};
@@ -44,7 +46,7 @@ pub struct Round {
 }
 
 /// The plans from `first` on come again and again, each after `period` plans.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cycle {
     pub first: usize,
     pub period: usize,

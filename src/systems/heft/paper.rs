@@ -3,12 +3,14 @@
 //! The paper names the pairs P1-P2 and P3-P2 as those that share; its drawing is not available. P1 and P3 are taken to
 //! lie on one side of the bottleneck, so that between them every transfer has a path to itself.
 
+use serde::{Deserialize, Serialize};
+
 use super::Paths;
 use crate::network::{Efficiency, Link, LinkId, Mode};
 use crate::workload::workflow::CostTable;
 
 /// How the flows on the bottleneck share it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Law {
     /// In equal parts of all of it.
     Ideal,

@@ -4,6 +4,9 @@
 //! of the plans, data sets out when a task ends, a task starts when its turn has come and its data is there. With one
 //! workflow, what happens is to the microsecond what the replay said. A workflow that comes later is planned into the
 //! gaps that earlier plans left.
+//!
+//! Where nodes fail, plans are carried on: a task that is lost is given to its site again, less the work that is saved, and
+//! keeps its place in the plan until it is done. If it is given up, nothing more of its workflow starts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,11 +16,11 @@ use smallvec::SmallVec;
 use super::planning::Policy;
 use super::schedule::Costs;
 use super::{Awareness, Clock, Planning, Problem, Replaying, Resource, Timetable, improve_around, plan_into};
-use crate::grid::{Edge, EdgeId, Graph, Job, JobId, TaskId};
+use crate::grid::{Edge, EdgeId, Graph, Job, JobId, Killed, News, Recovery, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::network::{Carrier, Network};
-use crate::protocol::{Ended, Message, Outcome, Record, Run, Verdict};
-use crate::time::{Stamp, Time};
+use crate::protocol::{Ended, Lost, Message, Outcome, Record, Run, Verdict};
+use crate::time::{Span, Stamp, Time};
 
 pub struct Planner {
     rules: Planning,
@@ -33,6 +36,17 @@ pub struct Planner {
     free: Vec<u32>,
     /// Tasks that could run somewhere, in order. Only without plans.
     ready: BTreeSet<(Time, u32, u32)>,
+    failing: Failing,
+}
+
+/// What is known of nodes that fail, and of the tasks that were on them.
+#[derive(Default)]
+struct Failing {
+    /// By site, if its nodes fail.
+    news: BTreeMap<u32, News>,
+    recovery: Recovery,
+    /// How often a task has been lost, and how much of its work is saved.
+    lost: BTreeMap<TaskId, (u32, Span)>,
 }
 
 /// A core and the tasks that it is to run.
@@ -57,6 +71,8 @@ struct Live {
     graph: Graph,
     tasks: Vec<State>,
     unfinished: usize,
+    /// Whether it has been given up.
+    is_removed: bool,
 }
 
 struct State {
@@ -93,7 +109,13 @@ impl Planner {
             jobs: Vec::new(),
             numbers: BTreeMap::new(),
             ready: BTreeSet::new(),
+            failing: Failing::default(),
         }
+    }
+
+    /// The same, where nodes of sites fail: what is heard of each of those.
+    pub fn failing(self, news: BTreeMap<u32, News>, recovery: Recovery) -> Planner {
+        Planner { failing: Failing { news, recovery, lost: BTreeMap::new() }, ..self }
     }
 
     fn take_in(&mut self, job: Arc<Job>, user: ActorId, now: Time, out: &mut Out) {
@@ -120,7 +142,7 @@ impl Planner {
         let tasks: Vec<State> = (0..job.tasks.len()).map(state).collect();
         let number = self.jobs.len() as u32;
         self.numbers.insert(job.id, number);
-        self.jobs.push(Live { unfinished: tasks.len(), job, user, graph, tasks });
+        self.jobs.push(Live { unfinished: tasks.len(), job, user, graph, tasks, is_removed: false });
         match self.rules.policy {
             Policy::BestEffort => {
                 let live = &self.jobs[number as usize];
@@ -144,13 +166,16 @@ impl Planner {
         }
         task.phase = Phase::Done;
         live.unfinished -= 1;
-        if live.unfinished == 0 {
+        if live.unfinished == 0 && !live.is_removed {
             out.log(Record::Completed { job: live.job.id, value: None });
             out.send(live.user, Message::Outcome(Outcome { job: live.job.id, verdict: Verdict::Completed }));
         }
 
-        let cores = std::mem::take(&mut task_mut(live, index).cores);
         let width = live.job.tasks[index].cores;
+        if live.is_removed {
+            return self.leave(number, index, now, out);
+        }
+        let cores = std::mem::take(&mut task_mut(live, index).cores);
         let first = live.job.edges.partition_point(|edge| edge.from < index as u32);
         let after: SmallVec<[u32; 8]> = (first..live.job.edges.len())
             .take_while(|&edge| live.job.edges[edge].from == index as u32)
@@ -172,11 +197,69 @@ impl Planner {
             let live = &self.jobs[number as usize];
             let to = live.job.edges[edge as usize].to;
             let target = live.tasks[to as usize].site;
-            if target == site { self.provide(number, to, out) } else { self.send(number, edge, site, target, now, out) }
+            if target == site {
+                self.provide(number, to, now, out)
+            } else {
+                self.send(number, edge, site, target, now, out)
+            }
         }
         for core in cores {
             self.cores[core as usize].busy = false;
-            self.turn(core as usize, out);
+            self.turn(core as usize, now, out);
+        }
+    }
+
+    /// A node of a task has failed.
+    fn lose(&mut self, lost: Lost, from: ActorId, now: Time, out: &mut Out) {
+        let Some(&number) = self.numbers.get(&lost.task.job) else { return };
+        let (live, index) = (&mut self.jobs[number as usize], lost.task.index as usize);
+        let Some(task) = live.tasks.get_mut(index).filter(|task| task.phase == Phase::Running) else { return };
+        if self.sites[task.site as usize].0 != from {
+            return;
+        }
+        let Failing { recovery, lost: all, .. } = &mut self.failing;
+        let (losses, saved) = all.entry(lost.task).or_default();
+        *losses += 1;
+        *saved = *saved + lost.saved;
+        if recovery.killed != Killed::Lost && *losses < recovery.attempts && !live.is_removed {
+            return self.run(number, lost.task.index, now, out);
+        }
+        task.phase = Phase::Done;
+        self.give_up(number, now, out);
+        self.leave(number, index, now, out);
+    }
+
+    /// Nothing more of a workflow starts.
+    fn give_up(&mut self, number: u32, now: Time, out: &mut Out) {
+        let live = &mut self.jobs[number as usize];
+        if std::mem::replace(&mut live.is_removed, true) {
+            return;
+        }
+        let job = live.job.id;
+        out.log(Record::Removed { job });
+        out.send(live.user, Message::Outcome(Outcome { job, verdict: Verdict::Removed }));
+        self.ready.retain(|(_, other, _)| *other != number);
+        for core in 0..self.cores.len() {
+            let turns = &mut self.cores[core].turns;
+            let before = turns.len();
+            turns.retain(|turn| turn.job != number);
+            if turns.len() < before {
+                self.turn(core, now, out);
+            }
+        }
+    }
+
+    /// A task of a workflow that has been given up leaves its cores.
+    fn leave(&mut self, number: u32, task: usize, now: Time, out: &mut Out) {
+        let live = &mut self.jobs[number as usize];
+        let (site, width) = (live.tasks[task].site, live.job.tasks[task].cores);
+        let cores = std::mem::take(&mut task_mut(live, task).cores);
+        if self.rules.policy == Policy::BestEffort {
+            self.free[site as usize] += width;
+        }
+        for core in cores {
+            self.cores[core as usize].busy = false;
+            self.turn(core as usize, now, out);
         }
     }
 
@@ -189,12 +272,12 @@ impl Planner {
         }
     }
 
-    fn arrive(&mut self, job: u32, edge: u32, out: &mut Out) {
+    fn arrive(&mut self, job: u32, edge: u32, now: Time, out: &mut Out) {
         if self.carrier.has_limits() {
             out.log(Record::Delivered { edge: self.edge(job, edge) });
         }
         let to = self.jobs[job as usize].job.edges[edge as usize].to;
-        self.provide(job, to, out);
+        self.provide(job, to, now, out);
     }
 
     fn edge(&self, job: u32, edge: u32) -> EdgeId {
@@ -204,27 +287,41 @@ impl Planner {
     }
 
     /// A task has one of its inputs.
-    fn provide(&mut self, job: u32, task: u32, out: &mut Out) {
-        let state = task_mut(&mut self.jobs[job as usize], task as usize);
+    fn provide(&mut self, job: u32, task: u32, now: Time, out: &mut Out) {
+        let live = &mut self.jobs[job as usize];
+        let is_removed = live.is_removed;
+        let state = task_mut(live, task as usize);
         state.missing -= 1;
         if state.missing > 0 {
             return;
         }
+        if is_removed {
+            // With a plan it has no turn any more; without, it has cores at its site.
+            if state.cores.is_empty() {
+                self.leave(job, task as usize, now, out);
+            }
+            return;
+        }
         match state.cores.first() {
-            Some(&core) => self.turn(core as usize, out),
-            None => self.run(job, task, out),
+            Some(&core) => self.turn(core as usize, now, out),
+            None => self.run(job, task, now, out),
         }
     }
 
-    fn run(&mut self, job: u32, task: u32, out: &mut Out) {
+    fn run(&mut self, job: u32, task: u32, now: Time, out: &mut Out) {
         let live = &mut self.jobs[job as usize];
         let state = task_mut(live, task as usize);
         state.phase = Phase::Running;
-        let (site, resource) = self.sites[state.site as usize];
+        let number = state.site;
+        let (site, resource) = self.sites[number as usize];
         let wish = live.job.tasks[task as usize];
         let id = TaskId { job: live.job.id, index: task };
         out.log(Record::Assigned { task: id, site });
-        out.send(site, Message::Run(Run { task: id, cores: wish.cores, runtime: resource.time(wish.runtime) }));
+        let Failing { news, lost, .. } = &mut self.failing;
+        let saved = lost.get(&id).map_or(Span::ZERO, |lost| lost.1);
+        let left = resource.time(wish.runtime).micros().saturating_sub(saved.micros());
+        let safe = news.get_mut(&number).map(|news| news.safe(now));
+        out.send(site, Message::Run(Run { task: id, cores: wish.cores, runtime: Span::from_micros(left), safe }));
     }
 }
 
@@ -260,12 +357,12 @@ impl Planner {
             }
         }
         for core in touched {
-            self.turn(core as usize, out);
+            self.turn(core as usize, now, out);
         }
     }
 
     /// Starts the next task of a core, if it can be started.
-    fn turn(&mut self, core: usize, out: &mut Out) {
+    fn turn(&mut self, core: usize, now: Time, out: &mut Out) {
         let Some(&Turn { job, task, .. }) = self.cores[core].turns.last() else { return };
         let state = &self.jobs[job as usize].tasks[task as usize];
         let free = |core: &u32| {
@@ -280,7 +377,7 @@ impl Planner {
             core.busy = true;
             core.turns.pop();
         }
-        self.run(job, task, out);
+        self.run(job, task, now, out);
     }
 }
 
@@ -336,7 +433,7 @@ impl Planner {
         let state = task_mut(live, task as usize);
         (state.phase, state.site, state.missing) = (Phase::Fetching, site, remote.len() as u32);
         if remote.is_empty() {
-            return self.run(job, task, out);
+            return self.run(job, task, now, out);
         }
         for (edge, from) in remote {
             self.send(job, edge, from, site, now, out);
@@ -367,12 +464,13 @@ impl Actor<Message, Record> for Planner {
             }
         }
         for (job, edge) in self.carrier.arrived(time) {
-            self.arrive(job, edge, out);
+            self.arrive(job, edge, time, out);
         }
         let mut submitted = Vec::new();
         for event in batch.drain(..) {
             match event.cause {
                 Cause::Message(Message::Ended(ended)) => self.end(ended, event.from, time, out),
+                Cause::Message(Message::Lost(lost)) => self.lose(lost, event.from, time, out),
                 Cause::Message(Message::Submit(submit)) => submitted.push((submit.job, event.from)),
                 _ => {}
             }

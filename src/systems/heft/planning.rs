@@ -17,13 +17,13 @@ pub struct Planning {
 }
 
 words! {
-    /// Who decides where and when a task runs.
+    /// How it is decided where and when a task runs.
     Policy {
-        /// Each task goes where it would end first as soon as it can run, and fetches its data then.
+        /// As soon as a task can run, it goes to the site where it would finish first, and fetches its data then.
         BestEffort = "best-effort",
-        /// HEFT with insertion: a plan for the whole workflow as if no transfers shared a link.
+        /// HEFT with insertion: one plan for the whole workflow, as if no transfers shared a link.
         Heft = "heft",
-        /// HEFT again and again, with the times that transfers took on the shared network; the best plan counts.
+        /// HEFT repeated, with the times that transfers took on the shared network; the best plan is kept.
         NetworkHeft = "network-heft",
     }
     /// When network-aware HEFT has planned enough.
@@ -33,7 +33,7 @@ words! {
         /// At the first plan that turns out better than the first one.
         FirstBetter = "first-better",
     }
-    /// What a transfer costs that the last plan did not need.
+    /// The cost of a transfer that the last plan did not use.
     UpdateRule {
         /// What it cost at first.
         Reset = "reset",
@@ -53,12 +53,12 @@ const ITERATIONS_MAX: u32 = 10_000;
 impl Planning {
     /// The settings of `[workflow]`.
     pub(super) fn settings(&mut self, w: &mut dyn Walk) {
-        w.set(key("policy", "who decides where and when a task runs"), &mut self.policy, Policy::ALL);
+        w.set(key("policy", "how it is decided where and when a task runs"), &mut self.policy, Policy::ALL);
         let iterations = key("iterations", "plans of network-heft after the first");
         w.set(iterations, &mut self.iterations, 0..=ITERATIONS_MAX);
-        w.set(key("stop", "when network-heft has planned enough"), &mut self.stop, StopRule::ALL);
+        w.set(key("stop", "when network-heft stops planning"), &mut self.stop, StopRule::ALL);
         w.set(
-            key("update", "what a transfer costs that the last plan did not need"),
+            key("update", "the cost of a transfer that the last plan did not use"),
             &mut self.update,
             UpdateRule::ALL,
         );

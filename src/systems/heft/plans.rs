@@ -47,7 +47,7 @@ fn of_workflow(workflow: &Workflow, rules: &Planning, order: &Order<'_>) -> Resu
 fn of_table(table: &CostTable, rules: &Planning, order: &Order<'_>) -> Result<Planned, Unplannable> {
     let (processors, sites) = (table.run.first().map_or(0, Vec::len), order.grid.sites.len());
     if processors != sites {
-        return Err(Unplannable(format!("it has times for {processors} processors, and there are {sites} sites")));
+        return Err(Unplannable(format!("it has times for {processors} processors, but there are {sites} sites")));
     }
     let problem = Problem::table(table, per_second((order.grid.network)().paths));
     let problem = problem.map_err(|error| wrong(&error, table.names.iter().map(String::as_str)))?;

@@ -90,13 +90,13 @@ pub enum ProblemError {
     WrongCount { task: usize, found: usize, sites: usize },
     #[error("task {task} cannot take {time} at site {site}: expected a time above zero")]
     BadRuntime { task: usize, site: usize, time: f64 },
-    #[error("task {task} needs {needs} cores of one kind, and no site has so many")]
+    #[error("task {task} needs {needs} cores of one kind, but no site has that many")]
     TooWide { task: usize, needs: u32 },
-    #[error("a plan is made for at most {CORES_MAX} cores, and there are {0}")]
+    #[error("a plan is made for at most {CORES_MAX} cores, but there are {0}")]
     TooManyCores(u64),
-    #[error("edge {from}-{to} does not lead from a task to a later one: tasks would wait for each other in a circle")]
+    #[error("edge {from}-{to} does not lead from a task to a later one: tasks would wait for each other in a cycle")]
     Cyclic { from: u32, to: u32 },
-    #[error("edge {from}-{to} is there twice")]
+    #[error("edge {from}-{to} is given twice")]
     SameEdge { from: u32, to: u32 },
     #[error("edge {from}-{to} cannot carry {volume}: expected a finite amount that is not negative")]
     BadVolume { from: u32, to: u32, volume: f64 },
@@ -104,7 +104,7 @@ pub enum ProblemError {
     BadLink(usize),
     #[error("a route over link {0} crosses it twice, or there is no such link")]
     BadRoute(u32),
-    #[error("there are routes between {routes} sites, and {sites} sites")]
+    #[error("there are routes between {routes} sites, but {sites} sites")]
     MissingRoute { routes: usize, sites: usize },
 }
 

@@ -16,6 +16,11 @@
 //! and the way of the output to other clusters begins. With latency on the links this is later than the end at the
 //! site, and never earlier, so a site always has the cores free that are given away.
 //!
+//! # Where nodes fail
+//!
+//! A task whose node fails is heard of like one that ends. It joins the queue again, with the work that is saved left out, or its job is
+//! removed; what its predecessors have made is not lost. Cores that are said to be down are not given away.
+//!
 //! # With links
 //!
 //! Where a topology has links, no delays are reckoned with: a task joins the queue when all its predecessors have ended.
@@ -32,11 +37,12 @@ use smallvec::SmallVec;
 use super::admission::Gate;
 use super::bid::{BidPolicy, Course, Instant};
 use super::clusters::{Cluster, Clusters};
+use super::failing::Failing;
 use super::figures::Figures;
 use super::live::{Live, Phase};
 use super::queue::{self, Bids, Demand, Jobs, Lane, Place};
 use super::rules::{Blocking, Market, Removal};
-use crate::grid::{Edge, EdgeId, Graph, Job, JobId, Kind, Task, TaskId};
+use crate::grid::{Edge, EdgeId, Graph, Job, JobId, Kind, News, Recovery, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::network::{Carrier, Network};
 use crate::protocol::{Message, Outcome, Record, Run, Verdict};
@@ -67,6 +73,7 @@ pub struct Auctioneer {
     paths: BTreeMap<Span, u32>,
     keeps_paths: bool,
     gathered: Gathered,
+    failing: Option<Failing>,
     /// The last instant, and how many there were.
     instant: (Option<Time>, u64),
 }
@@ -81,14 +88,21 @@ struct Load {
 #[derive(Default)]
 struct Gathered {
     ended: Vec<(TaskId, ActorId)>,
+    lost: Vec<(TaskId, ActorId, Span)>,
     submitted: Vec<(Arc<Job>, ActorId)>,
 }
 
-type Out = Outbox<Message, Record>;
+pub(super) type Out = Outbox<Message, Record>;
 
 impl Auctioneer {
     pub fn new(market: Market, policy: Box<dyn BidPolicy>, clusters: Vec<Cluster>) -> Auctioneer {
         Auctioneer::with_lanes(market, policy, clusters, queue::lane)
+    }
+
+    /// The same, where nodes of clusters fail: what is heard of each of those.
+    pub fn failing(self, news: Vec<(usize, News)>, recovery: Recovery) -> Auctioneer {
+        let failing = if news.is_empty() { None } else { Some(Failing::new(news, recovery)) };
+        Auctioneer { failing, ..self }
     }
 
     /// The same, where data goes over a network between the clusters.
@@ -120,6 +134,7 @@ impl Auctioneer {
             paths: BTreeMap::new(),
             keeps_paths,
             gathered: Gathered::default(),
+            failing: None,
             instant: (None, 0),
         }
     }
@@ -128,12 +143,20 @@ impl Auctioneer {
         if self.instant.0 != Some(now) {
             self.instant = (Some(now), self.instant.1 + 1);
         }
+        if let Some(failing) = &mut self.failing {
+            failing.hear(now, &mut self.clusters);
+        }
         let mut ended = std::mem::take(&mut self.gathered.ended);
         ended.sort_unstable();
         for (task, site) in ended.drain(..) {
             self.end(task, site, now, out);
         }
         self.gathered.ended = ended;
+        let mut lost = std::mem::take(&mut self.gathered.lost);
+        lost.sort_unstable();
+        for (task, site, saved) in lost {
+            self.lose(task, site, saved, now);
+        }
         self.take_delivered(now, out);
         self.queue_what_is_ready(now);
         let mut submitted = std::mem::take(&mut self.gathered.submitted);
@@ -146,6 +169,11 @@ impl Auctioneer {
         self.auction(now, out);
         if let Some(carrier) = &mut self.carrier {
             carrier.wake(now, out);
+        }
+        if let Some(failing) = &mut self.failing
+            && self.lanes.iter().any(|(_, demand)| !demand.is_empty())
+        {
+            failing.wake(out);
         }
     }
 }
@@ -175,6 +203,29 @@ impl Auctioneer {
             self.jobs[slot as usize] = None;
         } else if !live.removed {
             self.release_successors(Place { job: slot, task: id.index }, now, out);
+        }
+    }
+
+    /// A node of a task has failed. What is removed because of it is so in this instant.
+    fn lose(&mut self, id: TaskId, site: ActorId, saved: Span, now: Time) {
+        let Some(slot) = self.slot(id.job) else { return };
+        let Some(live) = self.jobs[slot as usize].as_mut() else { return };
+        let task = id.index as usize;
+        let Some(&Phase::Running { cluster }) = live.tasks.get(task).map(|state| &state.phase) else { return };
+        let Some(failing) = self.failing.as_mut().filter(|_| self.clusters.site(cluster) == site) else { return };
+        self.clusters.give_back(cluster, live.job.tasks[task].cores);
+        live.tasks[task].phase = Phase::Awaiting;
+        live.running -= 1;
+        let is_tried_again = failing.lose(id, saved);
+        if live.removed {
+            if live.is_over() {
+                self.jobs[slot as usize] = None;
+            }
+            return;
+        }
+        self.enqueue(Place { job: slot, task: id.index }, now);
+        if !is_tried_again {
+            self.doomed.push(slot);
         }
     }
 
@@ -384,7 +435,7 @@ impl Auctioneer {
         self.clusters.take(cluster, task.cores);
         out.log(Record::Assigned { task: id, site });
         match self.fetch(place, cluster, now, out) {
-            0 => self.run(place, cluster, out),
+            0 => self.run(place, cluster, now, out),
             missing => self.live_mut(place).tasks[place.task as usize].phase = Phase::Fetching { cluster, missing },
         }
     }
@@ -426,7 +477,7 @@ impl Auctioneer {
                 Phase::Fetching { cluster, missing: 1 } => {
                     let cluster = *cluster;
                     state.phase = Phase::Running { cluster };
-                    self.run(place, cluster, out);
+                    self.run(place, cluster, now, out);
                 }
                 Phase::Fetching { missing, .. } => *missing -= 1,
                 _ => panic!("data arrives for a task that waits for it"),
@@ -434,11 +485,15 @@ impl Auctioneer {
         }
     }
 
-    fn run(&mut self, place: Place, cluster: usize, out: &mut Out) {
+    fn run(&mut self, place: Place, cluster: usize, now: Time, out: &mut Out) {
         let live = self.live(place);
-        let task = &live.job.tasks[place.task as usize];
+        let Task { cores, runtime, .. } = live.job.tasks[place.task as usize];
         let id = TaskId { job: live.job.id, index: place.task };
-        let run = Run { task: id, cores: task.cores, runtime: task.runtime };
+        let (runtime, safe) = match &mut self.failing {
+            Some(failing) => (failing.left(id, runtime), failing.safe(cluster, now)),
+            None => (runtime, None),
+        };
+        let run = Run { task: id, cores, runtime, safe };
         out.send(self.clusters.site(cluster), Message::Run(run));
     }
 }
@@ -523,6 +578,9 @@ impl Actor<Message, Record> for Auctioneer {
                 Cause::Timer(_) => {}
                 Cause::Message(Message::Submit(submit)) => self.gathered.submitted.push((submit.job, event.from)),
                 Cause::Message(Message::Ended(ended)) => self.gathered.ended.push((ended.task, event.from)),
+                Cause::Message(Message::Lost(lost)) => {
+                    self.gathered.lost.push((lost.task, event.from, lost.saved));
+                }
                 Cause::Message(Message::Landed(landed)) => match &mut self.carrier {
                     Some(carrier) => carrier.hear(event.from, landed),
                     None => continue,

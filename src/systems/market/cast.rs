@@ -7,26 +7,33 @@ use crate::kernel::ActorId;
 use crate::roles;
 use crate::settings::Walk;
 use crate::systems::deal::submit;
+use crate::systems::failing::in_turn;
 use crate::systems::{
-    Cast, CastError, DealError, Dealing, Gives, Grid, JobError, Outsider, Own, Policy, Row, Service, System,
+    Bears, Cast, CastError, DealError, Dealing, Fails, Gives, Grid, JobError, Outsider, Own, Policy, Row, Service,
+    System,
 };
 use crate::time::Span;
 use crate::workload::Workload;
 
 pub const ROW: Row = Row {
     key: "market",
-    about: "jobs of dependent tasks whose worth decays, cleared by an auctioneer",
+    about: "jobs of dependent tasks whose worth decays with time, scheduled by an auctioneer",
     service: Some("auctioneer"),
     sources: &["market", "table", "workflow", "layered"],
+    also: &["swf", "batsim", "lublin"],
     schedulers: roles::schedulers,
     own: Own::NOTHING,
     has_speeds: false,
     shares_sites: false,
     takes_managers: false,
+    has_planners: false,
     has_terms: false,
     has_reserved: false,
     is_rigid: false,
+    wants_deadlines: false,
+    has_followers: false,
     stages_data: false,
+    bears_failures: Bears::WithoutLinks,
     cores_max: u64::MAX,
     gives: Gives { moment: "auction", task: "bid won", category: "bid" },
     plans: &[],
@@ -45,7 +52,7 @@ impl System for Market {
     fn policy(&self) -> Policy<'_> {
         let about = match bid::find(&self.policy) {
             Some(entry) => entry.about,
-            None => "whatever a program of your own bids, as [market.bidder] describes it",
+            None => "the bids of an external program, which [market.bidder] describes",
         };
         Policy { what: "Bid policy", name: &self.policy, about }
     }
@@ -63,7 +70,7 @@ impl System for Market {
     }
 
     fn instead_of_placing(&self) -> Option<&'static str> {
-        Some("with `market.unplaceable = \"refuse\"` jobs that fit nowhere are refused, and the run goes on")
+        Some("with `market.unplaceable = \"refuse\"`, jobs that fit nowhere are refused and the run goes on")
     }
 
     fn asks_outside(&self) -> bool {
@@ -72,18 +79,19 @@ impl System for Market {
 
     fn hub(&self, grid: &Grid<'_>, outsider: Option<Outsider>) -> Cast {
         let policy = match self.policy.as_str() {
-            EXTERNAL => *outsider.and_then(|outsider| outsider.downcast().ok()).ok_or(CastError::NoBidder)?,
+            EXTERNAL => *outsider.and_then(|outsider| outsider.downcast().ok()).ok_or(CastError::NoOutsider)?,
             _ => self.bids(grid.seed)?,
         };
         let cluster = |(site, known): &(_, &Site)| Cluster { site: *site, kind: known.kind, cores: known.cores };
         let auctioneer = Auctioneer::new(self.clone(), policy, grid.sites.iter().map(cluster).collect());
+        let news = grid.sites.iter().enumerate();
+        let news = news.filter_map(|(cluster, (id, site))| Some((cluster, grid.news(*id, site)?)));
+        let auctioneer = auctioneer.failing(news.collect(), grid.failing.recovery.clone());
         Ok(Box::new(if grid.is_linked { auctioneer.over((grid.network)()) } else { auctioneer }))
     }
 
-    fn site(&self, site: &Site, givers: &[ActorId]) -> Cast {
-        roles::Site::of(site, givers)
-            .map(|actor| Box::new(actor) as _)
-            .ok_or_else(|| CastError::unknown("site scheduler", &site.scheduler))
+    fn site(&self, site: &Site, givers: &[ActorId], fails: Option<Fails>, _: Option<Outsider>) -> Cast {
+        in_turn(site, givers, fails)
     }
 
     fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {
@@ -112,7 +120,6 @@ impl Market {
 
 /// The bid policies that a topology may name.
 pub fn policies() -> Vec<Named> {
-    let outside =
-        Named { name: EXTERNAL, about: "whatever a program of your own bids, as [market.bidder] describes it" };
+    let outside = Named { name: EXTERNAL, about: "the bids of an external program, which [market.bidder] describes" };
     bid::ALL.iter().map(|entry| Named { name: entry.name, about: entry.about }).chain([outside]).collect()
 }

@@ -16,6 +16,9 @@ pub struct Cluster {
 #[derive(Debug)]
 pub(super) struct Clusters {
     all: Vec<Cluster>,
+    /// How many cores of each have been given away, and how many are down, as far as has been heard.
+    given: Vec<u32>,
+    down: Vec<u32>,
     /// Where each cluster stands among those of its kind.
     ranks: Vec<u32>,
     kinds: Vec<OfKind>,
@@ -44,7 +47,19 @@ impl Clusters {
             clusters.push(index);
         }
         let kinds = of_kind.into_iter().map(|clusters| OfKind::new(clusters, &all)).collect();
-        Clusters { all, ranks, kinds }
+        let (given, down) = (vec![0; all.len()], vec![0; all.len()]);
+        Clusters { all, given, down, ranks, kinds }
+    }
+
+    /// So many cores of a cluster are said to be down; of those that were given away nobody knows which.
+    pub fn fail(&mut self, cluster: usize, down: u32) {
+        self.down[cluster] = down;
+        self.reckon(cluster);
+    }
+
+    fn reckon(&mut self, cluster: usize) {
+        let gone = self.given[cluster] + self.down[cluster];
+        self.set_free(cluster, self.all[cluster].cores.saturating_sub(gone));
     }
 
     pub fn kinds(&self) -> usize {
@@ -98,14 +113,15 @@ impl Clusters {
     }
 
     pub fn take(&mut self, cluster: usize, cores: u32) {
-        let left = self.free(cluster).checked_sub(cores);
-        self.set_free(cluster, left.expect("a task goes where it fits"));
+        assert!(cores <= self.free(cluster), "a task goes where it fits");
+        self.given[cluster] += cores;
+        self.reckon(cluster);
     }
 
     pub fn give_back(&mut self, cluster: usize, cores: u32) {
-        let free = self.free(cluster) + cores;
-        assert!(free <= self.all[cluster].cores, "a cluster gets back what was taken from it");
-        self.set_free(cluster, free);
+        let given = self.given[cluster].checked_sub(cores);
+        self.given[cluster] = given.expect("a cluster gets back what was taken from it");
+        self.reckon(cluster);
     }
 
     fn of_kind(&self, kind: Kind) -> Option<&OfKind> {

@@ -9,6 +9,7 @@ mod auctioneer;
 pub mod bid;
 mod cast;
 mod clusters;
+mod failing;
 mod figures;
 mod live;
 mod queue;

@@ -55,7 +55,7 @@ impl Default for Market {
     }
 }
 
-const OVER_LINKS: &str = "transfers take what the links of this topology allow: leave this out";
+const OVER_LINKS: &str = "the links of this topology determine how long transfers take: leave this out";
 const BIDDER: &str = "a table such as { command = [\"python3\", \"bidder.py\"] }";
 const COMMAND: &str = "a program and its arguments, such as [\"python3\", \"bidder.py\"]";
 
@@ -63,29 +63,33 @@ impl Market {
     /// The settings of `[market]`; with links nobody reckons with what transfers would take without.
     pub(super) fn settings(&mut self, w: &mut dyn Walk, linked: bool) {
         let policy = Registered { what: "a bid policy", words: Word::named(&super::policies()) };
-        w.set(key("policy", "who bids best"), &mut self.policy, policy);
+        w.set(key("policy", "which task has the best bid"), &mut self.policy, policy);
         w.set(key("tick", "the unit of run times and ages"), &mut self.tick, POSITIVE_SPAN);
         let ccr = key("ccr", "communication to computation ratio").only_if(!linked, OVER_LINKS);
         w.set(ccr, &mut self.ccr_millionths, Millionths { most: 1_000 });
         let network = key("network", "where the output of a finished task is, and when").only_if(!linked, OVER_LINKS);
         w.set(network, &mut self.network, Network::ALL);
-        w.set(key("blocking", "whom the best bidder stops when it fits nowhere"), &mut self.blocking, Blocking::ALL);
+        w.set(
+            key("blocking", "which bidders wait when the best bidder fits nowhere"),
+            &mut self.blocking,
+            Blocking::ALL,
+        );
         w.set(key("removal", "when a job is given up"), &mut self.removal, Removal::ALL);
-        let unplaceable = key("unplaceable", "what becomes of a job with a task that fits no site");
+        let unplaceable = key("unplaceable", "what happens to a job with a task that fits no site");
         w.set(unplaceable, &mut self.unplaceable, Unplaceable::ALL);
-        let succ_sum = key("succ_sum", "how the work behind a task adds up where branches join");
+        let succ_sum = key("succ_sum", "how the work after a task is summed up where branches join");
         w.set(succ_sum, &mut self.succ_sum, SuccSum::ALL);
         w.set(key("edf", "which deadline edf means"), &mut self.edf, EdfDeadline::ALL);
         w.set(key("pvdsq", "what pvdsq squares"), &mut self.pvdsq, Pvdsq::ALL);
         w.set(key("pvr", "the units of pvr"), &mut self.pvr, Pvr::ALL);
-        let admission = key("admission", "whether jobs are turned away that would come too late");
+        let admission = key("admission", "whether jobs that would finish too late are rejected on arrival");
         w.set(admission, &mut self.admission, Admission::ALL);
-        let theta = key("admission_theta", "a job is due when it is worth this share of its value");
+        let theta = key("admission_theta", "a job is due when its worth has fallen to this share of its value");
         w.set(theta, &mut self.admission_theta_millionths, Millionths { most: 1 });
-        let eta = key("admission_eta", "the share of the cores' time that admission gives out");
+        let eta = key("admission_eta", "the share of the core time that admission assigns");
         w.set(eta, &mut self.admission_eta_millionths, Millionths { most: 1 });
         let bidder =
-            key("bidder", "").means("a program of your own that bids, if the policy is `external`").expects(BIDDER);
+            key("bidder", "").means("an external program that bids, if the policy is `external`").expects(BIDDER);
         w.maybe(bidder, Layout::Section("market.bidder"), &mut self.bidder, Foreign::default, Foreign::settings);
 
         let Some(fields) = w.fields() else { return };
@@ -113,9 +117,9 @@ impl Foreign {
         let command = List(Text("a text"), COMMAND)
             .that(COMMAND, |command: &Vec<String>| command.first().is_some_and(|program| !program.is_empty()));
         w.set(key("command", "the program that bids").need(COMMAND), &mut self.command, command);
-        w.set(key("ask", "when a program outside is asked for a bid"), &mut self.ask, AskWhen::ALL);
+        w.set(key("ask", "when the external program is asked for a bid"), &mut self.ask, AskWhen::ALL);
         w.set(key("winner", "which of its bids is the best"), &mut self.winner, BestBid::ALL);
-        let timeout = key("timeout", "how long it may take to answer, on the clock of the wall");
+        let timeout = key("timeout", "how long it may take to answer, in real time");
         w.set(timeout, &mut self.timeout, POSITIVE_SPAN);
     }
 }
@@ -139,24 +143,24 @@ words! {
     Network {
         /// At once where the task ran, after the delay everywhere else.
         PerCluster = "per-cluster",
-        /// Delayed only for successors of another kind.
+        /// Delayed only for successors that need another kind of core.
         KindChangeOnly = "kind-change-only",
     }
-    /// Whom the best bidder stops when it fits nowhere.
+    /// Which bidders wait when the best bidder fits nowhere.
     Blocking {
         /// Only bidders of its own kind.
         PerKind = "per-kind",
-        /// Everybody.
+        /// All bidders.
         Global = "global",
     }
     /// When a job is given up.
     Removal {
-        /// When a queued task of it is past the final deadline.
+        /// When one of its queued tasks is past the final deadline.
         Deadline = "deadline",
         /// Also when a queued task can no longer meet the final deadline.
         Projected = "projected",
     }
-    /// What becomes of a job with a task that fits no site.
+    /// What happens to a job with a task that fits no site.
     Unplaceable {
         /// The run does not start.
         Error = "error",
@@ -184,11 +188,11 @@ words! {
         /// The whole density.
         Literal = "literal",
     }
-    /// Whether jobs are turned away that would come too late.
+    /// Whether jobs that would finish too late are rejected on arrival.
     Admission {
-        /// Everybody is taken in.
+        /// All jobs are admitted.
         Off = "off",
-        /// A job is turned away if the work that is due before it leaves too little room.
+        /// A job is rejected if the work that is due before it leaves too little room.
         On = "on",
         /// Also if it takes the room of jobs that are due later; work that is past due counts as well.
         Strict = "strict",
@@ -197,7 +201,7 @@ words! {
     AskWhen {
         /// When the task joins the queue; the bid stays.
         Once = "once",
-        /// At every auction in which somebody could start.
+        /// At every auction in which some task could start.
         Always = "always",
     }
     /// Which of an outside program's bids is the best.

@@ -1,6 +1,8 @@
 //! The worked examples of the market's specification, and the fast paths against the plain ones, all through the
 //! actors.
 
+mod failing;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -60,6 +62,7 @@ fn grid(market: Market, sites: &[(u32, u16)], users: usize, source: Source) -> T
         memory_kb: 8_000_000,
         reserved: Vec::new(),
         terms: crate::grid::Terms::default(),
+        program: crate::grid::Program::default(),
         systems: vec![0],
     };
     Topology {
@@ -70,12 +73,15 @@ fn grid(market: Market, sites: &[(u32, u16)], users: usize, source: Source) -> T
         systems: vec![Service::new(market)],
         sites: sites.iter().enumerate().map(site).collect(),
         cables: None,
+        failures: Vec::new(),
+        recovery: crate::grid::Recovery::default(),
         users: (0..users)
             .map(|user| topology::User {
                 name: format!("user{user}"),
                 latency: Span::ZERO,
                 habit: crate::grid::Habit::Script,
                 approach: crate::grid::Approach::default(),
+                program: crate::grid::Program::default(),
             })
             .collect(),
         workloads: vec![Workload { users: (0..users).collect(), system: 0, source }],
@@ -942,8 +948,8 @@ fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
     let complaint = |topology: &Topology, id| build(topology, &[ActorId(id)]).err().map(|error| error.to_string());
 
     let wide = grid(plain_market("pvd"), &[(4, 0), (2, 1)], 1, table(vec![task(1, 4, 0), task(1, 3, 1)]));
-    let expected = "workload.0: job 0: task 1 needs 3 cores of kind two at one site, and no site has as many; \
-                    unplaceable = \"refuse\" turns such jobs away instead";
+    let expected = "workload.0: job 0: task 1 needs 3 cores of kind two at one site, but no site has that many; \
+                    unplaceable = \"refuse\" refuses such jobs instead";
     assert_eq!(complaint(&wide, 0).as_deref(), Some(expected));
     assert_eq!(complaint(&wide, 1), None);
     assert_eq!(complaint(&wide, 3).as_deref(), Some(expected));

@@ -15,7 +15,8 @@ use crate::protocol::{Message, Record};
 use crate::roles;
 use crate::settings::Walk;
 use crate::systems::{
-    Cast, CastError, DealError, Dealing, Errand, Gives, Grid, JobError, Lines, Own, Policy, Row, Service, System,
+    Bears, Cast, CastError, DealError, Dealing, Errand, Fails, Gives, Grid, JobError, Lines, Outsider, Own, Policy,
+    Row, Service, System,
 };
 use crate::time::Span;
 use crate::workload::rigids::Handed;
@@ -23,18 +24,23 @@ use crate::workload::{Source, Workload};
 
 pub const ROW: Row = Row {
     key: "provisioning",
-    about: "users bargain with sites for slots, prices and reservations, and nobody decides for them",
+    about: "users negotiate with sites for slots, prices and reservations, without a central decision",
     service: None,
     sources: &["swf", "batsim", "lublin", "table", "layered", "parallel", "cybershake", "workflow"],
+    also: &[],
     schedulers: planner::names,
     own: Own { site: walk_site, user: walk_user },
     has_speeds: true,
     shares_sites: false,
     takes_managers: false,
+    has_planners: false,
     has_terms: true,
     has_reserved: false,
     is_rigid: false,
+    wants_deadlines: false,
+    has_followers: true,
     stages_data: false,
+    bears_failures: Bears::Never,
     cores_max: u64::MAX,
     gives: Gives { moment: "users", task: "entered at a site", category: "entry" },
     plans: plans::ALL,
@@ -54,7 +60,7 @@ impl System for Provisioning {
         Policy {
             what: "Who decides",
             name: "users",
-            about: "each user bargains with the sites by a strategy of its own",
+            about: "each user negotiates with the sites by a strategy of its own",
         }
     }
 
@@ -63,7 +69,7 @@ impl System for Provisioning {
         plans::ALL[0].name
     }
 
-    fn site(&self, site: &Site, givers: &[ActorId]) -> Cast {
+    fn site(&self, site: &Site, givers: &[ActorId], _: Option<Fails>, _: Option<Outsider>) -> Cast {
         let unknown = || CastError::unknown("planner", &site.scheduler);
         let planner = planner::build(&site.scheduler).ok_or_else(unknown)?;
         let desk = Desk::new(self.terms(site), planner, Box::new(History::new()));
@@ -131,7 +137,7 @@ fn check(job: &Job, user: &User, delta: Span, grid: &Grid<'_>) -> Result<(), Job
     match user.approach.entry() {
         Some(entry) if entry.has_legs => check_legs(job, user, delta, grid),
         Some(entry) if entry.is_rigid && tasks != 1 => {
-            let text = format!("strategy {} gets time for jobs of one task, and it has {tasks}", entry.name);
+            let text = format!("strategy {} is for jobs of one task, but it has {tasks}", entry.name);
             Err(JobError::Immeasurable(text))
         }
         _ => Ok(()),
@@ -144,7 +150,7 @@ fn check_legs(job: &Job, user: &User, delta: Span, grid: &Grid<'_>) -> Result<()
     let wrong = |text: String| Err(JobError::Immeasurable(text));
     let (tasks, count) = (job.tasks.len(), legs.len());
     if tasks != count {
-        return wrong(format!("it has {tasks} tasks, and its user {count} legs: expected a leg for each task"));
+        return wrong(format!("it has {tasks} tasks, but its user has {count} legs: expected one leg per task"));
     }
     if !job.edges.is_empty() {
         return wrong("its tasks wait for each other, so they cannot run at the same time".to_owned());
@@ -156,13 +162,13 @@ fn check_legs(job: &Job, user: &User, delta: Span, grid: &Grid<'_>) -> Result<()
         };
         if task.cores > site.cores || task.kind != site.kind {
             let (cores, has, name) = (task.cores, site.cores, &site.name);
-            return wrong(format!("task {number} needs {cores} cores, and its leg is at {name}, which has {has}"));
+            return wrong(format!("task {number} needs {cores} cores, but its leg is at {name}, which has {has}"));
         }
         let latency = site.latency + user.latency;
         if latency >= delta {
             let (user, name) = (&user.name, &site.name);
             return wrong(format!(
-                "a message between {user} and {name} takes {latency}: expected a delta above that, found {delta}"
+                "a message between {user} and {name} takes {latency}: expected a larger delta, found {delta}"
             ));
         }
     }

@@ -21,11 +21,16 @@ use crate::workload::workflow::Written;
 pub(super) const ALL: &[Entry] = &[
     Entry {
         name: "moga",
-        about: "slots chosen by a genetic algorithm for cost and makespan",
+        about: "slots chosen by a genetic algorithm, for cost and makespan",
         bargains: true,
         make: moga,
     },
-    Entry { name: "greedy", about: "starts bought one by one at the price of the queue", bargains: true, make: greedy },
+    Entry {
+        name: "greedy",
+        about: "starts bought one by one, at the price of the delay to the queue",
+        bargains: true,
+        make: greedy,
+    },
 ];
 
 /// The alphas that greedy is tried with, beside that which was asked for.
@@ -90,8 +95,7 @@ impl<'a> Moment<'a> {
     fn of(order: &'a Order<'a>) -> Result<Moment<'a>, Unplannable> {
         let rules = order.service.settings::<Provisioning>().cloned().unwrap_or_default();
         let Written::Workflow(workflow) = order.work else {
-            let text =
-                "a table of costs says nothing of processors, which are what is bargained for: expected a workflow";
+            let text = "a table of costs does not state processors, which the policy has to buy: expected a workflow";
             return Err(Unplannable(text.to_owned()));
         };
         let world = World::of(order.grid, &rules);
@@ -114,7 +118,7 @@ impl<'a> Moment<'a> {
             if step.cores > largest.cores {
                 let (cores, most, site) = (step.cores, largest.cores, &largest.name);
                 return Err(Unplannable(format!(
-                    "{name} needs {cores} processors at once, and no slot can have more than {most}, those of {site}"
+                    "{name} needs {cores} processors at once, but no slot can have more than the {most} of {site}"
                 )));
             }
             let takes = |(place, site): (usize, &Site)| {
@@ -123,7 +127,7 @@ impl<'a> Moment<'a> {
             };
             if !sites().enumerate().any(takes) {
                 return Err(Unplannable(format!(
-                    "{name} runs for {}, which is longer than any site that is large enough lets anybody run",
+                    "{name} runs for {}, which is longer than any site that is large enough allows",
                     step.work
                 )));
             }
@@ -204,9 +208,9 @@ impl<'a> Moment<'a> {
                 free.push(site.name.as_str());
             }
         }
-        let none = if free.is_empty() { String::new() } else { format!("; {} has none to offer", free.join(", ")) };
+        let none = if free.is_empty() { String::new() } else { format!("; {} offers none", free.join(", ")) };
         Unplannable(format!(
-            "no plan was found: the {slots} slots that are advertised then do not hold all of the workflow{none}"
+            "no plan was found: the whole workflow does not fit into the {slots} slots that are advertised then{none}"
         ))
     }
 

@@ -13,11 +13,11 @@ use crate::time::Span;
 /// What holds at all sites and for all users.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Provisioning {
-    /// How long a hold lasts that nobody commits.
+    /// How long a hold lasts if it is not committed.
     pub lease: Span,
     /// How long a coordinator waits for an answer, at most half of the time.
     pub delta: Span,
-    /// How long after a commit taking it back costs nothing.
+    /// How long after a commit it can be taken back for free.
     pub grace: Span,
     /// How long a quote is worth something.
     pub quotes_last: Span,
@@ -52,15 +52,15 @@ const AHEAD_MAX: Span = Span::from_secs(30 * 86_400);
 impl Provisioning {
     /// The settings of `[provisioning]`.
     pub(super) fn settings(&mut self, w: &mut dyn Walk, linked: bool) {
-        w.set(key("lease", "how long a hold lasts that nobody commits"), &mut self.lease, POSITIVE_SPAN);
-        let delta = key("delta", "how long a message between a coordinator and a site takes, at most");
+        w.set(key("lease", "how long a hold lasts if it is not committed"), &mut self.lease, POSITIVE_SPAN);
+        let delta = key("delta", "the longest time that a message between a coordinator and a site takes");
         w.set(delta, &mut self.delta, POSITIVE_SPAN);
-        w.set(key("grace", "how long after a commit taking it back costs nothing"), &mut self.grace, SPAN);
-        w.set(key("quotes_last", "how long a site holds to its prices"), &mut self.quotes_last, POSITIVE_SPAN);
-        let links = "expected none of this, as the links say how data moves";
-        let latency = key("transfer_latency", "what data between two sites takes, however little it is");
+        w.set(key("grace", "how long after a commit it can be taken back for free"), &mut self.grace, SPAN);
+        w.set(key("quotes_last", "how long a site keeps to its quotes"), &mut self.quotes_last, POSITIVE_SPAN);
+        let links = "leave this out: the links determine how data moves";
+        let latency = key("transfer_latency", "the fixed part of the time that data takes between two sites");
         w.set(latency.only_if(!linked, links), &mut self.transfer_latency, SPAN);
-        let bandwidth = key("bandwidth", "how fast data goes between two sites").usual("no limit");
+        let bandwidth = key("bandwidth", "the speed of data between two sites").usual("no limit");
         w.set(bandwidth.only_if(!linked, links), &mut self.bandwidth, Maybe(Rate));
         let population = key("population", "plans in a generation of moga");
         w.set(population, &mut self.population, 2..=POPULATION_MAX);
@@ -71,7 +71,7 @@ impl Provisioning {
         {
             let (lease, delta) = (self.lease, self.delta);
             fields.complain(format!(
-                "expected a lease of at least twice delta, so that a commit can come in time, found {lease} and {delta}"
+                "expected a lease of at least twice delta, so that a commit can arrive in time, found {lease} and {delta}"
             ));
         }
     }
@@ -79,17 +79,17 @@ impl Provisioning {
 
 /// What a `[[site]]` may say of its terms.
 pub(super) fn walk_site(site: &mut Site, fits: bool, w: &mut dyn Walk) {
-    let why = "expected none of this: only sites under a [provisioning] have terms of their own";
+    let why = "leave this out: only sites under a [provisioning] have terms of their own";
     let terms = &mut site.terms;
-    w.set(key("mode", "how a site keeps its plan").only_if(fits, why), &mut terms.mode, PlanMode::ALL);
-    let price = key("price", "what a processor costs, as a multiple of what best effort costs").only_if(fits, why);
+    w.set(key("mode", "how a site maintains its plan").only_if(fits, why), &mut terms.mode, PlanMode::ALL);
+    let price = key("price", "the price of a processor, as a multiple of the price of best effort").only_if(fits, why);
     let price_form =
         Millionths { most: PRICE_MAX }.that("a price in thousandths", |price: &u64| price.is_multiple_of(1_000));
     w.set(price, &mut terms.price_millionths, price_form);
-    let cancelled = key("cancelling", "which part of its fee giving a booking back costs").only_if(fits, why);
+    let cancelled = key("cancelling", "the share of its fee that cancelling a booking costs").only_if(fits, why);
     let part = Millionths { most: 1 }.that("a part in thousandths", |part: &u64| part.is_multiple_of(1_000));
     w.set(cancelled, &mut terms.cancelled_millionths, part);
-    let longest = key("longest", "the longest run that is taken").usual("any").only_if(fits, why);
+    let longest = key("longest", "the longest run that is accepted").usual("any").only_if(fits, why);
     w.set(longest, &mut terms.longest, Maybe(POSITIVE_SPAN));
 }
 
@@ -105,9 +105,9 @@ pub(super) fn walk_user(user: &mut User, fits: bool, sites: &Names<'_>, w: &mut 
     if fits && approach.strategy.is_empty() {
         approach.strategy = strategy::USUAL.to_owned();
     }
-    let why = "expected none of this: only users under a [provisioning] bargain for time";
+    let why = "leave this out: only users under a [provisioning] negotiate for time";
     let words = strategy::ALL.iter().map(|entry| Word::new(entry.name, entry.about)).collect();
-    let name = key("strategy", "how a user gets time for its jobs").usual("best-effort").only_if(fits, why);
+    let name = key("strategy", "how a user obtains time for its jobs").usual("best-effort").only_if(fits, why);
     w.set(name, &mut approach.strategy, Registered { what: "a strategy", words });
     let entry = strategy::find(&approach.strategy);
     let has = |asks: fn(&strategy::Entry) -> bool| !fits || entry.is_some_and(asks);
@@ -124,17 +124,17 @@ pub(super) fn walk_user(user: &mut User, fits: bool, sites: &Names<'_>, w: &mut 
         (approach.legs, approach.crash) = (usual.legs, usual.crash);
     }
 
-    let alpha = key("alpha", "what counts: 0 is an early end, 1 is a low cost");
+    let alpha = key("alpha", "what to optimise: 0 is an early end, 1 is a low cost");
     let alpha = alpha.only_if(fits && has(|entry| entry.has_alpha), only("this strategy has nothing to weigh"));
     w.set(alpha, &mut approach.alpha, Number::from(0.0, 1.0, "a number from 0 to 1"));
-    let ahead = key("ahead", "how long after its arrival a job is wanted to run");
-    let wants = "only var and var-and-reserve want their jobs at a time";
+    let ahead = key("ahead", "how long after its arrival a job should run");
+    let wants = "only var and var-and-reserve have a wanted time for their jobs";
     let at_most = POSITIVE_SPAN.that("at most 30 days ahead", |span: &Span| *span <= AHEAD_MAX);
     w.set(ahead.only_if(fits && has(|entry| entry.has_ahead), only(wants)), &mut approach.ahead, at_most);
 
     let parts = "only coallocate runs the parts of a job at several sites at the same time";
     let coallocates = fits && has(|entry| entry.has_legs);
-    let legs = key("legs", "the sites where the tasks of a job run at the same time, one after the other");
+    let legs = key("legs", "the sites where the tasks of a job run at the same time, in the order of the tasks");
     let legs = legs.only_if(coallocates, only(parts));
     let legs = if coallocates && approach.legs.is_empty() {
         legs.need("the sites of a job's tasks, such as [\"york\", \"leeds\"]")
@@ -147,10 +147,11 @@ pub(super) fn walk_user(user: &mut User, fits: bool, sites: &Names<'_>, w: &mut 
         sorted.sort_unstable();
         sorted.dedup();
         if sorted.len() < approach.legs.len() {
-            field.complain("expected each site once: two tasks at one site need no coordination");
+            field.complain("expected each site only once: two tasks at one site need no coordination");
         }
     }
-    let crash = key("crash", "when its process goes down, to come back with nothing but its log").usual("never");
+    let crash =
+        key("crash", "a crash of its process, after which it comes back with nothing but its log").usual("never");
     let crash = crash.only_if(coallocates, only(parts));
     w.maybe(crash, Layout::Inline, &mut approach.crash, Crash::default, |crash, w| {
         w.set(key("at", "").need("when, counted from the start of the run"), &mut crash.at, POSITIVE_SPAN);

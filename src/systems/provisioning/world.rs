@@ -27,7 +27,7 @@ pub struct Place {
     pub cores: u32,
     pub kind: Kind,
     pub rate: Rate,
-    /// In thousandths: which part of its fee giving a booking back costs.
+    /// In thousandths: the share of its fee that cancelling a booking costs.
     pub cancelling: u32,
     speed_millionths: u64,
     longest: Option<Span>,

@@ -8,23 +8,30 @@ use crate::kernel::ActorId;
 use crate::protocol::{Cancel, Message, Reserve};
 use crate::roles;
 use crate::settings::Walk;
-use crate::systems::{Cast, CastError, DealError, Dealing, Gives, Grid, Outsider, Own, Policy, Row, Service, System};
+use crate::systems::{
+    Bears, Cast, CastError, DealError, Dealing, Fails, Gives, Grid, Outsider, Own, Policy, Row, Service, System,
+};
 use crate::workload::Workload;
 
 pub const ROW: Row = Row {
     key: "reservation",
-    about: "requests for nodes between two times, answered by a meta-scheduler",
+    about: "requests for nodes between a ready time and a deadline, answered by a meta-scheduler",
     service: Some("meta-scheduler"),
     sources: &["reservations", "requests"],
+    also: &["swf", "batsim", "lublin"],
     schedulers: Vec::new,
     own: Own::NOTHING,
     has_speeds: false,
     shares_sites: false,
     takes_managers: false,
+    has_planners: false,
     has_terms: false,
     has_reserved: false,
     is_rigid: false,
+    wants_deadlines: true,
+    has_followers: false,
     stages_data: true,
+    bears_failures: Bears::Never,
     cores_max: u64::MAX,
     gives: Gives { moment: "answers", task: "booked", category: "booking" },
     plans: &[],
@@ -56,7 +63,7 @@ impl System for Reservation {
         Ok(Box::new(MetaScheduler::new(grid.sites.iter().map(cluster).collect(), self.choose, grid.stager())))
     }
 
-    fn site(&self, site: &Site, givers: &[ActorId]) -> Cast {
+    fn site(&self, site: &Site, givers: &[ActorId], _: Option<Fails>, _: Option<Outsider>) -> Cast {
         Ok(Box::new(
             roles::Site::new(site.cores, Box::new(Holder), givers.iter().copied()).telling_every(site.report_every),
         ))

@@ -33,7 +33,7 @@ pub enum Seek {
 
 /// In the paper's order.
 pub const ALL: &[Fit] = &[
-    fit("ff", "FF", "the earliest start that will do", Measure::Start, Seek::Least),
+    fit("ff", "FF", "the earliest feasible start", Measure::Start, Seek::Least),
     fit("pe_b", "PE_B", "the fewest free nodes (best fit)", Measure::Nodes, Seek::Least),
     fit("du_b", "Du_B", "the shortest free rectangle (best fit)", Measure::Duration, Seek::Least),
     fit("pedu_b", "PEDu_B", "the smallest free rectangle (best fit)", Measure::Area, Seek::Least),

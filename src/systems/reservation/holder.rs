@@ -3,7 +3,7 @@
 use crate::grid::Demand;
 use crate::kernel::ActorId;
 use crate::protocol::{Hold, Message, Withdraw};
-use crate::roles::site::{Ending, Manager, On, Order, Start, Tasks};
+use crate::roles::site::{Ending, Loss, Manager, On, Order, Start, Tasks};
 use crate::time::Time;
 
 pub struct Holder;
@@ -24,6 +24,7 @@ impl Manager for Holder {
                     runtime,
                     walltime,
                     ending: Ending::Settled,
+                    loss: Loss::default(),
                     rank: 0,
                 }));
             }

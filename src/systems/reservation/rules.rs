@@ -19,7 +19,7 @@ impl Reservation {
     pub(super) fn settings(&mut self, w: &mut dyn Walk) {
         let policy = Registered { what: "a fit policy", words: Word::named(&super::policies()) };
         w.set(key("policy", "which of the possible starts a reservation gets"), &mut self.policy, policy);
-        let rect_end = key("rect_end", "how long a free rectangle without end counts");
+        let rect_end = key("rect_end", "how the length of an unbounded free rectangle is counted");
         w.set(rect_end, &mut self.rect_end, RectEnd::ALL);
         w.set(key("choose", "which of several sites gets a request"), &mut self.choose, Choose::ALL);
     }
@@ -32,9 +32,9 @@ words! {
         /// No rectangle is followed beyond the request's deadline.
         #[default]
         Clip = "clip",
-        /// A rectangle without end ends at the request's deadline.
+        /// An unbounded rectangle ends at the request's deadline.
         Inf2tdl = "inf2tdl",
-        /// A rectangle without end is longer than all others.
+        /// An unbounded rectangle is longer than all others.
         Open = "open",
     }
     /// Which of several sites gets a request.
@@ -43,7 +43,7 @@ words! {
         /// The first in the topology's order that accepts.
         #[default]
         First = "first",
-        /// The one with the start that the policy prefers of all sites' starts.
+        /// The site with the start that the policy prefers among those of all sites.
         Global = "global",
     }
 }

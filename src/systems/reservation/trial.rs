@@ -1,13 +1,15 @@
 //! One policy on one workload and one cluster, as the paper measures it: requests come one at a time, and what is
 //! accepted runs exactly as long as it asked for.
 
+use serde::{Deserialize, Serialize};
+
 use super::book::Book;
 use super::fit::Fit;
 use super::rules::RectEnd;
 use crate::grid::Request;
 
 /// What came of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// Requests that make sense.
     pub valid: u32,

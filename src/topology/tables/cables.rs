@@ -25,7 +25,7 @@ pub fn read(fields: &Fields<'_>, sites: &[Site], w: &mut dyn Walk) -> Option<Cab
         return None;
     };
     if sites.len() > SITES_MAX {
-        links.complain(format!("expected at most {SITES_MAX} sites where there are links, found {}", sites.len()));
+        links.complain(format!("expected at most {SITES_MAX} sites on a grid with links, found {}", sites.len()));
         return None;
     }
     let count = links.listed().map_or(0, |links| links.len());
@@ -42,9 +42,8 @@ pub fn read(fields: &Fields<'_>, sites: &[Site], w: &mut dyn Walk) -> Option<Cab
     {
         let complaint = links.complaint(no_way.to_string());
         fields.findings().add(match no_way {
-            NoWay::Unreachable { .. } => complaint.hint(
-                "data goes over links with ends, such as between = [\"york\", \"lab\"], or over a [[route]] of its own",
-            ),
+            NoWay::Unreachable { .. } => complaint
+                .hint("data needs links with ends, such as between = [\"york\", \"lab\"], or a [[route]] of its own"),
             _ => complaint,
         });
     }
@@ -61,11 +60,11 @@ pub fn walk(cables: &mut Cables, sites: &[Site], w: &mut dyn Walk) {
     let network = key("network", "").means("how data moves between sites, over the `[[link]]`s");
     let mut table = (*model, *payload, std::mem::take(switches));
     w.table(network, Layout::Section("network"), &mut table, |(model, payload, switches), w| {
-        w.set(key("model", "how links share out what they have"), model, Model::ALL);
+        w.set(key("model", "how the flows on a link share it"), model, Model::ALL);
         let about =
-            key("payload", "what processes really move").means("how much processes really move of what flows do");
+            key("payload", "what processes really send").means("how much of the volume of flows processes really send");
         w.set(about.usual("nothing"), payload, Payloads);
-        let about = key("switches", "where links meet that is no site").usual("none");
+        let about = key("switches", "places other than sites where links meet").usual("none");
         w.set(about, switches, Switches { sites });
     });
     (*model, *payload, *switches) = table;
@@ -81,14 +80,14 @@ pub fn walk(cables: &mut Cables, sites: &[Site], w: &mut dyn Walk) {
     let names: Names<'_> = links.iter().map(|link| link.name.as_str()).collect();
     let known = Known { sites, switches, links, names: &names, site_names: &site_names(sites) };
     let pairs = RefCell::default();
-    let about = "the links that data crosses between two sites, where that is not the shortest way";
+    let about = "the links that data crosses between two sites, if that is not the shortest route";
     let mut written: Vec<Written> = routes.drain(..).map(Written::of).collect();
     let route = key("route", "").means(about);
     w.rows(route, Layout::Sections("route"), &mut written, Written::default, |route, w| route.walk(&known, &pairs, w));
     routes.extend(written.into_iter().filter_map(Written::way));
 }
 
-/// What processes really move.
+/// What processes really send.
 struct Payloads;
 
 const PAYLOAD: &str = "a scale such as \"1 kB per GB\", or \"0\" for none";
@@ -112,7 +111,7 @@ impl Form<Option<Payload>> for Payloads {
         match read {
             Some(Payload { real: 0, .. }) => Some(None),
             Some(payload) if payload.real <= payload.of => Some(Some(payload)),
-            Some(_) => field.wrong("no more real bytes than there are"),
+            Some(_) => field.wrong("at most as many real bytes as the flow has"),
             None => field.wrong(PAYLOAD),
         }
     }
@@ -153,7 +152,7 @@ impl Form<Vec<String>> for Switches<'_> {
             if !is_name(name) {
                 field.wrong::<()>(NAME);
             } else if let Some(what) = taken.insert(name, "switch") {
-                field.complain(format!("there is a {what} with the name {name:?} already"));
+                field.complain(format!("the name {name:?} is already taken by a {what}"));
             }
             switches.push(name.to_owned());
         }
@@ -233,18 +232,19 @@ fn walk_link(link: &mut Cable, model: Model, ends: &Ends<'_>, taken: &Taken, w: 
     }
     let about = key("efficiency", "how much of a link its flows can use").usual("what the network's model says");
     w.set(about, efficiency, EFFICIENCIES);
-    let about = key("duplex", "which ways data goes over a link").usual("`\"full\"` with ends, `\"half\"` without");
+    let about =
+        key("duplex", "the directions in which data crosses a link").usual("`\"full\"` with ends, `\"half\"` without");
     w.set(about, duplex, Duplex::ALL);
     let two = Pair(ends.form(), "the two ends of the link, such as [\"york\", \"lab\"]");
     let two = two.that("two different ends", |[a, b]: &[End; 2]| a != b);
-    let about = key("between", "its two ends").usual("nowhere: only routes that name it cross it");
+    let about = key("between", "its two ends").usual("none: only routes that name it cross it");
     w.set(about, between, Maybe(two));
     let Some(fields) = w.fields() else { return };
     match fields.get("duplex") {
         None => *duplex = if between.is_some() { Duplex::Full } else { Duplex::Half },
         Some(field) if *duplex == Duplex::Full && !fields.has("between") => {
             let complaint =
-                field.complaint("a full-duplex link needs its ends, or nobody knows which way data crosses it");
+                field.complaint("a full-duplex link needs its ends, because otherwise its directions are unknown");
             fields.findings().add(complaint.hint("for example between = [\"york\", \"lab\"]"));
         }
         Some(_) => {}
@@ -289,7 +289,7 @@ impl Written {
         if from == to {
             fields.complain(format!("data that stays at {from_name} needs no route"));
         } else if let Some(place) = pairs.borrow_mut().insert((from, to), fields.place()) {
-            let complaint = fields.complaint_here(format!("there is a route from {from_name} to {to_name} already"));
+            let complaint = fields.complaint_here(format!("there already is a route from {from_name} to {to_name}"));
             fields.findings().add(complaint.related("the other one is", place));
         }
     }
@@ -346,11 +346,11 @@ fn follow(field: &Field<'_>, from: usize, to: usize, known: &Known<'_>) -> Optio
             }
             (Some([a, b]), Some(end)) => {
                 let (end, a, b) = (name(end), name(a), name(b));
-                field.complain(format!("the route is at {end} here, and this link connects {a} and {b}"));
+                field.complain(format!("the route is at {end} here, but this link connects {a} and {b}"));
                 return None;
             }
             (Some(_), None) if cable.duplex == Duplex::Full => {
-                field.complain("which way the route crosses this link is not clear, as the link before has no ends");
+                field.complain("the direction in which the route crosses this link is not clear, because the link before has no ends");
                 return None;
             }
             (Some([_, b]), None) => {
@@ -370,7 +370,7 @@ fn follow(field: &Field<'_>, from: usize, to: usize, known: &Known<'_>) -> Optio
         links.push((number, back));
     }
     if let Some(end) = at.filter(|end| *end != End::Site(to)) {
-        field.complain(format!("the route ends at {}, and should lead to {}", name(end), known.sites[to].name));
+        field.complain(format!("the route ends at {}, but should lead to {}", name(end), known.sites[to].name));
         return None;
     }
     Some(links)

@@ -3,8 +3,9 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use super::programs::{Open, walk_planner, walk_program};
 use super::{latency_key, walk_count};
-use crate::grid::{Calendar, Habit, Kind, Named, NodeSet, Reserved, Terms};
+use crate::grid::{Calendar, Habit, Kind, Named, NodeSet, Program, Reserved, Terms};
 use crate::settings::Names as SiteNames;
 use crate::settings::limits::CORES_MAX;
 use crate::settings::{
@@ -42,13 +43,13 @@ impl Form<String> for FreshName<'_> {
         let mut taken = self.names.taken.borrow_mut();
         if text.contains("{}") {
             let complaint = field.complaint(format!("expected {NAME}, found {text:?}"));
-            field.findings().add(complaint.hint("for a row of them, give a `count` beside a name with {}"));
+            field.findings().add(complaint.hint("for several of them, give a `count` and a name with {}"));
         } else if !is_name(text) {
             field.wrong::<()>(NAME);
         } else if is_taken_at_hub(text) {
-            field.complain(format!("the {text} of the run has this name: choose another"));
+            field.complain(format!("the {text} of the run has this name: choose another one"));
         } else if let Some((place, other)) = taken.get(text) {
-            let complaint = field.complaint(format!("there is a {other} with the name {text:?} already"));
+            let complaint = field.complaint(format!("the name {text:?} is already taken by a {other}"));
             field.findings().add(complaint.related("the other one is", *place));
         } else {
             taken.insert(text.to_owned(), (field.place(), self.what));
@@ -99,6 +100,7 @@ impl Described {
             reserved: Vec::new(),
             terms: crate::grid::Terms::default(),
             systems: Vec::new(),
+            program: crate::grid::Program::default(),
         };
         Described { site, kind: String::new() }
     }
@@ -113,7 +115,7 @@ impl Described {
             .means("how many cores the site has")
             .need_unless(around.defaults || site.cores > 0, "how many cores the site has");
         w.set(cores, &mut site.cores, Unless(1..=CORES_MAX, 0));
-        let about = "a name for the kind of its cores, which tasks ask for; all sites name theirs, or none does";
+        let about = "the kind of its cores, which tasks may require; either all sites name theirs or none does";
         let kind_key = key("kind", "").means(about).usual("`\"any\"`");
         let need = around.some_kind && kind.is_empty() && !around.defaults;
         w.set(
@@ -125,12 +127,13 @@ impl Described {
 
         let rows = around.rows(&site.systems);
         let has_speeds = rows.iter().any(|row| row.has_speeds);
-        let why = || format!("expected no speed: only under a {} do sites differ in it", tables(|row| row.has_speeds));
-        let speed = key("speed", "tasks take their run time divided by this").only_if(has_speeds, why());
+        let why =
+            || format!("leave speed out: only sites under a {} may differ in speed", tables(|row| row.has_speeds));
+        let speed = key("speed", "run times of tasks are divided by this").only_if(has_speeds, why());
         let above_zero = Millionths { most: SPEED_MAX }.that("a speed above zero", |speed: &u64| *speed > 0);
         w.set(speed, &mut site.speed_millionths, above_zero);
         let scheduler =
-            key("scheduler", "how a site runs what it is given").usual("the first of those that fit its system");
+            key("scheduler", "how a site schedules its work").usual("the first of those that fit its system");
         let usual = site.scheduler.clone();
         w.set(
             scheduler,
@@ -141,24 +144,28 @@ impl Described {
                 is_shared: site.systems.len() > 1,
             },
         );
-        let shares_nodes = managers::find(&site.scheduler).is_some();
+        let shares_nodes = managers::shares_nodes(&site.scheduler);
+        let is_outside = managers::tongue(&site.scheduler).is_some();
         // Of a name that cannot be read it has been told already.
         let is_lost = site.scheduler == usual && w.fields().is_some_and(|fields| fields.has("scheduler"));
-        let about = "of a node, in GB: what is moved when jobs are counts in it";
-        let why = "expected a scheduler beside it under which jobs share nodes, such as \"GreedyPM */per\"";
+        let about = "memory of a node, in GB; used to compute how much memory is moved with jobs";
+        let why = "expected also a scheduler under which jobs share nodes, such as \"GreedyPM */per\"";
         let memory = key("memory_gb", about).only_if(shares_nodes || is_lost || w.purpose() == Purpose::List, why);
         let above_zero = Millionths { most: MEMORY_MAX }.that("a number of GB above zero", |memory: &u64| *memory > 0);
         w.set(memory, &mut site.memory_kb, above_zero);
+        let open = Open { is_lost, defaults: around.defaults };
+        walk_program(&mut site.program, managers::tongue(&site.scheduler), open, w);
         w.set(latency_key(), &mut site.latency, SPAN);
-        let report_every = key("report_every", "ends are told at multiples of this; 0 s is at once");
+        let report_every = key("report_every", "ended tasks are reported at multiples of this; 0 s is at once");
         w.set(report_every, &mut site.report_every, SPAN);
         for row in systems::ALL {
             (row.own.site)(site, rows.iter().any(|its| its.key == row.key), w);
         }
         let reserves = rows.iter().any(|row| row.has_reserved);
-        let why = match shares_nodes {
-            true => "expected nothing reserved: where jobs share nodes, nobody plans around it".to_owned(),
-            false => {
+        let why = match (shares_nodes, is_outside) {
+            (true, _) => "expected nothing reserved: schedulers of shared nodes do not plan around it".to_owned(),
+            (_, true) => "expected nothing reserved: a program outside does not know of it".to_owned(),
+            _ => {
                 format!(
                     "expected nothing reserved: only sites under a {} plan around it",
                     tables(|row| row.has_reserved)
@@ -166,7 +173,7 @@ impl Described {
             }
         };
         let reserved = key("reserved", "").means("nodes that are kept from jobs for some time");
-        let reserved = reserved.only_if(reserves && !shares_nodes, why);
+        let reserved = reserved.only_if(reserves && !shares_nodes && !is_outside, why);
         let reserved = reserved.expects(RESERVED).each(RESERVED);
         w.rows(reserved, Layout::Lines, &mut site.reserved, no_reservation, walk_reserved);
         if let Some(fields) = w.fields() {
@@ -182,7 +189,7 @@ impl Around<'_> {
             return;
         }
         let about = "the systems that use it, by the names of their tables: one, or a list";
-        let system = key("system", "who uses it").means(about).usual("the only one that there is");
+        let system = key("system", "who uses it").means(about).usual("the only system of the topology");
         w.set(system, systems, Systems { keys: self.systems.iter().map(|row| row.key).collect() });
         let Some(fields) = w.fields() else { return };
         let used = || systems.iter().map(|system| self.systems[*system]);
@@ -190,7 +197,7 @@ impl Around<'_> {
             let hosts = tables(|row| row.shares_sites);
             let keys = any_of(used().map(|row| row.key)).replace(" or ", " and ");
             let text =
-                format!("{keys} cannot use one site: only a {hosts} lets others in, so it has to be one of them");
+                format!("{keys} cannot share a site: only a {hosts} shares its sites, so it has to be one of them");
             match fields.get("system") {
                 Some(field) => field.complain(text),
                 None => fields.complain(text),
@@ -222,6 +229,9 @@ impl Around<'_> {
         }
         if is_managed || !rows.iter().any(|row| row.has_reserved) {
             site.reserved.clear();
+        }
+        if managers::tongue(&site.scheduler).is_none() {
+            site.program = Program::default();
         }
         if !rows.iter().any(|row| row.has_terms) {
             site.terms = Terms::default();
@@ -284,7 +294,7 @@ impl Form<Vec<usize>> for Systems {
         found.sort_unstable();
         found.dedup();
         if found.len() < list.len() || found.is_empty() {
-            field.complain("expected each system once, and at least one");
+            field.complain("expected at least one system, each only once");
         }
         Some(found).filter(|found| !found.is_empty())
     }
@@ -335,11 +345,16 @@ impl Scheduler<'_> {
             Err(wrong) => field.complain(wrong),
             Ok(name) if !takes_managers(self.rows) => {
                 let tables = tables(|row| row.takes_managers);
-                field.complain(format!("{name} needs a {tables} table: jobs share the nodes of its sites only"));
+                let why = match managers::shares_nodes(&name) {
+                    true => "jobs share the nodes of its sites only",
+                    false => "only at its sites a program outside decides",
+                };
+                field.complain(format!("{name} needs a {tables} table: {why}"));
             }
-            Ok(name) if self.is_shared => {
-                field.complain(format!("under {name} jobs share nodes, so no other system can use the site too"));
-            }
+            Ok(name) if self.is_shared => field.complain(match managers::shares_nodes(&name) {
+                true => format!("under {name} jobs share nodes, so no other system can use this site"),
+                false => format!("under {name} an external program decides, so no other system can use this site"),
+            }),
             Ok(name) => return Some(name),
         }
         None
@@ -361,11 +376,15 @@ impl Form<String> for Scheduler<'_> {
             let here = any_of(here.iter().map(String::as_str));
             let expected = match self.fitting.first() {
                 Some(first) => format!("a scheduler of a site under {here}, such as {}", first.name),
-                None => format!("no scheduler: sites under {here} do as they are told"),
+                None => format!("no scheduler: sites under {here} do not schedule"),
             };
             return field.wrong(format_args!("{expected} ({text} needs a [{}] table)", row.key));
         }
-        field.name("a site scheduler", names).map(str::to_owned)
+        // Those whose names follow a grammar are too many.
+        let kinds = if takes_managers(self.rows) && !self.is_shared { managers::ALL } else { &[] };
+        let outside = kinds.iter().filter(|kind| kind.grammar.is_empty()).flat_map(|kind| (kind.names)());
+        let outside: Vec<&str> = outside.map(|named| named.name).collect();
+        field.name("a site scheduler", names.chain(outside)).map(str::to_owned)
     }
 
     fn text(&self, value: &String) -> Option<String> {
@@ -438,7 +457,7 @@ fn check_reserved(fields: &Fields<'_>, site: &Site) {
     for (reserved, field) in site.reserved.iter().zip(&list) {
         let Reserved { from, until, nodes } = reserved;
         if from < until && !nodes.is_empty() && calendar.insert(*from, *until, nodes).is_err() {
-            field.complain("some of these nodes are reserved already in that time, or are beyond all numbers");
+            field.complain("some of these nodes are already reserved during that time, or have too large a number");
         }
     }
 }
@@ -539,8 +558,7 @@ impl Kinds {
 
 /// `[[user]]`.
 pub fn walk_users(users: &mut Vec<User>, usual: &User, around: &People<'_>, w: &mut dyn Walk) {
-    let user =
-        key("user", "").means("somebody who submits jobs").need("at least one [[user]] to submit jobs").by_name();
+    let user = key("user", "").means("a user, who submits jobs").need("at least one [[user]] to submit jobs").by_name();
     w.rows(user, Layout::Sections("user"), users, || usual.clone(), |user, w| walk_user(user, around, w));
 }
 
@@ -559,38 +577,75 @@ pub fn walk_user(user: &mut User, around: &People<'_>, w: &mut dyn Walk) {
         walk_count(w);
     }
     w.set(latency_key(), &mut user.latency, SPAN);
-    walk_habit(&mut user.habit, w);
+    walk_habit(user, around, w);
     for row in systems::ALL {
         (row.own.user)(user, around.systems.iter().any(|its| its.key == row.key), around.sites, w);
     }
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Planning {
+    Script,
+    Resubmit,
+    External,
+}
+
 /// The planners of users.
-const PLANNERS: &[(&str, bool, &str)] = &[
-    ("script", false, "hands jobs in by the calendar, and waits"),
-    ("resubmit", true, "takes a job back that has waited too long in a queue, and hands it in again, to go elsewhere"),
+const PLANNERS: &[(&str, Planning, &str)] = &[
+    ("script", Planning::Script, "hands jobs in by the calendar, and waits"),
+    (
+        "resubmit",
+        Planning::Resubmit,
+        "takes a job back that has waited too long in a queue, and hands it in again, to go elsewhere",
+    ),
+    ("external", Planning::External, "whatever a program of your own orders, in JSON lines"),
 ];
 
 const TRIES_MAX: u32 = 1_000;
 
-fn walk_habit(habit: &mut Habit, w: &mut dyn Walk) {
+fn walk_habit(user: &mut User, around: &People<'_>, w: &mut dyn Walk) {
+    let User { habit, program, .. } = user;
     // A user with the usual habit need not say so.
     if w.writes() && *habit == Habit::Script {
         return;
     }
-    let (mut resubmits, mut patience, mut most) = match *habit {
-        Habit::Script => (false, Span::from_minutes(60), 3),
-        Habit::Resubmit { patience, most } => (true, patience, most),
+    let (mut planning, mut patience, mut most) = match *habit {
+        Habit::Script => (Planning::Script, Span::from_minutes(60), 3),
+        Habit::Resubmit { patience, most } => (Planning::Resubmit, patience, most),
+        Habit::External => (Planning::External, Span::from_minutes(60), 3),
     };
-    w.set(key("planner", "what it does about its jobs"), &mut resubmits, PLANNERS);
+    w.set(key("planner", "what it does about its jobs"), &mut planning, PLANNERS);
+    let resubmits = planning == Planning::Resubmit;
     let why = "expected a planner = \"resubmit\" beside it";
     let key_patience = key("patience", "after this long in a queue a job is taken back").only_if(resubmits, why);
     w.set(key_patience, &mut patience, POSITIVE_SPAN);
-    let tries = key("tries", "how often a job is handed in again, at most").only_if(resubmits, why);
+    let tries = key("tries", "how often a job is resubmitted at most").only_if(resubmits, why);
     w.set(tries, &mut most, 1..=TRIES_MAX);
-    *habit = if resubmits { Habit::Resubmit { patience, most } } else { Habit::Script };
+    let is_external = planning == Planning::External;
+    walk_planner(program, is_external, around.names.is_none(), w);
+    if let Some(fields) = w.fields()
+        && is_external
+        && !around.systems.iter().any(|row| row.has_planners)
+        && let Some(field) = fields.get("planner")
+    {
+        field.complain(format!(
+            "external needs a {} table: only its users can plan like that",
+            tables(|row| row.has_planners)
+        ));
+    }
+    *habit = match planning {
+        Planning::Script => Habit::Script,
+        Planning::Resubmit => Habit::Resubmit { patience, most },
+        Planning::External => Habit::External,
+    };
 }
 
 pub fn usual_user() -> User {
-    User { name: String::new(), latency: Span::ZERO, habit: Habit::Script, approach: crate::grid::Approach::default() }
+    User {
+        name: String::new(),
+        latency: Span::ZERO,
+        habit: Habit::Script,
+        approach: crate::grid::Approach::default(),
+        program: crate::grid::Program::default(),
+    }
 }

@@ -1,7 +1,9 @@
 //! The tables of a topology that are no system's and no source's, each described once.
 
 pub(super) mod cables;
+pub(super) mod failures;
 pub(super) mod members;
+mod programs;
 pub(super) mod workload;
 
 use crate::settings::{Attached, Context, Fit, Key, Layout, Maybe, Name, Names, Shape, Text, Walk, key, version};
@@ -22,11 +24,11 @@ impl Head {
 
     pub fn walk(&mut self, w: &mut dyn Walk) {
         version::walk(w);
-        let name = key("name", "").means("results go to `out/` and this name").need("a name for the topology");
+        let name = key("name", "").means("results go to `out/NAME`").need("a name for the topology");
         w.set(name, &mut self.name, Name);
-        let about = key("about", "").means("a line for people").aside();
+        let about = key("about", "").means("a one-line description").aside();
         w.set(about, &mut self.about, Maybe(Text("a text")));
-        w.set(key("seed", "of all that is random"), &mut self.seed, 0..=u64::MAX);
+        w.set(key("seed", "the seed of all random numbers"), &mut self.seed, 0..=u64::MAX);
     }
 }
 
@@ -42,7 +44,7 @@ pub(super) fn walk_systems(systems: &mut Vec<Service>, linked: bool, w: &mut dyn
     }
 }
 
-const USUAL_SYSTEM: &str = "not there; a topology without any system has a `[market]`";
+const USUAL_SYSTEM: &str = "absent; a topology without any system has a `[market]`";
 
 /// What a workload of a system may refer to.
 pub(super) fn context<'a>(parts: &Parts<'a>, system: usize) -> Context<'a> {
@@ -65,6 +67,8 @@ pub(super) fn context<'a>(parts: &Parts<'a>, system: usize) -> Context<'a> {
         users: parts.users.iter().map(|user| user.name.as_str()).collect(),
         linked: parts.linked,
         walltimes: service.row().is_rigid,
+        deadlines: service.row().wants_deadlines,
+        followers: service.row().has_followers,
         stages: service.row().stages_data,
         fit: if service.must_place() { Fit::Must(service.instead_of_placing()) } else { Fit::May },
         attached: parts.attached,
@@ -102,6 +106,7 @@ fn latency_key() -> Key {
 
 /// The key `count`, which is gone before sites and users are looked at one by one.
 fn walk_count(w: &mut dyn Walk) {
-    let count = key("count", "").means("so many of these, with numbers from 1 in the place of `{}` in their name");
+    let count =
+        key("count", "").means("how many of these there are, with numbers from 1 in place of `{}` in their names");
     w.elsewhere(&count.usual("1"), Shape::Whole { least: 1, most: super::file::MEMBERS_MAX as u64 });
 }

@@ -80,7 +80,7 @@ fn check_users(workloads: &[(Workload, Place)], around: &Around<'_>, root: &Fiel
             if let Some(other) = rest.iter().find(|user| strategy(user) != strategy(first)) {
                 let [one, two] =
                     [first, other].map(|user| format!("{} has {}", around.people[*user].name, strategy(user)));
-                complain(format!("expected users with one strategy for the jobs of a workload: {one}, {two}"));
+                complain(format!("expected users with the same strategy for the jobs of a workload: {one}, {two}"));
             }
         }
         for user in &workload.users {
@@ -89,7 +89,7 @@ fn check_users(workloads: &[(Workload, Place)], around: &Around<'_>, root: &Fiel
             if system != workload.system && (bargains(system) || bargains(workload.system)) {
                 let (name, one, two) = (&around.people[*user].name, key(system), key(workload.system));
                 complain(format!(
-                    "{name} hands in jobs to [{one}] and to [{two}]: who bargains for his jobs does nothing else"
+                    "{name} submits jobs to [{one}] and to [{two}]: a user who negotiates for jobs can use no other system"
                 ));
                 break;
             }
@@ -116,7 +116,7 @@ pub fn walk(workloads: &mut Vec<Written>, around: &Around<'_>, w: &mut dyn Walk)
 impl Written {
     fn walk(&mut self, around: &Around<'_>, w: &mut dyn Walk) {
         self.place = w.fields().map(Fields::place);
-        let include = key("include", "").means("a file with keys of this table; those that stand here are stronger");
+        let include = key("include", "").means("a file with keys of this table; keys given here take precedence");
         w.elsewhere(&include.usual("none").holds_the_rest(), FilePath("").shape());
         // Without a source nobody knows which other keys make sense.
         let names = any_of(workload::ALL.iter().map(|row| row.name));
@@ -154,7 +154,7 @@ impl Written {
         if w.writes() && self.users.iter().copied().eq(0..around.users().len()) {
             return w.remark("users: all");
         }
-        let users = key("users", "").means("who submits the jobs, one after the other in turns").usual("all users");
+        let users = key("users", "").means("the users who submit the jobs, in turns").usual("all users");
         w.set(users, &mut self.users, Users { names: around.users() });
     }
 
@@ -163,11 +163,15 @@ impl Written {
         if w.writes() && around.systems.len() == 1 {
             return;
         }
-        let takes = |row: &Row| row.sources.contains(&workload::ALL[chosen].name);
+        let name = workload::ALL[chosen].name;
+        let takes = |row: &Row| row.takes().any(|source| source == name);
+        let is_at_home = |row: &Row| row.sources.contains(&name);
         let rows = || around.systems.iter().map(|system| system.row());
         let keys: Names<'_> = rows().map(|row| row.key).collect();
-        let about = "the system that they go to, by the name of its table";
-        let system = key("system", "where its jobs go").means(about).usual("the only one that takes such jobs");
+        let about = "the system that the jobs go to, by the name of its table";
+        let system = key("system", "the system that its jobs go to")
+            .means(about)
+            .usual("the only system that accepts such jobs");
         let mut said = if w.reads() { None } else { Some(self.system) };
         w.set(system, &mut said, Maybe(OneOf { what: "a system of this topology", names: &keys }));
         let Some(fields) = w.fields() else { return };
@@ -176,7 +180,10 @@ impl Written {
             return;
         }
         self.system = said.unwrap_or_else(|| {
-            let taking: Vec<usize> = (0..around.systems.len()).filter(|at| takes(around.systems[*at].row())).collect();
+            let of = |takes: &dyn Fn(&Row) -> bool| -> Vec<usize> {
+                (0..around.systems.len()).filter(|at| takes(around.systems[*at].row())).collect()
+            };
+            let taking = Some(of(&is_at_home)).filter(|home| !home.is_empty()).unwrap_or_else(|| of(&takes));
             if taking.len() > 1 {
                 let keys = any_of(taking.iter().map(|at| around.systems[*at].row().key));
                 fields.missing("system", &format!("which system these jobs go to: {keys}"));
@@ -187,9 +194,9 @@ impl Written {
         if let Some(field) = fields.get("source").filter(|_| !takes(row)) {
             let takers = systems::ALL.iter().filter(|row| takes(row));
             let takers: Vec<String> = takers.map(|row| format!("[{}]", row.key)).collect();
-            let (fitting, takers) = (any_of(row.sources.iter().copied()), any_of(takers.iter().map(String::as_str)));
+            let (fitting, takers) = (any_of(row.takes()), any_of(takers.iter().map(String::as_str)));
             field.complain(format!(
-                "expected {fitting}, which a [{}] takes; jobs of source {} need a {takers} table in the topology",
+                "expected {fitting}, which a [{}] accepts; jobs of source {} need a {takers} table in the topology",
                 row.key, self.name
             ));
         }
@@ -202,7 +209,7 @@ impl Written {
             && table.jobs.iter().any(|job| job.tasks.len() > 1)
             && let Some(field) = fields.get("source")
         {
-            field.complain(format!("expected jobs of one task each: a [{}] takes no others", row.key));
+            field.complain(format!("expected jobs of one task each: a [{}] accepts no others", row.key));
         }
     }
 }
@@ -216,7 +223,7 @@ impl Form<Vec<usize>> for Users<'_> {
     fn read(&self, field: &Field<'_>) -> Option<Vec<usize>> {
         let list = field.list("a list of users")?;
         if list.is_empty() {
-            field.complain("expected at least one user, found none: nobody would submit the jobs");
+            field.complain("expected at least one user, found none: no user would submit the jobs");
         }
         let one = OneOf { what: "a user", names: self.names };
         let mut users = Vec::with_capacity(list.len());

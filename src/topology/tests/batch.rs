@@ -3,9 +3,10 @@
 use super::*;
 use crate::grid::Needs;
 use crate::systems::batch::Batch;
+use crate::time::{Span, Time};
 use crate::topology::{BuildError, Plan, build};
-use crate::workload::Source;
 use crate::workload::rigids::Rigids;
+use crate::workload::{Numbering, Platform, Source};
 
 pub const QUEUEING: &str = r#"name = "queueing"
 [batch]
@@ -85,11 +86,11 @@ fn a_log_is_read_and_what_is_wrong_with_it_is_kept() {
     let Err(BuildError::Workload { error, .. }) = build(&resolved, &Plan::of(&resolved).all()) else {
         panic!("no log")
     };
-    assert_eq!(error.to_string(), "its jobs are not here: cannot read log.swf: there is no such file");
+    assert_eq!(error.to_string(), "its jobs are not available: cannot read log.swf: there is no such file");
     assert_eq!(build(&topology, &Plan::of(&topology).all()).map(|cast| cast.len()).unwrap(), 3);
 
     let changed: &[(&str, &[u8])] = &[("grid.toml", text.as_bytes()), ("log.swf", b"1 2 3")];
-    assert!(load_files(changed, &[]).unwrap_err().to_string().contains("is another file than it was"));
+    assert!(load_files(changed, &[]).unwrap_err().to_string().contains("log.swf has changed"));
 }
 
 #[test]
@@ -105,10 +106,10 @@ fn what_is_wrong_is_told() {
     for (setting, expected) in [
         ("workload.0.file=\"nowhere.swf\"", "cannot read nowhere.swf: there is no such file"),
         ("workload.0.file=7", "expected the path of a log of jobs, found 7"),
-        ("workload.0.from=\"1 h\"", "log.swf has no job to run: 2 are not wanted here"),
+        ("workload.0.from=\"1 h\"", "log.swf has no job to run: 2 are outside of the selected part"),
         ("workload.0.to=\"0 s\"", "expected `to` after `from`"),
         ("workload.0.source=\"batsim\"", "log.swf: line 1, column 1: expected a Batsim workload"),
-        ("workload.0.source=\"market\"", "expected swf, batsim, lublin or table, which a [batch] takes"),
+        ("workload.0.source=\"market\"", "expected swf, batsim, lublin or table, which a [batch] accepts"),
         ("workload.0.strict=1", "expected true or false, found 1"),
         ("workload.0.site=\"yrok\"", "did you mean"),
         ("workload.0.overestimate=0.5", "a factor of at least 1"),
@@ -129,9 +130,9 @@ fn what_is_wrong_is_told() {
         assert!(complaints.contains(expected), "{setting}: {complaints}");
     }
     let twice = "site.york.reserved=[{ from = \"1 h\", until = \"2 h\", nodes = \"0\" }, { from = \"1.5 h\", until = \"3 h\", nodes = \"0-1\" }]";
-    assert!(logged(&[twice]).unwrap_err().to_string().contains("reserved already"));
-    let complaints = load_text(FINE, &["workload.0.source=\"lublin\""]).unwrap_err().to_string();
-    assert!(complaints.contains("need a [batch] or [provisioning] table"), "{complaints}");
+    assert!(logged(&[twice]).unwrap_err().to_string().contains("already reserved"));
+    let complaints = load_text(FINE, &["workload.0.source=\"parallel\""]).unwrap_err().to_string();
+    assert!(complaints.contains("need a [workflow] or [provisioning] table"), "{complaints}");
     let complaints = load_text(FINE, &["site.york.scheduler=\"easy\""]).unwrap_err().to_string();
     assert!(complaints.contains("needs a [batch] table"), "{complaints}");
     let steps = "workload.0.job=[{ tasks = [{ runtime = \"1 s\", cores = 1 }, { runtime = \"1 s\", cores = 1 }] }]";
@@ -165,7 +166,7 @@ fn jobs_say_what_they_need_of_nodes() {
     assert!(note.contains("the memory of 1 jobs"), "{note}");
     assert_eq!(needs(&read(&[]).unwrap()), [None, None]);
     let note = rigids(&read(&[]).unwrap()).content.note().unwrap();
-    assert!(!note.contains("memory") && note.starts_with("1 job asking for no time"), "{note}");
+    assert!(!note.contains("memory") && note.starts_with("1 job requesting no time"), "{note}");
     let small = read(&["workload.0.needs=\"dual-core\"", "workload.0.node_kilobytes=819200"]).unwrap();
     assert_eq!(needs(&small)[0], Some((6, 0.5, 0.5)));
 
@@ -189,9 +190,9 @@ fn jobs_say_what_they_need_of_nodes() {
         assert!(told.contains("expected a share of a node, above 0 and at most 1"), "{wrong}: {told}");
     }
     for (setting, expected) in [
-        ("workload.0.needs=\"quad-core\"", "memory is drawn for jobs of a model only"),
+        ("workload.0.needs=\"quad-core\"", "memory is drawn only for jobs of a model"),
         ("workload.0.needs=\"dual-cor\"", "did you mean"),
-        ("workload.0.node_kilobytes=5", "expected a needs = \"dual-core\" beside it"),
+        ("workload.0.node_kilobytes=5", "expected also needs = \"dual-core\""),
     ] {
         let told = read(&[setting]).unwrap_err().to_string();
         assert!(told.contains(expected), "{setting}: {told}");
@@ -199,5 +200,54 @@ fn jobs_say_what_they_need_of_nodes() {
     let alone = bare.replace("[batch]", "[market]");
     let job = "workload.0.job=[{ tasks = [{ runtime = \"1 s\", cores = 1 }], cpu = 0.5 }]";
     let told = load_text(&alone, &["workload.0.source=\"table\"", job]).map(|_| ()).unwrap_err().to_string();
-    assert!(told.contains("nobody shares nodes here"), "{told}");
+    assert!(told.contains("only sites under a [batch] table can share nodes"), "{told}");
+}
+
+/// The same jobs may go to any system once a rule says what they are worth and when they are wanted.
+#[test]
+fn terms_let_a_log_go_anywhere() {
+    let terms = "workload.0.terms={ deadline = [3.0, 3.0], value = [2.0, 2.0], at_least = \"1 s\" }";
+    let elsewhere = |key: &str, settings: &[&str]| {
+        let text = LOGGED.replace("[batch]", &format!("[{key}]"));
+        let files: &[(&str, &[u8])] = &[("grid.toml", text.as_bytes()), ("log.swf", LOG.as_bytes())];
+        load_files(files, settings).map(|loaded| loaded.topology).map_err(|complaints| complaints.to_string())
+    };
+    for key in ["market", "reservation"] {
+        let complaints = elsewhere(key, &[terms]).unwrap_err();
+        assert!(complaints.contains("1 of these jobs follow"), "{complaints}");
+    }
+    let complaints = elsewhere("reservation", &["workload.0.follow=false"]).unwrap_err();
+    assert!(complaints.contains("as a reservation has a deadline"), "{complaints}");
+    let complaints = elsewhere("market", &["workload.0.follow=false", "workload.0.deal=\"user\""]).unwrap_err();
+    assert!(complaints.contains("users take turns here"), "{complaints}");
+
+    let market = elsewhere("market", &[terms, "workload.0.follow=false"]).unwrap();
+    let jobs = market.workloads[0].source.jobs(&Platform::default(), Span::from_secs(1), &mut Numbering::default());
+    let jobs = jobs.unwrap();
+    // Job 1 asks for 20 s and takes 10 s: six times that is its deadline.
+    let worth = jobs[0].worth.as_ref().unwrap();
+    assert_eq!((worth.curve.initial(), worth.curve.final_()), (3.0, 6.0));
+    assert!((worth.max - 2.0 * 20.0 / 3600.0).abs() < 1e-12);
+    let reservation = elsewhere("reservation", &[terms, "workload.0.follow=false"]).unwrap();
+    let asks = reservation.workloads[0].source.asks(&mut Numbering::default()).unwrap();
+    let (_, first) = &asks[0];
+    assert_eq!((first.request.ready, first.request.deadline), (Time::ZERO, Time::ZERO + Span::from_secs(60)));
+    assert_eq!((first.request.duration, first.runtime), (Span::from_secs(20), Span::from_secs(10)));
+    // In a queue they are worth as much, and wait for whom they follow.
+    let queue = logged(&[terms]).unwrap();
+    let handed = rigids(&queue).hand_out(&mut Numbering::default(), 1).unwrap();
+    assert_eq!(handed[0].job.worth, jobs[0].worth);
+    assert!(handed[1].after.is_some());
+    let freed = logged(&["workload.0.follow=false"]).unwrap();
+    assert!(rigids(&freed).hand_out(&mut Numbering::default(), 1).unwrap().iter().all(|one| one.after.is_none()));
+    for (setting, expected) in [
+        ("workload.0.terms={ deadline = [0.5, 2.0] }", "a number of at least 1"),
+        ("workload.0.terms={ deadline = [5.0, 2.0] }", "the smaller number first"),
+        ("workload.0.terms={ full = 1.0 }", "below 1"),
+        ("workload.0.terms={ value = [0.0, 2.0] }", "above 0"),
+        ("workload.0.terms={ deadlin = [1.0, 2.0] }", "did you mean"),
+    ] {
+        let complaints = logged(&[setting]).map(|_| ()).unwrap_err().to_string();
+        assert!(complaints.contains(expected), "{setting}: {complaints}");
+    }
 }

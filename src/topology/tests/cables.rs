@@ -213,7 +213,10 @@ fn data_that_would_take_for_ever_is_refused() {
     let line = text.lines().position(|line| line == "[[workload]]").unwrap() + 1;
     assert!(loaded.tell(&error).ends_with(&format!("\n --> grid.toml:{line}:1")), "{}", loaded.tell(&error));
     let slow = told(&["link.b.capacity=\"1 kbps\""]).unwrap();
-    assert_eq!(slow, "workload.0: job 0: all data up to here needs more than a thousand years over the slowest link");
+    assert_eq!(
+        slow,
+        "workload.0: job 0: all data up to here would take more than a thousand years over the slowest link"
+    );
 }
 
 /// A market of two sites with a cable between them, and a job whose last task needs data from both.
@@ -316,7 +319,9 @@ fn the_tasks_of_a_generated_market_write_at_a_rate() {
         ),
         &[],
     );
-    assert!(unlinked.unwrap_err().to_string().contains("workload.0.output: data needs links to go over"));
+    assert!(
+        unlinked.unwrap_err().to_string().contains("workload.0.output: data needs links, but this topology has none")
+    );
 }
 
 #[test]
@@ -344,7 +349,7 @@ fn payloads_are_scales() {
 fn delays_and_links_do_not_go_together() {
     for setting in ["market.ccr=0.1", "market.network=per_cluster"] {
         let complaints = load_text(LINKED, &[setting]).unwrap_err().to_string();
-        assert!(complaints.contains("transfers take what the links of this topology allow"), "{complaints}");
+        assert!(complaints.contains("the links of this topology determine how long transfers take"), "{complaints}");
     }
 }
 

@@ -48,14 +48,18 @@ fn defaults_are_those_of_the_market_paper() {
             memory_kb: 8_000_000,
             reserved: Vec::new(),
             terms: crate::grid::Terms::default(),
+            program: crate::grid::Program::default(),
             systems: vec![0],
         }],
         cables: None,
+        failures: Vec::new(),
+        recovery: crate::grid::Recovery::default(),
         users: vec![User {
             name: "alice".into(),
             latency: Span::ZERO,
             habit: crate::grid::Habit::Script,
             approach: crate::grid::Approach::default(),
+            program: crate::grid::Program::default(),
         }],
         workloads: vec![Workload {
             system: 0,
@@ -127,7 +131,8 @@ fn counts_and_defaults_save_writing() {
             name: "user-2".into(),
             latency: Span::from_secs(2),
             habit: crate::grid::Habit::Script,
-            approach: crate::grid::Approach::default()
+            approach: crate::grid::Approach::default(),
+            program: crate::grid::Program::default()
         }
     );
     assert_eq!(workloads[0].users, [0, 1]);
@@ -283,6 +288,7 @@ fn topologies() -> impl Strategy<Value = Topology> {
                         memory_kb: 8_000_000,
                         reserved: Vec::new(),
                         terms: crate::grid::Terms::default(),
+                        program: crate::grid::Program::default(),
                         systems: vec![0],
                     })
                     .collect();
@@ -294,6 +300,7 @@ fn topologies() -> impl Strategy<Value = Topology> {
                         latency,
                         habit: crate::grid::Habit::Script,
                         approach: crate::grid::Approach::default(),
+                        program: crate::grid::Program::default(),
                     })
                     .collect();
                 let base = Topology {
@@ -304,6 +311,8 @@ fn topologies() -> impl Strategy<Value = Topology> {
                     systems: vec![Service::new(market.clone())],
                     sites,
                     cables: None,
+                    failures: Vec::new(),
+                    recovery: crate::grid::Recovery::default(),
                     users,
                     workloads: Vec::new(),
                 };
@@ -436,18 +445,23 @@ fn every_name_of_the_catalogue_is_usable() {
     for section in catalog::sections() {
         let (table, key) = section.key.split_once('.').unwrap();
         let path = match table {
-            "site" | "user" | "workload" | "link" => format!("{table}.0.{key}"),
+            "site" | "user" | "workload" | "link" | "failure" => format!("{table}.0.{key}"),
             table => format!("{table}.{key}"),
         };
         // A bidder and the policy that it bids for need each other.
         let bidder = ["market.bidder.command=[\"bid\"]", "market.policy=external"];
+        // So do whoever is managed or planned for from outside and the program that does it.
+        let program = format!("{table}.0.command=[\"decide\", \"{{socket}}\"]");
         let read = |name: &str| {
             let setting = format!("{path}={name}");
-            let with_bidder = section.key.starts_with("market.bidder") || name == EXTERNAL;
-            load_text(
-                base(&section.key, name),
-                &if with_bidder { vec![bidder[0], bidder[1], &setting] } else { vec![setting.as_str()] },
-            )
+            let settings = match table {
+                "site" | "user" if [EXTERNAL, "batsim"].contains(&name) => vec![setting.as_str(), &program],
+                _ if section.key.starts_with("market.bidder") || name == EXTERNAL => {
+                    vec![bidder[0], bidder[1], &setting]
+                }
+                _ => vec![setting.as_str()],
+            };
+            load_text(base(&section.key, name), &settings)
         };
         for entry in &section.entries {
             assert!(catalog::listing().contains(&entry.about), "{}", entry.name);
@@ -470,7 +484,8 @@ fn base(key: &str, name: &str) -> &'static str {
     match key.split_once('.') {
         Some(("reservation", _)) => RESERVING,
         Some(("network" | "link" | "workflow", _)) => super::cables::STAR,
-        Some(("batch", _)) => QUEUEING,
+        Some(("batch", _) | ("user", "planner")) => QUEUEING,
+        Some(("failure" | "recovery", _)) => FAILING,
         Some(("provisioning", _) | ("user", "strategy") | ("site", "mode")) => BARGAINING,
         Some(("site", "scheduler")) if planner::ALL.iter().any(|entry| entry.name == name) => BARGAINING,
         Some(("workload", "deal" | "types" | "stream" | "needs")) => QUEUEING,
@@ -478,6 +493,22 @@ fn base(key: &str, name: &str) -> &'static str {
         _ => FINE,
     }
 }
+
+const FAILING: &str = r#"name = "failing"
+[batch]
+[[site]]
+name = "york"
+cores = 8
+[[failure]]
+site = "york"
+mtbf = "1 d"
+mttr = "1 h"
+[[user]]
+name = "alice"
+[[workload]]
+source = "lublin"
+jobs = 2
+"#;
 
 const SHARED: &str = r#"name = "shared"
 [batch]
@@ -522,13 +553,16 @@ fn requests_are_taken_as_they_are_and_only_nonsense_about_them_is_complained_abo
     assert_eq!(topology.jobs(), 2);
     for (setting, expected) in [
         ("workload.0.request.1.arrive=\"30 s\"", "requests in order of arrival"),
-        ("workload.0.request.1.runtime=\"6 min\"", "a time within the duration"),
+        ("workload.0.request.1.runtime=\"6 min\"", "a time within the requested duration"),
         ("workload.0.request.1.cancel=\"1 min\"", "a time that is not before the arrival"),
         ("workload.0.request.1.duration=\"-5 min\"", "expected"),
         ("workload.0.request.0.nodes=-1", "a whole number from 0"),
         ("workload.0.request.0.deadline=\"9999999999 d\"", "expected"),
         ("reservation.rect_end=\"clips\"", "clip"),
-        ("workload.0.source=\"market\"", "expected reservations or requests, which a [reservation] takes"),
+        (
+            "workload.0.source=\"market\"",
+            "expected reservations, requests, swf, batsim or lublin, which a [reservation] accepts",
+        ),
     ] {
         let complaints = load_text(RESERVING, &[setting]).unwrap_err().to_string();
         assert!(complaints.contains(expected), "{setting}: {complaints}");

@@ -222,10 +222,13 @@ fn a_queue_and_reservations_share_a_site_and_keep_their_promises() {
 #[test]
 fn who_cannot_share_a_site_is_told() {
     for (settings, expected) in [
-        (&["site.york.system=[\"market\", \"reservation\"]"][..], "cannot use one site: only a [batch] lets others in"),
+        (
+            &["site.york.system=[\"market\", \"reservation\"]"][..],
+            "cannot share a site: only a [batch] shares its sites",
+        ),
         (&["site.york.system=\"batsh\""], "did you mean"),
-        (&["site.york.system=[\"batch\", \"batch\"]"], "each system once"),
-        (&["workload.0.system=\"reservation\""], "expected reservations or requests, which a [reservation] takes"),
+        (&["site.york.system=[\"batch\", \"batch\"]"], "each only once"),
+        (&["workload.0.system=\"reservation\""], "as a reservation has a deadline"),
         (&["user.alice.patience=\"1 h\""], "planner = \"resubmit\""),
         (&["user.alice.planner=\"resubmitt\""], "did you mean"),
     ] {

@@ -1,6 +1,7 @@
 mod batch;
 mod cables;
 mod complaints;
+mod failures;
 mod hostile;
 mod meaning;
 mod meeting;

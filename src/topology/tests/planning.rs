@@ -120,7 +120,7 @@ fn what_cannot_be_planned_is_told() {
             (
                 BARGAINING,
                 fork(9, 60),
-                "task 0 (`root`) needs 9 processors at once, and no slot can have more than 8, those of york",
+                "task 0 (`root`) needs 9 processors at once, but no slot can have more than the 8 of york",
             ),
             (&short, fork(8, 60), "task 0 (`root`) runs for 1 h, which is longer than any site that is large enough"),
             (BARGAINING, Written::Table(table.clone()), "expected a workflow"),

@@ -58,7 +58,7 @@ fn a_topology_of_users_who_bargain_means_what_it_says() {
         let topology = load_text(text, &[]).unwrap();
         assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
         check_jobs(&topology).unwrap();
-        assert!(Plan::of(&topology).at_hub().is_empty(), "nobody at the hub decides");
+        assert!(Plan::of(&topology).at_hub().is_empty(), "a [provisioning] has no service at the hub");
     }
     let approach = &load_text(PAIR, &[]).unwrap().users[0].approach;
     assert_eq!((approach.strategy.as_str(), &approach.legs[..], approach.alpha), ("coallocate", &[0, 1][..], 0.5));
@@ -72,26 +72,26 @@ fn what_is_wrong_with_a_strategy_is_told() {
         (BARGAINING, &["user.alice.strategy=\"moga\"", "user.alice.alpha=1.5"], "a number from 0 to 1"),
         (BARGAINING, &["user.alice.strategy=\"var\"", "user.alice.ahead=\"31 d\""], "at most 30 days ahead"),
         (BARGAINING, &["user.alice.strategy=\"var\"", "user.alice.ahead=\"-1 h\""], "a time"),
-        (BARGAINING, &["user.alice.ahead=\"1 h\""], "only var and var-and-reserve want their jobs at a time"),
+        (BARGAINING, &["user.alice.ahead=\"1 h\""], "only var and var-and-reserve have a wanted time for their jobs"),
         (BARGAINING, &["user.alice.strategy=\"coallocate\""], "the sites of a job's tasks"),
         (BARGAINING, &["user.alice.legs=[\"york\"]"], "only coallocate runs the parts of a job at several sites"),
         (
             BARGAINING,
             &["workload.0.users=[\"alice\", \"bob\"]", "user.bob.strategy=\"moga\""],
-            "one strategy for the jobs of a workload",
+            "the same strategy for the jobs of a workload",
         ),
         (BARGAINING, &["provisioning.delta=\"31 s\""], "a lease of at least twice delta"),
         (BARGAINING, &["site.york.price=-1"], "a number"),
         (BARGAINING, &["provisioning.bandwidth=\"fast\""], "expected"),
         (PAIR, &["user.alice.legs=[\"york\", \"leads\"]"], "leads"),
-        (PAIR, &["user.alice.legs=[\"york\", \"york\"]"], "expected each site once"),
+        (PAIR, &["user.alice.legs=[\"york\", \"york\"]"], "expected each site only once"),
     ] {
         let complaints = load_text(text, settings).map(|_| ()).unwrap_err().to_string();
         assert!(complaints.contains(expected), "{settings:?}: {complaints}");
     }
     let elsewhere = BARGAINING.replace("[provisioning]", "[batch]");
     for (setting, expected) in [
-        ("user.alice.strategy=\"moga\"", "only users under a [provisioning] bargain for time"),
+        ("user.alice.strategy=\"moga\"", "only users under a [provisioning] negotiate for time"),
         ("site.york.mode=\"exact\"", "only sites under a [provisioning] have terms"),
     ] {
         let complaints = load_text(&elsewhere, &[setting]).map(|_| ()).unwrap_err().to_string();
@@ -126,7 +126,7 @@ fn who_bargains_does_nothing_else() {
     let more =
         "[[workload]]\nsource = \"lublin\"\njobs = 2\nnodes = 2\nsystem = \"provisioning\"\nusers = [\"alice\"]\n";
     let complaints = load_text(&format!("{text}{more}"), &[]).map(|_| ()).unwrap_err().to_string();
-    assert!(complaints.contains("alice hands in jobs to [batch] and to [provisioning]"), "{complaints}");
+    assert!(complaints.contains("alice submits jobs to [batch] and to [provisioning]"), "{complaints}");
     let apart = more.replace("alice", "bob");
     assert!(load_text(&format!("{text}{apart}"), &[]).is_ok());
 }
@@ -134,9 +134,9 @@ fn who_bargains_does_nothing_else() {
 #[test]
 fn jobs_that_cannot_be_bargained_for_are_told_of_before_the_run() {
     for (settings, expected) in [
-        (&["user.alice.legs=[\"leeds\", \"york\"]"][..], "task 0 needs 6 cores, and its leg is at leeds, which has 4"),
-        (&["user.alice.legs=[\"york\"]"], "it has 2 tasks, and its user 1 legs"),
-        (&["provisioning.delta=\"2 s\""], "a message between alice and york takes 2 s: expected a delta above that"),
+        (&["user.alice.legs=[\"leeds\", \"york\"]"][..], "task 0 needs 6 cores, but its leg is at leeds, which has 4"),
+        (&["user.alice.legs=[\"york\"]"], "it has 2 tasks, but its user has 1 legs"),
+        (&["provisioning.delta=\"2 s\""], "a message between alice and york takes 2 s: expected a larger delta"),
         (&["workload.0.job.0.edges=[[0, 1]]"], "its tasks wait for each other"),
     ] {
         let error = check_jobs(&load_text(PAIR, settings).unwrap()).unwrap_err().to_string();
@@ -144,7 +144,7 @@ fn jobs_that_cannot_be_bargained_for_are_told_of_before_the_run() {
     }
     let pair = load_text(&PAIR.replace("coallocate\"\nlegs = [\"york\", \"leeds\"]", "reserve\""), &[]).unwrap();
     let error = check_jobs(&pair).unwrap_err().to_string();
-    assert!(error.contains("strategy reserve gets time for jobs of one task, and it has 2"), "{error}");
+    assert!(error.contains("strategy reserve is for jobs of one task, but it has 2"), "{error}");
 }
 
 /// The workload of [`BARGAINING`] from another source.
@@ -167,14 +167,14 @@ fn workflows_of_parallel_tasks_are_sources() {
     assert_eq!(topology.workloads[0].source.supply().tasks_in_all(), 8_039);
 
     for (source, expected) in [
-        ("\"parallel\"\ntasks = 5\ndepth = 6", "at most as many layers as tasks, found a depth of 6 and 5 tasks"),
+        ("\"parallel\"\ntasks = 5\ndepth = 6", "at most as many layers as tasks, found a depth of 6 for 5 tasks"),
         ("\"parallel\"\ndata = \"2 PB\"", "expected"),
-        ("\"parallel\"\ndata = 9007199254740991", "edges that carry at most"),
+        ("\"parallel\"\ndata = 9007199254740991", "edges that together carry at most"),
         ("\"parallel\"\ncores = 0", "cores"),
         ("\"paralel\"", "did you mean `parallel`?"),
         ("\"parallel\"\ndept = 6", "did you mean `depth`?"),
         ("\"parallel\"\nworkflows = 3\nevery = \"100000 d\"", "within 285 years"),
-        ("\"cybershake\"", "some tasks want 288 cores, and the largest site of kind"),
+        ("\"cybershake\"", "some tasks need 288 cores, but the largest site of kind"),
         ("\"cybershake\"\ntasks = 9", "tasks"),
     ] {
         let complaints = load_text(&from(source), &[]).map(|_| ()).unwrap_err().to_string();
@@ -183,7 +183,7 @@ fn workflows_of_parallel_tasks_are_sources() {
     // Where a planner places all tasks, none may be wider than every site.
     let planned = from("\"parallel\"\ncores = 5").replace("[provisioning]", "[workflow]");
     let complaints = load_text(&planned, &[]).map(|_| ()).unwrap_err().to_string();
-    assert!(complaints.contains("tasks want up to 9 cores, and the largest site"), "{complaints}");
+    assert!(complaints.contains("tasks need up to 9 cores, but the largest site"), "{complaints}");
 }
 
 #[test]
@@ -213,10 +213,7 @@ fn jobs_use_as_much_of_a_site_as_is_asked_for() {
         check_jobs(&loaded).unwrap();
     }
     let complaints = load(&["workload.0.utilisation=0.9"]).map(|_| ()).unwrap_err().to_string();
-    assert!(
-        complaints.contains("these jobs come to 0.55") && complaints.contains("of 12 cores at best"),
-        "{complaints}"
-    );
+    assert!(complaints.contains("they use only 0.55") && complaints.contains("of 12 cores"), "{complaints}");
     let complaints = load_text(BARGAINING, &["workload.0.utilisation=0"]).map(|_| ()).unwrap_err().to_string();
     assert!(complaints.contains("a share above 0, up to 1"), "{complaints}");
 }
@@ -331,8 +328,8 @@ fn who_lets_data_go_that_is_not_his_is_named() {
         (vec![(edge(1, 0, 1), 1000); 2], "the data of 1.0-1 is sent twice"),
         (vec![(edge(0, 0, 1), 1000)], "job 0 is not one of mallory"),
         (vec![(edge(2, EdgeId::HOME, 0), 1000)], "job 2 is not one of mallory"),
-        (vec![(edge(1, EdgeId::HOME, 0), 1000)], "no 1000 bytes belong to 1.home-0, which is said to leave"),
-        (vec![(edge(1, 0, 1), 1001)], "no 1001 bytes belong to 1.0-1, which is said to leave"),
+        (vec![(edge(1, EdgeId::HOME, 0), 1000)], "1.home-0 does not carry the 1000 bytes that are said to leave"),
+        (vec![(edge(1, 0, 1), 1001)], "1.0-1 does not carry the 1001 bytes that are said to leave"),
         (vec![(edge(77, 0, 1), 1000)], "job 77 has not arrived"),
     ] {
         assert_eq!(blamed(&ships), Some(format!("user mallory: {expected}")));

@@ -34,8 +34,10 @@ fn bases() -> Vec<(String, String)> {
     ];
     let mut bases = Vec::new();
     for row in systems::ALL {
-        for source in row.sources {
-            let (name, keys) = sources.iter().find(|(name, _)| name == source).expect("every source is here");
+        for source in row.takes() {
+            let (name, keys) = sources.iter().find(|(name, _)| *name == source).expect("every source is here");
+            let wanted = row.wants_deadlines && row.also.contains(&source);
+            let keys = if wanted { format!("{keys}\nterms = {{}}") } else { keys.clone() };
             let text = grid(&format!("[{}]", row.key), &format!("source = \"{name}\"\n{keys}"));
             // It has tasks on many cores.
             let text = if *name == "cybershake" { text.replace("cores = 64", "cores = 512") } else { text };
@@ -43,8 +45,8 @@ fn bases() -> Vec<(String, String)> {
         }
     }
     for row in systems::ALL.iter().filter(|row| row.stages_data) {
-        for source in row.sources {
-            let (name, keys) = sources.iter().find(|(name, _)| name == source).expect("every source is here");
+        for &source in row.sources {
+            let (name, keys) = sources.iter().find(|(name, _)| *name == source).expect("every source is here");
             let staged = format!("source = \"{name}\"\nhome = \"york\"\n{keys}");
             let text = format!("{}{LINKS}", grid(&format!("[{}]", row.key), &staged));
             bases.push((format!("{} {source} with data", row.key), text));
@@ -101,6 +103,28 @@ fn bases() -> Vec<(String, String)> {
     let impatient = queued("").replace("name = \"alice\"", "name = \"alice\"\nplanner = \"resubmit\"");
     bases.push(("impatient".to_owned(), impatient));
     bases.push(("all impatient".to_owned(), queued("[defaults.user]\nplanner = \"resubmit\"\n")));
+    let fails = |failure: &str| format!("{}[[failure]]\n{failure}\n", queued(""));
+    let drawn = "site = \"york\"\nmtbf = \"1 d\"\nmttr = \"1 h\"";
+    bases.push(("fails at".to_owned(), fails("site = \"york\"\nat = \"1 h\"\nfor = \"1 min\"")));
+    bases.push(("fails together".to_owned(), fails(&format!("{drawn}\nper = \"site\""))));
+    let shaped = "distribution = \"weibull\"\nrepair_distribution = \"lognormal\"";
+    let saves = "[recovery]\ncheckpoint = { every = \"young\", cost = \"1 s\" }";
+    bases.push(("fails by nodes".to_owned(), fails(&format!("{drawn}\n{shaped}\n{saves}"))));
+    let traced = "site = \"york\"\noutages = [{ component = 3, at = \"1 h\", for = \"1 min\" }]";
+    bases.push(("fails by a trace".to_owned(), fails(traced)));
+    for outside in [
+        "scheduler = \"external\"\ncommand = [\"manage\"]",
+        "scheduler = \"batsim\"\nsocket = \"ipc:///tmp/scheduler\"",
+        "scheduler = \"batsim\"\ncommand = [\"schedule\", \"{socket}\"]\ntimeout = \"1 min\"",
+    ] {
+        let one = queued("").replacen("cores = 64", &format!("cores = 64\n{outside}"), 1);
+        bases.push((format!("outside {outside}"), one));
+        bases.push((format!("all outside {outside}"), queued(&format!("[defaults.site]\n{outside}\n"))));
+    }
+    let planned = "planner = \"external\"\ncommand = [\"plan\"]";
+    let one = queued("").replace("name = \"alice\"", &format!("name = \"alice\"\n{planned}"));
+    bases.push(("planned outside".to_owned(), one));
+    bases.push(("all planned outside".to_owned(), queued(&format!("[defaults.user]\n{planned}\n"))));
     let systems = |text: String| text.replace("cores = 64", "cores = 128\nsystem = [\"market\", \"batch\"]");
     let lublin = grid("[market]\n[batch]", "source = \"lublin\"\njobs = 2");
     bases.push(("several".to_owned(), systems(lublin)));
@@ -286,9 +310,11 @@ fn says_only(leaf: &Leaf) -> bool {
 }
 
 /// What changes nothing here: names of files, of which there is one a format, what says again what is known, and loads that no
-/// two copies of so few jobs come to.
+/// two copies of so few jobs come to; and what may not fail.
 const NEVER: &[&str] = &[
     "hansa ",
+    "failure.0.link ",
+    "failure.0.trace ",
     "workload.0.include ",
     "workload.0.file workflow",
     "workload.0.file swf",

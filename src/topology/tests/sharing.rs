@@ -59,11 +59,11 @@ fn names_outside_of_the_grammar_are_told_with_what_was_expected_where() {
         ("Greedy", "` *` or `/per` is missing at its end"),
         ("stretch-per/opt=max", "it begins with a slash"),
         ("Greedy */opt=min/minvt=600", "minvt and minft are for algorithms that use MCB8"),
-        ("/per/opt=max", "`opt=max` goes with `stretch-per` only"),
+        ("/per/opt=max", "`opt=max` is only for `stretch-per`"),
         ("GreedyM *", "did you mean `Greedy"),
-        ("MCB8/stretch-per", "`stretch-per` goes without a policy"),
+        ("MCB8/stretch-per", "`stretch-per` cannot follow a policy"),
         ("/per/penalty=-1", "expected seconds, such as 600"),
-        ("/per/period=0", "a period is above 0 s"),
+        ("/per/period=0", "expected a period above 0 s"),
         ("/per/opt=mix", "did you mean `m"),
         ("/per/minvt=1/minft=2", "only one of minvt and minft"),
         ("eazy", "did you mean `easy`"),
@@ -76,9 +76,9 @@ fn names_outside_of_the_grammar_are_told_with_what_was_expected_where() {
 #[test]
 fn nodes_are_shared_where_that_makes_sense() {
     let said = told(SHARING, "site.york.reserved=[{ from = \"1 h\", until = \"2 h\", nodes = \"0\" }]");
-    assert!(said.contains("where jobs share nodes, nobody plans around it"), "{said}");
+    assert!(said.contains("schedulers of shared nodes do not plan around it"), "{said}");
     let said = told(SHARING, "site.leeds.memory_gb=2");
-    assert!(said.contains("expected a scheduler beside it under which jobs share nodes"), "{said}");
+    assert!(said.contains("expected also a scheduler under which jobs share nodes"), "{said}");
     let said = told(SHARING, "site.york.memory_gb=0");
     assert!(said.contains("expected a number of GB above zero"), "{said}");
     let said = told(SHARING, "site.york.cores=0");
@@ -88,7 +88,7 @@ fn nodes_are_shared_where_that_makes_sense() {
     let both = SHARING.replace("[batch]", "[market]\n[batch]").replace("jobs = 20", "jobs = 20\nsystem = \"batch\"");
     let both = both.replace("cores = 8", "cores = 8\nsystem = [\"market\", \"batch\"]");
     let said = told(&both, "seed=1");
-    assert!(said.contains("no other system can use the site too"), "{said}");
+    assert!(said.contains("no other system can use this site"), "{said}");
     // What holds for all sites holds for those of another system as far as it makes sense there.
     let others = SHARING.replacen("[batch]", "[defaults.site]\nscheduler = \"/per\"\n[market]\n[batch]", 1);
     let others = others.replacen("cores = 8\nscheduler", "cores = 8\nsystem = \"batch\"\nscheduler", 1);

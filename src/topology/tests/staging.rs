@@ -403,8 +403,8 @@ fn data_that_makes_no_sense_is_told() {
     let market = "name = \"m\"\n[[site]]\nname = \"york\"\ncores = 4\n[[user]]\nname = \"alice\"\n[[workload]]\n\
                   source = \"table\"\ninput = \"1 GB\"\n[[workload.job]]\ntasks = [{ runtime = \"1 min\", cores = 1 }]\n";
     for (text, expected) in [
-        (none.as_str(), "data needs links to go over, and this topology has none"),
-        (market, "nobody brings data for whole jobs here: only a [batch] and a [reservation] do"),
+        (none.as_str(), "data needs links, but this topology has none"),
+        (market, "data of whole jobs is moved only under a [batch] or a [reservation]: leave this out"),
         (&fine.replace("home = \"york\"\n", ""), "workload.0.home: missing: expected the site where the data"),
         (&fine.replace("home = \"york\"\n", "home = \"yorc\"\n"), "did you mean `york`?"),
         (&fine.replace("\"6 MB\"", "\"6 M\""), "expected a volume such as \"2 GB\""),
@@ -418,5 +418,5 @@ fn data_that_makes_no_sense_is_told() {
     // More than the slowest link carries in a thousand years.
     let endless = load_text(&fine.replace("\"6 MB\"", "\"9000 TB\"").replace("8 Mbps", "1 bps"), &[]).unwrap();
     let told = crate::topology::check_jobs(&endless).unwrap_err().to_string();
-    assert!(told.contains("job 0: all data up to here needs more than a thousand years"), "{told}");
+    assert!(told.contains("job 0: all data up to here would take more than a thousand years"), "{told}");
 }

@@ -108,7 +108,7 @@ fn statement<'t>(tokens: &mut Tokens<'t>, drawing: &mut Drawing<'t>) -> Result<b
             for edge in drawn {
                 // daggen itself draws some edges twice; they are no two transfers.
                 if drawing.edges.insert(edge, data).is_some_and(|before| before != data) {
-                    return Err(tokens.at(first.at, "this edge is drawn twice, with different sizes"));
+                    return Err(tokens.at(first.at, "this edge is given twice, with different sizes"));
                 }
             }
         }
@@ -118,7 +118,7 @@ fn statement<'t>(tokens: &mut Tokens<'t>, drawing: &mut Drawing<'t>) -> Result<b
             tokens.next()?;
             tokens.next()?;
         }
-        _ if ["subgraph"].contains(&name) => return Err(tokens.wrong(&first, "subgraphs are not read")),
+        _ if ["subgraph"].contains(&name) => return Err(tokens.wrong(&first, "subgraphs are not supported")),
         _ => {
             let number = drawing.node(name, first.at) as usize;
             if let Some(size) = tokens.size()?

@@ -45,7 +45,7 @@ fn open(field: &Field<'_>, context: &Context<'_>) -> Option<Workflow> {
     let (path, content) = context.attached.get(&field.place())?;
     let message = match content.as_ref().map(|bytes| read(path, bytes)) {
         Ok(Ok(Written::Workflow(workflow))) => return Some(workflow),
-        Ok(Ok(Written::Table(_))) => format!("{path} has times for single processors: it can only be planned"),
+        Ok(Ok(Written::Table(_))) => format!("{path} has times for single processors: it is only for hansa plan"),
         Ok(Err(error)) => error.of(path),
         Err(reason) => format!("cannot read {path}: {reason}"),
     };
@@ -66,7 +66,7 @@ fn check(fields: &Fields<'_>, field: &Field<'_>, workflow: &Workflow, kind: Kind
     let widest = workflow.tasks.iter().max_by_key(|task| task.cores)?;
     if widest.cores > largest {
         let (task, cores) = (&widest.name, widest.cores);
-        let message = format!("task `{task}` wants {cores} cores, and the largest site of kind {name} has {largest}");
+        let message = format!("task `{task}` needs {cores} cores, but the largest site of kind {name} has {largest}");
         fields.findings().add(field.complaint(message).hints(hint));
         return None;
     }

@@ -59,7 +59,7 @@ pub fn read(text: &str) -> Result<CostTable, Unreadable> {
             return Err(at("two tasks have this name".to_owned()));
         }
         if times.len() != processors || processors == 0 {
-            return Err(at(format!("expected {} times, one a processor, found {}", processors.max(1), times.len())));
+            return Err(at(format!("expected {} times, one per processor, found {}", processors.max(1), times.len())));
         }
         if times.iter().any(|time| !(*time > 0.0 && *time <= LARGEST)) {
             return Err(at(format!("expected times above 0 and up to {LARGEST}")));

@@ -126,7 +126,7 @@ fn what_is_wrong_with_wfformat_is_told_with_its_place() {
     );
     assert_eq!(
         told("\"id\": \"a\", \"parents\": []", "\"id\": \"a\", \"parents\": [\"c\"]"),
-        "bad: workflow.specification: tasks wait for each other in a circle: a -> c -> a"
+        "bad: workflow.specification: tasks wait for each other in a cycle: a -> c -> a"
     );
     assert_eq!(
         told("2.0}", "0}"),
@@ -216,7 +216,7 @@ fn what_is_wrong_with_dax_is_told_with_its_line() {
     assert_eq!(told("<child ref=\"B\">", "<child ref=\"D\">"), "bad:13:3: no job has the id `D`");
     assert_eq!(
         told("<parent ref=\"B\"/>", "<parent ref=\"C\"/>"),
-        "bad:12:3: tasks wait for each other in a circle: last_C -> last_C"
+        "bad:12:3: tasks wait for each other in a cycle: last_C -> last_C"
     );
     assert_eq!(told("</adag>", ""), "bad:1:1: the root node was opened but never closed");
     assert_eq!(complaint("<platform/>"), "bad:1:1: expected <adag>, found <platform>");
@@ -271,11 +271,11 @@ fn what_is_wrong_with_dot_is_told_with_its_line() {
     assert_eq!(told("digraph {\n a [size=1] a [size=2]\n}"), "bad:2:13: node `a` has two sizes");
     assert_eq!(
         told("digraph {\n a [size=1] b [size=1] a -> b [size=1]\n a -> b [size=2]\n}"),
-        "bad:3:2: this edge is drawn twice, with different sizes"
+        "bad:3:2: this edge is given twice, with different sizes"
     );
     assert_eq!(
         told("digraph { a [size=1] b [size=1] a -> b [size=1] b -> a [size=1] }"),
-        "bad:1:11: tasks wait for each other in a circle: a -> b -> a"
+        "bad:1:11: tasks wait for each other in a cycle: a -> b -> a"
     );
     assert_eq!(
         told("digraph { a [size=1e99] }"),
@@ -296,7 +296,7 @@ fn cost_tables_keep_the_order_of_the_file() {
     assert_eq!(table.run, [[5.0, 6.0], [1.0, 2.0], [3.0, 4.0]]);
     assert_eq!(table.edges, [(0, 1, 8.0), (1, 2, 7.5)]);
     let told = |from: &str, to: &str| complaint(&text.replacen(from, to, 1));
-    assert_eq!(told("[3, 4]", "[3]"), "bad: compute.2: expected 2 times, one a processor, found 1");
+    assert_eq!(told("[3, 4]", "[3]"), "bad: compute.2: expected 2 times, one per processor, found 1");
     assert_eq!(told("[3, 4]", "[3, 0]"), "bad: compute.2: expected times above 0 and up to 1000000000");
     assert_eq!(told("7.5", "-1"), "bad: edges[0]: expected a time from 0 to 1000000000");
     assert_eq!(told("[10, 2, 7.5]", "[10, 3, 7.5]"), "bad: edges[0]: no task is called `3`");

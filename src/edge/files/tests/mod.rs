@@ -68,7 +68,7 @@ fn a_result_is_replaced_and_nothing_else_is() {
     for taken in [thesis.clone(), thesis.join("chapter")] {
         let failure = Failure::from(ResultFolder::create(&taken).err().unwrap());
         assert_eq!(failure.exit_code(), 2, "{failure}");
-        assert!(failure.to_string().contains("was left as it is"), "{failure}");
+        assert!(failure.to_string().contains("was not changed"), "{failure}");
     }
     assert_eq!(names(&thesis), ["chapter"]);
     assert_eq!(names(scratch.path()), ["out", "thesis"]);
@@ -130,7 +130,10 @@ fn a_place_that_takes_no_folder_is_told_with_the_path() {
     let failure = Failure::from(ResultFolder::create(Path::new("/proc/hansa/out")).err().unwrap());
     assert_eq!(failure.exit_code(), 7);
     assert_eq!(failure.to_string(), "cannot create /proc/hansa: there is no such file or folder");
-    assert_eq!(ResultFolder::create(Path::new("/")).err().unwrap().to_string(), "/ cannot be a folder for results");
+    assert_eq!(
+        ResultFolder::create(Path::new("/")).err().unwrap().to_string(),
+        "/ cannot be used as a folder for results"
+    );
 }
 
 #[test]
@@ -183,15 +186,15 @@ fn verify_keeps_to_the_folder_and_to_files_that_end() {
     };
     for name in ["/dev/zero", "../secret", "..", "", "a/b", "\u{1b}[2J/"] {
         let text = told(name);
-        assert!(text.ends_with("is no file of this folder") && !text.contains('\u{1b}'), "{text}");
+        assert!(text.ends_with("is not a file of this folder") && !text.contains('\u{1b}'), "{text}");
     }
     std::os::unix::fs::symlink("/dev/zero", out.join("endless")).unwrap();
     assert!(told("endless").ends_with("endless: it is a link, and a result has none"), "{}", told("endless"));
     fs::create_dir(out.join("folder")).unwrap();
-    assert!(told("folder").ends_with("folder: it is no regular file"));
+    assert!(told("folder").ends_with("folder: it is not a regular file"));
     fs::remove_file(out.join(SUMMARY)).unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, out.join(SUMMARY), rustix::fs::Mode::RWXU).unwrap();
-    assert!(open(&out).err().unwrap().to_string().ends_with("summary.json: it is no regular file"));
+    assert!(open(&out).err().unwrap().to_string().ends_with("summary.json: it is not a regular file"));
 }
 
 #[test]
@@ -222,7 +225,7 @@ fn verify_tells_what_is_missing_or_changed() {
     fs::write(scratch.path().join("b").join(JOBS), "x").unwrap();
     let (code, text) = told("a", "b").unwrap_err();
     assert_eq!(code, 1);
-    assert!(text.ends_with("b/jobs.csv is not as it was written."), "{text}");
+    assert!(text.ends_with("b/jobs.csv has been changed since it was written."), "{text}");
 
     fs::write(scratch.path().join("b").join(SUMMARY), "{").unwrap();
     let (code, text) = told("a", "b").unwrap_err();

@@ -9,8 +9,7 @@ pub const MAKESPAN: Claim<Results> = Claim {
     number: 25,
     text: "Figure 52: at prices, too, a workflow takes less time than by best effort whatever cost weighs; at weight 1 it pays no fee and \
            exactly what best effort costs",
-    note: "Whoever pays nothing takes what the queue leaves, task by task, as best effort does; it may be slower where jobs in \
-           the queue let gaps go that only an unplanned task fits.",
+    note: "A plan without fees takes what the queue leaves, task by task, like best effort; it may be slower if jobs in the queue leave gaps that only an unplanned task fits.",
     compare: |judge| {
         for name in names() {
             let both = |judge: &Judge<'_, Results>, figure, alpha| {
@@ -30,9 +29,8 @@ pub const MAKESPAN: Claim<Results> = Claim {
 
 pub const AGAINST_SLOTS: Claim<Results> = Claim {
     number: 26,
-    text: "Figures 52, 13: who buys at prices takes no longer than over slots that displace nobody, and pays no less",
-    note: "With cost in the balance both go their own ways: the search pays for inner slots as a whole, and who buys waits until \
-           fees have fallen.",
+    text: "Figures 52, 13: buying at prices takes no longer than slots that displace no job, and costs no less",
+    note: "If cost counts, the two differ: the search pays for inner slots as a whole, while buying waits until fees have fallen.",
     compare: |judge| {
         for (name, alpha) in names().into_iter().flat_map(|name| ALPHAS.map(|alpha| (name, alpha))) {
             let line = format!("{name} provisioned");
@@ -47,8 +45,7 @@ pub const BY_TASKS: Claim<Results> = Claim {
     number: 27,
     text: "Figure 53: bought workflows take less time than by best effort whatever their size; on SDSC the more so the larger they are; \
            what cost weighs matters little for time and much for cost",
-    note: "At weight 1 nobody is displaced, and a workflow waits behind all of a long queue; where queues are short that \
-           costs little time.",
+    note: "At weight 1 no job is displaced, and a workflow waits behind the whole queue; if queues are short, that costs little time.",
     compare: |judge| {
         for name in names() {
             for tasks in TASKS {
@@ -70,7 +67,7 @@ pub const BY_TASKS: Claim<Results> = Claim {
 
 pub const BY_WIDTH_AND_LOAD: Claim<Results> = Claim {
     number: 28,
-    text: "Figures 54, 55: the larger tasks are, the less is paid against best effort; the larger tasks and the fuller the site, the \
+    text: "Figures 54, 55: the larger the tasks, the less is paid relative to best effort; the larger tasks and the fuller the site, the \
            larger is the gain in time",
     note: "See Figure 16.",
     compare: |judge| {
@@ -96,7 +93,7 @@ pub const SEVERAL_SITES: Claim<Results> = Claim {
     number: 29,
     text: "Figure 56: the number of sites hardly matters for time at prices, which is less than over slots; cost is 1.43 of best effort's on \
            two sites, and falls as sites are added",
-    note: "The sites that are added last are those with the least load: where one of them is empty, so is the price.",
+    note: "The sites that are added last are those with the least load: if one of them is empty, there is no fee.",
     compare: |judge| {
         for sites in &SITES[1..] {
             judge.within_factor(

@@ -62,7 +62,7 @@ pub const VARIATION: Claim<Results> = Claim {
 
 pub const BY_TASKS: Claim<Results> = Claim {
     number: 9,
-    text: "Figure 14: against best effort, 400 tasks gain more than 100 in time, and lose less in cost",
+    text: "Figure 14: compared with best effort, 400 tasks gain more than 100 in time, and lose less in cost",
     note: "",
     compare: |judge| {
         for name in names() {
@@ -92,8 +92,7 @@ pub const BY_WIDTH: Claim<Results> = Claim {
 pub const BY_LOAD: Claim<Results> = Claim {
     number: 11,
     text: "Figure 16: the fuller the site, the larger is the gain in time, most of all for large tasks; cost is much the same",
-    note: "Moments of one history are not alike: a queue that happens to be short at some of them counts more than the \
-           load does.",
+    note: "Moments of one history differ: a queue that happens to be short at some of them matters more than the load.",
     compare: |judge| {
         for site in Site::ALL {
             let line = |procs: u32| format!("{} {procs} procs", site.name());
@@ -120,8 +119,7 @@ pub const CYBERSHAKE: Claim<Results> = Claim {
     number: 12,
     text: "Figure 18: CyberShake takes less time over slots at every load, less than half of it at 88 %, varies less, and costs the \
            same",
-    note: "At 88 % it takes two thirds of the time. Where cost is a little too high, the plan pays for a whole slot of which it uses a \
-           part.",
+    note: "At 88 % it takes two thirds of the time. If cost is slightly too high, the plan pays for a whole slot of which it uses only a part.",
     compare: |judge| {
         for load in loads(Site::Ctc) {
             let [provisioned, queued] =
@@ -141,9 +139,9 @@ pub const CYBERSHAKE: Claim<Results> = Claim {
 
 pub const SEVERAL_SITES: Claim<Results> = Claim {
     number: 13,
-    text: "Figure 19: more sites make both ways quicker, and best effort more so: slots take 0.30 of its time on two sites, 0.45 \
+    text: "Figure 19: more sites make both faster, and best effort more so: slots take 0.30 of its time on two sites, 0.45 \
            on six, and always cost more",
-    note: "Here it is the other way round: with sites that are added slots gain more than best effort does.",
+    note: "Here it is the other way round: with additional sites, slots gain more than best effort.",
     compare: |judge| {
         judge.falls("19 makespan", "provisioned", &SITES);
         judge.falls("19 makespan", "best effort", &SITES);

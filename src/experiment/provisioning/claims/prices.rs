@@ -7,9 +7,8 @@ use super::{names, priced};
 
 pub const FEES: Claim<Results> = Claim {
     number: 14,
-    text: "Figure 23: the more cost weighs, the lower are fees, to none at all; SDSC is dearer than CTC",
-    note: "The model makes its jobs as large a part of either site. A fee counts processors, so a queue of jobs three times as \
-           large is three times as dear.",
+    text: "Figure 23: the more cost weighs, the lower are fees, to none at all; SDSC is more expensive than CTC",
+    note: "The model makes its jobs as large a part of either site. A fee counts processors, so a queue of jobs three times as large is three times as expensive.",
     compare: |judge| {
         for name in names() {
             judge.falls("23", &format!("{name} fee"), &ALPHAS);
@@ -24,8 +23,7 @@ pub const FEES: Claim<Results> = Claim {
 
 pub const WAITS: Claim<Results> = Claim {
     number: 15,
-    text: "Figure 24: reservations for whom cost does not count wait less than half as long as the queue, those who pay nothing \
-           about as long",
+    text: "Figure 24: reservations at any cost wait less than half as long as the queue, those without fees about as long",
     note: "",
     compare: |judge| {
         for name in names() {
@@ -39,8 +37,8 @@ pub const WAITS: Claim<Results> = Claim {
 
 pub const BY_LOAD: Claim<Results> = Claim {
     number: 16,
-    text: "Figures 25, 26: as load rises so do fees, and reservations wait less against the queue",
-    note: "Fees rise at every step. Against the queue's wait that of reservations stays much the same on CTC, for it grows as well.",
+    text: "Figures 25, 26: as load rises so do fees, and reservations wait less relative to the queue",
+    note: "Fees rise at every step. Relative to the queue's wait, that of reservations stays much the same on CTC, because both grow.",
     compare: |judge| {
         for site in Site::ALL {
             for alpha in &ALPHAS[..4] {
@@ -57,7 +55,7 @@ pub const BY_LOAD: Claim<Results> = Claim {
 pub const BY_SHARE: Claim<Results> = Claim {
     number: 17,
     text: "Figure 27: the more jobs reserve, the less it costs, until there is no queue to displace, and the longer they wait",
-    note: "It falls from 20 % on, and nothing is paid where all reserve; those few who are 10 % pay less than those who are 20 %.",
+    note: "It falls from 20 % on, and nothing is paid if all reserve; a share of 10 % pays less than one of 20 %.",
     compare: |judge| {
         let shares = SHARES.map(f64::from);
         for name in names() {
@@ -71,18 +69,16 @@ pub const BY_SHARE: Claim<Results> = Claim {
 
 pub const HALF: Claim<Results> = Claim {
     number: 18,
-    text: "Figure 28: where half of all jobs reserve, the queue waits less the more cost weighs for them",
-    note: "From one end to the other it does; in between single steps go the other way, in the mean of several histories too.",
+    text: "Figure 28: if half of all jobs reserve, the queue waits less the more cost weighs for them",
+    note: "From one end to the other it does; in between, single steps go the other way, also on average over several histories.",
     compare: |judge| names().iter().for_each(|name| judge.falls("28", name, &ALPHAS)),
     ours: Ours::Nothing,
 };
 
 pub const PLANNERS: Claim<Results> = Claim {
     number: 19,
-    text: "Figure 29: under EASY fees are higher than under conservative backfilling, the more so the fuller the site; CTC at 78.8 % \
-           is dearer than SDSC at 77.8 %",
-    note: "A fee counts those who are moved back and leaves out those who are moved ahead. EASY plans nobody's start but \
-           the head's, so what it would do may turn either way.",
+    text: "Figure 29: under EASY fees are higher than under conservative backfilling, the more so the fuller the site; CTC at 78.8 % is more expensive than SDSC at 77.8 %",
+    note: "A fee counts jobs that are delayed and ignores jobs that start earlier. EASY plans only the start of the head of the queue, so its effect may go either way.",
     compare: |judge| {
         for site in Site::ALL {
             let fee = |planner: &str, load| judge.mean("29", &format!("{} {planner}", site.name()), load);
@@ -106,8 +102,7 @@ pub const PLANNERS: Claim<Results> = Claim {
 
 pub const ESTIMATES: Claim<Results> = Claim {
     number: 20,
-    text: "Figures 30, 31: with inexact estimates fees are higher and everybody waits longer; reservations that pay nothing wait \
-           longer than the queue",
+    text: "Figures 30, 31: with inexact estimates fees are higher and all jobs wait longer; reservations that pay nothing wait longer than the queue",
     note: "",
     compare: |judge| {
         for name in names() {

@@ -66,8 +66,7 @@ pub const SIZES: Claim<Results> = Claim {
 pub const ESTIMATES: Claim<Results> = Claim {
     number: 5,
     text: "Figure 8: with inexact estimates slots start later, and last about as long",
-    note: "The synthetic estimates are five times the run time and more for half of the jobs, so plans reach far ahead of what \
-           happens, and leave long gaps there.",
+    note: "The synthetic estimates are five times the run time and more for half of the jobs, so plans reach much further than what happens, and leave long gaps there.",
     compare: |judge| {
         for at in [0.0, 1.0] {
             judge.below(&judge.mean("8", "mean start, exact", at), &judge.mean("8", "mean start, inexact", at));

@@ -8,8 +8,7 @@ pub const COSTS: Claim<Results> = Claim {
     number: 21,
     text: "Figures 38, 41: imitated reservations cost no more than real ones in the mean; and, whatever their size, no more than their \
            padding can be",
-    note: "A padded job idles from its start on, often for most of the time ahead; for an hour's work on a site that displaces hardly \
-           anybody that is more than a fee.",
+    note: "A padded job idles from its start on, often for most of the time ahead; for an hour's work on a site where hardly any job is displaced, that is more than a fee.",
     compare: |judge| {
         for name in Site::ALL {
             for (nodes, length) in NODES.into_iter().flat_map(|nodes| LENGTHS.map(|length| (nodes, length))) {
@@ -27,10 +26,8 @@ pub const COSTS: Claim<Results> = Claim {
 
 pub const SUCCESS: Claim<Results> = Claim {
     number: 22,
-    text: "Figures 39, 43: real reservations are had more often than imitated ones start in time, and where one fails the other tends \
-           to fail",
-    note: "A real one fails where running jobs are in its way now, though these may end before they have to; an imitated one \
-           may start when they do.",
+    text: "Figures 39, 43: real reservations succeed more often than imitated ones start in time, and if one fails the other tends to fail",
+    note: "A real one fails if running jobs are in its way now, though these may end early; an imitated one may start when they do.",
     compare: |judge| {
         for site in Site::ALL {
             for (nodes, length) in NODES.into_iter().flat_map(|nodes| LENGTHS.map(|length| (nodes, length))) {
@@ -72,8 +69,7 @@ pub const CHEAPER: Claim<Results> = Claim {
 
 pub const COMBINED: Claim<Results> = Claim {
     number: 24,
-    text: "Figures 46 to 49: both together never cost more than the real reservation where there is one, and succeed at least as often \
-           as either",
+    text: "Figures 46 to 49: both together never cost more than the real reservation if there is one, and succeed at least as often as either",
     note: "",
     compare: |judge| {
         for site in Site::ALL {

@@ -46,20 +46,19 @@ impl Map {
         for (job, _, task) in held {
             let Some(site) = task.site else { continue };
             let size = part_of.get(&job.job.id).copied().unwrap_or(0);
-            let first_core = tally.sites[site as usize].first_core;
-            let band = band_of(bands, first_core);
-            let above: usize = map.rows[..band].iter().sum();
-            let row_of =
-                |core: u64| (core - bands[band].first_core) as f64 * map.rows[band] as f64 / bands[band].cores as f64;
-            let runs = task.stints(tally.last).flat_map(|stint| {
+            for stint in task.stints(tally.last) {
+                let first_core = tally.sites[stint.site.unwrap_or(site) as usize].first_core;
+                let band = band_of(bands, first_core);
+                let above: usize = map.rows[..band].iter().sum();
+                let Band { first_core: from, cores, .. } = bands[band];
+                let row_of = |core: u64| (core - from) as f64 * map.rows[band] as f64 / cores as f64;
                 let times = (place(stint.from), place(stint.to));
-                stint.nodes.runs().iter().map(move |run| (times, *run))
-            });
-            for (times, (first, last)) in runs {
-                let lines = (row_of(first_core + u64::from(first)), row_of(first_core + u64::from(last) + 1));
-                for (row, tall) in parts(lines, map.rows[band]) {
-                    for (col, wide) in parts(times, columns) {
-                        map.cells[(above + row) * columns + col][size] += (tall * wide * map.capacity[band]) as f32;
+                for &(first, last) in stint.nodes.runs() {
+                    let lines = (row_of(first_core + u64::from(first)), row_of(first_core + u64::from(last) + 1));
+                    for (row, tall) in parts(lines, map.rows[band]) {
+                        for (col, wide) in parts(times, columns) {
+                            map.cells[(above + row) * columns + col][size] += (tall * wide * map.capacity[band]) as f32;
+                        }
                     }
                 }
             }
@@ -104,11 +103,7 @@ impl Map {
         let most =
             bands.iter().zip(&self.rows).map(|(band, rows)| band.cores as f64 / *rows as f64).fold(0.0, f64::max);
         format!(
-            "{} are too many to draw one by one, so this is a map: a cell stands for {} and up to {}, core 0 of a site \
-             uppermost. Its colour tells how large the job is that used most of it: the jobs, from the smallest to the \
-             largest, are in ten groups that each bring a tenth of all work; \
-             it is fainter where less than two thirds and less than one third of the cell were in use, and blank below \
-             {} %. Every task is counted in, and the trace has each of them.{}",
+            "{} are too many to draw individually, so this is a map: a cell stands for {} and up to {}, core 0 of a site at the top. Its colour shows the size of the job that used most of it: the jobs, from the smallest to the largest, are in ten groups that each have a tenth of all work; it is fainter where less than two thirds or less than one third of the cell was in use, and blank below {} %. Every task is included, and the trace has each of them.{}",
             counted(tasks as u64, "task"),
             micros(window.micros() / self.columns as u64),
             counted(most.ceil() as u64, "core"),

@@ -1,5 +1,6 @@
 //! Which task held which cores, and when: task by task while they can be told apart, as a map of cells beyond that.
 
+mod down;
 mod map;
 mod reserved;
 
@@ -72,25 +73,29 @@ pub fn gantt(topology: &Topology, tally: &Tally, window: Window, part_of: &BTree
     let note = match shared.is_empty() {
         true => note,
         false => {
-            note + " Where jobs share nodes, each node is a strip that is filled as far as it is given away, job on job."
+            note + " Where jobs share nodes, each node is a strip, filled with the shares of its jobs, one on top of the other."
         }
     };
     let reserved = reserved::hatched(topology, tally, &bands, window);
     if !reserved.is_empty() {
-        legend.push(("hatched".to_owned(), "reserved, so that no job runs there".to_owned()));
+        legend.push(("hatched".to_owned(), "reserved, so no job runs there".to_owned()));
+    }
+    let down = down::hatched(tally, &bands, window);
+    if !down.is_empty() {
+        legend.push(("hatched-down".to_owned(), "down".to_owned()));
     }
     let figure = Figure {
         id: "gantt",
         title: "Which cores were busy with what",
         desc: format!(
-            "A chart of {} on {} over time; the cores of each site lie one above the other.",
+            "A chart of {} on {} over time; the cores of each site are stacked.",
             counted(ran, "task"),
             counted(tally.sites.len() as u64, "site")
         ),
         note,
         legend,
         height: bottom + BOTTOM,
-        body: frames(&bands) + &body + &reserved + &time_axis(window, bottom),
+        body: frames(&bands) + &body + &reserved + &down + &time_axis(window, bottom),
     };
     figure.html()
 }
@@ -199,7 +204,7 @@ fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[Band], win
             let (start, end, cores) = (stint.from, stint.to, stint.nodes);
             let (left, right) = (window.x(start), window.x(end));
             let width = (right - left).max(0.6);
-            let first_core = tally.sites[site as usize].first_core;
+            let first_core = tally.sites[stint.site.unwrap_or(site) as usize].first_core;
             let band = &bands[band_of(bands, first_core)];
             let number = tally.number(job.job.id);
             let what = match tally.workload(job.job.id) {
@@ -240,12 +245,11 @@ fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[Band], win
 
 fn words_of_tasks(bands: &[Band], tally: &Tally) -> String {
     let what = match tally.is_rigid() {
-        true => "job on its nodes, node 0 of a site uppermost",
-        false => "task on its cores, core 0 of a site uppermost. Tasks of one job have one colour",
+        true => "job on its nodes, node 0 of a site at the top",
+        false => "task on its cores, core 0 of a site at the top. Tasks of one job have the same colour",
     };
     format!(
-        "Every block is a {what}; as there are {COLOURS} colours, one job in {COLOURS} has the same. Point at a block to \
-         see which it is.{}",
+        "Every block is a {what}; there are {COLOURS} colours, so one job in {COLOURS} has the same. Point at a block to see which one it is.{}",
         together(bands, tally)
     )
 }
@@ -253,7 +257,7 @@ fn words_of_tasks(bands: &[Band], tally: &Tally) -> String {
 fn together(bands: &[Band], tally: &Tally) -> String {
     match bands.len() < tally.sites.len() {
         true => format!(
-            " The cores of all {} sites are numbered through, without a border between sites.",
+            " The cores of all {} sites are numbered consecutively, without a border between sites.",
             tally.sites.len()
         ),
         false => String::new(),

@@ -11,7 +11,7 @@ use crate::topology::Topology;
 /// Between the lines.
 const APART: f64 = 7.0;
 /// More stretches of nodes are not drawn.
-const MOST: usize = 1_000;
+pub const MOST: usize = 1_000;
 
 /// Empty if nothing is reserved while the run lasts.
 pub fn hatched(topology: &Topology, tally: &Tally, bands: &[Band], window: Window) -> String {
@@ -44,7 +44,7 @@ pub fn hatched(topology: &Topology, tally: &Tally, bands: &[Band], window: Windo
 }
 
 /// From the lower left to the upper right, as far as the rectangle goes.
-fn lines((left, top): (f64, f64), (width, height): (f64, f64)) -> String {
+pub fn lines((left, top): (f64, f64), (width, height): (f64, f64)) -> String {
     let mut path = String::new();
     let mut across = APART;
     while across < width + height {

@@ -5,7 +5,7 @@ mod section;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Measure, Part, Subject, Topic};
+use super::{Better, Measure, Part, Subject, Topic};
 use crate::protocol::Bargain;
 use crate::report::account::Account;
 use crate::report::page::Page;
@@ -27,11 +27,19 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "booked",
             about: "share of the jobs that were bargained for that were booked",
+            better: Better::More,
             of: |summary| summary.part::<Bargaining>()?.share_booked(),
+        },
+        Measure {
+            name: "paid",
+            about: "what users paid, in processor hours at price 1",
+            better: Better::Less,
+            of: |summary| summary.part::<Bargaining>()?.users.iter().map(|user| user.cost).reduce(|a, b| a + b),
         },
         Measure {
             name: "paid_for_nothing",
             about: "processor hours that were paid for and not used",
+            better: Better::Less,
             of: |summary| Some(summary.part::<Bargaining>()?.users.iter().map(|user| user.paid_for_nothing).sum()),
         },
     ],
@@ -152,7 +160,7 @@ impl Topic for Strategies {
 }
 
 fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
-    let Some(all) = summary.part::<Bargaining>() else { return Vec::new() };
+    let Some(all) = summary.part::<Bargaining>().filter(|all| !all.users.is_empty()) else { return Vec::new() };
     let Bargaining { requests, booked, refused, stale, given_up, .. } = all;
     let mut lines = vec![(
         "bargains",
@@ -163,14 +171,14 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         lines.push(("together", text));
     }
     if !all.add_up() {
-        lines.push(("", "these do not add up: somebody has not kept to the protocol".to_owned()));
+        lines.push(("", "these do not add up: some peer has violated the protocol".to_owned()));
     }
     let label = |at: usize| if at == 0 { "strategies" } else { "" };
     let words = |bargain: &Fared| {
         let hours =
             |seconds: Option<f64>| seconds.map_or("–".to_owned(), |seconds| format!("{:.2} h", seconds / 3_600.0));
         format!(
-            "{} ({}): {} of {} finished, makespan {}, wait {}, cost {:.1} core h, {:.1} of it for nothing",
+            "{} ({}): {} of {} finished, makespan {}, wait {}, cost {:.1} core h, {:.1} of it unused",
             bargain.user,
             bargain.strategy,
             bargain.finished,

@@ -26,7 +26,7 @@ pub fn strategies(known: &Strategies, page: &Page<'_>) -> String {
     );
     if all.whole + all.empty + all.torn > 0 {
         html.push_str(&format!(
-            "<p>Of jobs that wanted several sites at once {} have all of them, {} have nothing and {} have some.</p>\n",
+            "<p>Of jobs that wanted several sites at once, {} got all of them, {} got none and {} got some.</p>\n",
             all.whole, all.empty, all.torn
         ));
     }
@@ -34,7 +34,7 @@ pub fn strategies(known: &Strategies, page: &Page<'_>) -> String {
     html.push_str(&bargained(&all.users));
     if all.users.len() > ROWS {
         let more = counted((all.users.len() - ROWS) as u64, "more user");
-        html.push_str(&format!("<p>{more} are in summary.json only.</p>\n"));
+        html.push_str(&format!("<p>{more} are only in summary.json.</p>\n"));
     }
     html.push_str(&patterns::definitions());
     html.push_str(&padding::rows(known, page));
@@ -47,7 +47,7 @@ pub fn strategies(known: &Strategies, page: &Page<'_>) -> String {
     }
     if sites.len() > SITES_MAX {
         let more = counted((sites.len() - SITES_MAX) as u64, "more site");
-        html.push_str(&format!("<p>The calendars and prices of {more} are left out here.</p>\n"));
+        html.push_str(&format!("<p>The calendars and prices of {more} are not shown here.</p>\n"));
     }
     html
 }
@@ -57,7 +57,7 @@ fn left_out(shown: usize, all: usize, what: &str) -> String {
     if shown == all {
         String::new()
     } else {
-        format!("{} of {} {what} are drawn, the largest. ", count(shown as u64), count(all as u64))
+        format!("The {} largest of {} {what} are drawn. ", count(shown as u64), count(all as u64))
     }
 }
 
@@ -86,7 +86,7 @@ fn fared(users: &[Fared]) -> String {
         "#Mean wait",
         "#Cost, core h",
         "#Fees",
-        "#Paid for nothing",
+        "#Paid but unused",
         "#Of it padding",
     ];
     table(&columns, users.iter().take(ROWS).map(row))
@@ -121,5 +121,5 @@ fn bargained(users: &[Fared]) -> String {
         "#Released",
         "#Expired",
     ];
-    format!("<h3>What was asked and granted</h3>\n{}", table(&columns, users.iter().take(ROWS).map(row)))
+    format!("<h3>What was requested and granted</h3>\n{}", table(&columns, users.iter().take(ROWS).map(row)))
 }

@@ -42,7 +42,7 @@ fn of_schedule(plan: &Schedule) -> String {
     if plan.rounds.len() > 1 {
         let first = plan.rounds[0];
         let circle = plan.cycle.map_or(String::new(), |cycle| {
-            format!("; from {} on, {} plans come again and again", cycle.first, cycle.period)
+            format!("; from {} on, {} plans repeat in a cycle", cycle.first, cycle.period)
         });
         let _ = writeln!(
             text,

@@ -24,7 +24,7 @@ fn report() -> Schedule {
 fn the_table_tells_tasks_and_transfers() {
     let table = of_schedule(&report());
     let head = "ten <tasks> on 3 sites, planned by network-heft: 100 s planned, 91 s on the shared network\n\
-                plan 2 of 4, the first of which takes 102 s; from 0 on, 4 plans come again and again\n\n\
+                plan 2 of 4, the first of which takes 102 s; from 0 on, 4 plans repeat in a cycle\n\n\
                 task  site  cores  planned (s)  to (s)  starts (s)  ends (s)\n\
                 1     p3    0                0       9           0         9\n";
     assert!(table.starts_with(head), "{table}");
@@ -81,7 +81,7 @@ fn a_plan_that_is_only_slower_is_not_said_to_be_beaten_in_both() {
         tasks: Vec::new(),
     };
     let table = table(&Planned::Choices(choices));
-    let row = "*     another is no worse in either";
+    let row = "*     another plan is no worse in either";
     assert!(table.lines().any(|line| line.starts_with(row)), "{table}");
     assert_eq!(table.matches("another").count(), 1, "{table}");
 }

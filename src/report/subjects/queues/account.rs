@@ -98,7 +98,7 @@ impl<'a> Queueing<'a> {
     fn step(&mut self, row: &JobRow) {
         let task = &row.tasks[0];
         let Some(site) = task.site else { return };
-        let (nodes, end) = (self.nodes(row) as i64, task.end.unwrap_or(self.tally.last));
+        let (nodes, end) = (self.nodes(row) as i64, task.end.or(row.given_up()).unwrap_or(self.tally.last));
         let steps = &mut self.steps[site as usize];
         steps.push((row.job.arrive, nodes));
         steps.push((end.max(row.job.arrive), -nodes));

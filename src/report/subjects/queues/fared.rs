@@ -21,7 +21,13 @@ impl Fared {
         let (start, end) = task.start.zip(task.end)?;
         let arrive = row.job.arrive;
         let shares = task.site.is_some_and(|site| tally.sites[site as usize].is_shared);
-        let runtime = if shares { row.job.tasks[0].runtime } else { end.since(start) };
+        let wish = &row.job.tasks[0];
+        let runtime = match task.setbacks {
+            _ if shares => wish.runtime,
+            // What was done twice, or spent on saving it, is no work.
+            Some(_) => wish.runtime.min(wish.walltime),
+            None => end.since(start),
+        };
         Some(Fared { wait: start.since(arrive), turnaround: end.since(arrive), runtime })
     }
 

@@ -49,7 +49,7 @@ impl LogFacts {
     /// What is to be told of it beside its jobs: how many entries, and of which kind.
     pub fn counts(&self, released: &'static str) -> impl Iterator<Item = (u64, &'static str)> + use<> {
         let counts = [
-            (self.left_out, "left out, as they cannot be read or run"),
+            (self.left_out, "left out because they cannot be read or run"),
             (self.put_in_order, "put in order"),
             (self.released, released),
             (self.outside, "not wanted here"),

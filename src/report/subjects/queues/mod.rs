@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use self::account::Queueing;
 use self::log::LogFacts;
-use super::{Measure, Part, Subject, Topic};
+use super::{Better, Measure, Part, Subject, Topic};
 use crate::report::account::Account;
 use crate::report::page::Page;
 use crate::report::table::number;
@@ -37,16 +37,19 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "bounded_slowdown",
             about: "mean bounded slowdown of jobs in queues, with a threshold of 10 s",
+            better: Better::Less,
             of: |summary| summary.part::<Schedule>()?.mean_bounded_slowdown,
         },
         Measure {
             name: "stretch",
             about: "mean turnaround time of jobs in queues, by their run time",
+            better: Better::Less,
             of: |summary| summary.part::<Schedule>()?.mean_slowdown,
         },
         Measure {
             name: "killed",
             about: "share of the jobs in queues that were killed at their walltime",
+            better: Better::Less,
             of: |summary| {
                 let (killed, all) = (summary.part::<Schedule>()?.nb_jobs_killed, summary.jobs.submitted);
                 (all > 0).then(|| killed as f64 / all as f64)
@@ -55,6 +58,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "underutilisation",
             about: "what nodes could have done more for jobs in queues, as a share of what they did",
+            better: Better::Less,
             of: |summary| summary.part::<Schedule>()?.underutilisation,
         },
     ],

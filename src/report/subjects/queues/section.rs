@@ -71,8 +71,7 @@ pub fn queues(known: &Queues, page: &Page<'_>) -> String {
     if brought > 0 {
         let (inputs, mean) = (counted(brought, "input"), span(seconds / brought as f64));
         html.push_str(&format!(
-            "<p>{inputs} had to be brought to a site before the job joined its queue, which took {mean} on average: \
-             waits, and jobs that wait, contain it.</p>\n"
+            "<p>{inputs} had to be transferred to a site before the job joined its queue, which took {mean} on average: waits, and numbers of waiting jobs, include this.</p>\n"
         ));
     }
     if waited {
@@ -83,7 +82,7 @@ pub fn queues(known: &Queues, page: &Page<'_>) -> String {
             &Figure {
                 id: "queue",
                 title: "Jobs in the queue, by site",
-                desc: "A stacked area over time of the number of jobs that had come and had not started.".to_owned(),
+                desc: "A stacked area over time of the number of jobs that had arrived but not started.".to_owned(),
                 note: format!("Each of the {PARTS} steps is a mean."),
                 legend: legend.clone(),
                 height: CHART,
@@ -206,7 +205,7 @@ fn distribution(
         id,
         title,
         desc: format!("Columns of jobs by class, stacked by site. {}.", words.join(", ")),
-        note: "Each class goes up to the number below it, from that of the class before.".to_owned(),
+        note: "Each class ranges from the number below the class before it to the number below it.".to_owned(),
         legend: legend.to_vec(),
         height,
         body,
@@ -217,7 +216,7 @@ fn distribution(
 /// What was read of a log, and what was not.
 fn about(log: &LogFacts) -> String {
     let LogFacts { file, jobs, faults, note, .. } = log;
-    let counts = log.counts("submitted at their own time, for the job that they follow is not there");
+    let counts = log.counts("submitted at their own time because the job that they follow is missing");
     let counts: Vec<String> = counts.map(|(number, what)| format!("{} {what}", count(number))).collect();
     let others = if counts.is_empty() { "nothing was left out".to_owned() } else { counts.join(", ") };
     let mut html =

@@ -36,7 +36,7 @@ const HOURS: Ruling = Ruling {
     cells: 12,
     row_name: |row| format!("{:02}:00", row % 24),
     cell_name: |cell| format!(":{:02}", cell * 5),
-    words: "a row an hour and a cell five minutes",
+    words: "one row per hour, one cell per five minutes",
 };
 
 const DAYS: Ruling = Ruling {
@@ -44,7 +44,7 @@ const DAYS: Ruling = Ruling {
     cells: 24,
     row_name: |row| format!("day {}", row + 1),
     cell_name: |cell| format!("{cell:02}h"),
-    words: "a row a day and a cell an hour",
+    words: "one row per day, one cell per hour",
 };
 
 const WEEKS: Ruling = Ruling {
@@ -55,7 +55,7 @@ const WEEKS: Ruling = Ruling {
         0 => format!("d{}", cell / 4 + 1),
         part => format!("{:02}h", part * 6),
     },
-    words: "a row a week and a cell six hours",
+    words: "one row per week, one cell per six hours",
 };
 
 /// Empty if nothing was reserved.
@@ -186,10 +186,9 @@ fn sheet(tally: &Tally, site: usize, booked: &[Booking], (from, to): (Time, Time
     let figure = Figure {
         id: &format!("calendar-{site}"),
         title: &format!("Reserved at {}", escape(&facts.name)),
-        desc: format!("A calendar with {}; each cell tells which share of the nodes is reserved.", ruling.words),
+        desc: format!("A calendar with {}; each cell shows the share of the nodes that is reserved.", ruling.words),
         note: format!(
-            "{} on {}, {}. Numbers are the percent of the nodes that were reserved and stayed so; the strip below is as \
-             wide as the share that was given back, since jobs ended early or were taken back.{left_out}",
+            "{} on {}, {}. Numbers are the percentage of the nodes that were reserved and stayed so; the width of the strip below is the share that was given back because jobs ended early or were cancelled.{left_out}",
             counted(mine().count() as u64, "reservation"),
             counted(facts.cores.into(), "node"),
             ruling.words,

@@ -1,4 +1,4 @@
-//! What became of requests for reservations: a part of the summary, and `reservations.csv` with a row a request.
+//! What became of requests for reservations: a part of the summary, and `reservations.csv` with one row per request.
 //!
 //! | column | what |
 //! | --- | --- |
@@ -16,7 +16,7 @@ mod section;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Measure, Part, Subject, Topic, Words};
+use super::{Better, Measure, Part, Subject, Topic, Words};
 use crate::grid::Request;
 use crate::protocol::Answer;
 use crate::report::account::{Account, Table};
@@ -37,7 +37,7 @@ pub const SUBJECT: Subject = Subject {
     words: Some(Words {
         removed: "taken back or given up",
         wanted: ("Ready", "the ready time"),
-        waiting: "Waiting is a job from its ready time until it starts or is taken back, once it is accepted.",
+        waiting: "An accepted job waits from its ready time until it starts or is taken back.",
     }),
     section: ("reservations", "Reservations"),
     open: Requests::of,
@@ -47,11 +47,13 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "acceptance",
             about: "share of the requests for reservations that make sense that were accepted",
+            better: Better::More,
             of: |summary| summary.part::<Reservations>()?.acceptance,
         },
         Measure {
             name: "slowdown",
             about: "mean slowdown of accepted requests",
+            better: Better::Less,
             of: |summary| summary.part::<Reservations>()?.slowdown,
         },
     ],
@@ -212,13 +214,14 @@ impl Account for Answers<'_> {
 }
 
 fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
-    let Some(all) = summary.part::<Reservations>() else { return Vec::new() };
+    let asked = |all: &Reservations| all.accepted + all.declined + all.invalid + all.cancelled + all.unanswered > 0;
+    let Some(all) = summary.part::<Reservations>().filter(asked) else { return Vec::new() };
     let share = all.acceptance.map_or("–".to_owned(), percent);
     let (accepted, valid) = (count(all.accepted), count(all.accepted + all.declined));
     let mean = all.slowdown.map_or("–".to_owned(), |mean| format!("{mean:.3}"));
     let small = format!("mean; {} node hours were given back early", number(all.released / 3600.0));
     vec![
-        ("Requests accepted", share, format!("{accepted} of {valid} that make sense")),
+        ("Requests accepted", share, format!("{accepted} of {valid} valid ones")),
         ("Slowdown of requests", mean, small),
     ]
 }
@@ -229,7 +232,7 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     let others = [
         (all.invalid, "invalid"),
         (all.cancelled, "taken back"),
-        (all.given_up, "given up, as their input came too late"),
+        (all.given_up, "given up because their input came too late"),
         (all.unanswered, "unanswered"),
     ];
     let others: String =

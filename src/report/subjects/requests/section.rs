@@ -46,7 +46,7 @@ pub fn answers(page: &Page<'_>, here: &[usize]) -> String {
             }
             Answer::Declined => {
                 user.declined += 1;
-                *reasons.entry("declined: no site has room for it in time".to_owned()).or_default() += 1;
+                *reasons.entry("declined: no site has room in time".to_owned()).or_default() += 1;
             }
             Answer::Invalid(why) => {
                 user.invalid += 1;
@@ -65,7 +65,7 @@ fn refusals(reasons: &BTreeMap<String, u64>, submitted: u64) -> String {
     let rows = reasons
         .iter()
         .map(|(why, requests)| vec![escape(why), count(*requests), bar(share(*requests), &percent(share(*requests)))]);
-    let columns = ["Answer", "#Requests", "Of all requests"];
+    let columns = ["Answer", "#Requests", "Share of all requests"];
     format!("<h3>Why requests were refused</h3>\n{}", table(&columns, rows))
 }
 
@@ -81,7 +81,7 @@ fn by_site(tally: &Tally, here: &[usize], sites: &[Booked], accepted: u64) -> St
     };
     let named = here.iter().map(|&site| (escape(&tally.sites[site].name), &sites[site]));
     let rows = named.take(ROWS_MAX).map(row);
-    let columns = ["Site", "#Accepted", "#Node hours booked", "#Mean wait", "Of all that were accepted"];
+    let columns = ["Site", "#Accepted", "#Node hours booked", "#Mean wait", "Share of all accepted"];
     format!("<h3>Where they were accepted</h3>\n{}{}", table(&columns, rows), more(here.len(), "site"))
 }
 
@@ -103,7 +103,7 @@ fn by_user(tally: &Tally, users: &BTreeMap<usize, Answers>) -> String {
         ]
     };
     let rows = users.iter().take(ROWS_MAX).map(row);
-    let columns = ["User", "#Requests", "#Accepted", "#Declined", "#Invalid", "Accepted of those that make sense"];
+    let columns = ["User", "#Requests", "#Accepted", "#Declined", "#Invalid", "Accepted, of valid ones"];
     format!("<h3>Whose requests were accepted</h3>\n{}{}", table(&columns, rows), more(users.len(), "user"))
 }
 

@@ -36,7 +36,7 @@ impl Fared {
                     fared.preemptions += 1;
                     fared.paused += need.total_memory();
                 }
-                Some((_, Left::Shared)) | None => {}
+                Some((_, Left::Shared | Left::Lost)) | None => {}
             }
             before = Some(stint);
         }

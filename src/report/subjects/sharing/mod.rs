@@ -10,7 +10,7 @@ mod section;
 use serde::{Deserialize, Serialize};
 
 use self::account::Accounting;
-use super::{Measure, Part, Subject, Topic};
+use super::{Better, Measure, Part, Subject, Topic};
 use crate::report::account::Account;
 use crate::report::page::Page;
 use crate::report::{Summary, Tally};
@@ -31,17 +31,26 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "max_stretch",
             about: "the largest bounded stretch of a job, where some site's jobs share nodes",
+            better: Better::Less,
             of: |summary| summary.part::<Sharing>()?.over(|site| site.max_stretch, f64::max),
         },
         Measure {
             name: "preemptions",
             about: "how often jobs that share nodes were paused",
+            better: Better::Less,
             of: |summary| summary.part::<Sharing>()?.over(|site| Some(site.preemptions as f64), |a, b| a + b),
         },
         Measure {
             name: "migrations",
             about: "how often jobs that share nodes were moved",
+            better: Better::Less,
             of: |summary| summary.part::<Sharing>()?.over(|site| Some(site.migrations as f64), |a, b| a + b),
+        },
+        Measure {
+            name: "moved_gb",
+            about: "memory of jobs that share nodes that was put aside by pauses or moved, in GB",
+            better: Better::Less,
+            of: |summary| summary.part::<Sharing>()?.over(|site| Some(site.paused_gb + site.migrated_gb), |a, b| a + b),
         },
     ],
 };
@@ -103,7 +112,7 @@ struct Sites {
 
 impl Sites {
     fn of(topology: &Topology, systems: Vec<u32>) -> Option<Box<dyn Topic>> {
-        topology.sites.iter().find(|site| managers::find(&site.scheduler).is_some())?;
+        topology.sites.iter().find(|site| managers::shares_nodes(&site.scheduler))?;
         Some(Box::new(Sites {
             systems,
             schedulers: topology.sites.iter().map(|site| site.scheduler.clone()).collect(),

@@ -68,9 +68,7 @@ fn side_by_side(sharing: &Sharing) -> String {
         0 => String::new(),
         more => format!("<p>And {more} more.</p>\n"),
     };
-    let note = "<p>A job's stretch is how many times longer it took than on nodes of its own, no time counting as less than 10 s; the bound is \
-                the largest one that no schedule could have avoided, even if it had known all jobs beforehand and memory were no matter. \
-                Underutilisation is what the nodes could have done more for jobs that were there, as a share of what they did.</p>\n";
+    let note = "<p>A job's stretch is the time it took divided by the time it would have taken on nodes of its own, no time counting as less than 10 s; the bound is the largest stretch that no schedule could have avoided, even if it had known all jobs beforehand and memory were unlimited. Underutilisation is the additional work that the nodes could have done for jobs that were present, as a share of what they did.</p>\n";
     let sites = || sharing.sites.iter().take(SITES_MAX);
     let moved = table(&moves_columns, sites().filter(|site| site.shared).map(moves));
     table(&columns, sites().map(row)) + &rest + note + &moved
@@ -108,9 +106,11 @@ fn yields(page: &Page<'_>, shared: &[usize]) -> String {
     body.push_str(&time_axis(window, CHART - BOTTOM));
     Figure {
         id: "yields",
-        title: "What jobs got of what they could use",
-        desc: "A line a site over time: the mean yield of the jobs that were on nodes.".to_owned(),
-        note: format!("Each of the {PARTS} steps is a mean over jobs and time. Who is paused or waits does not count."),
+        title: "Share of what jobs could use that they got",
+        desc: "One line per site over time: the mean yield of the jobs that were on nodes.".to_owned(),
+        note: format!(
+            "Each of the {PARTS} steps is a mean over jobs and time. Jobs that are paused or waiting do not count."
+        ),
         legend: legend(tally, shared),
         height: CHART,
         body,
@@ -214,8 +214,8 @@ fn stretches(page: &Page<'_>, known: &Sites, sites: &[usize]) -> String {
     Figure {
         id: "stretches",
         title: "Stretch of jobs by their work",
-        desc: "Dots of jobs: to the right the more work, upwards the larger the stretch.".to_owned(),
-        note: format!("{all}. Both axes go by factors."),
+        desc: "One dot per job: to the right the more work, upwards the larger the stretch.".to_owned(),
+        note: format!("{all}. Both axes are logarithmic."),
         legend: legend(tally, sites),
         height: CHART,
         body,
@@ -252,11 +252,10 @@ fn nodes(page: &Page<'_>, site: usize) -> String {
     };
     Figure {
         id: &format!("stacks-{site}"),
-        title: &format!("Nodes of {}, as far as they are given away", escape(&facts.name)),
-        desc: "A strip a node over time, filled by the shares of its processors that jobs have.".to_owned(),
+        title: &format!("Nodes of {}, and the shares that jobs have of them", escape(&facts.name)),
+        desc: "One strip per node over time, filled by the shares of its processors that jobs have.".to_owned(),
         note: format!(
-            "A full strip is a node that gives all it has. Colours only tell jobs from their neighbours; each of the {STEPS} steps is a \
-             mean.{together}"
+            "A full strip is a node that is fully allocated. Colours only distinguish jobs from their neighbours; each of the {STEPS} steps is a mean.{together}"
         ),
         legend: Vec::new(),
         height,

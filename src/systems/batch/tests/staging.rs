@@ -49,7 +49,7 @@ proptest! {
         let exact = |job: usize| with_input.iter().position(|other| *other == job).map_or(0.0, |at| ends[at]);
 
         for entry in ALL {
-            let place = Place::new(ActorId(1), 6, false);
+            let place = Place::new(ActorId(1), 6, Takes::Queued);
             let stager = Stager::new(paths.clone().into(), vec![ActorId(1), HOME]);
             let says = (0..).zip(&rigids).zip(&jobs).map(|((number, rigid), staged)| {
                 let staging = Some(Staging { volumes: volumes(staged), home: 1 });

@@ -11,13 +11,15 @@
 
 mod network;
 
+use serde::{Deserialize, Serialize};
+
 use network::Network;
 
 use super::Timed;
 use super::measures::{SHORT, seconds};
 
 /// What is known of the lowest highest stretch.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bound {
     /// No schedule comes down to this, unless it is 1.
     pub lo: f64,

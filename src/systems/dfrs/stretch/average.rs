@@ -119,7 +119,7 @@ impl Program {
             row.iter().for_each(|(j, need)| pull[*j] -= need * aim / slack);
         }
 
-        // (curve + A' W A) dx = pull, through a system with a line a row.
+        // (curve + A' W A) dx = pull, through a system with one line per row.
         let count = self.rows.len();
         let mut matrix = vec![0.0; count * count];
         let mut right = vec![0.0; count];

@@ -42,20 +42,20 @@ fn what_names_nothing_is_told_with_its_place() {
         ("stretch-per/opt=max", "`/stretch-per`"),
         ("per", "`/per`"),
         ("Greedy */opt=min/minvt=600", "use MCB8"),
-        ("/per/opt=max", "with `stretch-per` only"),
-        ("/stretch-per/opt=min", "does not go with"),
-        ("Greedy/stretch-per", "without a policy"),
-        ("Greedy */stretch-per", "without a policy"),
+        ("/per/opt=max", "only for `stretch-per`"),
+        ("/stretch-per/opt=min", "is not for `stretch-per`"),
+        ("Greedy/stretch-per", "cannot follow a policy"),
+        ("Greedy */stretch-per", "cannot follow a policy"),
         ("Greedy */opt=min/per", "only be the first part"),
         ("MCB8 */minvt=300/minft=300", "only one of minvt and minft"),
-        ("MCB8 */opt=min/opt=avg", "said twice"),
+        ("MCB8 */opt=min/opt=avg", "given twice"),
         ("MCB8 */opt=mim", "did you mean `min`?"),
         ("MCB8 */minv=300", "did you mean `minvt=`?"),
         ("MCB8 */minvt=ten", "expected seconds"),
         ("MCB8 */minvt=-3", "expected seconds"),
         ("MCB8 */", "expected per, stretch-per"),
         ("MCB8 * per", "expected `/`"),
-        ("MCB8 */opt=min/period=900", "a period is for"),
+        ("MCB8 */opt=min/period=900", "`period` is only for"),
         ("/per/period=0", "above 0"),
         ("", "neither policy"),
         ("FCFS *", "did you mean `FCFS`?"),
@@ -69,6 +69,8 @@ fn what_names_nothing_is_told_with_its_place() {
 fn a_period_that_a_penalty_may_fill_is_warned_of() {
     let warning = |name| Algorithm::parse(name).unwrap().fractional().unwrap().warning();
     assert_eq!(warning("/per"), None);
-    assert!(warning("/per/period=300").unwrap().contains("the period of 5 min is not above the penalty of 5 min"));
+    assert!(
+        warning("/per/period=300").unwrap().contains("the period of 5 min is not longer than the penalty of 5 min")
+    );
     assert_eq!(warning("Greedy */penalty=1000"), None);
 }

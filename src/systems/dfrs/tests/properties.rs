@@ -294,7 +294,7 @@ fn who_is_refused_is_told_why() {
     let cluster = Cluster::new(algorithm("MCB8 *"), 2);
     assert_eq!(
         cluster.check(&need(3, 1.0, 0.6)).expect_err("too large").to_string(),
-        "3 tasks need the memory of 3 nodes, of 2"
+        "3 tasks need the memory of 3 nodes, but there are 2"
     );
     assert!(cluster.check(&need(20, 1.0, 0.1)).is_ok());
     assert!(cluster.check(&need(21, 1.0, 0.1)).is_err());

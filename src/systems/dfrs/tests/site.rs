@@ -48,7 +48,7 @@ fn admit(job: u32, timed: &Timed) -> (Time, Message) {
 
 fn play(rules: Fractional, nodes: u32, says: Vec<(Time, Message)>) -> Vec<Entry<Record>> {
     let site = crate::grid::Site { scheduler: rules.to_string(), cores: nodes, ..a_site() };
-    let manager = (super::super::KIND.build)(&site).expect("it is a name of its kind");
+    let manager = (super::super::KIND.build)(&site, None).expect("it is a name of its kind");
     judge::run(vec![Box::new(Hub { says }), Box::new(Site::new(nodes, manager, [HUB]))], &[Span::ZERO, WAY])
 }
 
@@ -64,6 +64,7 @@ fn a_site() -> crate::grid::Site {
         report_every: Span::ZERO,
         reserved: Vec::new(),
         terms: crate::grid::Terms::default(),
+        program: crate::grid::Program::default(),
         systems: Vec::new(),
     }
 }

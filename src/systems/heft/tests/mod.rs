@@ -1,3 +1,4 @@
+mod failing;
 mod golden;
 mod planner;
 mod properties;

@@ -241,20 +241,20 @@ fn bad_input_is_told() {
     assert!(
         told(|t| t.edges.push((3, 1, 1.0)), fine()).starts_with("edge 3-1 does not lead from a task to a later one")
     );
-    assert_eq!(told(|t| t.edges.push((0, 1, 1.0)), fine()), "edge 0-1 is there twice");
+    assert_eq!(told(|t| t.edges.push((0, 1, 1.0)), fine()), "edge 0-1 is given twice");
     assert!(told(|t| t.edges[0].2 = -1.0, fine()).starts_with("edge 0-1 cannot carry -1"));
     assert!(told(|t| t.edges[0].2 = f64::INFINITY, fine()).starts_with("edge 0-1 cannot carry inf"));
     assert!(told(|_| {}, Paths::apart(3, Link { capacity: 0.0, ..link })).starts_with("link 0: expected a capacity"));
-    assert_eq!(told(|_| {}, Paths::apart(2, link)), "there are routes between 2 sites, and 3 sites");
+    assert_eq!(told(|_| {}, Paths::apart(2, link)), "there are routes between 2 sites, but 3 sites");
     let twice = vec![vec![vec![LinkId(0), LinkId(0)]; 3]; 3];
     assert!(told(|_| {}, Paths::new(vec![link], twice)).starts_with("a route over link 0 crosses it twice"));
 
     let wide = [Task::new(Span::from_secs(1), 5, Kind(0))];
     let of = |site| Problem::of(&wide, &[], &[site], Paths::apart(1, link), Awareness::Network).unwrap_err();
     let told = of(resource(4, 1_000_000)).to_string();
-    assert_eq!(told, "task 0 needs 5 cores of one kind, and no site has so many");
+    assert_eq!(told, "task 0 needs 5 cores of one kind, but no site has that many");
     let told = of(Resource { kind: Kind(1), ..resource(8, 1_000_000) }).to_string();
-    assert_eq!(told, "task 0 needs 5 cores of one kind, and no site has so many");
+    assert_eq!(told, "task 0 needs 5 cores of one kind, but no site has that many");
 }
 
 fn resource(cores: u32, speed_millionths: u64) -> Resource {

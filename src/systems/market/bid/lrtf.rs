@@ -3,7 +3,7 @@
 use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
 
 pub const ENTRY: Entry =
-    Entry { name: "lrtf", about: "the longest remaining way to the end of the job", build: |_, _| Box::new(Lrtf) };
+    Entry { name: "lrtf", about: "the longest remaining path to the end of the job", build: |_, _| Box::new(Lrtf) };
 
 struct Lrtf;
 

@@ -4,7 +4,7 @@ use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
 
 pub const ENTRY: Entry = Entry {
     name: "p-slr",
-    about: "the largest projected SLR, with a square against starvation",
+    about: "the largest projected SLR, with a quadratic term against starvation",
     build: |_, _| Box::new(PSlr),
 };
 

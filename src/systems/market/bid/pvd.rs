@@ -3,7 +3,7 @@
 use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
 
 pub const ENTRY: Entry =
-    Entry { name: "pvd", about: "the largest projected value per core-tick that is left", build: |_, _| Box::new(Pvd) };
+    Entry { name: "pvd", about: "the largest projected value per remaining core-tick", build: |_, _| Box::new(Pvd) };
 
 struct Pvd;
 

@@ -1,4 +1,4 @@
-//! PVR: the smallest projected value that remains to be had, the area under the rest of the value curve. A task that
+//! PVR: the smallest projected remaining value, the area under the rest of the value curve. A task that
 //! can no longer earn anything goes first; removal is what keeps that harmless.
 
 use super::super::rules::Pvr as Units;
@@ -6,7 +6,7 @@ use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
 
 pub const ENTRY: Entry = Entry {
     name: "pvr",
-    about: "the smallest projected value that remains to be had",
+    about: "the smallest projected remaining value",
     build: |market, _| Box::new(Pvr { units: market.pvr }),
 };
 

@@ -4,7 +4,7 @@ use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
 use crate::random::mix;
 
 pub const ENTRY: Entry =
-    Entry { name: "random", about: "a new draw at every instant", build: |_, seed| Box::new(Random { seed }) };
+    Entry { name: "random", about: "a new random draw at every instant", build: |_, seed| Box::new(Random { seed }) };
 
 struct Random {
     seed: u64,

@@ -3,7 +3,7 @@
 use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
 
 pub const ENTRY: Entry =
-    Entry { name: "srtf", about: "the shortest remaining way to the end of the job", build: |_, _| Box::new(Srtf) };
+    Entry { name: "srtf", about: "the shortest remaining path to the end of the job", build: |_, _| Box::new(Srtf) };
 
 struct Srtf;
 

@@ -1,4 +1,4 @@
-//! The queue, a lane a kind, in the order of its bids without asking everybody at every instant.
+//! The queue, one lane per kind, in the order of its bids without asking every task at every instant.
 //!
 //! What may be left out depends on how bids move ([`Course`]) and on who wins. With `n` tasks in a lane:
 //!

@@ -39,7 +39,7 @@ pub struct Terms {
     pub cancelling: u32,
     pub quotes_last: Span,
     pub lease: Span,
-    /// How long after a commit taking it back costs nothing.
+    /// How long after a commit it can be taken back for free.
     pub grace: Span,
     /// No job may ask for longer.
     pub longest: Option<Span>,
@@ -182,7 +182,7 @@ impl Desk {
     /// A job that ran has left its processors, before its requested end or then.
     pub fn ended(&mut self, now: Time, job: TaskId) {
         let Some(Place::Runs(number)) = self.jobs.remove(&job) else {
-            panic!("job {job} ends that does not run");
+            panic!("job {job} ends but does not run");
         };
         // What falls due by itself comes after what has ended.
         let active = self.active.remove(&number).expect("what runs is active");

@@ -21,7 +21,7 @@ use crate::protocol::{
     Return,
 };
 use crate::roles::queue::Ask;
-use crate::roles::site::{Ending, Manager, On, Order, Running, Start, Tasks};
+use crate::roles::site::{Ending, Loss, Manager, On, Order, Running, Start, Tasks};
 use crate::time::{Span, Time};
 
 pub struct Counter {
@@ -256,6 +256,7 @@ impl Counter {
             walltime: enter.walltime,
             // What may still be taken back cannot be told of ahead.
             ending: if enter.tells { Ending::Reckoned } else { Ending::Settled },
+            loss: Loss::default(),
             rank: u64::from(task.job.0) << 32 | u64::from(task.index),
         }));
         let idle_until = if enter.tells { enter.not_before } else { now };

@@ -11,7 +11,7 @@ use crate::systems::provisioning::run::Goes;
 
 pub const ENTRY: Entry = Entry {
     name: "best-effort",
-    about: "just in time: into the shortest queue, once all before a task has ended",
+    about: "just in time: each task goes to the shortest queue once all its predecessors have ended",
     bargains: false,
     build: |_| Box::new(JustInTime::default()),
     ..super::BARGAINING

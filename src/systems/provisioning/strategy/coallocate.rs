@@ -17,7 +17,7 @@ use crate::time::Time;
 
 pub const ENTRY: Entry = Entry {
     name: "coallocate",
-    about: "all tasks of a job at the same time, each at the site of its leg, or none of them",
+    about: "gets all tasks of a job at the same time, each at the site of its leg, or none of them",
     has_alpha: true,
     has_legs: true,
     build: |_| Box::new(Coallocate::default()),

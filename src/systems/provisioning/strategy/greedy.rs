@@ -11,7 +11,7 @@ use crate::time::Time;
 
 pub const ENTRY: Entry = Entry {
     name: "greedy",
-    about: "buys start after start for a workflow, task by task, each the best by alpha of what sites quote",
+    about: "buys starts task by task, each the best by alpha of what sites quote",
     has_alpha: true,
     build: |_| Box::new(Greedy::default()),
     ..super::BARGAINING

@@ -15,7 +15,7 @@ use crate::systems::provisioning::run::Goes;
 
 pub const ENTRY: Entry = Entry {
     name: "moga",
-    about: "a genetic algorithm plans all of a workflow on advertised slots, and alpha chooses of what it finds",
+    about: "a genetic algorithm plans the whole workflow on advertised slots, and alpha selects one of its plans",
     has_alpha: true,
     build: |_| Box::new(Moga::default()),
     ..super::BARGAINING

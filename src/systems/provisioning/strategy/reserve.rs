@@ -10,7 +10,7 @@ use crate::time::Time;
 
 pub const ENTRY: Entry = Entry {
     name: "reserve",
-    about: "a reservation at the start that is best by alpha, of all that sites quote; else best effort",
+    about: "a reservation at the best start by alpha that sites quote; otherwise best effort",
     has_alpha: true,
     is_rigid: true,
     build: |_| Box::new(Reserve::default()),

@@ -11,7 +11,7 @@ use crate::time::{Span, Time};
 
 pub const ENTRY: Entry = Entry {
     name: "var",
-    about: "a job in a queue, submitted so early that it runs when it is wanted; it may fail",
+    about: "a queued job, submitted early enough to be running when it is wanted; it may fail",
     has_ahead: true,
     is_rigid: true,
     build: |_| Box::new(Var { job: PaddedJob::default() }),

@@ -13,7 +13,7 @@ use crate::systems::provisioning::virtual_reservation::{Opening, is_job_cheaper,
 
 pub const ENTRY: Entry = Entry {
     name: "var-and-reserve",
-    about: "a reservation, and a job in a queue beside it: whichever is cheaper is used",
+    about: "a reservation and a queued job; whichever is cheaper is used",
     has_ahead: true,
     is_rigid: true,
     build: |_| Box::new(Both::default()),

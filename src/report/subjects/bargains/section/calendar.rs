@@ -44,11 +44,10 @@ pub fn areas(page: &Page<'_>, site: usize) -> String {
     let name = &tally.sites[site].name;
     Figure {
         id: &format!("calendar-{}", escape(name)),
-        title: &format!("What processors of {} were for", escape(name)),
+        title: &format!("What the processors of {} were used for", escape(name)),
         desc: "A stacked area over time of processors: best effort, bookings that tasks ran in, and idle bookings.".to_owned(),
         note: format!(
-            "Each of the {PARTS} steps is a mean. Best effort is all that came through the queue, padded jobs too. What tasks used of \
-             a booking is spread over all of it."
+            "Each of the {PARTS} steps is a mean. Best effort is everything that came through the queue, including padded jobs. What tasks used of a booking is spread over all of it."
         ),
         legend: legend(&[BEST_EFFORT, USED, IDLE]),
         height: CHART,
@@ -119,10 +118,9 @@ pub fn rectangles(page: &Page<'_>, site: usize) -> String {
     Figure {
         id: &format!("bookings-{}", escape(name)),
         title: &format!("Bookings and holds at {}, one by one", escape(name)),
-        desc: "Rectangles over time, as high as a booking or a hold has processors.".to_owned(),
+        desc: "Rectangles over time; their height is the number of processors of a booking or hold.".to_owned(),
         note: format!(
-            "{}A booking is drawn for as long as it stood, and the lower part of it is the share that tasks used. A hold that was committed is \
-             a booking; the others would have begun here. Point at one for its user and its fate.",
+            "{}A booking is drawn for as long as it existed, and its lower part is the share that tasks used. A hold that was committed is a booking; the others would have begun here. Point at one to see its user and outcome.",
             left_out(all.len(), count, "bookings and holds")
         ),
         legend: legend(&[USED, IDLE, HELD]),

@@ -53,12 +53,10 @@ pub fn slots(page: &Page<'_>, site: usize) -> String {
     let count = counted(slots.len() as u64, "slot");
     Figure {
         id: &format!("slots-{}", escape(name)),
-        title: &format!("What {} had to offer after {}", escape(name), micros(time.since(Time::ZERO).micros())),
-        desc: "Rectangles over time, one a free slot, as high as it has processors.".to_owned(),
+        title: &format!("What {} offered after {}", escape(name), micros(time.since(Time::ZERO).micros())),
+        desc: "Rectangles over time, one per free slot; the height is its number of processors.".to_owned(),
         note: format!(
-            "{}This is the advertisement with the most slots, {count}: each is processors from a start on, for some time. Those that reach \
-             the right edge have no end, and any part of them can be had; the others end where a planned job begins, and go as \
-             a whole. They are stacked to be seen, so a slot may share its processors with those that begin after it ends.",
+            "{}This is the advertisement with the most slots, {count}: each is a number of processors from a start on, for some time. Slots that reach the right edge have no end, and any part of them can be booked; the others end where a planned job begins, and can only be booked as a whole. They are stacked to be visible, so a slot may share its processors with those that begin after it ends.",
             left_out(shown.len(), slots.len(), "slots")
         ),
         legend: vec![(format!("q{FREE}"), "a free slot".to_owned())],

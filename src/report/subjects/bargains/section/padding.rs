@@ -15,7 +15,7 @@ const ROWS: usize = 40;
 const TALL: f64 = 13.0;
 const BELOW: f64 = 46.0;
 
-/// A row a job; empty, if nobody wants his jobs at a time.
+/// One row per job; empty if no user wants jobs at a time.
 pub fn rows(known: &Strategies, page: &Page<'_>) -> String {
     let first = known.users.first().and_then(|user| page.tally.names.actor(&user.name)).map_or(0, |actor| actor.0);
     let user = |row: &JobRow| known.users.get(row.user.0.wrapping_sub(first) as usize);
@@ -91,10 +91,9 @@ pub fn rows(known: &Strategies, page: &Page<'_>) -> String {
     Figure {
         id: "padding",
         title: "Jobs that imitate reservations",
-        desc: "A row a job: waiting, idling until its work is wanted, and working.".to_owned(),
+        desc: "One row per job: waiting, idling until its work is wanted, and working.".to_owned(),
         note: format!(
-            "A thin line is a job before it starts, hatched with dashes what it idles until its work is wanted, at the upright mark. {} of {} \
-             had not started by then and did nothing; their mark is coloured.{some}",
+            "A thin line is a job before it starts; the part hatched with dashes is how long it idles until its work is wanted, at the vertical mark. {} of {} had not started by then and did nothing; their mark is coloured.{some}",
             count(failed as u64),
             count(rows as u64)
         ),

@@ -1,0 +1,102 @@
+//! The files that an experiment or a topology is read from, to be taken along into a cluster with their folders.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::super::Failure;
+use super::super::input::{self, plainly};
+use super::super::sweep::{Files, read_experiment};
+use crate::topology::{self, Override, Topology};
+
+/// Where they will be.
+pub const FOLDER: &str = "/files";
+
+/// What one ConfigMap holds, names and all.
+const BYTES_MAX: usize = 1_000_000;
+
+/// Files by their path below a folder that has them all.
+pub struct Bundle {
+    pub files: BTreeMap<String, Vec<u8>>,
+    above: PathBuf,
+}
+
+impl Bundle {
+    /// Reads these files, among them `main`.
+    pub fn of(main: &str, paths: impl Iterator<Item = String>) -> Result<Bundle, Failure> {
+        let mut whole: Vec<PathBuf> = Vec::new();
+        for path in paths.chain([main.to_owned()]) {
+            whole.push(absolute(&path)?);
+        }
+        let mut above = whole[0].parent().unwrap_or(Path::new("/")).to_owned();
+        while !whole.iter().all(|path| path.starts_with(&above)) {
+            above.pop();
+        }
+        let mut files = BTreeMap::new();
+        for path in whole {
+            let bytes = std::fs::read(&path)
+                .map_err(|error| Failure::Input(format!("cannot read {}: {}", path.display(), plainly(&error))))?;
+            let below = path.strip_prefix(&above).unwrap_or(&path).to_str().map(str::to_owned);
+            let below =
+                below.ok_or_else(|| Failure::Input(format!("{} cannot be written into an object", path.display())))?;
+            files.insert(below, bytes);
+        }
+        let bytes: usize = files.values().map(Vec::len).sum();
+        if bytes > BYTES_MAX {
+            let mut largest: Vec<(&String, usize)> = files.iter().map(|(name, bytes)| (name, bytes.len())).collect();
+            largest.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+            return Err(Failure::Input(format!(
+                "the files of {main} have {:.1} MB, {} of them in {}; a ConfigMap holds 1 MB: expected smaller ones, or gzipped logs",
+                bytes as f64 / 1e6,
+                format_args!("{:.1} MB", largest[0].1 as f64 / 1e6),
+                above.join(largest[0].0).display(),
+            )));
+        }
+        Ok(Bundle { files, above })
+    }
+
+    /// Where a file of these is in the cluster.
+    pub fn inside(&self, path: &str) -> Result<String, Failure> {
+        let below = absolute(path)?;
+        let below = below.strip_prefix(&self.above).unwrap_or(&below);
+        Ok(format!("{FOLDER}/{}", below.display()))
+    }
+
+    /// Holds what will be read there against what is read here: files that are named by whole paths would not be found.
+    pub fn holds_topology(&self, path: &str, overrides: &[Override], here: &Topology) -> Result<(), Failure> {
+        let mut files = self.as_read()?;
+        let there = topology::load(&self.inside(path)?, overrides, &mut |path| files.read(path));
+        match there.is_ok_and(|there| there.topology.hash() == here.hash()) {
+            true => Ok(()),
+            false => Err(strays(path)),
+        }
+    }
+
+    /// The same, of an experiment.
+    pub fn holds_experiment(&self, path: &str) -> Result<(), Failure> {
+        let there = read_experiment(&self.inside(path)?, &mut self.as_read()?);
+        there.map(drop).map_err(|_| strays(path))
+    }
+
+    /// As who reads them there will have them.
+    fn as_read(&self) -> Result<Files, Failure> {
+        let mut files = Files::sealed();
+        for name in self.files.keys() {
+            let path = self.above.join(name);
+            let bytes = input::read(&path.to_string_lossy())
+                .map_err(|error| Failure::Input(format!("cannot read {}: {}", path.display(), plainly(&error))))?;
+            files.put(&format!("{FOLDER}/{name}"), bytes);
+        }
+        Ok(files)
+    }
+}
+
+fn strays(path: &str) -> Failure {
+    Failure::Input(format!(
+        "{path} would not mean the same in a pod: expected relative paths to all files that it names, not absolute ones"
+    ))
+}
+
+/// Without links and dots, so that what is beside it there is what is beside it here.
+fn absolute(path: &str) -> Result<PathBuf, Failure> {
+    std::fs::canonicalize(path).map_err(|error| Failure::Input(format!("cannot read {path}: {}", plainly(&error))))
+}

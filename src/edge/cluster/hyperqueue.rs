@@ -1,0 +1,40 @@
+//! HyperQueue: a job file with a task a share, and one that depends on all of them.
+
+use std::fmt::Write as _;
+
+use super::Shares;
+
+pub fn shares(shares: &Shares) -> String {
+    let Shares { name, parts, cpus, .. } = shares;
+    let threads = cpus.to_string();
+    let mut text = format!(
+        "# Written by `hansa cluster hyperqueue`: {name} in {parts} shares, and a task that gathers them.\n\
+         #   hq job submit-file THIS\n\
+         # What the tasks read and write is on a file system that all workers share.\n\
+         name = {}\n",
+        quoted(name)
+    );
+    for part in 1..=*parts {
+        let share = format!("{part}/{parts}");
+        task(&mut text, part, &shares.call(&["--threads", &threads, "--part", &share]), *cpus);
+    }
+    task(&mut text, parts + 1, &shares.call(&["--gather"]), 1);
+    let before: Vec<String> = (1..=*parts).map(|part| part.to_string()).collect();
+    // A key of the task, so it stands before the table of what it requests.
+    let last = text.rfind("[[task.request]]").unwrap_or(text.len());
+    text.insert_str(last, &format!("deps = [{}]\n", before.join(", ")));
+    text
+}
+
+fn task(text: &mut String, id: usize, command: &[String], cpus: u16) {
+    let command: Vec<String> = command.iter().map(|word| quoted(word)).collect();
+    let _ = write!(
+        text,
+        "\n[[task]]\nid = {id}\ncommand = [{}]\n[[task.request]]\nresources = {{ \"cpus\" = {cpus} }}\n",
+        command.join(", ")
+    );
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}

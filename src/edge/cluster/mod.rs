@@ -1,0 +1,225 @@
+//! What submits an experiment in shares, or one run on many machines, to somebody else's cluster: a script for Slurm, objects
+//! for Kubernetes, a job file for HyperQueue. Nothing is submitted here.
+//!
+//! All of an experiment's commands are the same call of `hansa sweep` but for the share, and the last one gathers; so what a
+//! cluster runs can be typed by hand as well, and goes on where it was after any of its jobs was ended.
+
+mod bundle;
+mod hyperqueue;
+mod kubernetes;
+mod slurm;
+mod yaml;
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+
+use self::bundle::Bundle;
+use super::input::{is_written, load_topology};
+use super::sweep::{Files, read_experiment};
+use super::{Failure, print};
+use crate::topology::{Override, Topology};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    /// A script for bash that calls sbatch, or that sbatch takes
+    Slurm,
+    /// Objects for kubectl apply
+    Kubernetes,
+    /// A job file for hq job submit-file; for experiments
+    Hyperqueue,
+}
+
+/// What to write.
+#[derive(Debug)]
+pub struct Wish {
+    pub engine: Engine,
+    /// An experiment or a topology.
+    pub file: String,
+    pub overrides: Vec<Override>,
+    /// The same, as they were typed.
+    pub flags: Vec<String>,
+    pub parts: Option<usize>,
+    pub nodes: Option<usize>,
+    pub cpus: u16,
+    pub results: Option<PathBuf>,
+    pub image: Option<String>,
+    pub claim: Option<String>,
+    pub program: Option<PathBuf>,
+    pub out: Option<PathBuf>,
+}
+
+/// An experiment that is run in shares.
+pub(in crate::edge) struct Shares {
+    pub name: String,
+    /// As seen by who runs it.
+    pub experiment: String,
+    pub rows: String,
+    pub program: String,
+    pub parts: usize,
+    pub cpus: u16,
+}
+
+/// One run on many machines.
+pub(in crate::edge) struct Spread<'a> {
+    pub topology: &'a Topology,
+    pub file: String,
+    pub flags: &'a [String],
+    pub results: String,
+    pub program: String,
+    pub nodes: usize,
+    pub cpus: u16,
+}
+
+/// Shares of an experiment if nobody says how many.
+const PARTS: usize = 8;
+/// More tasks than that no array of Slurm has by default.
+const PARTS_MAX: usize = 1_000;
+
+/// Writes what the wish is for.
+pub fn cluster(wish: &Wish) -> Result<(), Failure> {
+    let Wish { engine, file, .. } = wish;
+    if file == "-" {
+        return Err(Failure::Input("a cluster cannot read our standard input: expected a file".to_owned()));
+    }
+    let only = |flag: &str, given: bool, fits: bool, what: &str| match given && !fits {
+        true => Err(Failure::Input(format!("{flag} is for {what}"))),
+        false => Ok(()),
+    };
+    let for_pods = *engine == Engine::Kubernetes;
+    only("--image", wish.image.is_some(), for_pods, "kubernetes, whose pods run one")?;
+    only("--claim", wish.claim.is_some(), for_pods, "kubernetes, whose pods share one")?;
+    only("--program", wish.program.is_some(), !for_pods, "slurm and hyperqueue: pods run the one in their --image")?;
+    only("--results", wish.results.is_some(), !for_pods, "slurm and hyperqueue: pods write to their --claim")?;
+
+    let is_experiment = is_written(file, "vary") || is_written(file, "topology");
+    only("--set or --seed", !wish.flags.is_empty(), !is_experiment, "topologies: an experiment says what is [set]")?;
+    only("--parts", wish.parts.is_some(), is_experiment, "experiments: a topology is one run")?;
+    let for_one_run = !is_experiment && *engine == Engine::Slurm;
+    only("--nodes", wish.nodes.is_some(), for_one_run, "slurm, and a topology")?;
+    let text = if is_experiment { of_experiment(wish)? } else { of_topology(wish)? };
+    put(wish, &text)
+}
+
+fn of_experiment(wish: &Wish) -> Result<String, Failure> {
+    let mut files = Files::default();
+    let experiment = read_experiment(&wish.file, &mut files)?;
+    let parts = wish.parts.unwrap_or(PARTS).min(experiment.count());
+    if parts > PARTS_MAX {
+        return Err(Failure::Input(format!("--parts {parts}: expected at most {PARTS_MAX}")));
+    }
+    let mut shares = Shares {
+        rows: seen(&wish.results.clone().unwrap_or_else(|| PathBuf::from("out").join(&experiment.name)))?,
+        name: experiment.name,
+        experiment: seen(Path::new(&wish.file))?,
+        program: String::new(),
+        parts,
+        cpus: wish.cpus,
+    };
+    match wish.engine {
+        Engine::Slurm => {
+            shares.program = program(wish)?;
+            Ok(slurm::shares(&shares))
+        }
+        Engine::Hyperqueue => {
+            shares.program = program(wish)?;
+            Ok(hyperqueue::shares(&shares))
+        }
+        Engine::Kubernetes => {
+            let bundle = Bundle::of(&wish.file, files.paths())?;
+            bundle.holds_experiment(&wish.file)?;
+            shares.experiment = bundle.inside(&wish.file)?;
+            kubernetes::shares(&shares, &pods(wish), &bundle)
+        }
+    }
+}
+
+fn of_topology(wish: &Wish) -> Result<String, Failure> {
+    if wish.engine == Engine::Hyperqueue {
+        return Err(Failure::Input(format!(
+            "{} is a topology, whose processes all have to run at the same time, but HyperQueue starts tasks one by one: expected an experiment, or slurm or kubernetes",
+            wish.file
+        )));
+    }
+    let loaded = load_topology(&wish.file, &wish.overrides)?;
+    let topology = &loaded.topology;
+    let nodes = wish.nodes.unwrap_or(topology.sites.len()).clamp(1, topology.sites.len().max(1));
+    let mut spread = Spread {
+        topology,
+        file: seen(Path::new(&wish.file))?,
+        flags: &wish.flags,
+        results: seen(&wish.results.clone().unwrap_or_else(|| super::input::default_out(topology)))?,
+        program: String::new(),
+        nodes,
+        cpus: wish.cpus,
+    };
+    match wish.engine {
+        Engine::Slurm => {
+            spread.program = program(wish)?;
+            slurm::spread(&spread)
+        }
+        _ => {
+            let bundle = Bundle::of(&wish.file, loaded.inputs.iter().map(|input| input.path.clone()))?;
+            bundle.holds_topology(&wish.file, &wish.overrides, topology)?;
+            spread.file = bundle.inside(&wish.file)?;
+            kubernetes::spread(&spread, &pods(wish), &bundle)
+        }
+    }
+}
+
+fn pods(wish: &Wish) -> kubernetes::Pods {
+    kubernetes::Pods { image: wish.image.clone().unwrap_or_else(|| "hansa".to_owned()), claim: wish.claim.clone() }
+}
+
+/// Where hansa is on the machines of the cluster: where it is here, if nobody says otherwise.
+fn program(wish: &Wish) -> Result<String, Failure> {
+    let here = || {
+        std::env::current_exe()
+            .map_err(|error| Failure::System(format!("cannot find this program's own path: {error}")))
+    };
+    let path = wish.program.clone().map_or_else(here, Ok)?;
+    // A bare name is looked for in PATH.
+    if path.components().count() == 1 { text_of(&path) } else { seen(&path) }
+}
+
+/// From wherever one looks.
+fn seen(path: &Path) -> Result<String, Failure> {
+    let whole = std::path::absolute(path)
+        .map_err(|error| Failure::Input(format!("cannot tell where {} is: {error}", path.display())))?;
+    text_of(&whole)
+}
+
+fn text_of(path: &Path) -> Result<String, Failure> {
+    let text = path.to_str().filter(|text| !text.contains(char::is_control)).map(str::to_owned);
+    text.ok_or_else(|| Failure::Input(format!("{} cannot be written into a script", path.display())))
+}
+
+/// Writes what may hold keys for nobody else to read, and what is a script to be called.
+fn put(wish: &Wish, text: &str) -> Result<(), Failure> {
+    let Some(out) = &wish.out else { return print(text) };
+    let mode = if wish.engine == Engine::Slurm { 0o755 } else { 0o600 };
+    let cannot = |error: std::io::Error| Failure::System(format!("cannot write {}: {error}", out.display()));
+    let mut name = out.as_os_str().to_owned();
+    name.push(".partial");
+    let partial = PathBuf::from(name);
+    // A file that is there may be open to all.
+    let _ = std::fs::remove_file(&partial);
+    let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&partial);
+    let written =
+        file.and_then(|mut file| file.write_all(text.as_bytes())).and_then(|()| std::fs::rename(&partial, out));
+    written.map_err(|error| {
+        let _ = std::fs::remove_file(&partial);
+        cannot(error)
+    })
+}
+
+impl Shares {
+    /// The call of a share, or the last one; by words.
+    fn call(&self, share: &[&str]) -> Vec<String> {
+        let words = [&self.program, "sweep", &self.experiment, "--out", &self.rows];
+        words.into_iter().chain(share.iter().copied()).map(str::to_owned).collect()
+    }
+}

@@ -1,0 +1,183 @@
+//! Slurm: an array of shares with a job that gathers them, or one job whose steps are the processes of a run.
+
+use std::fmt::Write as _;
+
+use super::super::Failure;
+use super::super::certs::folder_name;
+use super::super::identity::one_certificate_holds;
+use super::super::muster::evenly;
+use super::{Shares, Spread};
+use crate::protocol::handshake::Party;
+
+/// A script that submits two jobs and says their numbers.
+pub fn shares(shares: &Shares) -> String {
+    let Shares { name, rows, parts, cpus, .. } = shares;
+    let threads = cpus.to_string();
+    let share = words(&shares.call(&["--threads", &threads]));
+    let gather = words(&shares.call(&["--gather"]));
+    let logs = quoted(&format!("{rows}.parts/slurm"));
+    format!(
+        "#!/bin/bash
+# Written by `hansa cluster slurm`: {name} in {parts} shares, and a job that gathers them when all are done.
+#   bash THIS [flags of sbatch for all of them, such as --time=2:00:00 or --partition=long]
+# What the jobs read and write is on a file system that all nodes share; a share that is submitted again resumes where it stopped.
+set -euo pipefail
+logs={logs}
+mkdir -p \"$logs\"
+
+shares=$(sbatch --parsable --job-name={name} --array=1-{parts} --ntasks=1 --cpus-per-task={cpus} \\
+    --requeue --output=\"$logs/%a.log\" \"$@\" <<'END'
+#!/bin/bash
+exec {share} --part \"$SLURM_ARRAY_TASK_ID/{parts}\"
+END
+)
+gather=$(sbatch --parsable --job-name={name}-gather --dependency=\"afterok:${{shares%%;*}}\" --kill-on-invalid-dep=yes --ntasks=1 \\
+    --output=\"$logs/gather.log\" \"$@\" <<'END'
+#!/bin/bash
+exec {gather}
+END
+)
+echo \"shares: job ${{shares%%;*}}; gathered by job ${{gather%%;*}} into {rows}\"
+",
+        rows = rows.replace(['\\', '"', '$', '`'], "?"),
+    )
+}
+
+/// A script for sbatch. The first node has the router; sites, and users beside them, are spread evenly over all nodes.
+pub fn spread(spread: &Spread<'_>) -> Result<String, Failure> {
+    let Spread { topology, nodes, .. } = spread;
+    let sites: Vec<_> = topology.sites.iter().map(|site| Party::Site(site.name.clone())).collect();
+    let users: Vec<_> = topology.users.iter().map(|user| Party::User(user.name.clone())).collect();
+    let groups = [evenly(&sites, *nodes), evenly(&users, *nodes)].concat();
+    if let Some(group) = groups.iter().find(|group| !one_certificate_holds(group)) {
+        let many = group.len();
+        return Err(Failure::Input(format!(
+            "one certificate does not hold the names of the {many} sites or users of a node: expected more --nodes"
+        )));
+    }
+
+    let mut text = head(spread);
+    let shared: Vec<&Vec<Party>> = groups.iter().filter(|group| group.len() > 1).collect();
+    let flags = flags(spread);
+    let _ = write!(text, "\"$hansa\" certs \"$topology\"{flags} --out \"$work\"");
+    for group in shared {
+        let _ = write!(text, " \\\n    --group {}", names(group).join(","));
+    }
+    text.push_str(&router(spread));
+    let mut node = [0, 0];
+    for group in &groups {
+        let (role, place) = if matches!(group[0], Party::Site(_)) { ("site", 0) } else { ("user", 1) };
+        let named: String = names(group).iter().map(|name| format!(" --name {name}")).collect();
+        let _ = writeln!(
+            text,
+            "on {} \"$hansa\" {role} --topology \"$topology\"{flags} --router \"$address\" --join-within 600{named} \\\n    \
+             --identity \"$work/{}\" &",
+            node[place],
+            folder_name(group),
+        );
+        node[place] += 1;
+    }
+    text.push_str(
+        "\n# The run ends with its router, and so do its members.\n\
+         wait \"$router\" && status=0 || status=$?\n\
+         wait\n\
+         cat \"$work/router.out\"\n\
+         exit \"$status\"\n",
+    );
+    Ok(text)
+}
+
+fn head(spread: &Spread<'_>) -> String {
+    let Spread { topology, file, results, program, nodes, cpus, .. } = spread;
+    let name = &topology.name;
+    let (sites, users) = (topology.sites.len(), topology.users.len());
+    format!(
+        "#!/bin/bash
+# Written by `hansa cluster slurm`: one run of {name}, its router, {sites} sites and {users} users on {nodes} nodes.
+#   sbatch THIS
+# What the processes read and write is on a file system that all nodes share. Identities are made for this job, and
+# removed with it.
+#SBATCH --job-name={name}
+#SBATCH --nodes={nodes}
+#SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task={cpus}
+set -euo pipefail
+hansa={program}
+topology={file}
+results={results}
+mkdir -p \"$(dirname \"$results\")\"
+work=$(mktemp -d \"$(dirname \"$results\")/.hansa-$SLURM_JOB_ID.XXXXXX\")
+trap 'rm -rf \"$work\"' EXIT
+mapfile -t nodes < <(scontrol show hostnames \"$SLURM_JOB_NODELIST\")
+
+# Starts a step on a node of the job, by number.
+on() {{
+    local node=${{nodes[$(($1 % ${{#nodes[@]}}))]}}
+    shift
+    srun --overlap --nodes=1 --ntasks=1 --nodelist=\"$node\" --input=none \"$@\"
+}}
+
+",
+        program = quoted(program),
+        file = quoted(file),
+        results = quoted(results),
+    )
+}
+
+fn router(spread: &Spread<'_>) -> String {
+    let flags = flags(spread);
+    format!(
+        "
+
+on 0 \"$hansa\" router --topology \"$topology\"{flags} --identity \"$work/router\" --bind 0.0.0.0:0 \\
+    --join-within 600 --layout slurm --out \"$results\" >\"$work/router.out\" &
+router=$!
+until port=$(sed -n 's/^listening on .*:\\([0-9][0-9]*\\)$/\\1/p' \"$work/router.out\") && [ -n \"$port\" ]; do
+    kill -0 \"$router\" 2>/dev/null || {{ wait \"$router\"; exit; }}
+    sleep 0.2
+done
+address=${{nodes[0]}}:$port
+
+"
+    )
+}
+
+fn flags(spread: &Spread<'_>) -> String {
+    spread.flags.iter().map(|flag| format!(" {}", quoted(flag))).collect()
+}
+
+fn names(group: &[Party]) -> Vec<&str> {
+    group
+        .iter()
+        .map(|party| match party {
+            Party::Router => unreachable!("the router is in no group"),
+            Party::Site(name) | Party::User(name) => name.as_str(),
+        })
+        .collect()
+}
+
+fn words(words: &[String]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// One word for a shell.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_@%+=:,./-".contains(letter);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_stay_one_word() {
+        assert_eq!(quoted("/a/b-c_d.toml"), "/a/b-c_d.toml");
+        assert_eq!(quoted("two words; rm $HOME"), "'two words; rm $HOME'");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

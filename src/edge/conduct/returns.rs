@@ -1,0 +1,374 @@
+//! Leaves that are lost and come back: each begins from the start in a new process, is sent its mail again as the journal has
+//! it, and says again what it had said, which goes no further. Then the run goes on where it was.
+//!
+//! Costs: one pass over the journal, however many have come back; memory for some frames a leaf.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+
+use super::super::journal::Journal;
+use super::super::quic::{self, Close, Listener};
+use super::super::{Failure, note};
+use super::line::{Line, LineError};
+use super::progress::{explain_loss, place_in_time};
+use super::{Conductor, Halt, LOG_WORTH};
+use crate::kernel::Hub;
+use crate::protocol::{Message, Record};
+use crate::recovery::journal::Item;
+use crate::recovery::{Different, Rehearsal, Repeats};
+
+/// What a run has where processes that are lost may come back.
+pub struct Returns<'w> {
+    pub journal: Journal,
+    pub door: &'w mut Listener,
+    /// Processes of which others know that they are gone.
+    pub gone: &'w mut mpsc::UnboundedReceiver<Gone>,
+    /// How long a process is waited for.
+    pub patience: Duration,
+    /// The journal is that of an earlier router, and the run goes on from there.
+    pub goes_on: bool,
+}
+
+/// A process that is gone, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gone {
+    pub label: String,
+    pub why: String,
+}
+
+/// Items of a journal after which the world is looked after.
+const ITEMS_PER_LOOK: u64 = 1024;
+
+/// How often a leaf may be lost before the run has got any further.
+const LOSSES_MAX: u32 = 5;
+
+/// Bytes of the journal that are sent, and waited for, at a time.
+const BYTES_AT_ONCE: usize = 2 << 20;
+
+/// How often a leaf was lost where the run was, as its events and what leaves had told by then.
+pub(super) type Losses = BTreeMap<usize, ((u64, u64), u32)>;
+
+impl Conductor<'_, '_, '_> {
+    /// What is to be done about a leaf whose line has failed.
+    pub(super) fn lost(&self, hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, error: LineError) -> Halt {
+        let may_come_back = self.watch.returns.is_some() && error.may_pass();
+        let failure = super::progress::lost(hub, lines, leaf, error);
+        if may_come_back { Halt::Lost(leaf, failure) } else { Halt::Failure(failure) }
+    }
+
+    /// Notices who is gone, as others know.
+    pub(super) fn miss(&mut self, hub: &Hub<Message, Record>, lines: &[Line]) -> Result<(), Halt> {
+        let Some(returns) = &mut self.watch.returns else { return Ok(()) };
+        while let Some(gone) = self.missing.pop().or_else(|| returns.gone.try_recv().ok()) {
+            // Whoever has said goodbye is not missed.
+            if let Some(leaf) = self.labels.iter().position(|label| *label == gone.label)
+                && !hub.standings()[leaf].finished
+            {
+                return Err(Halt::Lost(leaf, explain_loss(hub, lines, leaf, &gone.why)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the hub to where that of an earlier router was, and all leaves with it.
+    pub(super) fn go_on_from_before(
+        &mut self,
+        hub: &mut Hub<Message, Record>,
+        lines: &mut [Line],
+    ) -> Result<(), Failure> {
+        let Some(returns) = self.watch.returns.as_mut().filter(|returns| returns.goes_on) else { return Ok(()) };
+        let since = Instant::now();
+        let mut pages = returns.journal.read()?;
+        let (mut rehearsal, mut items) = (Rehearsal::default(), 0);
+        while let Some(item) = pages.next()? {
+            rehearsal.play(hub, item).map_err(|departure| {
+                Failure::Breach(format!(
+                    "the router cannot be taken to where it was: {departure}; is anything in it not deterministic?"
+                ))
+            })?;
+            items += 1;
+            if items % ITEMS_PER_LOOK == 0 {
+                self.look(hub);
+                if self.log.waiting() >= self.worth {
+                    self.settle(hub.settled())?;
+                    self.worth = self.log.waiting() + LOG_WORTH;
+                }
+                self.kept.breathe();
+                if let Ok(failure) = self.watch.interruptions.try_recv() {
+                    return Err(place_in_time(failure, hub, lines));
+                }
+            }
+        }
+        let journal = &mut self.watch.returns.as_mut().expect("it was there").journal;
+        for (leaf, frame) in rehearsal.unwritten() {
+            journal.down(leaf, &frame);
+        }
+        let here = since.elapsed();
+        let everybody: Vec<usize> = (0..lines.len()).collect();
+        let mut lost = BTreeMap::new();
+        let kept = self.kept;
+        let repeated = kept.block_on(self.catch_up(hub, lines, &everybody, &mut lost))?;
+        note(&format!(
+            "the run goes on at virtual time {}: the router was back there after {:.1} s, and everybody, who had said {} frames, after {:.1} s",
+            hub.now().time,
+            here.as_secs_f64(),
+            repeated.values().sum::<u64>(),
+            since.elapsed().as_secs_f64()
+        ));
+        self.stall.as_mut().reset(tokio::time::Instant::now() + self.watch.stall_after);
+        match lost.is_empty() {
+            true => Ok(()),
+            false => self.recover(hub, lines, lost),
+        }
+    }
+
+    /// Waits until those who are lost are back where they were, and all that are lost meanwhile.
+    pub(super) fn recover(
+        &mut self,
+        hub: &Hub<Message, Record>,
+        lines: &mut [Line],
+        mut lost: BTreeMap<usize, Failure>,
+    ) -> Result<(), Failure> {
+        let kept = self.kept;
+        while !lost.is_empty() {
+            let since = Instant::now();
+            kept.block_on(self.wait_for(hub, lines, &mut lost))?;
+            let back: Vec<usize> = std::mem::take(&mut lost).into_keys().collect();
+            let repeated = kept.block_on(self.catch_up(hub, lines, &back, &mut lost))?;
+            for leaf in back.iter().filter(|leaf| !lost.contains_key(leaf)) {
+                let seconds = since.elapsed().as_secs_f64();
+                let (who, frames) = (&lines[*leaf].label, repeated[leaf]);
+                note(&format!("{who} is back after {seconds:.1} s: it has repeated {frames} frames"));
+            }
+        }
+        self.stall.as_mut().reset(tokio::time::Instant::now() + self.watch.stall_after);
+        Ok(())
+    }
+
+    /// Waits until all who are lost have joined again.
+    async fn wait_for(
+        &mut self,
+        hub: &Hub<Message, Record>,
+        lines: &mut [Line],
+        lost: &mut BTreeMap<usize, Failure>,
+    ) -> Result<(), Failure> {
+        // Those whose loss was told while another one was waited for.
+        for gone in std::mem::take(&mut self.missing) {
+            if let Some(leaf) = self.labels.iter().position(|label| *label == gone.label)
+                && !hub.standings()[leaf].finished
+            {
+                lost.entry(leaf).or_insert_with(|| explain_loss(hub, lines, leaf, &gone.why));
+            }
+        }
+        let returns = self.watch.returns.as_mut().expect("nobody is waited for who cannot come back");
+        let place = (hub.events(), hub.progress().told);
+        let patience = returns.patience;
+        let until = || tokio::time::Instant::now() + patience;
+        let mut miss = |leaf: usize, failure: &Failure, door: &Listener| {
+            let line = &lines[leaf];
+            line.connection.close(Close::Dropped, "");
+            door.expect(&line.parties, &line.connection);
+            let (at, count) = self.losses.entry(leaf).or_insert((place, 0));
+            *count = if *at == place { *count + 1 } else { 1 };
+            *at = place;
+            let text = failure.to_string();
+            if *count > LOSSES_MAX {
+                let text = format!("{text}\n  it was lost {count} times before the run made any progress");
+                return Err(Failure::LostPeer { label: line.label.clone(), text });
+            }
+            let first = text.lines().next().unwrap_or_default();
+            note(&format!("{first}; waiting for it to come back, for {} s", returns.patience.as_secs_f64()));
+            Ok(())
+        };
+        let mut deadlines = BTreeMap::new();
+        for (leaf, failure) in lost.iter() {
+            miss(*leaf, failure, returns.door)?;
+            deadlines.insert(*leaf, until());
+        }
+        let mut here = BTreeMap::new();
+        while here.len() < lost.len() {
+            let missed = deadlines.iter().filter(|(leaf, _)| !here.contains_key(*leaf));
+            let (late, deadline) = missed
+                .min_by_key(|(_, deadline)| **deadline)
+                .map(|(leaf, at)| (*leaf, *at))
+                .expect("somebody is missed");
+            tokio::select! {
+                biased;
+                Some(failure) = self.watch.interruptions.recv() => return Err(place_in_time(failure, hub, lines)),
+                Some(gone) = returns.gone.recv() => {
+                    let Some(leaf) = lines.iter().position(|line| line.label == gone.label) else { continue };
+                    // Of one that is missed already this is no news.
+                    if (lost.contains_key(&leaf) && !here.contains_key(&leaf)) || hub.standings()[leaf].finished {
+                        continue;
+                    }
+                    here.remove(&leaf);
+                    let failure = explain_loss(hub, lines, leaf, &gone.why);
+                    miss(leaf, &failure, returns.door)?;
+                    deadlines.insert(leaf, until());
+                    lost.insert(leaf, failure);
+                }
+                peer = returns.door.returned() => {
+                    if let Some(leaf) = lines.iter().position(|line| line.parties == peer.parties) {
+                        here.insert(leaf, peer);
+                        // It may have come before it was missed.
+                        lost.entry(leaf).or_insert_with(|| {
+                            explain_loss(hub, lines, leaf, "another process has taken its place")
+                        });
+                        deadlines.entry(leaf).or_insert_with(until);
+                    }
+                }
+                () = tokio::time::sleep_until(deadline) => {
+                    let text = format!("{}\n  it has not come back within {} s", lost[&late], patience.as_secs_f64());
+                    return Err(Failure::LostPeer { label: lines[late].label.clone(), text });
+                }
+            }
+        }
+        for (leaf, peer) in here {
+            // What is still said of the process before says nothing of this one.
+            self.missing.retain(|gone| gone.label != lines[leaf].label);
+            lines[leaf].replace(peer);
+        }
+        Ok(())
+    }
+
+    /// Tells those who are back what they had been told, and hears what they had said. Whoever is lost over it is put on the
+    /// list again. Gives how many frames each has said again.
+    async fn catch_up(
+        &mut self,
+        hub: &Hub<Message, Record>,
+        lines: &mut [Line],
+        back: &[usize],
+        lost: &mut BTreeMap<usize, Failure>,
+    ) -> Result<BTreeMap<usize, u64>, Failure> {
+        let end = self.tell_again(hub, lines, back, lost).await;
+        if let Err(failure) = &end {
+            // Whoever is only half-way there knows nothing of the moment at which the run ends.
+            let reason = failure.to_string();
+            let reason = reason.lines().next().unwrap_or_default();
+            back.iter().for_each(|leaf| lines[*leaf].connection.close(Close::Stopped, reason));
+        }
+        end
+    }
+
+    async fn tell_again(
+        &mut self,
+        hub: &Hub<Message, Record>,
+        lines: &mut [Line],
+        back: &[usize],
+        lost: &mut BTreeMap<usize, Failure>,
+    ) -> Result<BTreeMap<usize, u64>, Failure> {
+        let returns = self.watch.returns.as_mut().expect("nobody comes back who cannot");
+        let mut pages = returns.journal.read()?;
+        let mut repeats: BTreeMap<usize, Repeats> = back.iter().map(|leaf| (*leaf, Repeats::default())).collect();
+        let mut over = false;
+        while !over {
+            let mut bytes = 0;
+            while bytes < BYTES_AT_ONCE {
+                let Some(item) = pages.next()? else {
+                    over = true;
+                    break;
+                };
+                match item {
+                    Item::Down { leaf, frame } if repeats.contains_key(&leaf) => {
+                        quic::append(frame, &mut lines[leaf].outgoing)
+                            .map_err(|error| Failure::Internal(format!("a frame of the journal: {error}")))?;
+                        bytes += frame.len();
+                    }
+                    Item::Up { leaf, frame, .. } => {
+                        if let Some(repeats) = repeats.get_mut(&leaf) {
+                            repeats.had_said(frame).map_err(|different| different_now(hub, lines, leaf, different))?;
+                            bytes += frame.len();
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            let moved = Cell::new(0);
+            let mut those = repeats.iter_mut().peekable();
+            let mut under_way = Vec::new();
+            for (leaf, line) in lines.iter_mut().enumerate() {
+                if let Some((_, repeats)) = those.next_if(|(back, _)| **back == leaf) {
+                    under_way.push((leaf, Box::pin(line.repeat(repeats, &moved))));
+                }
+            }
+            let (mut ends, mut fell) = (Vec::new(), Vec::new());
+            loop {
+                let before = moved.get();
+                let all = std::future::poll_fn(|context| {
+                    under_way.retain_mut(|(leaf, doing)| match doing.as_mut().poll(context) {
+                        Poll::Ready(end) => {
+                            ends.push((*leaf, end));
+                            false
+                        }
+                        Poll::Pending => true,
+                    });
+                    if under_way.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+                });
+                tokio::select! {
+                    biased;
+                    () = all => break,
+                    Some(failure) = self.watch.interruptions.recv() => {
+                        drop(under_way);
+                        return Err(place_in_time(failure, hub, lines));
+                    }
+                    Some(gone) = returns.gone.recv() => {
+                        match back.iter().find(|leaf| self.labels[**leaf] == gone.label) {
+                            Some(again) => {
+                                under_way.retain(|(leaf, _)| leaf != again);
+                                fell.push((*again, gone.why));
+                            }
+                            None => self.missing.push(gone),
+                        }
+                    }
+                    () = tokio::time::sleep(self.watch.stall_after) => {
+                        if moved.get() == before {
+                            let who: Vec<usize> = under_way.iter().map(|(leaf, _)| *leaf).collect();
+                            drop(under_way);
+                            let who = who.iter().map(|leaf| lines[*leaf].label.as_str()).collect::<Vec<_>>().join(", ");
+                            let quiet = self.watch.stall_after.as_secs_f64();
+                            return Err(Failure::Stalled(format!("no frame has moved for {quiet} s: {who} came back but does not catch up")));
+                        }
+                    }
+                }
+            }
+            drop(under_way);
+            for (leaf, why) in fell {
+                repeats.remove(&leaf);
+                lost.insert(leaf, explain_loss(hub, lines, leaf, &why));
+            }
+            for (leaf, end) in ends {
+                match end {
+                    Ok(()) => {}
+                    Err(LineError::Different(different)) => return Err(different_now(hub, lines, leaf, different)),
+                    Err(error) if error.may_pass() => {
+                        repeats.remove(&leaf);
+                        lines[leaf].outgoing.clear();
+                        lost.insert(leaf, super::progress::lost(hub, lines, leaf, error));
+                    }
+                    Err(error) => return Err(super::progress::lost(hub, lines, leaf, error)),
+                }
+            }
+        }
+        let mut repeated = BTreeMap::new();
+        for (leaf, repeats) in repeats {
+            repeated.insert(leaf, repeats.repeated());
+            for frame in repeats.into_news() {
+                lines[leaf].keep(frame).map_err(|error| super::progress::lost(hub, lines, leaf, error))?;
+            }
+        }
+        Ok(repeated)
+    }
+}
+
+/// A leaf that was told the same and says something else.
+fn different_now(hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, different: Different) -> Failure {
+    Failure::Breach(format!(
+        "{} is not deterministic: it came back at virtual time {}, received the same input as before, and answers differently; {different}",
+        lines[leaf].label,
+        hub.now().time
+    ))
+}

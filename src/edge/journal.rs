@@ -1,0 +1,240 @@
+//! The journal of a run as a file: what it is of, and then all that came from leaves and went to them, in the order in which
+//! it happened ([`crate::recovery`]).
+//!
+//! It is written in large pieces, and at least every [`WRITTEN_WITHIN`], but the disk is not waited for: a process that is
+//! killed loses what it has not written yet, and a machine that loses its power what the system has not put on the disk yet. What is
+//! there then is an earlier journal of the same run, which is as good a place to go on from. It takes as many bytes as the
+//! frames of the run, and some 15 more for each.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::Failure;
+use super::files::plainly;
+use crate::protocol::handshake::Party;
+use crate::recovery::journal::{Item, Next, PIECE_MAX, Reader, Scribe, Turn, told};
+use crate::report::Input;
+
+/// Its name in the folder of a run that is not over.
+pub const JOURNAL: &str = "journal";
+
+/// Bytes that are written at a time.
+const BUFFER: usize = 1 << 18;
+/// After that what has come is written in any case.
+const WRITTEN_WITHIN: Duration = Duration::from_millis(100);
+
+/// What a journal is of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// Two releases may do different things.
+    pub release: String,
+    pub topology_hash: String,
+    /// Whom each process plays, in the order of the hub's leaves.
+    pub groups: Vec<Vec<Party>>,
+    /// The topology as it is written for other processes.
+    pub topology: String,
+    /// The files that it was read from, as they were typed.
+    pub inputs: Vec<Input>,
+    /// When the run began, for people.
+    pub started: String,
+}
+
+impl Head {
+    /// What the journal in this file is of.
+    pub fn read(path: &Path) -> Result<Head, Failure> {
+        Pages::open(path)?.head()?.ok_or_else(|| no_head(path))
+    }
+}
+
+/// A journal that is being written.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    scribe: Scribe,
+    buffer: Vec<u8>,
+    written: Instant,
+    /// The hub had run so many batches when it was last told how many.
+    batches: u64,
+}
+
+impl Journal {
+    /// Begins a journal in this folder.
+    pub fn create(folder: &Path, head: &Head) -> Result<Journal, Failure> {
+        let path = folder.join(JOURNAL);
+        let file = OpenOptions::new().append(true).create_new(true).open(&path);
+        let file = file.map_err(|error| failed("create", &path, &error))?;
+        let (scribe, buffer, written) = (Scribe::default(), Vec::with_capacity(BUFFER), Instant::now());
+        let mut journal = Journal { path, file, scribe, buffer, written, batches: 0 };
+        let head = serde_json::to_vec(head).map_err(|error| Failure::Internal(error.to_string()))?;
+        head.chunks(PIECE_MAX).for_each(|piece| journal.put(Item::Head(piece)));
+        journal.flush()?;
+        Ok(journal)
+    }
+
+    /// Goes on with the journal in this folder, behind all of it that is whole.
+    pub fn open(folder: &Path) -> Result<(Head, Journal), Failure> {
+        let path = folder.join(JOURNAL);
+        let mut pages = Pages::open(&path)?;
+        let head = pages.head()?.ok_or_else(|| no_head(&path))?;
+        while pages.next()?.is_some() {}
+        let Pages { reader, at, batches, .. } = pages;
+        let file = OpenOptions::new().append(true).open(&path).and_then(|file| file.set_len(at).map(|()| file));
+        let file = file.map_err(|error| failed("write", &path, &error))?;
+        let (scribe, buffer, written) = (reader.into_scribe(), Vec::with_capacity(BUFFER), Instant::now());
+        Ok((head, Journal { path, file, scribe, buffer, written, batches }))
+    }
+
+    /// A frame of a leaf, which the hub takes in when it has run so many batches in all.
+    pub fn up(&mut self, batches: u64, leaf: usize, frame: &[u8]) -> Result<(), Failure> {
+        let after = self.since(batches);
+        self.put(Item::Up { after, leaf, frame });
+        self.flush_if_due()
+    }
+
+    /// The hub has something to say.
+    pub fn turn(&mut self, batches: u64, turn: Turn) {
+        let after = self.since(batches);
+        self.put(Item::Turn { after, turn });
+    }
+
+    /// A frame to a leaf.
+    pub fn down(&mut self, leaf: usize, frame: &[u8]) {
+        self.put(Item::Down { leaf, frame });
+    }
+
+    /// Writes what has come, if it is much or has waited for long.
+    pub fn flush_if_due(&mut self) -> Result<(), Failure> {
+        if self.buffer.len() >= BUFFER || (!self.buffer.is_empty() && self.written.elapsed() >= WRITTEN_WITHIN) {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    pub fn flush(&mut self) -> Result<(), Failure> {
+        self.file.write_all(&self.buffer).map_err(|error| failed("write", &self.path, &error))?;
+        self.buffer.clear();
+        self.written = Instant::now();
+        Ok(())
+    }
+
+    /// Sees that what has come survives a power cut.
+    pub fn save(&mut self) -> Result<(), Failure> {
+        self.flush()?;
+        self.file.sync_data().map_err(|error| failed("write", &self.path, &error))
+    }
+
+    /// Reads what has been written so far, after the head.
+    pub fn read(&mut self) -> Result<Pages, Failure> {
+        self.flush()?;
+        let mut pages = Pages::open(&self.path)?;
+        pages.head()?;
+        Ok(pages)
+    }
+
+    fn since(&mut self, batches: u64) -> u64 {
+        batches - std::mem::replace(&mut self.batches, batches)
+    }
+
+    fn put(&mut self, item: Item<'_>) {
+        self.scribe.write(item, &mut self.buffer);
+    }
+}
+
+/// A journal that is being read.
+#[derive(Debug)]
+pub struct Pages {
+    path: PathBuf,
+    file: File,
+    reader: Reader,
+    /// Bytes `start..end` are read and not yet looked at.
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Where in the file the next item begins.
+    at: u64,
+    /// How many batches the hub had run by then.
+    batches: u64,
+}
+
+impl Pages {
+    pub fn open(path: &Path) -> Result<Pages, Failure> {
+        let file = File::open(path).map_err(|error| failed("read", path, &error))?;
+        let buffer = vec![0; BUFFER];
+        let path = path.to_owned();
+        Ok(Pages { path, file, reader: Reader::default(), buffer, start: 0, end: 0, at: 0, batches: 0 })
+    }
+
+    /// What the journal is of, before anything else is read.
+    pub fn head(&mut self) -> Result<Option<Head>, Failure> {
+        let mut text = Vec::new();
+        loop {
+            let (reader, at) = (self.reader.clone(), self.at);
+            match self.next()? {
+                Some(Item::Head(piece)) => text.extend_from_slice(piece),
+                Some(_) => {
+                    // It is still in the buffer.
+                    self.start -= (self.at - at) as usize;
+                    (self.reader, self.at, self.batches) = (reader, at, 0);
+                    break;
+                }
+                None => break,
+            }
+        }
+        Ok(serde_json::from_slice(&text).ok())
+    }
+
+    /// The next item; `None` where the journal ends, or is torn.
+    pub fn next(&mut self) -> Result<Option<Item<'_>>, Failure> {
+        let length = loop {
+            match self.reader.next(&self.buffer[self.start..self.end]) {
+                Next::Record(length) => break length,
+                Next::Torn => return Ok(None),
+                Next::More(wanted) => {
+                    if !self.fill(wanted)? {
+                        return Ok(None);
+                    }
+                }
+            }
+        };
+        let begin = self.start;
+        self.start += length;
+        self.at += length as u64;
+        let item = told(&self.buffer[begin..self.start]);
+        if let Item::Up { after, .. } | Item::Turn { after, .. } = item {
+            self.batches += after;
+        }
+        Ok(Some(item))
+    }
+
+    /// Reads on until so many bytes are here; says whether there are.
+    fn fill(&mut self, wanted: usize) -> Result<bool, Failure> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        if self.buffer.len() < wanted {
+            self.buffer.resize(wanted, 0);
+        }
+        while self.end < wanted {
+            match self.file.read(&mut self.buffer[self.end..]) {
+                Ok(0) => return Ok(false),
+                Ok(count) => self.end += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(failed("read", &self.path, &error)),
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn no_head(path: &Path) -> Failure {
+    Failure::Input(format!("{}: this is no journal of a run, or not even its beginning was written", path.display()))
+}
+
+fn failed(verb: &str, path: &Path, error: &io::Error) -> Failure {
+    Failure::System(format!("cannot {verb} the journal {}: {}", path.display(), plainly(error)))
+}

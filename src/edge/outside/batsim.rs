@@ -1,0 +1,119 @@
+//! A scheduler of Batsim's that manages a site.
+//!
+//! One that we start gets a socket of this machine in a folder of its own, so no two programs want one port, and nobody else can
+//! call it. It hears that the simulation begins before the run does, and that it ends when nobody asks any more.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::talk::{Talk, Trouble};
+use super::{Around, Fault};
+use crate::edge::nest::Nest;
+use crate::grid::Endpoint;
+use crate::protocol::outside::batsim::{Reply, begins, ends, happens};
+use crate::protocol::outside::{Advice, Happened};
+use crate::roles::outside::Decides;
+use crate::systems::Outsider;
+use crate::time::Time;
+
+const EXPECTED: &str =
+    r#"{"now":60.0,"events":[{"timestamp":60.0,"type":"EXECUTE_JOB","data":{"job_id":"w0!0","alloc":"0-3"}}]}"#;
+
+/// How long a scheduler may take to hear that the simulation is over.
+const GOODBYE_WITHIN: Duration = Duration::from_secs(1);
+
+pub struct Begun {
+    talk: Talk,
+    site: usize,
+    nest: Option<Nest>,
+}
+
+pub fn begin(around: &Around<'_>, site: usize) -> Result<Begun, String> {
+    let described = &around.topology.sites[site];
+    let program = &described.program;
+    let who = match program.command.is_empty() {
+        true => format!("site {}'s Batsim scheduler at {}", described.name, program.socket),
+        false => format!("site {}'s Batsim scheduler `{}`", described.name, program.command.join(" ")),
+    };
+    let (nest, socket) = if program.socket.is_empty() {
+        let nest = Nest::new().map_err(|failure| failure.to_string())?;
+        let socket = format!("ipc://{}", nest.path.join("batsim").display());
+        (Some(nest), socket)
+    } else {
+        (None, program.socket.clone())
+    };
+    let endpoint = Endpoint::parse(&socket).ok_or_else(|| format!("{who} cannot listen at {socket}"))?;
+    let fill = |word: String| word.replace("{socket}", &socket).replace("{site}", &described.name);
+    let command: Vec<String> = around.found(&program.command).into_iter().map(fill).collect();
+    let timeout = Duration::from_micros(program.timeout.micros());
+    let talk = Talk::over_socket(who, &command, &endpoint, timeout, around.stop)?;
+    Ok(Begun { talk, site, nest })
+}
+
+pub fn greet(around: &Around<'_>, begun: Begun) -> Result<Outsider, Trouble> {
+    let Begun { talk, site, nest } = begun;
+    let site = &around.topology.sites[site];
+    let fault = around.fault.clone();
+    let mut program = Program { talk, fault, begun: None, last: Time::ZERO, ends_well: false, _nest: nest };
+    program.begun = Some(program.question(Time::ZERO, &begins(&site.name, site.cores))?);
+    program.ends_well = true;
+    let decider: Box<dyn Decides> = Box::new(program);
+    Ok(Box::new(decider))
+}
+
+struct Program {
+    talk: Talk,
+    fault: Fault,
+    /// What it wants before anything has happened.
+    begun: Option<Advice>,
+    /// When it was asked last.
+    last: Time,
+    /// Whether it is to hear of the end.
+    ends_well: bool,
+    _nest: Option<Nest>,
+}
+
+impl Program {
+    fn question(&mut self, now: Time, message: &Value) -> Result<Advice, Trouble> {
+        self.last = now;
+        let reply: Reply = self.talk.ask(message, EXPECTED)?;
+        reply.advice(now).map_err(|wrong| self.talk.wrong(&wrong).into())
+    }
+}
+
+impl Decides for Program {
+    fn begin(&mut self) -> Advice {
+        self.begun.take().unwrap_or_default()
+    }
+
+    fn decide(&mut self, now: Time, happened: &[(Time, Happened)]) -> Advice {
+        self.question(now, &happens(now, happened)).unwrap_or_else(|trouble| {
+            self.fault.note(trouble, now);
+            Advice::default()
+        })
+    }
+
+    fn refuse(&mut self, now: Time, why: &str) {
+        self.fault.note(self.talk.wrong(why).into(), now);
+    }
+
+    fn has_failed(&self) -> bool {
+        self.fault.is_set()
+    }
+
+    /// Batsim never takes a job back.
+    fn hears_of_recalls(&self) -> bool {
+        false
+    }
+}
+
+impl Drop for Program {
+    /// Tells it that the simulation is over, if it still listens: whatever it answers comes too late.
+    fn drop(&mut self) {
+        if self.ends_well && !self.fault.is_set() {
+            self.talk.hurry(GOODBYE_WITHIN);
+            let _: Result<Value, Trouble> = self.talk.ask(&ends(self.last), EXPECTED);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! A bid policy that is another program.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::talk::{Talk, Trouble};
+use super::{Around, Fault, ask, say_hello};
+use crate::grid::{Site, TaskId};
+use crate::protocol::outside::bidder::{Answer, Cluster, Hello, Question, TaskLine};
+use crate::protocol::outside::{VERSION, seconds};
+use crate::systems::Outsider;
+use crate::systems::market::bid::{BidPolicy, Bidder, Course, Instant, Winner};
+use crate::systems::market::{AskWhen, BestBid, Foreign, Market};
+use crate::time::Span;
+
+const EXPECTED: &str = r#"{"type":"bids","ask":1,"bids":[3.5]}"#;
+
+pub struct Begun<'a> {
+    talk: Talk,
+    foreign: &'a Foreign,
+}
+
+pub fn begin<'a>(around: &Around<'_>, foreign: &'a Foreign) -> Result<Begun<'a>, String> {
+    let who = format!("the bidder `{}`", foreign.command.join(" "));
+    let timeout = Duration::from_micros(foreign.timeout.micros());
+    let talk = Talk::over_pipes(who, &around.found(&foreign.command), timeout, around.stop)?;
+    Ok(Begun { talk, foreign })
+}
+
+pub fn greet(around: &Around<'_>, begun: Begun<'_>) -> Result<Outsider, Trouble> {
+    let Begun { mut talk, foreign } = begun;
+    let topology = around.topology;
+    let tick = topology.settings().map_or(Span::ZERO, |market: &Market| market.tick);
+    fn cluster<'a>(site: &'a Site, kinds: &'a [String]) -> Cluster<'a> {
+        Cluster { name: &site.name, cores: site.cores, kind: &kinds[usize::from(site.kind.0)] }
+    }
+    let hello = Hello {
+        kind: "hello",
+        version: VERSION,
+        role: "bidder",
+        topology: &topology.name,
+        seed: topology.seed,
+        ask: foreign.ask.word(),
+        winner: foreign.winner.word(),
+        tick: seconds(tick.micros()),
+        sites: topology.sites.iter().map(|site| cluster(site, &topology.kinds)).collect(),
+    };
+    say_hello(&mut talk, &hello)?;
+    let bidder = Program {
+        winner: match foreign.winner {
+            BestBid::Smallest => Winner::Smallest,
+            BestBid::Largest => Winner::Largest,
+        },
+        course: match foreign.ask {
+            AskWhen::Once => Course::Fixed,
+            AskWhen::Always => Course::Redrawn,
+        },
+        kinds: topology.kinds.clone(),
+        talk: RefCell::new(talk),
+        known: RefCell::default(),
+        asked: RefCell::default(),
+        fault: around.fault.clone(),
+    };
+    // As the market knows it.
+    let bidder: Box<dyn BidPolicy> = Box::new(bidder);
+    Ok(Box::new(bidder))
+}
+
+/// The program in the place of a policy.
+struct Program {
+    winner: Winner,
+    course: Course,
+    kinds: Vec<String>,
+    talk: RefCell<Talk>,
+    /// The last bid of every task that the program has been told of.
+    known: RefCell<BTreeMap<TaskId, f64>>,
+    asked: RefCell<u64>,
+    fault: Fault,
+}
+
+impl Program {
+    fn question(&self, bidders: &[Bidder<'_>], at: &Instant) -> Result<(), Trouble> {
+        let mut known = self.known.borrow_mut();
+        let id = |bidder: &Bidder<'_>| TaskId { job: bidder.job.id, index: bidder.task as u32 };
+        let number = {
+            let mut asked = self.asked.borrow_mut();
+            *asked += 1;
+            *asked
+        };
+        let new = bidders.iter().filter(|bidder| !known.contains_key(&id(bidder)));
+        let question = Question {
+            kind: "bids",
+            ask: number,
+            t: seconds(at.now.micros()),
+            new: new.map(|bidder| task_line(bidder, &self.kinds)).collect(),
+            queue: bidders.iter().map(|bidder| id(bidder).to_string()).collect(),
+        };
+        let mut talk = self.talk.borrow_mut();
+        let answer = ask(&mut talk, number, &question, EXPECTED, |answer: &Answer| answer.ask)?;
+        if answer.bids.len() != bidders.len() {
+            let text = format!("gives {} bids for {} tasks (question {number})", answer.bids.len(), bidders.len());
+            return Err(talk.wrong(&text).into());
+        }
+        // JSON has no other numbers than finite ones.
+        known.extend(bidders.iter().map(id).zip(answer.bids));
+        Ok(())
+    }
+}
+
+impl BidPolicy for Program {
+    fn bid(&self, bidder: &Bidder<'_>, _: &Instant) -> f64 {
+        let id = TaskId { job: bidder.job.id, index: bidder.task as u32 };
+        self.known.borrow().get(&id).copied().unwrap_or(0.0)
+    }
+
+    fn winner(&self) -> Winner {
+        self.winner
+    }
+
+    fn course(&self) -> Course {
+        self.course
+    }
+
+    fn is_asked_together(&self) -> bool {
+        true
+    }
+
+    fn ask_together(&self, bidders: &[Bidder<'_>], at: &Instant) {
+        if bidders.is_empty() || self.fault.is_set() {
+            return;
+        }
+        if let Err(trouble) = self.question(bidders, at) {
+            self.fault.note(trouble, at.now);
+        }
+    }
+
+    fn has_failed(&self) -> bool {
+        self.fault.is_set()
+    }
+}
+
+fn task_line<'a>(bidder: &Bidder<'a>, kinds: &'a [String]) -> TaskLine<'a> {
+    let task = &bidder.job.tasks[bidder.task];
+    TaskLine {
+        task: TaskId { job: bidder.job.id, index: bidder.task as u32 }.to_string(),
+        job: bidder.job.id,
+        submitted: seconds(bidder.job.arrive.micros()),
+        runtime: seconds(task.runtime.micros()),
+        cores: task.cores,
+        kind: kinds.get(usize::from(task.kind.0)).map_or("", String::as_str),
+        rank: seconds(bidder.rank.micros()),
+        critical_path: seconds(bidder.critical_path.micros()),
+        worth: &bidder.job.worth,
+    }
+}

@@ -1,0 +1,75 @@
+//! A manager of a site that is another program, in JSON lines.
+
+use std::time::Duration;
+
+use super::talk::{Talk, Trouble};
+use super::{Around, Fault, ask, say_hello};
+use crate::protocol::outside::manager::{Answer, Hello, Question};
+use crate::protocol::outside::{Advice, Happened, SiteLine, VERSION};
+use crate::roles::outside::Decides;
+use crate::systems::Outsider;
+use crate::time::Time;
+
+const EXPECTED: &str = r#"{"type":"manage","ask":1,"orders":[{"order":"start","job":0,"nodes":"0-3"}]}"#;
+
+pub struct Begun {
+    talk: Talk,
+    site: usize,
+}
+
+pub fn begin(around: &Around<'_>, site: usize) -> Result<Begun, String> {
+    let described = &around.topology.sites[site];
+    let program = &described.program;
+    let who = format!("site {}'s manager `{}`", described.name, program.command.join(" "));
+    let timeout = Duration::from_micros(program.timeout.micros());
+    let talk = Talk::over_pipes(who, &around.found(&program.command), timeout, around.stop)?;
+    Ok(Begun { talk, site })
+}
+
+pub fn greet(around: &Around<'_>, begun: Begun) -> Result<Outsider, Trouble> {
+    let Begun { mut talk, site } = begun;
+    let site = &around.topology.sites[site];
+    let hello = Hello {
+        kind: "hello",
+        version: VERSION,
+        role: "manager",
+        topology: &around.topology.name,
+        seed: around.topology.seed,
+        site: SiteLine { name: &site.name, nodes: site.cores },
+    };
+    say_hello(&mut talk, &hello)?;
+    let decider: Box<dyn Decides> = Box::new(Program { talk, asked: 0, fault: around.fault.clone() });
+    Ok(Box::new(decider))
+}
+
+struct Program {
+    talk: Talk,
+    asked: u64,
+    fault: Fault,
+}
+
+impl Program {
+    fn question(&mut self, now: Time, happened: &[(Time, Happened)]) -> Result<Advice, Trouble> {
+        self.asked += 1;
+        let question = Question::new(self.asked, now, happened);
+        let answer = ask(&mut self.talk, self.asked, &question, EXPECTED, |answer: &Answer| answer.ask)?;
+        answer.advice(now).map_err(|wrong| self.talk.wrong(&wrong).into())
+    }
+}
+
+impl Decides for Program {
+    fn decide(&mut self, now: Time, happened: &[(Time, Happened)]) -> Advice {
+        self.question(now, happened).unwrap_or_else(|trouble| {
+            self.fault.note(trouble, now);
+            Advice::default()
+        })
+    }
+
+    fn refuse(&mut self, now: Time, why: &str) {
+        self.fault.note(self.talk.wrong(why).into(), now);
+    }
+
+    fn has_failed(&self) -> bool {
+        self.fault.is_set()
+    }
+}

@@ -1,0 +1,259 @@
+//! Programs outside that decide in somebody's place: bid policies, managers of sites, planners of users.
+//!
+//! The run waits for every answer, so a program decides in virtual time, and the run is as deterministic as its answers are.
+//! `docs/outside.md` and `docs/batsim.md` describe the conversations. A program is started by the process that plays whom it decides
+//! for, and ends with it. Whatever goes wrong (it cannot be started, dies, keeps silent, talks nonsense) ends the run with an error
+//! that names it; until then nothing is decided any more.
+
+mod batsim;
+mod bidder;
+mod manager;
+mod planner;
+mod program;
+mod talk;
+pub mod zmtp;
+
+use std::fs::Metadata;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use serde::de::DeserializeOwned;
+
+use super::Failure;
+use super::heard::heard_up_to;
+use crate::grid::{Habit, Program};
+use crate::kernel::ActorId;
+use crate::protocol::outside::{HelloAnswer, VERSION};
+use crate::systems::managers::{self, Tongue};
+use crate::systems::market::{Foreign, Market};
+use crate::time::Time;
+use crate::topology::{Input, Outsiders, Plan, Role, Topology, beside};
+use talk::{Talk, Trouble};
+
+/// Goes up when a run is to end, for whatever reason.
+pub type Stop = Arc<AtomicBool>;
+
+/// Looks for what went wrong with a program, from outside of the actor that asks it.
+#[derive(Clone, Debug, Default)]
+pub struct Fault {
+    text: Arc<Mutex<Option<String>>>,
+    stop: Stop,
+}
+
+/// More than any of our own sentences, with the command in it.
+const TEXT_MAX: usize = 2_000;
+
+impl Fault {
+    fn new(stop: &Stop) -> Fault {
+        Fault { text: Arc::default(), stop: stop.clone() }
+    }
+
+    pub fn take(&self) -> Option<Failure> {
+        self.text.lock().ok()?.take().map(Failure::Program)
+    }
+
+    /// How a run ended: a program's fault goes before whatever came of it.
+    pub fn or(&self, end: Result<(), Failure>) -> Result<(), Failure> {
+        match (self.take(), end) {
+            (Some(failure), _) => Err(failure),
+            // Nothing was decided once the run was to end, so this is no end of its own.
+            (None, Ok(())) if self.stop.load(Ordering::Relaxed) => Err(interrupted()),
+            (None, end) => end,
+        }
+    }
+
+    fn set(&self, text: &str) {
+        if let Ok(mut fault) = self.text.lock() {
+            fault.get_or_insert_with(|| heard_up_to(text, TEXT_MAX));
+        }
+    }
+
+    /// Notes why there is no answer.
+    fn note(&self, trouble: Trouble, now: Time) {
+        if let Trouble::Fault(text) = trouble {
+            self.set(&format!("{text}, at virtual time {now}"));
+        }
+    }
+
+    fn is_set(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.text.lock().is_ok_and(|fault| fault.is_some())
+    }
+}
+
+fn interrupted() -> Failure {
+    Failure::Interrupted("interrupted".to_owned())
+}
+
+/// For whom a program decides.
+#[derive(Clone, Copy)]
+enum Wanted<'a> {
+    Bidder(&'a Foreign),
+    /// An index into the topology's sites.
+    Manager(usize, Tongue),
+    /// An index into the topology's users.
+    Planner(usize),
+}
+
+/// The programs that a topology asks for, by whom they decide for.
+fn wanted<'a>(topology: &'a Topology, plan: &Plan) -> Vec<(ActorId, Wanted<'a>)> {
+    let of = |id: ActorId| match plan.roles[id.index()] {
+        Role::Hub(system) => topology.systems[system].settings::<Market>()?.bidder.as_ref().map(Wanted::Bidder),
+        Role::Site(site) => Some(Wanted::Manager(site, managers::tongue(&topology.sites[site].scheduler)?)),
+        Role::User(user) => (topology.users[user].habit == Habit::External).then_some(Wanted::Planner(user)),
+        Role::Exchange => None,
+    };
+    plan.all().into_iter().filter_map(|id| Some((id, of(id)?))).collect()
+}
+
+/// Whether a program decides for any of these.
+pub fn decides_for(topology: &Topology, plan: &Plan, ids: &[ActorId]) -> bool {
+    wanted(topology, plan).iter().any(|(id, _)| ids.contains(id))
+}
+
+/// Whether a run asks any program.
+pub fn is_wanted(topology: &Topology) -> bool {
+    !wanted(topology, &Plan::of(topology)).is_empty()
+}
+
+/// The files that commands name: they decide what comes of a run.
+pub fn files(topology: &Topology, written_in: &str) -> Vec<Input> {
+    let mut files: Vec<Input> = Vec::new();
+    for (_, wanted) in wanted(topology, &Plan::of(topology)) {
+        for word in command(topology, wanted) {
+            let path = found(word, written_in);
+            let is_file = std::fs::metadata(&path).ok().filter(Metadata::is_file).is_some();
+            if is_file
+                && !files.iter().any(|file| file.path == path)
+                && let Ok(bytes) = std::fs::read(&path)
+            {
+                files.push(Input::of(&path, &bytes));
+            }
+        }
+    }
+    files
+}
+
+fn command<'a>(topology: &'a Topology, wanted: Wanted<'a>) -> &'a [String] {
+    match wanted {
+        Wanted::Bidder(foreign) => &foreign.command,
+        Wanted::Manager(site, _) => &topology.sites[site].program.command,
+        Wanted::Planner(user) => &topology.users[user].program.command,
+    }
+}
+
+/// Names files that commands mean by their whole paths, for whoever reads the topology elsewhere.
+pub fn find_files(topology: &mut Topology, written_in: &str) {
+    let of_sites = topology.sites.iter_mut().map(|site| &mut site.program);
+    let of_users = topology.users.iter_mut().map(|user| &mut user.program);
+    for Program { command, .. } in of_sites.chain(of_users) {
+        for word in command {
+            let path = found(word, written_in);
+            if path != *word
+                && let Ok(path) = std::path::absolute(&path)
+            {
+                *word = path.to_string_lossy().into_owned();
+            }
+        }
+    }
+}
+
+/// A word of a command, where it names a file beside the topology's: the path of that, as of a log.
+fn found(word: &str, written_in: &str) -> String {
+    let path = beside(written_in, word);
+    match Path::new(&path).is_file() {
+        // Without a folder it would be looked for among the system's programs.
+        true if !path.contains('/') => format!("./{path}"),
+        true => path,
+        false => word.to_owned(),
+    }
+}
+
+/// What a run is about, for whoever starts its programs.
+struct Around<'a> {
+    topology: &'a Topology,
+    /// Where it is written.
+    written_in: &'a str,
+    stop: &'a Stop,
+    fault: &'a Fault,
+}
+
+impl Around<'_> {
+    fn found(&self, command: &[String]) -> Vec<String> {
+        command.iter().map(|word| found(word, self.written_in)).collect()
+    }
+}
+
+/// A program that has been started and not yet greeted: others start meanwhile.
+enum Begun<'a> {
+    Bidder(bidder::Begun<'a>),
+    Manager(manager::Begun),
+    Batsim(batsim::Begun),
+    Planner(planner::Begun),
+}
+
+/// Starts the programs that decide for these. They are no longer waited for once `stop` goes up.
+pub fn start(
+    topology: &Topology,
+    ids: &[ActorId],
+    written_in: &str,
+    stop: &Stop,
+) -> Result<(Outsiders, Fault), Failure> {
+    let fault = Fault::new(stop);
+    let around = Around { topology, written_in, stop, fault: &fault };
+    let plan = Plan::of(topology);
+    let mut begun = Vec::new();
+    for (id, wanted) in wanted(topology, &plan).into_iter().filter(|(id, _)| ids.contains(id)) {
+        let one = match wanted {
+            Wanted::Bidder(foreign) => bidder::begin(&around, foreign).map(Begun::Bidder),
+            Wanted::Manager(site, Tongue::Lines) => manager::begin(&around, site).map(Begun::Manager),
+            Wanted::Manager(site, Tongue::Batsim) => batsim::begin(&around, site).map(Begun::Batsim),
+            Wanted::Planner(user) => planner::begin(&around, user).map(Begun::Planner),
+        };
+        begun.push((id, one.map_err(|text| Failure::Program(heard_up_to(&text, TEXT_MAX)))?));
+    }
+    let mut outsiders = Outsiders::new();
+    for (id, begun) in begun {
+        let greeted = match begun {
+            Begun::Bidder(begun) => bidder::greet(&around, begun),
+            Begun::Manager(begun) => manager::greet(&around, begun),
+            Begun::Batsim(begun) => batsim::greet(&around, begun),
+            Begun::Planner(begun) => planner::greet(&around, begun),
+        };
+        let outsider = greeted.map_err(|trouble| match trouble {
+            Trouble::Stopped => interrupted(),
+            Trouble::Fault(text) => Failure::Program(heard_up_to(&text, TEXT_MAX)),
+        })?;
+        outsiders.insert(id, outsider);
+    }
+    Ok((outsiders, fault))
+}
+
+const HELLO: &str = r#"{"type":"hello","version":1}"#;
+
+/// Greets a program that talks in lines.
+fn say_hello(talk: &mut Talk, hello: &impl serde::Serialize) -> Result<(), Trouble> {
+    let answer: HelloAnswer = talk.ask(hello, HELLO)?;
+    match answer.version {
+        VERSION => Ok(()),
+        other => {
+            let text = format!("speaks version {other} of the conversation, and this is version {VERSION}");
+            Err(talk.wrong(&text).into())
+        }
+    }
+}
+
+/// Asks a program that answers with the number of the question.
+fn ask<T: DeserializeOwned>(
+    talk: &mut Talk,
+    number: u64,
+    question: &impl serde::Serialize,
+    expected: &str,
+    answers: fn(&T) -> u64,
+) -> Result<T, Trouble> {
+    let answer: T = talk.ask(question, expected)?;
+    match answers(&answer) {
+        same if same == number => Ok(answer),
+        other => Err(talk.wrong(&format!("answers question {other} when asked question {number}")).into()),
+    }
+}

@@ -1,0 +1,74 @@
+//! A planner of a user that is another program, in JSON lines.
+
+use std::time::Duration;
+
+use super::talk::{Talk, Trouble};
+use super::{Around, Fault, ask, say_hello};
+use crate::protocol::outside::planner::{Answer, Heard, Hello, Plan, Question};
+use crate::protocol::outside::{SiteLine, VERSION};
+use crate::roles::outside::Plans;
+use crate::systems::Outsider;
+use crate::time::Time;
+use crate::topology::for_planners;
+
+const EXPECTED: &str = r#"{"type":"plan","ask":1,"orders":[{"order":"submit","job":0,"site":null}]}"#;
+
+pub struct Begun {
+    talk: Talk,
+    user: usize,
+}
+
+pub fn begin(around: &Around<'_>, user: usize) -> Result<Begun, String> {
+    let described = &around.topology.users[user];
+    let program = &described.program;
+    let who = format!("user {}'s planner `{}`", described.name, program.command.join(" "));
+    let timeout = Duration::from_micros(program.timeout.micros());
+    let talk = Talk::over_pipes(who, &around.found(&program.command), timeout, around.stop)?;
+    Ok(Begun { talk, user })
+}
+
+pub fn greet(around: &Around<'_>, begun: Begun) -> Result<Outsider, Trouble> {
+    let Begun { mut talk, user } = begun;
+    let topology = around.topology;
+    let sites = for_planners(topology).map(|site| &topology.sites[site]);
+    let hello = Hello {
+        kind: "hello",
+        version: VERSION,
+        role: "planner",
+        topology: &topology.name,
+        seed: topology.seed,
+        user: &topology.users[user].name,
+        sites: sites.map(|site| SiteLine { name: &site.name, nodes: site.cores }).collect(),
+    };
+    say_hello(&mut talk, &hello)?;
+    let decider: Box<dyn Plans> = Box::new(Program { talk, asked: 0, fault: around.fault.clone() });
+    Ok(Box::new(decider))
+}
+
+struct Program {
+    talk: Talk,
+    asked: u64,
+    fault: Fault,
+}
+
+impl Plans for Program {
+    fn plan(&mut self, now: Time, heard: &[Heard]) -> Vec<Plan> {
+        self.asked += 1;
+        let question = Question::new(self.asked, now, heard);
+        match ask(&mut self.talk, self.asked, &question, EXPECTED, |answer: &Answer| answer.ask) {
+            Ok(answer) => answer.orders,
+            Err(trouble) => {
+                self.fault.note(trouble, now);
+                Vec::new()
+            }
+        }
+    }
+
+    fn refuse(&mut self, now: Time, why: &str) {
+        self.fault.note(self.talk.wrong(why).into(), now);
+    }
+
+    fn has_failed(&self) -> bool {
+        self.fault.is_set()
+    }
+}

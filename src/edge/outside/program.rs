@@ -1,0 +1,113 @@
+//! A program that has been started for a run.
+//!
+//! It and all that it starts are a process group of their own: what a terminal sends to ours does not reach it, and when we
+//! are gone, however we went, a shell that holds the end of a pipe ends it.
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+pub struct Running {
+    child: Child,
+    guard: Option<Child>,
+    /// The last line that it wrote to standard error, where that is not shown.
+    last_words: Arc<Mutex<String>>,
+}
+
+/// How a program is talked to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// Its standard input and output; what it says beside is shown as it is.
+    Pipes,
+    /// Elsewhere. Such programs are used to a terminal of their own, and print much: only the last of it is kept.
+    Socket,
+}
+
+impl Running {
+    pub fn start(words: &[String], over: Over) -> std::io::Result<Running> {
+        let stdio = match over {
+            Over::Pipes => Stdio::piped,
+            Over::Socket => Stdio::null,
+        };
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).stdin(stdio()).stdout(stdio()).process_group(0);
+        if over == Over::Socket {
+            command.stderr(Stdio::piped());
+        }
+        let mut child = command.spawn()?;
+        let guard = guard(child.id());
+        let last_words = Arc::default();
+        if let Some(stderr) = child.stderr.take() {
+            let last_words = Arc::clone(&last_words);
+            std::thread::spawn(move || keep_last(stderr, &last_words));
+        }
+        Ok(Running { child, guard, last_words })
+    }
+
+    pub fn pipes(&mut self) -> (ChildStdin, ChildStdout) {
+        let stdin = self.child.stdin.take().expect("its standard input is piped");
+        let stdout = self.child.stdout.take().expect("its standard output is piped");
+        (stdin, stdout)
+    }
+
+    /// The last line that it has written to standard error, where that is not shown.
+    pub fn last_words(&self) -> String {
+        self.last_words.lock().map(|last| last.clone()).unwrap_or_default()
+    }
+
+    /// How it has ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// Waits for it to leave, and makes it if it stays.
+    pub fn end(&mut self, within: Duration) {
+        let begun = Instant::now();
+        while begun.elapsed() < within && matches!(self.child.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        // With whatever it has started.
+        end_group(&self.child);
+        let _ = self.child.wait();
+        if let Some(mut guard) = self.guard.take() {
+            end_group(&guard);
+            let _ = guard.wait();
+        }
+    }
+}
+
+/// Longer lines are of no use to anybody.
+const LINE_MAX: u64 = 1 << 16;
+
+fn keep_last(stderr: ChildStderr, last: &Mutex<String>) {
+    let mut stderr = BufReader::new(stderr);
+    let mut line = Vec::new();
+    while matches!(stderr.by_ref().take(LINE_MAX).read_until(b'\n', &mut line), Ok(1..)) {
+        let said = String::from_utf8_lossy(&line);
+        if !said.trim().is_empty()
+            && let Ok(mut last) = last.lock()
+        {
+            said.trim().clone_into(&mut last);
+        }
+        line.clear();
+    }
+}
+
+/// A shell that waits for our end and then ends the group. Where there is no shell, the end of its input has to do.
+fn guard(group: u32) -> Option<Child> {
+    let mut command = Command::new("sh");
+    command.args(["-c", "cat; kill -s KILL -- \"-$1\"", "sh", &group.to_string()]);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    command.spawn().ok()
+}
+
+fn end_group(leader: &Child) {
+    if let Some(group) = i32::try_from(leader.id()).ok().and_then(Pid::from_raw) {
+        // There is nothing to end if everybody has left.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}

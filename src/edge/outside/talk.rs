@@ -1,0 +1,218 @@
+//! Questions to a program and its answers, whatever carries them: one at a time, each waited for, but not for ever.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::ChildStdin;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Stop;
+use super::program::{Over, Running};
+use super::zmtp::{Caller, Requester};
+use crate::grid::Endpoint;
+use crate::protocol::outside::brief;
+
+/// The longest answer that a program may give.
+pub const ANSWER_MAX: u64 = 64 << 20;
+
+/// How long a program may take to leave when the run is over.
+const LEAVE_WITHIN: Duration = Duration::from_secs(1);
+
+/// How often somebody who waits for an answer looks whether the run is to end.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Why there is no answer.
+pub enum Trouble {
+    /// The run is to end.
+    Stopped,
+    /// What the program has done.
+    Fault(String),
+}
+
+impl From<String> for Trouble {
+    fn from(text: String) -> Trouble {
+        Trouble::Fault(text)
+    }
+}
+
+/// A program that is talked to.
+pub struct Talk {
+    /// The program, and for whom it decides.
+    who: String,
+    running: Option<Running>,
+    stop: Stop,
+    /// Questions go out through a thread, so that a program that does not read cannot hold up the run for ever.
+    questions: Option<SyncSender<Vec<u8>>>,
+    answers: Receiver<Result<String, String>>,
+    timeout: Duration,
+    /// Ends the thread that waits at a socket.
+    caller: Option<Caller>,
+}
+
+impl Talk {
+    /// Starts a program and talks to it over its standard input and output, a line each.
+    pub fn over_pipes(who: String, words: &[String], timeout: Duration, stop: &Stop) -> Result<Talk, String> {
+        let mut running = Running::start(words, Over::Pipes).map_err(|error| format!("cannot start {who}: {error}"))?;
+        let (stdin, stdout) = running.pipes();
+        let (questions, to_send) = sync_channel(1);
+        std::thread::spawn(move || send(stdin, &to_send));
+        let (heard, answers) = sync_channel(1);
+        std::thread::spawn(move || hear(BufReader::new(stdout), &heard));
+        let (running, questions, stop) = (Some(running), Some(questions), stop.clone());
+        Ok(Talk { who, running, stop, questions, answers, timeout, caller: None })
+    }
+
+    /// Calls a program that listens, or will as soon as it can, if these words start it.
+    pub fn over_socket(
+        who: String,
+        words: &[String],
+        endpoint: &Endpoint,
+        timeout: Duration,
+        stop: &Stop,
+    ) -> Result<Talk, String> {
+        let start = || Running::start(words, Over::Socket).map_err(|error| format!("cannot start {who}: {error}"));
+        let running = (!words.is_empty()).then(start).transpose()?;
+        // It gives up first, as it knows why.
+        let caller = Caller::new(endpoint.clone(), timeout.mul_f64(0.9));
+        let (questions, to_send) = sync_channel(1);
+        let (heard, answers) = sync_channel(1);
+        let calling = caller.clone();
+        std::thread::spawn(move || call(&calling, &to_send, &heard));
+        let (questions, caller, stop) = (Some(questions), Some(caller), stop.clone());
+        Ok(Talk { who, running, stop, questions, answers, timeout, caller })
+    }
+
+    /// Asks, and reads an answer in JSON; `expected` shows what such a one looks like.
+    pub fn ask<T: DeserializeOwned>(&mut self, question: &impl Serialize, expected: &str) -> Result<T, Trouble> {
+        let began = Instant::now();
+        if let Ok(Ok(early)) = self.answers.try_recv() {
+            return Err(self.wrong(&format!("says `{}` without having been asked", brief(&early))).into());
+        }
+        let question =
+            serde_json::to_vec(question).map_err(|error| self.wrong(&format!("cannot be asked: {error}")))?;
+        match self.questions.as_ref().map(|questions| questions.try_send(question)) {
+            Some(Ok(())) => {}
+            Some(Err(TrySendError::Full(_))) => return Err(self.wrong("does not read what it is asked").into()),
+            // Why is the last that was heard.
+            Some(Err(TrySendError::Disconnected(_))) | None => return Err(self.gone().into()),
+        }
+        let answer = loop {
+            let Some(left) = self.timeout.checked_sub(began.elapsed()) else {
+                return Err(self.wrong(&format!("has not answered within {} s", self.timeout.as_secs_f64())).into());
+            };
+            match self.answers.recv_timeout(left.min(LOOK_EVERY)) {
+                Ok(Ok(answer)) => break answer,
+                Ok(Err(fault)) => return Err(self.ended_or(&fault).into()),
+                Err(RecvTimeoutError::Timeout) if self.stop.load(Ordering::Relaxed) => return Err(Trouble::Stopped),
+                // At a socket nobody else says that it is gone.
+                Err(RecvTimeoutError::Timeout) if self.caller.is_some() && self.has_ended() => {
+                    return Err(self.gone().into());
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(self.gone().into()),
+            }
+        };
+        serde_json::from_str(&answer).map_err(|error| {
+            let text =
+                format!("answers `{}`, which is not what was asked for (expected {expected}): {error}", brief(&answer));
+            self.wrong(&text).into()
+        })
+    }
+
+    pub fn wrong(&self, what: &str) -> String {
+        format!("{} {what}", self.who)
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// From now on it is waited for only so long.
+    pub fn hurry(&mut self, timeout: Duration) {
+        self.timeout = self.timeout.min(timeout);
+    }
+
+    fn has_ended(&mut self) -> bool {
+        self.running.as_mut().is_some_and(|running| running.ended().is_some())
+    }
+
+    /// What to say of a program that answers no more.
+    fn gone(&mut self) -> String {
+        let what = match self.caller {
+            Some(_) => "has closed the connection before the run was over",
+            None => "has closed its standard input or output before the run was over",
+        };
+        self.ended_or(what)
+    }
+
+    /// The same, unless it has ended, which says more.
+    fn ended_or(&mut self, what: &str) -> String {
+        // Its output is closed; it is about to end, or does not mean to.
+        for _ in 0..20 {
+            let Some(running) = &mut self.running else { break };
+            if let Some(status) = running.ended() {
+                let last = running.last_words();
+                let last = if last.is_empty() { last } else { format!("; its last words: `{}`", brief(&last)) };
+                return self.wrong(&format!("has ended before the run was over ({status}){last}"));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.wrong(what)
+    }
+}
+
+impl Drop for Talk {
+    /// The end of its input tells it to leave; whoever stays is made to.
+    fn drop(&mut self) {
+        drop(self.questions.take());
+        self.caller.iter().for_each(Caller::hang_up);
+        let within = if self.is_stopped() { LEAVE_WITHIN / 10 } else { LEAVE_WITHIN };
+        self.running.iter_mut().for_each(|running| running.end(within));
+    }
+}
+
+fn send(mut stdin: ChildStdin, lines: &Receiver<Vec<u8>>) {
+    while let Ok(mut line) = lines.recv() {
+        line.push(b'\n');
+        // Whoever does not take its lines will not answer either.
+        if stdin.write_all(&line).and_then(|()| stdin.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+fn hear(mut stdout: impl BufRead, heard: &SyncSender<Result<String, String>>) {
+    loop {
+        let mut line = Vec::new();
+        let said = match stdout.by_ref().take(ANSWER_MAX).read_until(b'\n', &mut line) {
+            Ok(0) => return,
+            Ok(length) if length as u64 == ANSWER_MAX => Err("sends a line that does not end".to_owned()),
+            Ok(_) => in_words(line),
+            Err(error) => Err(format!("cannot be heard: {error}")),
+        };
+        if heard.send(said).is_err() {
+            return;
+        }
+    }
+}
+
+fn call(caller: &Caller, questions: &Receiver<Vec<u8>>, heard: &SyncSender<Result<String, String>>) {
+    let mut requester = match caller.connect().and_then(Requester::greet) {
+        Ok(requester) => requester,
+        Err(wrong) => return drop(heard.send(Err(wrong))),
+    };
+    while let Ok(question) = questions.recv() {
+        let said = requester.ask(&question).and_then(in_words);
+        let ends = said.is_err();
+        if heard.send(said).is_err() || ends {
+            return;
+        }
+    }
+}
+
+fn in_words(said: Vec<u8>) -> Result<String, String> {
+    String::from_utf8(said).map_err(|_| "sends what is not UTF-8".to_owned())
+}

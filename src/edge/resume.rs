@@ -1,0 +1,72 @@
+//! Runs that ended before they were over, and left a journal from which they can go on: in the folder of their results,
+//! which say that they are partial, or in the stand-in of a process that was killed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::Failure;
+use super::commit::{RealDisk, remove_tree};
+use super::files::MANIFEST;
+use super::journal::{Head, JOURNAL};
+use super::stand_in::{Lock, left_to_resume, place_of};
+use crate::protocol::handshake::RELEASE;
+use crate::report::{Manifest, Status};
+
+/// A run that can go on.
+pub struct Left {
+    /// Where its results belong.
+    pub out: PathBuf,
+    pub head: Head,
+    /// Where its journal is.
+    folder: PathBuf,
+    /// Keeps others from going on with it too, or from clearing it away.
+    _lock: Lock,
+}
+
+impl Left {
+    /// Finds what was left of a run whose results belong in this folder, or whose stand-in this is.
+    pub fn find(folder: &Path) -> Result<Left, Failure> {
+        let out = place_of(folder).unwrap_or_else(|| folder.to_owned());
+        let out = fs::canonicalize(&out).unwrap_or(out);
+        let stand_in = left_to_resume(&out).pop();
+        let holds = |folder: &PathBuf| folder.join(JOURNAL).is_file();
+        let Some(found) = stand_in.or_else(|| Some(out.clone()).filter(holds)) else {
+            return Err(nothing(folder, &out));
+        };
+        let lock = Lock::take(&found);
+        if matches!(lock, Lock::Taken) {
+            return Err(Failure::Input(format!("{}: another process goes on with this run", folder.display())));
+        }
+        let head = Head::read(&found.join(JOURNAL))?;
+        if head.release != RELEASE {
+            return Err(Failure::Input(format!(
+                "{}: this run was begun by release {}, and this is release {RELEASE}, which may do something else",
+                folder.display(),
+                head.release
+            )));
+        }
+        Ok(Left { out, head, folder: found, _lock: lock })
+    }
+
+    /// Moves the journal to where the run goes on.
+    pub fn hand_over(self, stand_in: &Path) -> Result<(), Failure> {
+        let (from, to) = (self.folder.join(JOURNAL), stand_in.join(JOURNAL));
+        fs::rename(&from, &to)
+            .map_err(|error| Failure::System(format!("cannot move {} to {}: {error}", from.display(), to.display())))?;
+        if self.folder != self.out {
+            let _ = remove_tree(&RealDisk, &self.folder);
+        }
+        Ok(())
+    }
+}
+
+fn nothing(folder: &Path, out: &Path) -> Failure {
+    let manifest = fs::read(out.join(MANIFEST)).ok();
+    let manifest = manifest.and_then(|json| serde_json::from_slice::<Manifest>(&json).ok());
+    let why = match manifest {
+        Some(Manifest { status: Status::Complete, .. }) => "the run in it is complete",
+        Some(_) => "there is no journal with the partial results",
+        None => "expected the folder of the results of a run that ended early, which are in it or would have been",
+    };
+    Failure::Input(format!("{}: there is nothing to resume: {why}", folder.display()))
+}

@@ -1,0 +1,226 @@
+//! The rows of a sweep, or of a share of one, in a folder.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::super::Failure;
+use super::super::input::plainly;
+use super::part::Part;
+use crate::experiment::{Experiment, Row, Run, Table};
+use crate::report::{Status, pretty};
+
+pub const RUNS: &str = "runs.csv";
+pub const STATE: &str = "sweep.json";
+
+/// What is to be run: an experiment, or a share of it.
+pub struct Work<'a> {
+    pub experiment: &'a Experiment,
+    /// Of everything that the rows depend on.
+    pub fingerprint: &'a str,
+    pub part: Option<Part>,
+}
+
+/// What shares have to be of to be put together.
+#[derive(Clone, Copy)]
+pub struct Label<'a> {
+    pub experiment: &'a str,
+    pub fingerprint: &'a str,
+}
+
+impl Work<'_> {
+    pub fn label(&self) -> Label<'_> {
+        Label { experiment: &self.experiment.name, fingerprint: self.fingerprint }
+    }
+
+    pub fn runs(&self) -> impl Iterator<Item = Run> + '_ {
+        self.experiment.runs().filter(|run| self.part.is_none_or(|part| part.has(run.number)))
+    }
+
+    pub fn count(&self) -> usize {
+        let all = self.experiment.count();
+        self.part.map_or(all, |part| (1..=all).filter(|run| part.has(*run)).count())
+    }
+}
+
+/// `sweep.json`: what the rows beside it belong to.
+#[derive(Serialize, Deserialize)]
+pub struct State {
+    pub experiment: String,
+    pub fingerprint: String,
+    /// The share of the experiment, if it is not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+    pub runs: usize,
+    pub done: usize,
+    pub status: Status,
+}
+
+impl State {
+    /// What is in a folder; `None` if that has no sweep.
+    pub fn read(folder: &Path) -> Result<Option<State>, Failure> {
+        let path = folder.join(STATE);
+        match fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice::<State>(&bytes).map(Some).map_err(|error| {
+                Failure::Input(format!("cannot read {}: {error}; use --fresh to start over", path.display()))
+            }),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+            Err(error) => Err(system("read", &path, &error)),
+        }
+    }
+
+    /// What it belongs to, for somebody who wants another thing.
+    pub fn of_what(&self, label: Label<'_>) -> String {
+        let of = match self.experiment == label.experiment {
+            true if self.fingerprint == label.fingerprint => "this experiment".to_owned(),
+            true => "an earlier version of this experiment (or of its topology, or of hansa)".to_owned(),
+            false => format!("the experiment {}", self.experiment),
+        };
+        self.part.as_ref().map_or(of.clone(), |part| format!("share {part} of {of}"))
+    }
+}
+
+/// The rows of a sweep, in memory and on disk.
+pub struct Book {
+    pub out: PathBuf,
+    table: Table,
+    state: State,
+    pub rows: BTreeMap<usize, Row>,
+    /// Rows are added to its end as they come.
+    file: File,
+    /// Held, so that nobody else sweeps into the same folder.
+    _lock: File,
+}
+
+impl Book {
+    pub fn open(out: &Path, work: &Work<'_>, fresh: bool) -> Result<Book, Failure> {
+        fs::create_dir_all(out).map_err(|error| system("make", out, &error))?;
+        let lock = File::open(out).map_err(|error| system("open", out, &error))?;
+        if lock.try_lock().is_err() {
+            return Err(Failure::System(format!("another sweep is writing to {}", out.display())));
+        }
+
+        let part = work.part.map(|part| part.to_string());
+        let rows = match State::read(out) {
+            Err(Failure::Input(_)) if fresh => BTreeMap::new(),
+            Err(failure) => return Err(failure),
+            Ok(None) => {
+                check_empty(out)?;
+                BTreeMap::new()
+            }
+            Ok(Some(_)) if fresh => BTreeMap::new(),
+            Ok(Some(state)) => {
+                if state.fingerprint != work.fingerprint || state.part != part {
+                    return Err(changed(out, work, &state));
+                }
+                read_rows(out, work)?
+            }
+        };
+
+        let state = State {
+            experiment: work.experiment.name.clone(),
+            fingerprint: work.fingerprint.to_owned(),
+            part,
+            runs: work.count(),
+            done: rows.len(),
+            status: Status::Partial("not finished yet".to_owned()),
+        };
+        let table = Table::of(work.experiment);
+        replace(&out.join(RUNS), text(&table, &rows))?;
+        replace(&out.join(STATE), pretty(&state))?;
+        let path = out.join(RUNS);
+        let file = OpenOptions::new().append(true).open(&path).map_err(|error| system("open", &path, &error))?;
+        Ok(Book { out: out.to_owned(), table, state, rows, file, _lock: lock })
+    }
+
+    /// Keeps a row, on disk too.
+    pub fn add(&mut self, row: Row) -> Result<(), Failure> {
+        let line = self.table.line(&row);
+        self.rows.insert(row.run, row);
+        self.file.write_all(line.as_bytes()).map_err(|error| system("write", &self.out.join(RUNS), &error))
+    }
+
+    /// Puts the rows in order and says how complete they are.
+    pub fn close(mut self, end: &Result<(), Failure>) -> Result<Vec<Row>, Failure> {
+        self.state.done = self.rows.len();
+        self.state.status = match end {
+            Ok(()) => Status::Complete,
+            Err(failure) => Status::Partial(failure.to_string()),
+        };
+        replace(&self.out.join(RUNS), text(&self.table, &self.rows))?;
+        replace(&self.out.join(STATE), pretty(&self.state))?;
+        Ok(self.rows.into_values().collect())
+    }
+}
+
+fn check_empty(out: &Path) -> Result<(), Failure> {
+    let mut entries = fs::read_dir(out).map_err(|error| system("read", out, &error))?;
+    match entries.next() {
+        None => Ok(()),
+        Some(_) => {
+            let out = out.display();
+            let text = format!("{out} is not empty and has no {STATE}; it was not changed: choose another --out");
+            Err(Failure::System(text))
+        }
+    }
+}
+
+fn changed(out: &Path, work: &Work<'_>, state: &State) -> Failure {
+    Failure::Input(format!(
+        "{} holds {} of {} runs of {}; choose another --out, or discard them with --fresh",
+        out.display(),
+        state.done,
+        state.runs,
+        state.of_what(work.label())
+    ))
+}
+
+/// The whole rows that are there; a last line that was cut short is as good as none.
+pub fn read_rows(out: &Path, work: &Work<'_>) -> Result<BTreeMap<usize, Row>, Failure> {
+    let path = out.join(RUNS);
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(error) => return Err(system("read", &path, &error)),
+    };
+    let table = Table::of(work.experiment);
+    let runs: BTreeMap<usize, Run> = work.runs().map(|run| (run.number, run)).collect();
+    let mut rows = BTreeMap::new();
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        let row = table.parse(line).filter(|row| runs.get(&row.run).is_some_and(|run| run.values == row.values));
+        match row {
+            Some(row) => drop(rows.insert(row.run, row)),
+            None if number == 0 && line == table.header() => {}
+            None if !line.ends_with('\n') => {}
+            None => {
+                let (path, line) = (path.display(), number + 1);
+                return Err(Failure::Input(format!(
+                    "{path}:{line}: this is not a row of the experiment; fix it, or start over with --fresh"
+                )));
+            }
+        }
+    }
+    Ok(rows)
+}
+
+fn text(table: &Table, rows: &BTreeMap<usize, Row>) -> String {
+    [table.header()].into_iter().chain(rows.values().map(|row| table.line(row))).collect()
+}
+
+/// Writes a file so that there is always a whole one.
+pub fn replace(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
+    let partial = path.with_extension("partial");
+    let written = fs::write(&partial, content).and_then(|()| fs::rename(&partial, path));
+    written.map_err(|error| {
+        // What there is of it is of no use to anybody.
+        let _ = fs::remove_file(&partial);
+        system("write", path, &error)
+    })
+}
+
+pub fn system(verb: &str, path: &Path, error: &std::io::Error) -> Failure {
+    Failure::System(format!("cannot {verb} {}: {}", path.display(), plainly(error)))
+}

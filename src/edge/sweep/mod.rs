@@ -1,0 +1,304 @@
+//! Runs the runs of an experiment, many at a time, and keeps a row of each.
+//!
+//! `runs.csv` grows by a row whenever a run ends, so that whatever ends the sweep costs no more than the runs that were
+//! under way; the next call goes on with those that are missing. In the end, and after Ctrl-C, rows stand in the order
+//! of their runs, which makes the file the same however many threads there were.
+//!
+//! Several machines may each run a share (`part.rs`), which is a sweep in a folder of its own. Whoever has all of these
+//! puts them together (`gather.rs`); the result is, byte for byte, that of one machine.
+
+mod book;
+mod gather;
+mod part;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::scope;
+use std::time::Duration;
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use self::book::{Book, RUNS, Work};
+pub use self::book::{Label, STATE, State, replace};
+pub use self::gather::shares;
+pub use self::part::Part;
+use super::Failure;
+use super::inline::{self, watch_for_interrupts};
+use super::input::{self, plainly};
+use super::outside::{self, Stop};
+use super::terminal::Count;
+use crate::experiment::{self, Experiment, Row, Run, Table};
+use crate::topology::{self, Complaints};
+
+/// How a sweep is to be made.
+pub struct Sweeping {
+    /// Where rows go; `out/NAME` of the experiment if nobody says otherwise.
+    pub out: Option<PathBuf>,
+    /// How many runs at a time; as many as there are cores if nobody says otherwise.
+    pub threads: Option<usize>,
+    /// Whether to throw away what is there.
+    pub fresh: bool,
+    pub share: Share,
+}
+
+/// What one call does of a sweep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Share {
+    Whole,
+    /// Some of its runs, into a folder beside the place of the whole.
+    Part(Part),
+    /// Nothing but to put shares together.
+    Gather {
+        /// Shares, or folders of these; those beside the place of the whole if nobody says otherwise.
+        from: Vec<PathBuf>,
+        /// How long to wait for shares that are not complete.
+        wait: Duration,
+    },
+}
+
+/// A sweep that is complete.
+pub struct Swept {
+    pub out: PathBuf,
+    pub experiment: Experiment,
+    pub table: Table,
+    /// In order.
+    pub rows: Vec<Row>,
+    /// Which share it is, if it is not all.
+    pub part: Option<Part>,
+}
+
+impl Swept {
+    /// What there is, and where.
+    pub fn told(&self) -> String {
+        let (runs, path) = (self.rows.len(), self.out.join(RUNS));
+        match self.part {
+            Some(part) => format!("share {part}: {runs} runs in {}\n", path.display()),
+            None => format!("{runs} runs in {}\n", path.display()),
+        }
+    }
+}
+
+/// Runs the experiment in a file.
+pub fn sweep(path: &str, sweeping: &Sweeping) -> Result<(), Failure> {
+    let swept = run_experiment(path, &mut Files::default(), sweeping)?;
+    super::print(&swept.told())
+}
+
+/// Reads an experiment and checks all its runs.
+pub fn read_experiment(path: &str, files: &mut Files) -> Result<Experiment, Failure> {
+    read_checked(path, files).map(|(experiment, _)| experiment)
+}
+
+/// The files that an experiment needs, each read once: what changes on disk during a sweep does not change the sweep.
+#[derive(Default)]
+pub struct Files {
+    /// Those that need not be on disk, by paths without detours.
+    given: BTreeMap<String, Vec<u8>>,
+    found: BTreeMap<String, Result<Vec<u8>, String>>,
+    /// Whether there is no disk.
+    sealed: bool,
+}
+
+impl Files {
+    /// Nothing but what is put there.
+    pub fn sealed() -> Files {
+        Files { sealed: true, ..Files::default() }
+    }
+
+    /// A file that need not be on disk.
+    pub fn put(&mut self, path: &str, bytes: impl Into<Vec<u8>>) {
+        self.given.insert(straight(path), bytes.into());
+    }
+
+    pub fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
+        if let Some(bytes) = self.given.get(&straight(path)) {
+            return Ok(bytes.clone());
+        }
+        if self.sealed {
+            return Err("there is no such file".to_owned());
+        }
+        let read = || input::read(path).map_err(|error| plainly(&error));
+        self.found.entry(path.to_owned()).or_insert_with(read).clone()
+    }
+
+    /// What has been read before.
+    fn again(&self, path: &str) -> Result<Vec<u8>, String> {
+        let found = || self.found.get(path).cloned().unwrap_or_else(|| Err("it was not read before".to_owned()));
+        self.given.get(&straight(path)).cloned().map_or_else(found, Ok)
+    }
+
+    /// What has been found on disk.
+    pub fn paths(&self) -> impl Iterator<Item = String> + '_ {
+        self.found.iter().filter(|(_, found)| found.is_ok()).map(|(path, _)| path.clone())
+    }
+}
+
+/// A path without `x/..`, where no folder is a link.
+fn straight(path: &str) -> String {
+    let mut steps: Vec<&str> = Vec::new();
+    for step in path.split('/') {
+        match step {
+            "." => {}
+            ".." if steps.last().is_some_and(|last| !matches!(*last, "" | "..")) => drop(steps.pop()),
+            step => steps.push(step),
+        }
+    }
+    steps.join("/")
+}
+
+/// Runs the experiment at `path`, as far as its rows are not there yet.
+pub fn run_experiment(path: &str, files: &mut Files, sweeping: &Sweeping) -> Result<Swept, Failure> {
+    let (experiment, fingerprint) = read_checked(path, files)?;
+    let interrupted = watch_for_interrupts()?;
+    let whole = sweeping.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&experiment.name));
+    let table = Table::of(&experiment);
+
+    let (out, part) = match &sweeping.share {
+        Share::Whole => (whole, None),
+        Share::Part(part) => (part.folder(&whole), Some(*part)),
+        Share::Gather { from, wait } => {
+            let work = Work { experiment: &experiment, fingerprint: &fingerprint, part: None };
+            let rows = gather::gather(&work, &whole, from, *wait, &interrupted)?;
+            let mut book = Book::open(&whole, &work, sweeping.fresh)?;
+            book.rows = rows;
+            return Ok(Swept { rows: book.close(&Ok(()))?, out: whole, experiment, table, part: None });
+        }
+    };
+    let work = Work { experiment: &experiment, fingerprint: &fingerprint, part };
+    let mut book = Book::open(&out, &work, sweeping.fresh)?;
+    let threads = sweeping.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let end = run_missing(&work, files, &mut book, threads, &interrupted);
+    let rows = book.close(&end)?;
+    end?;
+    Ok(Swept { out, experiment, table, rows, part })
+}
+
+/// The experiment, and a fingerprint of all that its rows depend on.
+fn read_checked(path: &str, files: &mut Files) -> Result<(Experiment, String), Failure> {
+    let experiment = experiment::read(path, &mut |path| files.read(path)).map_err(|complaints| {
+        let is_topology = ["site", "user"].iter().any(|key| input::is_written(path, key));
+        match is_topology && !input::is_written(path, "vary") {
+            true => Failure::Input(format!("{path} is a topology: use hansa run {path}")),
+            false => Failure::Input(complaints.to_string()),
+        }
+    })?;
+    let fingerprint = check_all(&experiment, files)?;
+    Ok((experiment, fingerprint))
+}
+
+/// Reads the topology of every run, so that nothing begins which could not be finished; gives a fingerprint of all.
+fn check_all(experiment: &Experiment, files: &mut Files) -> Result<String, Failure> {
+    let mut all = format!("{}\n{}", env!("CARGO_PKG_VERSION"), Table::of(experiment).header());
+    let mut wrong: Vec<String> = Vec::new();
+    for run in experiment.runs() {
+        match topology::load(&experiment.topology, &run.overrides, &mut |path| files.read(path)) {
+            Ok(loaded) => {
+                all.push_str(&format!("{} {}\n", run.values.join(","), loaded.topology.hash()));
+                let programs = outside::files(&loaded.topology, &experiment.topology);
+                programs.iter().for_each(|file| all.push_str(&format!("{} {}\n", file.path, file.hash)));
+            }
+            Err(complaints) => {
+                // Many runs share a fault: each is told once.
+                for complaint in complaints.to_string().split("\n\n").map(|text| text.trim_end().to_owned()) {
+                    if !wrong.contains(&complaint) {
+                        wrong.push(complaint);
+                    }
+                }
+                if wrong.len() >= COMPLAINTS_MAX {
+                    break;
+                }
+            }
+        }
+    }
+    if wrong.is_empty() {
+        Ok(format!("{:032x}", xxh3_128(all.as_bytes())))
+    } else {
+        Err(Failure::Input(wrong.join("\n\n")))
+    }
+}
+
+const COMPLAINTS_MAX: usize = 50;
+
+fn input(complaints: Complaints) -> Failure {
+    Failure::Input(complaints.to_string())
+}
+
+fn run_missing(work: &Work<'_>, files: &Files, book: &mut Book, threads: usize, stop: &Stop) -> Result<(), Failure> {
+    let experiment = work.experiment;
+    let missing: Vec<Run> = work.runs().filter(|run| !book.rows.contains_key(&run.number)).collect();
+    let next = AtomicUsize::new(0);
+    let mut progress = Count::new("runs", work.count(), book.rows.len());
+    let (sender, receiver) = channel();
+
+    let mut end = Ok(());
+    scope(|scope| {
+        for _ in 0..threads.clamp(1, missing.len().max(1)) {
+            let sender = sender.clone();
+            let (missing, next) = (&missing, &next);
+            scope.spawn(move || {
+                while let Some(run) =
+                    missing.get(next.fetch_add(1, Ordering::Relaxed)).filter(|_| !stop.load(Ordering::Relaxed))
+                {
+                    // Nobody listens any more once the sweep has failed.
+                    let _ = sender.send(row(experiment, run, files, stop).transpose());
+                }
+            });
+        }
+        drop(sender);
+        loop {
+            let failed = match receiver.recv_timeout(REDRAW) {
+                Ok(Some(Ok(row))) => book.add(row),
+                Ok(Some(Err(failure))) => Err(failure),
+                Ok(None) | Err(RecvTimeoutError::Timeout) => Ok(()),
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            if failed.is_err() && end.is_ok() {
+                stop.store(true, Ordering::Relaxed);
+                end = failed;
+            }
+            progress.update(book.rows.len());
+        }
+    });
+    progress.clear();
+
+    let (done, count) = (book.rows.len(), work.count());
+    if end.is_ok() && done < count {
+        let out = book.out.display();
+        end = Err(Failure::Interrupted(format!(
+            "interrupted: {done} of {count} runs are in {out}; repeat the command to resume"
+        )));
+    }
+    end
+}
+
+const REDRAW: Duration = Duration::from_millis(200);
+
+/// Runs one run; `None` if it was stopped.
+fn row(experiment: &Experiment, run: &Run, files: &Files, stop: &Stop) -> Result<Option<Row>, Failure> {
+    let loaded = topology::load(&experiment.topology, &run.overrides, &mut |path| files.again(path)).map_err(input)?;
+    let Some(summary) = inline::summary(&loaded.topology, &experiment.topology, stop)
+        .map_err(|failure| in_run(run, experiment, failure))?
+    else {
+        return Ok(None);
+    };
+    Ok(Some(Row {
+        run: run.number,
+        values: run.values.clone(),
+        metrics: experiment.metrics.iter().map(|metric| metric.of(&summary)).collect(),
+        digest: summary.digest,
+    }))
+}
+
+/// Says which run it was.
+fn in_run(run: &Run, experiment: &Experiment, failure: Failure) -> Failure {
+    let settings = experiment.axes.iter().zip(&run.values).map(|(axis, value)| format!("{}={value}", axis.key));
+    let text = format!("run {} ({}): {failure}", run.number, settings.collect::<Vec<_>>().join(", "));
+    match failure {
+        Failure::Input(_) => Failure::Input(text),
+        Failure::Breach(_) => Failure::Breach(text),
+        Failure::Program(_) => Failure::Program(text),
+        _ => Failure::Internal(text),
+    }
+}

@@ -1,0 +1,94 @@
+//! Shares of a sweep: every machine takes every n-th run, so that neighbours, which take about as long, are spread over all.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::experiment::RUNS_MAX;
+
+/// One of several shares, `2/4`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Part {
+    pub of: usize,
+    /// Counts from 1.
+    pub number: usize,
+}
+
+impl Part {
+    /// Reads `2/4`.
+    pub fn parse(text: &str) -> Result<Part, String> {
+        Part::counted(text, 1)
+    }
+
+    /// Reads `1/4` of those who count shares from 0.
+    pub fn parse_from_zero(text: &str) -> Result<Part, String> {
+        Part::counted(text, 0)
+    }
+
+    fn counted(text: &str, first: usize) -> Result<Part, String> {
+        let parts = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+        let Some((number, of)) = parts.filter(|(_, of)| (1..=RUNS_MAX).contains(of)) else {
+            return Err(format!("expected a share such as 2/4, the second of four; of {RUNS_MAX} at most"));
+        };
+        let last = of - 1 + first;
+        if !(first..=last).contains(&number) {
+            return Err(format!("expected a share from {first}/{of} to {last}/{of}"));
+        }
+        Ok(Part { number: number + 1 - first, of })
+    }
+
+    pub fn all(of: usize) -> impl Iterator<Item = Part> {
+        (1..=of).map(move |number| Part { number, of })
+    }
+
+    /// Whether this run is in it; runs count from 1.
+    pub fn has(self, run: usize) -> bool {
+        run % self.of == self.number % self.of
+    }
+
+    /// Where its rows are while those of the whole are to be in `out`.
+    pub fn folder(self, out: &Path) -> PathBuf {
+        folder_of_parts(out).join(format!("{}-of-{}", self.number, self.of))
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
+}
+
+/// Beside the place of the whole, so that neither is in the other's way.
+pub fn folder_of_parts(out: &Path) -> PathBuf {
+    let mut name = out.as_os_str().to_owned();
+    name.push(".parts");
+    PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_run_is_in_one_share() {
+        for of in 1..9 {
+            for run in 1..30 {
+                assert_eq!(Part::all(of).filter(|part| part.has(run)).count(), 1, "run {run} of {of} shares");
+            }
+        }
+        assert!(Part::parse("2/4").unwrap().has(6) && Part::parse("4/4").unwrap().has(8));
+    }
+
+    #[test]
+    fn shares_are_read_strictly() {
+        assert_eq!(Part::parse("2/4"), Ok(Part { number: 2, of: 4 }));
+        assert_eq!(Part::parse_from_zero("0/4"), Ok(Part { number: 1, of: 4 }));
+        assert_eq!(Part::parse("0/4").unwrap_err(), "expected a share from 1/4 to 4/4");
+        assert_eq!(Part::parse("5/4").unwrap_err(), "expected a share from 1/4 to 4/4");
+        assert_eq!(Part::parse_from_zero("4/4").unwrap_err(), "expected a share from 0/4 to 3/4");
+        for wrong in ["", "2", "/4", "2/", "2/0", "-1/4", "2/4/8", "a/b", "1/100001"] {
+            assert!(Part::parse(wrong).unwrap_err().starts_with("expected a share such as 2/4"), "{wrong}");
+        }
+        assert_eq!(Part::parse("2/4").unwrap().to_string(), "2/4");
+        assert_eq!(Part::parse("2/4").unwrap().folder(Path::new("out/x")), Path::new("out/x.parts/2-of-4"));
+    }
+}

@@ -1,0 +1,34 @@
+//! `hansa tournament`: runs an experiment with entrants, and tells who is good at what.
+
+use super::Failure;
+use super::sweep::{Files, Sweeping, read_experiment, replace, run_experiment};
+use crate::experiment::tournament::{compared, csv, page, standings, table};
+
+pub const PAGE: &str = "tournament.html";
+pub const STANDINGS: &str = "standings.csv";
+
+/// Runs the experiment in a file, as far as it has not been run yet, and writes its standings beside its rows.
+pub fn tournament(path: &str, against: Option<&str>, sweeping: &Sweeping) -> Result<(), Failure> {
+    let mut files = Files::default();
+    let no_standings = |error| Failure::Input(format!("{path}: {error}"));
+    compared(&read_experiment(path, &mut files)?, against).map_err(no_standings)?;
+    let swept = run_experiment(path, &mut files, sweeping)?;
+    if swept.part.is_some() {
+        // Standings are of all.
+        return super::print(&swept.told());
+    }
+    let standings = standings(&swept.experiment, &swept.rows, against).map_err(no_standings)?;
+    let facts = [
+        format!("Of {path} on {}: {} runs.", swept.experiment.topology, swept.rows.len()),
+        "runs.csv has a row a run with its digest, standings.csv all numbers of this page.".to_owned(),
+    ];
+    replace(&swept.out.join(STANDINGS), csv(&standings))?;
+    replace(&swept.out.join(PAGE), page(&standings, &facts))?;
+    let other = &standings.entrants[standings.against].name;
+    let stars = match standings.repetitions {
+        0 | 1 => "one run of each says nothing about which is better: let `seed` vary".to_owned(),
+        runs => format!("* best, or not to be told apart from it ({runs} runs each)"),
+    };
+    let page = swept.out.join(PAGE);
+    super::print(&format!("{}{stars}\n{}: differences from {other}, and pictures\n", table(&standings), page.display()))
+}

@@ -1,0 +1,227 @@
+//! Standings as a page to read: a table of means with their intervals, differences from whom all are compared with, and a picture
+//! of each metric.
+
+use std::fmt::Write;
+
+use super::text::{NONE, digits, settings, shown};
+use super::{Cell, Column, Entrant, Panel, Standings};
+use crate::math;
+use crate::report::Better;
+use crate::report::html::{at, counted, document, escape, table};
+
+/// The page; `facts` say which file and which grid it is of.
+pub fn page(standings: &Standings, facts: &[String]) -> String {
+    let name = escape(&standings.name);
+    let mut body = format!("<header><p class=\"kicker\">A tournament of Hansa</p><h1>{name}</h1>\n");
+    let about = standings.about.as_ref().map_or(String::new(), |about| format!("{} ", escape(about.trim())));
+    let _ = writeln!(
+        body,
+        "<p class=\"lead\">{about}{} on the same grid with the same jobs, {} each.</p></header>",
+        counted(standings.entrants.len() as u64, "entrant"),
+        counted(standings.repetitions as u64, "run"),
+    );
+    let against = escape(&standings.entrants[standings.against].name);
+    let _ = writeln!(
+        body,
+        "<section><h2>How to read it</h2><p>A number is the mean over the seeds, and ± how far the true mean may be from it, with a confidence \
+         of 95 %. Below it stands the mean difference from {against}, seed by seed, where that can be told from zero. Bold is best: nobody's \
+         mean is better, or it cannot be told apart from the best one. A dash says that this system has no such number.</p></section>",
+    );
+    for panel in &standings.panels {
+        let title = if panel.settings.is_empty() { "Standings".to_owned() } else { escape(&settings(panel)) };
+        let _ = write!(body, "<section><h2>{title}</h2>\n{}", numbers(standings, panel));
+        for (metric, column) in standings.metrics.iter().enumerate() {
+            body.push_str(&picture(standings, panel, metric, column));
+        }
+        body.push_str("</section>\n");
+    }
+    body.push_str(&legend(standings));
+    let _ =
+        writeln!(body, "<footer>{}</footer>", facts.iter().map(|fact| escape(fact)).collect::<Vec<_>>().join("<br>"));
+    document(&format!("{name}: a tournament of Hansa"), &body)
+}
+
+/// Columns of a table, before the others come below.
+const COLUMNS: usize = 7;
+
+fn numbers(standings: &Standings, panel: &Panel) -> String {
+    let mut html = String::new();
+    let metrics: Vec<usize> = (0..standings.metrics.len()).collect();
+    // Tables of about the same width read best.
+    let tables = metrics.len().div_ceil(COLUMNS).max(1);
+    for block in metrics.chunks(metrics.len().div_ceil(tables).max(1)) {
+        let heads = block.iter().map(|metric| format!("#{}", escape(standings.metrics[*metric].name)));
+        let columns: Vec<String> = ["Entrant".to_owned()].into_iter().chain(heads).collect();
+        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+        let row = |(entrant, row): (&Entrant, &Vec<Cell>)| {
+            let name = format!("<span class=\"whole\">{}</span>", escape(&entrant.name));
+            [name].into_iter().chain(block.iter().map(|metric| cell(&row[*metric]))).collect::<Vec<String>>()
+        };
+        html.push_str(&table(&columns, standings.entrants.iter().zip(&panel.rows).map(row)));
+    }
+    html
+}
+
+fn cell(cell: &Cell) -> String {
+    let Some(estimate) = &cell.estimate else { return NONE.to_owned() };
+    let within =
+        estimate.within.map_or(String::new(), |within| format!("<span class=\"soft\"> ± {}</span>", shown(within)));
+    let mean = shown(estimate.mean);
+    let mean = if cell.is_best { format!("<strong>{mean}</strong>") } else { mean };
+    let apart = cell.difference.filter(|apart| apart.tells()).map_or(String::new(), |apart| {
+        let sign = if apart.mean > 0.0 { "+" } else { "−" };
+        format!("<br><span class=\"soft\">{sign}{}</span>", shown(apart.mean.abs()))
+    });
+    format!("{mean}{within}{apart}")
+}
+
+fn legend(standings: &Standings) -> String {
+    let mut html = String::from("<section><h2>What is compared</h2>\n<p>Times are in seconds.</p>\n");
+    let words = |column: &Column| match column.better {
+        Better::More => "; more is better",
+        Better::Less => "; less is better",
+        Better::Neither => "",
+    };
+    let metrics = standings.metrics.iter().map(|metric| {
+        vec![format!("<code>{}</code>", metric.name), format!("{}{}", escape(metric.about), words(metric))]
+    });
+    html.push_str(&table(&["Metric", "What it is"], metrics));
+    let entrants = standings
+        .entrants
+        .iter()
+        .map(|entrant| vec![escape(&entrant.name), escape(entrant.about.as_deref().unwrap_or_default())]);
+    html.push_str(&table(&["Entrant", "What it is"], entrants));
+    html.push_str("</section>\n");
+    html
+}
+
+const WIDTH: f64 = 960.0;
+const LEFT: f64 = 190.0;
+const RIGHT: f64 = 90.0;
+const ROW: f64 = 22.0;
+const TOP: f64 = 8.0;
+const BOTTOM: f64 = 26.0;
+
+/// From which ratio on numbers are easier to read on a logarithmic axis.
+const LOGARITHMIC: f64 = 30.0;
+
+/// A dot an entrant with its interval.
+fn picture(standings: &Standings, panel: &Panel, metric: usize, column: &Column) -> String {
+    let known: Vec<(usize, &Cell)> = panel
+        .rows
+        .iter()
+        .enumerate()
+        .map(|(entrant, row)| (entrant, &row[metric]))
+        .filter(|(_, cell)| cell.estimate.is_some())
+        .collect();
+    // One dot compares nothing.
+    if known.len() < 2 {
+        return String::new();
+    }
+    let axis =
+        Axis::of(known.iter().filter_map(|(_, cell)| cell.estimate).map(|it| (it.mean, it.within.unwrap_or(0.0))));
+    let height = TOP + BOTTOM + ROW * known.len() as f64;
+    let mut svg =
+        format!("<svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"{}\">", at(height), escape(column.about));
+    svg.push_str(&axis.svg(height));
+    for (place, (entrant, cell)) in known.iter().enumerate() {
+        let Some(estimate) = cell.estimate else { continue };
+        let y = at(TOP + ROW * (place as f64 + 0.5));
+        let name = escape(&standings.entrants[*entrant].name);
+        let weight = if cell.is_best { " font-weight=\"650\"" } else { "" };
+        let _ = write!(
+            svg,
+            "<g class=\"axis\"><text x=\"{}\" y=\"{y}\" dy=\".32em\" text-anchor=\"end\"{weight}>{name}</text></g>",
+            LEFT - 12.0
+        );
+        if let Some(within) = estimate.within {
+            let (from, to) = (axis.x(estimate.mean - within), axis.x(estimate.mean + within));
+            let _ = write!(svg, "<path d=\"M{} {y}H{}\" stroke=\"var(--c0)\" stroke-width=\"2.5\"/>", at(from), at(to));
+        }
+        let fill = if cell.is_best { "var(--c0)" } else { "var(--card)" };
+        let told = escape(&format!("{}: {}", standings.entrants[*entrant].name, shown(estimate.mean)));
+        let _ = write!(
+            svg,
+            "<circle cx=\"{}\" cy=\"{y}\" r=\"4.5\" fill=\"{fill}\" stroke=\"var(--c0)\" stroke-width=\"1.8\"><title>{told}</title></circle>",
+            at(axis.x(estimate.mean))
+        );
+        let _ = write!(
+            svg,
+            "<text class=\"caption\" x=\"{}\" y=\"{y}\" dy=\".32em\">{}</text>",
+            at(WIDTH - RIGHT + 14.0),
+            shown(estimate.mean)
+        );
+    }
+    svg.push_str("</svg>");
+    let scale = if axis.is_logarithmic { " On a logarithmic scale." } else { "" };
+    format!(
+        "<figure><h3>{}</h3>\n{svg}<figcaption>{}.{scale}</figcaption></figure>\n",
+        escape(column.name),
+        escape(&capital(column.about))
+    )
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// From left to right.
+struct Axis {
+    from: f64,
+    to: f64,
+    is_logarithmic: bool,
+}
+
+impl Axis {
+    /// For means and what they may be off by.
+    fn of(numbers: impl Iterator<Item = (f64, f64)> + Clone) -> Axis {
+        let least = numbers.clone().map(|(mean, _)| mean).fold(f64::INFINITY, f64::min);
+        let most = numbers.clone().map(|(mean, within)| mean + within).fold(f64::NEG_INFINITY, f64::max);
+        if least > 0.0 && most / least > LOGARITHMIC {
+            return Axis { from: decade(digits(least)), to: decade(-digits(1.0 / most)), is_logarithmic: true };
+        }
+        let lowest = numbers.map(|(mean, within)| mean - within).fold(f64::INFINITY, f64::min);
+        let from = if least < 0.0 { lowest } else { 0.0 };
+        let to = if most > from { most } else { from + 1.0 };
+        Axis { from, to, is_logarithmic: false }
+    }
+
+    fn x(&self, number: f64) -> f64 {
+        let share = match self.is_logarithmic {
+            true => math::ln(number.max(self.from) / self.from) / math::ln(self.to / self.from),
+            false => (number - self.from) / (self.to - self.from),
+        };
+        LEFT + share.clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT)
+    }
+
+    fn svg(&self, height: f64) -> String {
+        let mut svg = String::from("<g class=\"axis\">");
+        let bottom = height - BOTTOM;
+        for value in self.lines() {
+            let x = at(self.x(value));
+            let _ = write!(
+                svg,
+                "<path d=\"M{x} {TOP}V{}\"/><text x=\"{x}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+                at(bottom),
+                at(bottom + 17.0),
+                shown(value)
+            );
+        }
+        svg.push_str("</g>");
+        svg
+    }
+
+    fn lines(&self) -> Vec<f64> {
+        if self.is_logarithmic {
+            return (digits(self.from)..=digits(self.to * 1.0001)).map(decade).collect();
+        }
+        let step = crate::report::html::step((self.to - self.from) / 6.0);
+        let first = (self.from / step).ceil() as i64;
+        (first..).map(|count| count as f64 * step).take_while(|value| *value <= self.to * 1.0001).collect()
+    }
+}
+
+fn decade(exponent: i32) -> f64 {
+    format!("1e{exponent}").parse().unwrap_or(1.0)
+}

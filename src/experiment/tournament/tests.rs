@@ -1,0 +1,139 @@
+use super::*;
+use crate::experiment::{self, Experiment};
+
+const FILE: &str = r#"
+name = "cup"
+topology = "grid.toml"
+metrics = ["value", "job_wait", "tasks", "underutilisation"]
+
+[[entrant]]
+name = "slow"
+
+[[entrant]]
+name = "quick"
+about = "a <quick> one"
+set = { market.policy = "srtf" }
+
+[vary]
+workload.0.load = [0.5, 1.0]
+seed = [1, 2, 3]
+"#;
+
+fn experiment(text: &str) -> Experiment {
+    experiment::read("cup.toml", &mut |_| Ok(text.into())).unwrap()
+}
+
+/// Values and waits by entrant, load and seed; only the second entrant has an underutilisation.
+fn rows(experiment: &Experiment, numbers: impl Fn(&str, &str, f64) -> (f64, f64)) -> Vec<Row> {
+    let row = |run: experiment::Run| {
+        let [entrant, load, seed] = &run.values[..] else { panic!("three axes") };
+        let (value, wait) = numbers(entrant, load, seed.parse().unwrap());
+        let under = (entrant == "quick").then_some(0.25);
+        let metrics = vec![Some(value), Some(wait), Some(100.0), under];
+        Row { run: run.number, values: run.values.clone(), metrics, digest: "0".repeat(32) }
+    };
+    experiment.runs().map(row).collect()
+}
+
+/// Seeds differ more from each other than entrants do, who differ by the same for each seed.
+fn told(entrant: &str, _: &str, seed: f64) -> (f64, f64) {
+    let better = if entrant == "quick" { 1.0 } else { 0.0 };
+    (0.3 * seed + 0.05 * better, 100.0 * seed - 10.0 * better - 0.1 * better * seed)
+}
+
+#[test]
+fn differences_are_of_the_same_seed() {
+    let experiment = experiment(FILE);
+    let standings = standings(&experiment, &rows(&experiment, told), None).unwrap();
+    assert_eq!((standings.repetitions, standings.panels.len(), standings.against), (3, 2, 0));
+    assert_eq!(standings.panels[1].settings, [("workload.0.load".to_owned(), "1.0".to_owned())]);
+    let [slow, quick] = &standings.panels[0].rows[..] else { panic!("two entrants") };
+    let value = quick[0].estimate.unwrap();
+    assert!((value.mean - 0.65).abs() < 1e-12 && value.within.unwrap() > 0.7, "{value:?}");
+    // Their means cannot be told apart, but their differences are all alike.
+    let apart = quick[0].difference.unwrap();
+    assert!((apart.mean - 0.05).abs() < 1e-12 && apart.tells(), "{apart:?}");
+    let waits = quick[1].difference.unwrap();
+    assert!((waits.mean + 10.2).abs() < 1e-9 && waits.tells(), "{waits:?}");
+    assert_eq!((slow[0].difference, slow[1].difference), (None, None));
+    assert_eq!([&slow[0], &quick[0], &slow[1], &quick[1]].map(|cell| cell.is_best), [false, true, false, true]);
+    // More tasks are not better, and who has no number is not compared.
+    assert_eq!([&slow[2], &quick[2]].map(|cell| cell.is_best), [false, false]);
+    assert_eq!((slow[3].estimate, quick[3].difference), (None, None));
+}
+
+#[test]
+fn whoever_cannot_be_told_from_the_best_is_best_too() {
+    let experiment = experiment(FILE);
+    let swinging = |entrant: &str, load: &str, seed: f64| {
+        let swing = if entrant == "quick" { [0.3, -0.2, 0.1][seed as usize - 1] } else { 0.0 };
+        (told("slow", load, seed).0 + swing, 1.0)
+    };
+    let standings = standings(&experiment, &rows(&experiment, swinging), Some("quick")).unwrap();
+    let [slow, quick] = &standings.panels[0].rows[..] else { panic!("two entrants") };
+    assert!(slow[0].is_best && quick[0].is_best);
+    assert!(!slow[0].difference.unwrap().tells());
+    assert_eq!(quick[0].difference, None);
+    // Equal numbers are equally good.
+    assert!(slow[1].is_best && quick[1].is_best);
+}
+
+#[test]
+fn one_run_tells_nothing_of_others() {
+    let experiment = experiment(&FILE.replace("seed = [1, 2, 3]", "seed = [1]"));
+    let standings = standings(&experiment, &rows(&experiment, told), None).unwrap();
+    let quick = &standings.panels[0].rows[1];
+    assert_eq!(quick[0].estimate.unwrap().within, None);
+    assert!(!quick[0].difference.unwrap().tells());
+    assert!(standings.panels[0].rows.iter().flatten().all(|cell| !cell.is_best));
+}
+
+#[test]
+fn what_is_no_tournament_is_told() {
+    let none = experiment(
+        &FILE.split("[[entrant]]").next().unwrap().replace("grid.toml\"", "grid.toml\"\nvary = { seed = [1] }"),
+    );
+    assert_eq!(standings(&none, &[], None), Err(NoStandings::NoEntrants));
+    let experiment = experiment(FILE);
+    let told = standings(&experiment, &[], Some("quik")).unwrap_err().to_string();
+    assert_eq!(told, "it has no entrant called quik: they are slow, quick");
+}
+
+#[test]
+fn tables_show_means_and_stars() {
+    let experiment = experiment(FILE);
+    let standings = standings(&experiment, &rows(&experiment, told), None).unwrap();
+    let first = table(&standings).split("\n\n").take(2).collect::<Vec<_>>().join("\n\n");
+    let expected = "\
+workload.0.load = 0.5
+
+       value   job_wait   tasks   underutilisation
+slow     0.6        200     100                  –
+quick   0.65*       190*    100               0.25*";
+    assert_eq!(first, expected);
+    // On a terminal nothing is wider than 100 columns.
+    let mut wide = standings.clone();
+    wide.metrics = standings.metrics.iter().cycle().take(40).cloned().collect();
+    for panel in &mut wide.panels {
+        panel.rows = panel.rows.iter().map(|row| row.iter().cycle().take(40).cloned().collect()).collect();
+    }
+    let text = table(&wide);
+    assert!(text.lines().all(|line| line.chars().count() <= 100));
+    assert_eq!(text.matches("0.65*").count(), 20);
+}
+
+#[test]
+fn files_hold_exact_numbers_and_pages_what_is_safe() {
+    let experiment = experiment(FILE);
+    let standings = standings(&experiment, &rows(&experiment, told), None).unwrap();
+    let csv = csv(&standings);
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines[0], "workload.0.load,entrant,metric,runs,mean,within,difference,difference_within,best");
+    assert_eq!(lines.len(), 1 + 2 * 2 * 4);
+    assert!(lines[1].starts_with("0.5,slow,value,3,"), "{}", lines[1]);
+    assert_eq!(lines[4], "0.5,slow,underutilisation,0,,,,,0");
+    let page = page(&standings, &["Of a file.".to_owned()]);
+    assert!(page.contains("a &lt;quick&gt; one") && !page.contains("<quick>"));
+    // A picture for each number that two have, in each panel.
+    assert_eq!(page.matches("<svg").count(), 2 * 3);
+}

@@ -1,0 +1,121 @@
+//! Standings for terminals and for programs.
+
+use super::super::rows::line;
+use super::{Cell, Panel, Standings};
+use crate::report::number;
+
+/// Columns of a terminal.
+const WIDTH: usize = 100;
+
+/// What stands in a cell without a number.
+pub(super) const NONE: &str = "–";
+
+/// A table for a terminal: means, with a star beside those that nobody's can be told to be better than. Columns for which there is no
+/// room come below.
+pub fn table(standings: &Standings) -> String {
+    let mut text = String::new();
+    let names: Vec<&str> = standings.entrants.iter().map(|entrant| entrant.name.as_str()).collect();
+    let label = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    for panel in &standings.panels {
+        if !panel.settings.is_empty() {
+            text.push_str(&format!("{}\n\n", settings(panel)));
+        }
+        let mut columns: Vec<Shown> =
+            (0..standings.metrics.len()).map(|metric| Shown::of(standings, panel, metric)).collect();
+        while !columns.is_empty() {
+            let mut room = WIDTH.saturating_sub(label);
+            let fits = |column: &&Shown| {
+                let fits = column.width + GAP.len() <= room;
+                room = room.saturating_sub(column.width + GAP.len());
+                fits
+            };
+            let count = columns.iter().take_while(fits).count().max(1);
+            let block: Vec<Shown> = columns.drain(..count).collect();
+            for (place, name) in [""].iter().chain(&names).enumerate() {
+                let cells = block.iter().map(|column| format!("{GAP}{}", column.cell(place)));
+                text.push_str(format!("{name:<label$}{}", cells.collect::<String>()).trim_end());
+                text.push('\n');
+            }
+            text.push('\n');
+        }
+    }
+    text
+}
+
+const GAP: &str = "  ";
+
+/// A column as a terminal shows it: its name, and a number an entrant.
+struct Shown {
+    cells: Vec<(String, bool)>,
+    /// With room for the star.
+    width: usize,
+}
+
+impl Shown {
+    fn of(standings: &Standings, panel: &Panel, metric: usize) -> Shown {
+        let shown = |row: &Vec<Cell>| match &row[metric].estimate {
+            Some(estimate) => (shown(estimate.mean), row[metric].is_best),
+            None => (NONE.to_owned(), false),
+        };
+        let name = (standings.metrics[metric].name.to_owned(), false);
+        let cells: Vec<(String, bool)> = [name].into_iter().chain(panel.rows.iter().map(shown)).collect();
+        let width = cells.iter().map(|(cell, _)| cell.chars().count()).max().unwrap_or(0) + 1;
+        Shown { cells, width }
+    }
+
+    fn cell(&self, place: usize) -> String {
+        let (cell, is_best) = &self.cells[place];
+        format!("{cell:>width$}{}", if *is_best { "*" } else { " " }, width = self.width - 1)
+    }
+}
+
+/// Three digits say what there is to say: the rest is in the file.
+pub(super) fn shown(value: f64) -> String {
+    let size = value.abs();
+    if size >= 1e4 || value == 0.0 {
+        return number(value);
+    }
+    // Of 0.001 as of 123 three digits count.
+    let decimals = (2 - digits(size)).clamp(0, 6) as usize;
+    let text = format!("{value:.decimals$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+/// The power of ten that a number above zero begins with.
+pub(super) fn digits(number: f64) -> i32 {
+    format!("{number:e}").split('e').nth(1).and_then(|exponent| exponent.parse().ok()).unwrap_or(0)
+}
+
+pub(super) fn settings(panel: &Panel) -> String {
+    let settings: Vec<String> = panel.settings.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    settings.join(", ")
+}
+
+/// `standings.csv`: a row an entrant and metric of each panel.
+pub fn csv(standings: &Standings) -> String {
+    let keys: Vec<&str> = standings
+        .panels
+        .first()
+        .map_or_else(Vec::new, |panel| panel.settings.iter().map(|(key, _)| key.as_str()).collect());
+    let columns = ["entrant", "metric", "runs", "mean", "within", "difference", "difference_within", "best"];
+    let mut text = line(keys.into_iter().chain(columns));
+    for panel in &standings.panels {
+        for (entrant, row) in standings.entrants.iter().zip(&panel.rows) {
+            for (metric, cell) in standings.metrics.iter().zip(row) {
+                let exact = |number: Option<f64>| number.map_or(String::new(), |number| number.to_string());
+                let count = cell.estimate.map_or(0, |estimate| estimate.count).to_string();
+                let (mean, within) = (cell.estimate.map(|it| it.mean), cell.estimate.and_then(|it| it.within));
+                let (by, by_within) = (cell.difference.map(|it| it.mean), cell.difference.and_then(|it| it.within));
+                let numbers = [exact(mean), exact(within), exact(by), exact(by_within)];
+                let best = if cell.is_best { "1" } else { "0" };
+                let fixed = panel.settings.iter().map(|(_, value)| value.as_str());
+                let told = [entrant.name.as_str(), metric.name, &count].into_iter();
+                text.push_str(&line(fixed.chain(told).chain(numbers.iter().map(String::as_str)).chain([best])));
+            }
+        }
+    }
+    text
+}

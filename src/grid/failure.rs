@@ -1,0 +1,123 @@
+//! What of a grid fails, and by which rule: as a topology describes it.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::NodeSet;
+use crate::math;
+use crate::random::SplitMix64;
+use crate::time::{Span, Time};
+use crate::words::words;
+
+/// Something that fails, and when.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Failure {
+    pub what: Fragile,
+    pub course: Course,
+    /// Whether planners are told when nodes will be back as soon as they go down.
+    pub announced: bool,
+}
+
+/// What fails.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub enum Fragile {
+    /// Some nodes of a site, an index into the topology's.
+    Nodes { site: usize, nodes: NodeSet },
+    /// A link, likewise.
+    Link(usize),
+}
+
+/// When it is down.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub enum Course {
+    Once {
+        at: Time,
+        lasts: Span,
+    },
+    Drawn(Drawn),
+    /// From a trace: ascending by start, and those of a component do not overlap.
+    Traced(Arc<Vec<Traced>>),
+}
+
+/// A component of a trace is down from when to when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Traced {
+    pub down: Time,
+    pub up: Time,
+    /// Of nodes their place among those of the table.
+    pub component: u32,
+}
+
+/// It fails again and again, and is repaired each time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Drawn {
+    /// From a repair to the next failure, in the mean.
+    pub mtbf: Span,
+    pub between: Law,
+    /// How long it is down, in the mean.
+    pub mttr: Span,
+    pub repair: Law,
+    pub per: Per,
+    /// What part of the nodes goes down together, in millionths; where each fails for itself it is all of it.
+    pub share_millionths: u64,
+}
+
+/// How lengths of time are distributed about their mean.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Law {
+    pub kind: Distribution,
+    /// Of a Weibull distribution its exponent; of a lognormal one the deviation of the logarithm.
+    pub shape: f64,
+}
+
+words! {
+    /// A distribution of lengths of time.
+    #[derive(Default)]
+    Distribution {
+        /// Without memory: how long it has been up says nothing of how long it will be.
+        #[default]
+        Exponential = "exponential",
+        /// With a shape below 1 failures come in bursts, above 1 at more regular intervals.
+        Weibull = "weibull",
+        /// The logarithm has a normal distribution, as repairs often have.
+        Lognormal = "lognormal",
+    }
+    /// What has a course of its own.
+    #[derive(Default)]
+    Per {
+        /// Each node fails for itself.
+        #[default]
+        Node = "node",
+        /// The nodes fail together, all or a share of them.
+        Site = "site",
+    }
+}
+
+impl Law {
+    /// A length with this mean; at least a microsecond, and at most what a span can be.
+    pub fn draw(self, mean: Span, random: &mut SplitMix64) -> Span {
+        let of_mean = match self.kind {
+            Distribution::Exponential => random.exponential(1.0),
+            Distribution::Weibull => {
+                math::pow(random.exponential(1.0), 1.0 / self.shape) / math::gamma(1.0 + 1.0 / self.shape)
+            }
+            Distribution::Lognormal => math::exp(self.shape * (random.normal() - self.shape / 2.0)),
+        };
+        Span::from_micros((mean.micros() as f64 * of_mean).round().max(1.0) as u64)
+    }
+}
+
+impl Failure {
+    /// How often a second it strikes a task on so many nodes of a site that has so many: what is drawn counts, what is written
+    /// down does not. Where only some nodes fail, the task has its part of them.
+    pub fn rate(&self, site: u32, task: u32) -> f64 {
+        let (Fragile::Nodes { nodes, .. }, Course::Drawn(drawn)) = (&self.what, &self.course) else { return 0.0 };
+        let often = 1e6 / drawn.mtbf.micros() as f64;
+        let width = f64::from(task) * f64::from(nodes.len()) / f64::from(site.max(1));
+        match drawn.per {
+            Per::Node => often * width,
+            Per::Site => often * (1.0 - math::pow(1.0 - drawn.share_millionths as f64 / 1e6, width)),
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! When the nodes of a site, or a link, are down: a function of the topology and the seed that whoever needs it works out for himself.
+//!
+//! Each table of failures has a stream of random numbers for each of its components, and nobody else draws from it. A stream
+//! is drawn from only as far as somebody asks, so memory grows with components and not with the length of a run. To go on to
+//! the next change costs O(log components), to ask when one of some nodes fails next O(these nodes), and what is down is told
+//! in O(nodes that are down).
+
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::sync::Arc;
+
+use super::NodeSet;
+use super::failure::{Course, Drawn, Failure, Fragile, Per, Traced};
+use crate::random::{SplitMix64, mix};
+use crate::time::{Span, Time};
+
+/// The outages of a site or a link as far as they have been looked at. A link counts as node 0 of its own.
+#[derive(Clone, Debug)]
+pub struct Outages {
+    streams: Vec<Stream>,
+    /// Which streams can take a node down alone, and which take down several together.
+    of_node: BTreeMap<u32, Vec<usize>>,
+    wide: Vec<usize>,
+    /// The next change of each stream that has one.
+    due: BinaryHeap<Reverse<(Time, usize)>>,
+    /// The streams that are down now, and by how many of them each node is.
+    broken: BTreeSet<usize>,
+    depth: BTreeMap<u32, u32>,
+}
+
+/// Nodes that went down or came back at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub at: Time,
+    pub nodes: NodeSet,
+    pub is_up: bool,
+}
+
+/// Nodes that are down, and when whoever plans takes them to be back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expected {
+    pub back: Time,
+    pub nodes: NodeSet,
+}
+
+/// What is down and up again at once.
+#[derive(Clone, Debug)]
+struct Stream {
+    nodes: NodeSet,
+    source: Source,
+    announced: bool,
+    /// How long an outage lasts, as far as anybody can say beforehand.
+    usually: Span,
+    /// The one that is or comes next.
+    next: Option<Outage>,
+}
+
+#[derive(Clone, Debug)]
+struct Outage {
+    down: Time,
+    up: Time,
+    nodes: NodeSet,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    /// These, from a place on.
+    Listed(Arc<[(Time, Time)]>, usize),
+    Drawn(Drawn, SplitMix64),
+}
+
+impl Outages {
+    /// Those of a site; `None` if its nodes never fail.
+    pub fn of_site(site: usize, failures: &[Failure], seed: u64) -> Option<Outages> {
+        let its = |what: &Fragile| match what {
+            Fragile::Nodes { site: at, nodes } => (*at == site).then(|| nodes.clone()),
+            Fragile::Link(_) => None,
+        };
+        Outages::of(failures, its, seed)
+    }
+
+    /// Those of a link; `None` if it never fails.
+    pub fn of_link(link: usize, failures: &[Failure], seed: u64) -> Option<Outages> {
+        Outages::of(failures, |what| (*what == Fragile::Link(link)).then(|| NodeSet::all(1)), seed)
+    }
+
+    fn of(failures: &[Failure], its: impl Fn(&Fragile) -> Option<NodeSet>, seed: u64) -> Option<Outages> {
+        let mut streams = Vec::new();
+        for (failure, table) in failures.iter().zip(1u64..) {
+            if let Some(nodes) = its(&failure.what) {
+                add(failure, &nodes, mix(mix(seed) ^ table), &mut streams);
+            }
+        }
+        let mut outages = Outages {
+            streams: Vec::new(),
+            of_node: BTreeMap::new(),
+            wide: Vec::new(),
+            due: BinaryHeap::new(),
+            broken: BTreeSet::new(),
+            depth: BTreeMap::new(),
+        };
+        for (mut stream, number) in streams.into_iter().zip(0..) {
+            stream.draw(Time::ZERO);
+            if let Some(next) = &stream.next {
+                outages.due.push(Reverse((next.down, number)));
+            }
+            match stream.nodes.runs() {
+                [(first, last)] if first == last => outages.of_node.entry(*first).or_default().push(number),
+                _ => outages.wide.push(number),
+            }
+            outages.streams.push(stream);
+        }
+        (!outages.streams.is_empty()).then_some(outages)
+    }
+
+    /// What has changed since the last time, up to this one; in order, and of one instant what is back first.
+    pub fn advance(&mut self, to: Time) -> Vec<Change> {
+        let mut changes = Vec::new();
+        while let Some(at) = self.next().filter(|at| *at <= to) {
+            let (mut touched, mut before) = (NodeSet::default(), NodeSet::default());
+            while let Some(&Reverse((time, number))) = self.due.peek()
+                && time == at
+            {
+                self.due.pop();
+                let nodes = self.streams[number].nodes_of_next();
+                let is_new = |node: &u32| !touched.contains(&NodeSet::run(*node, *node));
+                let known: Vec<u32> =
+                    each(&nodes).filter(is_new).filter(|node| self.depth.contains_key(node)).collect();
+                known.iter().for_each(|node| before.insert(&NodeSet::run(*node, *node)));
+                touched.unite(&nodes);
+                self.turn(number, at, &nodes);
+            }
+            let mut down = NodeSet::default();
+            each(&touched).filter(|node| self.depth.contains_key(node)).for_each(|node| down.push(node, node));
+            let (mut back, mut failed) = (before.clone(), down.clone());
+            back.subtract(&down);
+            failed.subtract(&before);
+            for (nodes, is_up) in [(back, true), (failed, false)] {
+                if !nodes.is_empty() {
+                    changes.push(Change { at, nodes, is_up });
+                }
+            }
+        }
+        changes
+    }
+
+    /// A stream goes down or up.
+    fn turn(&mut self, number: usize, at: Time, nodes: &NodeSet) {
+        if self.broken.insert(number) {
+            each(nodes).for_each(|node| *self.depth.entry(node).or_default() += 1);
+            let up = self.streams[number].next.as_ref().map_or(Time::NEVER, |outage| outage.up);
+            self.due.push(Reverse((up, number)));
+            return;
+        }
+        self.broken.remove(&number);
+        for node in each(nodes) {
+            let depth = self.depth.get_mut(&node).expect("what comes back was down");
+            *depth -= 1;
+            if *depth == 0 {
+                self.depth.remove(&node);
+            }
+        }
+        self.streams[number].draw(at);
+        if let Some(next) = &self.streams[number].next {
+            self.due.push(Reverse((next.down, number)));
+        }
+    }
+
+    /// When something changes next.
+    pub fn next(&self) -> Option<Time> {
+        self.due.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// How many nodes are down.
+    pub fn count(&self) -> u32 {
+        self.depth.len() as u32
+    }
+
+    /// Which nodes are down, and when planners take them to be back, which is always later than now: when they will be, if
+    /// that is announced; else after the usual time of a repair, and where that is over after twice, four times as long.
+    pub fn expected(&self, now: Time) -> Vec<Expected> {
+        let mut back: BTreeMap<u32, Time> = BTreeMap::new();
+        for number in &self.broken {
+            let stream = &self.streams[*number];
+            let Some(outage) = &stream.next else { continue };
+            let guess = if stream.announced { outage.up } else { guess(outage.down, stream.usually, now) };
+            for node in each(&outage.nodes) {
+                let known = back.entry(node).or_insert(guess);
+                *known = guess.max(*known);
+            }
+        }
+        let mut all: BTreeMap<Time, NodeSet> = BTreeMap::new();
+        for (node, back) in back {
+            all.entry(back).or_default().push(node, node);
+        }
+        all.into_iter().map(|(back, nodes)| Expected { back, nodes }).collect()
+    }
+
+    /// When the first of these nodes, which are up now, fails after `from` and before `until`.
+    pub fn first_failure(&self, nodes: &NodeSet, from: Time, until: Time) -> Option<Time> {
+        let alone = each(nodes).filter_map(|node| self.of_node.get(&node)).flatten();
+        let streams = alone.chain(&self.wide).filter(|number| self.streams[**number].nodes.meets(nodes));
+        streams.filter_map(|number| self.streams[*number].first_on(nodes, from, until)).min()
+    }
+}
+
+/// The first of some ever longer times after `down` that is later than now.
+fn guess(down: Time, usually: Span, now: Time) -> Time {
+    let (mut step, mut guess) = (usually.micros().max(1), down);
+    while guess <= now && guess < Time::NEVER {
+        guess = guess + Span::from_micros(step);
+        step = step.saturating_mul(2);
+    }
+    guess
+}
+
+fn each(nodes: &NodeSet) -> impl Iterator<Item = u32> {
+    nodes.runs().iter().flat_map(|&(first, last)| first..=last)
+}
+
+/// The streams of a table.
+fn add(failure: &Failure, nodes: &NodeSet, seed: u64, streams: &mut Vec<Stream>) {
+    let mut stream = |nodes: NodeSet, source: Source, usually: Span| {
+        streams.push(Stream { nodes, source, announced: failure.announced, usually, next: None });
+    };
+    match &failure.course {
+        Course::Once { at, lasts } => {
+            stream(nodes.clone(), Source::Listed([(*at, *at + *lasts)].into(), 0), *lasts);
+        }
+        Course::Drawn(drawn) => {
+            let whole = match drawn.per {
+                Per::Site => vec![nodes.clone()],
+                Per::Node => each(nodes).map(|node| NodeSet::run(node, node)).collect(),
+            };
+            for nodes in whole {
+                let component = nodes.runs().first().map_or(0, |run| u64::from(run.0));
+                let random = SplitMix64::new(mix(seed ^ mix(component)));
+                stream(nodes, Source::Drawn(*drawn, random), drawn.mttr);
+            }
+        }
+        Course::Traced(trace) => {
+            let mut by_component: BTreeMap<u32, Vec<(Time, Time)>> = BTreeMap::new();
+            for Traced { down, up, component } in trace.iter() {
+                by_component.entry(*component).or_default().push((*down, *up));
+            }
+            let lasts: u128 = trace.iter().map(|one| u128::from(one.up.since(one.down).micros())).sum();
+            let usually = Span::from_micros((lasts / trace.len().max(1) as u128) as u64);
+            for (place, node) in (0..).zip(each(nodes)) {
+                let Some(times) = by_component.get(&place) else { continue };
+                stream(NodeSet::run(node, node), Source::Listed(times.as_slice().into(), 0), usually);
+            }
+        }
+    }
+}
+
+impl Stream {
+    fn nodes_of_next(&self) -> NodeSet {
+        self.next.as_ref().map_or_else(NodeSet::default, |outage| outage.nodes.clone())
+    }
+
+    /// Finds the outage after one that is over then.
+    fn draw(&mut self, from: Time) {
+        self.next = match &mut self.source {
+            Source::Listed(all, place) => {
+                let next = all.get(*place).copied();
+                *place += 1;
+                next.map(|(down, up)| Outage { down, up, nodes: self.nodes.clone() })
+            }
+            Source::Drawn(drawn, random) => {
+                let down = from + drawn.between.draw(drawn.mtbf, random);
+                let up = down + drawn.repair.draw(drawn.mttr, random);
+                let nodes = match drawn.per {
+                    Per::Site => some(&self.nodes, drawn.share_millionths, random),
+                    Per::Node => self.nodes.clone(),
+                };
+                (up < Time::NEVER).then_some(Outage { down, up, nodes })
+            }
+        };
+    }
+
+    /// The first failure of one of these nodes strictly between two times.
+    fn first_on(&self, nodes: &NodeSet, from: Time, until: Time) -> Option<Time> {
+        let mut ahead = None;
+        let mut next = self.next.clone();
+        loop {
+            let outage = next?;
+            if outage.down >= until {
+                return None;
+            }
+            if outage.down > from && outage.nodes.meets(nodes) {
+                return Some(outage.down);
+            }
+            let stream = ahead.get_or_insert_with(|| self.clone());
+            stream.draw(outage.up);
+            next = stream.next.clone();
+        }
+    }
+}
+
+/// So many millionths of some nodes, at least one, each choice as likely as any other.
+fn some(nodes: &NodeSet, millionths: u64, random: &mut SplitMix64) -> NodeSet {
+    let all = u64::from(nodes.len());
+    let mut wanted = ((all * millionths + 500_000) / 1_000_000).clamp(1, all);
+    if wanted == all {
+        return nodes.clone();
+    }
+    let mut chosen = NodeSet::default();
+    for (node, left) in each(nodes).zip((1..=all).rev()) {
+        if random.unit() * (left as f64) < wanted as f64 {
+            chosen.push(node, node);
+            wanted -= 1;
+        }
+    }
+    chosen
+}

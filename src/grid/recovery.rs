@@ -1,0 +1,149 @@
+//! What is done for tasks that failures kill.
+
+use serde::Serialize;
+
+use super::Failure;
+use crate::time::Span;
+use crate::words::words;
+
+/// What becomes of a task whose node fails.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Recovery {
+    pub killed: Killed,
+    /// After so many failures a task is given up.
+    pub attempts: u32,
+    pub checkpoint: Option<Checkpoint>,
+}
+
+words! {
+    /// Where a task goes that a failure has killed.
+    #[derive(Default)]
+    Killed {
+        /// To the head of the queue of its site, before all that wait.
+        #[default]
+        Head = "head",
+        /// To the end of the queue of its site.
+        Tail = "tail",
+        /// Back to whoever gave it to the site, who may give it to another one.
+        Back = "back",
+        /// It is lost, and its job with it.
+        Lost = "lost",
+    }
+}
+
+/// Tasks save what they have done, and go on from there.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Checkpoint {
+    pub every: Every,
+    /// How long a task stands still while it saves.
+    pub cost: Span,
+}
+
+/// How much of its work a task does between two checkpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub enum Every {
+    /// It makes none, as if nothing were said of checkpoints.
+    Never,
+    Span(Span),
+    /// So many millionths of what J. W. Young found best, "A first order approximation to the optimum checkpoint interval",
+    /// Communications of the ACM 17(9), 1974: the root of twice the cost times the mean time between failures.
+    Young(u64),
+}
+
+/// How one task saves its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Saves {
+    every: Span,
+    cost: Span,
+}
+
+impl Default for Recovery {
+    fn default() -> Recovery {
+        Recovery { killed: Killed::default(), attempts: 100, checkpoint: None }
+    }
+}
+
+impl Checkpoint {
+    /// How a task saves that failures strike so often a second; not at all, if it need not.
+    pub fn saves(&self, rate: f64) -> Option<Saves> {
+        let every = match self.every {
+            Every::Never => return None,
+            Every::Span(every) => every,
+            Every::Young(_) if rate <= 0.0 => return None,
+            Every::Young(millionths) => {
+                let best = (2.0 * self.cost.micros() as f64 * (1e6 / rate)).sqrt();
+                Span::from_micros((best * millionths as f64 / 1e6).round() as u64)
+            }
+        };
+        (!every.is_zero()).then_some(Saves { every, cost: self.cost })
+    }
+}
+
+impl Recovery {
+    /// How a task saves its work that runs on so many nodes of a site which has so many, and fails in these ways.
+    pub fn saves(&self, failures: &[Failure], site: u32, task: u32) -> Option<Saves> {
+        self.checkpoint?.saves(failures.iter().map(|failure| failure.rate(site, task)).sum())
+    }
+}
+
+impl Saves {
+    /// How long so much work takes with its checkpoints, of which there is none at its end.
+    pub fn stretched(self, work: Span) -> Span {
+        let times = work.micros().saturating_sub(1) / self.every.micros();
+        work + Span::from_micros(self.cost.micros().saturating_mul(times))
+    }
+
+    /// How many checkpoints a task has made that has run for so long.
+    pub fn times(self, ran: Span) -> u64 {
+        ran.micros() / (self.every + self.cost).micros()
+    }
+
+    /// The same for one that has come to its end, where it makes none.
+    pub fn times_in_all(self, ran: Span) -> u64 {
+        self.times(Span::from_micros(ran.micros().saturating_sub(1)))
+    }
+
+    /// How much work so many checkpoints have saved.
+    pub fn saved(self, times: u64) -> Span {
+        Span::from_micros(self.every.micros().saturating_mul(times))
+    }
+
+    /// How long they took.
+    pub fn spent(self, times: u64) -> Span {
+        Span::from_micros(self.cost.micros().saturating_mul(times))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_saved_between_checkpoints_and_not_at_the_end() {
+        let seconds = Span::from_secs;
+        let checkpoint = Checkpoint { every: Every::Span(seconds(10)), cost: seconds(2) };
+        let saves = checkpoint.saves(0.0).unwrap();
+        for (work, takes, times) in [(9, 9, 0), (10, 10, 0), (11, 13, 1), (20, 22, 1), (21, 25, 2)] {
+            assert_eq!(saves.stretched(seconds(work)), seconds(takes), "{work} s of work");
+            assert_eq!(saves.times_in_all(seconds(takes)), times, "{work} s of work");
+        }
+        for (ran, saved) in [(0, 0), (11, 0), (12, 10), (23, 10), (24, 20)] {
+            let times = saves.times(seconds(ran));
+            assert_eq!(saves.saved(times), seconds(saved), "after {ran} s");
+            assert_eq!(saves.spent(times), seconds(saved / 5), "after {ran} s");
+        }
+        // What costs nothing takes as long as without.
+        let free = Checkpoint { cost: Span::ZERO, ..checkpoint }.saves(0.0).unwrap();
+        assert_eq!((free.stretched(seconds(20)), free.times_in_all(seconds(20))), (seconds(20), 1));
+    }
+
+    #[test]
+    fn youngs_interval_is_the_root_of_twice_the_cost_times_the_mean_time_between_failures() {
+        let young = |millionths| Checkpoint { every: Every::Young(millionths), cost: Span::from_secs(20) };
+        // Once in 36000 s: the root of 1 440 000 is 1200.
+        let every = |millionths| young(millionths).saves(1.0 / 36_000.0).unwrap().saved(1);
+        assert_eq!(every(1_000_000), Span::from_secs(1_200));
+        assert_eq!(every(500_000), Span::from_secs(600));
+        assert_eq!(young(1_000_000).saves(0.0), None);
+    }
+}

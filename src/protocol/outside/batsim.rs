@@ -1,0 +1,214 @@
+//! Batsim's protocol, version 4, as its schedulers speak it: a JSON object a message, with the virtual time and what has happened,
+//! each with a time of its own.
+//!
+//! A site is a platform of as many machines as it has nodes, without storage, energy or messages to jobs; its jobs are a workload
+//! `w0`, each with a profile of its own, which is a delay. What else a scheduler may ask of Batsim is refused by name.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Advice, End, Happened, Wish, brief, moment, seconds};
+use crate::grid::{JobId, NodeSet};
+use crate::time::Time;
+
+/// What Batsim calls the only workload that there is.
+const WORKLOAD: &str = "w0";
+
+/// The platform, before anything happens.
+pub fn begins(site: &str, nodes: u32) -> Value {
+    let machine = |id: u32| json!({ "id": id, "name": format!("{site}-{id}"), "state": "idle", "properties": {} });
+    message(
+        Time::ZERO,
+        vec![event(
+            Time::ZERO,
+            "SIMULATION_BEGINS",
+            &json!({
+                "nb_resources": nodes,
+                "nb_compute_resources": nodes,
+                "nb_storage_resources": 0,
+                "allow_compute_sharing": false,
+                "allow_storage_sharing": false,
+                "config": {
+                    "redis-enabled": false,
+                    "profiles-forwarded-on-submission": true,
+                    "dynamic-jobs-enabled": false,
+                    "dynamic-jobs-acknowledged": false,
+                    "profile-reuse-enabled": false,
+                    "forward-unknown-events": false,
+                },
+                "compute_resources": (0..nodes).map(machine).collect::<Vec<_>>(),
+                "storage_resources": [],
+                "workloads": { WORKLOAD: "hansa" },
+                "profiles": { WORKLOAD: {} },
+            }),
+        )],
+    )
+}
+
+/// All that has happened since the last question, each with its time.
+pub fn happens(now: Time, happened: &[(Time, Happened)]) -> Value {
+    let mut events = Vec::with_capacity(happened.len());
+    // Killed jobs are told of like all others, and then all together, as Batsim does.
+    let mut killed: Vec<(Time, JobId, f64)> = Vec::new();
+    for (at, happened) in happened {
+        match happened {
+            Happened::Submitted { job, nodes, walltime, runtime } => {
+                let (id, profile) = (id(*job), job.0.to_string());
+                let data = json!({
+                    "job_id": id,
+                    "job": {
+                        "id": id,
+                        "subtime": seconds(at.micros()),
+                        "walltime": seconds(walltime.micros()),
+                        "res": nodes,
+                        "profile": profile,
+                    },
+                    "profile": { "type": "delay", "delay": seconds(runtime.micros()) },
+                });
+                events.push(event(*at, "JOB_SUBMITTED", &data));
+            }
+            Happened::Ended { job, how, on, progress } => {
+                let (state, code) = match how {
+                    End::Done => ("COMPLETED_SUCCESSFULLY", 0),
+                    End::Walltime => ("COMPLETED_WALLTIME_REACHED", -1),
+                    End::Killed => ("COMPLETED_KILLED", -1),
+                };
+                let data =
+                    json!({ "job_id": id(*job), "job_state": state, "return_code": code, "alloc": on.to_string() });
+                events.push(event(*at, "JOB_COMPLETED", &data));
+                if *how == End::Killed {
+                    killed.push((*at, *job, *progress));
+                }
+            }
+            // It has no word for this, and so nothing is taken back from a site that it manages.
+            Happened::Recalled { .. } => {}
+            Happened::Called => events.push(event(*at, "REQUESTED_CALL", &json!({}))),
+        }
+    }
+    if let Some((at, ..)) = killed.last() {
+        let ids: Vec<String> = killed.iter().map(|(_, job, _)| id(*job)).collect();
+        let progress =
+            |(_, job, done): &(Time, JobId, f64)| (id(*job), json!({ "profile": job.0.to_string(), "progress": done }));
+        let progress: serde_json::Map<String, Value> = killed.iter().map(progress).collect();
+        events.push(event(*at, "JOB_KILLED", &json!({ "job_ids": ids, "job_progress": progress })));
+    }
+    message(now, events)
+}
+
+pub fn ends(now: Time) -> Value {
+    message(now, vec![event(now, "SIMULATION_ENDS", &json!({}))])
+}
+
+fn message(now: Time, events: Vec<Value>) -> Value {
+    json!({ "now": seconds(now.micros()), "events": events })
+}
+
+fn event(at: Time, kind: &str, data: &Value) -> Value {
+    json!({ "timestamp": seconds(at.micros()), "type": kind, "data": data })
+}
+
+fn id(job: JobId) -> String {
+    format!("{WORKLOAD}!{}", job.0)
+}
+
+/// What a scheduler says.
+#[derive(Debug, Deserialize)]
+#[serde(expecting = "an object with `now` and `events`")]
+pub struct Reply {
+    now: f64,
+    events: Vec<Event>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(expecting = "an event, which is an object")]
+struct Event {
+    timestamp: f64,
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    data: Value,
+}
+
+/// What a scheduler may ask for here.
+pub const KNOWN: &str = "EXECUTE_JOB, REJECT_JOB, KILL_JOB, CALL_ME_LATER";
+
+impl Reply {
+    /// What it asks for, or what cannot be done.
+    pub fn advice(self, asked: Time) -> Result<Advice, String> {
+        let ready = moment(self.now).filter(|ready| *ready >= asked).ok_or_else(|| {
+            format!("says that it is {} s, when it was asked at {} s", self.now, seconds(asked.micros()))
+        })?;
+        let mut wishes = Vec::with_capacity(self.events.len());
+        let mut last = asked;
+        for Event { timestamp, kind, data } in self.events {
+            let at = moment(timestamp).filter(|at| (last..=ready).contains(at)).ok_or_else(|| {
+                format!(
+                    "dates its {} {timestamp} s, which is not between {} s and its own time, {} s",
+                    brief(&kind),
+                    seconds(last.micros()),
+                    self.now
+                )
+            })?;
+            last = at;
+            wish(at, &kind, &data, &mut wishes)?;
+        }
+        Ok(Advice { wishes, ready })
+    }
+}
+
+fn wish(at: Time, kind: &str, data: &Value, wishes: &mut Vec<(Time, Wish)>) -> Result<(), String> {
+    match kind {
+        "EXECUTE_JOB" => {
+            if let Some(part) = ["mapping", "storage_mapping", "additional_io_job"].iter().find(|key| has(data, key)) {
+                return Err(format!("asks for an EXECUTE_JOB with `{part}`, which is not possible here"));
+            }
+            let job = job(kind, data.get("job_id"))?;
+            let text = data.get("alloc").and_then(Value::as_str).unwrap_or_default();
+            let on = NodeSet::parse(text).filter(|on| !on.is_empty()).ok_or_else(|| {
+                format!(
+                    "asks for an EXECUTE_JOB of {} on {}, where numbers of resources such as \"0-3 7\" were expected",
+                    id(job),
+                    shown(data.get("alloc"))
+                )
+            })?;
+            wishes.push((at, Wish::Start { job, on: Some(on) }));
+        }
+        "REJECT_JOB" => wishes.push((at, Wish::Reject { job: job(kind, data.get("job_id"))? })),
+        "KILL_JOB" => {
+            let jobs = data.get("job_ids").and_then(Value::as_array);
+            let jobs = jobs.ok_or_else(|| format!("asks for a {kind} without a list `job_ids`"))?;
+            for named in jobs {
+                wishes.push((at, Wish::Kill { job: job(kind, Some(named))? }));
+            }
+        }
+        "CALL_ME_LATER" => {
+            let then = data.get("timestamp").and_then(Value::as_f64);
+            let then = then.and_then(moment).ok_or_else(|| {
+                format!("asks for a {kind} at {}, where a time in seconds was expected", shown(data.get("timestamp")))
+            })?;
+            wishes.push((at, Wish::Call { at: then }));
+        }
+        // Jobs come from the users of the grid alone, so there is no registration to be finished.
+        "NOTIFY" if data.get("type").and_then(Value::as_str) == Some("registration_finished") => {}
+        _ => {
+            return Err(format!("asks for {}, which is not possible here (possible are {KNOWN})", brief(kind)));
+        }
+    }
+    Ok(())
+}
+
+fn has(data: &Value, key: &str) -> bool {
+    data.get(key).is_some_and(|value| !value.is_null())
+}
+
+fn job(kind: &str, named: Option<&Value>) -> Result<JobId, String> {
+    let number = named.and_then(Value::as_str).and_then(|name| name.strip_prefix(WORKLOAD)?.strip_prefix('!'));
+    let number = number.and_then(|number| number.parse().ok().filter(|_| number.bytes().all(|c| c.is_ascii_digit())));
+    number.map(JobId).ok_or_else(|| {
+        format!("asks for a {kind} of {}, where a job such as \"{WORKLOAD}!12\" was expected", shown(named))
+    })
+}
+
+fn shown(value: Option<&Value>) -> String {
+    value.map_or_else(|| "nothing".to_owned(), |value| brief(&value.to_string()))
+}

@@ -1,0 +1,109 @@
+//! The conversation with a manager of a site.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Advice, End, Happened, SiteLine, Wish, brief, moment, seconds};
+use crate::grid::{JobId, NodeSet};
+use crate::time::Time;
+
+#[derive(Debug, Serialize)]
+pub struct Hello<'a> {
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub version: u32,
+    pub role: &'static str,
+    pub topology: &'a str,
+    pub seed: u64,
+    pub site: SiteLine<'a>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Question {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    ask: u64,
+    t: f64,
+    events: Vec<Line>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum Line {
+    Submitted { job: JobId, nodes: u32, walltime: f64 },
+    Ended { job: JobId, how: &'static str, nodes: String },
+    Recalled { job: JobId },
+    Called,
+}
+
+impl Question {
+    pub fn new(ask: u64, now: Time, happened: &[(Time, Happened)]) -> Question {
+        let line = |(_, happened): &(Time, Happened)| match happened {
+            &Happened::Submitted { job, nodes, walltime, .. } => {
+                Line::Submitted { job, nodes, walltime: seconds(walltime.micros()) }
+            }
+            Happened::Ended { job, how, on, .. } => {
+                let how = match how {
+                    End::Done => "done",
+                    End::Walltime => "walltime",
+                    End::Killed => "killed",
+                };
+                Line::Ended { job: *job, how, nodes: on.to_string() }
+            }
+            &Happened::Recalled { job } => Line::Recalled { job },
+            Happened::Called => Line::Called,
+        };
+        Question { kind: "manage", ask, t: seconds(now.micros()), events: happened.iter().map(line).collect() }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    #[serde(rename = "type")]
+    _kind: ManageWord,
+    pub ask: u64,
+    orders: Vec<Order>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ManageWord {
+    Manage,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "order", rename_all = "snake_case", deny_unknown_fields)]
+enum Order {
+    Start { job: JobId, nodes: Option<String> },
+    Reject { job: JobId },
+    Kill { job: JobId },
+    Call { t: f64 },
+}
+
+impl Answer {
+    /// What it asks for, or what no such answer says.
+    pub fn advice(self, now: Time) -> Result<Advice, String> {
+        let wish = |order: Order| {
+            Ok::<Wish, String>(match order {
+                Order::Start { job, nodes } => {
+                    let nodes = nodes.map(|text| {
+                        NodeSet::parse(&text).ok_or_else(|| {
+                            format!(
+                                "names the nodes {:?}, where numbers in order such as \"0-3 7\" were expected",
+                                brief(&text)
+                            )
+                        })
+                    });
+                    Wish::Start { job, on: nodes.transpose()? }
+                }
+                Order::Reject { job } => Wish::Reject { job },
+                Order::Kill { job } => Wish::Kill { job },
+                Order::Call { t } => Wish::Call {
+                    at: moment(t).ok_or_else(|| format!("wants to be called at {t} s, which never comes"))?,
+                },
+            })
+        };
+        let wishes: Result<Vec<_>, String> = self.orders.into_iter().map(|order| Ok((now, wish(order)?))).collect();
+        Ok(Advice { wishes: wishes?, ready: now })
+    }
+}

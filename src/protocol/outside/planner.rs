@@ -1,0 +1,101 @@
+//! The conversation with a planner of a user.
+
+use serde::{Deserialize, Serialize};
+
+use super::{SiteLine, moment, seconds};
+use crate::grid::JobId;
+use crate::time::{Span, Time};
+
+#[derive(Debug, Serialize)]
+pub struct Hello<'a> {
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub version: u32,
+    pub role: &'static str,
+    pub topology: &'a str,
+    pub seed: u64,
+    pub user: &'a str,
+    /// Those that it may choose from.
+    pub sites: Vec<SiteLine<'a>>,
+}
+
+/// What has happened to a user whose planner is a program outside.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Heard {
+    /// The time of a job has come: it can be handed in from now on.
+    Due { job: JobId, nodes: u32, walltime: Span, site: Option<String> },
+    /// A job that was handed in is over, in whatever way.
+    Over { job: JobId },
+    /// An answer to a recall: if it was in time, the job is with its user again.
+    Recalled { job: JobId, in_time: bool },
+    /// The time has come at which the program wanted to be asked.
+    Called,
+}
+
+/// What a program wants to be done about the jobs of a user.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "order", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Plan {
+    /// Hands a job in, for one site or for any.
+    Submit { job: JobId, site: Option<String> },
+    /// Asks for a job back.
+    Recall { job: JobId },
+    /// Wants to be asked then, whatever happens until then.
+    #[serde(rename = "call")]
+    CallAt { t: f64 },
+}
+
+impl Plan {
+    /// When it wants to be asked; or `None`, if that never comes.
+    pub fn call(t: f64) -> Option<Time> {
+        moment(t)
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub struct Question<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    ask: u64,
+    t: f64,
+    events: Vec<Line<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum Line<'a> {
+    Due { job: JobId, nodes: u32, walltime: f64, site: Option<&'a str> },
+    Over { job: JobId },
+    Recalled { job: JobId, in_time: bool },
+    Called,
+}
+
+impl<'a> Question<'a> {
+    pub fn new(ask: u64, now: Time, heard: &'a [Heard]) -> Question<'a> {
+        let line = |heard: &'a Heard| match heard {
+            Heard::Due { job, nodes, walltime, site } => {
+                let walltime = seconds(walltime.micros());
+                Line::Due { job: *job, nodes: *nodes, walltime, site: site.as_deref() }
+            }
+            &Heard::Over { job } => Line::Over { job },
+            &Heard::Recalled { job, in_time } => Line::Recalled { job, in_time },
+            Heard::Called => Line::Called,
+        };
+        Question { kind: "plan", ask, t: seconds(now.micros()), events: heard.iter().map(line).collect() }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    #[serde(rename = "type")]
+    _kind: PlanWord,
+    pub ask: u64,
+    pub orders: Vec<Plan>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum PlanWord {
+    Plan,
+}

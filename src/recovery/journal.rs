@@ -1,0 +1,190 @@
+//! The form of a journal: records of bytes, each with its length and a check that takes in all records before it. So whatever
+//! a crash leaves at the end (half a record, a block of zeros, an older piece of the same file) is told from a record.
+//!
+//! ```text
+//! record = length of body (4 bytes, little end first), check (8 bytes), body
+//! body   = what it is (1 byte), numbers of variable length, bytes
+//! ```
+//!
+//! Costs: a hash and a copy of each frame to write it, and the same to read it.
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::kernel::Contact;
+use crate::protocol::codec::FRAME_MAX;
+
+/// What a hub does of its own accord that may give rise to frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// It writes to whoever should hear something.
+    Flush(Contact),
+    /// It asks leaves how far they are.
+    Ask,
+}
+
+/// What a journal tells, in the order in which it happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item<'a> {
+    /// A piece of what the journal is of. All pieces come first.
+    Head(&'a [u8]),
+    /// The hub has run so many batches since the last item that tells, and then has a turn in which it has something to say.
+    Turn { after: u64, turn: Turn },
+    /// What it says in its turn to this leaf.
+    Down { leaf: usize, frame: &'a [u8] },
+    /// The hub has run so many batches since, and takes in a frame of this leaf.
+    Up { after: u64, leaf: usize, frame: &'a [u8] },
+}
+
+/// Longer than any record of ours.
+const BODY_MAX: usize = FRAME_MAX + 64;
+const HEADER: usize = 12;
+/// The longest piece of a head.
+pub const PIECE_MAX: usize = 1 << 20;
+
+const HEAD: u8 = 0;
+const DOWN: u8 = 1;
+const UP: u8 = 2;
+const FLUSH_ALL: u8 = 3;
+const FLUSH_BLOCKERS: u8 = 4;
+const ASK: u8 = 5;
+
+/// Writes records behind each other.
+#[derive(Clone, Debug, Default)]
+pub struct Scribe {
+    chain: u64,
+}
+
+impl Scribe {
+    /// Appends this item to `out`.
+    pub fn write(&mut self, item: Item<'_>, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&[0; HEADER]);
+        match item {
+            Item::Head(piece) => {
+                out.push(HEAD);
+                out.extend_from_slice(piece);
+            }
+            Item::Turn { after, turn } => {
+                out.push(match turn {
+                    Turn::Flush(Contact::All) => FLUSH_ALL,
+                    Turn::Flush(Contact::Blockers) => FLUSH_BLOCKERS,
+                    Turn::Ask => ASK,
+                });
+                number(after, out);
+            }
+            Item::Down { leaf, frame } => {
+                out.push(DOWN);
+                number(leaf as u64, out);
+                out.extend_from_slice(frame);
+            }
+            Item::Up { after, leaf, frame } => {
+                out.push(UP);
+                number(after, out);
+                number(leaf as u64, out);
+                out.extend_from_slice(frame);
+            }
+        }
+        let body = &out[start + HEADER..];
+        self.chain = xxh3_64_with_seed(body, self.chain);
+        let length = (body.len() as u32).to_le_bytes();
+        out[start..start + 4].copy_from_slice(&length);
+        out[start + 4..start + HEADER].copy_from_slice(&self.chain.to_le_bytes());
+    }
+}
+
+/// Reads what a [`Scribe`] has written.
+#[derive(Clone, Debug, Default)]
+pub struct Reader {
+    chain: u64,
+}
+
+/// What is at the beginning of some bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// A record that is so long.
+    Record(usize),
+    /// The beginning of something that is so long, if it is anything.
+    More(usize),
+    /// No record of this journal, or not here: the journal ends before it.
+    Torn,
+}
+
+impl Reader {
+    /// Looks at what comes next, and goes behind it if it is a record; the bytes begin where the last one has ended.
+    pub fn next(&mut self, bytes: &[u8]) -> Next {
+        let Some((header, rest)) = bytes.split_first_chunk::<HEADER>() else { return Next::More(HEADER) };
+        let (length, check) = header.split_first_chunk::<4>().expect("a header is longer");
+        let length = u32::from_le_bytes(*length) as usize;
+        if length == 0 || length > BODY_MAX {
+            return Next::Torn;
+        }
+        let Some(body) = rest.get(..length) else { return Next::More(HEADER + length) };
+        let chain = xxh3_64_with_seed(body, self.chain);
+        if chain.to_le_bytes() != *check || item(body).is_none() {
+            return Next::Torn;
+        }
+        self.chain = chain;
+        Next::Record(HEADER + length)
+    }
+
+    /// Goes on writing where this has come to.
+    pub fn into_scribe(self) -> Scribe {
+        Scribe { chain: self.chain }
+    }
+}
+
+/// What a record tells that a [`Reader`] has found.
+pub fn told(record: &[u8]) -> Item<'_> {
+    item(&record[HEADER..]).expect("a reader finds only what tells something")
+}
+
+fn item(body: &[u8]) -> Option<Item<'_>> {
+    let (what, mut rest) = body.split_first()?;
+    let mut take = || {
+        let (number, left) = take_number(rest)?;
+        rest = left;
+        Some(number)
+    };
+    Some(match *what {
+        HEAD => Item::Head(rest),
+        DOWN => {
+            let leaf = usize::try_from(take()?).ok()?;
+            Item::Down { leaf, frame: rest }
+        }
+        UP => {
+            let (after, leaf) = (take()?, usize::try_from(take()?).ok()?);
+            Item::Up { after, leaf, frame: rest }
+        }
+        turn => {
+            let turn = match turn {
+                FLUSH_ALL => Turn::Flush(Contact::All),
+                FLUSH_BLOCKERS => Turn::Flush(Contact::Blockers),
+                ASK => Turn::Ask,
+                _ => return None,
+            };
+            let after = take()?;
+            rest.is_empty().then_some(Item::Turn { after, turn })?
+        }
+    })
+}
+
+/// Seven bits a byte, the lowest first.
+fn number(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn take_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let mut value = 0;
+    for (at, byte) in bytes.iter().enumerate().take(10) {
+        let bits = u64::from(byte & 0x7f);
+        value |= bits.checked_shl(7 * at as u32).filter(|shifted| shifted >> (7 * at) == bits)?;
+        if byte & 0x80 == 0 {
+            return Some((value, &bytes[at + 1..]));
+        }
+    }
+    None
+}

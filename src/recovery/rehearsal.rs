@@ -1,0 +1,106 @@
+//! Takes a new hub through a journal, to where the hub was that has written it.
+
+use std::collections::VecDeque;
+
+use super::journal::{Item, Turn};
+use crate::kernel::{Breach, Down, Hub};
+use crate::protocol::codec::{self, CodecError};
+use crate::protocol::{Message, Record};
+
+/// A hub that does again what another one has done.
+#[derive(Debug, Default)]
+pub struct Rehearsal {
+    /// What it has said, and the journal has not told of yet.
+    said: VecDeque<(usize, Vec<u8>)>,
+    /// How many items it has gone through.
+    items: u64,
+}
+
+/// A hub cannot be taken through a journal.
+#[derive(Debug, thiserror::Error)]
+pub enum Departure {
+    #[error("item {item} of the journal: the router {what}")]
+    Other { item: u64, what: &'static str },
+    #[error("item {item} of the journal holds a frame that cannot be read: {error}")]
+    Unreadable { item: u64, error: CodecError },
+    #[error("a frame cannot be written: {0}")]
+    Unwritable(CodecError),
+    #[error("item {item} of the journal breaks a rule: {breach:?}")]
+    Breach { item: u64, breach: Breach },
+}
+
+impl Rehearsal {
+    /// Does what the journal tells of next. The hub's records have to be taken from it now and then.
+    pub fn play(&mut self, hub: &mut Hub<Message, Record>, item: Item<'_>) -> Result<(), Departure> {
+        self.items += 1;
+        let number = self.items;
+        let other = |what| Departure::Other { item: number, what };
+        let behind = || other("does not say what it had said");
+        match item {
+            Item::Head(_) => Err(other("finds what the journal is of in the midst of it")),
+            Item::Down { leaf, frame } => match self.said.pop_front() {
+                Some((to, said)) if to == leaf && said == frame => Ok(()),
+                Some(_) => Err(other("says something else than it had said")),
+                None => Err(behind()),
+            },
+            Item::Turn { after, turn } => {
+                self.run(hub, after)?;
+                let mut said = std::mem::take(&mut self.said);
+                let mut problem = None;
+                let mut say = |leaf, down| match in_pieces(down, leaf, &mut said) {
+                    Ok(()) => {}
+                    Err(error) => problem = Some(error),
+                };
+                match turn {
+                    Turn::Flush(contact) => hub.flush(contact, &mut say),
+                    Turn::Ask => hub.ask(&mut say),
+                }
+                self.said = said;
+                problem.map_or(Ok(()), |error| Err(Departure::Unwritable(error)))
+            }
+            Item::Up { after, leaf, frame } => {
+                self.run(hub, after)?;
+                let up = codec::decode(frame).map_err(|error| Departure::Unreadable { item: number, error })?;
+                if leaf >= hub.leaves() {
+                    return Err(other("has fewer processes to talk to"));
+                }
+                hub.receive(leaf, up).map_err(|breach| Departure::Breach { item: number, breach })
+            }
+        }
+    }
+
+    /// What the hub has said at last and the journal does not tell of: its writer was stopped just then.
+    pub fn unwritten(self) -> VecDeque<(usize, Vec<u8>)> {
+        self.said
+    }
+
+    fn run(&mut self, hub: &mut Hub<Message, Record>, batches: u64) -> Result<(), Departure> {
+        let item = self.items;
+        if !self.said.is_empty() {
+            return Err(Departure::Other { item, what: "says more than it had said" });
+        }
+        let count = usize::try_from(batches).unwrap_or(usize::MAX);
+        match hub.advance(count) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Departure::Other { item, what: "does not get as far as it had got" }),
+            Err(breach) => Err(Departure::Breach { item, breach }),
+        }
+    }
+}
+
+/// The frames of a message to a leaf, which is cut where it is too long.
+fn in_pieces(down: Down<Message>, leaf: usize, said: &mut VecDeque<(usize, Vec<u8>)>) -> Result<(), CodecError> {
+    let mut pieces = vec![down];
+    while let Some(piece) = pieces.pop() {
+        let mut frame = Vec::new();
+        match codec::encode(&piece, &mut frame) {
+            Ok(()) => said.push_back((leaf, frame)),
+            Err(CodecError::TooLong(length)) => {
+                let (first, rest) = piece.cut().ok_or(CodecError::TooLong(length))?;
+                pieces.extend([rest, first]);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

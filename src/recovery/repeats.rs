@@ -1,0 +1,74 @@
+//! A leaf that begins again says again what it has said: this holds the one against the other, whichever comes first, and
+//! keeps what the other has not come to yet.
+
+use std::collections::VecDeque;
+
+/// What a leaf has said, and says again.
+#[derive(Clone, Debug, Default)]
+pub struct Repeats {
+    /// What it had said and has yet to say again, or what it says that has not been looked up yet: never both.
+    had_said: VecDeque<Vec<u8>>,
+    says: VecDeque<Vec<u8>>,
+    /// Frames that it has said again.
+    repeated: u64,
+}
+
+/// A leaf says something else than it had said, though it has been told the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("its frame {frame} had {had} bytes and has {has} now, and differs from byte {at} on")]
+pub struct Different {
+    /// Which frame of its own, from 1.
+    pub frame: u64,
+    /// The first byte that is not the same.
+    pub at: usize,
+    pub had: usize,
+    pub has: usize,
+}
+
+impl Repeats {
+    /// The next frame that it had said.
+    pub fn had_said(&mut self, frame: &[u8]) -> Result<(), Different> {
+        match self.says.pop_front() {
+            Some(says) => self.compare(frame, &says),
+            None => {
+                self.had_said.push_back(frame.to_vec());
+                Ok(())
+            }
+        }
+    }
+
+    /// The next frame that it says.
+    pub fn says(&mut self, frame: &[u8]) -> Result<(), Different> {
+        match self.had_said.pop_front() {
+            Some(had) => self.compare(&had, frame),
+            None => {
+                self.says.push_back(frame.to_vec());
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether it has said again all that is known here.
+    pub fn is_even(&self) -> bool {
+        self.had_said.is_empty()
+    }
+
+    /// How many frames it has said again.
+    pub fn repeated(&self) -> u64 {
+        self.repeated
+    }
+
+    /// What it says beyond all that it had said: this is new.
+    pub fn into_news(self) -> VecDeque<Vec<u8>> {
+        self.says
+    }
+
+    fn compare(&mut self, had: &[u8], says: &[u8]) -> Result<(), Different> {
+        self.repeated += 1;
+        if had == says {
+            return Ok(());
+        }
+        let at = had.iter().zip(says).take_while(|(had, says)| had == says).count();
+        Err(Different { frame: self.repeated, at, had: had.len(), has: says.len() })
+    }
+}

@@ -1,0 +1,61 @@
+//! When nodes were down, hatched.
+
+use std::fmt::Write;
+
+use super::reserved::{MOST, lines};
+use super::{Band, band_of};
+use crate::report::Tally;
+use crate::report::page::chart::Window;
+use crate::report::page::html::{at, escape};
+
+/// Empty if nothing was down; where more was down than can be shown, the longest outages are.
+pub fn hatched(tally: &Tally, bands: &[Band], window: Window) -> String {
+    let mut all = Vec::new();
+    for (number, site) in tally.sites.iter().enumerate() {
+        tally.failing.each(number, window.to, |down| {
+            if window.from < down.to {
+                let area = u128::from(down.nodes.len()) * u128::from(down.to.since(down.from).micros());
+                all.push((area, site, down));
+            }
+        });
+        // What can be seen of a thousand sites is as little as of ten times as many outages.
+        if all.len() > 64 * MOST {
+            all.select_nth_unstable_by_key(MOST, |(area, ..)| std::cmp::Reverse(*area));
+            all.truncate(MOST);
+        }
+    }
+    all.sort_by_key(|(area, site, down)| (std::cmp::Reverse(*area), site.first_core, down.from));
+    let mut svg = String::new();
+    let mut left_to_draw = MOST;
+    for (_, site, down) in all {
+        let band = &bands[band_of(bands, site.first_core)];
+        let (left, right) = (window.x(down.from.max(window.from)), window.x(down.to));
+        let mut body = String::new();
+        for &(first, last) in down.nodes.runs().iter().take(left_to_draw) {
+            let top = band.y(site.first_core + u64::from(first));
+            let (width, height) = ((right - left).max(0.6), f64::from(last - first + 1) * band.core_height());
+            let _ = write!(
+                body,
+                "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/><path d=\"{}\"/>",
+                at(left),
+                at(top),
+                at(width),
+                at(height),
+                lines((left, top), (width, height))
+            );
+            left_to_draw -= 1;
+        }
+        if body.is_empty() {
+            break;
+        }
+        let _ = writeln!(
+            svg,
+            "<g class=\"down\"><title>nodes {} of {}: down from {} until {}</title>{body}</g>",
+            down.nodes,
+            escape(&site.name),
+            down.from,
+            down.to
+        );
+    }
+    svg
+}

@@ -1,0 +1,117 @@
+//! The account of what failures cost.
+
+use super::{FailingSite, Failures};
+use crate::report::account::Account;
+use crate::report::tally::{Fate, JobRow};
+use crate::report::{Summary, Tally};
+use crate::time::{Span, Time};
+
+pub struct Suffering<'a> {
+    tally: &'a Tally,
+    all: Failures,
+    /// Node microseconds.
+    work: u128,
+    lost: u128,
+    checkpoints: u128,
+    unfinished: u128,
+    recovering: Span,
+    /// By site.
+    losses: Vec<u64>,
+}
+
+impl<'a> Suffering<'a> {
+    pub fn new(tally: &'a Tally) -> Suffering<'a> {
+        let losses = vec![0; tally.sites.len()];
+        let all = Failures::default();
+        Suffering { tally, all, work: 0, lost: 0, checkpoints: 0, unfinished: 0, recovering: Span::ZERO, losses }
+    }
+
+    /// What nodes that fail were up and down for, in node microseconds, from the first submission to the end of all work.
+    fn sites(&mut self) -> (u128, u128) {
+        let tally = self.tally;
+        let (from, to) = match tally.totals.arrivals.zip(tally.end_of_work()) {
+            Some(((first, _), end)) => (first, end.max(first)),
+            None => (Time::ZERO, Time::ZERO),
+        };
+        let lasts = u128::from(to.since(from).micros());
+        let (mut all, mut all_down) = (0, 0);
+        for (number, site) in tally.sites.iter().enumerate() {
+            let (mut down, mut failures) = (0, 0);
+            tally.failing.each(number, to, |one| {
+                if from < one.to {
+                    failures += u64::from(one.nodes.len());
+                    down += u128::from(one.nodes.len()) * u128::from(one.to.since(one.from.max(from)).micros());
+                }
+            });
+            let there = lasts * u128::from(site.cores);
+            (all, all_down) = (all + there, all_down + down);
+            self.all.node_failures += failures;
+            if tally.failing.does(number) {
+                self.all.sites.push(FailingSite {
+                    name: site.name.clone(),
+                    nodes: site.cores.into(),
+                    node_failures: failures,
+                    down: down as f64 / 1e6,
+                    availability: share(there - down, there),
+                    tasks_lost: self.losses[number],
+                });
+            }
+        }
+        (all - all_down, all)
+    }
+}
+
+fn share(part: u128, all: u128) -> Option<f64> {
+    (all > 0).then(|| part as f64 / all as f64)
+}
+
+impl Account for Suffering<'_> {
+    fn job(&mut self, row: &JobRow, _: &[Option<Time>]) {
+        let mut has_lost = false;
+        for (task, wish) in row.tasks.iter().zip(&row.job.tasks) {
+            let over = |span: Span| u128::from(wish.cores) * u128::from(span.micros());
+            let ran = task.ran_by(self.tally.last);
+            for stint in task.stints(self.tally.last) {
+                if stint.is_lost()
+                    && let Some(site) = stint.site.or(task.site)
+                {
+                    self.losses[site as usize] += 1;
+                }
+            }
+            let setbacks = task.setbacks.as_deref().copied().unwrap_or_default();
+            let kept = Span::from_micros(ran.micros().saturating_sub((setbacks.wasted + setbacks.spent).micros()));
+            self.work += over(ran);
+            self.checkpoints += over(setbacks.spent);
+            self.lost += over(setbacks.wasted);
+            match row.fate {
+                // What was killed has no result.
+                _ if task.killed => self.lost += over(kept),
+                _ if task.end.is_some() => {}
+                // What was saved of it is of no use to anybody.
+                Fate::Removed { .. } if task.is_lost() => self.lost += over(kept),
+                _ => self.unfinished += over(kept),
+            }
+            has_lost |= task.is_lost();
+            self.all.tasks_lost += u64::from(setbacks.lost);
+            self.all.restarts += u64::from(setbacks.again);
+            self.all.checkpoints += setbacks.checkpoints;
+            self.recovering = self.recovering + setbacks.recovering;
+        }
+        self.all.given_up += u64::from(has_lost && matches!(row.fate, Fate::Removed { .. }));
+    }
+
+    fn close(&mut self, summary: &mut Summary) {
+        let (up, there) = self.sites();
+        let useful = self.work - self.lost - self.checkpoints - self.unfinished;
+        let seconds = |micros: u128| micros as f64 / 1e6;
+        let all = &mut self.all;
+        (all.work, all.work_useful) = (seconds(self.work), seconds(useful));
+        (all.work_lost, all.work_checkpoints) = (seconds(self.lost), seconds(self.checkpoints));
+        all.work_unfinished = seconds(self.unfinished);
+        all.availability = share(up, there);
+        all.goodput = share(useful, up);
+        all.efficiency = share(useful, self.work);
+        all.mean_recovery = (all.restarts > 0).then(|| self.recovering.micros() as f64 / 1e6 / all.restarts as f64);
+        summary.put(all);
+    }
+}

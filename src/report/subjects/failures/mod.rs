@@ -1,0 +1,154 @@
+//! What failures did to a run, and what was done about them.
+//!
+//! How long nodes were down is known from the topology, from the first submission to the end of the last task; what became of
+//! tasks is told by the log. Work is node seconds. Of all the work that nodes did, some became results, some went into checkpoints,
+//! some was lost; what is still running is none of these.
+
+mod account;
+mod section;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use self::account::Suffering;
+use super::{Better, Measure, Part, Subject, Topic};
+use crate::report::account::Account;
+use crate::report::page::Page;
+use crate::report::table::{number, percent, span};
+use crate::report::{Summary, Tally};
+
+pub const SUBJECT: Subject = Subject {
+    systems: &["batch", "market", "workflow"],
+    part: Failures::NAME,
+    one_task: false,
+    shows_waiting: false,
+    words: None,
+    section: ("failures", "Failures"),
+    open: |topology, _| if topology.failures.is_empty() { None } else { Some(Box::new(Failing)) },
+    cards,
+    lines,
+    measures: &[
+        Measure {
+            name: "availability",
+            about: "share of the time of nodes for which they were up",
+            better: Better::Neither,
+            of: |summary| summary.part::<Failures>()?.availability,
+        },
+        Measure {
+            name: "goodput",
+            about: "work that became results, as a share of what nodes could have done while they were up",
+            better: Better::More,
+            of: |summary| summary.part::<Failures>()?.goodput,
+        },
+        Measure {
+            name: "efficiency",
+            about: "work that became results, as a share of what nodes did where failures and checkpoints cost some",
+            better: Better::More,
+            of: |summary| summary.part::<Failures>()?.efficiency,
+        },
+        Measure {
+            name: "lost_tasks",
+            about: "how often a task was lost as its node failed",
+            better: Better::Less,
+            of: |summary| Some(summary.part::<Failures>()?.tasks_lost as f64),
+        },
+    ],
+};
+
+/// `work` is the sum of `work_useful`, `work_lost`, `work_checkpoints` and `work_unfinished`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Failures {
+    /// How often a node failed.
+    pub node_failures: u64,
+    pub availability: Option<f64>,
+    /// How often a task was lost, and how often it was started again.
+    pub tasks_lost: u64,
+    pub restarts: u64,
+    /// Jobs that were given up after they had run.
+    pub given_up: u64,
+    /// From a loss until the task ran again, in the mean.
+    pub mean_recovery: Option<f64>,
+    pub checkpoints: u64,
+    pub work: f64,
+    pub work_useful: f64,
+    pub work_lost: f64,
+    pub work_checkpoints: f64,
+    pub work_unfinished: f64,
+    pub goodput: Option<f64>,
+    pub efficiency: Option<f64>,
+    /// Those that fail.
+    pub sites: Vec<FailingSite>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FailingSite {
+    pub name: String,
+    pub nodes: u64,
+    pub node_failures: u64,
+    /// Node seconds.
+    pub down: f64,
+    pub availability: Option<f64>,
+    pub tasks_lost: u64,
+}
+
+impl Part for Failures {
+    const NAME: &'static str = "failures";
+}
+
+#[derive(Debug)]
+struct Failing;
+
+impl Topic for Failing {
+    fn account<'a>(&'a self, tally: &'a Tally, _: bool) -> Box<dyn Account + 'a> {
+        Box::new(Suffering::new(tally))
+    }
+
+    fn section(&self, page: &Page<'_>) -> String {
+        section::failures(page)
+    }
+}
+
+fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
+    let Some(failures) = summary.part::<Failures>() else { return Vec::new() };
+    let share = |share: Option<f64>| share.map_or("–".to_owned(), percent);
+    let recovery = failures.mean_recovery.map_or(String::new(), |mean| format!(", running again {} later", span(mean)));
+    vec![
+        (
+            "Availability",
+            share(failures.availability),
+            format!("of node time; {} node failures", failures.node_failures),
+        ),
+        ("Goodput", share(failures.goodput), "of the time that nodes were up became results".to_owned()),
+        ("Tasks lost", failures.tasks_lost.to_string(), format!("{} started again{recovery}", failures.restarts)),
+    ]
+}
+
+fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
+    let Some(failures) = summary.part::<Failures>() else { return Vec::new() };
+    let hours = |work: f64| number(work / 3600.0);
+    let share = |share: Option<f64>| share.map_or("–".to_owned(), percent);
+    let Failures { work_lost, work_checkpoints, tasks_lost, restarts, given_up, node_failures, .. } = failures;
+    let recovery = failures.mean_recovery.map_or(String::new(), |mean| format!(" after {}", span(mean)));
+    vec![
+        (
+            "failures",
+            format!(
+                "{node_failures} of nodes, up for {} of their time; goodput {}",
+                share(failures.availability),
+                share(failures.goodput)
+            ),
+        ),
+        ("lost", format!("{tasks_lost} times a task; {restarts} restarts{recovery}; {given_up} jobs given up")),
+        (
+            "work",
+            format!(
+                "{} of it became results; {} node h lost, {} in {} checkpoints",
+                share(failures.efficiency),
+                hours(work_lost),
+                hours(work_checkpoints),
+                failures.checkpoints
+            ),
+        ),
+    ]
+}

@@ -1,0 +1,48 @@
+//! What failures did to a run, site by site.
+
+use super::Failures;
+use crate::report::page::Page;
+use crate::report::page::html::{count, escape, number, percent, span, table};
+
+pub fn failures(page: &Page<'_>) -> String {
+    let Some(failures) = page.results.part::<Failures>() else { return String::new() };
+    let share = |share: Option<f64>| share.map_or("–".to_owned(), percent);
+    let hours = |work: f64| number(work / 3600.0);
+    let columns = ["Site", "#Nodes", "#Node failures", "#Down, node h", "#Availability", "#Tasks lost"];
+    let sites = table(
+        &columns,
+        failures.sites.iter().map(|site| {
+            vec![
+                escape(&site.name),
+                count(site.nodes),
+                count(site.node_failures),
+                hours(site.down),
+                share(site.availability),
+                count(site.tasks_lost),
+            ]
+        }),
+    );
+    let of = |part: f64| if failures.work > 0.0 { percent(part / failures.work) } else { "–".to_owned() };
+    let parts = [
+        ("Became results", failures.work_useful),
+        ("Lost, and done again or given up", failures.work_lost),
+        ("Spent on checkpoints", failures.work_checkpoints),
+        ("Still running", failures.work_unfinished),
+    ];
+    let work = table(
+        &["Work", "#Node h", "#Share"],
+        parts.iter().map(|(what, work)| vec![(*what).to_owned(), hours(*work), of(*work)]),
+    );
+    let recovery = failures
+        .mean_recovery
+        .map_or(String::new(), |mean| format!(" A task that was lost ran again after {} in the mean.", span(mean)));
+    format!(
+        "<p>Nodes were up for {} of their time between the first submission and the last end, and {} of that time became \
+         results. {} tasks were lost, {} were started again, and {} jobs were given up.{recovery}</p>\n{sites}{work}",
+        share(failures.availability),
+        share(failures.goodput),
+        count(failures.tasks_lost),
+        count(failures.restarts),
+        count(failures.given_up),
+    )
+}

@@ -1,0 +1,97 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::grid::{Course, Failure, Fragile, Job, JobId, Kind, NodeSet, Task, TaskId};
+use crate::kernel::{ActorId, Entry};
+use crate::protocol::Record;
+use crate::report::tests::{BOB, ROUTER, YORK, names, topology};
+use crate::report::{Status, Untaken};
+use crate::systems::Service;
+use crate::systems::batch::Batch;
+use crate::time::{Span, Stamp, Time};
+use crate::topology::Topology;
+
+fn minutes(minutes: u64) -> Span {
+    Span::from_minutes(minutes)
+}
+
+/// York's node 3, on which nobody runs here, is down for the second hour.
+fn failing() -> Tally {
+    let what = Fragile::Nodes { site: 0, nodes: NodeSet::run(3, 3) };
+    let once = Course::Once { at: Time::ZERO + minutes(60), lasts: minutes(60) };
+    let failures = vec![Failure { what, course: once, announced: true }];
+    let topology = Topology { systems: vec![Service::new(Batch::default())], failures, ..topology() };
+    Tally::new(&topology, &names())
+}
+
+fn add(tally: &mut Tally, at: u64, actor: ActorId, record: Record) -> Result<(), Untaken> {
+    tally.add(&Entry { stamp: Stamp::at(Time::ZERO + minutes(at)), actor, record }).map(drop)
+}
+
+fn come(tally: &mut Tally, job: u32) -> TaskId {
+    let task = Task { walltime: minutes(90), ..Task::new(minutes(60), 1, Kind(0)) };
+    let asked =
+        Job { id: JobId(job), arrive: Time::ZERO, first_task: job, tasks: vec![task], edges: Vec::new(), worth: None };
+    add(tally, 0, ROUTER, Record::Arrived { job: Arc::new(asked), user: BOB }).unwrap();
+    let task = TaskId { job: JobId(job), index: 0 };
+    add(tally, 0, ROUTER, Record::Assigned { task, site: YORK }).unwrap();
+    task
+}
+
+#[test]
+fn what_is_saved_counts_unless_it_is_thrown_away_or_killed() {
+    let mut tally = failing();
+    let core = |number: u32| NodeSet::run(number, number);
+    let (killed, again, whole) = (come(&mut tally, 0), come(&mut tally, 1), come(&mut tally, 2));
+    let mut say = |at: u64, actor: ActorId, record: Record| add(&mut tally, at, actor, record).unwrap();
+    say(0, YORK, Record::Started { task: killed, cores: core(0) });
+    say(0, YORK, Record::Started { task: again, cores: core(1) });
+    say(0, YORK, Record::Started { task: whole, cores: core(2) });
+    // Of 30 minutes 20 are saved, and saving them took one.
+    for task in [killed, again, whole] {
+        say(30, YORK, Record::Checkpointed { task, times: 1, spent: minutes(1) });
+        say(30, YORK, Record::Lost { task, saved: minutes(20) });
+    }
+    // One goes on and is killed, one is handed in anew, one goes on to its end.
+    say(35, ROUTER, Record::Withdrawn { task: again });
+    say(40, YORK, Record::Started { task: killed, cores: core(0) });
+    say(50, ROUTER, Record::Assigned { task: again, site: YORK });
+    say(50, YORK, Record::Started { task: again, cores: core(1) });
+    say(60, YORK, Record::Killed { task: killed });
+    say(60, ROUTER, Record::Completed { job: JobId(0), value: None });
+    say(70, YORK, Record::Started { task: whole, cores: core(2) });
+    for (job, task) in [(1, again), (2, whole)] {
+        say(110, YORK, Record::Finished { task });
+        say(110, ROUTER, Record::Completed { job: JobId(job), value: None });
+    }
+
+    let summary = tally.summary(1, Status::Complete, String::new());
+    let all = summary.part::<Failures>().unwrap();
+    let hours = |node_minutes: u64| (node_minutes * 60) as f64;
+    // 50, 90 and 70 minutes.
+    assert_eq!(all.work, hours(50 + 90 + 70));
+    assert_eq!(all.work_checkpoints, hours(3));
+    // All but the checkpoint, all of the first stint but that, and the ten minutes that were not saved, less the minute that saving took.
+    assert_eq!(all.work_lost, hours(49 + 29 + 9));
+    assert_eq!(all.work_useful, hours(60 + 60));
+    assert_eq!((all.work_unfinished, all.tasks_lost, all.restarts), (0.0, 3, 3));
+    // Ten, twenty and forty minutes from the loss on.
+    assert_eq!(all.mean_recovery, Some(hours(70) / 3.0));
+    // Until 110 minutes, when all work is over, one node was down for 50.
+    assert_eq!((all.node_failures, all.sites[0].down), (1, hours(50)));
+}
+
+#[test]
+fn nobody_saves_more_than_it_ran() {
+    let mut tally = failing();
+    let task = come(&mut tally, 0);
+    add(&mut tally, 0, YORK, Record::Started { task, cores: NodeSet::run(0, 0) }).unwrap();
+    for record in [
+        Record::Checkpointed { task, times: 1, spent: minutes(31) },
+        Record::Checkpointed { task, times: u64::MAX, spent: minutes(1) },
+    ] {
+        let told = add(&mut tally, 30, YORK, record).unwrap_err().to_string();
+        assert_eq!(told, "task 0.0 is said to have saved more than it ran");
+    }
+    assert!(add(&mut tally, 30, YORK, Record::Lost { task, saved: Span::MAX }).is_err());
+}

@@ -1,0 +1,291 @@
+//! The manager of a site whose decisions are a program's.
+//!
+//! It keeps account of who waits, who runs and which nodes are free, so a program that asks for what cannot be is told apart from
+//! one that can be obeyed before the site hears of it. Each question costs what there is to tell, each wish O(runs of free nodes).
+//!
+//! A program may take virtual time to think, and date what it wants: then it is obeyed at those times, and hears of what happens
+//! meanwhile when it is ready again.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::grid::{Demand, JobId, NodeSet, TaskId};
+use crate::kernel::ActorId;
+use crate::protocol::outside::{Advice, End, Happened, Wish, seconds};
+use crate::protocol::{Declined, Entrust, Message, Recall, Recalled};
+use crate::roles::site::{Ending, Loss, Manager, On, Order, Running, Start, Tasks};
+use crate::time::{Span, Time};
+
+/// Somebody outside who decides for a site.
+pub trait Decides: Send {
+    /// What is wanted before anything has happened.
+    fn begin(&mut self) -> Advice {
+        Advice::default()
+    }
+
+    /// What is to be done about what has happened. Nothing, once it has failed.
+    fn decide(&mut self, now: Time, happened: &[(Time, Happened)]) -> Advice;
+
+    /// It has asked for what cannot be; from now on it has failed.
+    fn refuse(&mut self, now: Time, why: &str);
+
+    fn has_failed(&self) -> bool;
+
+    /// Whether it can be told that a job has been taken back. Otherwise none is.
+    fn hears_of_recalls(&self) -> bool {
+        true
+    }
+}
+
+/// How often a program is asked at one moment, at most: each time because of what it has just ordered.
+const ASKED_MAX: u32 = 10_000;
+
+pub struct Managed {
+    decider: Box<dyn Decides>,
+    has_begun: bool,
+    waiting: BTreeMap<JobId, Waiting>,
+    running: BTreeMap<JobId, Runs>,
+    free: NodeSet,
+    nodes: u32,
+    /// What has happened that the program has not heard of.
+    happened: Vec<(Time, Happened)>,
+    /// What it wants at later times, each in the order in which it was said.
+    later: BTreeMap<Time, VecDeque<Wish>>,
+    calls: BTreeSet<Time>,
+    /// It hears of nothing before that.
+    ready: Time,
+}
+
+struct Waiting {
+    giver: ActorId,
+    nodes: u32,
+    walltime: Span,
+    runtime: Span,
+}
+
+struct Runs {
+    on: NodeSet,
+    since: Time,
+    walltime: Span,
+    runtime: Span,
+}
+
+impl Managed {
+    pub fn new(decider: Box<dyn Decides>, nodes: u32) -> Managed {
+        Managed {
+            decider,
+            has_begun: false,
+            waiting: BTreeMap::new(),
+            running: BTreeMap::new(),
+            free: NodeSet::all(nodes),
+            nodes,
+            happened: Vec::new(),
+            later: BTreeMap::new(),
+            calls: BTreeSet::new(),
+            ready: Time::ZERO,
+        }
+    }
+
+    /// They know how large a site is; what fits nowhere, and what is no job at all, is nothing to answer to.
+    fn take(&mut self, now: Time, giver: ActorId, entrust: Entrust) {
+        let Entrust { job, nodes, walltime, runtime } = entrust;
+        let known = self.waiting.contains_key(&job) || self.running.contains_key(&job);
+        if (1..=self.nodes).contains(&nodes) && !runtime.min(walltime).is_zero() && !known {
+            self.waiting.insert(job, Waiting { giver, nodes, walltime, runtime });
+            self.happened.push((now, Happened::Submitted { job, nodes, walltime, runtime }));
+        }
+    }
+
+    /// A job that has not started goes back, unless the program could not be told.
+    fn recall(&mut self, now: Time, giver: ActorId, job: JobId) -> bool {
+        let is_its = self.waiting.get(&job).is_some_and(|waiting| waiting.giver == giver);
+        if !is_its || !self.decider.hears_of_recalls() {
+            return false;
+        }
+        self.waiting.remove(&job);
+        let submitted =
+            |(_, happened): &(Time, Happened)| matches!(happened, Happened::Submitted { job: its, .. } if *its == job);
+        match self.happened.iter().position(submitted) {
+            // It has never heard of it.
+            Some(place) => drop(self.happened.remove(place)),
+            None => self.happened.push((now, Happened::Recalled { job })),
+        }
+        true
+    }
+
+    /// Obeys what falls due, and asks about what has happened, until there is nothing more of either now.
+    fn keep_up(&mut self, now: Time, orders: &mut Vec<Order>) -> Result<(), String> {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            let advice = self.decider.begin();
+            self.take_advice(now, advice, orders)?;
+        }
+        for _ in 0..ASKED_MAX {
+            while let Some(mut due) = self.later.first_entry()
+                && *due.key() <= now
+            {
+                match due.get_mut().pop_front() {
+                    Some(wish) => self.obey(now, wish, orders)?,
+                    None => drop(due.remove()),
+                }
+            }
+            if now < self.ready {
+                return Ok(());
+            }
+            while let Some(call) = self.calls.first().copied().filter(|call| *call <= now) {
+                self.calls.remove(&call);
+                self.happened.push((now, Happened::Called));
+            }
+            if self.happened.is_empty() || self.decider.has_failed() {
+                return Ok(());
+            }
+            let happened = std::mem::take(&mut self.happened);
+            let advice = self.decider.decide(now, &happened);
+            self.take_advice(now, advice, orders)?;
+        }
+        Err(format!("has been asked {ASKED_MAX} times at one moment, and orders more that it has to hear of"))
+    }
+
+    /// Each wish is for now or for later.
+    fn take_advice(&mut self, now: Time, advice: Advice, orders: &mut Vec<Order>) -> Result<(), String> {
+        self.ready = advice.ready;
+        for (at, wish) in advice.wishes {
+            match wish {
+                Wish::Call { at: call } if call <= now => {
+                    let (call, now) = (seconds(call.micros()), seconds(now.micros()));
+                    return Err(format!("wants to be called at {call} s, which is not later than {now} s"));
+                }
+                Wish::Call { at } => drop(self.calls.insert(at)),
+                wish if at <= now => self.obey(now, wish, orders)?,
+                wish => self.later.entry(at).or_default().push_back(wish),
+            }
+        }
+        Ok(())
+    }
+
+    fn obey(&mut self, now: Time, wish: Wish, orders: &mut Vec<Order>) -> Result<(), String> {
+        match wish {
+            Wish::Start { job, on } => orders.push(self.start(now, job, on)?),
+            Wish::Reject { job } => {
+                let Waiting { giver, .. } = self.leave_queue(job, "rejects")?;
+                orders.push(Order::Say(giver, Message::Declined(Declined { task: task(job) })));
+            }
+            Wish::Kill { job } => match self.running.remove(&job) {
+                Some(runs) => {
+                    self.free.unite(&runs.on);
+                    let progress = runs.progress(now);
+                    self.happened.push((now, Happened::Ended { job, how: End::Killed, on: runs.on, progress }));
+                    orders.push(Order::Kill(task(job)));
+                }
+                None => return Err(format!("kills job {}, which does not run", job.0)),
+            },
+            Wish::Call { at } => drop(self.calls.insert(at)),
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, now: Time, job: JobId, on: Option<NodeSet>) -> Result<Order, String> {
+        let Waiting { giver, nodes, walltime, runtime } = self.leave_queue(job, "starts")?;
+        let on = match on {
+            None => self
+                .free
+                .lowest(nodes)
+                .ok_or_else(|| format!("starts job {} on {nodes} nodes, where {} are free", job.0, self.free.len()))?,
+            Some(on) => {
+                let last = on.runs().last().map_or(0, |run| run.1);
+                let has = self.nodes;
+                if last >= has {
+                    return Err(format!("starts job {} on node {last} of a site that has {has}", job.0));
+                }
+                if on.len() != nodes {
+                    return Err(format!(
+                        "starts job {} on {} nodes ({on}), where it asks for {nodes}",
+                        job.0,
+                        on.len()
+                    ));
+                }
+                if !self.free.contains(&on) {
+                    let mut taken = on.clone();
+                    taken.subtract(&self.free);
+                    return Err(format!("starts job {} on {on}, where others have {taken}", job.0));
+                }
+                on
+            }
+        };
+        self.free.subtract(&on);
+        self.running.insert(job, Runs { on: on.clone(), since: now, walltime, runtime });
+        Ok(Order::Start(Start {
+            task: task(job),
+            giver,
+            at: now,
+            on: On::These(on.into()),
+            demand: Demand::NODE,
+            share: 1.0,
+            runtime,
+            walltime,
+            // It may be killed at any time.
+            ending: Ending::Reckoned,
+            loss: Loss::default(),
+            rank: job.0.into(),
+        }))
+    }
+
+    fn leave_queue(&mut self, job: JobId, does: &str) -> Result<Waiting, String> {
+        self.waiting.remove(&job).ok_or_else(|| {
+            let why = if self.running.contains_key(&job) { "which runs already" } else { "which does not wait here" };
+            format!("{does} job {}, {why}", job.0)
+        })
+    }
+}
+
+impl Manager for Managed {
+    fn hear(&mut self, now: Time, giver: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
+        match message {
+            Message::Entrust(entrust) => self.take(now, giver, entrust),
+            Message::Recall(Recall { task }) => {
+                let in_time = self.recall(now, giver, task.job);
+                orders.push(Order::Say(giver, Message::Recalled(Recalled { task, in_time })));
+            }
+            _ => {}
+        }
+    }
+
+    fn ended(&mut self, now: Time, ended: &Running) {
+        let job = ended.task.job;
+        let Some(runs) = self.running.remove(&job) else { return };
+        self.free.unite(&runs.on);
+        let how = if runs.walltime < runs.runtime { End::Walltime } else { End::Done };
+        let progress = runs.progress(now);
+        self.happened.push((now, Happened::Ended { job, how, on: runs.on, progress }));
+    }
+
+    /// Once the program has failed nothing is decided any more, and the run is about to end.
+    fn decide(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
+        if self.decider.has_failed() {
+            return;
+        }
+        if let Err(why) = self.keep_up(now, orders) {
+            self.decider.refuse(now, &why);
+        }
+    }
+
+    fn wake(&self) -> Option<Time> {
+        if self.decider.has_failed() {
+            return None;
+        }
+        let later = self.later.first_key_value().map(|(at, _)| *at);
+        // While it thinks it hears of nothing.
+        let call = self.calls.first().map(|call| (*call).max(self.ready));
+        let hears = (!self.happened.is_empty()).then_some(self.ready);
+        later.into_iter().chain(call).chain(hears).min()
+    }
+}
+
+impl Runs {
+    /// The part of its work that it has done.
+    fn progress(&self, now: Time) -> f64 {
+        (now.since(self.since).micros() as f64 / self.runtime.micros() as f64).min(1.0)
+    }
+}
+
+fn task(job: JobId) -> TaskId {
+    TaskId { job, index: 0 }
+}

@@ -1,0 +1,187 @@
+//! The planner of a user whose decisions are a program's: when each job is handed in, for which site, and what is taken back.
+//!
+//! The program hears of a job when its time has come, which is the arrival that the workload says, or the end of another one and
+//! some time for thought. What the user says to systems without queues goes out by the calendar.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::grid::{Job, JobId, TaskId};
+use crate::kernel::ActorId;
+use crate::protocol::outside::planner::{Heard, Plan};
+use crate::protocol::outside::seconds;
+use crate::protocol::{Enqueue, Message, Over, Recall, Recalled};
+use crate::roles::user::{Out, Planner, Script};
+use crate::time::{Span, Time};
+
+/// Somebody outside who decides for a user.
+pub trait Plans: Send {
+    /// What is to be done about what the user has heard. Nothing, once it has failed.
+    fn plan(&mut self, now: Time, heard: &[Heard]) -> Vec<Plan>;
+
+    /// It has asked for what cannot be; from now on it has failed.
+    fn refuse(&mut self, now: Time, why: &str);
+
+    fn has_failed(&self) -> bool;
+}
+
+/// The sites that a program may choose from, by name.
+pub type Sites = BTreeMap<String, ActorId>;
+
+pub struct Planned {
+    decider: Box<dyn Plans>,
+    /// What is no job for a queue.
+    script: Script,
+    sites: Sites,
+    /// Jobs by the time that has to come first.
+    due: BTreeMap<Time, Vec<(ActorId, Enqueue)>>,
+    /// What follows a job that is over, and after how long.
+    then: BTreeMap<JobId, Vec<(Span, ActorId, Enqueue)>>,
+    /// What is with the user.
+    held: BTreeMap<JobId, Held>,
+    /// What has been handed in and is not over.
+    out: BTreeMap<JobId, Held>,
+    calls: BTreeSet<Time>,
+    heard: Vec<Heard>,
+    /// For which times there are timers.
+    timers: BTreeSet<Time>,
+}
+
+struct Held {
+    to: ActorId,
+    enqueue: Enqueue,
+    /// Whether it has been handed in before, so that it keeps its arrival.
+    is_known: bool,
+}
+
+impl Planned {
+    pub fn new(
+        decider: Box<dyn Plans>,
+        script: Script,
+        jobs: Vec<(Time, ActorId, Enqueue)>,
+        then: BTreeMap<JobId, Vec<(Span, ActorId, Enqueue)>>,
+        sites: Sites,
+    ) -> Planned {
+        let mut due: BTreeMap<Time, Vec<(ActorId, Enqueue)>> = BTreeMap::new();
+        for (at, to, enqueue) in jobs {
+            due.entry(at).or_default().push((to, enqueue));
+        }
+        Planned {
+            decider,
+            script,
+            sites,
+            due,
+            then,
+            held: BTreeMap::new(),
+            out: BTreeMap::new(),
+            calls: BTreeSet::new(),
+            heard: Vec::new(),
+            timers: BTreeSet::new(),
+        }
+    }
+
+    fn obey(&mut self, now: Time, plan: Plan, out: &mut Out) -> Result<(), String> {
+        match plan {
+            Plan::Submit { job, site } => {
+                let pinned = site.map(|name| {
+                    let known = self.sites.get(&name).copied();
+                    known.ok_or_else(|| {
+                        format!("hands job {} in for the site {name:?}, which is none of its sites", job.0)
+                    })
+                });
+                let pinned = pinned.transpose()?;
+                let mut held = self.held.remove(&job).ok_or_else(|| {
+                    let where_it_is = if self.out.contains_key(&job) { "has been handed in" } else { "is not its own" };
+                    format!("hands job {} in, which {where_it_is}", job.0)
+                })?;
+                if !held.is_known {
+                    let job = Job { arrive: now, ..(*held.enqueue.job).clone() };
+                    held.enqueue.job = Arc::new(job);
+                    held.is_known = true;
+                }
+                // Its end is told at once, as who decides is not one to think for a while.
+                let think = Some(Span::ZERO);
+                let enqueue = Enqueue { site: pinned.or(held.enqueue.site), think, ..held.enqueue.clone() };
+                out.send(held.to, Message::Enqueue(enqueue));
+                self.out.insert(job, held);
+            }
+            Plan::Recall { job } => {
+                let held = self.out.get(&job);
+                let held = held.ok_or_else(|| format!("wants job {} back, which has not been handed in", job.0))?;
+                out.send(held.to, Message::Recall(Recall { task: TaskId { job, index: 0 } }));
+            }
+            Plan::CallAt { t } => match Plan::call(t) {
+                Some(at) if at > now => drop(self.calls.insert(at)),
+                _ => {
+                    let now = seconds(now.micros());
+                    return Err(format!("wants to be called at {t} s, which is no time after {now} s"));
+                }
+            },
+        }
+        Ok(())
+    }
+
+    fn come_due(&mut self, now: Time) {
+        while let Some(first) = self.due.first_entry().filter(|first| *first.key() <= now) {
+            for (to, enqueue) in first.remove() {
+                let task = enqueue.job.tasks[0];
+                let name = |site| self.sites.iter().find_map(|(name, id)| (*id == site).then(|| name.clone()));
+                let (job, site) = (enqueue.job.id, enqueue.site.and_then(name));
+                self.heard.push(Heard::Due { job, nodes: task.cores, walltime: task.walltime, site });
+                self.held.insert(job, Held { to, enqueue, is_known: false });
+            }
+        }
+        while let Some(call) = self.calls.first().copied().filter(|call| *call <= now) {
+            self.calls.remove(&call);
+            self.heard.push(Heard::Called);
+        }
+    }
+}
+
+impl Planner for Planned {
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        if self.script.comes_back().is_none_or(|next| next <= now) {
+            self.script.wake(now, out);
+        }
+    }
+
+    fn hear(&mut self, now: Time, _: ActorId, message: Message, _: &mut Out) {
+        match message {
+            Message::Over(Over { job, .. }) if self.out.remove(&job).is_some() => {
+                self.heard.push(Heard::Over { job });
+                for (think, to, enqueue) in self.then.remove(&job).unwrap_or_default() {
+                    self.due.entry(now + think).or_default().push((to, enqueue));
+                }
+            }
+            Message::Recalled(Recalled { task: TaskId { job, .. }, in_time }) => {
+                if in_time && let Some(held) = self.out.remove(&job) {
+                    self.held.insert(job, held);
+                }
+                self.heard.push(Heard::Recalled { job, in_time });
+            }
+            _ => {}
+        }
+    }
+
+    fn decide(&mut self, now: Time, out: &mut Out) {
+        self.come_due(now);
+        if self.decider.has_failed() {
+            return;
+        }
+        if !self.heard.is_empty() {
+            let heard = std::mem::take(&mut self.heard);
+            for plan in self.decider.plan(now, &heard) {
+                if let Err(why) = self.obey(now, plan, out) {
+                    return self.decider.refuse(now, &why);
+                }
+            }
+        }
+        self.timers.retain(|timer| *timer > now);
+        let due = self.due.first_key_value().map(|(at, _)| *at);
+        if let Some(next) = due.into_iter().chain(self.calls.first().copied()).min()
+            && self.timers.insert(next)
+        {
+            out.wake_at(next, 0);
+        }
+    }
+}

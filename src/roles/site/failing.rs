@@ -1,0 +1,105 @@
+//! A site whose nodes fail.
+//!
+//! The site's head stays reachable; only nodes go down, and with them what runs there: all of a task, if one of its nodes fails.
+//! Of one instant, tasks end first, then nodes come back and fail, then everything else happens.
+//!
+//! A site knows its own outages, so that the fate of a task that nothing else can change is told at once, as of then. Planners are
+//! not told of it: they learn what is down, and when it is expected back.
+//!
+//! A site on which nothing runs or waits does not watch its nodes, as a run is over when its work is: what has happened to them
+//! is written down when work comes.
+
+use super::{Ending, Out, Running, Site, Time};
+use crate::kernel::ActorId;
+use crate::protocol::{Ended, Lost, Message, Record};
+use crate::time::Span;
+
+impl Site {
+    /// Nodes come back and fail that were due to.
+    pub(super) fn suffer(&mut self, now: Time, out: &mut Out) {
+        let Some(outages) = &mut self.outages else { return };
+        let changes = outages.advance(now);
+        if changes.is_empty() && now < self.expects {
+            return;
+        }
+        let expected = outages.expected(now);
+        self.expects = expected.first().map_or(Time::NEVER, |first| first.back);
+        for change in changes {
+            let (nodes, since) = (change.nodes, change.at);
+            if change.is_up {
+                self.tasks.nodes.mend(&nodes);
+                out.log(Record::Up { cores: nodes, since });
+                continue;
+            }
+            for slot in self.tasks.on(&nodes) {
+                self.lose(now, slot, out);
+            }
+            self.tasks.nodes.fail(&nodes);
+            out.log(Record::Down { cores: nodes, since });
+        }
+        self.manager.are_down(now, &expected);
+    }
+
+    /// A task was on a node that has failed.
+    fn lose(&mut self, now: Time, slot: usize, out: &mut Out) {
+        let saved = self.tell_checkpoints(now, slot, false, out);
+        let running = self.tasks.finish(slot);
+        let Running { task, giver, started, ending, loss, .. } = running;
+        out.log(Record::Lost { task, saved });
+        self.reckoned -= usize::from(ending == Ending::Reckoned);
+        if ending != Ending::Settled && loss.is_told {
+            self.tell_loss(now, giver, Lost { task, started, saved }, out);
+        }
+        self.manager.lost(now, &running, saved);
+    }
+
+    /// Writes down how often a task has saved its work in this stint; gives how much it has saved.
+    pub(super) fn tell_checkpoints(&mut self, now: Time, slot: usize, is_over: bool, out: &mut Out) -> Span {
+        let running = self.tasks.at(slot);
+        let Some(saves) = running.loss.saves else { return Span::ZERO };
+        let ran = running.ran_by(now);
+        let times = if is_over { saves.times_in_all(ran) } else { saves.times(ran) };
+        if times > 0 {
+            out.log(Record::Checkpointed { task: running.task, times, spent: saves.spent(times) });
+        }
+        saves.saved(times)
+    }
+
+    /// Tells at once what becomes of a task that has just started and that nobody but a failure can end sooner.
+    pub(super) fn tell_fate(&mut self, now: Time, slot: usize, out: &mut Out) {
+        let running = self.tasks.at(slot);
+        let (end, nodes) = (running.outlook().end, running.nodes().cloned().unwrap_or_default());
+        let fails = self.outages.as_ref().and_then(|outages| outages.first_failure(&nodes, now, end));
+        let Some(fails) = fails else { return self.tell_end(slot, out) };
+        let Running { task, giver, started, loss, .. } = *self.tasks.at(slot);
+        if loss.is_told {
+            let ran = self.tasks.at(slot).ran_by(fails);
+            let saved = loss.saves.map_or(Span::ZERO, |saves| saves.saved(saves.times(ran)));
+            self.tell_loss(fails, giver, Lost { task, started, saved }, out);
+        }
+    }
+
+    pub(super) fn tell_end(&mut self, slot: usize, out: &mut Out) {
+        let Running { task, giver, started, .. } = *self.tasks.at(slot);
+        let end = self.tasks.at(slot).outlook().end.round_up(self.report_every);
+        out.send_at(end, giver, Message::Ended(Ended { task, started }));
+    }
+
+    fn tell_loss(&self, at: Time, giver: ActorId, lost: Lost, out: &mut Out) {
+        out.send_at(at.round_up(self.report_every), giver, Message::Lost(lost));
+    }
+
+    /// When nodes fail or come back next, or planners take them to, if anybody here would mind.
+    pub(super) fn next_change(&self) -> Option<Time> {
+        let outages = self.outages.as_ref()?;
+        let is_busy = self.manager.has_waiting() || self.tasks.all().next().is_some();
+        let expects = Some(self.expects).filter(|expects| *expects < Time::NEVER);
+        if is_busy { outages.next().into_iter().chain(expects).min() } else { None }
+    }
+
+    /// Nothing leaves because of failures before this, given that nothing happens here before `next`.
+    pub(super) fn failure_floor(&self, next: Time) -> Time {
+        let change = self.outages.as_ref().and_then(|outages| outages.next());
+        change.map_or(Time::NEVER, |change| change.max(next))
+    }
+}

@@ -1,0 +1,71 @@
+//! A site as the dispatcher knows it: what it has been given, and what is heard of its nodes.
+
+use super::dispatcher::Out;
+use crate::grid::{Job, Needs, News, Task};
+use crate::kernel::ActorId;
+use crate::protocol::{Admit, Entrust, Message, Queue};
+use crate::time::Time;
+
+/// A site as the dispatcher knows it.
+pub struct Place {
+    pub(super) site: ActorId,
+    pub(super) nodes: u32,
+    pub(super) takes: Takes,
+    /// Node microseconds that have been asked for by jobs that it has and that have not ended.
+    pub(super) work: u128,
+    /// What is known of its nodes, where they fail.
+    pub(super) news: Option<News>,
+}
+
+/// How a site is given jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// Into a queue, whose policy is known for what it promises.
+    Queued,
+    /// As what needs parts of nodes.
+    Shared,
+    /// As what somebody decides about who promises nothing.
+    Entrusted,
+}
+
+impl Place {
+    pub fn new(site: ActorId, nodes: u32, takes: Takes) -> Place {
+        Place { site, nodes, takes, work: 0, news: None }
+    }
+
+    /// A site whose nodes fail, as it is heard of.
+    pub fn failing(self, news: Option<News>) -> Place {
+        Place { news, ..self }
+    }
+
+    /// How many of its nodes are up, as far as has been heard.
+    pub(super) fn up(&mut self, now: Time) -> u32 {
+        let nodes = self.nodes;
+        self.news.as_mut().map_or(nodes, |news| nodes - news.down(now))
+    }
+
+    /// How many of its nodes a job needs at least.
+    pub(super) fn needed(&self, tasks: u32, needs: Needs) -> u32 {
+        if self.takes == Takes::Shared { needs.nodes(tasks) } else { tasks }
+    }
+
+    /// How it is told of a job.
+    pub(super) fn give(&self, job: &Job, needs: Needs) -> Message {
+        let Task { cores, runtime, walltime, .. } = job.tasks[0];
+        match self.takes {
+            Takes::Queued => Message::Queue(Queue { job: job.id, nodes: cores, walltime, runtime, safe: None }),
+            Takes::Shared => Message::Admit(Admit { job: job.id, tasks: cores, needs, runtime }),
+            Takes::Entrusted => Message::Entrust(Entrust { job: job.id, nodes: cores, walltime, runtime }),
+        }
+    }
+}
+
+impl Place {
+    /// Gives a job to the site.
+    pub(super) fn hand_over(&mut self, now: Time, mut give: Message, out: &mut Out) {
+        if let (Some(news), Message::Queue(queue)) = (&mut self.news, &mut give) {
+            queue.safe = Some(news.safe(now));
+        }
+        out.send(self.site, give);
+    }
+}

@@ -1,0 +1,353 @@
+//! Queues at sites whose nodes fail.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::grid::{
+    Checkpoint, Course, Distribution, Drawn, Every, Failure, Fragile, Killed, Law, News, Outages, Per, Recovery,
+};
+use crate::systems::batch::Remedy;
+use crate::systems::{Failing, Fails};
+
+fn once(site: usize, nodes: &str, at: u64, lasts: u64) -> Failure {
+    let what = Fragile::Nodes { site, nodes: NodeSet::parse(nodes).unwrap() };
+    Failure { what, course: Course::Once { at: second(at), lasts: Span::from_secs(lasts) }, announced: true }
+}
+
+fn drawn(site: usize, nodes: u32, mtbf: u64, mttr: u64, per: Per, announced: bool) -> Failure {
+    let law = |kind| Law { kind, shape: 0.8 };
+    let (mtbf, mttr) = (Span::from_secs(mtbf), Span::from_secs(mttr));
+    let (between, repair) = (law(Distribution::Weibull), law(Distribution::Exponential));
+    let course = Course::Drawn(Drawn { mtbf, between, mttr, repair, per, share_millionths: 500_000 });
+    Failure { what: Fragile::Nodes { site, nodes: NodeSet::all(nodes) }, course, announced }
+}
+
+/// A dispatcher, sites whose nodes fail, and a user.
+fn failing_cast(
+    sites: &[(u32, &str)],
+    dispatch: Dispatch,
+    jobs: &[Rigid],
+    failing: Failing<'_>,
+    latencies: &[Span],
+) -> Cast {
+    let fails = |site: usize| -> Option<Fails> { failing.site(site) };
+    let mut places = Vec::new();
+    let mut cast: Cast = Vec::new();
+    for (number, (nodes, name)) in sites.iter().enumerate() {
+        let place = super::Place::new(ActorId(number as u32 + 1), *nodes, super::Takes::Queued);
+        let outages = fails(number).map(|fails| fails.outages);
+        places
+            .push(place.failing(outages.clone().map(|outages| News::new(outages, latencies[number + 1], Span::ZERO))));
+        let desk = Desk::new((policy::find(name).unwrap().build)(*nodes, &[]));
+        let desk = match fails(number) {
+            Some(fails) => desk.with_remedy(Remedy::new(&fails, *nodes)),
+            None => desk,
+        };
+        cast.push(Box::new(Site::new(*nodes, Box::new(desk), [ROUTER]).failing(outages)));
+    }
+    let dispatcher = Dispatcher::new(places, dispatch, None).recovering(failing.recovery.clone());
+    cast.insert(0, Box::new(dispatcher));
+    cast.push(Box::new(User::new(Script::saying(says(jobs, None)))));
+    cast
+}
+
+/// What happened, in words; without what the dispatcher does.
+fn told(log: &[Entry<Record>]) -> Vec<String> {
+    let tell = |entry: &Entry<Record>| {
+        let at = entry.stamp.time.seconds();
+        Some(match &entry.record {
+            Record::Started { task, cores } => format!("{at}: {} on {cores}", task.job),
+            Record::Finished { task } => format!("{at}: {} ends", task.job),
+            Record::Killed { task } => format!("{at}: {} is killed", task.job),
+            Record::Lost { task, saved } => format!("{at}: {} is lost, {} s saved", task.job, saved.seconds()),
+            Record::Checkpointed { task, times, .. } => format!("{at}: {} saved {times} times", task.job),
+            Record::Down { cores, since } => format!("{at}: {cores} down since {}", since.seconds()),
+            Record::Up { cores, since } => format!("{at}: {cores} up since {}", since.seconds()),
+            Record::Removed { job } => format!("{at}: {job} is given up"),
+            _ => return None,
+        })
+    };
+    log.iter().filter_map(tell).collect()
+}
+
+fn play_failing(jobs: &[Rigid], sites: &[(u32, &str)], failures: &[Failure], recovery: &Recovery) -> Vec<String> {
+    let failing = Failing { failures, recovery, seed: 1 };
+    let latencies = vec![Span::ZERO; sites.len() + 2];
+    told(&judge::run(failing_cast(sites, Dispatch::First, jobs, failing, &latencies), &latencies))
+}
+
+#[test]
+fn who_is_lost_comes_back_to_the_head_or_the_tail_and_starts_again() {
+    let jobs = [rigid(0, 2, 20, 10), rigid(1, 4, 9, 5), rigid(2, 1, 9, 5)];
+    let failures = [once(0, "1", 4, 3)];
+    let play = |killed| {
+        let recovery = Recovery { killed, ..Recovery::default() };
+        play_failing(&jobs, &[(4, "fcfs")], &failures, &recovery)
+    };
+    // Job 1 waits for all nodes, and nobody goes before it, unless it is the one that was lost.
+    let begins = ["0: 0 on 0-1", "4: 0 is lost, 0 s saved", "4: 1 down since 4"];
+    let head =
+        ["4: 0 on 0 2", "7: 1 up since 7", "14: 0 ends", "14: 1 on 0-3", "19: 1 ends", "19: 2 on 0", "24: 2 ends"];
+    let tail =
+        ["7: 1 up since 7", "7: 1 on 0-3", "12: 1 ends", "12: 2 on 0", "12: 0 on 1-2", "17: 2 ends", "22: 0 ends"];
+    assert_eq!(play(Killed::Head), [&begins[..], &head].concat());
+    assert_eq!(play(Killed::Tail), [&begins[..], &tail].concat());
+}
+
+#[test]
+fn work_that_is_saved_is_not_done_again() {
+    let jobs = [rigid(0, 1, 100, 25)];
+    let checkpoint = Some(Checkpoint { every: Every::Span(Span::from_secs(10)), cost: Span::from_secs(1) });
+    let recovery = Recovery { checkpoint, ..Recovery::default() };
+    // After 11 s its first checkpoint is made. 15 s are left, which take one more.
+    let failures = [once(0, "0", 15, 5)];
+    assert_eq!(
+        play_failing(&jobs, &[(1, "easy")], &failures, &recovery),
+        [
+            "0: 0 on 0",
+            "15: 0 saved 1 times",
+            "15: 0 is lost, 10 s saved",
+            "15: 0 down since 15",
+            "20: 0 up since 20",
+            "20: 0 on 0",
+            "36: 0 saved 1 times",
+            "36: 0 ends",
+        ]
+    );
+}
+
+#[test]
+fn who_goes_back_to_the_dispatcher_goes_elsewhere_and_who_fails_too_often_is_given_up() {
+    let jobs = [rigid(0, 2, 20, 10)];
+    let failures = [once(0, "0-1", 4, 3), once(0, "0", 9, 1), once(1, "0-1", 6, 100)];
+    let sites = [(2, "easy"), (2, "easy")];
+    let play = |killed, attempts| {
+        let recovery = Recovery { killed, attempts, ..Recovery::default() };
+        play_failing(&jobs, &sites, &failures, &recovery)
+    };
+    let lost = ["0: 0 on 0-1", "4: 0 is lost, 0 s saved", "4: 0-1 down since 4"];
+    assert_eq!(play(Killed::Lost, 9), [&lost[..], &["4: 0 is given up"]].concat());
+    // The other site is up still; when that is gone too, the first one is waited for: it is back sooner.
+    let elsewhere = ["4: 0 on 0-1", "6: 0 is lost, 0 s saved", "6: 0-1 down since 6"];
+    let again = ["7: 0-1 up since 7", "7: 0 on 0-1", "9: 0 is lost, 0 s saved", "9: 0 down since 9"];
+    let last = ["10: 0 up since 10", "10: 0 on 0-1", "20: 0 ends"];
+    let all = [&lost[..], &elsewhere, &again, &last].concat();
+    assert_eq!(play(Killed::Back, 9), all);
+    assert_eq!(play(Killed::Back, 2), [&lost[..], &elsewhere, &["6: 0 is given up"]].concat());
+    assert_eq!(play(Killed::Head, 1), [&lost[..], &["4: 0 is given up"]].concat());
+}
+
+#[test]
+fn what_ends_in_the_instant_of_a_failure_has_ended() {
+    let jobs = [rigid(0, 1, 5, 5), rigid(5, 1, 5, 5)];
+    assert_eq!(
+        play_failing(&jobs, &[(1, "conservative")], &[once(0, "0", 5, 2)], &Recovery::default()),
+        ["0: 0 on 0", "5: 0 ends", "5: 0 down since 5", "7: 0 up since 7", "7: 1 on 0", "12: 1 ends"]
+    );
+}
+
+/// A site under FCFS, second by second: who is lost starts again, before all others.
+fn plain_fcfs(nodes: u32, jobs: &[Rigid], outages: &Outages) -> Vec<Vec<(u64, u64)>> {
+    let mut outages = outages.clone();
+    let mut stints = vec![Vec::new(); jobs.len()];
+    let mut queue: Vec<usize> = Vec::new();
+    let mut running: Vec<(usize, u64, Vec<u32>)> = Vec::new();
+    let mut down: Vec<bool> = vec![false; nodes as usize];
+    let mut over = 0;
+    for now in 0.. {
+        running.retain(|(job, start, _)| {
+            let end = start + jobs[*job].runtime.min(jobs[*job].walltime).micros() / 1_000_000;
+            if end == now {
+                stints[*job].push((*start, end));
+                over += 1;
+            }
+            end > now
+        });
+        if over == jobs.len() {
+            return stints;
+        }
+        let mut lost = Vec::new();
+        for change in outages.advance(second(now)) {
+            for node in 0..nodes {
+                if change.nodes.meets(&NodeSet::run(node, node)) {
+                    down[node as usize] = !change.is_up;
+                }
+            }
+            running.retain(|(job, start, on)| {
+                let is_lost = on.iter().any(|node| down[*node as usize]);
+                if is_lost {
+                    stints[*job].push((*start, now));
+                    lost.push(*job);
+                }
+                !is_lost
+            });
+        }
+        lost.sort_unstable();
+        queue.splice(0..0, lost);
+        queue.extend((0..jobs.len()).filter(|job| jobs[*job].submit == second(now)));
+        while let Some(&head) = queue.first() {
+            let taken = |node: &u32| running.iter().any(|(_, _, on)| on.contains(node));
+            let free: Vec<u32> = (0..nodes).filter(|node| !down[*node as usize] && !taken(node)).collect();
+            let Some(on) = free.get(..jobs[head].nodes as usize) else { break };
+            running.push((head, now, on.to_vec()));
+            queue.remove(0);
+        }
+    }
+    unreachable!("time goes on for ever")
+}
+
+/// Outages at whole seconds, for who looks second by second.
+fn at_seconds(spec: &[(u32, u64, u64)], nodes: u32) -> Vec<Failure> {
+    spec.iter().map(|(node, at, lasts)| once(0, &(node % nodes).to_string(), *at, *lasts)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 40 } else { 200 }))]
+
+    /// A queue with failures is what one sees who looks at every node and second.
+    #[test]
+    fn fcfs_with_failures_is_what_a_plain_reading_says(
+        jobs in prop::collection::vec((0u64..40, 1u32..=5, 1u64..14, 1u64..12), 1..16),
+        spec in prop::collection::vec((0u32..5, 1u64..90, 1u64..25), 0..12),
+    ) {
+        const NODES: u32 = 5;
+        let mut jobs = jobs;
+        jobs.sort_by_key(|job| job.0);
+        let jobs: Vec<Rigid> =
+            jobs.iter().map(|&(submit, nodes, walltime, runtime)| rigid(submit, nodes, walltime, runtime)).collect();
+        let failures = at_seconds(&spec, NODES);
+        let recovery = Recovery::default();
+        let failing = Failing { failures: &failures, recovery: &recovery, seed: 1 };
+        let Some(fails) = failing.site(0) else { return Ok(()) };
+        let log = judge::run(failing_cast(&[(NODES, "fcfs")], Dispatch::First, &jobs, failing, &[Span::ZERO; 3]), &[Span::ZERO; 3]);
+        let mut stints: Vec<Vec<(u64, u64)>> = vec![Vec::new(); jobs.len()];
+        let mut started = BTreeMap::new();
+        for Entry { stamp, record, .. } in &log {
+            let now = stamp.time.micros() / 1_000_000;
+            match record {
+                Record::Started { task, .. } => drop(started.insert(task.job.0, now)),
+                Record::Finished { task } | Record::Killed { task } | Record::Lost { task, .. } => {
+                    stints[task.job.0 as usize].push((started.remove(&task.job.0).unwrap(), now));
+                }
+                _ => {}
+            }
+        }
+        prop_assert_eq!(stints, plain_fcfs(NODES, &jobs, &fails.outages));
+    }
+
+    /// Under every policy, remedy and latency: nothing runs on what is down, nobody shares a node, work adds up, each job comes to
+    /// one end, and no promise is broken.
+    #[test]
+    fn nothing_runs_where_nodes_are_down_and_work_adds_up(
+        jobs in prop::collection::vec((0u64..60, 1u32..=4, 1u64..40, 1u64..40), 1..16),
+        names in (0usize..ALL.len(), 0usize..ALL.len()),
+        latencies in prop::collection::vec(0u64..3, 4),
+        (mtbf, mttr, seed) in (20u64..200, 1u64..40, 0u64..1_000),
+        (killed, every, announced) in (0usize..4, 0u64..9, any::<bool>()),
+        dispatch in 0usize..3,
+    ) {
+        let mut jobs = jobs;
+        jobs.sort_by_key(|job| job.0);
+        let jobs: Vec<Rigid> =
+            jobs.iter().map(|&(submit, nodes, walltime, runtime)| rigid(submit, nodes, walltime, runtime)).collect();
+        let sites = [(5, ALL[names.0].name), (4, ALL[names.1].name)];
+        let failures = [
+            drawn(0, 5, mtbf, mttr, Per::Node, announced),
+            drawn(0, 4, 2 * mtbf, mttr, Per::Site, !announced),
+            once(1, "0-3", 30, 20),
+        ];
+        let saves = Checkpoint { every: Every::Span(Span::from_secs(every.max(1))), cost: Span::from_millis(500) };
+        let checkpoint = (every > 0).then_some(saves);
+        let recovery = Recovery { killed: Killed::ALL[killed].1, attempts: 30, checkpoint };
+        let failing = Failing { failures: &failures, recovery: &recovery, seed };
+        let latencies: Vec<Span> = std::iter::once(0).chain(latencies).take(4).map(Span::from_secs).collect();
+        let dispatch = Dispatch::ALL[dispatch].1;
+        let log = judge::run(failing_cast(&sites, dispatch, &jobs, failing, &latencies), &latencies);
+
+        let end = log.last().map_or(Time::ZERO, |entry| entry.stamp.time);
+        // When it started or went on, since when it is on these nodes, and where.
+        let mut on: BTreeMap<TaskId, (Time, Time, ActorId, NodeSet)> = BTreeMap::new();
+        let mut left: Vec<Span> = jobs.iter().map(|job| job.runtime.min(job.walltime)).collect();
+        let mut fates: BTreeMap<u32, &str> = BTreeMap::new();
+        let mut stints: Vec<(ActorId, NodeSet, Time, Time, bool)> = Vec::new();
+        let stretched = |work: Span| match recovery.checkpoint {
+            Some(checkpoint) => checkpoint.saves(0.0).unwrap().stretched(work),
+            None => work,
+        };
+        for Entry { stamp, actor, record } in &log {
+            let now = stamp.time;
+            match record {
+                Record::Started { task, cores } => {
+                    prop_assert_eq!(on.insert(*task, (now, now, *actor, cores.clone())), None, "{} runs twice", task);
+                }
+                Record::Moved { task, cores } => {
+                    let (_, since, site, before) = on.get_mut(task).unwrap();
+                    stints.push((*site, std::mem::replace(before, cores.clone()), *since, now, false));
+                    *since = now;
+                }
+                Record::Finished { task } | Record::Killed { task } => {
+                    let (start, since, site, cores) = on.remove(task).unwrap();
+                    prop_assert_eq!(now - start, stretched(left[task.job.0 as usize]), "{}", task);
+                    stints.push((site, cores, since, now, false));
+                }
+                Record::Lost { task, saved } => {
+                    let (start, since, site, cores) = on.remove(task).unwrap();
+                    let ran = now - start;
+                    let work = &mut left[task.job.0 as usize];
+                    prop_assert!(ran < stretched(*work) && *saved < *work && *saved <= ran, "{}", task);
+                    prop_assert!(every > 0 || saved.is_zero());
+                    *work = Span::from_micros(work.micros() - saved.micros());
+                    stints.push((site, cores, since, now, true));
+                }
+                Record::Completed { job, .. } => prop_assert_eq!(fates.insert(job.0, "done"), None),
+                Record::Removed { job } => {
+                    prop_assert!(recovery.killed == Killed::Lost || recovery.attempts == 30);
+                    prop_assert_eq!(fates.insert(job.0, "gone"), None);
+                }
+                Record::Rejected { job, .. } => prop_assert_eq!(fates.insert(job.id.0, "rejected"), None),
+                _ => {}
+            }
+        }
+        prop_assert!(on.is_empty());
+        prop_assert_eq!(fates.len(), jobs.len());
+
+        for (site, (nodes, _)) in sites.iter().enumerate() {
+            let mut outages = failing.site(site).unwrap().outages;
+            let changes = outages.advance(end);
+            let failed = |cores: &NodeSet, from: Time, to: Time| {
+                changes.iter().any(|change| {
+                    !change.is_up && from < change.at && change.at <= to && change.nodes.meets(cores)
+                })
+            };
+            let here = stints.iter().filter(|stint| stint.0 == ActorId(site as u32 + 1));
+            for (_, cores, from, to, lost) in here.clone() {
+                // Whoever is lost, is so when a node of it fails; nobody else is on one that does.
+                let before = Time::from_micros(to.micros().saturating_sub(1));
+                prop_assert!(!failed(cores, *from, before), "{cores} from {from} to {to}");
+                prop_assert!(!*lost || failed(cores, before, *to), "{cores} from {from} to {to}");
+            }
+            // Nothing starts on what is down.
+            let mut calendar = crate::grid::Calendar::new(*nodes);
+            let mut since: BTreeMap<u32, Time> = BTreeMap::new();
+            let mut stretches = Vec::new();
+            for change in &changes {
+                for node in change.nodes.runs().iter().flat_map(|run| run.0..=run.1) {
+                    if change.is_up {
+                        stretches.push((since.remove(&node).unwrap(), change.at, node));
+                    } else {
+                        prop_assert_eq!(since.insert(node, change.at), None);
+                    }
+                }
+            }
+            stretches.extend(since.into_iter().map(|(node, from)| (from, end + Span::from_secs(1), node)));
+            for (from, to, node) in stretches {
+                prop_assert_eq!(calendar.insert(from, to, &NodeSet::run(node, node)), Ok(()));
+            }
+            for (_, cores, from, to, _) in here.filter(|stint| stint.2 < stint.3) {
+                prop_assert_eq!(calendar.insert(*from, *to, cores), Ok(()), "{} from {} to {}", cores, from, to);
+            }
+        }
+    }
+}

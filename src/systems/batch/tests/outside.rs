@@ -1,0 +1,300 @@
+//! Sites and users for whom somebody outside decides: what he may ask for, and that it is done.
+
+use std::sync::{Arc, Mutex};
+
+use super::*;
+use crate::protocol::outside::planner::{Heard, Plan};
+use crate::protocol::outside::{Advice, Happened, Wish};
+use crate::roles::outside::{Decides, Managed, Planned, Plans};
+use crate::systems::batch::{Ask, Policy, Step, Takes};
+
+type Told = Arc<Mutex<Vec<String>>>;
+
+/// Decides as a policy for queues does, from what a program outside is told.
+struct AsPolicy {
+    policy: Box<dyn Policy>,
+    walltimes: BTreeMap<JobId, (Span, Time)>,
+}
+
+impl Decides for AsPolicy {
+    fn decide(&mut self, now: Time, happened: &[(Time, Happened)]) -> Advice {
+        for (_, happened) in happened {
+            match happened {
+                &Happened::Submitted { job, nodes, walltime, .. } => {
+                    self.walltimes.insert(job, (walltime, Time::ZERO));
+                    self.policy.submit(now, Ask { job: TaskId { job, index: 0 }, nodes, walltime });
+                }
+                Happened::Ended { job, .. } => {
+                    let (walltime, start) = self.walltimes[job];
+                    self.policy.end(now, TaskId { job: *job, index: 0 }, start + walltime);
+                }
+                Happened::Recalled { job } => self.policy.withdraw(now, TaskId { job: *job, index: 0 }),
+                Happened::Called => {}
+            }
+        }
+        let mut steps = Vec::new();
+        self.policy.pass(now, &mut steps);
+        let wish = |step| {
+            let Step::Start { job: TaskId { job, .. }, nodes } = step else { panic!("nothing is booked here") };
+            self.walltimes.get_mut(&job).expect("it was submitted").1 = now;
+            (now, Wish::Start { job, on: Some(nodes) })
+        };
+        let mut wishes: Vec<_> = steps.into_iter().map(wish).collect();
+        // Some start a job when nothing else happens.
+        wishes.extend(self.policy.wake().filter(|at| *at > now).map(|at| (now, Wish::Call { at })));
+        Advice { wishes, ready: now }
+    }
+
+    fn refuse(&mut self, now: Time, why: &str) {
+        panic!("at {now}: {why}");
+    }
+
+    fn has_failed(&self) -> bool {
+        false
+    }
+}
+
+/// Says what has been laid out for it, question by question, and keeps what it is told.
+struct Scripted {
+    answers: Vec<Advice>,
+    told: Told,
+    failed: bool,
+}
+
+impl Decides for Scripted {
+    fn decide(&mut self, now: Time, happened: &[(Time, Happened)]) -> Advice {
+        let told = happened.iter().map(|(at, happened)| {
+            let at = at.micros() / 1_000_000;
+            match happened {
+                Happened::Submitted { job, .. } => format!("{at} submitted {}", job.0),
+                Happened::Ended { job, how, on, progress } => format!("{at} {how:?} {} {on} {progress}", job.0),
+                Happened::Recalled { job } => format!("{at} recalled {}", job.0),
+                Happened::Called => format!("{at} called"),
+            }
+        });
+        let told: Vec<String> = told.collect();
+        self.told.lock().unwrap().push(format!("{}: {}", now.micros() / 1_000_000, told.join(", ")));
+        if self.answers.is_empty() { Advice { ready: now, ..Advice::default() } } else { self.answers.remove(0) }
+    }
+
+    fn refuse(&mut self, _: Time, why: &str) {
+        self.told.lock().unwrap().push(format!("refused: {why}"));
+        self.failed = true;
+    }
+
+    fn has_failed(&self) -> bool {
+        self.failed
+    }
+}
+
+fn managed(sites: Vec<(u32, Box<dyn Decides>)>, user: User) -> Cast {
+    let place = |((nodes, _), id): (&(u32, _), u32)| Place::new(ActorId(id), *nodes, Takes::Entrusted);
+    let places = sites.iter().zip(1..).map(place).collect();
+    let mut cast: Cast = vec![Box::new(Dispatcher::new(places, Dispatch::LeastWork, None))];
+    for (nodes, decider) in sites {
+        cast.push(Box::new(Site::new(nodes, Box::new(Managed::new(decider, nodes)), [ROUTER])));
+    }
+    cast.push(Box::new(user));
+    cast
+}
+
+/// What a decider with these answers is told about these jobs, on four nodes, and what becomes of them.
+fn play_script(jobs: &[Rigid], answers: Vec<Advice>) -> (Vec<String>, Vec<Entry<Record>>) {
+    let told = Told::default();
+    let scripted = Scripted { answers, told: told.clone(), failed: false };
+    let user = User::new(Script::saying(says(jobs, None)));
+    let log = judge::run(managed(vec![(4, Box::new(scripted))], user), &[Span::ZERO; 3]);
+    let told = told.lock().unwrap().clone();
+    (told, log)
+}
+
+fn now(at: u64, wishes: Vec<Wish>) -> Advice {
+    Advice { wishes: wishes.into_iter().map(|wish| (second(at), wish)).collect(), ready: second(at) }
+}
+
+fn start(job: u32, on: &str) -> Wish {
+    Wish::Start { job: JobId(job), on: (!on.is_empty()).then(|| NodeSet::parse(on).unwrap()) }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 30 } else { 200 }))]
+
+    /// Whoever outside decides as a policy inside does gets its schedule, at one site and at several, with latency and without.
+    #[test]
+    fn who_decides_alike_outside_gets_the_same_schedule(
+        drawn in prop::collection::vec((0u64..40, 1u32..5, 1u64..20, 1u64..20), 1..30),
+        policy in prop::sample::select(&["fcfs", "easy", "conservative"][..]),
+        count in 1usize..4,
+        latency in 0u64..3,
+    ) {
+        let jobs: Vec<Rigid> = drawn.iter().map(|&(at, nodes, wall, run)| rigid(at, nodes, wall, run)).collect();
+        let latencies = vec![Span::from_secs(latency); count + 2];
+        let user = || User::new(Script::saying(says(&jobs, None)));
+        let inside = judge::run(cast(&vec![(4, policy); count], Dispatch::LeastWork, vec![user()]), &latencies);
+        let decider = |_| {
+            let policy = (super::policy::find(policy).unwrap().build)(4, &[]);
+            (4, Box::new(AsPolicy { policy, walltimes: BTreeMap::new() }) as Box<dyn Decides>)
+        };
+        let outside = judge::run(managed((0..count).map(decider).collect(), user()), &latencies);
+        prop_assert_eq!(ran(&outside), ran(&inside));
+        prop_assert_eq!(assigned(&outside), assigned(&inside));
+    }
+}
+
+#[test]
+fn it_hears_of_all_that_happens_and_what_it_orders_is_done() {
+    let jobs = [rigid(0, 2, 10, 5), rigid(0, 2, 10, 20), rigid(1, 4, 9, 9), rigid(2, 1, 8, 8)];
+    let answers = vec![
+        now(0, vec![start(0, "2-3"), start(1, "")]),
+        now(1, vec![Wish::Reject { job: JobId(2) }, Wish::Call { at: second(4) }]),
+        // It kills what runs and takes its nodes at once.
+        now(2, vec![Wish::Kill { job: JobId(0) }, start(3, "2")]),
+    ];
+    let (told, log) = play_script(&jobs, answers);
+    let expected = [
+        "0: 0 submitted 0, 0 submitted 1",
+        "1: 1 submitted 2",
+        "2: 2 submitted 3",
+        "2: 2 Killed 0 2-3 0.4",
+        "4: 4 called",
+        "10: 10 Walltime 1 0-1 0.5, 10 Done 3 2 1",
+    ];
+    assert_eq!(told, expected);
+    let ran: Vec<_> = ran(&log).iter().map(|(job, ran)| (*job, ran.start, ran.end, ran.nodes.to_string())).collect();
+    let at = |job, start, end, nodes: &str| (job, second(start), second(end), nodes.to_owned());
+    assert_eq!(ran, [at(0, 0, 2, "2-3"), at(1, 0, 10, "0-1"), at(3, 2, 10, "2")]);
+    let removed = log.iter().filter(|entry| matches!(entry.record, Record::Removed { job: JobId(2) }));
+    assert_eq!(removed.count(), 1);
+    let killed = log.iter().filter(|entry| matches!(entry.record, Record::Killed { .. }));
+    assert_eq!(killed.count(), 2);
+}
+
+/// Batsim's schedulers may say that they have been thinking: what they order happens then, and what happens meanwhile they hear of
+/// afterwards.
+#[test]
+fn who_takes_time_to_think_is_obeyed_then_and_hears_the_rest_later() {
+    let jobs = [rigid(0, 2, 10, 5), rigid(2, 1, 10, 5), rigid(4, 1, 10, 5)];
+    let answers = vec![
+        Advice { wishes: vec![(second(3), start(0, "0-1"))], ready: second(6) },
+        now(6, vec![start(1, ""), start(2, "")]),
+    ];
+    let (told, log) = play_script(&jobs, answers);
+    assert_eq!(
+        told,
+        [
+            "0: 0 submitted 0",
+            "6: 2 submitted 1, 4 submitted 2",
+            "8: 8 Done 0 0-1 1",
+            "11: 11 Done 1 2 1, 11 Done 2 3 1"
+        ]
+    );
+    let starts: Vec<_> = ran(&log).values().map(|ran| ran.start).collect();
+    assert_eq!(starts, [second(3), second(6), second(6)]);
+}
+
+#[test]
+fn who_orders_what_cannot_be_is_refused_in_words() {
+    let jobs = [rigid(0, 2, 10, 5), rigid(0, 3, 10, 5)];
+    let cases: Vec<(Vec<Wish>, &str)> = vec![
+        (vec![start(7, "0-1")], "starts job 7, which does not wait here"),
+        (vec![start(0, "0-1"), start(0, "2-3")], "starts job 0, which runs already"),
+        (vec![start(0, "0")], "starts job 0 on 1 nodes (0), where it asks for 2"),
+        (vec![start(0, "3-4")], "starts job 0 on node 4 of a site that has 4"),
+        (vec![start(0, "0-1"), start(1, "1-3")], "starts job 1 on 1-3, where others have 1"),
+        (vec![start(0, ""), start(1, "")], "starts job 1 on 3 nodes, where 2 are free"),
+        (vec![Wish::Kill { job: JobId(0) }], "kills job 0, which does not run"),
+        (vec![start(0, ""), Wish::Reject { job: JobId(0) }], "rejects job 0, which runs already"),
+        (vec![Wish::Call { at: second(0) }], "wants to be called at 0 s, which is not later than 0 s"),
+        // Two numbers whose difference plus one is more than any number.
+        (vec![start(0, "0-4294967295")], "starts job 0 on node 4294967295 of a site that has 4"),
+    ];
+    for (wishes, why) in cases {
+        let (told, log) = play_script(&jobs, vec![now(0, wishes)]);
+        assert_eq!(told[1..], [format!("refused: {why}")], "nothing is asked after that");
+        let wrong = log.iter().filter(|entry| matches!(entry.record, Record::Removed { .. } | Record::Killed { .. }));
+        assert_eq!(wrong.count(), 0, "{why}");
+    }
+}
+
+#[test]
+fn a_job_that_is_taken_back_in_time_is_told_of_and_goes_elsewhere() {
+    // Nothing is ever started at the first site; patience brings the job to the second one.
+    let jobs = [rigid(0, 1, 10, 5)];
+    let told = Told::default();
+    let idle = Scripted { answers: Vec::new(), told: told.clone(), failed: false };
+    let policy = (super::policy::find("fcfs").unwrap().build)(4, &[]);
+    let other = AsPolicy { policy, walltimes: BTreeMap::new() };
+    let user = User::new(Resubmit::new(Script::saying(says(&jobs, None)), Span::from_secs(7), 3));
+    let log = judge::run(managed(vec![(4, Box::new(idle)), (4, Box::new(other))], user), &[Span::ZERO; 4]);
+    assert_eq!(*told.lock().unwrap(), ["0: 0 submitted 0", "7: 7 recalled 0"]);
+    assert_eq!(ran(&log)[&0].start, second(7));
+}
+
+/// Hands in what is due at once to the site with the shortest name, but for job 1, which waits for a call and is asked for back.
+struct Chooser {
+    told: Told,
+}
+
+impl Plans for Chooser {
+    fn plan(&mut self, now: Time, heard: &[Heard]) -> Vec<Plan> {
+        let at = now.micros() / 1_000_000;
+        self.told.lock().unwrap().push(format!("{at}: {heard:?}"));
+        let submit = |job: u32, site: &str| Plan::Submit { job: JobId(job), site: Some(site.to_owned()) };
+        heard
+            .iter()
+            .flat_map(|heard| match heard {
+                Heard::Due { job: JobId(1), .. } => vec![Plan::CallAt { t: 5.0 }, Plan::CallAt { t: 6.5 }],
+                Heard::Due { job, .. } => vec![submit(job.0, "york")],
+                Heard::Called if at == 5 => vec![submit(1, "york")],
+                Heard::Called => vec![Plan::Recall { job: JobId(1) }],
+                Heard::Recalled { job, in_time: true } => vec![submit(job.0, "hull")],
+                _ => vec![],
+            })
+            .collect()
+    }
+
+    fn refuse(&mut self, _: Time, why: &str) {
+        panic!("{why}");
+    }
+
+    fn has_failed(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_planner_outside_chooses_when_and_where_and_takes_back() {
+    let jobs = [rigid(0, 2, 10, 10), rigid(1, 2, 10, 3), rigid(0, 1, 4, 4)];
+    let told = Told::default();
+    let decider = Box::new(Chooser { told: told.clone() });
+    let mut handed = Vec::new();
+    for (time, to, message) in says(&jobs, None) {
+        let Message::Enqueue(enqueue) = message else { unreachable!("they are jobs") };
+        handed.push((time, to, enqueue));
+    }
+    // The last one follows the first.
+    let (_, to, follower) = handed.pop().unwrap();
+    let then = BTreeMap::from([(JobId(0), vec![(Span::from_secs(2), to, follower)])]);
+    let sites = BTreeMap::from([("york".to_owned(), ActorId(1)), ("hull".to_owned(), ActorId(2))]);
+    let user = User::new(Planned::new(decider, Script::saying(Vec::new()), handed, then, sites));
+    let log = judge::run(cast(&[(2, "fcfs"), (2, "fcfs")], Dispatch::First, vec![user]), &[Span::ZERO; 4]);
+    let starts: Vec<_> = ran(&log).iter().map(|(job, ran)| (*job, ran.start.micros() / 500_000)).collect();
+    assert_eq!(starts, [(0, 0), (1, 13), (2, 24)]);
+    assert_eq!(assigned(&log), [1, 1, 2, 1]);
+    let told = told.lock().unwrap();
+    let brief: Vec<_> = told.iter().map(|told| told.split([' ', '{']).take(2).collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(
+        brief,
+        [
+            "0: [Due",
+            "1: [Due",
+            "5: [Called]",
+            "6: [Called]",
+            "6: [Recalled",
+            "9: [Over",
+            "10: [Over",
+            "12: [Due",
+            "16: [Over"
+        ]
+    );
+}

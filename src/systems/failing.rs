@@ -1,0 +1,57 @@
+//! How the sites and links of a grid fail, for whoever takes part in a run: everybody works it out alone, from topology and seed.
+
+use super::{Cast, CastError, Grid};
+use crate::grid::{Failure, Fragile, News, Outages, Recovery, Site};
+use crate::kernel::ActorId;
+use crate::roles;
+use crate::roles::scheduler::InTurn;
+
+/// All failures of a grid, and what is done about them.
+#[derive(Clone, Copy)]
+pub struct Failing<'a> {
+    pub failures: &'a [Failure],
+    pub recovery: &'a Recovery,
+    pub seed: u64,
+}
+
+/// How one site fails.
+#[derive(Clone, Debug)]
+pub struct Fails {
+    pub outages: Outages,
+    pub failures: Vec<Failure>,
+    pub recovery: Recovery,
+}
+
+impl Failing<'_> {
+    /// How a site fails, by its number; `None` if it never does.
+    pub fn site(&self, site: usize) -> Option<Fails> {
+        let outages = Outages::of_site(site, self.failures, self.seed)?;
+        let its = |failure: &&Failure| matches!(failure.what, Fragile::Nodes { site: at, .. } if at == site);
+        let failures = self.failures.iter().filter(its).cloned().collect();
+        Some(Fails { outages, failures, recovery: self.recovery.clone() })
+    }
+}
+
+impl Grid<'_> {
+    /// How a site of the topology fails.
+    pub fn fails(&self, site: ActorId) -> Option<Fails> {
+        self.failing.site(self.site_ids.iter().position(|id| *id == site)?)
+    }
+
+    /// What its service hears of the nodes of a site, if they fail.
+    pub fn news(&self, id: ActorId, site: &Site) -> Option<News> {
+        self.fails(id).map(|fails| News::new(fails.outages, site.latency, site.report_every))
+    }
+}
+
+/// The site of a service that decides what runs there, and gives it task by task.
+pub(super) fn in_turn(site: &Site, givers: &[ActorId], fails: Option<Fails>) -> Cast {
+    if let Some(Fails { outages, failures, recovery }) = fails {
+        let manager = Box::new(InTurn::new(recovery, failures));
+        let actor = roles::Site::new(site.cores, manager, givers.iter().copied());
+        return Ok(Box::new(actor.telling_every(site.report_every).failing(Some(outages))));
+    }
+    roles::Site::of(site, givers)
+        .map(|actor| Box::new(actor) as _)
+        .ok_or_else(|| CastError::unknown("site scheduler", &site.scheduler))
+}

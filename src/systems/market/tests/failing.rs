@@ -1,0 +1,132 @@
+//! A market at sites whose nodes fail.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::grid::{Checkpoint, Course, Distribution, Drawn, Every, Failure, Fragile, Killed, Law, Per, Recovery};
+
+fn drawn(site: usize, mtbf: u64, per: Per) -> Failure {
+    let law = Law { kind: Distribution::Exponential, shape: 1.0 };
+    let (mtbf, mttr) = (Span::from_minutes(mtbf), Span::from_minutes(20));
+    let course = Course::Drawn(Drawn { mtbf, between: law, mttr, repair: law, per, share_millionths: 500_000 });
+    Failure { what: Fragile::Nodes { site, nodes: NodeSet::all(4) }, course, announced: true }
+}
+
+fn once(site: usize, nodes: &str, at: u64, lasts: u64) -> Failure {
+    let what = Fragile::Nodes { site, nodes: NodeSet::parse(nodes).unwrap() };
+    Failure { what, course: Course::Once { at: minutes(at), lasts: Span::from_minutes(lasts) }, announced: true }
+}
+
+/// A job that arrives at minute 100.
+fn source(tasks: Vec<Task>, pairs: &[(u32, u32)]) -> Source {
+    let (arrive, worth, volumes) = (minutes(100), None, Default::default());
+    let entry = table::Entry {
+        name: None,
+        task_names: Vec::new(),
+        arrive,
+        tasks,
+        edges: edges(pairs),
+        worth,
+        needs: None,
+        volumes,
+    };
+    Source::Table(table::Table::of(vec![entry]))
+}
+
+#[test]
+fn a_task_that_is_lost_joins_the_queue_again_and_cores_that_are_down_are_not_given_away() {
+    // Two tasks after each other, on two cores of four. Where the first one ran, all is down for an hour.
+    let chain = source(vec![task(10, 2, 0), task(20, 2, 0)], &[(0, 1)]);
+    let mut topology = grid(Market { ccr_millionths: 0, ..plain_market("fifo") }, &[(2, 0), (2, 0)], 1, chain);
+    topology.failures = vec![once(0, "1", 105, 60)];
+    let told: Vec<String> = play(&topology)
+        .iter()
+        .filter_map(|entry| {
+            let at = in_minutes(entry.stamp.time);
+            Some(match &entry.record {
+                Record::Assigned { task, site } => format!("{at}: {} to {}", task.index, site.0),
+                Record::Lost { task, .. } => format!("{at}: {} lost", task.index),
+                Record::Finished { task } => format!("{at}: {} done", task.index),
+                Record::Completed { .. } => format!("{at}: all done"),
+                _ => return None,
+            })
+        })
+        .collect();
+    assert_eq!(
+        told,
+        ["100: 0 to 1", "105: 0 lost", "105: 0 to 2", "115: 0 done", "115: 1 to 2", "135: 1 done", "135: all done"]
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 20 } else { 100 }))]
+
+    /// Whatever fails and whenever it is heard of: nothing runs on what is down, work adds up, each job comes to one end.
+    #[test]
+    fn nothing_runs_where_cores_are_down_and_work_adds_up(
+        (seed, jobs) in (0u64..1_000, 1u32..6),
+        (latency, report_every, mtbf) in (0u64..3, 0u64..20, 60u64..600),
+        (killed, every) in (0usize..4, 0u64..30),
+        policy in prop::sample::select(vec!["fifo", "srtf", "pvr", "random"]),
+    ) {
+        let text = format!(
+            "name = \"fragile\"\nseed = {seed}\n[market]\npolicy = \"{policy}\"\ntick = \"1 min\"\n[[site]]\nname = \"york\"\ncores = 5\n\
+             latency = \"{latency} s\"\nreport_every = \"{report_every} min\"\n[[site]]\nname = \"leeds\"\ncores = 4\n\
+             [[user]]\nname = \"ann\"\n[[workload]]\nsource = \"market\"\njobs = {jobs}\ncores_max = 4\nload = 2.0\n\
+             total_runtime = [\"20 min\", \"300 min\"]\n"
+        );
+        let mut read = |_: &str| Ok(text.clone().into_bytes());
+        let mut topology = topology::load("grid.toml", &[], &mut read).unwrap().topology;
+        topology.failures = vec![drawn(0, mtbf, Per::Node), drawn(1, 2 * mtbf, Per::Site), once(1, "0-3", 30, 45)];
+        let saves = Checkpoint { every: Every::Span(Span::from_minutes(every.max(1))), cost: Span::from_secs(30) };
+        let checkpoint = (every > 0).then_some(saves);
+        topology.recovery = Recovery { killed: Killed::ALL[killed].1, attempts: 20, checkpoint };
+        let log = play(&topology);
+
+        // The tally takes no start on what is said to be down.
+        let names = crate::report::Names::of(&topology);
+        let mut tally = crate::report::Tally::new(&topology, &names);
+        for entry in &log {
+            prop_assert!(tally.add(entry).is_ok(), "{entry:?}: {:?}", tally.add(entry));
+        }
+        let mut left: BTreeMap<TaskId, Span> = BTreeMap::new();
+        let mut on: BTreeMap<TaskId, (Time, ActorId, NodeSet)> = BTreeMap::new();
+        let (mut arrived, mut over) = (0, 0);
+        let stretched = |work: Span| checkpoint.map_or(work, |one| one.saves(0.0).unwrap().stretched(work));
+        for Entry { stamp, actor, record } in &log {
+            let now = stamp.time;
+            match record {
+                Record::Arrived { job, .. } => {
+                    arrived += 1;
+                    let tasks = (0..).zip(&job.tasks);
+                    left.extend(tasks.map(|(index, task)| (TaskId { job: job.id, index }, task.runtime)));
+                }
+                Record::Started { task, cores } => {
+                    for (_, site, other) in on.values() {
+                        prop_assert!(site != actor || !other.meets(cores));
+                    }
+                    prop_assert_eq!(on.insert(*task, (now, *actor, cores.clone())), None);
+                }
+                Record::Finished { task } => {
+                    let (since, ..) = on.remove(task).unwrap();
+                    prop_assert_eq!(now - since, stretched(left[task]));
+                }
+                Record::Lost { task, saved } => {
+                    let (since, ..) = on.remove(task).unwrap();
+                    let work = left.get_mut(task).unwrap();
+                    prop_assert!(now - since < stretched(*work) && *saved < *work);
+                    *work = Span::from_micros(work.micros() - saved.micros());
+                }
+                Record::Down { cores, .. } => {
+                    prop_assert!(on.values().all(|(_, site, other)| site != actor || !other.meets(cores)));
+                }
+                Record::Completed { .. } | Record::Removed { .. } => over += 1,
+                _ => {}
+            }
+        }
+        prop_assert!(on.is_empty());
+        prop_assert_eq!(arrived, over);
+    }
+}

@@ -1,0 +1,38 @@
+//! Sites for which a program outside decides: what a topology calls them. What they do is in `roles/outside/`.
+
+use super::managers::{Kind, Runs, Tongue};
+use super::{CastError, Outsider};
+use crate::grid::{Named, Site};
+use crate::roles::outside::{Decides, Managed};
+use crate::roles::site::Manager;
+
+const EXTERNAL: Named = Named { name: "external", about: "whatever a program of your own orders, in JSON lines" };
+const OF_BATSIM: Named = Named { name: "batsim", about: "whatever a scheduler orders that was written for Batsim 4" };
+
+pub const LINES: Kind = Kind {
+    names: || vec![EXTERNAL],
+    grammar: &[],
+    pattern: "^external$",
+    about: EXTERNAL.about,
+    read: |name| (name == EXTERNAL.name).then(|| Ok(name.to_owned())),
+    warning: |_| None,
+    runs: Runs::Outside(Tongue::Lines),
+    build,
+};
+
+pub const BATSIM: Kind = Kind {
+    names: || vec![OF_BATSIM],
+    grammar: &[],
+    pattern: "^batsim$",
+    about: OF_BATSIM.about,
+    read: |name| (name == OF_BATSIM.name).then(|| Ok(name.to_owned())),
+    warning: |_| None,
+    runs: Runs::Outside(Tongue::Batsim),
+    build,
+};
+
+fn build(site: &Site, outsider: Option<Outsider>) -> Result<Box<dyn Manager>, CastError> {
+    let decider = outsider.and_then(|outsider| outsider.downcast::<Box<dyn Decides>>().ok());
+    let decider = *decider.ok_or(CastError::NoOutsider)?;
+    Ok(Box::new(Managed::new(decider, site.cores)))
+}

@@ -1,0 +1,418 @@
+//! `[[failure]]` and `[recovery]`: what of the grid fails, and what is done about it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::grid::{
+    Checkpoint, Course, Distribution, Drawn, Every, Failure, Fragile, Killed, Law, NodeSet, Per, Recovery, Traced,
+};
+use crate::settings::units::{MILLION, exact, span};
+use crate::settings::{
+    Attached, Field, Fields, FilePath, Flag, Form, FormExt, Layout, Maybe, Millionths, Moment, Names, Number, OneOf,
+    POSITIVE_SPAN, Purpose, SPAN, Shape, Walk, key, quoted,
+};
+use crate::systems::{Bears, Row, managers};
+use crate::time::{Span, Time};
+use crate::topology::Site;
+use crate::topology::trace;
+
+/// What failures refer to.
+pub struct Around<'a> {
+    pub sites: &'a [Site],
+    pub names: &'a Names<'a>,
+    pub links: &'a Names<'a>,
+    pub systems: &'a [&'static Row],
+    pub attached: &'a Attached,
+}
+
+/// A failure as its table has it.
+#[derive(Clone, Debug)]
+struct Written {
+    site: Option<usize>,
+    nodes: Option<NodeSet>,
+    link: Option<usize>,
+    at: Option<Time>,
+    lasts: Option<Span>,
+    mtbf: Option<Span>,
+    between: Law,
+    mttr: Option<Span>,
+    repair: Law,
+    per: Per,
+    share_millionths: u64,
+    outages: Vec<Traced>,
+    announced: bool,
+}
+
+/// All tables about failures.
+pub fn walk(failures: &mut Vec<Failure>, recovery: &mut Recovery, around: &Around<'_>, w: &mut dyn Walk) {
+    let mut written: Vec<Written> = failures.iter().map(Written::of).collect();
+    let failure = key("failure", "").means("something that fails: nodes of a site, or a link").usual("nothing fails");
+    w.rows(failure, Layout::Sections("failure"), &mut written, Written::default, |failure, w| {
+        failure.walk(around, w);
+    });
+    *failures = written.into_iter().filter_map(Written::meant).collect();
+
+    let fails = !failures.is_empty() || w.purpose() == Purpose::List;
+    let mut said = fails.then(|| recovery.clone());
+    let why = "expected at least one [[failure]]: as long as nothing fails, there is nothing to recover from";
+    let table = key("recovery", "").means("what becomes of tasks whose nodes fail").usual("as its keys say");
+    // Whoever wrote no failure that can be read has been told so.
+    let is_lost = w.fields().is_some_and(|fields| fields.has("failure"));
+    let table = table.only_if(fails || is_lost, why);
+    let rules = failures.clone();
+    w.maybe(table, Layout::Section("recovery"), &mut said, Recovery::default, |recovery, w| {
+        walk_recovery(recovery, &rules, w);
+    });
+    *recovery = said.unwrap_or_default();
+}
+
+fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], w: &mut dyn Walk) {
+    let killed = key("killed", "where a task goes whose node fails");
+    w.set(killed, &mut recovery.killed, Killed::ALL);
+    let attempts = key("attempts", "after so many failures a task is given up");
+    w.set(attempts, &mut recovery.attempts, 1..=ATTEMPTS_MAX);
+    let checkpoint = key("checkpoint", "").means("tasks save what they have done, and go on from there").usual("none");
+    let usual = || Checkpoint { every: Every::Young(MILLION), cost: Span::ZERO };
+    w.maybe(checkpoint, Layout::Inline, &mut recovery.checkpoint, usual, |checkpoint, w| {
+        let every = key("every", "").need(EVERY).means(
+            "how much work lies between two checkpoints: a time, or `young` for the root of twice the cost times the mean \
+             time between failures of the task's nodes, or a multiple of that such as `0.5 young`",
+        );
+        w.set(every, &mut checkpoint.every, Interval);
+        let cost = key("cost", "").means("how long a task stands still to save its work").need("a time, such as \"20 s\"");
+        w.set(cost, &mut checkpoint.cost, SPAN);
+        let Some(fields) = w.fields() else { return };
+        let is_drawn = failures.iter().any(|failure| matches!(failure.course, Course::Drawn(_)));
+        if let (Every::Young(_), Some(field)) = (checkpoint.every, fields.get("every")) {
+            if checkpoint.cost.is_zero() && fields.has("cost") {
+                field.complain("expected a time: Young's interval is zero where checkpoints cost nothing");
+            } else if !is_drawn && !failures.is_empty() {
+                field.complain("expected a time: Young's interval needs failures that are drawn, with an `mtbf`");
+            }
+        }
+    });
+}
+
+const ATTEMPTS_MAX: u32 = 1_000_000;
+const EVERY: &str = "a time such as \"10 min\", \"young\", or \"never\"";
+const NEVER: &str = "never";
+
+struct Interval;
+
+impl Form<Every> for Interval {
+    fn read(&self, field: &Field<'_>) -> Option<Every> {
+        let text = field.text(EVERY)?;
+        if text.trim() == NEVER {
+            return Some(Every::Never);
+        }
+        if let Some(factor) = text.trim().strip_suffix("young") {
+            let factor = if factor.trim().is_empty() { Ok(MILLION) } else { exact(factor.trim(), MILLION) };
+            let fits = |factor: &u64| (1..=1_000 * MILLION).contains(factor);
+            return factor.ok().filter(fits).map(Every::Young).or_else(|| field.wrong(EVERY));
+        }
+        match span(text) {
+            Ok(every) if !every.is_zero() => Some(Every::Span(every)),
+            _ => field.wrong(EVERY),
+        }
+    }
+
+    fn text(&self, value: &Every) -> Option<String> {
+        Some(match value {
+            Every::Never => quoted(NEVER),
+            Every::Span(every) => quoted(&every.to_string()),
+            Every::Young(MILLION) => quoted("young"),
+            Every::Young(factor) => quoted(&format!("{} young", Millionths { most: 1_000 }.text(factor)?)),
+        })
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Free {
+            what: "a time, `young` with a factor or without, or `never`",
+            example: "\"0.5 young\"",
+            json: r#"{ "type": "string" }"#,
+        }
+    }
+}
+
+impl Default for Written {
+    fn default() -> Written {
+        let law = Law { kind: Distribution::Exponential, shape: 1.0 };
+        Written {
+            site: None,
+            nodes: None,
+            link: None,
+            at: None,
+            lasts: None,
+            mtbf: None,
+            between: law,
+            mttr: None,
+            repair: law,
+            per: Per::Node,
+            share_millionths: MILLION,
+            outages: Vec::new(),
+            announced: true,
+        }
+    }
+}
+
+impl Written {
+    fn of(failure: &Failure) -> Written {
+        let mut written = Written { announced: failure.announced, ..Written::default() };
+        match &failure.what {
+            Fragile::Nodes { site, nodes } => (written.site, written.nodes) = (Some(*site), Some(nodes.clone())),
+            Fragile::Link(link) => written.link = Some(*link),
+        }
+        match &failure.course {
+            Course::Once { at, lasts } => (written.at, written.lasts) = (Some(*at), Some(*lasts)),
+            Course::Drawn(Drawn { mtbf, between, mttr, repair, per, share_millionths }) => {
+                (written.mtbf, written.between) = (Some(*mtbf), *between);
+                (written.mttr, written.repair) = (Some(*mttr), *repair);
+                (written.per, written.share_millionths) = (*per, *share_millionths);
+            }
+            Course::Traced(all) => written.outages = all.to_vec(),
+        }
+        written
+    }
+
+    /// `None` for what has been complained about.
+    fn meant(self) -> Option<Failure> {
+        let Written { between, repair, per, share_millionths, announced, .. } = self;
+        let what = match (self.site, self.link) {
+            (Some(site), None) => Fragile::Nodes { site, nodes: self.nodes? },
+            (None, Some(link)) => Fragile::Link(link),
+            _ => return None,
+        };
+        let course = match (self.at, self.mtbf) {
+            (Some(at), None) => Course::Once { at, lasts: self.lasts? },
+            (None, Some(mtbf)) => {
+                Course::Drawn(Drawn { mtbf, between, mttr: self.mttr?, repair, per, share_millionths })
+            }
+            (None, None) if !self.outages.is_empty() => Course::Traced(Arc::new(self.outages)),
+            _ => return None,
+        };
+        Some(Failure { what, course, announced })
+    }
+
+    fn walk(&mut self, around: &Around<'_>, w: &mut dyn Walk) {
+        let lists = w.purpose() == Purpose::List;
+        let site = key("site", "").means("the site whose nodes fail").usual("none: then there is a `link`");
+        w.set(site, &mut self.site, Maybe(OneOf { what: "a site", names: around.names }));
+        let of = self.site.and_then(|site| around.sites.get(site));
+        let why = "expected a `site` beside it, of which these are nodes";
+        let nodes = key("nodes", "").means("which of its nodes: their numbers, or how many of the first").usual("all");
+        let there = of.map_or(u32::MAX, |site| site.cores);
+        w.set(nodes.only_if(lists || self.site.is_some(), why), &mut self.nodes, Maybe(Nodes { there }));
+        let link = key("link", "").means("the link that fails").usual("none: then there is a `site`");
+        let why = "expected no link beside a `site`: each has a table of its own";
+        let link = link.only_if(lists || self.site.is_none(), why);
+        w.set(link, &mut self.link, Maybe(OneOf { what: "a link", names: around.links }));
+
+        let at = key("at", "").means("it goes down once, then").usual("it is drawn, or in a trace");
+        w.set(at, &mut self.at, Maybe(Moment));
+        let why = "expected a time `at` which it goes down";
+        let lasts = key("for", "").means("for so long").only_if(lists || self.at.is_some(), why);
+        let lasts = if self.at.is_some() { lasts.need("how long it is down") } else { lasts };
+        w.set(lasts, &mut self.lasts, Maybe(POSITIVE_SPAN));
+
+        let mtbf = key("mtbf", "").means("it goes down again and again: so long after a repair, in the mean");
+        let why = "expected no `mtbf` beside a time `at` which it goes down";
+        w.set(mtbf.only_if(lists || self.at.is_none(), why).usual("it is not drawn"), &mut self.mtbf, Maybe(LONG));
+        // Of one that cannot be read it has been told already.
+        let drawn = lists || self.mtbf.is_some() || w.fields().is_some_and(|fields| fields.has("mtbf"));
+        let why = "expected an `mtbf` beside it: it is about failures that are drawn";
+        let mttr = key("mttr", "").means("how long a repair takes, in the mean").only_if(drawn, why);
+        let mttr = if self.mtbf.is_some() { mttr.need("how long a repair takes in the mean") } else { mttr };
+        w.set(mttr, &mut self.mttr, Maybe(LONG));
+        let about = key("distribution", "of the times between failures").only_if(drawn, why);
+        w.set(about, &mut self.between.kind, Distribution::ALL);
+        let about = key("shape", "of that distribution");
+        walk_shape(&mut self.between, about, drawn, w);
+        let about = key("repair_distribution", "of the times of repairs").only_if(drawn, why);
+        w.set(about, &mut self.repair.kind, Distribution::ALL);
+        let about = key("repair_shape", "of that distribution");
+        walk_shape(&mut self.repair, about, drawn, w);
+        let fails_alone = drawn && (lists || self.site.is_some());
+        let about = key("per", "what fails for itself").only_if(fails_alone, why);
+        w.set(about, &mut self.per, Per::ALL);
+        let about = key("share", "how many of the nodes go down together");
+        let why = "expected per = \"site\" beside it, as nodes then go down together";
+        let about = about.only_if(lists || fails_alone && self.per == Per::Site, why);
+        let some = Millionths { most: 1 }.that("a share above zero, and at most 1", |share: &u64| *share > 0);
+        w.set(about, &mut self.share_millionths, some);
+
+        let lines = key("trace", "").means(
+            "a file of outages: lines of component, down and up, or a table of events of the Failure Trace Archive",
+        );
+        w.elsewhere(&lines.usual("none"), FilePath("the path of a trace").shape());
+        let why = "expected no outages beside those that are drawn or happen once";
+        let outages = key("outages", "").means("a trace in the topology itself").usual("none");
+        let outages = outages.only_if(lists || self.at.is_none() && self.mtbf.is_none(), why);
+        let outages = outages.expects(OUTAGES).each(OUTAGES);
+        let none = || Traced { down: Time::ZERO, up: Time::ZERO, component: 0 };
+        w.rows(outages, Layout::Lines, &mut self.outages, none, walk_outage);
+        let announced = key("announced", "whether planners are told when it will be back");
+        w.set(announced, &mut self.announced, Flag);
+        if let Some(fields) = w.fields() {
+            self.read_trace(fields, around);
+            self.check(fields, around);
+        }
+    }
+
+    fn read_trace(&mut self, fields: &Fields<'_>, around: &Around<'_>) {
+        let Some(field) = fields.get("trace") else { return };
+        if self.at.is_some() || self.mtbf.is_some() || !self.outages.is_empty() {
+            return field.complain("expected no trace beside other outages");
+        }
+        match around.attached.get(&field.place()) {
+            None => field.wrong::<()>("the path of a trace").unwrap_or_default(),
+            Some((path, Err(reason))) => field.complain(format!("cannot read {path}: {reason}")),
+            Some((path, Ok(bytes))) => match trace::read(bytes) {
+                Ok(outages) => self.outages = outages,
+                Err(wrong) => field.complain(format!("{path}: {wrong}")),
+            },
+        }
+    }
+
+    fn check(&mut self, fields: &Fields<'_>, around: &Around<'_>) {
+        if self.site.is_none() && self.link.is_none() && !fields.has("site") && !fields.has("link") {
+            fields.missing("site", "what fails: a `site`, or a `link`");
+        }
+        let says = ["at", "mtbf", "trace", "outages"].iter().any(|key| fields.has(key));
+        if !says {
+            fields.missing("mtbf", "when it fails: `at` and `for`, `mtbf` and `mttr`, or a `trace`");
+        }
+        self.outages.sort_unstable();
+        if let Some(field) = fields.get("outages")
+            && let Some(component) = overlapping(&self.outages)
+        {
+            field.complain(format!("component {component} goes down while it is down already"));
+        }
+        if let Some(site) = self.site.and_then(|site| around.sites.get(site)) {
+            self.nodes.get_or_insert_with(|| NodeSet::all(site.cores));
+            if let Some(why) = unbearable(site, around.systems, !around.links.is_empty())
+                && let Some(field) = fields.get("site")
+            {
+                field.complain(why);
+            }
+        }
+        if let Some(field) = fields.get("link").filter(|_| self.link.is_some()) {
+            field
+                .complain("expected the nodes of a `site`: what becomes of data on a link that fails is not known yet");
+        }
+    }
+}
+
+/// Why the nodes of a site must not fail.
+fn unbearable(site: &Site, systems: &[&'static Row], linked: bool) -> Option<String> {
+    let rows = site.systems.iter().filter_map(|system| systems.get(*system));
+    let bears = |row: &Row| match row.bears_failures {
+        Bears::Never => false,
+        Bears::WithoutLinks => !linked,
+        Bears::Always => true,
+    };
+    let unable = rows.clone().find(|row| !bears(row));
+    let name = &site.name;
+    match unable {
+        Some(row) => {
+            let over = if row.bears_failures == Bears::WithoutLinks { " over links" } else { "" };
+            Some(format!("the nodes of {name} cannot fail: a [{}]{over} does not know what to do then", row.key))
+        }
+        None if rows.count() > 1 => Some(format!("the nodes of {name} cannot fail: several systems use them")),
+        None if managers::find(&site.scheduler).is_some() => {
+            let scheduler = &site.scheduler;
+            let how = match managers::shares_nodes(scheduler) {
+                true => "under which jobs share them",
+                false => "under which a program outside decides",
+            };
+            Some(format!("the nodes of {name} cannot fail: {scheduler}, {how}, does not know what to do then"))
+        }
+        None if !site.reserved.is_empty() => {
+            Some(format!("the nodes of {name} cannot fail, as some are `reserved`: nobody says what becomes of that"))
+        }
+        None => None,
+    }
+}
+
+fn walk_shape(law: &mut Law, about: crate::settings::Key, drawn: bool, w: &mut dyn Walk) {
+    let lists = w.purpose() == Purpose::List;
+    let why = "expected a distribution with a shape beside it: weibull or lognormal";
+    let fits = drawn && (lists || law.kind != Distribution::Exponential);
+    w.set(about.only_if(fits, why), &mut law.shape, Number::above(0.0, 10.0, "a shape above zero, and at most 10"));
+}
+
+const OUTAGES: &str = "a list such as [{ component = 3, at = \"1 h\", for = \"10 min\" }]";
+
+/// A component of which two outages overlap; they are in order of time.
+fn overlapping(outages: &[Traced]) -> Option<u32> {
+    let mut back: BTreeMap<u32, Time> = BTreeMap::new();
+    let again = |one: &&Traced| back.insert(one.component, one.up).is_some_and(|before| one.down < before);
+    outages.iter().find(again).map(|one| one.component)
+}
+
+fn walk_outage(outage: &mut Traced, w: &mut dyn Walk) {
+    let Traced { down, up, component } = outage;
+    let mut lasts = up.since(*down);
+    let about = key("component", "").means("which of the nodes, in order; those of one must not overlap");
+    w.set(about.need("the place of a node among those that fail"), component, 0..=u32::MAX);
+    w.set(key("at", "").need("when it goes down"), down, Moment);
+    w.set(key("for", "").need("how long it is down"), &mut lasts, POSITIVE_SPAN);
+    *up = *down + lasts;
+}
+
+/// Lengths so short that nothing would ever get done are a slip.
+const LONG: LongSpan = LongSpan;
+
+#[derive(Clone, Copy)]
+struct LongSpan;
+
+impl Form<Span> for LongSpan {
+    fn read(&self, field: &Field<'_>) -> Option<Span> {
+        let span = POSITIVE_SPAN.read(field)?;
+        if span >= Span::from_secs(1) { Some(span) } else { field.wrong("at least a second") }
+    }
+
+    fn text(&self, value: &Span) -> Option<String> {
+        POSITIVE_SPAN.text(value)
+    }
+
+    fn shape(&self) -> Shape {
+        POSITIVE_SPAN.shape()
+    }
+}
+
+/// Nodes by their numbers, or how many of the first.
+struct Nodes {
+    there: u32,
+}
+
+const NODES: &str = "numbers of nodes in order, such as \"0-3 7\", or how many";
+
+impl Form<NodeSet> for Nodes {
+    fn read(&self, field: &Field<'_>) -> Option<NodeSet> {
+        let nodes = if field.is_text() {
+            let nodes = NodeSet::parse(field.text(NODES)?).filter(|nodes| !nodes.is_empty());
+            nodes.or_else(|| field.wrong(NODES))?
+        } else {
+            NodeSet::all(field.whole_of(NODES, 1..=self.there)?)
+        };
+        if nodes.runs().last().is_some_and(|run| run.1 >= self.there) {
+            return field.wrong(format_args!("nodes of the site, which has {}", self.there));
+        }
+        Some(nodes)
+    }
+
+    fn text(&self, value: &NodeSet) -> Option<String> {
+        Some(format!("\"{value}\""))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Free {
+            what: "numbers of nodes in order, or how many",
+            example: "\"0-3 7\"",
+            json: r#"{ "anyOf": [
+                { "type": "integer", "minimum": 1 },
+                { "type": "string", "pattern": "^[0-9]+(-[0-9]+)?( [0-9]+(-[0-9]+)?)*$" }
+            ] }"#,
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! `command`, `socket` and `timeout`: a program outside that decides for a site or for a user.
+
+use crate::grid::{Endpoint, Program};
+use crate::settings::{Field, Form, FormExt, List, POSITIVE_SPAN, Purpose, Shape, Text, Unless, Walk, key, quoted};
+use crate::systems::managers::Tongue;
+
+const COMMAND: &str = "a program and its arguments, such as [\"python3\", \"manager.py\"]";
+const BATSIM_COMMAND: &str =
+    "a program and its arguments, such as [\"pybatsim\", \"easyBackfill\", \"-s\", \"{socket}\"]";
+const SOCKET: &str = "where a scheduler listens, such as \"tcp://127.0.0.1:28000\" or \"ipc:///tmp/sched.sock\"";
+
+/// What stands in a command for the socket that is made for a program, and for the name of its site.
+pub const SOCKET_WORD: &str = "{socket}";
+
+/// What is not known yet where a program is described.
+#[derive(Clone, Copy)]
+pub struct Open {
+    /// A scheduler that cannot be read, of which it has been told already.
+    pub is_lost: bool,
+    /// Whether these are the defaults of all, of which any may say more.
+    pub defaults: bool,
+}
+
+/// The program that decides for a site, if one does.
+pub fn walk_program(program: &mut Program, tongue: Option<Tongue>, open: Open, w: &mut dyn Walk) {
+    let listed = open.is_lost || w.purpose() == Purpose::List;
+    let batsim = tongue == Some(Tongue::Batsim);
+    let why = "expected a scheduler = \"external\" or \"batsim\" beside it";
+    walk_command(program, tongue.is_some() || listed, why, w);
+    let why = "expected a scheduler = \"batsim\" beside it: others are talked to over their standard input and output";
+    let socket = key("socket", "where a scheduler of Batsim's listens").only_if(batsim || listed, why).usual("nowhere");
+    w.set(socket, &mut program.socket, Unless(At, String::new()));
+    walk_timeout(program, tongue.is_some() || listed, why, w);
+    let Some(fields) = w.fields().filter(|_| !open.defaults) else { return };
+    let has_socket_word = program.command.iter().any(|word| word.contains(SOCKET_WORD));
+    match tongue {
+        Some(Tongue::Lines) if program.command.is_empty() => fields.missing("command", COMMAND),
+        Some(Tongue::Batsim) if program.command.is_empty() && program.socket.is_empty() => {
+            fields.missing("command", &format!("{BATSIM_COMMAND}, or a `socket`"));
+        }
+        Some(Tongue::Batsim) if !program.command.is_empty() && has_socket_word != program.socket.is_empty() => {
+            let text = match has_socket_word {
+                true => "expected no `socket` beside {socket}, which stands for one that is made for the program",
+                false => {
+                    "expected {socket} in one of its words, where the program is told where to listen, or a `socket`"
+                }
+            };
+            match fields.get("command") {
+                Some(field) => field.complain(text),
+                None => fields.complain(text.to_owned()),
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The program that decides for a user, if one does.
+pub fn walk_planner(program: &mut Program, is_external: bool, defaults: bool, w: &mut dyn Walk) {
+    let why = "expected a planner = \"external\" beside it";
+    let fits = is_external || w.purpose() == Purpose::List;
+    walk_command(program, fits, why, w);
+    walk_timeout(program, fits, why, w);
+    match w.fields() {
+        Some(fields) if is_external && !defaults && program.command.is_empty() => fields.missing("command", COMMAND),
+        _ => {}
+    }
+    if w.reads() && !is_external {
+        *program = Program::default();
+    }
+}
+
+fn walk_command(program: &mut Program, fits: bool, why: &'static str, w: &mut dyn Walk) {
+    let command = List(Text("a text"), COMMAND)
+        .that(COMMAND, |command: &Vec<String>| command.first().is_some_and(|program| !program.is_empty()));
+    let about = "the program outside that decides, with its arguments";
+    w.set(key("command", about).only_if(fits, why).usual("none"), &mut program.command, Unless(command, Vec::new()));
+}
+
+fn walk_timeout(program: &mut Program, fits: bool, why: &'static str, w: &mut dyn Walk) {
+    let timeout = key("timeout", "how long it may take to answer, on the clock of the wall").only_if(fits, why);
+    w.set(timeout, &mut program.timeout, POSITIVE_SPAN);
+}
+
+/// Where a scheduler listens.
+struct At;
+
+impl Form<String> for At {
+    fn read(&self, field: &Field<'_>) -> Option<String> {
+        let text = field.text(SOCKET)?;
+        match Endpoint::parse(text) {
+            Some(_) => Some(text.to_owned()),
+            None => field.wrong(SOCKET),
+        }
+    }
+
+    fn text(&self, value: &String) -> Option<String> {
+        Some(quoted(value))
+    }
+
+    fn shape(&self) -> Shape {
+        let pattern = Some(r"^(tcp://[^*\s]+:[0-9]+|ipc://.+)$");
+        Shape::Text { what: SOCKET, pattern, example: "tcp://127.0.0.1:28000" }
+    }
+}

@@ -1,0 +1,146 @@
+//! What fails, as a topology says it.
+
+use super::*;
+use crate::grid::{Course, Every, Fragile, Killed, NodeSet, Per};
+use crate::time::{Span, Time};
+
+const GRID: &str = r#"name = "fragile"
+[batch]
+[[site]]
+name = "york"
+cores = 8
+[[site]]
+name = "leeds"
+cores = 4
+scheduler = "fcfs"
+#
+[[user]]
+name = "alice"
+[[workload]]
+source = "lublin"
+jobs = 3
+nodes = 4
+"#;
+
+fn with(failures: &str) -> Result<Topology, String> {
+    let text = GRID.replace('#', failures);
+    let trace: &[u8] = b"component,down,up\na,10,20\nb,5,30\na,40,41.5\n";
+    let files = [("grid.toml", text.as_bytes()), ("trace.csv", trace), ("bad.csv", b"a,1\n")];
+    load_files(&files, &[]).map(|loaded| loaded.topology).map_err(|complaints| complaints.to_string())
+}
+
+#[test]
+fn what_is_said_is_what_fails() {
+    let topology = with(
+        "[[failure]]\nsite = \"york\"\nnodes = 3\nmtbf = \"2 d\"\nmttr = \"1 h\"\ndistribution = \"weibull\"\nshape = 0.7\n\
+         [[failure]]\nsite = \"leeds\"\nat = \"1 h\"\nfor = \"5 min\"\nannounced = false\n\
+         [[failure]]\nsite = \"york\"\nnodes = \"1 4-5\"\nmtbf = \"9 h\"\nmttr = \"1 s\"\nper = \"site\"\nshare = 0.5\n\
+         [[failure]]\nsite = \"york\"\ntrace = \"trace.csv\"\n\
+         [recovery]\nkilled = \"tail\"\nattempts = 3\ncheckpoint = { every = \"0.5 young\", cost = \"20 s\" }\n",
+    )
+    .unwrap();
+    let nodes = |number: usize| match &topology.failures[number].what {
+        Fragile::Nodes { site, nodes } => (*site, nodes.to_string()),
+        Fragile::Link(_) => panic!("no link fails"),
+    };
+    assert_eq!(
+        [0, 1, 2, 3].map(nodes),
+        [(0, "0-2"), (1, "0-3"), (0, "1 4-5"), (0, "0-7")].map(|(site, nodes)| (site, nodes.to_owned()))
+    );
+    let hour = Time::ZERO + Span::from_secs(3600);
+    assert_eq!(topology.failures[1].course, Course::Once { at: hour, lasts: Span::from_minutes(5) });
+    assert_eq!([0, 1].map(|number| topology.failures[number].announced), [true, false]);
+    let Course::Drawn(drawn) = topology.failures[2].course else { panic!("it is drawn") };
+    assert_eq!((drawn.per, drawn.share_millionths, drawn.mttr), (Per::Site, 500_000, Span::from_secs(1)));
+    let Course::Traced(trace) = &topology.failures[3].course else { panic!("it is in a trace") };
+    let told: Vec<String> =
+        trace.iter().map(|one| format!("{} {}-{}", one.component, one.down.seconds(), one.up.seconds())).collect();
+    assert_eq!(told, ["1 5-30", "0 10-20", "0 40-41.5"]);
+    assert_eq!((topology.recovery.killed, topology.recovery.attempts), (Killed::Tail, 3));
+    assert_eq!(topology.recovery.checkpoint.unwrap().every, Every::Young(500_000));
+
+    // The trace is written out, so that the topology is all there is.
+    let text = topology.to_toml();
+    let again = load_text(&text, &[]).unwrap_or_else(|complaints| panic!("{complaints}\n{text}"));
+    assert_eq!((&again, again.hash()), (&topology, topology.hash()), "{text}");
+}
+
+#[test]
+fn each_table_and_node_fails_by_itself() {
+    let drawn = "[[failure]]\nsite = \"york\"\nmtbf = \"1 h\"\nmttr = \"1 min\"\n";
+    let outages = |text: &str| {
+        let topology = with(text).unwrap();
+        topology.failing().site(0).unwrap().outages.advance(Time::ZERO + Span::from_secs(100_000))
+    };
+    let alone = outages(drawn);
+    let of = |changes: &[crate::grid::Change], node: u32| -> Vec<(Time, bool)> {
+        let its = changes.iter().filter(|change| change.nodes.contains(&NodeSet::run(node, node)));
+        its.map(|change| (change.at, change.is_up)).collect()
+    };
+    assert_ne!(of(&alone, 0), of(&alone, 1));
+    // Fewer nodes leave the others as they are, and so does whatever comes after.
+    let fewer = outages(&drawn.replace("\nmtbf", "\nnodes = \"1-2\"\nmtbf"));
+    assert_eq!(of(&alone, 1), of(&fewer, 1));
+    let beside =
+        outages(&format!("{drawn}[[failure]]\nsite = \"york\"\nnodes = \"5\"\nmtbf = \"1 h\"\nmttr = \"1 min\"\n"));
+    assert_eq!(of(&alone, 1), of(&beside, 1));
+    assert_ne!(of(&alone, 5), of(&beside, 5));
+}
+
+#[test]
+fn what_makes_no_sense_is_told_where_it_is() {
+    let mut text = String::new();
+    let faults = [
+        "[[failure]]\nsite = \"yrok\"\nat = \"1 h\"\nfor = \"1 h\"",
+        "[[failure]]\nat = \"1 h\"\nfor = \"1 h\"",
+        "[[failure]]\nsite = \"york\"",
+        "[[failure]]\nsite = \"york\"\nat = \"1 h\"",
+        "[[failure]]\nsite = \"york\"\nat = \"1 h\"\nfor = \"1 h\"\nmtbf = \"1 h\"",
+        "[[failure]]\nsite = \"york\"\nmtbf = \"1 ms\"\nmttr = \"1 h\"",
+        "[[failure]]\nsite = \"york\"\nmtbf = \"1 h\"",
+        "[[failure]]\nsite = \"york\"\nmtbf = \"1 h\"\nmttr = \"1 h\"\nshape = 2.0",
+        "[[failure]]\nsite = \"york\"\nmtbf = \"1 h\"\nmttr = \"1 h\"\nshare = 0.5",
+        "[[failure]]\nsite = \"york\"\nmtbf = \"1 h\"\nmttr = \"1 h\"\ndistribution = \"wiebull\"",
+        "[[failure]]\nsite = \"leeds\"\nnodes = \"2-4\"\nat = \"1 h\"\nfor = \"1 h\"",
+        "[[failure]]\nsite = \"leeds\"\nnodes = 5\nat = \"1 h\"\nfor = \"1 h\"",
+        "[[failure]]\nsite = \"york\"\ntrace = \"none.csv\"",
+        "[[failure]]\nsite = \"york\"\ntrace = \"bad.csv\"",
+        "[[failure]]\nsite = \"york\"\ntrace = \"trace.csv\"\nat = \"1 h\"\nfor = \"1 h\"",
+        "[recovery]\nkilled = \"tail\"",
+        "[[failure]]\nsite = \"york\"\nat = \"1 h\"\nfor = \"1 h\"\n[recovery]\ncheckpoint = { every = \"young\", cost = \"9 s\" }",
+        "[[failure]]\nsite = \"york\"\nmtbf = \"1 h\"\nmttr = \"1 h\"\n[recovery]\ncheckpoint = { every = \"old\", cost = \"9 s\" }",
+        "[[failure]]\nsite = \"york\"\nmtbf = \"1 h\"\nmttr = \"1 h\"\n[recovery]\ncheckpoint = { every = \"young\", cost = 0 }",
+    ];
+    for fault in faults {
+        let complaint = with(&format!("{fault}\n")).unwrap_err();
+        text.push_str(&format!("{fault}\n\n{complaint}\n\n----\n\n"));
+    }
+    golden("failures.txt", &text);
+}
+
+#[test]
+fn systems_that_know_nothing_of_failures_refuse_them() {
+    let failure = "[[failure]]\nsite = \"york\"\nat = \"1 h\"\nfor = \"1 h\"\n";
+    let refused = |text: String, why: &str| {
+        let complaints = load_text(&text, &[]).map(|_| ()).unwrap_err().to_string();
+        assert!(complaints.contains(why), "{complaints}");
+    };
+    let grid = |system: &str, source: &str| {
+        GRID.replace("[batch]", system)
+            .replace("scheduler = \"fcfs\"", "")
+            .replace('#', failure)
+            .replace("source = \"lublin\"\njobs = 3\nnodes = 4", source)
+    };
+    let reservations = "source = \"reservations\"\nrequests = 3";
+    refused(grid("[reservation]", reservations), "the nodes of york cannot fail: a [reservation] does not know");
+    let link = "[[link]]\nname = \"a\"\ncapacity = \"1 Gbps\"\nbetween = [\"york\", \"leeds\"]\n[[user]]";
+    let market = "source = \"market\"\njobs = 3\ncores_max = 4";
+    let over_links = grid("[market]", market).replace("[[user]]", link);
+    refused(over_links, "the nodes of york cannot fail: a [market] over links does not know what to do then");
+    let lublin = "source = \"lublin\"\njobs = 3\nnodes = 4";
+    refused(grid("[provisioning]", lublin), "the nodes of york cannot fail: a [provisioning] does not know");
+    let shared = grid("[batch]", lublin).replace("cores = 8", "cores = 8\nscheduler = \"/per\"");
+    refused(shared, "the nodes of york cannot fail: /per/opt=min, under which jobs share them,");
+    let reserved = "cores = 8\nreserved = [{ from = \"1 h\", until = \"2 h\", nodes = \"0\" }]";
+    refused(grid("[batch]", lublin).replace("cores = 8", reserved), "as some are `reserved`");
+}

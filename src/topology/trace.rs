@@ -1,0 +1,132 @@
+//! Outages in a file.
+//!
+//! The plain form has lines `component,down,up`: any name, and two times in seconds. A first line without numbers is a heading. The other
+//! form is a table of events as the Failure Trace Archive keeps them (`event_trace`): its heading names the columns `component_id` (or
+//! `node_id`), `event_type` (0 for being unavailable, which alone counts), `event_start_time` and `event_stop_time`; their times are those of a
+//! calendar, so the first of them becomes zero. Columns are apart by commas or tabs; lines after `#` are comments, but for such a heading.
+//!
+//! Components are numbered as they come. Outages of one that overlap are one.
+
+use std::collections::BTreeMap;
+
+use crate::grid::Traced;
+use crate::settings::units::exact;
+use crate::time::Time;
+
+/// Which columns count.
+struct Columns {
+    component: usize,
+    down: usize,
+    up: usize,
+    /// Where there is a column that says what has happened.
+    event: Option<usize>,
+}
+
+/// The outages, by component and time, or what is wrong, with its line.
+pub fn read(bytes: &[u8]) -> Result<Vec<Traced>, String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| format!("expected text: {error}"))?;
+    let mut columns = Columns { component: 0, down: 1, up: 2, event: None };
+    let mut is_first = true;
+    let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut all: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
+    for (line, number) in text.lines().zip(1..) {
+        let is_comment = line.starts_with('#');
+        let fields: Vec<&str> = line.trim_start_matches('#').split([',', '\t']).map(str::trim).collect();
+        if let Some(named) = Columns::named(&fields) {
+            (columns, is_first) = (named, false);
+            continue;
+        }
+        if is_comment || line.trim().is_empty() {
+            continue;
+        }
+        let wrong = |expected: &str| format!("line {number}: expected {expected}, found {line:?}");
+        let field = |column: usize| fields.get(column).copied().ok_or_else(|| wrong("component, down and up"));
+        if let Some(event) = columns.event
+            && field(event)? != "0"
+        {
+            continue;
+        }
+        let times = [field(columns.down)?, field(columns.up)?].map(|text| exact(text, 1_000_000));
+        let is_heading = std::mem::take(&mut is_first) && times.iter().all(Result::is_err);
+        if is_heading {
+            continue;
+        }
+        let [Ok(down), Ok(up)] = times else { return Err(wrong("two times in seconds, to the microsecond")) };
+        if up <= down {
+            return Err(wrong("a time up that is later than down"));
+        }
+        let next = numbers.len() as u32;
+        let component = *numbers.entry(field(columns.component)?).or_insert(next);
+        all.entry(component).or_default().push((down, up));
+    }
+    if all.is_empty() {
+        return Err("expected at least one outage, found none".to_owned());
+    }
+    let from = match columns.event {
+        Some(_) => all.values().flatten().map(|outage| outage.0).min().unwrap_or(0),
+        None => 0,
+    };
+    let mut traced = Vec::new();
+    for (component, outages) in &mut all {
+        outages.sort_unstable();
+        let mut open: Option<(u64, u64)> = None;
+        for &(down, up) in outages.iter() {
+            match &mut open {
+                Some((_, until)) if down <= *until => *until = up.max(*until),
+                _ => traced.extend(open.replace((down, up)).map(|outage| (*component, outage))),
+            }
+        }
+        traced.extend(open.map(|outage| (*component, outage)));
+    }
+    let time = |micros: u64| Time::from_micros(micros - from);
+    Ok(traced.into_iter().map(|(component, (down, up))| Traced { down: time(down), up: time(up), component }).collect())
+}
+
+impl Columns {
+    /// Those that a heading of the archive's form names.
+    fn named(fields: &[&str]) -> Option<Columns> {
+        let place = |name: &str| fields.iter().position(|field| *field == name);
+        Some(Columns {
+            component: place("component_id").or_else(|| place("node_id"))?,
+            event: Some(place("event_type")?),
+            down: place("event_start_time")?,
+            up: place("event_stop_time")?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> Result<Vec<String>, String> {
+        let tell = |one: &Traced| format!("{}: {}-{}", one.component, one.down.seconds(), one.up.seconds());
+        read(text.as_bytes()).map(|all| all.iter().map(tell).collect())
+    }
+
+    #[test]
+    fn plain_lines_are_components_and_times() {
+        let text = "component,down,up\n# a comment\nb,10,20.5\na,0,5\n\nb,15,30\nb,40,41\n";
+        assert_eq!(told(text).unwrap(), ["0: 10-30", "0: 40-41", "1: 0-5"]);
+        assert_eq!(told("3 , 1e3 , 2e3").unwrap(), ["0: 1000-2000"]);
+    }
+
+    #[test]
+    fn events_of_the_archive_count_from_the_first_that_is_a_failure() {
+        let text = "#event_id\tcomponent_id\tnode_id\tevent_type\tevent_start_time\tevent_stop_time\n\
+                    1\t7\t1\t1\t1000000000\t1000000100\n\
+                    2\t7\t1\t0\t1000000100\t1000000160\n\
+                    3\t8\t2\t0\t1000000130\t1000000190\n";
+        assert_eq!(told(text).unwrap(), ["0: 0-60", "1: 30-90"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        let wrong = |text: &str| told(text).unwrap_err();
+        assert_eq!(wrong("a,1,2\na,5,4"), "line 2: expected a time up that is later than down, found \"a,5,4\"");
+        assert_eq!(wrong("a,1,2\na,x,4"), "line 2: expected two times in seconds, to the microsecond, found \"a,x,4\"");
+        assert_eq!(wrong("a,1"), "line 1: expected component, down and up, found \"a,1\"");
+        assert_eq!(wrong("component,down,up\n"), "expected at least one outage, found none");
+        assert!(wrong("a,-1,4").starts_with("line 1: expected two times"));
+    }
+}

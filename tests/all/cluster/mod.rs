@@ -1,0 +1,175 @@
+//! What `hansa cluster` writes, given to engines that exist: rows and digests are those of one machine.
+
+mod slurm;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use self::slurm::Slurm;
+use crate::grid::{HANSA, Scratch, digest, hansa, hansa_ok, json, shipped, text};
+use crate::skip::skip;
+
+/// An experiment beside its topology, and what one machine makes of it.
+struct Case {
+    scratch: Scratch,
+    experiment: String,
+}
+
+impl Case {
+    fn new() -> Case {
+        let scratch = Scratch::new();
+        for name in ["quickstart", "stale-quotes"] {
+            let name = format!("{name}.toml");
+            scratch.file(&name, &std::fs::read_to_string(shipped(&name)).unwrap());
+        }
+        let experiment = "name = \"try\"\ntopology = \"quickstart.toml\"\n[set]\nworkload.0.jobs = 30\n[vary]\nseed = [1, 2, 3]\nmarket.policy = [\"fifo\", \"srtf\"]\n";
+        let experiment = scratch.file("try.toml", experiment).display().to_string();
+        let whole = scratch.path("whole").display().to_string();
+        hansa_ok(&["sweep", &experiment, "--out", &whole]);
+        Case { scratch, experiment }
+    }
+
+    fn at(&self, name: &str) -> String {
+        self.scratch.path(name).display().to_string()
+    }
+
+    fn write(&self, engine: &str, file: &str, flags: &[&str]) -> String {
+        let out = self.at(&format!("submit-{engine}"));
+        hansa_ok(&[&["cluster", engine, file, "--out", &out], flags].concat());
+        out
+    }
+
+    fn has_rows_of_one_machine(&self, rows: &Path) {
+        for file in ["runs.csv", "sweep.json"] {
+            let read = |folder: &Path| std::fs::read_to_string(folder.join(file)).unwrap_or_default();
+            assert_eq!(read(rows), read(&self.scratch.path("whole")), "{file}");
+        }
+    }
+
+    /// The digest of a topology here, run inline.
+    fn inline(&self, topology: &str, flags: &[&str]) -> String {
+        let out = self.at("inline");
+        hansa_ok(&[&["run", "--inline", topology, "--out", &out], flags].concat());
+        digest(Path::new(&out))
+    }
+}
+
+#[test]
+fn slurm_runs_the_shares_of_an_experiment_and_one_run_on_its_nodes() {
+    let slurm = match Slurm::start() {
+        Ok(slurm) => slurm,
+        Err(why) => return skip(&why),
+    };
+    let case = Case::new();
+    let rows = case.scratch.path("with space");
+    let script = case.write("slurm", &case.experiment, &["--parts", "3", "--results", &rows.display().to_string()]);
+    well(slurm.call("bash", &[&script, "--time=5"]));
+    slurm.is_done().unwrap();
+    case.has_rows_of_one_machine(&rows);
+
+    for name in ["quickstart", "stale-quotes"] {
+        let (topology, out) = (case.at(&format!("{name}.toml")), case.at("out-slurm"));
+        let script = case.write("slurm", &topology, &["--nodes", "1", "--results", &out, "--seed", "7"]);
+        let log = case.at("slurm.log");
+        let ended = slurm.call("sbatch", &["--wait", "--output", &log, &script]);
+        assert!(ended.status.success(), "{}", std::fs::read_to_string(&log).unwrap_or_default());
+        assert_eq!(digest(Path::new(&out)), case.inline(&topology, &["--seed", "7"]), "{name}");
+        assert_eq!(json(&Path::new(&out).join("manifest.json"))["layout"], "slurm");
+    }
+    // The identities are gone with their jobs.
+    let names = std::fs::read_dir(case.scratch.path("")).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(!names.into_iter().any(|name| name.to_string_lossy().starts_with(".hansa-")));
+}
+
+#[test]
+fn hyperqueue_runs_the_shares_of_an_experiment() {
+    let Some(python) = python_with("hyperqueue") else {
+        return skip("no Python here has hyperqueue (PyPI; $HANSA_PYTHON says which Python)");
+    };
+    let case = Case::new();
+    let rows = case.scratch.path("rows");
+    let file = case.write("hyperqueue", &case.experiment, &["--parts", "4", "--results", &rows.display().to_string()]);
+    let driver = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/cluster/submit.py");
+    well(Command::new(&python).arg(driver).arg(file).stdin(Stdio::null()).output().unwrap());
+    case.has_rows_of_one_machine(&rows);
+}
+
+#[test]
+fn kubernetes_takes_the_objects_and_their_commands_do_what_they_should() {
+    let Some(python) = python_with("kubernetes_validate") else {
+        return skip("no Python here has kubernetes-validate (PyPI; $HANSA_PYTHON says which Python)");
+    };
+    let case = Case::new();
+    let shares = case.write("kubernetes", &case.experiment, &["--parts", "3", "--cpus", "2"]);
+    fits_the_schema(&python, &shares);
+    run_pods(&python, &shares, &case.at("shared"));
+    case.has_rows_of_one_machine(&case.scratch.path("shared/hansa-try-results/try"));
+
+    let topology = case.at("stale-quotes.toml");
+    let set = ["--seed", "7", "--claim", "mine"];
+    let run = case.write("kubernetes", &topology, &set);
+    fits_the_schema(&python, &run);
+    run_pods(&python, &run, &case.at("shared"));
+    assert_eq!(digest(&case.scratch.path("shared/mine/stale-quotes")), case.inline(&topology, &set[..2]));
+    let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(&run).unwrap());
+    assert_eq!(mode & 0o777, 0o600, "it holds keys");
+}
+
+fn fits_the_schema(python: &Path, file: &str) {
+    let call = "from kubernetes_validate.__main__ import main; raise SystemExit(main())";
+    let check = |file: &str| {
+        let mut command = Command::new(python);
+        command.args(["-c", call, "--strict", file]).stdin(Stdio::null()).output().unwrap()
+    };
+    well(check(file));
+    // What does not fit is seen.
+    let text = std::fs::read_to_string(file).unwrap().replacen("backoffLimit", "backofLimit", 1);
+    let wrong = format!("{file}.wrong.yaml");
+    std::fs::write(&wrong, text).unwrap();
+    assert!(!check(&wrong).status.success());
+}
+
+fn run_pods(python: &Path, file: &str, folder: &str) {
+    let pods = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/cluster/pods.py");
+    well(Command::new(python).arg(pods).args([file, folder, HANSA]).stdin(Stdio::null()).output().unwrap());
+}
+
+fn well(output: Output) {
+    assert!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));
+}
+
+/// A Python that has this module.
+fn python_with(module: &str) -> Option<PathBuf> {
+    let python = std::env::var_os("HANSA_PYTHON").map_or_else(|| PathBuf::from("python3"), PathBuf::from);
+    let mut call = Command::new(&python);
+    call.args(["-c", &format!("import {module}")]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    call.status().is_ok_and(|status| status.success()).then_some(python)
+}
+
+#[test]
+fn what_cannot_be_submitted_is_refused_in_one_message() {
+    let case = Case::new();
+    let topology = case.at("quickstart.toml");
+    let experiment = case.experiment.as_str();
+    let elsewhere = format!("topology = {topology:?}\nname = \"whole\"\n[vary]\nseed = [1]\n");
+    let whole = case.scratch.file("whole.toml", &elsewhere).display().to_string();
+    let refused: &[(&[&str], &str)] = &[
+        (&["sturm", experiment], "slurm"),
+        (&["slurm", "nowhere.toml"], "nowhere.toml"),
+        (&["slurm", "-"], "expected a file"),
+        (&["slurm", experiment, "--nodes", "2"], "--nodes is for slurm, and a topology"),
+        (&["slurm", experiment, "--seed", "7"], "--set or --seed is for topologies"),
+        (&["slurm", experiment, "--image", "x"], "--image is for kubernetes"),
+        (&["slurm", &topology, "--parts", "2"], "--parts is for experiments"),
+        (&["slurm", experiment, "--parts", "0"], "--parts"),
+        (&["hyperqueue", &topology], "expected an experiment, or slurm or kubernetes"),
+        (&["kubernetes", experiment, "--results", "x"], "--results is for slurm and hyperqueue"),
+        (&["kubernetes", &whole], "not absolute ones"),
+    ];
+    for (words, told) in refused {
+        let output = hansa(&[&["cluster"][..], words].concat());
+        let (said, error) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {error}");
+        assert!(said.is_empty() && error.contains(told) && error.matches("error:").count() == 1, "{words:?}: {error}");
+    }
+}

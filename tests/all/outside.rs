@@ -1,0 +1,287 @@
+//! Managers of sites and planners of users that are programs of somebody's own: lines over their standard input and output. What
+//! holds for a bidder as well is in `bidder.rs`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::grid::{HANSA, Process, ROUTER, SITE, Scratch, USER, digest, hansa, hansa_ok, shipped, text};
+use crate::skip::skip;
+
+const LAYOUTS: [&[&str]; 2] = [&["--inline"], &[]];
+
+fn has_python() -> bool {
+    let python = Command::new("python3").arg("--version").stdout(Stdio::null()).status();
+    let has = python.is_ok_and(|status| status.success());
+    if !has {
+        skip("there is no python3 here");
+    }
+    has
+}
+
+fn run(topology: &Path, out: &Path, flags: &[&str]) -> std::process::Output {
+    let mut arguments: Vec<PathBuf> = vec!["run".into(), topology.to_owned(), "--out".into(), out.to_owned()];
+    arguments.extend(flags.iter().map(PathBuf::from));
+    hansa(&arguments)
+}
+
+fn digest_of(topology: &Path, out: &Path, flags: &[&str]) -> String {
+    let ran = run(topology, out, flags);
+    assert!(ran.status.success(), "{flags:?}: {}", text(&ran.stderr));
+    digest(out)
+}
+
+#[test]
+fn programs_that_decide_as_ours_do_give_their_digest_in_every_layout() {
+    if !has_python() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let foreign = shipped("foreign-site.toml");
+    // The same with a queue of ours at every site, and jobs given out by the dispatcher.
+    let ours = std::fs::read_to_string(&foreign).unwrap();
+    let ours: String = ours
+        .lines()
+        .filter(|line| !["command =", "timeout =", "planner ="].iter().any(|key| line.starts_with(key)))
+        .map(|line| {
+            line.replace("\"external\"", "\"fcfs\"").replace("[batch]", "[batch]\ndispatch = \"least-work\"") + "\n"
+        })
+        .collect();
+    let ours = digest_of(&scratch.file("ours.toml", &ours), &scratch.path("ours"), &["--inline"]);
+    for (number, flags) in LAYOUTS.into_iter().enumerate() {
+        assert_eq!(digest_of(&foreign, &scratch.path(&format!("foreign-{number}")), flags), ours, "{flags:?}");
+    }
+}
+
+/// The same on processes that somebody starts one by one: each starts its own program, and a file beside the topology is found.
+#[test]
+fn processes_that_are_started_by_hand_start_their_programs() {
+    if !has_python() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let topology = shipped("foreign-site.toml");
+    hansa_ok(&["certs".as_ref(), topology.as_os_str(), "--out".as_ref(), scratch.path("identities").as_os_str()]);
+    let inline = digest_of(&topology, &scratch.path("inline"), &["--inline"]);
+    let start = |program: &str, identity: &str, rest: &[&str]| {
+        let mut command = Command::new(program);
+        command.arg("--topology").arg(&topology).arg("--identity").arg(scratch.path("identities").join(identity));
+        Process::start(identity, command.args(rest).current_dir(scratch.path("")))
+    };
+    let port = {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.local_addr().unwrap().port()
+    };
+    let address = format!("127.0.0.1:{port}");
+    let out = scratch.path("by-hand");
+    let mut router = start(ROUTER, "router", &["--bind", &address, "--out", out.to_str().unwrap()]);
+    let mut members: Vec<Process> = ["york", "durham"]
+        .iter()
+        .map(|name| start(SITE, &format!("{name}.site"), &["--name", name, "--router", &address]))
+        .collect();
+    members.push(start(USER, "alice.user", &["--name", "alice", "--router", &address]));
+    for process in std::iter::once(&mut router).chain(&mut members) {
+        let (code, said) = process.end(Duration::from_secs(60));
+        assert_eq!(code, Some(0), "{}: {said}", process.label);
+    }
+    assert_eq!(digest(&out), inline);
+}
+
+/// A site or a user for which a shell decides with this script.
+fn decided(scratch: &Scratch, is_site: bool, script: &str) -> PathBuf {
+    let program = format!("command = [\"sh\", \"-c\", {script:?}]\ntimeout = \"400 ms\"\n");
+    let (site, user) = match is_site {
+        true => (format!("scheduler = \"external\"\n{program}"), String::new()),
+        false => (String::new(), format!("planner = \"external\"\n{program}")),
+    };
+    scratch.file(
+        "decided.toml",
+        &format!(
+            "name = \"decided\"\nseed = 1\n[batch]\n[[site]]\nname = \"york\"\ncores = 4\n{site}[[user]]\nname = \"alice\"\n{user}\
+             [[workload]]\nsource = \"table\"\njob = [{{ arrive = \"1 min\", tasks = [{{ runtime = \"10 min\", cores = 2 }}] }}]\n"
+        ),
+    )
+}
+
+#[test]
+fn a_program_that_fails_ends_the_run_and_is_named_with_whom_it_decides_for() {
+    const HELLO: &str = "read q; echo '{\"type\":\"hello\",\"version\":1}'; read q;";
+    let manage = |orders: &str| format!("{HELLO} echo '{{\"type\":\"manage\",\"ask\":1,\"orders\":[{orders}]}}'; cat");
+    let plan = |orders: &str| format!("{HELLO} echo '{{\"type\":\"plan\",\"ask\":1,\"orders\":[{orders}]}}'; cat");
+    let (site, user) = ("site york's manager `sh -c ", "user alice's planner `sh -c ");
+    let at = ", at virtual time 00:01:00";
+    let cases = [
+        (true, "exit 3".to_owned(), "has ended before the run was over (exit status: 3)".to_owned()),
+        (false, "exit 3".to_owned(), "has ended before the run was over (exit status: 3)".to_owned()),
+        (
+            true,
+            "read q; echo hello".to_owned(),
+            "answers `hello`, which is not what was asked for (expected {\"type\":\"hello\",\"version\":1})".to_owned(),
+        ),
+        (
+            true,
+            "read q; echo '{\"type\":\"hello\",\"version\":9}'; cat".to_owned(),
+            "speaks version 9 of the conversation, and this is version 1".to_owned(),
+        ),
+        (true, format!("{HELLO} exit 0"), format!("has ended before the run was over (exit status: 0){at}")),
+        (false, format!("{HELLO} exec sleep 60"), format!("has not answered within 0.4 s{at}")),
+        (
+            true,
+            manage("{\"order\":\"start\",\"job\":0,\"nodes\":\"3-4\"}"),
+            format!("starts job 0 on node 4 of a site that has 4{at}"),
+        ),
+        (
+            true,
+            manage("{\"order\":\"start\",\"job\":0,\"nodes\":\"3,4\"}"),
+            "names the nodes \"3,4\", where numbers in order such as".to_owned(),
+        ),
+        (
+            true,
+            manage("{\"order\":\"halt\",\"job\":0}"),
+            "unknown variant `halt`, expected one of `start`, `reject`, `kill`, `call`".to_owned(),
+        ),
+        (
+            true,
+            manage("{\"order\":\"call\",\"t\":60}"),
+            format!("wants to be called at 60 s, which is not later than 60 s{at}"),
+        ),
+        (true, manage("{\"order\":\"call\",\"t\":-1}"), format!("wants to be called at -1 s, which never comes{at}")),
+        (
+            false,
+            plan("{\"order\":\"submit\",\"job\":0,\"site\":\"yrok\"}"),
+            format!("hands job 0 in for the site \"yrok\", which is none of its sites{at}"),
+        ),
+        (
+            false,
+            plan("{\"order\":\"recall\",\"job\":0}"),
+            format!("wants job 0 back, which has not been handed in{at}"),
+        ),
+        (false, plan("{\"order\":\"submit\",\"job\":9}"), format!("hands job 9 in, which is not its own{at}")),
+        (false, manage(""), "unknown variant `manage`, expected `plan`".to_owned()),
+        (
+            true,
+            format!("{HELLO} echo '{{\"type\":\"manage\",\"ask\":7,\"orders\":[]}}'; cat"),
+            format!("answers question 7 when asked question 1{at}"),
+        ),
+    ];
+    for (number, (is_site, script, says)) in cases.into_iter().enumerate() {
+        let layouts = if number < 7 { &LAYOUTS[..] } else { &LAYOUTS[..1] };
+        for flags in layouts {
+            let scratch = Scratch::new();
+            let ran = run(&decided(&scratch, is_site, &script), &scratch.path("out"), flags);
+            let said = text(&ran.stderr);
+            assert_eq!(ran.status.code(), Some(8), "{script}, {flags:?}: {said}");
+            let who = if is_site { site } else { user };
+            assert!(said.contains(who) && said.contains(&says), "{script}, {flags:?}, expected {says}: {said}");
+            let summary = std::fs::read_to_string(scratch.path("out").join("summary.json"));
+            assert!(summary.is_err() || summary.is_ok_and(|text| text.contains("partial")), "{script}");
+        }
+    }
+    let scratch = Scratch::new();
+    let nobody = decided(&scratch, true, "").to_owned();
+    let named = std::fs::read_to_string(&nobody).unwrap().replace("[\"sh\", \"-c\", \"\"]", "[\"no-such-program\"]");
+    for flags in LAYOUTS {
+        let ran = run(&scratch.file("nobody.toml", &named), &scratch.path("out"), flags);
+        assert_eq!(ran.status.code(), Some(8));
+        let said = text(&ran.stderr);
+        assert!(said.contains("cannot start site york's manager `no-such-program`: "), "{said}");
+    }
+}
+
+/// A program that ignores the end of its input, and so would stay for ever: it goes with the process that plays its site.
+#[test]
+fn no_manager_outlives_a_run_that_is_killed() {
+    for flags in LAYOUTS {
+        let scratch = Scratch::new();
+        let mark = format!("manager-{}-{}", std::process::id(), flags.len());
+        let deaf = format!(
+            ": {mark}; read q; echo '{{\"type\":\"hello\",\"version\":1}}'; trap '' PIPE; while :; do sleep 0.1; done"
+        );
+        let topology = decided(&scratch, true, &deaf);
+        let topology = std::fs::read_to_string(topology).unwrap().replace("400 ms", "60 s");
+        let topology = scratch.file("deaf.toml", &topology);
+        let mut run = Command::new(HANSA)
+            .args(["run".as_ref(), topology.as_os_str(), "--out".as_ref(), scratch.path("out").as_os_str()])
+            .args(flags)
+            .stderr(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lives = || {
+            let mut processes = std::fs::read_dir("/proc").unwrap().flatten();
+            processes.any(|entry| {
+                let command = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+                String::from_utf8_lossy(&command).contains(&mark)
+            })
+        };
+        let within = |seconds: u64, wish: &dyn Fn() -> bool| {
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_secs(seconds) && !wish() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            wish()
+        };
+        assert!(within(30, &lives), "the manager starts");
+        run.kill().unwrap();
+        run.wait().unwrap();
+        assert!(within(30, &|| !lives()), "the manager ends, {flags:?}");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_about_a_program_is_told_with_what_was_expected() {
+    let scratch = Scratch::new();
+    let with = |site: &str, user: &str| {
+        let text = format!(
+            "name = \"x\"\nseed = 1\n[batch]\n[[site]]\nname = \"york\"\ncores = 4\n{site}\n[[user]]\nname = \"alice\"\n{user}\n\
+             [[workload]]\nsource = \"lublin\"\njobs = 2\ntypes = \"one\"\n"
+        );
+        let ran = hansa(&["validate".as_ref(), scratch.file("x.toml", &text).as_os_str()]);
+        assert_eq!(ran.status.code(), Some(2), "{site} {user}");
+        text_of(&ran)
+    };
+    let cases = [
+        ("scheduler = \"external\"", "", "site.york.command: missing: expected a program and its arguments"),
+        ("scheduler = \"batsim\"", "", "\"{socket}\"], or a `socket`"),
+        ("scheduler = \"batsim\"\ncommand = [\"pybatsim\"]", "", "expected {socket} in one of its words"),
+        (
+            "scheduler = \"batsim\"\nsocket = \"28000\"",
+            "",
+            "expected where a scheduler listens, such as \"tcp://127.0.0.1:28000\"",
+        ),
+        ("scheduler = \"batsim\"\nsocket = \"tcp://*:28000\"", "", "expected where a scheduler listens"),
+        (
+            "scheduler = \"batsim\"\nsocket = \"tcp://a:1\"\ncommand = [\"x\", \"{socket}\"]",
+            "",
+            "expected no `socket` beside {socket}",
+        ),
+        ("scheduler = \"easy\"\ncommand = [\"x\"]", "", "expected a scheduler = \"external\" or \"batsim\" beside it"),
+        (
+            "scheduler = \"external\"\ncommand = [\"x\"]\nsocket = \"tcp://a:1\"",
+            "",
+            "expected a scheduler = \"batsim\" beside it",
+        ),
+        ("scheduler = \"externl\"", "", "did you mean `external`?"),
+        (
+            "scheduler = \"external\"\ncommand = [\"x\"]\nreserved = [{ from = \"1 s\", until = \"2 s\", nodes = \"0\" }]",
+            "",
+            "a program outside does not know of it",
+        ),
+        ("", "planner = \"external\"", "user.alice.command: missing"),
+        ("", "command = [\"x\"]", "expected a planner = \"external\" beside it"),
+    ];
+    for (site, user, says) in cases {
+        let said = with(site, user);
+        assert!(said.contains(says), "{site} {user}, expected {says}: {said}");
+    }
+    let market = "name = \"x\"\n[market]\n[[site]]\nname = \"york\"\ncores = 4\nscheduler = \"external\"\n[[user]]\nname = \"alice\"\n\
+                  planner = \"external\"\ncommand = [\"x\"]\n[[workload]]\nsource = \"market\"\njobs = 2\ncores_max = 2\n";
+    let ran = hansa(&["validate".as_ref(), scratch.file("market.toml", market).as_os_str()]);
+    let said = text_of(&ran);
+    assert!(said.contains("external needs a [batch] table: only at its sites a program outside decides"), "{said}");
+    assert!(said.contains("external needs a [batch] table: only its users can plan like that"), "{said}");
+}
+
+fn text_of(output: &std::process::Output) -> String {
+    format!("{}{}", text(&output.stdout), text(&output.stderr))
+}

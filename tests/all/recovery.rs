@@ -1,0 +1,254 @@
+//! Processes that are killed and come back: whoever it is, and whenever, the run goes on and ends with the digest of a run
+//! to which nothing has happened.
+//!
+//! `HANSA_KILLS=200 cargo test --test all recovery` kills for longer than CI does.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::faults::{children, no_children_left, who_plays};
+use crate::grid::{HANSA, Machines, Process, Scratch, digest, hansa, hansa_ok, json, long_topology, text};
+
+const SOON: Duration = Duration::from_secs(120);
+const BEGUN: &str = "the run begins";
+const EVERYBODY: [&str; 5] = ["york", "durham", "leeds", "alice", "bob"];
+
+/// More than the head of these runs' journals takes.
+const HEAD_MAX: u64 = 4000;
+
+/// A run that is over in some seconds, and something to draw moments from.
+struct World {
+    scratch: Scratch,
+    chance: u64,
+}
+
+impl World {
+    fn new(chance: u64) -> World {
+        let scratch = Scratch::new();
+        scratch.file("grid.toml", &long_topology().replace("jobs = 40000", "jobs = 700"));
+        World { scratch, chance }
+    }
+
+    fn draw(&mut self, below: u64) -> u64 {
+        self.chance = self.chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.chance >> 33) % below
+    }
+
+    /// The digest that all of them must have.
+    fn untouched(&self) -> String {
+        let (topology, out) = (self.scratch.path("grid.toml"), self.scratch.path("untouched"));
+        hansa_ok(&["run".as_ref(), topology.as_os_str(), "--inline".as_ref(), "--out".as_ref(), out.as_os_str()]);
+        digest(&out)
+    }
+
+    /// Goes on with the run whose results belong there.
+    fn resume(&self, name: &str) -> Process {
+        let mut command = Command::new(HANSA);
+        command.arg("run").arg("--resume").arg(self.scratch.path(name));
+        Process::start("the launcher", &mut command)
+    }
+
+    /// Runs until a moment of chance, if it is not over by then.
+    fn some_time(&mut self, run: &Process, most: u64) {
+        run.says_one_of(&[BEGUN, "the run goes on"]);
+        std::thread::sleep(Duration::from_millis(self.draw(most)));
+    }
+
+    fn launch(&self, name: &str, flags: &[&str]) -> Process {
+        let mut command = Command::new(HANSA);
+        command.arg("run").arg(self.scratch.path("grid.toml")).arg("--out").arg(self.scratch.path(name)).args(flags);
+        Process::start("the launcher", &mut command)
+    }
+}
+
+fn kill(id: u32) {
+    // It may have ended by itself.
+    let _ = Command::new("kill").args(["-KILL", &id.to_string()]).status();
+}
+
+fn holds_no_journal(out: &Path) {
+    assert!(!out.join("journal").exists());
+    let beside = std::fs::read_dir(out.parent().unwrap()).unwrap().flatten();
+    let left: Vec<_> =
+        beside.map(|entry| entry.file_name()).filter(|name| name.to_string_lossy().contains("partial")).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// How many runs are killed in.
+fn rounds(usual: u64) -> u64 {
+    std::env::var("HANSA_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(usual)
+}
+
+#[test]
+fn sites_and_users_that_are_killed_again_and_again_change_nothing() {
+    let mut world = World::new(7);
+    let untouched = world.untouched();
+    for round in 0..rounds(2) {
+        // Several in one process too.
+        let shared: &[&str] =
+            if round % 2 == 1 { &["--processes", "3", "--restarts", "9"] } else { &["--restarts", "9"] };
+        let mut launcher = world.launch("out", shared);
+        launcher.says(BEGUN);
+        let id = launcher.child.id();
+        let mut killed = Vec::new();
+        for _ in 0..2 + world.draw(3) {
+            std::thread::sleep(Duration::from_millis(world.draw(700)));
+            let name = EVERYBODY[world.draw(5) as usize];
+            if let Some(victim) = who_plays(id, name) {
+                kill(victim);
+                killed.push(name);
+            }
+        }
+        let (code, said) = launcher.end(SOON);
+        assert_eq!(code, Some(0), "round {round}, killed {killed:?}: {said}");
+        assert_eq!(digest(&world.scratch.path("out")), untouched, "round {round}, killed {killed:?}: {said}");
+        no_children_left(id);
+        holds_no_journal(&world.scratch.path("out"));
+    }
+}
+
+#[test]
+fn a_site_that_is_killed_is_named_and_is_back() {
+    let world = World::new(1);
+    let mut launcher = world.launch("out", &["--set", "workload.0.jobs=6000"]);
+    launcher.says(BEGUN);
+    std::thread::sleep(Duration::from_millis(500));
+    kill(who_plays(launcher.child.id(), "york").unwrap());
+    launcher.says("lost site york at virtual time");
+    launcher.says("was killed by signal 9; waiting for it to come back, for 60 s");
+    launcher.says("site york is back after");
+    launcher.signal("INT");
+    assert_eq!(launcher.end(SOON).0, Some(130));
+}
+
+/// Somebody who falls whenever he is started does not keep the others for ever.
+#[test]
+fn there_is_an_end_to_starting_somebody_again() {
+    let world = World::new(2);
+    let mut launcher = world.launch("out", &["--set", "workload.0.jobs=40000", "--restarts", "1"]);
+    launcher.says(BEGUN);
+    std::thread::sleep(Duration::from_millis(300));
+    let id = launcher.child.id();
+    kill(who_plays(id, "durham").unwrap());
+    launcher.says("site durham is back after");
+    kill(who_plays(id, "durham").unwrap());
+    let (code, said) = launcher.end(SOON);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("signal 9"), "{said}");
+    no_children_left(id);
+}
+
+/// The stand-in that was left of a run.
+fn left(out: &Path) -> Option<std::path::PathBuf> {
+    let beside = std::fs::read_dir(out.parent().unwrap()).unwrap().flatten().map(|entry| entry.path());
+    beside.into_iter().find(|path| path.file_name().unwrap().to_string_lossy().starts_with("out.partial-"))
+}
+
+/// As when the power goes: the launcher and all its processes, at once.
+fn kill_all(mut launcher: Process) {
+    let id = launcher.child.id();
+    let all = children(id);
+    launcher.child.kill().unwrap();
+    all.into_iter().for_each(kill);
+    launcher.child.wait().unwrap();
+    no_children_left(id);
+}
+
+#[test]
+fn a_run_goes_on_after_everything_was_killed_twice() {
+    let mut world = World::new(11);
+    let untouched = world.untouched();
+    let out = world.scratch.path("out");
+    for round in 0..rounds(2) {
+        let first = world.launch("out", if round % 2 == 1 { &["--processes", "2"] } else { &[] });
+        world.some_time(&first, 900);
+        kill_all(first);
+        // A run that was so quick is over.
+        if let Some(left) = left(&out) {
+            let journal = left.join("journal");
+            let length = std::fs::metadata(&journal).unwrap().len();
+            // The disk has not seen all of it, or something else there.
+            let file = std::fs::File::options().write(true).open(&journal).unwrap();
+            // What it is of comes first, and is needed.
+            let cut = length - world.draw(length.saturating_sub(HEAD_MAX) / 4 + 1);
+            file.set_len(cut).unwrap();
+            file.set_len(cut + world.draw(3) * 1000).unwrap();
+            let second = world.resume("out");
+            world.some_time(&second, 500);
+            kill_all(second);
+        }
+        if left(&out).is_some() {
+            let (code, said) = world.resume("out").end(SOON);
+            assert_eq!(code, Some(0), "round {round}: {said}");
+        }
+        assert_eq!(digest(&out), untouched, "round {round}");
+        holds_no_journal(&out);
+    }
+}
+
+#[test]
+fn an_interrupted_run_goes_on_where_it_was() {
+    let mut world = World::new(5);
+    let untouched = world.untouched();
+    let out = world.scratch.path("out");
+    let mut first = world.launch("out", &[]);
+    world.some_time(&first, 40);
+    first.signal("INT");
+    let (code, said) = first.end(SOON);
+    assert_eq!(code, Some(130), "{said}");
+    assert!(said.contains(&format!("resume with: hansa run --resume {}", out.display())), "{said}");
+    assert!(json(&out.join("manifest.json"))["status"].as_str().unwrap().starts_with("partial"));
+
+    // Its router dies, which is told, and then it is let be.
+    let mut second = world.resume("out");
+    second.says("the run goes on");
+    let router = children(second.child.id()).into_iter().find(|id| {
+        let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).nth(1) == Some(b"router")
+    });
+    kill(router.unwrap());
+    let (code, said) = second.end(SOON);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("resume with: hansa run --resume"), "{said}");
+    let (code, said) = world.resume("out").end(SOON);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(digest(&out), untouched);
+    holds_no_journal(&out);
+
+    let again = hansa(&["run".as_ref(), "--resume".as_ref(), out.as_os_str()]);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(
+        text(&again.stderr).contains("there is nothing to resume: the run in it is complete"),
+        "{}",
+        text(&again.stderr)
+    );
+}
+
+#[test]
+fn a_router_that_is_killed_goes_on_while_the_others_wait() {
+    let mut world = World::new(3);
+    let untouched = world.untouched();
+    let topology = long_topology().replace("jobs = 40000", "jobs = 700");
+    let mut machines = Machines::router(&topology, &[]);
+    machines.start(&["york.site", "durham.site", "leeds.site", "alice.user", "bob.user"]);
+    for round in 0..2 {
+        machines.router.says_one_of(&[BEGUN, "the run goes on"]);
+        // Once there is a journal, and before the run can be over.
+        std::thread::sleep(Duration::from_millis(20 + world.draw(100)));
+        kill(machines.router.child.id());
+        if round == 1 {
+            // A machine is lost too, with all that was on it but topology and identity.
+            machines.members[2].child.kill().unwrap();
+            machines.start(&["leeds.site"]);
+        }
+        machines.router = machines.go_on();
+    }
+    let (code, said) = machines.router.end(SOON);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(digest(&machines.out()), untouched, "{said}");
+    for member in [0, 1, 3, 4, 5] {
+        let (code, said) = machines.members[member].end(SOON);
+        assert_eq!(code, Some(0), "{}: {said}", machines.members[member].label);
+    }
+}

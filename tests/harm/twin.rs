@@ -1,0 +1,324 @@
+//! A router with its leaves in memory: the real hub, leaves, codec and journal, over wires that deliver when chance likes, while
+//! processes die and come back and journals lose their tails. Whatever happens, the log is that of one place.
+//!
+//! Chance is a seed: `HANSA_TWIN_SEED=N cargo test --test harm twin` repeats one, and `HANSA_TWINS=N` says how many are tried.
+//! A seed takes some milliseconds.
+
+use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
+
+use hansa::kernel::{ActorId, Confluence, Contact, Down, Entry, Hub, Leaf, Place, Up};
+use hansa::protocol::{Message, Record, codec};
+use hansa::random::mix;
+use hansa::recovery::journal::{Item, Next, Reader, Scribe, Turn, told};
+use hansa::recovery::{Rehearsal, Repeats};
+use hansa::time::Stamp;
+use hansa::topology;
+
+use crate::grids::{self, Grid};
+
+type Log = Vec<Entry<Record>>;
+
+fn inline(grid: &Grid) -> Log {
+    let actors = topology::build(&grid.topology, &grid.plan.all()).unwrap();
+    let mut place = Place::new(actors, grid.plan.latencies.clone());
+    assert!(!place.run_before(Stamp::NEVER, 1_000_000).unwrap());
+    place.take_log()
+}
+
+/// A leaf's process, and its wires.
+struct Member {
+    ids: Vec<ActorId>,
+    leaf: Leaf<Message, Record>,
+    down: VecDeque<Vec<u8>>,
+    up: VecDeque<Vec<u8>>,
+    /// It is back, and has not said everything again.
+    repeats: Option<Repeats>,
+}
+
+/// The router's process, and its disk.
+struct Router {
+    hub: Hub<Message, Record>,
+    scribe: Scribe,
+    batches: u64,
+    /// What has been written, and what waits to be.
+    disk: Vec<u8>,
+    buffer: Vec<u8>,
+    confluence: Confluence<Record>,
+    log: Log,
+}
+
+struct World<'g> {
+    grid: &'g Grid,
+    router: Router,
+    members: Vec<Member>,
+    chance: u64,
+    idle: u32,
+    deaths: u32,
+}
+
+impl Router {
+    fn new(grid: &Grid, leaves: &[Vec<ActorId>]) -> Router {
+        let actors = topology::build(&grid.topology, &grid.plan.at_hub()).unwrap();
+        Router {
+            hub: Hub::new(actors, leaves, grid.plan.latencies.clone()),
+            scribe: Scribe::default(),
+            batches: 0,
+            disk: Vec::new(),
+            buffer: Vec::new(),
+            confluence: Confluence::new(leaves.len() + 1),
+            log: Vec::new(),
+        }
+    }
+
+    fn since(&mut self) -> u64 {
+        self.hub.batches() - std::mem::replace(&mut self.batches, self.hub.batches())
+    }
+
+    fn settle(&mut self, before: Stamp) {
+        let logs = self.hub.take_leaf_logs().into_iter();
+        std::iter::once(self.hub.take_log())
+            .chain(logs)
+            .enumerate()
+            .for_each(|(place, log)| self.confluence.add(place, log));
+        self.log.extend(self.confluence.settle(before));
+    }
+
+    /// What it has to say in this turn, written down.
+    fn turn(&mut self, turn: Turn) -> Vec<(usize, Vec<u8>)> {
+        let mut said = Vec::new();
+        let mut say = |leaf, down: Down<Message>| {
+            let mut frame = Vec::new();
+            codec::encode(&down, &mut frame).unwrap();
+            said.push((leaf, frame));
+        };
+        match turn {
+            Turn::Flush(contact) => self.hub.flush(contact, &mut say),
+            Turn::Ask => self.hub.ask(&mut say),
+        }
+        if !said.is_empty() {
+            let after = self.since();
+            self.scribe.write(Item::Turn { after, turn }, &mut self.buffer);
+        }
+        for (leaf, frame) in &said {
+            self.scribe.write(Item::Down { leaf: *leaf, frame }, &mut self.buffer);
+        }
+        said
+    }
+
+    fn hear(&mut self, leaf: usize, frame: &[u8]) {
+        let after = self.since();
+        self.scribe.write(Item::Up { after, leaf, frame }, &mut self.buffer);
+        self.hub.receive(leaf, codec::decode(frame).unwrap()).unwrap();
+    }
+
+    fn flush(&mut self) {
+        self.disk.append(&mut self.buffer);
+    }
+}
+
+fn each(bytes: &[u8], mut tell: impl FnMut(Item<'_>)) -> (Reader, usize) {
+    let (mut reader, mut at) = (Reader::default(), 0);
+    while let Next::Record(length) = reader.next(&bytes[at..]) {
+        tell(told(&bytes[at..at + length]));
+        at += length;
+    }
+    (reader, at)
+}
+
+impl<'g> World<'g> {
+    fn new(grid: &'g Grid, seed: u64) -> World<'g> {
+        let mut chance = mix(seed);
+        let away = grid.plan.all().into_iter().filter(|id| !grid.plan.at_hub().contains(id));
+        // Two may share a process.
+        let mut groups: Vec<Vec<ActorId>> = Vec::new();
+        for id in away {
+            chance = mix(chance);
+            match groups.last_mut().filter(|_| chance.is_multiple_of(3)) {
+                Some(group) => group.push(id),
+                None => groups.push(vec![id]),
+            }
+        }
+        let router = Router::new(grid, &groups);
+        let members = groups.into_iter().map(|ids| Member::new(grid, ids)).collect();
+        World { grid, router, members, chance, idle: 0, deaths: 0 }
+    }
+
+    fn draw(&mut self, below: usize) -> usize {
+        self.chance = mix(self.chance);
+        (self.chance % below as u64) as usize
+    }
+
+    fn run(mut self) -> (Log, u32) {
+        while !self.router.hub.finished() {
+            self.tick();
+            self.idle += 1;
+            assert!(self.idle < 20_000, "everybody waits for everybody: {:#?}", self.router.hub.standings());
+        }
+        self.router.settle(Stamp::NEVER);
+        (self.router.log, self.deaths)
+    }
+
+    fn tick(&mut self) {
+        let leaf = self.draw(self.members.len());
+        match self.draw(400) {
+            0 if self.deaths < 6 => self.kill(leaf),
+            1 if self.deaths < 6 => self.kill_router(),
+            2..20 => self.router.flush(),
+            20..160 => self.router_turn(),
+            160..260 => self.hear(leaf),
+            _ => {
+                let more = self.draw(2) == 0;
+                self.idle *= u32::from(!self.members[leaf].go_on(more));
+            }
+        }
+    }
+
+    fn router_turn(&mut self) {
+        let batches = 1 + self.draw(30);
+        let before = self.router.hub.events();
+        self.router.hub.advance(batches).unwrap();
+        let turn = match self.draw(9) {
+            0 => Turn::Ask,
+            1..5 => Turn::Flush(Contact::Blockers),
+            _ => Turn::Flush(Contact::All),
+        };
+        if turn == Turn::Ask {
+            self.router.settle(self.router.hub.settled());
+        }
+        let said = self.router.turn(turn);
+        if !said.is_empty() || self.router.hub.events() > before {
+            self.idle = 0;
+        }
+        said.into_iter().for_each(|(leaf, frame)| self.members[leaf].down.push_back(frame));
+    }
+
+    fn hear(&mut self, leaf: usize) {
+        let member = &mut self.members[leaf];
+        let Some(frame) = member.up.pop_front() else { return };
+        self.idle = 0;
+        match &mut member.repeats {
+            None => self.router.hear(leaf, &frame),
+            Some(repeats) => {
+                repeats.says(&frame).unwrap();
+                // All that it had said is known from the start, so what comes when it is even is new.
+                if repeats.is_even() {
+                    let news = member.repeats.take().map(Repeats::into_news).unwrap_or_default();
+                    news.iter().for_each(|frame| self.router.hear(leaf, frame));
+                }
+            }
+        }
+    }
+
+    /// The process of a leaf dies, with all that was on its way, and begins again.
+    fn kill(&mut self, leaf: usize) {
+        self.deaths += 1;
+        self.router.flush();
+        self.members[leaf] = Member::new(self.grid, self.members[leaf].ids.clone());
+        self.bring_back(Some(leaf));
+    }
+
+    /// The router's process dies, with what it has not written, and the disk may lose or spoil the end of what it has; one that
+    /// comes after it goes on.
+    fn kill_router(&mut self) {
+        self.deaths += 1;
+        let mut disk = std::mem::take(&mut self.router.disk);
+        if self.draw(2) == 0 {
+            let lost = self.draw(disk.len() + 1);
+            disk.truncate(disk.len() - lost.min(3000));
+        }
+        match self.draw(3) {
+            0 => disk.extend([0; 40]),
+            1 if !disk.is_empty() => {
+                let at = disk.len() - 1 - self.draw(disk.len().min(200));
+                disk[at] ^= 1 << self.draw(8);
+            }
+            _ => {}
+        }
+        let ids: Vec<_> = self.members.iter().map(|member| member.ids.clone()).collect();
+        let mut router = Router::new(self.grid, &ids);
+        let mut rehearsal = Rehearsal::default();
+        let (reader, end) = each(&disk, |item| {
+            if let Item::Up { after, .. } | Item::Turn { after, .. } = item {
+                router.batches += after;
+            }
+            rehearsal.play(&mut router.hub, item).unwrap();
+            router.settle(router.hub.settled());
+        });
+        disk.truncate(end);
+        (router.disk, router.scribe) = (disk, reader.into_scribe());
+        for (leaf, frame) in rehearsal.unwritten() {
+            router.scribe.write(Item::Down { leaf, frame: &frame }, &mut router.disk);
+        }
+        self.router = router;
+        // They may or may not notice; whoever comes back begins again.
+        for (member, ids) in self.members.iter_mut().zip(ids) {
+            *member = Member::new(self.grid, ids);
+        }
+        self.bring_back(None);
+    }
+
+    fn bring_back(&mut self, only: Option<usize>) {
+        let back = |leaf: usize| only.is_none_or(|only| only == leaf);
+        let members = &mut self.members;
+        for (leaf, member) in members.iter_mut().enumerate() {
+            member.repeats = back(leaf).then(Repeats::default).or(member.repeats.take());
+        }
+        each(&self.router.disk, |item| match item {
+            Item::Down { leaf, frame } if back(leaf) => members[leaf].down.push_back(frame.to_vec()),
+            Item::Up { leaf, frame, .. } if back(leaf) => {
+                members[leaf].repeats.as_mut().expect("it is back").had_said(frame).unwrap();
+            }
+            _ => {}
+        });
+        for member in members {
+            member.repeats.take_if(|repeats| repeats.is_even());
+        }
+    }
+}
+
+impl Member {
+    fn new(grid: &Grid, ids: Vec<ActorId>) -> Member {
+        let actors = topology::build(&grid.topology, &ids).unwrap();
+        let leaf = Leaf::new(actors, grid.plan.latencies.clone());
+        Member { ids, leaf, down: VecDeque::new(), up: VecDeque::new(), repeats: None }
+    }
+
+    /// Takes a frame and answers it, as `play` does: the next one is not looked at before the last is answered.
+    fn go_on(&mut self, more: bool) -> bool {
+        let Some(frame) = self.down.pop_front() else { return false };
+        self.leaf.receive(codec::decode::<Down<Message>>(&frame).unwrap()).unwrap();
+        while let Some(up) = self.leaf.turn().unwrap() {
+            let mut frame = Vec::new();
+            codec::encode::<Up<Message, Record>>(&up, &mut frame).unwrap();
+            self.up.push_back(frame);
+        }
+        if more {
+            self.go_on(false);
+        }
+        true
+    }
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn whoever_dies_the_log_is_that_of_one_place() {
+    let grids = grids::all();
+    let expected: Vec<Log> = grids.iter().map(inline).collect();
+    let seeds = match number("HANSA_TWIN_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("HANSA_TWINS").unwrap_or(120),
+    };
+    let mut deaths = 0;
+    for seed in seeds {
+        let at = (seed % grids.len() as u64) as usize;
+        let run = std::panic::catch_unwind(AssertUnwindSafe(|| World::new(&grids[at], seed).run()));
+        let (log, died) = run.unwrap_or_else(|_| panic!("HANSA_TWIN_SEED={seed} ({}) shows it again", grids[at].name));
+        assert!(log == expected[at], "HANSA_TWIN_SEED={seed} ({}): another log", grids[at].name);
+        deaths += died;
+    }
+    assert!(number("HANSA_TWIN_SEED").is_some() || deaths > 0, "nobody has died");
+}
