@@ -1,0 +1,30 @@
+"""Hansa from Python: run grids and sweeps, and get what comes of them as frames of pandas.
+
+>>> import hansa
+>>> run = hansa.run("topologies/quickstart.toml", {"market.policy": "srtf"})
+>>> run.digest, run.jobs, run.summary["value"]["proportion"]
+
+docs/python.md tells of all that is here.
+"""
+
+from ._bidder import Bidder, Curve, Grid, Site, Task, Worth
+from ._program import HansaError, program, version
+from ._run import Run, load, run
+from ._sweep import Sweep, sweep
+
+__all__ = [
+    "Bidder",
+    "Curve",
+    "Grid",
+    "HansaError",
+    "Run",
+    "Site",
+    "Sweep",
+    "Task",
+    "Worth",
+    "load",
+    "program",
+    "run",
+    "sweep",
+    "version",
+]

@@ -1,0 +1,153 @@
+"""Bid policies in Python: the conversation of docs/outside.md."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ._talk import Talk
+
+
+@dataclass(frozen=True)
+class Site:
+    name: str
+    cores: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What the greeting tells."""
+
+    topology: str
+    seed: int
+    sites: tuple[Site, ...]
+    #: Seconds between two auctions.
+    tick: float
+    #: "largest" or "smallest": which bid is the best.
+    winner: str
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What is left of a job's value, in multiples of its critical path since it was submitted."""
+
+    initial: float
+    final: float
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Worth:
+    max: float
+    curve: Curve
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task that waits. Times are in seconds."""
+
+    #: The number of the job and of the task in it, "12.3".
+    task: str
+    job: int
+    submitted: float
+    runtime: float
+    cores: int
+    kind: str
+    #: The longest way from the task's start to the end of its job.
+    rank: float
+    #: The same from the job's start.
+    critical_path: float
+    #: Where jobs have a value.
+    worth: Worth | None
+
+    @staticmethod
+    def read(told: dict[str, Any]) -> Task:
+        worth = told.get("worth")
+        if worth is not None:
+            curve = worth["curve"]
+            points = tuple((float(at), float(left)) for at, left in curve["points"])
+            worth = Worth(worth["max"], Curve(curve["initial"], curve["final"], points))
+        names = ("task", "job", "submitted", "runtime", "cores", "kind", "rank", "critical_path")
+        return Task(**{name: told[name] for name in names}, worth=worth)
+
+
+class Bidder(Talk):
+    """A bid policy. Say what a task bids in `bid`, or what a whole queue bids in `bids`.
+
+    `hansa.run(..., bidder=Mine())` runs it from here; a program of its own, for a topology with `policy = "external"`, calls
+    `Mine().serve()`.
+    """
+
+    #: "once" or "always", and "largest" or "smallest", if the topology is not to say it.
+    ask: str | None = None
+    winner: str | None = None
+    #: What the greeting has told.
+    grid: Grid
+
+    def bid(self, task: Task, now: float) -> float:
+        """What this task bids at this moment, in seconds of virtual time."""
+        raise NotImplementedError("a bidder has bid() or bids()")
+
+    def bids(self, queue: list[Task], now: float) -> list[float]:
+        """What all tasks of a queue bid, in its order."""
+        return [self.bid(task, now) for task in queue]
+
+    def greeted(self, said: dict[str, Any]) -> None:
+        self._tasks: dict[str, Task] = {}
+        sites = tuple(Site(site["name"], site["cores"], site["kind"]) for site in said["sites"])
+        self.grid = Grid(said["topology"], said["seed"], sites, said["tick"], said["winner"])
+
+    def answer(self, said: dict[str, Any]) -> dict[str, Any]:
+        self._tasks.update((told["task"], Task.read(told)) for told in said["new"])
+        bids = self.bids([self._tasks[name] for name in said["queue"]], said["t"])
+        return {"type": "bids", "ask": said["ask"], "bids": [float(bid) for bid in bids]}
+
+
+@contextlib.contextmanager
+def at_hand(talk: Talk) -> Iterator[list[str]]:
+    """Lets Hansa talk to an object of this process: gives the command of a program that passes lines on to it.
+
+    What the object raises is raised at the end, in place of the complaint that its side has gone.
+    """
+    with tempfile.TemporaryDirectory(prefix="hansa-") as folder, socket.socket(socket.AF_UNIX) as listener:
+        path = os.path.join(folder, "talk")
+        listener.bind(path)
+        listener.listen(1)
+        raised: list[BaseException] = []
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                connection, _ = listener.accept()
+                with connection, connection.makefile("rw", encoding="utf-8") as lines:
+                    try:
+                        talk.serve(lines, lines)
+                    except (BrokenPipeError, ConnectionResetError):
+                        pass
+                    except BaseException as error:
+                        raised.append(error)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield [sys.executable, os.path.join(os.path.dirname(__file__), "_pass_on.py"), path]
+        except Exception:
+            _end(listener, path, thread)
+            if raised:
+                raise raised[0] from None
+            raise
+        _end(listener, path, thread)
+
+
+def _end(listener: socket.socket, path: str, thread: threading.Thread) -> None:
+    # Whoever still waits to be called is woken.
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as caller:
+        caller.connect(path)
+    thread.join(5)

@@ -1,0 +1,110 @@
+"""Where the program is, and how it is called."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Mapping, Sequence
+from typing import IO, Union
+
+Path = Union[str, "os.PathLike[str]"]
+Value = Union[bool, int, float, str, Sequence["Value"], Mapping[str, "Value"]]
+
+
+class HansaError(Exception):
+    """The program did not do what it was asked to. `code` is its exit code; `hansa --help` lists them."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def program() -> str:
+    """The path of the program: $HANSA_PROGRAM, that of this package, or the first in $PATH."""
+    chosen = os.environ.get("HANSA_PROGRAM")
+    if chosen:
+        return chosen
+    schemes = ["", f"{os.name}_user"]
+    for scheme in schemes:
+        scripts = sysconfig.get_path("scripts", scheme) if scheme else sysconfig.get_path("scripts")
+        path = os.path.join(scripts, "hansa")
+        if os.path.isfile(path):
+            return path
+    found = shutil.which("hansa")
+    if found is None:
+        raise FileNotFoundError("there is no program hansa: expected the one of this package, or one in $PATH")
+    return found
+
+
+def version() -> str:
+    """What `hansa --version` says."""
+    return subprocess.run([program(), "--version"], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def settings(values: Mapping[str, Value] | None, seed: int | None) -> list[str]:
+    """Flags that set keys of a topology."""
+    flags = [flag for key, value in (values or {}).items() for flag in ("--set", f"{key}={written(value)}")]
+    return flags if seed is None else [*flags, "--seed", str(seed)]
+
+
+def written(value: Value, inside: bool = False) -> str:
+    """A value as topologies have it; a text that stands alone needs no quotes."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return quoted(value) if inside else value
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{quoted(key)} = {written(inner, True)}" for key, inner in value.items()) + "}"
+    return "[" + ", ".join(written(inner, True) for inner in value) + "]"
+
+
+def quoted(text: str) -> str:
+    """A text in TOML."""
+    plain = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if ord(c) >= 32 and ord(c) != 127 else f"\\u{ord(c):04x}" for c in plain) + '"'
+
+
+def start(arguments: Sequence[str], text: str | None, said: IO[str] | None = None) -> subprocess.Popen[str]:
+    """Starts the program; `text` is what its standard input will be. What it says may go to a file, and then it prints nothing."""
+    return subprocess.Popen(
+        [program(), *arguments],
+        stdin=subprocess.DEVNULL if text is None else subprocess.PIPE,
+        stdout=subprocess.PIPE if said is None else subprocess.DEVNULL,
+        stderr=subprocess.PIPE if said is None else said,
+        text=True,
+    )
+
+
+def call(arguments: Sequence[str], text: str | None = None) -> str:
+    """Runs the program to its end and gives what it printed."""
+    return end(start(arguments, text), text)
+
+
+def end(process: subprocess.Popen[str], text: str | None = None) -> str:
+    """Waits for the end of the program, and raises what it complains of."""
+    try:
+        printed, said = process.communicate(text)
+    except BaseException:
+        # Ctrl-C has reached it as well; it needs a moment to put its results away.
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        raise
+    check(process.returncode, said)
+    return printed
+
+
+def check(code: int, said: str) -> None:
+    if code == 130:
+        raise KeyboardInterrupt
+    if code != 0:
+        raise HansaError(said.strip().removeprefix("error: ") or f"hansa ended with {code}", code)
+    if said:
+        sys.stderr.write(said)

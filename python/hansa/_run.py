@@ -1,0 +1,144 @@
+"""One run, and what comes of it."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import tempfile
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ._bidder import Bidder, at_hand
+from ._program import Path, Value, call, settings
+
+# It takes its time to be loaded, and a bidder that is a program of its own has no use for it.
+if TYPE_CHECKING:
+    from os import PathLike
+
+    import pandas as pd
+
+#: Columns that look like numbers now and then, and are none.
+TEXTS = ("allocated_resources", "allocated", "cores", "nodes", "edge", "profile", "workload_name", "final_state", "metadata", "name")
+
+
+class Run:
+    """The results of a run. Frames are read when they are first asked for."""
+
+    def __init__(self, out: Path, kept: object = None) -> None:
+        #: The result folder.
+        self.out = pathlib.Path(out)
+        # A folder that nobody asked for lives as long as this.
+        self._kept = kept
+        whole: dict[str, Any] = json.loads((self.out / "summary.json").read_text())
+        #: What came out, the same in every layout: `results` of `summary.json`.
+        self.summary: dict[str, Any] = whole["results"]
+        #: What the run took on this machine: `run` of `summary.json`.
+        self.facts: dict[str, Any] = whole["run"]
+
+    @property
+    def digest(self) -> str:
+        """The fingerprint of all that happened, in order."""
+        return str(self.summary["digest"])
+
+    @cached_property
+    def jobs(self) -> pd.DataFrame:
+        """A row a job."""
+        return self._table("jobs.csv")
+
+    @cached_property
+    def tasks(self) -> pd.DataFrame:
+        """A row a task; where jobs have one task each, these are the jobs."""
+        return self._table("tasks.csv") if (self.out / "tasks.csv").exists() else self.jobs
+
+    @cached_property
+    def events(self) -> pd.DataFrame:
+        """The log: a row an event, in order, with the fields of all kinds of events as columns."""
+        import pandas as pd
+
+        with (self.out / "events.jsonl").open() as lines:
+            return pd.DataFrame([json.loads(line) for line in lines])
+
+    @cached_property
+    def transfers(self) -> pd.DataFrame:
+        """A row a flow; empty where there are no links."""
+        return self._table("transfers.csv")
+
+    @cached_property
+    def reservations(self) -> pd.DataFrame:
+        """A row a request; empty where nothing is reserved."""
+        return self._table("reservations.csv")
+
+    def report(self) -> pathlib.Path:
+        """Makes a page to read, and a trace for Perfetto beside it."""
+        call(["report", str(self.out)])
+        return self.out / "report.html"
+
+    def _table(self, name: str) -> pd.DataFrame:
+        import pandas as pd
+
+        path = self.out / name
+        if not path.exists():
+            return pd.DataFrame()
+        with path.open() as file:
+            columns = file.readline().strip().split(",")
+        texts = {column: "string" for column in columns if column in TEXTS}
+        # The number of nodes that a request asks for is a number.
+        if name == "reservations.csv":
+            texts.pop("nodes", None)
+        return pd.read_csv(path, dtype=texts)
+
+    def __repr__(self) -> str:
+        jobs = self.summary["jobs"]
+        return f"<Run of {self.summary['topology']}: {jobs['finished']} of {jobs['submitted']} jobs finished, digest {self.digest}>"
+
+
+def run(
+    topology: Path,
+    set: Mapping[str, Value] | None = None,
+    *,
+    seed: int | None = None,
+    processes: int | None = None,
+    inline: bool = True,
+    strict: bool = False,
+    parquet: bool = False,
+    out: Path | None = None,
+    bidder: Bidder | None = None,
+) -> Run:
+    """Runs a topology: a file, or the text of one (which has more than one line).
+
+    `set` changes keys of it, as `--set` does, and `seed` its seed. All happens in one process; with `inline=False` the parts of the
+    grid are processes of their own (`processes` of them), and the digest is the same. Results go to `out`, which is replaced, or to
+    a folder that is removed with the `Run`; `parquet` adds the log and the tables as Parquet. A `bidder` takes the place of the market's policy.
+    """
+    text = topology if isinstance(topology, str) and "\n" in topology else None
+    kept = None if out is not None else tempfile.TemporaryDirectory(prefix="hansa-")
+    place = pathlib.Path(out) if out is not None else pathlib.Path(kept.name if kept else "", "out")
+    flags = ["run", "-" if text is not None else str(topology), "--out", str(place), "--quiet", *settings(set, seed)]
+    if processes is not None:
+        flags += ["--processes", str(processes)]
+    elif inline:
+        flags.append("--inline")
+    if strict:
+        flags.append("--strict")
+    if parquet:
+        flags += ["--format", "parquet"]
+    if bidder is None:
+        call(flags, text)
+    else:
+        with at_hand(bidder) as command:
+            call([*flags, *settings(_bidding(bidder, command), None)], text)
+    return Run(place, kept)
+
+
+def _bidding(bidder: Bidder, command: list[str]) -> dict[str, Value]:
+    """The settings of a market in which it bids."""
+    told: dict[str, Value] = {"market.policy": "external", "market.bidder.command": command}
+    said = {"market.bidder.ask": bidder.ask, "market.bidder.winner": bidder.winner}
+    told.update((key, value) for key, value in said.items() if value is not None)
+    return told
+
+
+def load(out: str | PathLike[str]) -> Run:
+    """The results in a folder."""
+    return Run(out)

@@ -1,0 +1,174 @@
+"""Many runs, and a row of each."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ._program import Path, Value, check, quoted, start, written
+
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Sweep:
+    """The rows of a sweep."""
+
+    def __init__(self, out: Path, kept: object = None) -> None:
+        import pandas as pd
+
+        #: The folder with `runs.csv` and `sweep.json`.
+        self.out = pathlib.Path(out)
+        self._kept = kept
+        #: A row a run: what varied, the metrics, and the digest.
+        self.runs: pd.DataFrame = pd.read_csv(self.out / "runs.csv", dtype={"digest": "string"})
+
+    def __repr__(self) -> str:
+        return f"<Sweep of {len(self.runs)} runs in {self.out}>"
+
+
+def sweep(
+    experiment: Path,
+    vary: Mapping[str, Sequence[Value]] | None = None,
+    set: Mapping[str, Value] | None = None,
+    *,
+    metrics: Sequence[str] | None = None,
+    out: Path | None = None,
+    threads: int | None = None,
+    fresh: bool = False,
+    progress: bool = True,
+) -> Sweep:
+    """Runs every combination of an experiment's settings, on all cores.
+
+    `experiment` is the file of one, or a topology that is run with each combination of the values in `vary`, the first of which changes
+    slowest, and with `set` in all of them. Rows go to `out`; for an experiment that is `out/NAME` if nothing is said, and rows that
+    are there are not run again. A bar shows progress: that of tqdm if it is installed.
+    """
+    kept = None
+    if vary is not None:
+        kept = tempfile.TemporaryDirectory(prefix="hansa-")
+        experiment = _write(pathlib.Path(kept.name), pathlib.Path(experiment), vary, set or {}, metrics)
+        out = out if out is not None else os.path.join(kept.name, "out")
+    elif set is not None or metrics is not None:
+        raise ValueError("an experiment's file says itself what is set and which metrics are kept")
+    place = pathlib.Path(out) if out is not None else pathlib.Path("out", _name(experiment))
+    flags = ["sweep", str(experiment), "--out", str(place), "--quiet"]
+    flags += ["--threads", str(threads)] if threads is not None else []
+    flags += ["--fresh"] if fresh else []
+    with tempfile.TemporaryFile("w+") as said:
+        process = start(flags, None, said)
+        try:
+            _watch(process, place, progress)
+        except BaseException:
+            process.wait()
+            raise
+        said.seek(0)
+        check(process.returncode, said.read())
+    return Sweep(place, kept)
+
+
+def _write(
+    folder: pathlib.Path,
+    topology: pathlib.Path,
+    vary: Mapping[str, Sequence[Value]],
+    fixed: Mapping[str, Value],
+    metrics: Sequence[str] | None,
+) -> pathlib.Path:
+    """An experiment of these values."""
+    lines = ['name = "sweep"', f"topology = {quoted(str(topology.absolute()))}"]
+    if metrics is not None:
+        lines.append(f"metrics = {written(list(metrics))}")
+    lines += ["[set]", *(f"{key} = {written(value, True)}" for key, value in fixed.items())]
+    lines += ["[vary]", *(f"{key} = {written(list(values))}" for key, values in vary.items())]
+    path = folder / "experiment.toml"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def _name(experiment: Path) -> str:
+    """What an experiment is called. Whatever else is wrong with it is for the program to say."""
+    for line in pathlib.Path(experiment).read_text().splitlines():
+        key, equals, value = line.partition("=")
+        if equals and key.strip() == "name":
+            return value.partition("#")[0].strip().strip("\"'")
+    return "sweep"
+
+
+class _Bar(Protocol):
+    """What is used of tqdm's."""
+
+    n: Any
+    total: Any
+
+    def update(self, n: float = ...) -> object: ...
+    def refresh(self) -> object: ...
+    def close(self) -> object: ...
+
+
+def _watch(process: subprocess.Popen[str], out: pathlib.Path, progress: bool) -> None:
+    """Shows how many rows there are, until the process ends."""
+    bar = _bar() if progress else None
+    while True:
+        try:
+            process.wait(0.2)
+            ended = True
+        except subprocess.TimeoutExpired:
+            ended = False
+        if bar is not None:
+            bar.total = _total(out) or bar.total
+            bar.update(max(_rows(out) - bar.n, 0))
+            bar.refresh()
+        if ended:
+            break
+    if bar is not None:
+        bar.close()
+
+
+def _rows(out: pathlib.Path) -> int:
+    try:
+        return max((out / "runs.csv").read_bytes().count(b"\n") - 1, 0)
+    except OSError:
+        return 0
+
+
+def _total(out: pathlib.Path) -> int:
+    try:
+        return int(json.loads((out / "sweep.json").read_text())["runs"])
+    except (OSError, ValueError, KeyError):
+        return 0
+
+
+def _bar() -> _Bar:
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return _Plain()
+    bar: _Bar = tqdm(total=0, unit="run")
+    return bar
+
+
+class _Plain:
+    """A line that counts, where somebody watches."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.total = 0
+
+    def update(self, n: float = 1) -> None:
+        self.n += int(n)
+
+    def refresh(self) -> None:
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{self.n}/{self.total} runs")
+            sys.stderr.flush()
+
+    def close(self) -> None:
+        if sys.stderr.isatty():
+            sys.stderr.write("\r\x1b[2K")
