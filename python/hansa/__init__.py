@@ -8,16 +8,25 @@ docs/python.md tells of all that is here.
 """
 
 from ._bidder import Bidder, Curve, Grid, Site, Task, Worth
+from ._orders import Cluster
+from ._planner import Due, Planner
 from ._program import HansaError, program, version
 from ._run import Run, load, run
+from ._scheduler import Job, Running, Scheduler
 from ._sweep import Sweep, sweep
 
 __all__ = [
     "Bidder",
+    "Cluster",
     "Curve",
+    "Due",
     "Grid",
     "HansaError",
+    "Job",
+    "Planner",
     "Run",
+    "Running",
+    "Scheduler",
     "Site",
     "Sweep",
     "Task",

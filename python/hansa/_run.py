@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import pathlib
 import tempfile
@@ -9,8 +10,11 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ._bidder import Bidder, at_hand
+from ._bidder import Bidder
+from ._hand import at_hand
+from ._planner import Planner
 from ._program import Path, Value, call, settings
+from ._scheduler import Scheduler
 
 # It takes its time to be loaded, and a bidder that is a program of its own has no use for it.
 if TYPE_CHECKING:
@@ -104,12 +108,15 @@ def run(
     parquet: bool = False,
     out: Path | None = None,
     bidder: Bidder | None = None,
+    scheduler: Mapping[str, Scheduler] | None = None,
+    planner: Mapping[str, Planner] | None = None,
 ) -> Run:
     """Runs a topology: a file, or the text of one (which has more than one line).
 
     `set` changes keys of it, as `--set` does, and `seed` its seed. All happens in one process; with `inline=False` the parts of the
     grid are processes of their own (`processes` of them), and the digest is the same. Results go to `out`, which is replaced, or to
-    a folder that is removed with the `Run`; `parquet` adds the log and the tables as Parquet. A `bidder` takes the place of the market's policy.
+    a folder that is removed with the `Run`; `parquet` adds the log and the tables as Parquet. A `bidder` takes the place of the market's
+    policy, a `scheduler` manages the site of this name, and a `planner` plans for the user of this name.
     """
     text = topology if isinstance(topology, str) and "\n" in topology else None
     kept = None if out is not None else tempfile.TemporaryDirectory(prefix="hansa-")
@@ -123,11 +130,15 @@ def run(
         flags.append("--strict")
     if parquet:
         flags += ["--format", "parquet"]
-    if bidder is None:
-        call(flags, text)
-    else:
-        with at_hand(bidder) as command:
-            call([*flags, *settings(_bidding(bidder, command), None)], text)
+    with contextlib.ExitStack() as talks:
+        told: dict[str, Value] = {}
+        if bidder is not None:
+            told.update(_bidding(bidder, talks.enter_context(at_hand(bidder))))
+        for what, key, named in (("site", "scheduler", scheduler), ("user", "planner", planner)):
+            for name, talk in (named or {}).items():
+                command = talks.enter_context(at_hand(talk))
+                told.update({f"{what}.{name}.{key}": "external", f"{what}.{name}.command": command})
+        call([*flags, *settings(told, None)], text)
     return Run(place, kept)
 
 

@@ -51,6 +51,10 @@ fn programs_that_decide_as_ours_do_give_their_digest_in_every_layout() {
     for (number, flags) in LAYOUTS.into_iter().enumerate() {
         assert_eq!(digest_of(&foreign, &scratch.path(&format!("foreign-{number}")), flags), ours, "{flags:?}");
     }
+    // Its programs may stay in the file while others decide.
+    let others = ["site.york.scheduler=fcfs", "user.alice.planner=script", "batch.dispatch=least-work"];
+    let flags: Vec<&str> = ["--inline"].into_iter().chain(others.iter().flat_map(|set| ["--set", set])).collect();
+    assert_eq!(digest_of(&foreign, &scratch.path("set"), &flags), ours);
 }
 
 /// The same on processes that somebody starts one by one: each starts its own program, and a file beside the topology is found.
@@ -255,7 +259,7 @@ fn what_makes_no_sense_about_a_program_is_told_with_what_was_expected() {
             "",
             "expected no `socket` beside {socket}",
         ),
-        ("scheduler = \"easy\"\ncommand = [\"x\"]", "", "expected a scheduler = \"external\" or \"batsim\" beside it"),
+        ("scheduler = \"easy\"\ncommand = []", "", "site.york.command: expected a program and its arguments"),
         (
             "scheduler = \"external\"\ncommand = [\"x\"]\nsocket = \"tcp://a:1\"",
             "",
@@ -268,7 +272,7 @@ fn what_makes_no_sense_about_a_program_is_told_with_what_was_expected() {
             "a program outside does not know of it",
         ),
         ("", "planner = \"external\"", "user.alice.command: missing"),
-        ("", "command = [\"x\"]", "expected a planner = \"external\" beside it"),
+        ("", "command = \"x\"", "user.alice.command: expected"),
     ];
     for (site, user, says) in cases {
         let said = with(site, user);

@@ -21,16 +21,15 @@ pub struct Open {
     pub defaults: bool,
 }
 
-/// The program that decides for a site, if one does.
+/// The program that decides for a site, if one does. It may stay while another scheduler is chosen, as when both are compared.
 pub fn walk_program(program: &mut Program, tongue: Option<Tongue>, open: Open, w: &mut dyn Walk) {
     let listed = open.is_lost || w.purpose() == Purpose::List;
-    let batsim = tongue == Some(Tongue::Batsim);
-    let why = "expected a scheduler = \"external\" or \"batsim\" beside it";
-    walk_command(program, tongue.is_some() || listed, why, w);
+    walk_command(program, w);
     let why = "expected a scheduler = \"batsim\" beside it: others are talked to over their standard input and output";
-    let socket = key("socket", "where a scheduler of Batsim's listens").only_if(batsim || listed, why).usual("nowhere");
+    let socket = key("socket", "where a scheduler of Batsim's listens").usual("nowhere");
+    let socket = socket.only_if(listed || tongue != Some(Tongue::Lines), why);
     w.set(socket, &mut program.socket, Unless(At, String::new()));
-    walk_timeout(program, tongue.is_some() || listed, why, w);
+    walk_timeout(program, w);
     let Some(fields) = w.fields().filter(|_| !open.defaults) else { return };
     let has_socket_word = program.command.iter().any(|word| word.contains(SOCKET_WORD));
     match tongue {
@@ -54,12 +53,10 @@ pub fn walk_program(program: &mut Program, tongue: Option<Tongue>, open: Open, w
     }
 }
 
-/// The program that decides for a user, if one does.
+/// The program that decides for a user, if one does; it may stay likewise.
 pub fn walk_planner(program: &mut Program, is_external: bool, defaults: bool, w: &mut dyn Walk) {
-    let why = "expected a planner = \"external\" beside it";
-    let fits = is_external || w.purpose() == Purpose::List;
-    walk_command(program, fits, why, w);
-    walk_timeout(program, fits, why, w);
+    walk_command(program, w);
+    walk_timeout(program, w);
     match w.fields() {
         Some(fields) if is_external && !defaults && program.command.is_empty() => fields.missing("command", COMMAND),
         _ => {}
@@ -69,15 +66,15 @@ pub fn walk_planner(program: &mut Program, is_external: bool, defaults: bool, w:
     }
 }
 
-fn walk_command(program: &mut Program, fits: bool, why: &'static str, w: &mut dyn Walk) {
+fn walk_command(program: &mut Program, w: &mut dyn Walk) {
     let command = List(Text("a text"), COMMAND)
         .that(COMMAND, |command: &Vec<String>| command.first().is_some_and(|program| !program.is_empty()));
     let about = "the program outside that decides, with its arguments";
-    w.set(key("command", about).only_if(fits, why).usual("none"), &mut program.command, Unless(command, Vec::new()));
+    w.set(key("command", about).usual("none"), &mut program.command, Unless(command, Vec::new()));
 }
 
-fn walk_timeout(program: &mut Program, fits: bool, why: &'static str, w: &mut dyn Walk) {
-    let timeout = key("timeout", "how long it may take to answer, on the clock of the wall").only_if(fits, why);
+fn walk_timeout(program: &mut Program, w: &mut dyn Walk) {
+    let timeout = key("timeout", "how long it may take to answer, on the clock of the wall");
     w.set(timeout, &mut program.timeout, POSITIVE_SPAN);
 }
 

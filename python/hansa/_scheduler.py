@@ -1,0 +1,119 @@
+"""Managers of sites in Python: the conversation of docs/outside.md."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ._orders import Cluster, Orders
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job at a site. Times are in seconds."""
+
+    job: int
+    nodes: int
+    #: How long it may run; how long it will run is not told.
+    walltime: float
+    #: When it came to the site.
+    came: float
+
+
+@dataclass(frozen=True)
+class Running:
+    """A job on nodes, which are in ascending order."""
+
+    job: Job
+    nodes: tuple[int, ...]
+    started: float
+
+    @property
+    def until(self) -> float:
+        """When its walltime is over."""
+        return self.started + self.job.walltime
+
+
+class Scheduler(Orders):
+    """Decides which jobs of a site start when, and on which nodes. Say what it does in `decide`.
+
+    `hansa.run(..., scheduler={"york": Mine()})` lets it manage a site; a program of its own, for a site with
+    `scheduler = "external"`, calls `Mine().serve()`.
+    """
+
+    KIND = "manage"
+    site: Cluster
+    #: Jobs that wait, in order of arrival, and those that run, in order of their start; both by number.
+    waiting: dict[int, Job]
+    running: dict[int, Running]
+    #: The nodes on which nothing runs.
+    free: set[int]
+
+    def decide(self) -> None:
+        """Gives orders, once all that has happened at this moment is known."""
+        raise NotImplementedError("a scheduler has decide()")
+
+    def submitted(self, job: Job) -> None:
+        """A job has come, and waits."""
+
+    def ended(self, running: Running, how: str) -> None:
+        """A job has left its nodes: it is "done", its "walltime" was over, or it was "killed"."""
+
+    def recalled(self, job: Job) -> None:
+        """Its user has taken a waiting job back."""
+
+    def start(self, job: Job, nodes: Iterable[int] | None = None) -> None:
+        """Starts a waiting job now, on these nodes or on the lowest that are free."""
+        chosen = heapq.nsmallest(job.nodes, self.free) if nodes is None else sorted(nodes)
+        if job.job not in self.waiting:
+            raise ValueError(f"job {job.job} does not wait at {self.site.name}")
+        if len(set(chosen)) != job.nodes or not self.free.issuperset(chosen):
+            raise ValueError(f"job {job.job} needs {job.nodes} free nodes of {self.site.name}, where {len(self.free)} are free")
+        self.free.difference_update(chosen)
+        self.running[job.job] = Running(self.waiting.pop(job.job), tuple(chosen), self.now)
+        self._order("start", job=job.job, nodes=_ranges(chosen))
+
+    def reject(self, job: Job) -> None:
+        """Refuses a waiting job for good."""
+        del self.waiting[job.job]
+        self._order("reject", job=job.job)
+
+    def kill(self, running: Running) -> None:
+        """Ends a job that runs; its nodes are free for whatever is ordered next."""
+        self.free.update(self.running[running.job.job].nodes)
+        self._killed[running.job.job] = self.running.pop(running.job.job)
+        self._order("kill", job=running.job.job)
+
+    def greeted(self, said: dict[str, Any]) -> None:
+        super().greeted(said)
+        self.site = Cluster(said["site"]["name"], said["site"]["nodes"])
+        self.waiting, self.running, self.free = {}, {}, set(range(self.site.nodes))
+        # Their ends have not been told yet.
+        self._killed: dict[int, Running] = {}
+
+    def _hear(self, event: dict[str, Any]) -> None:
+        number = event["job"]
+        if event["event"] == "submitted":
+            job = self.waiting[number] = Job(number, event["nodes"], event["walltime"], self.now)
+            self.submitted(job)
+        elif event["event"] == "ended":
+            killed = self._killed.pop(number, None)
+            if killed is None:
+                over = self.running.pop(number)
+                self.free.update(over.nodes)
+            self.ended(killed or over, event["how"])
+        elif event["event"] == "recalled":
+            self.recalled(self.waiting.pop(number))
+
+
+def _ranges(nodes: list[int]) -> str:
+    """Nodes in ascending order, as in "0-3 7"."""
+    runs: list[list[int]] = []
+    for node in nodes:
+        if runs and runs[-1][1] == node - 1:
+            runs[-1][1] = node
+        else:
+            runs.append([node, node])
+    return " ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)

@@ -1,0 +1,158 @@
+import sys
+
+import hansa
+import pytest
+
+
+class Fcfs(hansa.Scheduler):
+    """What the queue policy fcfs does."""
+
+    def decide(self):
+        for job in list(self.waiting.values()):
+            if job.nodes > len(self.free):
+                break
+            self.start(job)
+
+
+class Easy(Fcfs):
+    """EASY backfilling: whoever fits may go first, unless that delays the first who waits."""
+
+    def decide(self):
+        super().decide()
+        if not self.waiting:
+            return
+        first, *others = self.waiting.values()
+        there, since = len(self.free), self.now
+        for running in sorted(self.running.values(), key=lambda running: running.until):
+            if there >= first.nodes:
+                break
+            there, since = there + len(running.nodes), running.until
+        spare = there - first.nodes
+        for job in others:
+            if job.nodes > len(self.free):
+                continue
+            if self.now + job.walltime <= since:
+                self.start(job)
+            elif job.nodes <= spare:
+                spare -= job.nodes
+                self.start(job)
+
+
+class LeastWork(hansa.Planner):
+    """What the dispatcher does: the site with least work a node."""
+
+    def greeted(self, said):
+        super().greeted(said)
+        self.work = dict.fromkeys(self.sites, 0.0)
+        self.given = {}
+
+    def due(self, job):
+        fitting = [site for site in self.sites if site.nodes >= job.nodes]
+        site = min(fitting, key=lambda site: self.work[site] / site.nodes)
+        self.given[job.job] = site
+        self.work[site] += job.nodes * job.walltime
+        self.submit(job, site.name)
+
+    def over(self, job):
+        self.work[self.given.pop(job.job)] -= job.nodes * job.walltime
+
+
+@pytest.mark.parametrize("inline", [True, False])
+def test_objects_manage_a_site_and_plan_as_the_shipped_programs_do(topologies, inline):
+    topology = topologies / "foreign-site.toml"
+    york, alice = Fcfs(), LeastWork()
+    mine = hansa.run(topology, scheduler={"york": york}, planner={"alice": alice}, inline=inline)
+    assert mine.digest == hansa.run(topology).digest
+    assert (york.site, alice.user) == (hansa.Cluster("york", 64), "alice")
+    assert not york.waiting and not york.running and len(york.free) == 64 and not alice.live
+
+
+def test_backfilling_in_python_is_backfilling(topologies):
+    topology = topologies / "foreign-site.toml"
+    # It looks only at how many nodes are free, and takes the lowest.
+    ours = hansa.run(topology, {"site.york.scheduler": "easy-count"})
+    assert hansa.run(topology, scheduler={"york": Easy()}).digest == ours.digest
+
+
+def test_orders_of_all_kinds_are_carried_out(topologies):
+    class Moody(Fcfs):
+        heard = []
+
+        def decide(self):
+            for job in list(self.waiting.values()):
+                if job.nodes > 32:
+                    self.reject(job)
+            for running in list(self.running.values()):
+                if self.now - running.started >= 600:
+                    self.kill(running)
+            super().decide()
+            if self.running:
+                self.call(min(running.started for running in self.running.values()) + 600)
+
+        def submitted(self, job):
+            self.heard.append("submitted")
+
+        def ended(self, running, how):
+            self.heard.append(how)
+
+        def called(self):
+            self.heard.append("called")
+
+    run = hansa.run(topologies / "foreign-site.toml", scheduler={"york": Moody()})
+    counts = {kind: Moody.heard.count(kind) for kind in set(Moody.heard)}
+    assert counts["killed"] > 0 and counts["called"] > 0 and counts["done"] > 0
+    ends = sum(counts.get(how, 0) for how in ("done", "walltime", "killed"))
+    rejected = run.summary["jobs"]["removed"]
+    assert rejected > 0 and counts["submitted"] == ends + rejected
+    tasks = run.events[run.events["event"] == "started"]
+    assert not tasks.empty
+
+
+def test_a_planner_takes_back_what_waits(topologies):
+    class Restless(hansa.Planner):
+        said = []
+
+        def due(self, job):
+            self.submit(job, "york")
+            self.call(self.now + 60)
+
+        def called(self):
+            for job in self.live.values():
+                self.recall(job)
+
+        def recalled(self, job, in_time):
+            self.said.append(in_time)
+            if in_time:
+                self.submit(job)
+
+    run = hansa.run(topologies / "foreign-site.toml", planner={"alice": Restless()})
+    assert {True, False} == set(Restless.said)
+    assert run.summary["jobs"]["finished"] == 300
+
+
+def test_what_cannot_be_done_is_raised_where_it_was_ordered(topologies):
+    class Greedy(hansa.Scheduler):
+        def decide(self):
+            for job in list(self.waiting.values()):
+                self.start(job, range(job.nodes))
+
+    with pytest.raises(ValueError, match="free nodes of york"):
+        hansa.run(topologies / "foreign-site.toml", scheduler={"york": Greedy()})
+    with pytest.raises(NotImplementedError, match=r"decide\(\)"):
+        hansa.run(topologies / "foreign-site.toml", scheduler={"york": hansa.Scheduler()})
+    with pytest.raises(NotImplementedError, match=r"due\(\)"):
+        hansa.run(topologies / "foreign-site.toml", planner={"alice": hansa.Planner()})
+    with pytest.raises(hansa.HansaError, match="did you mean `york`"):
+        hansa.run(topologies / "foreign-site.toml", scheduler={"yrok": Fcfs()})
+
+
+def test_a_scheduler_may_be_a_program(topologies, tmp_path):
+    program = tmp_path / "fcfs.py"
+    program.write_text(
+        "import hansa\n\nclass Fcfs(hansa.Scheduler):\n    def decide(self):\n        print('to standard error')\n"
+        "        for job in list(self.waiting.values()):\n            if job.nodes > len(self.free):\n                break\n"
+        "            self.start(job)\n\nFcfs().serve()\n"
+    )
+    topology = topologies / "foreign-site.toml"
+    run = hansa.run(topology, {"site.york.command": [sys.executable, str(program)]})
+    assert run.digest == hansa.run(topology).digest
