@@ -1,7 +1,7 @@
 //! What may be typed.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
@@ -171,13 +171,17 @@ pub(super) enum Command {
         #[arg(long, value_name = "NAME", default_value = "hansa")]
         image: String,
     },
-    /// Write the script or file that runs an experiment in shares, or one topology on many machines, on a cluster
+    /// Write the script or file that runs an experiment or a paper's in shares, or one topology on many machines, on a cluster
     Cluster {
         /// The software that manages the cluster
         #[arg(value_enum)]
         engine: Engine,
         /// An experiment, or a topology
-        file: String,
+        #[arg(required_unless_present = "reproduce")]
+        file: Option<String>,
+        /// A paper's experiment instead, as `hansa reproduce` takes it: market, or "dfrs --full"
+        #[arg(long, value_name = "PAPER", conflicts_with = "file")]
+        reproduce: Option<String>,
         #[command(flatten)]
         overrides: OverrideArgs,
         #[command(flatten)]
@@ -452,6 +456,16 @@ pub(super) struct SweepArgs {
     pub fresh: bool,
     #[command(flatten)]
     pub share: ShareArgs,
+}
+
+impl Paper {
+    /// The folder of logs that it reads.
+    pub fn logs(&self) -> Option<&Path> {
+        match self {
+            Paper::Dfrs { logs, .. } | Paper::Provisioning { logs, .. } => logs.as_deref(),
+            Paper::Market { .. } | Paper::Heft { .. } | Paper::Reservation { .. } => None,
+        }
+    }
 }
 
 impl SweepArgs {

@@ -148,9 +148,12 @@ fn dispatch(command: Command, loudness: LoudnessArgs) -> Result<(), Failure> {
             let flags = topology.overrides.flags();
             compose::write(&loaded.topology, Path::new(&topology.topology), &image, &flags, out.as_deref())
         }
-        Command::Cluster { engine, file, overrides, cluster: args } => cluster::cluster(&cluster::Wish {
+        Command::Cluster { engine, file, reproduce, overrides, cluster: args } => cluster::cluster(&cluster::Wish {
             engine,
-            file,
+            work: match reproduce {
+                Some(told) => cluster::Work::Paper(reproduction(&told)?),
+                None => cluster::Work::File(file.unwrap_or_default()),
+            },
             overrides: overrides.parse()?,
             flags: overrides.flags(),
             parts: args.parts.map(|parts| parts as usize),
@@ -181,6 +184,35 @@ fn dispatch(command: Command, loudness: LoudnessArgs) -> Result<(), Failure> {
         Command::Site(args) => be_member(args, Party::Site),
         Command::User(args) => be_member(args, Party::User),
     }
+}
+
+/// A paper's experiment for a cluster, checked as if it had been typed.
+fn reproduction(told: &str) -> Result<cluster::Paper, Failure> {
+    let mut words: Vec<String> = told.split_whitespace().map(str::to_owned).collect();
+    let typed = ["hansa", "reproduce"].into_iter().chain(words.iter().map(String::as_str));
+    let paper = match Hansa::try_parse_from(typed) {
+        Ok(Hansa { command: Command::Reproduce { paper }, .. }) => paper,
+        Ok(_) => return Err(Failure::Internal("`hansa reproduce` is another command".to_owned())),
+        Err(error) => error.exit(),
+    };
+    const ADDED: &[&str] = &["--out", "--threads", "--part", "--index", "--gather", "--wait", "--fresh"];
+    let flag = |word: &String| word.split('=').next().is_some_and(|flag| ADDED.contains(&flag));
+    if let Some(word) = words.iter().find(|word| flag(word)) {
+        let text = format!("--reproduce: expected no {word}: --parts, --cpus and --results say how it is run");
+        return Err(Failure::Input(text));
+    }
+    if let Some(logs) = paper.logs() {
+        let seen = cluster::seen(logs)?;
+        let typed = logs.to_string_lossy().into_owned();
+        for word in &mut words {
+            match word.strip_prefix("--logs=") {
+                Some(_) => *word = format!("--logs={seen}"),
+                None if *word == typed => word.clone_from(&seen),
+                None => {}
+            }
+        }
+    }
+    Ok(cluster::Paper { words, reads_logs: paper.logs().is_some() })
 }
 
 fn run(args: RunArgs, loudness: LoudnessArgs) -> Result<(), Failure> {

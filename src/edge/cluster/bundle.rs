@@ -15,6 +15,7 @@ pub const FOLDER: &str = "/files";
 const BYTES_MAX: usize = 1_000_000;
 
 /// Files by their path below a folder that has them all.
+#[derive(Default)]
 pub struct Bundle {
     pub files: BTreeMap<String, Vec<u8>>,
     above: PathBuf,

@@ -36,8 +36,8 @@ pub fn shares(shares: &Shares, pods: &Pods, bundle: &Bundle) -> Result<String, F
     let around = Around::new(name, pods, bundle);
     let call = |flags: &[&str]| {
         let rows = format!("{RESULTS}/{name}");
-        let words = [BINARY, "sweep", &shares.experiment, "--out", &rows];
-        words.iter().chain(flags).map(|word| (*word).to_owned()).collect::<Vec<_>>()
+        let words = [BINARY].into_iter().chain(shares.work.iter().map(String::as_str)).chain(["--out", &rows]);
+        words.chain(flags.iter().copied()).map(str::to_owned).collect::<Vec<_>>()
     };
     let threads = cpus.to_string();
     let index = format!("{SHARE}/{parts}");
@@ -57,7 +57,7 @@ pub fn shares(shares: &Shares, pods: &Pods, bundle: &Bundle) -> Result<String, F
     let head = format!(
         "# Written by `hansa cluster kubernetes`: {name} in {parts} shares, and a pod that waits for them and gathers them.\n\
          #   kubectl apply -f THIS, then: kubectl wait --for=condition=complete --timeout=-1s job/{}\n\
-         # Rows are in {name}/runs.csv of the claim {}. The image is what docker/build makes, where the cluster finds it.\n",
+         # What comes of it is in {name} of the claim {}. The image is what docker/build makes, where the cluster finds it.\n",
         around.named("gather"),
         around.claim,
     );

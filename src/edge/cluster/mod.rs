@@ -1,7 +1,7 @@
-//! What submits an experiment in shares, or one run on many machines, to somebody else's cluster: a script for Slurm, objects
+//! What submits an experiment, or a paper's, in shares, or one run on many machines, to somebody else's cluster: a script for Slurm, objects
 //! for Kubernetes, a job file for HyperQueue. Nothing is submitted here.
 //!
-//! All of an experiment's commands are the same call of `hansa sweep` but for the share, and the last one gathers; so what a
+//! All of an experiment's commands are the same call of `hansa sweep` or `hansa reproduce` but for the share, and the last one gathers; so what a
 //! cluster runs can be typed by hand as well, and goes on where it was after any of its jobs was ended.
 
 mod bundle;
@@ -37,8 +37,7 @@ pub enum Engine {
 #[derive(Debug)]
 pub struct Wish {
     pub engine: Engine,
-    /// An experiment or a topology.
-    pub file: String,
+    pub work: Work,
     pub overrides: Vec<Override>,
     /// The same, as they were typed.
     pub flags: Vec<String>,
@@ -52,11 +51,27 @@ pub struct Wish {
     pub out: Option<PathBuf>,
 }
 
+/// What is to be run.
+#[derive(Debug)]
+pub enum Work {
+    /// An experiment or a topology.
+    File(String),
+    Paper(Paper),
+}
+
+/// A paper's experiment, as `hansa reproduce` takes it.
+#[derive(Debug)]
+pub struct Paper {
+    /// Its name, and flags that have been checked.
+    pub words: Vec<String>,
+    pub reads_logs: bool,
+}
+
 /// An experiment that is run in shares.
 pub(in crate::edge) struct Shares {
     pub name: String,
-    /// As seen by who runs it.
-    pub experiment: String,
+    /// What hansa is told, but for places and shares; files as seen by who runs it.
+    pub work: Vec<String>,
     pub rows: String,
     pub program: String,
     pub parts: usize,
@@ -81,8 +96,8 @@ const PARTS_MAX: usize = 1_000;
 
 /// Writes what the wish is for.
 pub fn cluster(wish: &Wish) -> Result<(), Failure> {
-    let Wish { engine, file, .. } = wish;
-    if file == "-" {
+    let Wish { engine, work, .. } = wish;
+    if matches!(work, Work::File(file) if file == "-") {
         return Err(Failure::Input("a cluster cannot read our standard input: expected a file".to_owned()));
     }
     let only = |flag: &str, given: bool, fits: bool, what: &str| match given && !fits {
@@ -95,30 +110,53 @@ pub fn cluster(wish: &Wish) -> Result<(), Failure> {
     only("--program", wish.program.is_some(), !for_pods, "slurm and hyperqueue: pods run the one in their --image")?;
     only("--results", wish.results.is_some(), !for_pods, "slurm and hyperqueue: pods write to their --claim")?;
 
-    let is_experiment = is_written(file, "vary") || is_written(file, "topology");
+    let is_experiment = match work {
+        Work::File(file) => is_written(file, "vary") || is_written(file, "topology"),
+        Work::Paper(_) => true,
+    };
     only("--set or --seed", !wish.flags.is_empty(), !is_experiment, "topologies: an experiment says what is [set]")?;
     only("--parts", wish.parts.is_some(), is_experiment, "experiments: a topology is one run")?;
     let for_one_run = !is_experiment && *engine == Engine::Slurm;
     only("--nodes", wish.nodes.is_some(), for_one_run, "slurm, and a topology")?;
-    let text = if is_experiment { of_experiment(wish)? } else { of_topology(wish)? };
+    let text = match work {
+        Work::Paper(paper) => of_paper(wish, paper)?,
+        Work::File(file) if is_experiment => of_experiment(wish, file)?,
+        Work::File(file) => of_topology(wish, file)?,
+    };
     put(wish, &text)
 }
 
-fn of_experiment(wish: &Wish) -> Result<String, Failure> {
+fn of_experiment(wish: &Wish, file: &str) -> Result<String, Failure> {
     let mut files = Files::default();
-    let experiment = read_experiment(&wish.file, &mut files)?;
+    let experiment = read_experiment(file, &mut files)?;
+    let sweep = |file: String| vec!["sweep".to_owned(), file];
     let parts = wish.parts.unwrap_or(PARTS).min(experiment.count());
+    match wish.engine {
+        Engine::Kubernetes => {
+            let bundle = Bundle::of(file, files.paths())?;
+            bundle.holds_experiment(file)?;
+            in_shares(wish, experiment.name, sweep(bundle.inside(file)?), parts, &bundle)
+        }
+        _ => in_shares(wish, experiment.name, sweep(seen(Path::new(file))?), parts, &Bundle::default()),
+    }
+}
+
+/// Whatever a paper needs is in the program, but for logs.
+fn of_paper(wish: &Wish, paper: &Paper) -> Result<String, Failure> {
+    if wish.engine == Engine::Kubernetes && paper.reads_logs {
+        return Err(Failure::Input("--logs: pods cannot read that folder; expected slurm or hyperqueue".to_owned()));
+    }
+    let name = format!("reproduce-{}", paper.words[0]);
+    let work = ["reproduce".to_owned()].into_iter().chain(paper.words.iter().cloned()).collect();
+    in_shares(wish, name, work, wish.parts.unwrap_or(PARTS), &Bundle::default())
+}
+
+fn in_shares(wish: &Wish, name: String, work: Vec<String>, parts: usize, bundle: &Bundle) -> Result<String, Failure> {
     if parts > PARTS_MAX {
         return Err(Failure::Input(format!("--parts {parts}: expected at most {PARTS_MAX}")));
     }
-    let mut shares = Shares {
-        rows: seen(&wish.results.clone().unwrap_or_else(|| PathBuf::from("out").join(&experiment.name)))?,
-        name: experiment.name,
-        experiment: seen(Path::new(&wish.file))?,
-        program: String::new(),
-        parts,
-        cpus: wish.cpus,
-    };
+    let rows = seen(&wish.results.clone().unwrap_or_else(|| PathBuf::from("out").join(&name)))?;
+    let mut shares = Shares { name, work, rows, program: String::new(), parts, cpus: wish.cpus };
     match wish.engine {
         Engine::Slurm => {
             shares.program = program(wish)?;
@@ -128,28 +166,22 @@ fn of_experiment(wish: &Wish) -> Result<String, Failure> {
             shares.program = program(wish)?;
             Ok(hyperqueue::shares(&shares))
         }
-        Engine::Kubernetes => {
-            let bundle = Bundle::of(&wish.file, files.paths())?;
-            bundle.holds_experiment(&wish.file)?;
-            shares.experiment = bundle.inside(&wish.file)?;
-            kubernetes::shares(&shares, &pods(wish), &bundle)
-        }
+        Engine::Kubernetes => kubernetes::shares(&shares, &pods(wish), bundle),
     }
 }
 
-fn of_topology(wish: &Wish) -> Result<String, Failure> {
+fn of_topology(wish: &Wish, file: &str) -> Result<String, Failure> {
     if wish.engine == Engine::Hyperqueue {
         return Err(Failure::Input(format!(
-            "{} is a topology, whose processes all have to run at the same time, but HyperQueue starts tasks one by one: expected an experiment, or slurm or kubernetes",
-            wish.file
+            "{file} is a topology, whose processes all have to run at the same time, but HyperQueue starts tasks one by one: expected an experiment, or slurm or kubernetes"
         )));
     }
-    let loaded = load_topology(&wish.file, &wish.overrides)?;
+    let loaded = load_topology(file, &wish.overrides)?;
     let topology = &loaded.topology;
     let nodes = wish.nodes.unwrap_or(topology.sites.len()).clamp(1, topology.sites.len().max(1));
     let mut spread = Spread {
         topology,
-        file: seen(Path::new(&wish.file))?,
+        file: seen(Path::new(file))?,
         flags: &wish.flags,
         results: seen(&wish.results.clone().unwrap_or_else(|| super::input::default_out(topology)))?,
         program: String::new(),
@@ -162,9 +194,9 @@ fn of_topology(wish: &Wish) -> Result<String, Failure> {
             slurm::spread(&spread)
         }
         _ => {
-            let bundle = Bundle::of(&wish.file, loaded.inputs.iter().map(|input| input.path.clone()))?;
-            bundle.holds_topology(&wish.file, &wish.overrides, topology)?;
-            spread.file = bundle.inside(&wish.file)?;
+            let bundle = Bundle::of(file, loaded.inputs.iter().map(|input| input.path.clone()))?;
+            bundle.holds_topology(file, &wish.overrides, topology)?;
+            spread.file = bundle.inside(file)?;
             kubernetes::spread(&spread, &pods(wish), &bundle)
         }
     }
@@ -186,7 +218,7 @@ fn program(wish: &Wish) -> Result<String, Failure> {
 }
 
 /// From wherever one looks.
-fn seen(path: &Path) -> Result<String, Failure> {
+pub(in crate::edge) fn seen(path: &Path) -> Result<String, Failure> {
     let whole = std::path::absolute(path)
         .map_err(|error| Failure::Input(format!("cannot tell where {} is: {error}", path.display())))?;
     text_of(&whole)
@@ -219,7 +251,7 @@ fn put(wish: &Wish, text: &str) -> Result<(), Failure> {
 impl Shares {
     /// The call of a share, or the last one; by words.
     fn call(&self, share: &[&str]) -> Vec<String> {
-        let words = [&self.program, "sweep", &self.experiment, "--out", &self.rows];
-        words.into_iter().chain(share.iter().copied()).map(str::to_owned).collect()
+        let words = [&self.program].into_iter().chain(&self.work).map(String::as_str);
+        words.chain(["--out", &self.rows]).chain(share.iter().copied()).map(str::to_owned).collect()
     }
 }

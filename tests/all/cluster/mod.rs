@@ -94,6 +94,38 @@ fn hyperqueue_runs_the_shares_of_an_experiment() {
     case.has_rows_of_one_machine(&rows);
 }
 
+/// What HyperQueue would start, one after the other.
+#[test]
+fn a_papers_experiment_is_run_in_shares_too() {
+    let scratch = Scratch::new();
+    let at = |name: &str| scratch.path(name).display().to_string();
+    let words = ["reservation", "--requests", "60", "--workloads", "2"];
+    hansa_ok(&[&["reproduce"], &words[..], &["--out", &at("whole")]].concat());
+    let (file, rows) = (at("submit.toml"), at("rows"));
+    let told = words.join(" ");
+    let wish = ["--parts", "3", "--results", &rows, "--out", &file];
+    hansa_ok(&[&["cluster", "hyperqueue", "--reproduce", &told], &wish[..]].concat());
+    let submitted: toml::Table = std::fs::read_to_string(&file).unwrap().parse().unwrap();
+    let tasks = submitted["task"].as_array().unwrap();
+    assert_eq!(tasks.len(), 4);
+    for task in tasks {
+        let command: Vec<&str> =
+            task["command"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+        assert_eq!(command[0], HANSA);
+        hansa_ok(&command[1..]);
+    }
+    let files = |folder: &str| -> Vec<(String, Vec<u8>)> {
+        let entries = std::fs::read_dir(scratch.path(folder)).unwrap().map(|entry| entry.unwrap());
+        let mut files: Vec<_> = entries
+            .map(|entry| (entry.file_name().to_string_lossy().into_owned(), std::fs::read(entry.path()).unwrap()))
+            .collect();
+        files.sort();
+        files
+    };
+    assert!(!files("whole").is_empty());
+    assert_eq!(files("rows"), files("whole"));
+}
+
 #[test]
 fn kubernetes_takes_the_objects_and_their_commands_do_what_they_should() {
     let Some(python) = python_with("kubernetes_validate") else {
@@ -103,6 +135,7 @@ fn kubernetes_takes_the_objects_and_their_commands_do_what_they_should() {
     let shares = case.write("kubernetes", &case.experiment, &["--parts", "3", "--cpus", "2"]);
     fits_the_schema(&python, &shares);
     run_pods(&python, &shares, &case.at("shared"));
+    fits_the_schema(&python, &case.write("kubernetes", "--reproduce=heft --full", &[]));
     case.has_rows_of_one_machine(&case.scratch.path("shared/hansa-try-results/try"));
 
     let topology = case.at("stale-quotes.toml");
@@ -165,6 +198,11 @@ fn what_cannot_be_submitted_is_refused_in_one_message() {
         (&["hyperqueue", &topology], "expected an experiment, or slurm or kubernetes"),
         (&["kubernetes", experiment, "--results", "x"], "--results is for slurm and hyperqueue"),
         (&["kubernetes", &whole], "not absolute ones"),
+        (&["slurm", "--reproduce", "markt"], "market"),
+        (&["slurm", "--reproduce", "dfrs --ful"], "--full"),
+        (&["slurm", "--reproduce", "dfrs --out x"], "--parts, --cpus and --results say how it is run"),
+        (&["slurm", "--reproduce", "market", "--seed", "7"], "--set or --seed is for topologies"),
+        (&["kubernetes", "--reproduce", "dfrs --logs logs"], "expected slurm or hyperqueue"),
     ];
     for (words, told) in refused {
         let output = hansa(&[&["cluster"][..], words].concat());
