@@ -35,7 +35,7 @@ pub use news::News;
 pub use nodes::NodeSet;
 pub use outages::{Change, Expected, Outages};
 pub use program::{Endpoint, Program};
-pub use recovery::{Checkpoint, Every, Killed, Recovery, Saves};
+pub use recovery::{Bookings, Checkpoint, Every, Killed, Recovery, Saves};
 pub use request::{Invalid, Request};
 pub use site::{Habit, Named, Reserved, Site, User};
 pub use slots::{

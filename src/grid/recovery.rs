@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Failure;
+use super::{Area, Failure};
 use crate::time::Span;
 use crate::words::words;
 
@@ -13,9 +13,23 @@ pub struct Recovery {
     /// After so many failures a task is given up.
     pub attempts: u32,
     pub checkpoint: Option<Checkpoint>,
+    pub bookings: Bookings,
+    /// What part of a booking that is broken its user gets for it, in millionths.
+    pub compensation_millionths: u64,
 }
 
 words! {
+    /// What becomes of nodes that are booked, or run what they were booked for, when they fail.
+    #[derive(Default)]
+    Bookings {
+        /// Others are booked: at the same time, or later, or at another site; the promise is broken only if there are none.
+        #[default]
+        Move = "move",
+        /// The booking stays where it is, with the time that is left when its nodes are back.
+        Shorten = "shorten",
+        /// The booking is cancelled.
+        Break = "break",
+    }
     /// Where a task goes that a failure has killed.
     #[derive(Default)]
     Killed {
@@ -59,7 +73,8 @@ pub struct Saves {
 
 impl Default for Recovery {
     fn default() -> Recovery {
-        Recovery { killed: Killed::default(), attempts: 100, checkpoint: None }
+        let (killed, bookings) = (Killed::default(), Bookings::default());
+        Recovery { killed, attempts: 100, checkpoint: None, bookings, compensation_millionths: 0 }
     }
 }
 
@@ -80,6 +95,17 @@ impl Checkpoint {
 }
 
 impl Recovery {
+    /// Whether a task is tried again that has been lost so often.
+    pub fn tries_again(&self, losses: u32) -> bool {
+        self.killed != Killed::Lost && losses < self.attempts
+    }
+
+    /// What a user gets for a booking that is broken.
+    pub fn compensation(&self, booked: Area) -> Area {
+        let part = u128::from(booked.micros()) * u128::from(self.compensation_millionths) / 1_000_000;
+        Area::from_micros(u64::try_from(part).unwrap_or(u64::MAX))
+    }
+
     /// How a task saves its work that runs on so many nodes of a site which has so many, and fails in these ways.
     pub fn saves(&self, failures: &[Failure], site: u32, task: u32) -> Option<Saves> {
         self.checkpoint?.saves(failures.iter().map(|failure| failure.rate(site, task)).sum())

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Job, LONGEST};
+use super::{Area, Job, LONGEST};
 use crate::time::{Span, Time};
 
 /// A rigid job that wants to run once, uninterrupted, between its ready time and its deadline.
@@ -99,6 +99,11 @@ impl Request {
     pub fn latest_start(&self, now: Time) -> Option<Time> {
         let latest = Time::from_micros(self.deadline.micros().checked_sub(self.duration.micros())?);
         (self.ready.max(now) <= latest).then_some(latest)
+    }
+
+    /// What is asked for, in node time.
+    pub fn area(&self) -> Area {
+        Area::of(self.nodes, self.duration)
     }
 
     /// How much longer than its duration a job takes that starts then, counted from its ready time.

@@ -91,6 +91,10 @@ pub enum Record {
     Lost { task: TaskId, saved: Span },
     /// A task has saved its work so often since it started or went on, which took so long.
     Checkpointed { task: TaskId, times: u64, spent: Span },
+    /// Nodes of what the router has promised failed, and it has found others, perhaps for another time or elsewhere.
+    Rebooked { job: JobId, site: ActorId, start: Time, until: Time, nodes: NodeSet },
+    /// Nodes of what the router has promised failed, and the promise with them; its user is given so much for it.
+    Broken { job: JobId, compensation: Area },
 }
 
 words! {
@@ -194,6 +198,8 @@ impl Record {
             | Record::Rejected { .. }
             | Record::Assigned { .. }
             | Record::Answered { .. }
+            | Record::Rebooked { .. }
+            | Record::Broken { .. }
             | Record::Completed { .. }
             | Record::Removed { .. }
             | Record::Cancelled { .. }

@@ -55,6 +55,8 @@ pub struct Hold {
     pub runtime: Span,
     /// At its end the task is killed: nodes are only booked for so long.
     pub walltime: Span,
+    /// Where nodes may fail: for how long after it comes none does, so that nobody hears of its loss sooner.
+    pub safe: Option<Span>,
 }
 
 /// The meta-scheduler takes back a task that has not started; whatever its site has said about its end is void.
@@ -124,9 +126,11 @@ impl Answered {
 }
 
 impl Hold {
-    /// A task starts when it is told of or later, and ends after its runtime, or at its walltime.
+    /// A task starts when it is told of or later, and ends after its runtime, or at its walltime; it may be lost as soon as
+    /// a node fails.
     pub fn reaction(&self) -> Reaction {
-        Reaction::After(self.runtime.min(self.walltime))
+        let lasts = self.runtime.min(self.walltime);
+        Reaction::After(self.safe.map_or(lasts, |safe| safe.min(lasts)))
     }
 }
 

@@ -116,6 +116,11 @@ records! { (names)
         Answer::Declined => format!("declines request {job}"),
         Answer::Invalid(invalid) => format!("finds request {job} invalid: {invalid}"),
     };
+    "rebooked" Rebooked { job, site, start, until, nodes as "cores" } => rebooked, format!(
+        "rebooks the reservation of job {job}, whose nodes failed: nodes {nodes} of {} from {start} to {until}",
+        names.of_actor(*site));
+    "broken" Broken { job, compensation } => broken,
+        format!("breaks the reservation of job {job}, whose nodes failed, and compensates its user with {compensation}");
     "cancelled" Cancelled { job } => cancelled,
         format!("releases the reservation of job {job}, which its user cancels");
     "sent" Sent { edge, from, to, bytes, active } => sent, format!(

@@ -71,6 +71,8 @@ pub struct Row {
     pub stages_data: bool,
     /// Whether it knows what to do when nodes of its sites fail.
     pub bears_failures: Bears,
+    /// Whether it books nodes for a later time, so that their failure breaks a promise.
+    pub books_nodes: bool,
     /// Most cores of a grid.
     pub cores_max: u64,
     /// What it calls the moments at which it gives tasks to sites.

@@ -30,6 +30,7 @@ fn inline_and_processes_agree_on_every_shipped_topology() {
         "stale-quotes.toml",
         "far-data.toml",
         "failures.toml",
+        "broken-promises.toml",
     ] {
         let scratch = Scratch::new();
         run(&shipped(name), &scratch.path("inline"), &["--inline"]);
@@ -61,6 +62,22 @@ fn data_of_queued_and_reserved_jobs_goes_the_same_ways_in_every_layout() {
     // Processes have really sent them.
     assert_eq!(facts["run"]["moved"]["flows"].as_u64(), Some(flows), "{facts}");
     assert!(facts["results"]["reservations"]["given_up"].as_u64() > Some(0), "{facts}");
+}
+
+#[test]
+fn promises_that_failures_move_shorten_or_break_are_the_same_in_every_layout() {
+    let topology = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/digests/failing-reservations.toml");
+    for bookings in ["move", "shorten", "break"] {
+        let scratch = Scratch::new();
+        let set = format!("recovery.bookings={bookings}");
+        run(&topology, &scratch.path("inline"), &["--inline", "--set", &set]);
+        run(&topology, &scratch.path("processes"), &["--set", &set]);
+        assert_eq!(digest(&scratch.path("processes")), digest(&scratch.path("inline")), "{bookings}");
+        let facts = json(&scratch.path("processes").join("summary.json"));
+        let reservations = &facts["results"]["reservations"];
+        assert!(reservations["broken"].as_u64() > Some(0), "{bookings}: {reservations}");
+        assert_eq!(reservations["moved"].as_u64() > Some(0), bookings == "move", "{bookings}: {reservations}");
+    }
 }
 
 #[test]

@@ -140,7 +140,14 @@ mod tests {
             Message::Reserve(Reserve { job: job.clone(), ready: arrive, deadline: Time::NEVER, staging: None }),
             Message::Cancel(Cancel { job: id }),
             Message::Answered(Answered { job: id, answer: Answer::Invalid(Invalid::Duplicate) }),
-            Message::Hold(Hold { task, start: arrive, nodes: cores.clone(), runtime: Span::MAX, walltime: Span::MAX }),
+            Message::Hold(Hold {
+                task,
+                start: arrive,
+                nodes: cores.clone(),
+                runtime: Span::MAX,
+                walltime: Span::MAX,
+                safe: Some(Span::ZERO),
+            }),
             Message::Withdraw(Withdraw { task }),
             Message::Enqueue(Enqueue {
                 job: job.clone(),
@@ -234,6 +241,8 @@ mod tests {
             Record::Up { cores: cores.clone(), since: arrive },
             Record::Lost { task, saved: Span::MAX },
             Record::Checkpointed { task, times: u64::MAX, spent: Span::ZERO },
+            Record::Rebooked { job: id, site, start: arrive, until: Time::NEVER, nodes: cores.clone() },
+            Record::Broken { job: id, compensation: fee },
             Record::Shipped {
                 user,
                 edge: EdgeId { job: id, from: 0, to: 1 },

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::stints::{Left, Stints};
 use super::{AnsweredRow, Fate, Inconsistent, JobRow, Ledger, Tally, TaskRow, critical_path};
-use crate::grid::{EdgeId, Invalid, Job, JobId, Needs, NodeSet, TaskId};
+use crate::grid::{Area, EdgeId, Invalid, Job, JobId, Needs, NodeSet, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::Answer;
 use crate::time::{Span, Time};
@@ -261,12 +261,43 @@ impl Tally {
         if row.answered.is_some() {
             return Err(Inconsistent::Answered(*job));
         }
-        row.answered = Some(AnsweredRow { ready: *ready, deadline: *deadline, answer: answer.clone() });
-        if matches!(answer, Answer::Accepted { .. }) {
+        let (ready, deadline, answer) = (*ready, *deadline, answer.clone());
+        let is_accepted = matches!(answer, Answer::Accepted { .. });
+        row.answered = Some(AnsweredRow { ready, deadline, answer, moved: 0, until: None, broken: None });
+        if is_accepted {
             return Ok(None);
         }
         row.fate = Fate::TurnedAway;
         self.ended(*job)
+    }
+
+    /// Other nodes are booked for a request, as some have failed.
+    pub fn rebooked(
+        &mut self,
+        _: By,
+        job: &JobId,
+        site: &ActorId,
+        start: &Time,
+        until: &Time,
+        nodes: &NodeSet,
+    ) -> Taken {
+        let row = self.promised(*job)?;
+        row.answer = Answer::Accepted { site: *site, start: *start, nodes: nodes.clone() };
+        row.moved += 1;
+        row.until = Some(*until);
+        Ok(None)
+    }
+
+    /// A request is over whose promise could not be kept; that its job is given up is told next.
+    pub fn broken(&mut self, _: By, job: &JobId, compensation: &Area) -> Taken {
+        self.promised(*job)?.broken = Some(*compensation);
+        Ok(None)
+    }
+
+    /// What was promised to an open job.
+    fn promised(&mut self, job: JobId) -> Result<&mut AnsweredRow, Inconsistent> {
+        let promise = self.open(job)?.answered.as_mut();
+        promise.filter(|answered| answered.broken.is_none()).ok_or(Inconsistent::NotPromised(job))
     }
 
     pub fn cancelled(&mut self, by: By, job: &JobId) -> Taken {

@@ -23,6 +23,8 @@ pub enum Inconsistent {
     Again(TaskId, &'static str),
     #[error("job {0} has been answered already")]
     Answered(JobId),
+    #[error("job {0} has been promised nothing that could be moved or broken")]
+    NotPromised(JobId),
     #[error("job {0} has ended already")]
     Ended(JobId),
     #[error("job {0} is complete, but not all of its tasks are")]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::stints::{Stint, Stints};
-use crate::grid::{Invalid, Job, Needs, NodeSet};
+use crate::grid::{Area, Invalid, Job, Needs, NodeSet};
 use crate::kernel::ActorId;
 use crate::protocol::{Answer, Bargain};
 use crate::time::{Span, Time};
@@ -35,7 +35,13 @@ const STRETCH_LEAST: Span = Span::from_secs(10);
 pub struct AnsweredRow {
     pub ready: Time,
     pub deadline: Time,
+    /// What was booked last, if anything was.
     pub answer: Answer,
+    /// How often other nodes were booked as some had failed, and the end of what was booked last.
+    pub moved: u32,
+    pub until: Option<Time>,
+    /// What its user got when the promise was broken, if it was.
+    pub broken: Option<Area>,
 }
 
 /// What the router made of a job.

@@ -37,6 +37,7 @@ pub const ROW: Row = Row {
     has_followers: true,
     stages_data: true,
     bears_failures: Bears::Always,
+    books_nodes: false,
     cores_max: u64::MAX,
     gives: Gives { moment: "dispatcher", task: "submitted to a queue", category: "dispatch" },
     plans: &[],

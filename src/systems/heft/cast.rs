@@ -32,6 +32,7 @@ pub const ROW: Row = Row {
     has_followers: false,
     stages_data: false,
     bears_failures: Bears::Always,
+    books_nodes: false,
     cores_max: CORES_MAX,
     gives: Gives { moment: "planner", task: "sent to its site", category: "plan" },
     plans: plans::ALL,

@@ -34,6 +34,7 @@ pub const ROW: Row = Row {
     has_followers: false,
     stages_data: false,
     bears_failures: Bears::WithoutLinks,
+    books_nodes: false,
     cores_max: u64::MAX,
     gives: Gives { moment: "auction", task: "bid won", category: "bid" },
     plans: &[],

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::auctioneer::Out;
 use super::clusters::Clusters;
-use crate::grid::{Killed, News, Recovery, TaskId};
+use crate::grid::{News, Recovery, TaskId};
 use crate::time::{Span, Time};
 
 pub(super) struct Failing {
@@ -44,7 +44,7 @@ impl Failing {
         let (losses, so_far) = self.lost.entry(task).or_default();
         *losses += 1;
         *so_far = *so_far + saved;
-        self.recovery.killed != Killed::Lost && *losses < self.recovery.attempts
+        self.recovery.tries_again(*losses)
     }
 
     /// How much work is left of a task that takes so long in all.

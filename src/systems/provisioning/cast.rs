@@ -41,6 +41,7 @@ pub const ROW: Row = Row {
     has_followers: true,
     stages_data: false,
     bears_failures: Bears::Never,
+    books_nodes: true,
     cores_max: u64::MAX,
     gives: Gives { moment: "users", task: "entered at a site", category: "entry" },
     plans: plans::ALL,

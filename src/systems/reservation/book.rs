@@ -2,7 +2,7 @@
 
 use super::fit::{Fit, Measure, Seek};
 use super::rules::RectEnd;
-use crate::grid::{Bounds, Calendar, Clash, NodeSet, Rectangle, Request, Wish};
+use crate::grid::{Bounds, Calendar, Clash, Expected, NodeSet, Rectangle, Request, Wish};
 use crate::time::Time;
 
 /// The booked nodes of one cluster, and the rules by which more are booked.
@@ -13,6 +13,9 @@ pub struct Book {
     rect_end: RectEnd,
     /// Nothing is booked from here on.
     until: Time,
+    /// Which nodes are down, and for how long that keeps others from booking them: as long as nobody else has them.
+    down: Vec<Expected>,
+    blocked: Vec<(Time, Time, NodeSet)>,
 }
 
 /// A start for a request, and the nodes it would get.
@@ -35,7 +38,8 @@ pub struct Bound {
 
 impl Book {
     pub fn new(nodes: u32, fit: &'static Fit, rect_end: RectEnd) -> Book {
-        Book { calendar: Calendar::new(nodes), fit, rect_end, until: Time::ZERO }
+        let (down, blocked) = (Vec::new(), Vec::new());
+        Book { calendar: Calendar::new(nodes), fit, rect_end, until: Time::ZERO, down, blocked }
     }
 
     pub fn nodes(&self) -> u32 {
@@ -131,5 +135,37 @@ impl Book {
     /// Frees what is left of a booking from a time on.
     pub fn delete(&mut self, start: Time, end: Time, nodes: &NodeSet) -> Result<(), Clash> {
         self.calendar.remove(start, end, nodes)
+    }
+
+    /// These nodes are down, and all others up: nobody books them before they are expected back.
+    pub fn block(&mut self, now: Time, down: Vec<Expected>) {
+        self.down = down;
+        self.block_again(now);
+    }
+
+    /// The same after something was freed. What is booked on nodes that are down stays so until its owner says otherwise.
+    pub fn block_again(&mut self, now: Time) {
+        for (from, to, nodes) in self.blocked.drain(..) {
+            let from = from.max(now);
+            if from < to {
+                self.calendar.remove(from, to, &nodes).expect("what is blocked is nobody's");
+            }
+        }
+        for Expected { back, nodes } in &self.down {
+            let mut from = now;
+            let changes = self.calendar.changes(now, *back);
+            for to in changes.into_iter().filter(|at| at < back).chain([*back]) {
+                if from >= to {
+                    continue;
+                }
+                let free = self.calendar.free_over(from, to).intersection(nodes);
+                if !free.is_empty() {
+                    self.calendar.insert(from, to, &free).expect("it is free");
+                    self.blocked.push((from, to, free));
+                }
+                from = to;
+            }
+            self.until = self.until.max(*back);
+        }
     }
 }

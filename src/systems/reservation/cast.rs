@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Book, Cluster, Holder, MetaScheduler, Reservation, fit};
+use super::{Book, Cluster, Holder, MetaScheduler, Reservation, Warden, Watch, fit};
 use crate::grid::{Named, Request, Site};
 use crate::kernel::ActorId;
 use crate::protocol::{Cancel, Message, Reserve};
 use crate::roles;
+use crate::roles::site::Manager;
 use crate::settings::Walk;
 use crate::systems::{
     Bears, Cast, CastError, DealError, Dealing, Fails, Gives, Grid, Outsider, Own, Policy, Row, Service, System,
@@ -31,7 +32,8 @@ pub const ROW: Row = Row {
     wants_deadlines: true,
     has_followers: false,
     stages_data: true,
-    bears_failures: Bears::Never,
+    bears_failures: Bears::Always,
+    books_nodes: true,
     cores_max: u64::MAX,
     gives: Gives { moment: "answers", task: "booked", category: "booking" },
     plans: &[],
@@ -59,14 +61,18 @@ impl System for Reservation {
             latency: site.latency,
             is_shared: site.systems.len() > 1,
             book: Book::new(site.cores, fit, self.rect_end),
+            watch: grid.fails(*id).map(|fails| Watch::new(fails, site.cores, site.latency, site.report_every)),
         };
         Ok(Box::new(MetaScheduler::new(grid.sites.iter().map(cluster).collect(), self.choose, grid.stager())))
     }
 
-    fn site(&self, site: &Site, givers: &[ActorId], _: Option<Fails>, _: Option<Outsider>) -> Cast {
-        Ok(Box::new(
-            roles::Site::new(site.cores, Box::new(Holder), givers.iter().copied()).telling_every(site.report_every),
-        ))
+    fn site(&self, site: &Site, givers: &[ActorId], fails: Option<Fails>, _: Option<Outsider>) -> Cast {
+        let manager: Box<dyn Manager> = match &fails {
+            Some(fails) => Box::new(Warden::new(fails.clone())),
+            None => Box::new(Holder),
+        };
+        let actor = roles::Site::new(site.cores, manager, givers.iter().copied()).telling_every(site.report_every);
+        Ok(Box::new(actor.failing(fails.map(|fails| fails.outages))))
     }
 
     fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {

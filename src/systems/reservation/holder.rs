@@ -13,7 +13,7 @@ impl Manager for Holder {
     fn hear(&mut self, now: Time, giver: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
         match message {
             // Nodes are booked in time.
-            Message::Hold(Hold { task, start, nodes, runtime, walltime }) if start >= now => {
+            Message::Hold(Hold { task, start, nodes, runtime, walltime, .. }) if start >= now => {
                 orders.push(Order::Start(Start {
                     task,
                     giver,

@@ -5,10 +5,11 @@
 //! its time; if nothing is left, it is given up. Its output goes back when it has ended, and then it is over.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, btree_map};
 
 use super::book::{Book, Offer};
 use super::rules::Choose;
+use super::watch::Watch;
 use crate::grid::{Invalid, JobId, NodeSet, Request, Staging, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::network::{Staged, Stager};
@@ -19,19 +20,25 @@ use crate::protocol::{
 use crate::time::{Span, Stamp, Time};
 
 pub struct MetaScheduler {
-    clusters: Vec<Cluster>,
+    pub(super) clusters: Vec<Cluster>,
     choose: Choose,
     /// The nodes of the largest cluster.
     largest: u32,
     /// Room for the bounds of clusters.
     bounds: Vec<Reverse<(i128, Time, usize)>>,
     /// What has been accepted, and has neither ended nor been taken back.
-    live: BTreeMap<JobId, Live>,
+    pub(super) live: BTreeMap<JobId, Live>,
     /// What sites that others use too have been asked to book, and have not answered.
     asked: BTreeMap<JobId, Asked>,
     seen: BTreeSet<JobId>,
     /// Who brings data, where there are links.
     stager: Option<Stager>,
+    /// How often sites have been asked to give back what they have, and have not answered.
+    pub(super) recalls: BTreeMap<(ActorId, JobId), u32>,
+    /// The clusters whose nodes fail.
+    pub(super) failing: Vec<usize>,
+    /// Until when a timer is set for the next news of them.
+    pub(super) awake_until: Option<Time>,
 }
 
 /// A site as the meta-scheduler knows it.
@@ -42,6 +49,8 @@ pub struct Cluster {
     /// Whether others give it work too, so that it has to be asked.
     pub is_shared: bool,
     pub book: Book,
+    /// What is heard of its nodes, if they fail.
+    pub watch: Option<Watch>,
 }
 
 /// A request that a site has been asked for. The site knows what else it runs: if it refuses the start that the policy prefers,
@@ -61,22 +70,26 @@ struct Asked {
     refused: Vec<usize>,
 }
 
-struct Live {
-    user: ActorId,
-    cluster: usize,
-    start: Time,
-    end: Time,
-    nodes: NodeSet,
-    /// Whether its site has been asked to give it back, and has not answered.
-    is_recalled: bool,
-    runtime: Span,
-    staging: Option<Staging>,
-    phase: Phase,
+pub(super) struct Live {
+    pub user: ActorId,
+    pub request: Request,
+    pub cluster: usize,
+    pub start: Time,
+    pub end: Time,
+    pub nodes: NodeSet,
+    /// Its user has taken it back, which is for its site to grant.
+    pub is_cancelled: bool,
+    pub runtime: Span,
+    pub staging: Option<Staging>,
+    pub phase: Phase,
+    /// How often it was lost, and how much of its work is saved.
+    pub losses: u32,
+    pub saved: Span,
 }
 
 /// How far an accepted job has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+pub(super) enum Phase {
     /// Its input is on its way. A site that nobody else uses has not been told of it yet.
     Awaited,
     /// Its site has it.
@@ -85,11 +98,12 @@ enum Phase {
     Returning,
 }
 
-type Out = Outbox<Message, Record>;
+pub(super) type Out = Outbox<Message, Record>;
 
 impl MetaScheduler {
     pub fn new(clusters: Vec<Cluster>, choose: Choose, stager: Option<Stager>) -> MetaScheduler {
         let largest = clusters.iter().map(|cluster| cluster.book.nodes()).max().unwrap_or(0);
+        let failing = (0..clusters.len()).filter(|number| clusters[*number].watch.is_some()).collect();
         MetaScheduler {
             clusters,
             choose,
@@ -99,6 +113,9 @@ impl MetaScheduler {
             asked: BTreeMap::new(),
             seen: BTreeSet::new(),
             stager,
+            recalls: BTreeMap::new(),
+            failing,
+            awake_until: None,
         }
     }
 
@@ -143,8 +160,9 @@ impl MetaScheduler {
         let job = &reserve.job;
         let runtime = runtime(&reserve, &request);
         let Offer { start, nodes, .. } = offer;
+        let lasts = self.lasts(cluster, &request);
         let Cluster { site, ref mut book, is_shared, .. } = self.clusters[cluster];
-        book.add(start, start + request.duration, &nodes).expect("what is offered is free");
+        book.add(start, start + lasts, &nodes).expect("what is offered is free");
         let task = TaskId { job: job.id, index: 0 };
         if is_shared {
             let (nodes, walltime, awaits_input) = (nodes.clone(), request.duration, self.has_to_bring(&reserve, site));
@@ -205,7 +223,7 @@ impl MetaScheduler {
         let Cluster { site, is_shared, .. } = self.clusters[cluster];
         let job = reserve.job.id;
         let waits = self.has_to_bring(&reserve, site);
-        let (end, nodes_held) = (start + request.duration, nodes.clone());
+        let (end, nodes_held) = (start + self.lasts(cluster, &request), nodes.clone());
         let (runtime, staging) = (runtime(&reserve, &request), reserve.staging);
         Self::answer(user, &reserve, Answer::Accepted { site, start, nodes }, out);
         if !is_shared {
@@ -217,12 +235,14 @@ impl MetaScheduler {
         {
             stager.bring(now, job, staging, site, out);
         }
-        let (is_recalled, phase) = (false, if waits { Phase::Awaited } else { Phase::Given });
-        let live = Live { user, cluster, start, end, nodes: nodes_held, is_recalled, runtime, staging, phase };
-        if !waits && !is_shared {
-            live.hold(job, site, out);
-        }
+        let phase = if waits { Phase::Awaited } else { Phase::Given };
+        let (nodes, is_cancelled, losses, saved) = (nodes_held, false, 0, Span::ZERO);
+        let live =
+            Live { user, request, cluster, start, end, nodes, is_cancelled, runtime, staging, phase, losses, saved };
         self.live.insert(job, live);
+        if !waits && !is_shared {
+            self.hold(now, job, start, out);
+        }
     }
 
     fn has_to_bring(&self, reserve: &Reserve, site: ActorId) -> bool {
@@ -242,7 +262,13 @@ impl MetaScheduler {
                 request.ready.max(answered + stager.alone(&staging, site) + latency)
             }
         };
-        (now + latency, Request { ready, ..*request })
+        (now + latency, Request { ready, duration: self.lasts(cluster, request), ..*request })
+    }
+
+    /// For how long nodes of a cluster are booked for a request: its checkpoints take time as well, if it makes any there.
+    pub(super) fn lasts(&self, cluster: usize, request: &Request) -> Span {
+        let Request { duration, nodes, .. } = *request;
+        self.clusters[cluster].watch.as_ref().map_or(duration, |watch| watch.stretched(duration, nodes))
     }
 
     /// The input of a job is where it was to go; its user may have taken it back meanwhile.
@@ -253,9 +279,10 @@ impl MetaScheduler {
         live.phase = Phase::Given;
         live.start = live.start.max(now + latency);
         if live.start < live.end {
+            let start = live.start;
             match is_shared {
                 true => out.send(site, Message::Provided(Provided { task })),
-                false => live.hold(job, site, out),
+                false => self.hold(now, job, start, out),
             }
             return;
         }
@@ -276,7 +303,7 @@ impl MetaScheduler {
     }
 
     /// An offer of a cluster that has not refused.
-    fn find(
+    pub(super) fn find(
         &mut self,
         now: Time,
         request: &Request,
@@ -332,7 +359,13 @@ impl MetaScheduler {
         best.map(|((_, _, number), offer)| (number, offer))
     }
 
-    fn ask(&mut self, number: usize, now: Time, staging: Option<Staging>, request: &Request) -> Option<Offer> {
+    pub(super) fn ask(
+        &mut self,
+        number: usize,
+        now: Time,
+        staging: Option<Staging>,
+        request: &Request,
+    ) -> Option<Offer> {
         if request.nodes > self.clusters[number].book.nodes() {
             return None;
         }
@@ -379,11 +412,11 @@ impl MetaScheduler {
             return;
         }
         let live = self.live.get_mut(&job).expect("it is live");
-        let Cluster { site, is_shared, .. } = self.clusters[live.cluster];
-        if is_shared {
+        let Cluster { site, is_shared, ref watch, .. } = self.clusters[live.cluster];
+        if is_shared || watch.is_some() && live.phase == Phase::Given {
             // What becomes of it is for the site to say.
-            live.is_recalled = true;
-            return out.send(site, Message::Recall(Recall { task: TaskId { job, index: 0 } }));
+            live.is_cancelled = true;
+            return self.recall(site, job, out);
         }
         let live = self.live.remove(&job).expect("it is live");
         self.free(now, &live);
@@ -397,12 +430,19 @@ impl MetaScheduler {
 
     fn recalled(&mut self, now: Time, from: ActorId, recalled: Recalled, out: &mut Out) {
         let job = recalled.task.job;
-        let has_it = |live: &Live| self.clusters[live.cluster].site == from && live.phase != Phase::Returning;
-        let asked = |live: &&mut Live| live.is_recalled && has_it(live);
-        let Some(live) = self.live.get_mut(&job).filter(asked) else { return };
-        live.is_recalled = false;
+        // What nobody has asked for changes nothing.
+        let btree_map::Entry::Occupied(mut asked) = self.recalls.entry((from, job)) else { return };
+        *asked.get_mut() -= 1;
+        if *asked.get() == 0 {
+            asked.remove();
+        }
+        let has_it = |live: &&Live| self.clusters[live.cluster].site == from && live.phase != Phase::Returning;
+        let Some(live) = self.live.get(&job).filter(has_it) else { return };
         if !recalled.in_time {
             return;
+        }
+        if !live.is_cancelled {
+            return self.give_back(now, job, out);
         }
         let live = self.live.remove(&job).expect("it is live");
         self.free(now, &live);
@@ -410,21 +450,23 @@ impl MetaScheduler {
         out.send(live.user, Message::Outcome(Outcome { job, verdict: Verdict::Removed }));
     }
 
-    fn free(&mut self, now: Time, live: &Live) {
+    pub(super) fn free(&mut self, now: Time, live: &Live) {
         let from = live.start.max(now);
         if from < live.end {
             let book = &mut self.clusters[live.cluster].book;
             book.delete(from, live.end, &live.nodes).expect("what is live is booked");
+            book.block_again(now);
         }
     }
-}
 
-impl Live {
-    /// Tells a site that nobody else uses.
-    fn hold(&self, job: JobId, site: ActorId, out: &mut Out) {
-        let Live { start, end, ref nodes, runtime, .. } = *self;
-        let (task, nodes, walltime) = (TaskId { job, index: 0 }, nodes.clone(), end.since(start));
-        out.send(site, Message::Hold(Hold { task, start, nodes, runtime, walltime }));
+    /// Tells a site that nobody else uses to start a job then, in what is left of its time.
+    pub(super) fn hold(&mut self, now: Time, job: JobId, start: Time, out: &mut Out) {
+        let live = &self.live[&job];
+        let (task, nodes, walltime) = (TaskId { job, index: 0 }, live.nodes.clone(), live.end.since(start));
+        let runtime = live.left(live.runtime);
+        let cluster = &mut self.clusters[live.cluster];
+        let safe = cluster.watch.as_mut().map(|watch| watch.safe(now));
+        out.send(cluster.site, Message::Hold(Hold { task, start, nodes, runtime, walltime, safe }));
     }
 }
 
@@ -452,12 +494,14 @@ impl Actor<Message, Record> for MetaScheduler {
                 }
             }
         }
+        self.hear_news(now.time, out);
         let mut asked = Vec::new();
         let mut cancelled = Vec::new();
         let mut answers = Vec::new();
         for event in batch.drain(..) {
             match event.cause {
                 Cause::Message(Message::Ended(ended)) => self.ended(now.time, event.from, ended, out),
+                Cause::Message(Message::Lost(lost)) => self.lost(now.time, event.from, lost, out),
                 Cause::Message(Message::Booked(booked)) => answers.push((event.from, booked)),
                 Cause::Message(Message::Recalled(recalled)) => self.recalled(now.time, event.from, recalled, out),
                 Cause::Message(Message::Cancel(Cancel { job })) => cancelled.push((event.from, job)),
@@ -479,6 +523,7 @@ impl Actor<Message, Record> for MetaScheduler {
         if let Some(stager) = &mut self.stager {
             stager.wake(now.time, out);
         }
+        self.wake(out);
     }
 }
 
@@ -519,7 +564,7 @@ mod tests {
             let mut books: Vec<(Span, Book)> =
                 sites.iter().map(|&(nodes, latency)| (Span::from_secs(latency), book(nodes))).collect();
             let cluster = |&(nodes, latency): &(u32, u64)| {
-                Cluster { site: ActorId(0), latency: Span::from_secs(latency), is_shared: false, book: book(nodes) }
+                Cluster { site: ActorId(0), latency: Span::from_secs(latency), is_shared: false, book: book(nodes), watch: None }
             };
             let mut meta = MetaScheduler::new(sites.iter().map(cluster).collect(), Choose::Global, None);
             let mut booked: Vec<(usize, Time, Time, NodeSet)> = Vec::new();

@@ -8,12 +8,15 @@ mod book;
 mod cast;
 pub mod fit;
 mod holder;
+mod mending;
 mod meta;
 pub mod reference;
 mod rules;
 #[cfg(test)]
 mod tests;
 mod trial;
+mod warden;
+mod watch;
 
 pub use book::{Book, Offer};
 pub use cast::{ROW, policies};
@@ -21,3 +24,5 @@ pub use holder::Holder;
 pub use meta::{Cluster, MetaScheduler};
 pub use rules::{Choose, RectEnd, Reservation};
 pub use trial::Trial;
+pub use warden::Warden;
+pub use watch::Watch;

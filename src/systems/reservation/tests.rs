@@ -1,5 +1,7 @@
 //! The paper's Figure 1, the calendar against the paper's own list under random histories, and whole runs.
 
+mod failing;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -283,9 +285,8 @@ type Asked = (u64, u64, u64, u64, u64, u32, Option<u64>);
 
 const USER: ActorId = ActorId(3);
 
-/// One user, a site of 4 nodes and one of 6, with these latencies of user and sites in seconds.
-fn play(asked: &[Asked], choose: Choose, latencies: [u64; 3]) -> Vec<Entry<Record>> {
-    let [user, york, leeds] = latencies.map(Span::from_secs);
+/// What a user says who asks for all that.
+fn says(asked: &[Asked]) -> Vec<(Time, ActorId, Message)> {
     let mut says = Vec::new();
     for (number, &(arrive, ahead, duration, slack, runtime, nodes, cancel)) in asked.iter().enumerate() {
         let (id, ready) = (JobId(number as u32), arrive + ahead);
@@ -301,9 +302,16 @@ fn play(asked: &[Asked], choose: Choose, latencies: [u64; 3]) -> Vec<Entry<Recor
         ));
         says.extend(cancel.map(|after| (at(arrive + after), ActorId(0), Message::Cancel(Cancel { job: id }))));
     }
+    says
+}
+
+/// One user, a site of 4 nodes and one of 6, with these latencies of user and sites in seconds.
+fn play(asked: &[Asked], choose: Choose, latencies: [u64; 3]) -> Vec<Entry<Record>> {
+    let [user, york, leeds] = latencies.map(Span::from_secs);
+    let says = says(asked);
     let cluster = |number: u32, nodes: u32, latency: Span| {
         let book = Book::new(nodes, fit::find("pe_w").unwrap(), RectEnd::Clip);
-        Cluster { site: ActorId(number), latency, is_shared: false, book }
+        Cluster { site: ActorId(number), latency, is_shared: false, book, watch: None }
     };
     let hub = MetaScheduler::new(vec![cluster(1, 4, york), cluster(2, 6, leeds)], choose, None);
     judge::run(
@@ -470,7 +478,7 @@ fn a_request_that_is_repeated_is_answered_but_not_taken_in_twice() {
         (at(at_second), ActorId(0), Message::Reserve(Reserve { job: job.clone(), ready, deadline, staging: None }))
     };
     let book = Book::new(4, fit::find("ff").unwrap(), RectEnd::Clip);
-    let cluster = Cluster { site: ActorId(1), latency: Span::ZERO, is_shared: false, book };
+    let cluster = Cluster { site: ActorId(1), latency: Span::ZERO, is_shared: false, book, watch: None };
     let log = judge::run(
         vec![
             Box::new(MetaScheduler::new(vec![cluster], Choose::First, None)),
@@ -505,7 +513,7 @@ fn no_site_ends_the_job_of_another() {
     )];
     let cluster = |number| {
         let book = Book::new(4, fit::find("ff").unwrap(), RectEnd::Clip);
-        Cluster { site: ActorId(number), latency: Span::ZERO, is_shared: false, book }
+        Cluster { site: ActorId(number), latency: Span::ZERO, is_shared: false, book, watch: None }
     };
     let log = judge::run(
         vec![

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::grid::{
-    Checkpoint, Course, Distribution, Drawn, Every, Failure, Fragile, Killed, Law, NodeSet, Per, Recovery, Traced,
+    Bookings, Checkpoint, Course, Distribution, Drawn, Every, Failure, Fragile, Killed, Law, NodeSet, Per, Recovery,
+    Traced,
 };
 use crate::settings::units::{MILLION, exact, span};
 use crate::settings::{
@@ -61,16 +62,23 @@ pub fn walk(failures: &mut Vec<Failure>, recovery: &mut Recovery, around: &Aroun
     let table = table.only_if(fails || is_lost, why);
     let rules = failures.clone();
     w.maybe(table, Layout::Section("recovery"), &mut said, Recovery::default, |recovery, w| {
-        walk_recovery(recovery, &rules, w);
+        walk_recovery(recovery, &rules, around.systems, w);
     });
     *recovery = said.unwrap_or_default();
 }
 
-fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], w: &mut dyn Walk) {
+fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], systems: &[&Row], w: &mut dyn Walk) {
     let killed = key("killed", "where a task goes whose node fails");
     w.set(killed, &mut recovery.killed, Killed::ALL);
     let attempts = key("attempts", "after so many failures a task is given up");
     w.set(attempts, &mut recovery.attempts, 1..=ATTEMPTS_MAX);
+    let books = w.purpose() == Purpose::List || systems.iter().any(|row| row.books_nodes);
+    let why = "expected a system that books nodes for a later time, as a [reservation] does: others break no promises";
+    let bookings = key("bookings", "what becomes of a booking whose nodes fail");
+    w.set(bookings.only_if(books, why), &mut recovery.bookings, Bookings::ALL);
+    let compensation = key("compensation", "what part of a broken booking its user is given for it");
+    let part = Millionths { most: COMPENSATION_MAX };
+    w.set(compensation.only_if(books, why), &mut recovery.compensation_millionths, part);
     let checkpoint = key("checkpoint", "").means("tasks save what they have done, and go on from there").usual("none");
     let usual = || Checkpoint { every: Every::Young(MILLION), cost: Span::ZERO };
     w.maybe(checkpoint, Layout::Inline, &mut recovery.checkpoint, usual, |checkpoint, w| {
@@ -94,6 +102,7 @@ fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], w: &mut dyn Walk
 }
 
 const ATTEMPTS_MAX: u32 = 1_000_000;
+const COMPENSATION_MAX: u64 = 100;
 const EVERY: &str = "a time such as \"10 min\", \"young\", or \"never\"";
 const NEVER: &str = "never";
 

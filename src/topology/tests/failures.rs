@@ -131,13 +131,16 @@ fn systems_that_know_nothing_of_failures_refuse_them() {
             .replace('#', failure)
             .replace("source = \"lublin\"\njobs = 3\nnodes = 4", source)
     };
-    let reservations = "source = \"reservations\"\nrequests = 3";
-    refused(grid("[reservation]", reservations), "the nodes of york cannot fail: a [reservation] does not know");
+    let lublin = "source = \"lublin\"\njobs = 3\nnodes = 4";
+    let both =
+        grid("[batch]\n[reservation]", lublin).replace("cores = 8", "cores = 8\nsystem = [\"batch\", \"reservation\"]");
+    refused(both, "the nodes of york cannot fail: several systems use them");
+    let books = GRID.replace('#', &format!("{failure}[recovery]\nbookings = \"break\"\ncompensation = 0.5"));
+    refused(books, "expected a system that books nodes for a later time");
     let link = "[[link]]\nname = \"a\"\ncapacity = \"1 Gbps\"\nbetween = [\"york\", \"leeds\"]\n[[user]]";
     let market = "source = \"market\"\njobs = 3\ncores_max = 4";
     let over_links = grid("[market]", market).replace("[[user]]", link);
     refused(over_links, "the nodes of york cannot fail: a [market] over links does not know what to do then");
-    let lublin = "source = \"lublin\"\njobs = 3\nnodes = 4";
     refused(grid("[provisioning]", lublin), "the nodes of york cannot fail: a [provisioning] does not know");
     let shared = grid("[batch]", lublin).replace("cores = 8", "cores = 8\nscheduler = \"/per\"");
     refused(shared, "the nodes of york cannot fail: /per/opt=min, under which jobs share them,");

@@ -485,6 +485,7 @@ fn base(key: &str, name: &str) -> &'static str {
         Some(("reservation", _)) => RESERVING,
         Some(("network" | "link" | "workflow", _)) => super::cables::STAR,
         Some(("batch", _) | ("user", "planner")) => QUEUEING,
+        Some(("recovery", "bookings")) => BREAKING,
         Some(("failure" | "recovery", _)) => FAILING,
         Some(("provisioning", _) | ("user", "strategy") | ("site", "mode")) => BARGAINING,
         Some(("site", "scheduler")) if planner::ALL.iter().any(|entry| entry.name == name) => BARGAINING,
@@ -508,6 +509,23 @@ name = "alice"
 [[workload]]
 source = "lublin"
 jobs = 2
+"#;
+
+const BREAKING: &str = r#"name = "breaking"
+[reservation]
+[[site]]
+name = "york"
+cores = 8
+[[failure]]
+site = "york"
+mtbf = "1 d"
+mttr = "1 h"
+[[user]]
+name = "alice"
+[[workload]]
+source = "reservations"
+requests = 2
+nodes = 8
 "#;
 
 const SHARED: &str = r#"name = "shared"

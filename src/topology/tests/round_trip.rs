@@ -110,6 +110,8 @@ fn bases() -> Vec<(String, String)> {
     let shaped = "distribution = \"weibull\"\nrepair_distribution = \"lognormal\"";
     let saves = "[recovery]\ncheckpoint = { every = \"young\", cost = \"1 s\" }";
     bases.push(("fails by nodes".to_owned(), fails(&format!("{drawn}\n{shaped}\n{saves}"))));
+    let reserved = grid("[reservation]", "source = \"reservations\"\nrequests = 2");
+    bases.push(("fails when reserved".to_owned(), format!("{reserved}[[failure]]\n{drawn}\n")));
     let traced = "site = \"york\"\noutages = [{ component = 3, at = \"1 h\", for = \"1 min\" }]";
     bases.push(("fails by a trace".to_owned(), fails(traced)));
     for outside in [

@@ -19,7 +19,7 @@ use crate::report::table::{number, percent, span};
 use crate::report::{Summary, Tally};
 
 pub const SUBJECT: Subject = Subject {
-    systems: &["batch", "market", "workflow"],
+    systems: &["batch", "market", "workflow", "reservation"],
     part: Failures::NAME,
     one_task: false,
     shows_waiting: false,

@@ -92,10 +92,10 @@ fn bookings(tally: &Tally) -> Vec<Booking> {
     let bookings = rows.filter_map(|(row, answered)| {
         let Answer::Accepted { site, start, nodes } = &answered.answer else { return None };
         let site = tally.site_index(*site)?;
-        let end = *start + request(row, answered)?.duration;
-        let freed = match (row.cancelled(), row.tasks.first().and_then(|task| task.end)) {
-            (true, _) => *start,
-            (false, Some(real)) => real.min(end),
+        let end = answered.until.unwrap_or(*start + request(row, answered)?.duration);
+        let freed = match (row.given_up().is_some(), row.tasks.first().and_then(|task| task.end)) {
+            (true, None) => row.given_up().map_or(*start, |at| at.clamp(*start, end)),
+            (_, Some(real)) => real.min(end),
             (false, None) => end,
         };
         Some(Booking { site, start: *start, end, nodes: nodes.len(), freed })

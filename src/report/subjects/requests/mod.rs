@@ -9,7 +9,9 @@
 //! | `site`, `start`, `end`, `allocated` | what was booked |
 //! | `slowdown` | (wait from the ready time + duration) / duration |
 //! | `real_start`, `real_end` | when the job ran |
-//! | `state` | `finished`, `cancelled`, `given_up` if its input came too late, `unfinished`; empty if nothing was booked |
+//! | `state` | `finished`, `cancelled`, `given_up` if its input came too late, `broken` if its nodes failed, `unfinished`; empty if nothing was booked |
+//! | `moved` | how often other nodes were booked because some had failed; `site` to `slowdown` are those of the last booking |
+//! | `compensation` | what the user was given for a broken promise, in node seconds |
 
 mod calendar;
 mod section;
@@ -26,7 +28,7 @@ use crate::report::table::{number, percent};
 use crate::report::tally::{AnsweredRow, Fate, JobRow};
 use crate::report::text::Row;
 use crate::report::{Summary, Tally};
-use crate::time::Time;
+use crate::time::{Span, Time};
 use crate::topology::Topology;
 
 pub const SUBJECT: Subject = Subject {
@@ -51,6 +53,12 @@ pub const SUBJECT: Subject = Subject {
             of: |summary| summary.part::<Reservations>()?.acceptance,
         },
         Measure {
+            name: "broken_promises",
+            about: "reservations that were accepted and broken as nodes failed",
+            better: Better::Less,
+            of: |summary| Some(summary.part::<Reservations>()?.broken as f64),
+        },
+        Measure {
             name: "slowdown",
             about: "mean slowdown of accepted requests",
             better: Better::Less,
@@ -60,7 +68,7 @@ pub const SUBJECT: Subject = Subject {
 };
 
 /// How many requests there were, and what became of them. `submitted` is the sum of `invalid`, `declined`, `accepted` and
-/// `unanswered`; `accepted` that of `finished`, `cancelled`, `given_up` and `unfinished`.
+/// `unanswered`; `accepted` that of `finished`, `cancelled`, `given_up`, `broken` and `unfinished`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reservations {
     pub submitted: u64,
@@ -73,7 +81,19 @@ pub struct Reservations {
     /// When their input came, nothing was left of their time.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub given_up: u64,
+    /// Their nodes failed, and no others were to be had in time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub broken: u64,
     pub unfinished: u64,
+    /// For which other nodes were booked at least once as some had failed, and those that started later than they were booked
+    /// last, as nodes were down.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub moved: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub shortened: u64,
+    /// What users were given for broken promises, in node seconds.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub compensation: f64,
     /// Of the requests that make sense.
     pub acceptance: Option<f64>,
     /// Mean over accepted requests.
@@ -86,6 +106,10 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
+fn is_nothing(amount: &f64) -> bool {
+    *amount == 0.0
+}
+
 impl Part for Reservations {
     const NAME: &'static str = "reservations";
 }
@@ -93,12 +117,12 @@ impl Part for Reservations {
 impl Reservations {
     pub fn add_up(&self) -> bool {
         self.submitted == self.invalid + self.declined + self.accepted + self.unanswered
-            && self.accepted == self.finished + self.cancelled + self.given_up + self.unfinished
+            && self.accepted == self.finished + self.cancelled + self.given_up + self.broken + self.unfinished
     }
 }
 
 const HEADER: &str = "request,user,arrival,ready,duration,deadline,nodes,answer,reason,site,start,end,allocated,\
-    slowdown,real_start,real_end,state\n";
+    slowdown,real_start,real_end,state,moved,compensation\n";
 
 /// What is known before the run.
 #[derive(Debug)]
@@ -143,15 +167,21 @@ impl Answers<'_> {
             None => sum.unanswered += 1,
             Some((Answer::Invalid(_), _)) => sum.invalid += 1,
             Some((Answer::Declined, _)) => sum.declined += 1,
-            Some((Answer::Accepted { start, .. }, answered)) => {
+            Some((Answer::Accepted { site, start, .. }, answered)) => {
                 sum.accepted += 1;
+                sum.moved += u64::from(answered.moved > 0);
+                let is_late = row.tasks.first().and_then(|task| task.start).is_some_and(|at| at > *start);
+                let at_failing = self.tally.site_index(*site).is_some_and(|site| self.tally.failing.does(site));
+                sum.shortened += u64::from(is_late && at_failing && answered.moved == 0);
+                sum.compensation += answered.broken.map_or(0.0, |given| given.micros() as f64 / 1e6);
                 self.slowdowns += request(row, answered).map_or(0.0, |request| request.slowdown(*start));
                 match row.fate {
                     Fate::Completed { .. } => {
                         sum.finished += 1;
-                        sum.released += released(row);
+                        sum.released += released(row, answered);
                     }
                     Fate::Cancelled { .. } => sum.cancelled += 1,
+                    Fate::Removed { .. } if answered.broken.is_some() => sum.broken += 1,
                     Fate::Removed { .. } => sum.given_up += 1,
                     _ => sum.unfinished += 1,
                 }
@@ -161,17 +191,17 @@ impl Answers<'_> {
 
     fn row(&mut self, row: &JobRow, answered: &AnsweredRow) {
         let Some(text) = &mut self.text else { return };
-        let AnsweredRow { ready, deadline, answer } = answered;
+        let AnsweredRow { ready, deadline, answer, moved, until, broken } = answered;
         let request = request(row, answered);
         let mut line = Row(text);
         line.number(row.job.id.0).text(&self.tally.names.of_actor(row.user)).time(row.job.arrive).time(*ready);
         line.maybe(request, |line, request| line.span(request.duration)).time(*deadline);
         line.maybe(request, |line, request| line.number(request.nodes));
         match answer {
-            Answer::Declined => line.text("declined").text(",,,,,,,,"),
-            Answer::Invalid(invalid) => line.text("invalid").text(invalid.name()).text(",,,,,,,"),
+            Answer::Declined => line.text("declined").text(",,,,,,,,,,"),
+            Answer::Invalid(invalid) => line.text("invalid").text(invalid.name()).text(",,,,,,,,,"),
             Answer::Accepted { site, start, nodes } => {
-                let end = request.map_or(*start, |request| *start + request.duration);
+                let end = until.unwrap_or(request.map_or(*start, |request| *start + request.duration));
                 let ran = row.tasks.first();
                 line.text("accepted").empty().text(&self.tally.names.of_actor(*site)).time(*start).time(end);
                 line.cores(nodes, 0).float(request.map_or(0.0, |request| request.slowdown(*start)));
@@ -179,9 +209,11 @@ impl Answers<'_> {
                 line.text(match row.fate {
                     Fate::Completed { .. } => "finished",
                     Fate::Cancelled { .. } => "cancelled",
+                    Fate::Removed { .. } if broken.is_some() => "broken",
                     Fate::Removed { .. } => "given_up",
                     _ => "unfinished",
-                })
+                });
+                line.number(*moved).maybe(*broken, |line, given| line.span(Span::from_micros(given.micros())))
             }
         };
         line.end();
@@ -220,10 +252,16 @@ fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
     let (accepted, valid) = (count(all.accepted), count(all.accepted + all.declined));
     let mean = all.slowdown.map_or("–".to_owned(), |mean| format!("{mean:.3}"));
     let small = format!("mean; {} node hours were given back early", number(all.released / 3600.0));
-    vec![
+    let mut cards = vec![
         ("Requests accepted", share, format!("{accepted} of {valid} valid ones")),
         ("Slowdown of requests", mean, small),
-    ]
+    ];
+    if all.broken + all.moved > 0 {
+        let given = number(all.compensation / 3600.0);
+        let small = format!("{} moved as nodes failed; {given} node hours of compensation", count(all.moved));
+        cards.push(("Broken promises", count(all.broken), small));
+    }
+    cards
 }
 
 fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
@@ -239,15 +277,25 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         others.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("; {count} {what}")).collect();
     let accepted = format!("{} of {} requests{share}{others}", all.accepted, all.accepted + all.declined);
     let slowdown = all.slowdown.map(|mean| ("slowdown", format!("mean {mean:.3}")));
-    [("accepted", accepted)].into_iter().chain(slowdown).collect()
+    let suffered = all.moved + all.shortened + all.broken > 0;
+    let promises = suffered.then(|| {
+        let (given, Reservations { moved, shortened, broken, .. }) = (number(all.compensation / 3600.0), all);
+        let told = format!("{broken} broken, for {given} node h; {moved} moved, {shortened} late as nodes failed");
+        ("promises", told)
+    });
+    [("accepted", accepted)].into_iter().chain(slowdown).chain(promises).collect()
 }
 
 fn request(row: &JobRow, answered: &AnsweredRow) -> Option<Request> {
     Request::of(&row.job, answered.ready, answered.deadline).ok()
 }
 
-fn released(row: &JobRow) -> f64 {
+/// Of the node seconds that were booked last.
+fn released(row: &JobRow, answered: &AnsweredRow) -> f64 {
     let [task] = row.job.tasks.as_slice() else { return 0.0 };
+    if let Some((until, end)) = answered.until.zip(row.tasks[0].end) {
+        return f64::from(task.cores) * until.since(end).micros() as f64 / 1e6;
+    }
     let ran = row.tasks[0].end.zip(row.tasks[0].start).map_or(task.walltime, |(end, start)| end.since(start));
     f64::from(task.cores) * (task.walltime.micros().saturating_sub(ran.micros())) as f64 / 1e6
 }
@@ -341,11 +389,11 @@ pub(in crate::report) mod tests {
             text,
             format!(
                 "{HEADER}\
-                 0,bob,0,600,600,3600,2,accepted,,york,600,1200,0-1,1,600,840,finished\n\
-                 1,bob,60,600,600,3600,2,accepted,,york,1200,1800,0-1,2,,,unfinished\n\
-                 2,bob,120,600,600,3600,2,accepted,,york,1800,2400,0-1,3,,,cancelled\n\
-                 3,bob,180,600,600,3600,2,declined,,,,,,,,,\n\
-                 4,bob,240,600,600,3600,2,invalid,no_nodes,,,,,,,,\n"
+                 0,bob,0,600,600,3600,2,accepted,,york,600,1200,0-1,1,600,840,finished,0,\n\
+                 1,bob,60,600,600,3600,2,accepted,,york,1200,1800,0-1,2,,,unfinished,0,\n\
+                 2,bob,120,600,600,3600,2,accepted,,york,1800,2400,0-1,3,,,cancelled,0,\n\
+                 3,bob,180,600,600,3600,2,declined,,,,,,,,,,,\n\
+                 4,bob,240,600,600,3600,2,invalid,no_nodes,,,,,,,,,,\n"
             )
         );
         let columns = |line: &str| line.split(',').count();

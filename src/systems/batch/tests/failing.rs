@@ -260,7 +260,7 @@ proptest! {
         ];
         let saves = Checkpoint { every: Every::Span(Span::from_secs(every.max(1))), cost: Span::from_millis(500) };
         let checkpoint = (every > 0).then_some(saves);
-        let recovery = Recovery { killed: Killed::ALL[killed].1, attempts: 30, checkpoint };
+        let recovery = Recovery { killed: Killed::ALL[killed].1, attempts: 30, checkpoint, ..Recovery::default() };
         let failing = Failing { failures: &failures, recovery: &recovery, seed };
         let latencies: Vec<Span> = std::iter::once(0).chain(latencies).take(4).map(Span::from_secs).collect();
         let dispatch = Dispatch::ALL[dispatch].1;

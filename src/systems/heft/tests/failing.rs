@@ -44,7 +44,7 @@ proptest! {
             .to_vec();
         let saves = Checkpoint { every: Every::Span(Span::from_secs(every.max(1))), cost: Span::from_millis(100) };
         let checkpoint = (every > 0).then_some(saves);
-        topology.recovery = Recovery { killed: Killed::ALL[killed].1, attempts, checkpoint };
+        topology.recovery = Recovery { killed: Killed::ALL[killed].1, attempts, checkpoint, ..Recovery::default() };
 
         let plan = Plan::of(&topology);
         let actors = build(&topology, &plan.all()).unwrap();

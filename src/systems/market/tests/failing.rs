@@ -82,7 +82,7 @@ proptest! {
         topology.failures = vec![drawn(0, mtbf, Per::Node), drawn(1, 2 * mtbf, Per::Site), once(1, "0-3", 30, 45)];
         let saves = Checkpoint { every: Every::Span(Span::from_minutes(every.max(1))), cost: Span::from_secs(30) };
         let checkpoint = (every > 0).then_some(saves);
-        topology.recovery = Recovery { killed: Killed::ALL[killed].1, attempts: 20, checkpoint };
+        topology.recovery = Recovery { killed: Killed::ALL[killed].1, attempts: 20, checkpoint, ..Recovery::default() };
         let log = play(&topology);
 
         // The tally takes no start on what is said to be down.

@@ -1,0 +1,156 @@
+//! What the meta-scheduler does about reservations whose nodes fail.
+//!
+//! It hears of nodes as late as news of their site travels, and then finds the reservations that are in for it. One whose task may
+//! have started meanwhile cannot be moved behind its site's back, so the site is asked for the task, and says whether it
+//! comes in time. A task that has run and is lost is told of by its site, which has nothing more to do with it then.
+
+use super::meta::{Live, MetaScheduler, Out, Phase};
+use crate::grid::{Bookings, JobId, Request, TaskId};
+use crate::kernel::ActorId;
+use crate::protocol::{Answer, Answered, Lost, Message, Outcome, Recall, Record, Verdict};
+use crate::time::{Span, Time};
+
+impl MetaScheduler {
+    /// Takes in what is heard of nodes by now: nobody books what is down, and who has booked it is seen to.
+    pub(super) fn hear_news(&mut self, now: Time, out: &mut Out) {
+        for number in self.failing.clone() {
+            let cluster = &mut self.clusters[number];
+            let watch = cluster.watch.as_mut().expect("it is watched");
+            let Some(down) = watch.hear(now) else { continue };
+            cluster.book.block(now, down.to_vec());
+            let (site, bookings) = (cluster.site, watch.recovery.bookings);
+            let is_hit = |live: &Live| match watch.back(&live.nodes) {
+                None => false,
+                // As long as some of its time is left, it has that.
+                Some(back) if bookings == Bookings::Shorten => back >= live.end,
+                Some(back) => back > live.start,
+            };
+            let here = self.live.iter().filter(|(_, live)| live.cluster == number && live.phase != Phase::Returning);
+            let hit: Vec<JobId> = here.filter(|(_, live)| is_hit(live)).map(|(job, _)| *job).collect();
+            for job in hit {
+                match self.live[&job].phase {
+                    Phase::Given if self.recalls.contains_key(&(site, job)) => {}
+                    Phase::Given => self.recall(site, job, out),
+                    _ => self.give_back(now, job, out),
+                }
+            }
+        }
+        self.awake_until = self.awake_until.filter(|until| *until > now);
+    }
+
+    /// Comes back when there is news, as long as it is about somebody.
+    pub(super) fn wake(&mut self, out: &mut Out) {
+        let next = self.failing.iter().filter_map(|number| self.clusters[*number].watch.as_ref()).map(|it| it.next());
+        let next = next.min().filter(|next| *next < Time::NEVER && !self.live.is_empty());
+        if let Some(next) = next.filter(|next| self.awake_until.is_none_or(|until| *next < until)) {
+            self.awake_until = Some(next);
+            out.wake_at(next, 0);
+        }
+    }
+
+    /// Asks a site for a task that may have started.
+    pub(super) fn recall(&mut self, site: ActorId, job: JobId, out: &mut Out) {
+        *self.recalls.entry((site, job)).or_default() += 1;
+        out.send(site, Message::Recall(Recall { task: TaskId { job, index: 0 } }));
+    }
+
+    /// A node of a running task has failed.
+    pub(super) fn lost(&mut self, now: Time, from: ActorId, lost: Lost, out: &mut Out) {
+        let job = lost.task.job;
+        let has_it = |live: &&mut Live| self.clusters[live.cluster].site == from && live.phase == Phase::Given;
+        let Some(live) = self.live.get_mut(&job).filter(has_it) else { return };
+        let cluster = &self.clusters[live.cluster];
+        // No honest site loses a task if it has no nodes that fail.
+        let Some(watch) = &cluster.watch else { return };
+        live.losses += 1;
+        live.saved = live.saved + lost.saved;
+        let back = watch.back(&live.nodes).unwrap_or(Time::ZERO).max(now + cluster.latency);
+        let again = watch.recovery.tries_again(live.losses);
+        let bookings = if again { watch.recovery.bookings } else { Bookings::Break };
+        if bookings == Bookings::Shorten && back < live.end {
+            return self.hold(now, job, back, out);
+        }
+        let live = self.live.remove(&job).expect("it is live");
+        self.free(now, &live);
+        let left = if bookings == Bookings::Move { self.move_on(now, job, live, out) } else { Some(live) };
+        if let Some(live) = left {
+            self.breaks(job, &live, out);
+        }
+    }
+
+    /// A task that has not started since its nodes are down is nobody's any more.
+    pub(super) fn give_back(&mut self, now: Time, job: JobId, out: &mut Out) {
+        let live = self.live.remove(&job).expect("it is live");
+        self.free(now, &live);
+        let watch = self.clusters[live.cluster].watch.as_ref();
+        let moves = watch.is_some_and(|watch| watch.recovery.bookings == Bookings::Move);
+        let left = if moves { self.move_on(now, job, live, out) } else { Some(live) };
+        if let Some(live) = left {
+            if live.losses == 0 {
+                out.log(Record::Withdrawn { task: TaskId { job, index: 0 } });
+            }
+            self.breaks(job, &live, out);
+        }
+    }
+
+    /// Finds other nodes for what is left of a job: at its time, or later, or elsewhere. Gives it back if there are none.
+    ///
+    /// Where its input is, or is to be, it stays; and as nobody knows better, it starts no sooner than it was to when that is
+    /// on its way.
+    fn move_on(&mut self, now: Time, job: JobId, mut live: Live, out: &mut Out) -> Option<Live> {
+        let before = live.cluster;
+        let left = Request { duration: live.left(live.request.duration), ..live.request };
+        let soonest = now + self.clusters[before].latency;
+        let lasts = self.lasts(before, &left);
+        let at_its_time = Request { ready: live.start, deadline: live.start + lasts, ..left };
+        let awaits = live.phase == Phase::Awaited;
+        let later = Request { ready: if awaits { left.ready.max(live.start) } else { left.ready }, ..left };
+        let found = if live.start >= soonest { self.ask(before, now, None, &at_its_time) } else { None };
+        let found = match found {
+            Some(offer) => Some(offer),
+            None => self.ask(before, now, None, &later),
+        };
+        let found = match found {
+            Some(offer) => Some((before, offer)),
+            None if live.staging.is_some() => None,
+            None => self.find(now, &left, None, &[before]),
+        };
+        let Some((number, offer)) = found else { return Some(live) };
+
+        let (start, until) = (offer.start, offer.start + self.lasts(number, &left));
+        let cluster = &mut self.clusters[number];
+        cluster.book.add(start, until, &offer.nodes).expect("what is offered is free");
+        let (site, nodes) = (cluster.site, offer.nodes);
+        out.log(Record::Rebooked { job, site, start, until, nodes: nodes.clone() });
+        out.log(Record::Assigned { task: TaskId { job, index: 0 }, site });
+        let answer = Answer::Accepted { site, start, nodes: nodes.clone() };
+        out.send(live.user, Message::Answered(Answered { job, answer }));
+        (live.cluster, live.start, live.end, live.nodes) = (number, start, until, nodes);
+        let is_given = live.phase == Phase::Given;
+        self.live.insert(job, live);
+        if is_given {
+            self.hold(now, job, start, out);
+        }
+        None
+    }
+
+    /// The promise is broken, and the user has something for it.
+    fn breaks(&self, job: JobId, live: &Live, out: &mut Out) {
+        let watch = self.clusters[live.cluster].watch.as_ref().expect("nodes of it have failed");
+        let compensation = watch.recovery.compensation(live.request.area());
+        out.log(Record::Broken { job, compensation });
+        out.log(Record::Removed { job });
+        out.send(live.user, Message::Outcome(Outcome { job, verdict: Verdict::Removed }));
+    }
+}
+
+impl Live {
+    /// How much of a span of its work has not been saved.
+    pub(super) fn left(&self, all: Span) -> Span {
+        if self.saved.is_zero() {
+            all
+        } else {
+            Span::from_micros(all.micros().saturating_sub(self.saved.micros()).max(1))
+        }
+    }
+}

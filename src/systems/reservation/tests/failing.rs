@@ -1,0 +1,232 @@
+//! Reservations at sites whose nodes fail.
+
+use super::*;
+use crate::grid::{
+    Area, Bookings, Checkpoint, Course, Distribution, Drawn, Every, Failure, Fragile, Killed, Law, Per, Recovery,
+};
+use crate::kernel::BoxedActor;
+use crate::systems::Failing;
+
+/// Their nodes, and every how many seconds they report.
+const SITES: [(u32, u64); 2] = [(4, 0), (6, 3)];
+
+fn once(site: usize, nodes: &str, at_second: u64, lasts: u64) -> Failure {
+    let what = Fragile::Nodes { site, nodes: set(nodes) };
+    Failure { what, course: Course::Once { at: at(at_second), lasts: Span::from_secs(lasts) }, announced: true }
+}
+
+fn drawn(site: usize, nodes: u32, mtbf: u64, mttr: u64, per: Per, announced: bool) -> Failure {
+    let law = |kind| Law { kind, shape: 0.8 };
+    let (mtbf, mttr) = (Span::from_secs(mtbf), Span::from_secs(mttr));
+    let (between, repair) = (law(Distribution::Weibull), law(Distribution::Exponential));
+    let course = Course::Drawn(Drawn { mtbf, between, mttr, repair, per, share_millionths: 500_000 });
+    Failure { what: Fragile::Nodes { site, nodes: NodeSet::all(nodes) }, course, announced }
+}
+
+/// A user and two sites, with these latencies of user and sites in seconds.
+fn play_failing(
+    asked: &[Asked],
+    choose: Choose,
+    latencies: [u64; 3],
+    failures: &[Failure],
+    recovery: &Recovery,
+    seed: u64,
+) -> Vec<Entry<Record>> {
+    let [user, york, leeds] = latencies.map(Span::from_secs);
+    let failing = Failing { failures, recovery, seed };
+    let mut cast: Vec<BoxedActor<Message, Record>> = Vec::new();
+    let mut clusters = Vec::new();
+    for (number, ((nodes, report_every), latency)) in SITES.into_iter().zip([york, leeds]).enumerate() {
+        let report_every = Span::from_secs(report_every);
+        let fails = failing.site(number);
+        clusters.push(Cluster {
+            site: ActorId(number as u32 + 1),
+            latency,
+            is_shared: false,
+            book: Book::new(nodes, fit::find("pe_w").unwrap(), RectEnd::Clip),
+            watch: fails.clone().map(|fails| Watch::new(fails, nodes, latency, report_every)),
+        });
+        let site = match fails {
+            None => Site::new(nodes, Box::new(Holder), [ActorId(0)]),
+            Some(fails) => {
+                Site::new(nodes, Box::new(Warden::new(fails.clone())), [ActorId(0)]).failing(Some(fails.outages))
+            }
+        };
+        cast.push(Box::new(site.telling_every(report_every)));
+    }
+    cast.insert(0, Box::new(MetaScheduler::new(clusters, choose, None)));
+    cast.push(Box::new(User::new(Script::saying(says(asked)))));
+    judge::run(cast, &[Span::ZERO, york, leeds, user])
+}
+
+fn told_of_failures(log: &[Entry<Record>]) -> Vec<String> {
+    let line = |entry: &Entry<Record>| {
+        let now = entry.stamp.time.seconds();
+        Some(match &entry.record {
+            Record::Rebooked { job, site, start, until, nodes } => {
+                let (start, until) = (start.seconds(), until.seconds());
+                format!("{now}: {job} gets {nodes} of {} from {start} to {until} instead", site.0)
+            }
+            Record::Broken { job, compensation } => format!("{now}: {job} is broken, for {compensation}"),
+            Record::Lost { task, saved } => format!("{now}: {} is lost, {} s saved", task.job, saved.seconds()),
+            Record::Killed { task } => format!("{now}: {} is killed", task.job),
+            _ => return told(std::slice::from_ref(entry)).pop(),
+        })
+    };
+    log.iter().filter_map(line).collect()
+}
+
+fn with(bookings: Bookings) -> Recovery {
+    Recovery { bookings, compensation_millionths: 500_000, ..Recovery::default() }
+}
+
+#[test]
+fn who_is_booked_on_nodes_that_fail_moves_or_waits_or_is_broken() {
+    // Booked on all of york from 10 to 15; nodes are down from 4 to 12, of which york's link tells at 5.
+    let asked = [(0, 10, 5, 20, 4, 4, None)];
+    let failures = [once(0, "0-1", 4, 8)];
+    let play = |bookings, failures: &[Failure]| {
+        told_of_failures(&play_failing(&asked, Choose::First, [0, 1, 0], failures, &with(bookings), 1))
+    };
+    let booked = "0: 0 gets 0-3 of 1 at 10";
+    let later = ["7: 0 gets 0-3 of 1 from 12 to 17 instead", "12: 0 starts on 0-3", "16: 0 ends", "17: 0 is complete"];
+    assert_eq!(play(Bookings::Move, &failures), [&[booked], &later[..]].concat());
+    let waits = ["12: 0 starts on 0-3", "15: 0 is killed", "16: 0 is complete"];
+    assert_eq!(play(Bookings::Shorten, &failures), [&[booked], &waits[..]].concat());
+    assert_eq!(play(Bookings::Break, &failures), [booked, "7: 0 is broken, for 10"]);
+
+    // York is down for good: there is leeds, if that is up.
+    let york = once(0, "0-1", 4, 100);
+    let elsewhere =
+        ["7: 0 gets 0-3 of 2 from 10 to 15 instead", "10: 0 starts on 0-3", "14: 0 ends", "15: 0 is complete"];
+    assert_eq!(play(Bookings::Move, std::slice::from_ref(&york)), [&[booked], &elsewhere[..]].concat());
+    assert_eq!(play(Bookings::Move, &[york.clone(), once(1, "1-5", 6, 90)]), [booked, "7: 0 is broken, for 10"]);
+    assert_eq!(play(Bookings::Shorten, &[york]), [booked, "7: 0 is broken, for 10"]);
+}
+
+#[test]
+fn who_is_lost_goes_on_from_what_is_saved() {
+    let asked = [(0, 0, 20, 10, 20, 4, None)];
+    let failures = [once(0, "2", 9, 3)];
+    let checkpoint = Some(Checkpoint { every: Every::Span(Span::from_secs(5)), cost: Span::ZERO });
+    let play = |bookings, killed| {
+        let recovery = Recovery { checkpoint, killed, ..with(bookings) };
+        told_of_failures(&play_failing(&asked, Choose::First, [0, 1, 0], &failures, &recovery, 1))
+    };
+    let lost = ["0: 0 gets 0-3 of 1 at 1", "1: 0 starts on 0-3", "9: 0 is lost, 5 s saved"];
+    // Of its 20 s there are 15 left, and of its time 9; leeds is not asked as york has room in time.
+    let moved = ["10: 0 gets 0-3 of 1 from 12 to 27 instead", "12: 0 starts on 0-3", "27: 0 ends", "28: 0 is complete"];
+    assert_eq!(play(Bookings::Move, Killed::Head), [&lost[..], &moved].concat());
+    let stays = ["12: 0 starts on 0-3", "21: 0 is killed", "22: 0 is complete"];
+    assert_eq!(play(Bookings::Shorten, Killed::Head), [&lost[..], &stays].concat());
+    for (bookings, killed) in [(Bookings::Break, Killed::Head), (Bookings::Move, Killed::Lost)] {
+        assert_eq!(play(bookings, killed), [&lost[..], &["10: 0 is broken, for 40"]].concat());
+    }
+}
+
+#[test]
+fn nodes_that_are_said_to_be_down_are_not_booked_before_they_are_back() {
+    let failures = [once(0, "0-3", 2, 10)];
+    let asked = [(5, 1, 5, 20, 5, 4, None), (5, 1, 5, 30, 5, 4, None)];
+    let log = play_failing(&asked, Choose::First, [0, 1, 0], &failures, &with(Bookings::Move), 1);
+    assert_eq!(told(&log)[..2], ["5: 0 gets 0-3 of 1 at 12", "5: 1 gets 0-3 of 1 at 17"]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 150 } else { 1_000 }))]
+
+    /// Whatever fails, is asked and taken back, under every rule and latency: nothing runs on what is down or on what
+    /// somebody else has, everything runs within what was booked for it last, every request comes to exactly one end,
+    /// and no promise of the kernel is broken.
+    #[test]
+    fn promises_are_kept_moved_or_broken(
+        asked in prop::collection::vec(
+            (0u64..60, 0u64..20, 0u64..15, 0u64..40, 1u64..15, 0u32..8, prop::option::weighted(0.2, 0u64..30)),
+            1..40,
+        ),
+        (global, latencies) in (any::<bool>(), prop::array::uniform3(0u64..4)),
+        (mtbf, mttr, seed) in (10u64..200, 1u64..40, 0u64..1_000),
+        (bookings, killed, every, attempts) in (0usize..3, 0usize..4, 0u64..6, 1u32..5),
+        announced in any::<bool>(),
+    ) {
+        let failures = [
+            drawn(0, 4, mtbf, mttr, Per::Node, announced),
+            drawn(1, 6, 2 * mtbf, mttr, Per::Site, !announced),
+            once(1, "0-4", 30, 20),
+        ];
+        let saves = Checkpoint { every: Every::Span(Span::from_secs(every.max(1))), cost: Span::from_millis(500) };
+        let checkpoint = (every > 0).then_some(saves);
+        let (bookings, killed) = (Bookings::ALL[bookings].1, Killed::ALL[killed].1);
+        let recovery = Recovery { killed, attempts, checkpoint, bookings, compensation_millionths: 250_000 };
+        let choose = if global { Choose::Global } else { Choose::First };
+        let log = play_failing(&asked, choose, latencies, &failures, &recovery, seed);
+
+        let failing = Failing { failures: &failures, recovery: &recovery, seed };
+        let stretched = |work: Span| recovery.checkpoint.map_or(work, |it| it.saves(0.0).unwrap().stretched(work));
+        let mut down = [0, 1].map(|site| failing.site(site).unwrap().outages);
+        let is_down = |outages: &mut crate::grid::Outages, now: Time, cores: &NodeSet| {
+            outages.advance(now);
+            outages.expected(now).iter().any(|one| one.nodes.meets(cores))
+        };
+        let mut promised: BTreeMap<JobId, (ActorId, Time, Time, NodeSet)> = BTreeMap::new();
+        let (mut used, mut ends, mut running) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (mut accepted, mut broken, mut removed, mut due) = (0, BTreeMap::new(), 0, BTreeMap::new());
+        for entry in &log {
+            let now = entry.stamp.time;
+            match &entry.record {
+                Record::Answered { job, answer: Answer::Accepted { site, start, nodes }, ready, deadline } => {
+                    let until = *start + stretched(Span::from_secs(asked[job.0 as usize].2));
+                    prop_assert!(start >= ready && until <= *deadline);
+                    promised.insert(*job, (*site, *start, until, nodes.clone()));
+                    accepted += 1;
+                    due.insert(*job, *deadline);
+                }
+                Record::Rebooked { job, site, start, until, nodes } => {
+                    let wide = asked[job.0 as usize].5;
+                    prop_assert!(bookings == Bookings::Move && *start >= now && nodes.len() == wide);
+                    prop_assert!(*start < *until && *until <= due[job]);
+                    prop_assert!(promised.insert(*job, (*site, *start, *until, nodes.clone())).is_some());
+                }
+                Record::Answered { job, .. } | Record::Cancelled { job } | Record::Completed { job, .. } => {
+                    prop_assert_eq!(ends.insert(*job, ()), None);
+                }
+                Record::Broken { job, compensation } => {
+                    let (_, _, duration, _, _, nodes, _) = asked[job.0 as usize];
+                    let all = Area::of(nodes, Span::from_secs(duration));
+                    prop_assert_eq!(*compensation, Area::from_micros(all.micros() / 4));
+                    prop_assert_eq!(broken.insert(*job, ()), None);
+                }
+                Record::Removed { job } => {
+                    prop_assert!(broken.contains_key(job));
+                    prop_assert_eq!(ends.insert(*job, ()), None);
+                    removed += 1;
+                }
+                Record::Started { task, cores } => {
+                    let (site, start, until, nodes) = &promised[&task.job];
+                    prop_assert_eq!((site, nodes), (&entry.actor, cores));
+                    let on_time = *start <= now && now < *until;
+                    prop_assert!(on_time, "{} starts at {} in {} to {}", task.job, now, start, until);
+                    prop_assert!(!is_down(&mut down[site.index() - 1], now, cores));
+                    for node in cores.runs().iter().flat_map(|&(first, last)| first..=last) {
+                        prop_assert_eq!(used.insert((entry.actor, node), task.job), None);
+                    }
+                    prop_assert_eq!(running.insert(task.job, *until), None);
+                }
+                Record::Finished { task } | Record::Killed { task } | Record::Lost { task, .. } => {
+                    let until = running.remove(&task.job);
+                    prop_assert!(until.is_some_and(|until| now <= until));
+                    used.retain(|_, job| *job != task.job);
+                }
+                Record::Down { cores, .. } => {
+                    let site = entry.actor;
+                    let on = used.iter().filter(|((at, node), _)| *at == site && cores.meets(&NodeSet::run(*node, *node)));
+                    prop_assert_eq!(on.count(), 0);
+                }
+                _ => {}
+            }
+        }
+        prop_assert!(used.is_empty() && running.is_empty());
+        prop_assert_eq!((ends.len(), removed), (asked.len(), broken.len()));
+        prop_assert!(broken.len() <= accepted);
+    }
+}
