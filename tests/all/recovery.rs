@@ -5,10 +5,11 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::faults::{children, no_children_left, who_plays};
-use crate::grid::{HANSA, Machines, Process, Scratch, digest, hansa, hansa_ok, json, long_topology, text};
+use crate::grid::{HANSA, Machines, Process, Scratch, digest, hansa, hansa_ok, json, long_topology, shipped, text};
+use crate::skip::skip;
 
 const SOON: Duration = Duration::from_secs(120);
 const BEGUN: &str = "the run begins";
@@ -122,6 +123,57 @@ fn a_site_that_is_killed_is_named_and_is_back() {
     assert_eq!(launcher.end(SOON).0, Some(130));
 }
 
+/// A program outside is started anew with the process that it decides for, and is asked the same again. One that then answers
+/// something else is found out.
+#[test]
+fn programs_outside_come_back_with_whom_they_decide_for() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        return skip("there is no python3 here");
+    }
+    let mut world = World::new(5);
+    for name in ["foreign-site.toml", "manager.py", "planner.py"] {
+        world.scratch.file(name, &std::fs::read_to_string(shipped(name)).unwrap());
+    }
+    let topology = world.scratch.path("foreign-site.toml");
+    let jobs = "workload.0.jobs=3000";
+    let flags = ["--set", jobs, "--inline", "--out"];
+    hansa_ok(
+        &[&["run", topology.to_str().unwrap()], &flags[..], &[world.scratch.path("untouched").to_str().unwrap()]]
+            .concat(),
+    );
+    let untouched = digest(&world.scratch.path("untouched"));
+    let start = |world: &World| {
+        let mut command = Command::new(HANSA);
+        command.arg("run").arg(&topology).args(["--set", jobs, "--out"]).arg(world.scratch.path("out"));
+        let launcher = Process::start("the launcher", &mut command);
+        launcher.says(BEGUN);
+        launcher
+    };
+    let mut launcher = start(&world);
+    for name in ["york", "alice"] {
+        gets_on(&world);
+        std::thread::sleep(Duration::from_millis(world.draw(100)));
+        kill(who_plays(launcher.child.id(), name).unwrap());
+        launcher.says(" is back after");
+    }
+    let (code, said) = launcher.end(SOON);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(digest(&world.scratch.path("out")), untouched);
+
+    let manager = std::fs::read_to_string(shipped("manager.py")).unwrap();
+    let moody = manager.replace("import sys\n", "import sys\nimport random\n");
+    let rejects = "    orders = []\n    if queue and random.random() < 0.5:\n        orders.append({'order': 'reject', 'job': queue.pop(0)})\n";
+    let moody = moody.replace("    orders = []\n", rejects);
+    assert!(moody.contains("reject', ") && moody.contains("import random"));
+    world.scratch.file("manager.py", &moody);
+    let mut launcher = start(&world);
+    gets_on(&world);
+    kill(who_plays(launcher.child.id(), "york").unwrap());
+    let (code, said) = launcher.end(SOON);
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains("site york is not deterministic"), "{said}");
+}
+
 /// Somebody who falls whenever he is started does not keep the others for ever.
 #[test]
 fn there_is_an_end_to_starting_somebody_again() {
@@ -137,6 +189,19 @@ fn there_is_an_end_to_starting_somebody_again() {
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("signal 9"), "{said}");
     no_children_left(id);
+}
+
+/// Waits until the journal of the run says a little more than it does now.
+fn gets_on(world: &World) {
+    let length = || {
+        let journal = left(&world.scratch.path("out")).map(|folder| folder.join("journal"));
+        journal.and_then(|journal| std::fs::metadata(journal).ok()).map_or(0, |file| file.len())
+    };
+    let (begun, goal) = (Instant::now(), length() + 20_000);
+    while length() < goal {
+        assert!(begun.elapsed() < SOON, "the run does not get on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// The stand-in that was left of a run.
