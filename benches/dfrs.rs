@@ -9,7 +9,7 @@ use std::path::Path;
 use hansa::edge::gzip;
 use hansa::experiment::dfrs::{BEST, NODES, timed};
 use hansa::grid::{JobId, TaskId};
-use hansa::systems::dfrs::{Algorithm, Cluster, Fractional, Need, Timed, bound, run};
+use hansa::systems::dfrs::{Algorithm, Cluster, Events, Fractional, Need, Timed, bound, run};
 use hansa::time::Time;
 use hansa::workload::{needs, swf};
 use rustix::time::{ClockId, clock_gettime};
@@ -40,9 +40,9 @@ fn main() {
     println!("slowest of all 116: {} in {:.1} ms", slowest.1, slowest.0 * 1e3);
     println!("\nits bound: {:.1} ms", measured(|| _ = bound(NODES, &trace)) * 1e3);
 
-    let come: Vec<_> =
-        (0..).zip(&crowd).map(|(job, timed)| (TaskId { job: JobId(job), index: 0 }, timed.need)).collect();
-    let call = || drop(Cluster::new(rules("MCB8 *"), NODES).advance(Time::ZERO, &[], &come));
+    let come = (0..).zip(&crowd).map(|(job, timed)| (TaskId { job: JobId(job), index: 0 }, timed.need)).collect();
+    let all = Events { come, ..Events::default() };
+    let call = || drop(Cluster::new(rules("MCB8 *"), NODES).advance(Time::ZERO, &all));
     let calls = 100;
     let ours = measured(|| (0..calls).for_each(|_| call())) / f64::from(calls);
     let needs: Vec<Need> = crowd.iter().map(|timed| timed.need).collect();

@@ -33,6 +33,26 @@ pub enum Failure {
     Told(u8),
 }
 
+/// What is to be said, by shared or by exclusive reference; nothing, if nobody reads it or somebody has said it already.
+macro_rules! text_of {
+    ($failure:expr) => {
+        match $failure {
+            Failure::Different(text)
+            | Failure::Input(text)
+            | Failure::LostPeer { text, .. }
+            | Failure::LostRouter(text)
+            | Failure::Stalled(text)
+            | Failure::Breach(text)
+            | Failure::NotJoined(text)
+            | Failure::Program(text)
+            | Failure::System(text)
+            | Failure::Interrupted(text)
+            | Failure::Internal(text) => Some(text),
+            Failure::Unread | Failure::Told(_) => None,
+        }
+    };
+}
+
 /// Every exit code with its meaning, as `--help` shows it.
 pub const EXIT_CODES: &str = "\
 Exit codes:
@@ -77,47 +97,16 @@ impl Failure {
 impl Failure {
     /// The same, with another line.
     pub fn with(mut self, line: &str) -> Failure {
-        if let Some(text) = self.text() {
+        if let Some(text) = text_of!(&mut self) {
             text.push('\n');
             text.push_str(line);
         }
         self
     }
-
-    fn text(&mut self) -> Option<&mut String> {
-        match self {
-            Failure::Different(text)
-            | Failure::Input(text)
-            | Failure::LostPeer { text, .. }
-            | Failure::LostRouter(text)
-            | Failure::Stalled(text)
-            | Failure::Breach(text)
-            | Failure::NotJoined(text)
-            | Failure::Program(text)
-            | Failure::System(text)
-            | Failure::Interrupted(text)
-            | Failure::Internal(text) => Some(text),
-            Failure::Unread | Failure::Told(_) => None,
-        }
-    }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Failure::Different(text)
-        | Failure::Input(text)
-        | Failure::LostPeer { text, .. }
-        | Failure::LostRouter(text)
-        | Failure::Stalled(text)
-        | Failure::Breach(text)
-        | Failure::NotJoined(text)
-        | Failure::Program(text)
-        | Failure::System(text)
-        | Failure::Interrupted(text)
-        | Failure::Internal(text)) = self
-        else {
-            return Ok(());
-        };
-        f.write_str(text)
+        text_of!(self).map_or(Ok(()), |text| f.write_str(text))
     }
 }

@@ -36,6 +36,11 @@ impl NodeSet {
         &self.runs
     }
 
+    /// Every node, ascending.
+    pub fn each(&self) -> impl Iterator<Item = u32> {
+        self.runs.iter().flat_map(|&(first, last)| first..=last)
+    }
+
     /// Reads back what the set prints as; `None` for anything else.
     pub fn parse(text: &str) -> Option<NodeSet> {
         let mut set = NodeSet::default();
@@ -294,7 +299,7 @@ mod tests {
     use super::*;
 
     fn members(set: &NodeSet) -> BTreeSet<u32> {
-        set.runs.iter().flat_map(|&(first, last)| first..=last).collect()
+        set.each().collect()
     }
 
     proptest! {

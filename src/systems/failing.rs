@@ -1,10 +1,14 @@
 //! How the sites and links of a grid fail, for whoever takes part in a run: everybody works it out alone, from topology and seed.
 
+use std::collections::BTreeMap;
+
 use super::{Cast, CastError, Grid};
-use crate::grid::{Failure, Fragile, News, Outages, Recovery, Site};
+use crate::grid::{Failure, Fragile, Killed, News, Outages, Recovery, Saves, Site, TaskId};
 use crate::kernel::ActorId;
 use crate::roles;
 use crate::roles::scheduler::InTurn;
+use crate::roles::site::Loss;
+use crate::time::Span;
 
 /// All failures of a grid, and what is done about them.
 #[derive(Clone, Copy)]
@@ -20,6 +24,15 @@ pub struct Fails {
     pub outages: Outages,
     pub failures: Vec<Failure>,
     pub recovery: Recovery,
+}
+
+/// What a site that fails does about its tasks, and how often each that is still there has been lost.
+pub struct Attempts {
+    recovery: Recovery,
+    /// How the site fails.
+    failures: Vec<Failure>,
+    nodes: u32,
+    losses: BTreeMap<TaskId, u32>,
 }
 
 impl Failing<'_> {
@@ -42,6 +55,57 @@ impl Grid<'_> {
     pub fn news(&self, id: ActorId, site: &Site) -> Option<News> {
         self.fails(id).map(|fails| News::new(fails.outages, site.latency, site.report_every))
     }
+}
+
+impl Attempts {
+    /// At a site of so many nodes.
+    pub fn new(fails: &Fails, nodes: u32) -> Attempts {
+        let Fails { recovery, failures, .. } = fails.clone();
+        Attempts { recovery, failures, nodes, losses: BTreeMap::new() }
+    }
+
+    /// Whether who is lost comes before all who wait.
+    pub fn are_first(&self) -> bool {
+        self.recovery.killed == Killed::Head
+    }
+
+    /// How a task on so many nodes saves its work.
+    fn saves(&self, nodes: u32) -> Option<Saves> {
+        self.recovery.saves(&self.failures, self.nodes, nodes)
+    }
+
+    /// How long a span of work takes on so many nodes, with its checkpoints.
+    pub fn stretched(&self, work: Span, nodes: u32) -> Span {
+        self.saves(nodes).map_or(work, |saves| saves.stretched(work))
+    }
+
+    /// A task starts on so many nodes; says what is done if it is lost.
+    pub fn starts(&self, task: TaskId, nodes: u32) -> Loss {
+        let losses = self.losses.get(&task).copied().unwrap_or(0);
+        let is_last = losses + 1 >= self.recovery.attempts;
+        let is_told = is_last || matches!(self.recovery.killed, Killed::Back | Killed::Lost);
+        Loss { saves: self.saves(nodes), is_told }
+    }
+
+    /// It is over, or gone.
+    pub fn ends(&mut self, task: TaskId) {
+        self.losses.remove(&task);
+    }
+
+    /// It is lost; says whether it comes again here.
+    pub fn lost(&mut self, task: TaskId, loss: Loss) -> bool {
+        if loss.is_told {
+            self.losses.remove(&task);
+        } else {
+            *self.losses.entry(task).or_default() += 1;
+        }
+        !loss.is_told
+    }
+}
+
+/// What is left of some work, of which so much is saved: not nothing, for there is something to be done yet.
+pub fn left_of(work: Span, saved: Span) -> Span {
+    Span::from_micros(work.micros().saturating_sub(saved.micros()).max(1))
 }
 
 /// The site of a service that decides what runs there, and gives it task by task.

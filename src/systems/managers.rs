@@ -1,6 +1,6 @@
 //! Managers of sites that belong to no system of their own: a system that takes them in finds them here by their names.
 
-use super::{CastError, Outsider, dfrs, outside};
+use super::{CastError, Fails, Outsider, dfrs, outside};
 use crate::grid::{Named, Site};
 use crate::roles::site::Manager;
 
@@ -18,8 +18,8 @@ pub struct Kind {
     /// What one should know before using this name.
     pub warning: fn(&str) -> Option<String>,
     pub runs: Runs,
-    /// The manager of this site; `outsider` speaks for the program outside, where one decides.
-    pub build: fn(&Site, Option<Outsider>) -> Managing,
+    /// The manager of this site, whose nodes may fail in such a way; `outsider` speaks for the program outside, where one decides.
+    pub build: fn(&Site, Option<&Fails>, Option<Outsider>) -> Managing,
 }
 
 /// The manager of a site, if there can be one.

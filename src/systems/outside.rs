@@ -1,7 +1,7 @@
 //! Sites for which a program outside decides: what a topology calls them. What they do is in `roles/outside/`.
 
 use super::managers::{Kind, Runs, Tongue};
-use super::{CastError, Outsider};
+use super::{CastError, Fails, Outsider};
 use crate::grid::{Named, Site};
 use crate::roles::outside::{Decides, Managed};
 use crate::roles::site::Manager;
@@ -31,7 +31,8 @@ pub const BATSIM: Kind = Kind {
     build,
 };
 
-fn build(site: &Site, outsider: Option<Outsider>) -> Result<Box<dyn Manager>, CastError> {
+/// Its nodes never fail: a topology in which they do is refused.
+fn build(site: &Site, _: Option<&Fails>, outsider: Option<Outsider>) -> Result<Box<dyn Manager>, CastError> {
     let decider = outsider.and_then(|outsider| outsider.downcast::<Box<dyn Decides>>().ok());
     let decider = *decider.ok_or(CastError::NoOutsider)?;
     Ok(Box::new(Managed::new(decider, site.cores)))

@@ -43,14 +43,55 @@ fn run(scratch: &Scratch, topology: &str, flags: &[&str]) -> String {
 }
 
 fn sites(scratch: &Scratch) -> Vec<Value> {
-    json(&scratch.path("out").join("summary.json"))["results"]["sharing"]["sites"].as_array().unwrap().clone()
+    sites_of(&json(&scratch.path("out").join("summary.json")))
+}
+
+fn sites_of(summary: &Value) -> Vec<Value> {
+    summary["results"]["sharing"]["sites"].as_array().unwrap().clone()
 }
 
 /// A column of a table.
 fn column(scratch: &Scratch, file: &str, name: &str) -> Vec<f64> {
+    text_column(scratch, file, name).iter().map(|field| field.parse().unwrap()).collect()
+}
+
+fn text_column(scratch: &Scratch, file: &str, name: &str) -> Vec<String> {
     let table = std::fs::read_to_string(scratch.path("out").join(file)).unwrap();
     let at = table.lines().next().unwrap().split(',').position(|column| column == name).unwrap();
-    table.lines().skip(1).map(|line| line.split(',').nth(at).unwrap().parse().unwrap()).collect()
+    table.lines().skip(1).map(|line| line.split(',').nth(at).unwrap().to_owned()).collect()
+}
+
+/// Nodes fail, jobs go from sites where they share nodes to one with a queue, and what reports say of it adds up.
+#[test]
+fn what_failures_cost_where_nodes_are_shared_adds_up() {
+    let scratch = Scratch::new();
+    let topology = std::fs::read_to_string("tests/all/digests/failing-dfrs.toml").unwrap();
+    for killed in ["head", "back", "lost"] {
+        run(&scratch, &topology, &["--inline", "--set", &format!("recovery.killed={killed}")]);
+        let facts = json(&scratch.path("out").join("summary.json"));
+        let failures = &facts["results"]["failures"];
+        let number = |key: &str| failures[key].as_f64().unwrap();
+        let parts = ["work_useful", "work_lost", "work_checkpoints", "work_unfinished"].map(number);
+        assert!((parts.iter().sum::<f64>() - number("work")).abs() < 1e-3, "{killed}: {failures}");
+        assert!(parts[1] > 0.0 && parts[2] > 0.0 && parts[3] == 0.0, "{killed}: {failures}");
+        // What became results is the work of the jobs that ended, whose nodes are their own at the site with a queue.
+        let sites = text_column(&scratch, "sharing.csv", "site");
+        let of = |name: &str| column(&scratch, "sharing.csv", name);
+        let jobs = of("tasks").into_iter().zip(of("cpu")).zip(of("runtime")).zip(&sites);
+        let work = |(((tasks, cpu), runtime), site): (((f64, f64), f64), &String)| {
+            tasks * if site == "bath" { 1.0 } else { cpu } * runtime
+        };
+        let work: f64 = jobs.map(work).sum();
+        // With `back`, a part of a job may have been done at a site of the other kind.
+        let is_exact = killed != "back";
+        assert!((work - parts[0]).abs() < if is_exact { 1e-2 } else { 0.1 * work }, "{killed}: {work}, {failures}");
+        let sites = sites_of(&facts);
+        let is_paused = |site: &Value| site["preemptions"].as_u64() > Some(0);
+        assert_eq!(sites.iter().map(is_paused).collect::<Vec<_>>(), [true, true, false], "{killed}: {sites:?}");
+        let lost: u64 =
+            failures["sites"].as_array().unwrap().iter().map(|site| site["tasks_lost"].as_u64().unwrap()).sum();
+        assert_eq!(failures["tasks_lost"].as_u64(), Some(lost), "{killed}");
+    }
 }
 
 #[test]

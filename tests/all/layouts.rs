@@ -81,6 +81,23 @@ fn promises_that_failures_move_shorten_or_break_are_the_same_in_every_layout() {
 }
 
 #[test]
+fn nodes_fail_alike_in_every_layout() {
+    for name in ["failing-market", "failing-workflow", "failing-dfrs"] {
+        let scratch = Scratch::new();
+        let topology = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/all/digests/{name}.toml"));
+        run(&topology, &scratch.path("inline"), &["--inline"]);
+        run(&topology, &scratch.path("processes"), &[]);
+        run(&topology, &scratch.path("together"), &["--per-process", "2"]);
+        let inline = digest(&scratch.path("inline"));
+        assert_eq!(digest(&scratch.path("processes")), inline, "{name}");
+        assert_eq!(digest(&scratch.path("together")), inline, "{name}");
+        let facts = json(&scratch.path("inline").join("summary.json"));
+        let failures = &facts["results"]["failures"];
+        assert!(failures["tasks_lost"].as_u64() > Some(0), "{name}: {failures}");
+    }
+}
+
+#[test]
 fn another_seed_is_another_run_and_verify_names_where_they_part() {
     let scratch = Scratch::new();
     run(&shipped("quickstart.toml"), &scratch.path("one"), &["--inline"]);

@@ -9,7 +9,7 @@ use super::super::{Failure, logs, print};
 use super::{Making, Pieces, all, publish};
 use crate::experiment::dfrs;
 use crate::grid::{JobId, TaskId};
-use crate::systems::dfrs::{Algorithm, Cluster, bound, run};
+use crate::systems::dfrs::{Algorithm, Cluster, Events, bound, run};
 use crate::time::Time;
 
 /// Runs the experiment of the paper on sharing nodes, on generated traces and, if there is one, on the weeks of a log. A run takes
@@ -67,12 +67,12 @@ fn speed() -> dfrs::Speed {
     let rules =
         |name: &str| *Algorithm::parse(name).ok().as_ref().and_then(Algorithm::fractional).expect("it shares nodes");
     let best = rules(dfrs::BEST);
-    let come: Vec<_> =
-        (0..).zip(&crowd).map(|(job, timed)| (TaskId { job: JobId(job), index: 0 }, timed.need)).collect();
+    let come = (0..).zip(&crowd).map(|(job, timed)| (TaskId { job: JobId(job), index: 0 }, timed.need)).collect();
+    let all = Events { come, ..Events::default() };
     dfrs::Speed {
         run: cpu_seconds(|| drop(run(best, dfrs::NODES, &trace, |_, _, _| {}))),
         bound: cpu_seconds(|| _ = bound(dfrs::NODES, &trace)),
-        mcb8: cpu_seconds(|| drop(Cluster::new(rules("MCB8 *"), dfrs::NODES).advance(Time::ZERO, &[], &come))),
+        mcb8: cpu_seconds(|| drop(Cluster::new(rules("MCB8 *"), dfrs::NODES).advance(Time::ZERO, &all))),
     }
 }
 

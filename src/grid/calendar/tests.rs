@@ -75,11 +75,10 @@ impl Judge {
     }
 
     fn mark(&mut self, start: u64, end: u64, set: &NodeSet, busy: bool) -> bool {
-        let nodes = || set.runs().iter().flat_map(|&(first, last)| first..=last);
-        let fits = (start..end).all(|second| nodes().all(|node| bit(&self.busy[second as usize], node) != busy));
+        let fits = (start..end).all(|second| set.each().all(|node| bit(&self.busy[second as usize], node) != busy));
         if fits {
             for second in start..end {
-                nodes().for_each(|node| self.busy[second as usize][node as usize / 64] ^= 1 << (node % 64));
+                set.each().for_each(|node| self.busy[second as usize][node as usize / 64] ^= 1 << (node % 64));
             }
         }
         fits

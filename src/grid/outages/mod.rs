@@ -128,13 +128,13 @@ impl Outages {
                 let nodes = self.streams[number].nodes_of_next();
                 let is_new = |node: &u32| !touched.contains(&NodeSet::run(*node, *node));
                 let known: Vec<u32> =
-                    each(&nodes).filter(is_new).filter(|node| self.depth.contains_key(node)).collect();
+                    nodes.each().filter(is_new).filter(|node| self.depth.contains_key(node)).collect();
                 known.iter().for_each(|node| before.insert(&NodeSet::run(*node, *node)));
                 touched.unite(&nodes);
                 self.turn(number, at, &nodes);
             }
             let mut down = NodeSet::default();
-            each(&touched).filter(|node| self.depth.contains_key(node)).for_each(|node| down.push(node, node));
+            touched.each().filter(|node| self.depth.contains_key(node)).for_each(|node| down.push(node, node));
             let (mut back, mut failed) = (before.clone(), down.clone());
             back.subtract(&down);
             failed.subtract(&before);
@@ -150,13 +150,13 @@ impl Outages {
     /// A stream goes down or up.
     fn turn(&mut self, number: usize, at: Time, nodes: &NodeSet) {
         if self.broken.insert(number) {
-            each(nodes).for_each(|node| *self.depth.entry(node).or_default() += 1);
+            nodes.each().for_each(|node| *self.depth.entry(node).or_default() += 1);
             let up = self.streams[number].next.as_ref().map_or(Time::NEVER, |outage| outage.up);
             self.due.push(Reverse((up, number)));
             return;
         }
         self.broken.remove(&number);
-        for node in each(nodes) {
+        for node in nodes.each() {
             let depth = self.depth.get_mut(&node).expect("what comes back was down");
             *depth -= 1;
             if *depth == 0 {
@@ -187,7 +187,7 @@ impl Outages {
             let stream = &self.streams[*number];
             let Some(outage) = &stream.next else { continue };
             let guess = if stream.announced { outage.up } else { guess(outage.down, stream.usually, now) };
-            for node in each(&outage.nodes) {
+            for node in outage.nodes.each() {
                 let known = back.entry(node).or_insert(guess);
                 *known = guess.max(*known);
             }
@@ -201,7 +201,7 @@ impl Outages {
 
     /// When the first of these nodes, which are up now, fails after `from` and before `until`.
     pub fn first_failure(&self, nodes: &NodeSet, from: Time, until: Time) -> Option<Time> {
-        let alone = each(nodes).filter_map(|node| self.of_node.get(&node)).flatten();
+        let alone = nodes.each().filter_map(|node| self.of_node.get(&node)).flatten();
         let streams = alone.chain(&self.wide).filter(|number| self.streams[**number].nodes.meets(nodes));
         streams.filter_map(|number| self.streams[*number].first_on(nodes, from, until)).min()
     }
@@ -217,10 +217,6 @@ fn guess(down: Time, usually: Span, now: Time) -> Time {
     guess
 }
 
-fn each(nodes: &NodeSet) -> impl Iterator<Item = u32> {
-    nodes.runs().iter().flat_map(|&(first, last)| first..=last)
-}
-
 /// The streams of a table.
 fn add(failure: &Failure, nodes: &NodeSet, seed: u64, streams: &mut Vec<Stream>) {
     let mut stream = |nodes: NodeSet, source: Source, usually: Span| {
@@ -233,7 +229,7 @@ fn add(failure: &Failure, nodes: &NodeSet, seed: u64, streams: &mut Vec<Stream>)
         Course::Drawn(drawn) => {
             let whole = match drawn.per {
                 Per::Site => vec![nodes.clone()],
-                Per::Node => each(nodes).map(|node| NodeSet::run(node, node)).collect(),
+                Per::Node => nodes.each().map(|node| NodeSet::run(node, node)).collect(),
             };
             for nodes in whole {
                 let component = nodes.runs().first().map_or(0, |run| u64::from(run.0));
@@ -248,7 +244,7 @@ fn add(failure: &Failure, nodes: &NodeSet, seed: u64, streams: &mut Vec<Stream>)
             }
             let lasts: u128 = trace.iter().map(|one| u128::from(one.up.since(one.down).micros())).sum();
             let usually = Span::from_micros((lasts / trace.len().max(1) as u128) as u64);
-            for (place, node) in (0..).zip(each(nodes)) {
+            for (place, node) in (0..).zip(nodes.each()) {
                 let Some(times) = by_component.get(&place) else { continue };
                 stream(NodeSet::run(node, node), Source::Listed(times.as_slice().into(), 0), usually);
             }
@@ -308,7 +304,7 @@ fn some(nodes: &NodeSet, millionths: u64, random: &mut SplitMix64) -> NodeSet {
         return nodes.clone();
     }
     let mut chosen = NodeSet::default();
-    for (node, left) in each(nodes).zip((1..=all).rev()) {
+    for (node, left) in nodes.each().zip((1..=all).rev()) {
         if random.unit() * (left as f64) < wanted as f64 {
             chosen.push(node, node);
             wanted -= 1;

@@ -68,14 +68,17 @@ impl Tally {
         }
         (row.assigned, row.entered) = (None, false);
         // Where it has run is known until it runs elsewhere; what it has saved there is left behind.
-        if is_lost {
-            let ran = row.ran_by(by.now);
-            row.setbacks().start_over(ran);
-        } else {
+        if !is_lost {
             row.site = None;
         }
-        if let Some(job) = self.jobs.get(&task.job) {
-            self.withdrawn[job.system as usize] += 1;
+        let Tally { jobs, sites, withdrawn, .. } = self;
+        if let Some(job) = jobs.get_mut(&task.job) {
+            withdrawn[job.system as usize] += 1;
+            let row = &mut job.tasks[task.index as usize];
+            if is_lost {
+                let worked = row.worked(by.now, job.needs, sites).fold(Span::ZERO, |all, stint| all + stint.0);
+                row.setbacks().start_over(worked);
+            }
         }
         Ok(None)
     }
@@ -86,7 +89,7 @@ impl Tally {
         let row = self.given(*task, site)?;
         if row.is_lost() {
             row.setbacks().go_on(by.now);
-            row.stints.iter_mut().for_each(|stints| stints.enter(by.now));
+            row.stints.iter_mut().for_each(|stints| stints.begin(by.now));
             row.cores = cores.clone();
             self.totals.running += 1;
             return Ok(None);
@@ -119,14 +122,16 @@ impl Tally {
     /// A node of a task has failed.
     pub fn lost(&mut self, by: By, task: &TaskId, saved: &Span) -> Taken {
         let site = self.site(by.actor)?;
-        let since = self.given(*task, site)?.on_cores_since();
-        self.leave(by, task, Left::Lost)?;
-        let row = self.given(*task, site)?;
-        let ran = by.now.since(since.unwrap_or(by.now));
-        if *saved > row.ran_by(by.now) {
+        if *saved > self.given(*task, site)?.ran_by(by.now) {
             return Err(Inconsistent::Unearned(*task));
         }
-        row.setbacks().lose(by.now, ran, *saved);
+        let (needs, sites) = (self.needs_of(task.job), &self.sites);
+        let row = self.jobs.get(&task.job).map(|job| &job.tasks[task.index as usize]);
+        let since_loss = |worked, (more, left)| if left == Some(Left::Lost) { Span::ZERO } else { worked + more };
+        let worked = row.map_or(Span::ZERO, |row| row.worked(by.now, needs, sites).fold(Span::ZERO, since_loss));
+        let saved = sites[site as usize].work(needs, *saved, 1.0);
+        self.leave(by, task, Left::Lost)?;
+        self.given(*task, site)?.setbacks().lose(by.now, worked, saved);
         self.totals.running -= 1;
         self.totals.end = self.totals.end.max(by.now);
         Ok(Some(task.job))
@@ -142,7 +147,8 @@ impl Tally {
         if *spent > ran || *times > ran.micros() {
             return Err(Inconsistent::Unearned(*task));
         }
-        row.setbacks().checkpoint(*times, *spent);
+        let spent = self.sites[site as usize].work(self.needs_of(task.job), *spent, 1.0);
+        self.given(*task, site)?.setbacks().checkpoint(*times, spent);
         Ok(None)
     }
 
@@ -443,6 +449,11 @@ impl Tally {
         let over = self.over.as_ref();
         let row = self.jobs.get_mut(&task.job).ok_or_else(|| unknown(over, task.job))?;
         row.tasks.get_mut(task.index as usize).ok_or(Inconsistent::UnknownTask(task))
+    }
+
+    /// What each of a job's parallel tasks needs of its node, where that has been said.
+    fn needs_of(&self, job: JobId) -> Option<Needs> {
+        self.jobs.get(&job)?.needs
     }
 
     /// A task of which this site may tell, for no other one was given it.

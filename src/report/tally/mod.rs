@@ -17,7 +17,7 @@ pub(super) use self::bargains::Seen;
 pub(super) use self::counting::By;
 pub(super) use self::failing::Failing;
 pub use self::inconsistent::{Inconsistent, Untaken};
-pub(super) use self::row::{AnsweredRow, Fate, JobRow, Standing, TaskRow};
+pub(super) use self::row::{AnsweredRow, Fate, JobRow, Standing, TaskRow, less};
 pub(super) use self::stints::{Left, Stint};
 use super::Names;
 use super::called::Called;
@@ -28,7 +28,7 @@ use super::transfers::Transfers;
 use crate::grid::{Graph, Job, JobId, Kind, Needs, NodeSet, forced_ranks, output_delay};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::Record;
-use crate::systems::{Gives, System, managers};
+use crate::systems::{Gives, System, dfrs, managers};
 use crate::time::{Span, Time};
 use crate::topology::Topology;
 
@@ -104,6 +104,8 @@ pub(super) struct SiteFacts {
     pub systems: Vec<usize>,
     /// Whether jobs share its nodes.
     pub is_shared: bool,
+    /// For how long a job makes no progress there once it is resumed or moved.
+    pub penalty: Span,
 }
 
 /// How many of a site's cores a task uses.
@@ -115,6 +117,15 @@ pub(super) enum Used {
 }
 
 impl SiteFacts {
+    /// How long a core of it takes for what one of a job's does here in a time, at such a share: who shares its nodes has no more of
+    /// them than it needs.
+    pub fn work(&self, needs: Option<Needs>, time: Span, share: f64) -> Span {
+        if !self.is_shared {
+            return time;
+        }
+        Span::from_micros((time.micros() as f64 * needs.unwrap_or(Needs::NODE).cpu * share) as u64)
+    }
+
     pub fn used(&self, row: &JobRow, cores: u32, stint: &Stint<'_>) -> Used {
         if !self.is_shared {
             return Used::Whole(cores);
@@ -167,6 +178,7 @@ impl Tally {
                 report_every: site.report_every,
                 systems: site.systems.clone(),
                 is_shared: managers::shares_nodes(&site.scheduler),
+                penalty: dfrs::penalty(&site.scheduler),
             });
             first_core += u64::from(site.cores);
         }

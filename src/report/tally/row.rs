@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::stints::{Stint, Stints};
+use super::SiteFacts;
+use super::stints::{Left, Stint, Stints};
 use crate::grid::{Area, Invalid, Job, Needs, NodeSet};
 use crate::kernel::ActorId;
 use crate::protocol::{Answer, Bargain};
@@ -92,12 +93,12 @@ pub struct Setbacks {
     /// How often it was lost, and how often it was started again.
     pub lost: u32,
     pub again: u32,
-    /// How long it ran for nothing.
+    /// How much it did for nothing; work is that of each of its cores.
     pub wasted: Span,
-    /// How often it saved its work, and how long that took.
+    /// How often it saved its work, and how much work that was.
     pub checkpoints: u64,
     pub spent: Span,
-    /// The same in the stint that it is in.
+    /// The same since it was lost last.
     spent_now: Span,
     /// From each loss until it ran again.
     pub recovering: Span,
@@ -105,24 +106,24 @@ pub struct Setbacks {
 }
 
 impl Setbacks {
-    /// It has saved its work in this stint.
+    /// It has saved its work.
     pub fn checkpoint(&mut self, times: u64, spent: Span) {
         self.checkpoints += times;
         self.spent = self.spent + spent;
         self.spent_now = spent;
     }
 
-    /// It is lost after so long, of which so much is saved.
-    pub fn lose(&mut self, now: Time, ran: Span, saved: Span) {
+    /// It is lost after so much work, of which so much is saved.
+    pub fn lose(&mut self, now: Time, worked: Span, saved: Span) {
         let kept = saved + std::mem::take(&mut self.spent_now);
         self.lost += 1;
-        self.wasted = self.wasted + Span::from_micros(ran.micros().saturating_sub(kept.micros()));
+        self.wasted = self.wasted + less(worked, kept);
         self.lost_at = now;
     }
 
-    /// It begins from the start, wherever that will be: of all that it ran, nothing is of use.
-    pub fn start_over(&mut self, ran: Span) {
-        self.wasted = Span::from_micros(ran.micros().saturating_sub(self.spent.micros()));
+    /// It begins from the start, wherever that will be: of all that it did, nothing is of use.
+    pub fn start_over(&mut self, worked: Span) {
+        self.wasted = less(worked, self.spent);
     }
 
     /// It runs again.
@@ -130,6 +131,11 @@ impl Setbacks {
         self.again += 1;
         self.recovering = self.recovering + now.since(self.lost_at);
     }
+}
+
+/// What is left of some work without a part of it.
+pub fn less(work: Span, part: Span) -> Span {
+    Span::from_micros(work.micros().saturating_sub(part.micros()))
 }
 
 /// The ways in which a job or a task can stand at the end of a log.
@@ -155,6 +161,26 @@ impl TaskRow {
     /// How long it has been on cores, all in all.
     pub fn ran_by(&self, now: Time) -> Span {
         self.stints(now).fold(Span::ZERO, |ran, stint| ran + stint.to.since(stint.from))
+    }
+
+    /// How much work each of its cores did in each stint up to now, and why that was over. Who shares its nodes does as much as its
+    /// share lets it, and nothing for a while after it was paused or moved.
+    pub fn worked<'a>(
+        &'a self,
+        now: Time,
+        needs: Option<Needs>,
+        sites: &'a [SiteFacts],
+    ) -> impl Iterator<Item = (Span, Option<Left>)> + 'a {
+        let (mut before, mut held) = (None, Time::ZERO);
+        self.stints(now).map(move |stint| {
+            let site = stint.site.or(self.site).map(|site| &sites[site as usize]);
+            if let (Some(Left::Suspended | Left::Moved), Some(site)) = (before, site) {
+                held = stint.from + site.penalty;
+            }
+            before = stint.left;
+            let time = stint.to.since(stint.from.max(held));
+            (site.map_or(Span::ZERO, |site| site.work(needs, time, stint.share)), stint.left)
+        })
     }
 
     /// Whether a node of it has failed, and it has not run since.

@@ -103,6 +103,11 @@ impl Stints {
         self.since = Some(now);
     }
 
+    /// It starts anew, and has its nodes to itself until something else is said.
+    pub fn begin(&mut self, now: Time) {
+        (self.since, self.share) = (Some(now), 1.0);
+    }
+
     fn until(&self, from: Time, to: Time, nodes: &NodeSet, left: Left) -> Over {
         Over { from, to, nodes: nodes.clone(), more: self.more.clone(), share: self.share, left, site: None }
     }

@@ -109,7 +109,7 @@ impl Table<'_> {
 }
 
 fn numbers(reserved: &Reserved) -> Vec<u32> {
-    reserved.nodes.runs().iter().flat_map(|&(first, last)| first..=last).collect()
+    reserved.nodes.each().collect()
 }
 
 fn held(reserved: &Reserved) -> Held {

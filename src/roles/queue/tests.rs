@@ -71,7 +71,7 @@ fn rule(name: &str) -> (Rule, bool) {
 }
 
 fn numbers(set: &NodeSet) -> Vec<u32> {
-    set.runs().iter().flat_map(|&(first, last)| first..=last).collect()
+    set.each().collect()
 }
 
 /// Whether a site with these running jobs and bookings could book this too.

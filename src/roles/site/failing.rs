@@ -24,6 +24,8 @@ impl Site {
         }
         let expected = outages.expected(now);
         self.expects = expected.first().map_or(Time::NEVER, |first| first.back);
+        self.manager.finish(now, &mut self.orders);
+        self.carry_out(now, out);
         for change in changes {
             let (nodes, since) = (change.nodes, change.at);
             if change.is_up {

@@ -23,6 +23,9 @@ pub trait Manager: Send {
     /// A task has left its nodes, because it was done or because its walltime was over; not because it was ordered to.
     fn ended(&mut self, _now: Time, _task: &Running) {}
 
+    /// Nodes are about to fail or to come back: orders to finish what is done by now and of which it keeps account itself.
+    fn finish(&mut self, _now: Time, _orders: &mut Vec<Order>) {}
+
     /// A task has left its nodes because one of them has failed; so much of its work is saved. What is down is told afterwards.
     fn lost(&mut self, _now: Time, task: &Running, _saved: Span) {
         unreachable!("task {} was on a node that failed, and nobody knows what to do about it", task.task)

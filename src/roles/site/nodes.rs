@@ -65,7 +65,7 @@ impl Nodes {
             return;
         }
         let cpu = given(demand.cpu, share);
-        for node in each(nodes) {
+        for node in nodes.each() {
             if !self.shared.contains_key(&node) {
                 let alone = NodeSet::run(node, node);
                 assert!(self.free.contains(&alone), "task {task} shares node {node}, which another task has to itself");
@@ -112,7 +112,7 @@ impl Nodes {
             return;
         }
         let cpu = given(demand.cpu, share);
-        for node in each(nodes) {
+        for node in nodes.each() {
             let taken = self.shared.get_mut(&node).expect("what is given back was taken");
             taken.tasks -= 1;
             taken.cpu -= cpu;
@@ -128,8 +128,4 @@ impl Nodes {
 
 fn given(cpu: Share, share: f64) -> u64 {
     (cpu.billionths() as f64 * share) as u64
-}
-
-fn each(nodes: &NodeSet) -> impl Iterator<Item = u32> {
-    nodes.runs().iter().flat_map(|&(first, last)| first..=last)
 }

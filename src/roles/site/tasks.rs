@@ -257,9 +257,10 @@ impl Running {
         (work - self.done).abs() <= 1.0 + work * 1e-9
     }
 
-    /// How long it has run by then, if it gets all that it can use.
+    /// How much of its run time it has done by then, if its share stays as it is.
     pub(super) fn ran_by(&self, then: Time) -> Span {
-        Span::from_micros(self.done as u64 + (self.share * then.since(self.from).micros() as f64) as u64)
+        let ran = self.done as u64 + (self.share * then.since(self.from).micros() as f64) as u64;
+        Span::from_micros(ran).min(self.runtime)
     }
 
     /// Counts what it has done up to now.

@@ -128,7 +128,7 @@ proptest! {
                     prop_assert!(last_started < Some(task));
                     last_started = Some(task);
                     prop_assert_eq!(cores.len(), runs[task.job.0 as usize].1);
-                    for core in cores.runs().iter().flat_map(|&(first, last)| first..=last) {
+                    for core in cores.each() {
                         prop_assert!(core < 5);
                         prop_assert_eq!(used.insert(core, task), None);
                     }
@@ -137,7 +137,7 @@ proptest! {
                 Record::Finished { task } => {
                     let (start, cores) = running.remove(&task).unwrap();
                     prop_assert_eq!((entry.stamp.time - start).micros(), runs[task.job.0 as usize].2);
-                    for core in cores.runs().iter().flat_map(|&(first, last)| first..=last) {
+                    for core in cores.each() {
                         used.remove(&core);
                     }
                 }

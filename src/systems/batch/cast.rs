@@ -86,7 +86,7 @@ impl System for Batch {
         let unknown = || CastError::unknown("policy for a queue", &site.scheduler);
         let manager = match desk() {
             Some(desk) => desk,
-            None => (managers::find(&site.scheduler).ok_or_else(unknown)?.build)(site, outsider)?,
+            None => (managers::find(&site.scheduler).ok_or_else(unknown)?.build)(site, fails.as_ref(), outsider)?,
         };
         let actor = roles::Site::new(site.cores, manager, givers.iter().copied()).telling_every(site.report_every);
         Ok(Box::new(actor.failing(fails.map(|fails| fails.outages))))

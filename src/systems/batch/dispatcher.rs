@@ -13,6 +13,7 @@ use crate::grid::{Invalid, Job, JobId, Killed, Needs, Recovery, Staging, Task, T
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::network::{Staged, Stager};
 use crate::protocol::{Declined, Ended, Enqueue, Lost, Message, Over, Recall, Recalled, Record};
+use crate::systems::left_of;
 use crate::time::{Span, Stamp, Time};
 
 pub struct Dispatcher {
@@ -240,7 +241,7 @@ impl Dispatcher {
         again.losses += 1;
         again.saved = again.saved + lost.saved;
         let (needs, pinned) = (again.needs, again.pinned);
-        let less = |all: Span| Span::from_micros(all.micros().saturating_sub(again.saved.micros()).max(1));
+        let less = |all: Span| left_of(all, again.saved);
         let mut left = Job::clone(&again.job);
         let task = &mut left.tasks[0];
         (task.runtime, task.walltime) = (less(task.runtime), less(task.walltime));

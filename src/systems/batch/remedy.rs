@@ -6,22 +6,17 @@
 use std::collections::BTreeMap;
 
 use super::policy::{Policy, Reserved};
-use crate::grid::{Expected, Failure, Killed, Recovery, Saves, TaskId};
+use crate::grid::{Expected, TaskId};
 use crate::kernel::ActorId;
 use crate::roles::site::Loss;
-use crate::systems::Fails;
+use crate::systems::{Attempts, Fails, left_of};
 use crate::time::{Span, Time};
 
 /// The remedies of one site.
 pub struct Remedy {
-    recovery: Recovery,
-    /// How it fails.
-    failures: Vec<Failure>,
-    nodes: u32,
+    attempts: Attempts,
     /// Whoever runs, and what is left of it in the end.
     running: BTreeMap<TaskId, Work>,
-    /// How often a task has been lost that is still here.
-    losses: BTreeMap<TaskId, u32>,
     down: Vec<Reserved>,
     /// Who has been lost in this instant and comes back to the queue.
     back: Vec<(TaskId, Work)>,
@@ -39,44 +34,33 @@ pub struct Work {
 
 impl Remedy {
     pub fn new(fails: &Fails, nodes: u32) -> Remedy {
-        let Fails { recovery, failures, .. } = fails.clone();
-        let (running, losses) = (BTreeMap::new(), BTreeMap::new());
-        Remedy { recovery, failures, nodes, running, losses, down: Vec::new(), back: Vec::new() }
-    }
-
-    fn saves(&self, nodes: u32) -> Option<Saves> {
-        self.recovery.saves(&self.failures, self.nodes, nodes)
+        let attempts = Attempts::new(fails, nodes);
+        Remedy { attempts, running: BTreeMap::new(), down: Vec::new(), back: Vec::new() }
     }
 
     /// How long a span of work takes on so many nodes, with its checkpoints.
     pub fn stretched(&self, work: Span, nodes: u32) -> Span {
-        self.saves(nodes).map_or(work, |saves| saves.stretched(work))
+        self.attempts.stretched(work, nodes)
     }
 
     /// It starts; says what is done if it is lost.
     pub fn starts(&mut self, task: TaskId, work: Work) -> Loss {
-        let losses = self.losses.get(&task).copied().unwrap_or(0);
-        let is_last = losses + 1 >= self.recovery.attempts;
-        let is_told = is_last || matches!(self.recovery.killed, Killed::Back | Killed::Lost);
         self.running.insert(task, work);
-        Loss { saves: self.saves(work.nodes), is_told }
+        self.attempts.starts(task, work.nodes)
     }
 
     /// It is over, or gone.
     pub fn ends(&mut self, task: TaskId) {
         self.running.remove(&task);
-        self.losses.remove(&task);
+        self.attempts.ends(task);
     }
 
     pub fn lost(&mut self, task: TaskId, loss: Loss, saved: Span) {
         let work = self.running.remove(&task).expect("who is lost has run");
-        if loss.is_told {
-            self.losses.remove(&task);
-            return;
+        if self.attempts.lost(task, loss) {
+            let (walltime, runtime) = (left_of(work.walltime, saved), left_of(work.runtime, saved));
+            self.back.push((task, Work { walltime, runtime, ..work }));
         }
-        *self.losses.entry(task).or_default() += 1;
-        let left = |all: Span| Span::from_micros(all.micros().saturating_sub(saved.micros()).max(1));
-        self.back.push((task, Work { walltime: left(work.walltime), runtime: left(work.runtime), ..work }));
     }
 
     /// Books what is down; what is not any more, or for another time, is released.
@@ -98,7 +82,7 @@ impl Remedy {
 
     /// Those that come back to the queue, in the order in which they do, and whether it is to its head.
     pub fn returning(&mut self) -> (Vec<(TaskId, Work)>, bool) {
-        let is_first = self.recovery.killed == Killed::Head;
+        let is_first = self.attempts.are_first();
         if is_first {
             // The last of them is then the first of all.
             self.back.reverse();

@@ -1,7 +1,7 @@
 //! A cluster on its own, from the first submission to the last end: for comparisons of algorithms, where no grid is around it.
 
 use super::measures::Moves;
-use super::{Changes, Cluster, Fractional, Need};
+use super::{Changes, Cluster, Events, Fractional, Need};
 use crate::grid::{JobId, TaskId};
 use crate::time::{Span, Time};
 
@@ -29,7 +29,7 @@ pub fn run(rules: Fractional, nodes: u32, jobs: &[Timed], mut watch: impl FnMut(
     let mut cluster = Cluster::new(rules, nodes);
     let mut outcome = Outcome { ends: vec![None; jobs.len()], refused: 0, moves: Moves::default() };
     let (mut next, mut now) = (0, Time::ZERO);
-    let (mut gone, mut come) = (Vec::new(), Vec::new());
+    let mut events = Events::default();
     loop {
         let ends = cluster.running().map(|live| live.end(jobs[live.job.job.0 as usize].runtime));
         let end = ends.min().unwrap_or(Time::NEVER);
@@ -40,26 +40,26 @@ pub fn run(rules: Fractional, nodes: u32, jobs: &[Timed], mut watch: impl FnMut(
             return outcome;
         }
 
-        gone.clear();
-        come.clear();
+        events.gone.clear();
+        events.come.clear();
         for live in cluster.running() {
             let job = live.job.job.0 as usize;
             if live.end(jobs[job].runtime) == now {
                 outcome.ends[job] = Some(now);
-                gone.push(live.job);
+                events.gone.push(live.job);
             }
         }
         while let Some(job) = jobs.get(next).filter(|job| job.submit == now) {
             match cluster.check(&job.need) {
-                Ok(()) => come.push((TaskId { job: JobId(next as u32), index: 0 }, job.need)),
+                Ok(()) => events.come.push((TaskId { job: JobId(next as u32), index: 0 }, job.need)),
                 Err(_) => outcome.refused += 1,
             }
             next += 1;
         }
-        if gone.is_empty() && come.is_empty() && now != tick {
+        if events == Events::default() && now != tick {
             continue;
         }
-        let changes = cluster.advance(now, &gone, &come);
+        let changes = cluster.advance(now, &events);
         outcome.moves.count(&changes, |task| jobs[task.job.0 as usize].need);
         watch(now, &cluster, &changes);
     }

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use super::algorithm::{Action, Fractional, Grace, Optimise, Periodic};
 use super::greedy::{self, Failures};
-use super::room::{Places, Room};
+use super::room::{Places, Room, Up};
 use super::{Need, Refusal, mcb8, stretch, yields};
-use crate::grid::TaskId;
+use crate::grid::{NodeSet, TaskId};
 use crate::time::{Span, Time};
 
 /// A cluster whose jobs share nodes.
@@ -22,7 +22,9 @@ use crate::time::{Span, Time};
 pub struct Cluster {
     rules: Fractional,
     nodes: u32,
-    /// In order of submission.
+    /// Those that nobody is on, and nobody is put on.
+    down: NodeSet,
+    /// In order of submission; who is lost is put last again.
     live: Vec<Live>,
     /// Those on nodes, by their places in `live`, ascending.
     running: Vec<usize>,
@@ -58,6 +60,26 @@ pub enum Stage {
     Paused,
 }
 
+/// What has happened at an instant, since the last one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Events {
+    /// Who has ended, or was taken back.
+    pub gone: Vec<TaskId>,
+    /// What is down from now on, if that is something else.
+    pub down: Option<NodeSet>,
+    /// Who was on a node that has failed and comes again, each with as much virtual time as is saved.
+    pub lost: Vec<(TaskId, f64)>,
+    /// In order of submission.
+    pub come: Vec<(TaskId, Need)>,
+}
+
+impl Events {
+    /// Whether a job is no longer on its nodes, if it was.
+    pub fn have_taken(&self, job: TaskId) -> bool {
+        self.gone.contains(&job) || self.lost.iter().any(|lost| lost.0 == job)
+    }
+}
+
 /// What has changed at an instant, job by job in order of submission.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
@@ -85,6 +107,7 @@ impl Cluster {
         Cluster {
             rules,
             nodes,
+            down: NodeSet::default(),
             live: Vec::new(),
             running: Vec::new(),
             before: BTreeMap::new(),
@@ -100,6 +123,10 @@ impl Cluster {
 
     pub fn nodes(&self) -> u32 {
         self.nodes
+    }
+
+    pub fn down(&self) -> &NodeSet {
+        &self.down
     }
 
     /// In order of submission.
@@ -119,26 +146,36 @@ impl Cluster {
         Some(first + Span::from_micros(ticks.saturating_mul(self.rules.period.micros())))
     }
 
-    /// All that happens at an instant, after the last one: these have ended or were taken back, these have come, in order of
-    /// submission. A tick is noticed by the time.
-    pub fn advance(&mut self, now: Time, gone: &[TaskId], come: &[(TaskId, Need)]) -> Changes {
-        gone.iter().for_each(|job| self.remove(*job));
+    /// All that happens at an instant, after the last one. A tick is noticed by the time.
+    ///
+    /// Who is lost leaves and comes, so others are placed as when a job ends and when one is submitted; nodes that are back are
+    /// as good as a job that ends.
+    pub fn advance(&mut self, now: Time, events: &Events) -> Changes {
+        let Events { gone, down, lost, come } = events;
+        gone.iter().for_each(|job| _ = self.remove(*job));
+        let lost: Vec<Live> = lost.iter().filter_map(|(job, saved)| self.lose(now, *job, *saved)).collect();
+        let are_back = down.as_ref().is_some_and(|down| !down.contains(&self.down));
+        if let Some(down) = down {
+            self.down.clone_from(down);
+        }
+        let is_freed = !gone.is_empty() || !lost.is_empty() || are_back;
+        let are_coming = !come.is_empty() || !lost.is_empty();
         if self.first.is_none() && !come.is_empty() {
             self.first = Some(now);
         }
         let is_tick = self.is_tick(now);
         self.last_tick = if is_tick { Some(now) } else { self.last_tick };
 
-        if !gone.is_empty() && self.rules.completion == Action::Greedy {
+        if is_freed && self.rules.completion == Action::Greedy {
             self.fill(now);
         }
-        for (job, need) in come {
-            self.live.push(Live::new(*job, *need, now));
+        for live in lost.into_iter().chain(come.iter().map(|(job, need)| Live::new(*job, *need, now))) {
+            self.live.push(live);
             self.admit(now);
         }
         let is_full_turn = is_tick
-            || !come.is_empty() && self.rules.submission == Action::Mcb8
-            || !gone.is_empty() && self.rules.completion == Action::Mcb8;
+            || are_coming && self.rules.submission == Action::Mcb8
+            || is_freed && self.rules.completion == Action::Mcb8;
         let mut shares = None;
         if is_full_turn && !self.live.is_empty() {
             shares = self.place_all(now);
@@ -146,7 +183,7 @@ impl Cluster {
 
         let mut changes = self.commit(now);
         let is_settled = self.rules.periodic == Some(Periodic::Stretch) && !is_tick;
-        if !is_settled && (is_full_turn || !gone.is_empty() || !come.is_empty()) {
+        if !is_settled && (is_full_turn || is_freed || are_coming) {
             let shares = shares.unwrap_or_else(|| self.yields());
             self.share(now, &shares, &mut changes);
         }
@@ -160,15 +197,27 @@ impl Cluster {
         now.since(first).micros().is_multiple_of(self.rules.period.micros()) && self.last_tick != Some(now)
     }
 
-    fn remove(&mut self, job: TaskId) {
+    fn remove(&mut self, job: TaskId) -> Option<Live> {
         let is_it = |at: &usize| self.live[*at].job == job;
         // Who ends was running, mostly.
         let found = self.running.iter().copied().find(is_it).or_else(|| (0..self.live.len()).find(is_it));
-        let Some(at) = found else { return };
-        self.live.remove(at);
+        let at = found?;
+        let live = self.live.remove(at);
         self.running.retain(|other| *other != at);
         let later = self.running.partition_point(|other| *other < at);
         self.running[later..].iter_mut().for_each(|other| *other -= 1);
+        Some(live)
+    }
+
+    /// A node of it has failed. It is as if it had not run, but for what is saved, and for the time since it was submitted.
+    fn lose(&mut self, now: Time, job: TaskId, saved: f64) -> Option<Live> {
+        let Live { need, submitted, .. } = self.remove(job)?;
+        Some(Live { submitted, done: saved, ..Live::new(job, need, now) })
+    }
+
+    /// How many nodes are up.
+    fn up(&self) -> u32 {
+        self.nodes - self.down.len()
     }
 
     /// Somebody goes to other nodes, or to none.
@@ -214,7 +263,8 @@ impl Cluster {
             self.send(newest, places);
             return;
         }
-        if self.rules.submission == Action::Greedy {
+        // Nobody goes for one who does not fit even then.
+        if self.rules.submission == Action::Greedy || need.check(self.up()).is_err() {
             return;
         }
 
@@ -246,12 +296,15 @@ impl Cluster {
         kept.sort_unstable();
         let index = |at: &usize| kept.binary_search(at).expect("the same in another order");
         let order: Vec<usize> = order.iter().map(index).collect();
-        let jobs: Vec<mcb8::Candidate<'_>> = { kept.iter().map(|at| &self.live[*at]) }
-            .map(|live| mcb8::Candidate { need: &live.need, pinned: is_pinned(live).then_some(&live.places) })
+        let up = Up::of(self.nodes, &self.down);
+        let pinned = |live: &Live| is_pinned(live).then(|| up.numbered(&live.places));
+        let pinned: Vec<Option<Places>> = kept.iter().map(|at| pinned(&self.live[*at])).collect();
+        let jobs: Vec<mcb8::Candidate<'_>> = { kept.iter().zip(&pinned) }
+            .map(|(at, pinned)| mcb8::Candidate { need: &self.live[*at].need, pinned: pinned.as_ref() })
             .collect();
         if self.rules.periodic != Some(Periodic::Stretch) {
-            let mapping = mcb8::map(self.nodes, &jobs, &order);
-            self.put_all(&kept, mapping);
+            let mapping = mcb8::map(up.count(), &jobs, &order);
+            self.put_all(&kept, mapping, &up);
             return None;
         }
         let period = self.rules.period.micros() as f64;
@@ -260,8 +313,8 @@ impl Cluster {
             stretch::Age::new(flow, live.virtual_time(now), period)
         };
         let ages: Vec<stretch::Age> = kept.iter().map(|at| age(&self.live[*at])).collect();
-        let (mapping, target) = stretch::map(self.nodes, &jobs, &order, &ages);
-        self.put_all(&kept, mapping);
+        let (mapping, target) = stretch::map(up.count(), &jobs, &order, &ages);
+        self.put_all(&kept, mapping, &up);
         let ages: Vec<stretch::Age> = self.running().map(age).collect();
         let mapped = self.mapped();
         Some(match self.rules.optimise {
@@ -271,14 +324,16 @@ impl Cluster {
     }
 
     /// Those of highest priority whose memory, in sum, is there, from the highest: MCB8 cannot place more. O(J + K log J) for K of them.
+    /// Who does not fit as long as nodes are down holds nobody up.
     fn placeable(&self, now: Time) -> Vec<usize> {
         let ranked = |(at, live): (usize, &Live)| Ranked { priority: live.priority(now), at };
-        let mut heap: BinaryHeap<Ranked> = self.live.iter().enumerate().map(ranked).collect();
+        let fit = self.live.iter().enumerate().filter(|(_, live)| live.need.check(self.up()).is_ok());
+        let mut heap: BinaryHeap<Ranked> = fit.map(ranked).collect();
         let mut memory = 0.0;
         let mut order = Vec::new();
         while let Some(Ranked { at, .. }) = heap.pop() {
             memory += self.live[at].need.total_memory();
-            if memory > mcb8::most(self.nodes) {
+            if memory > mcb8::most(self.up()) {
                 break;
             }
             order.push(at);
@@ -286,11 +341,12 @@ impl Cluster {
         order
     }
 
-    /// These go where they are said to, and all others leave their nodes.
-    fn put_all(&mut self, who: &[usize], mapping: Vec<Places>) {
+    /// These go where they are said to, of the nodes that are up, and all others leave their nodes.
+    fn put_all(&mut self, who: &[usize], mapping: Vec<Places>, up: &Up) {
         let left_out: Vec<usize> = self.running.iter().copied().filter(|at| who.binary_search(at).is_err()).collect();
         left_out.into_iter().for_each(|at| self.send(at, Places::new()));
         for (at, places) in who.iter().zip(mapping) {
+            let places = up.named(places);
             if self.live[*at].places != places {
                 self.send(*at, places);
             }
@@ -351,7 +407,7 @@ impl Cluster {
     }
 
     fn room(&self) -> Room {
-        Room::with(self.nodes, self.mapped())
+        Room::with(self.nodes, &self.down, self.mapped())
     }
 
     /// Some of the live jobs from highest to lowest priority.

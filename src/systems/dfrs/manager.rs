@@ -3,16 +3,19 @@
 //! The cluster keeps account of progress, so it is who says when a job ends; the site checks that. A job that comes may make others end
 //! sooner, so it comes by a message that promises nothing (`Admit`), and ends are told when they happen: each instant at which a job comes or ends
 //! is waited for. Of a tick more can be said: nothing ends after it before the least that any job has left to do.
+//!
+//! Where nodes fail, who is lost comes again as if it were handed in then. Checkpoints are made of progress: each after so much of it,
+//! and at the cost of so much, whatever the yield. To the cluster, what they cost is progress like any other, as the job is there for longer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Algorithm, Changes, Cluster, Fractional, Live, Need, Placed, Stage};
-use crate::grid::{Demand, Layers, Named, Share, TaskId};
+use super::{Algorithm, Changes, Cluster, Events, Fractional, Live, Need, Placed, Stage};
+use crate::grid::{Demand, Expected, Layers, Named, NodeSet, Share, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Admit, Message, Recall, Recalled};
-use crate::roles::site::{Ending, Loss, Manager, On, Order, Start, Tasks};
-use crate::systems::CastError;
+use crate::roles::site::{Ending, Loss, Manager, On, Order, Running, Start, Tasks};
 use crate::systems::managers::{Kind, Runs};
+use crate::systems::{Attempts, CastError, left_of};
 use crate::time::{Span, Time};
 
 pub const KIND: Kind = Kind {
@@ -23,9 +26,9 @@ pub const KIND: Kind = Kind {
     read,
     warning: |name| rules(name)?.warning(),
     runs: Runs::Sharing,
-    build: |site, _| {
+    build: |site, fails, _| {
         let rules = rules(&site.scheduler).ok_or_else(|| CastError::unknown("algorithm", &site.scheduler))?;
-        Ok(Box::new(Sharing::new(rules, site.cores)))
+        Ok(Box::new(Sharing::new(rules, site.cores, fails.map(|fails| Attempts::new(fails, site.cores)))))
     },
 };
 
@@ -63,6 +66,11 @@ fn rules(name: &str) -> Option<Fractional> {
     Algorithm::parse(name).ok()?.fractional().copied()
 }
 
+/// For how long a job makes no progress that is resumed or moved by the algorithm of this name.
+pub fn penalty(name: &str) -> Span {
+    rules(name).map_or(Span::ZERO, |rules| rules.penalty)
+}
+
 fn read(name: &str) -> Option<Result<String, String>> {
     match Algorithm::parse(name) {
         Ok(Algorithm::Dfrs(rules)) => Some(Ok(rules.to_string())),
@@ -78,9 +86,10 @@ fn read(name: &str) -> Option<Result<String, String>> {
 struct Sharing {
     cluster: Cluster,
     given: BTreeMap<TaskId, Given>,
-    /// Who has come and who was taken back since the last instant.
-    come: Vec<(TaskId, Need)>,
-    taken_back: Vec<TaskId>,
+    /// What has happened since the last instant.
+    events: Events,
+    /// What is done about who is lost, where nodes fail.
+    attempts: Option<Attempts>,
     tick: Option<Time>,
     /// When the next job ends, as it stands.
     end: Option<Time>,
@@ -95,18 +104,21 @@ type Left = u64;
 #[derive(Clone, Copy)]
 struct Given {
     giver: ActorId,
-    runtime: Span,
+    work: Span,
+    /// How much of its work is saved, and of which virtual time it has to come with what is left.
+    saved: Span,
+    until: Span,
     /// What it has left to do, while it is on no node.
     idle: Option<Left>,
 }
 
 impl Sharing {
-    fn new(rules: Fractional, nodes: u32) -> Sharing {
+    fn new(rules: Fractional, nodes: u32, attempts: Option<Attempts>) -> Sharing {
         Sharing {
             cluster: Cluster::new(rules, nodes),
             given: BTreeMap::new(),
-            come: Vec::new(),
-            taken_back: Vec::new(),
+            events: Events::default(),
+            attempts,
             tick: None,
             end: None,
             idle: BTreeSet::new(),
@@ -118,10 +130,11 @@ impl Sharing {
         let Admit { job, tasks, needs, runtime } = admit;
         let task = TaskId { job, index: 0 };
         let Ok(need) = Need::new(tasks, needs.cpu, needs.memory) else { return };
-        let is_new = !self.given.contains_key(&task) && !self.taken_back.contains(&task);
+        let is_new = !self.given.contains_key(&task) && !self.events.gone.contains(&task);
         if self.cluster.check(&need).is_ok() && !runtime.is_zero() && is_new {
-            self.given.insert(task, Given { giver, runtime, idle: None });
-            self.come.push((task, need));
+            let until = self.stretched(runtime, &need);
+            self.given.insert(task, Given { giver, work: runtime, saved: Span::ZERO, until, idle: None });
+            self.events.come.push((task, need));
         }
     }
 
@@ -130,10 +143,10 @@ impl Sharing {
         if self.given.get(&task).is_none_or(|given| given.giver != giver) {
             return false;
         }
-        if let Some(at) = self.come.iter().position(|come| come.0 == task) {
-            self.come.remove(at);
+        if let Some(at) = self.events.come.iter().position(|come| come.0 == task) {
+            self.events.come.remove(at);
         } else if self.cluster.live().iter().any(|live| live.job == task && live.stage() == Stage::Waiting) {
-            self.taken_back.push(task);
+            self.events.gone.push(task);
         } else {
             return false;
         }
@@ -144,6 +157,16 @@ impl Sharing {
     fn forget(&mut self, task: TaskId) {
         self.busy(task);
         self.given.remove(&task);
+        self.attempts.iter_mut().for_each(|attempts| attempts.ends(task));
+    }
+
+    /// How long a span of a job's work takes with its checkpoints. It counts as on a node for each of its tasks, wherever they are.
+    fn stretched(&self, work: Span, need: &Need) -> Span {
+        self.attempts.as_ref().map_or(work, |attempts| attempts.stretched(work, self.width(need)))
+    }
+
+    fn width(&self, need: &Need) -> u32 {
+        need.tasks.min(self.cluster.nodes())
     }
 
     /// A job is on nodes, or is over.
@@ -156,7 +179,7 @@ impl Sharing {
     /// A job has come onto no node, or has left its nodes, with so much done.
     fn idle(&mut self, task: TaskId, done: f64) {
         if let Some(given) = self.given.get_mut(&task) {
-            let left = (given.runtime.micros() as f64 - done).max(0.0).to_bits();
+            let left = (given.until.micros() as f64 - done).max(0.0).to_bits();
             given.idle = Some(left);
             self.idle.insert((left, task));
         }
@@ -166,31 +189,26 @@ impl Sharing {
     fn instant(&mut self, now: Time, orders: &mut Vec<Order>) {
         let mut is_tick = self.tick == Some(now);
         loop {
-            let come = std::mem::take(&mut self.come);
-            let mut gone = std::mem::take(&mut self.taken_back);
-            for live in self.cluster.running() {
-                if self.given.get(&live.job).is_some_and(|given| live.end(given.runtime) <= now) {
-                    orders.push(Order::Finish(live.job));
-                    gone.push(live.job);
-                }
-            }
-            if gone.is_empty() && come.is_empty() && !is_tick {
+            self.finish(now, orders);
+            let events = std::mem::take(&mut self.events);
+            if events == Events::default() && !is_tick {
                 break;
             }
             is_tick = false;
-            let changes = self.cluster.advance(now, &gone, &come);
-            gone.iter().for_each(|task| self.forget(*task));
-            self.sort(now, &come, &changes);
+            let changes = self.cluster.advance(now, &events);
+            events.gone.iter().for_each(|task| self.forget(*task));
+            self.sort(now, &events, &changes);
             self.order(now, changes, orders);
         }
         self.tick = self.cluster.next_tick(now);
-        let ends = self.cluster.running().map(|live| live.end(self.given[&live.job].runtime));
+        let ends = self.cluster.running().map(|live| live.end(self.given[&live.job].until));
         self.end = ends.min().filter(|end| *end < Time::NEVER);
     }
 
     /// Keeps apart who is on nodes and who is not. O(log J) for each that changes, and a glance at all `J` live jobs if any is paused.
-    fn sort(&mut self, now: Time, come: &[(TaskId, Need)], changes: &Changes) {
-        come.iter().for_each(|(task, _)| self.idle(*task, 0.0));
+    fn sort(&mut self, now: Time, events: &Events, changes: &Changes) {
+        events.lost.iter().for_each(|(task, saved)| self.idle(*task, *saved));
+        events.come.iter().for_each(|(task, _)| self.idle(*task, 0.0));
         for Placed { job, .. } in changes.started.iter().chain(&changes.resumed) {
             self.busy(*job);
         }
@@ -222,7 +240,7 @@ impl Sharing {
         let newcomers: BTreeSet<TaskId> = started.iter().map(|placed| placed.job).collect();
         for Placed { job, places, .. } in started {
             let need = self.cluster.running().find(|live| live.job == job).expect("who starts is on nodes").need;
-            let Given { giver, runtime, .. } = self.given[&job];
+            let Given { giver, saved, until, .. } = self.given[&job];
             orders.push(Order::Start(Start {
                 task: job,
                 giver,
@@ -230,10 +248,10 @@ impl Sharing {
                 on: On::These(Layers::of(&places)),
                 demand: demand(&need),
                 share: yields.get(&job).copied().unwrap_or(0.0),
-                runtime,
+                runtime: Span::from_micros(until.micros() - saved.micros()),
                 walltime: Span::MAX,
                 ending: Ending::Ordered,
-                loss: Loss::default(),
+                loss: self.attempts.as_ref().map_or(Loss::default(), |them| them.starts(job, self.width(&need))),
                 rank: 0,
             }));
         }
@@ -241,6 +259,8 @@ impl Sharing {
         orders.extend(others.map(|(task, share)| Order::Share { task, share }));
     }
 }
+
+const ATTEMPTS: &str = "where nodes fail it is known what is done about it";
 
 /// What a task takes of its node, which is never all of it: another one may need next to nothing.
 fn demand(need: &Need) -> Demand {
@@ -260,6 +280,40 @@ impl Manager for Sharing {
         }
     }
 
+    fn finish(&mut self, now: Time, orders: &mut Vec<Order>) {
+        let Sharing { cluster, given, events, .. } = self;
+        for live in cluster.running() {
+            let is_done = given.get(&live.job).is_some_and(|given| live.end(given.until) <= now);
+            if is_done && !events.have_taken(live.job) {
+                orders.push(Order::Finish(live.job));
+                events.gone.push(live.job);
+            }
+        }
+    }
+
+    fn lost(&mut self, _: Time, lost: &Running, saved: Span) {
+        let task = lost.task;
+        if !self.attempts.as_mut().expect(ATTEMPTS).lost(task, lost.loss) {
+            return self.events.gone.push(task);
+        }
+        let Some(need) = self.cluster.running().find(|live| live.job == task).map(|live| live.need) else { return };
+        let Given { work, saved: before, .. } = self.given[&task];
+        let saved = before + saved;
+        let until = saved + self.stretched(left_of(work, saved), &need);
+        self.given.entry(task).and_modify(|given| (given.saved, given.until) = (saved, until));
+        self.events.lost.push((task, saved.micros() as f64));
+    }
+
+    fn are_down(&mut self, _: Time, expected: &[Expected]) {
+        let mut down = NodeSet::default();
+        expected.iter().for_each(|expected| down.unite(&expected.nodes));
+        self.events.down = (down != *self.cluster.down()).then_some(down);
+    }
+
+    fn has_waiting(&self) -> bool {
+        !self.cluster.live().is_empty()
+    }
+
     fn decide(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
         self.instant(now, orders);
     }
@@ -273,7 +327,7 @@ impl Manager for Sharing {
         if self.end.is_some_and(|end| end <= at) {
             return at;
         }
-        let left = |live: &Live| self.given[&live.job].runtime.micros() as f64 - live.virtual_time(at);
+        let left = |live: &Live| self.given[&live.job].until.micros() as f64 - live.virtual_time(at);
         let idle = self.idle.first().map(|(left, _)| f64::from_bits(*left));
         let least = self.cluster.running().map(left).chain(idle).fold(f64::INFINITY, f64::min);
         // A microsecond less, for what is rounded.

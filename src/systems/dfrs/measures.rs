@@ -25,6 +25,13 @@ pub struct Moves {
 }
 
 impl Moves {
+    pub fn add(&mut self, other: &Moves) {
+        self.preemptions += other.preemptions;
+        self.migrations += other.migrations;
+        self.paused += other.paused;
+        self.migrated += other.migrated;
+    }
+
     pub fn count(&mut self, changes: &Changes, need: impl Fn(TaskId) -> Need) {
         self.preemptions += changes.paused.len() as u64;
         self.migrations += changes.migrated.len() as u64;

@@ -20,6 +20,7 @@ use crate::grid::{Edge, EdgeId, Graph, Job, JobId, Killed, News, Recovery, TaskI
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::network::{Carrier, Network};
 use crate::protocol::{Ended, Lost, Message, Outcome, Record, Run, Verdict};
+use crate::systems::left_of;
 use crate::time::{Span, Stamp, Time};
 
 pub struct Planner {
@@ -319,9 +320,9 @@ impl Planner {
         out.log(Record::Assigned { task: id, site });
         let Failing { news, lost, .. } = &mut self.failing;
         let saved = lost.get(&id).map_or(Span::ZERO, |lost| lost.1);
-        let left = resource.time(wish.runtime).micros().saturating_sub(saved.micros());
+        let runtime = left_of(resource.time(wish.runtime), saved);
         let safe = news.get_mut(&number).map(|news| news.safe(now));
-        out.send(site, Message::Run(Run { task: id, cores: wish.cores, runtime: Span::from_micros(left), safe }));
+        out.send(site, Message::Run(Run { task: id, cores: wish.cores, runtime, safe }));
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::auctioneer::Out;
 use super::clusters::Clusters;
 use crate::grid::{News, Recovery, TaskId};
+use crate::systems::left_of;
 use crate::time::{Span, Time};
 
 pub(super) struct Failing {
@@ -50,7 +51,7 @@ impl Failing {
     /// How much work is left of a task that takes so long in all.
     pub fn left(&self, task: TaskId, runtime: Span) -> Span {
         let saved = self.lost.get(&task).map_or(Span::ZERO, |lost| lost.1);
-        Span::from_micros(runtime.micros().saturating_sub(saved.micros()).max(1))
+        left_of(runtime, saved)
     }
 
     /// For how long after it comes to a cluster a task is safe.

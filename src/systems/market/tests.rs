@@ -536,17 +536,16 @@ fn story(log: &[Entry<Record>]) -> Vec<(u64, Happening)> {
 fn assert_no_core_is_sold_twice(log: &[Entry<Record>]) {
     let mut running: BTreeMap<TaskId, NodeSet> = BTreeMap::new();
     let mut used: BTreeMap<(ActorId, u32), TaskId> = BTreeMap::new();
-    let each = |cores: &NodeSet| cores.runs().to_vec().into_iter().flat_map(|(first, last)| first..=last);
     for entry in log {
         match &entry.record {
             Record::Started { task, cores } => {
-                for core in each(cores) {
+                for core in cores.each() {
                     assert_eq!(used.insert((entry.actor, core), *task), None, "core {core} of {}", entry.actor);
                 }
                 running.insert(*task, cores.clone());
             }
             Record::Finished { task } => {
-                for core in each(&running.remove(task).expect("what ends has started")) {
+                for core in running.remove(task).expect("what ends has started").each() {
                     used.remove(&(entry.actor, core));
                 }
             }

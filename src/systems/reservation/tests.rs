@@ -448,7 +448,7 @@ proptest! {
                 Record::Started { task, cores } => {
                     let promise = &promised[&task.job];
                     prop_assert_eq!(promise, &(entry.actor, entry.stamp.time, cores.clone()));
-                    for node in cores.runs().iter().flat_map(|&(first, last)| first..=last) {
+                    for node in cores.each() {
                         prop_assert_eq!(used.insert((entry.actor, node), task.job), None);
                     }
                 }

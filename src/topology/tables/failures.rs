@@ -327,14 +327,10 @@ fn unbearable(site: &Site, systems: &[&'static Row], linked: bool) -> Option<Str
             Some(format!("the nodes of {name} cannot fail: a [{}]{over} does not know what to do then", row.key))
         }
         None if rows.count() > 1 => Some(format!("the nodes of {name} cannot fail: several systems use them")),
-        None if managers::find(&site.scheduler).is_some() => {
-            let scheduler = &site.scheduler;
-            let how = match managers::shares_nodes(scheduler) {
-                true => "under which jobs share them",
-                false => "under which a program outside decides",
-            };
-            Some(format!("the nodes of {name} cannot fail: {scheduler}, {how}, does not know what to do then"))
-        }
+        None if managers::tongue(&site.scheduler).is_some() => Some(format!(
+            "the nodes of {name} cannot fail: {}, under which a program outside decides, does not know what to do then",
+            site.scheduler
+        )),
         None if !site.reserved.is_empty() => {
             Some(format!("the nodes of {name} cannot fail, as some are `reserved`: nobody says what becomes of that"))
         }

@@ -143,7 +143,10 @@ fn systems_that_know_nothing_of_failures_refuse_them() {
     refused(over_links, "the nodes of york cannot fail: a [market] over links does not know what to do then");
     refused(grid("[provisioning]", lublin), "the nodes of york cannot fail: a [provisioning] does not know");
     let shared = grid("[batch]", lublin).replace("cores = 8", "cores = 8\nscheduler = \"/per\"");
-    refused(shared, "the nodes of york cannot fail: /per/opt=min, under which jobs share them,");
+    assert!(load_text(&shared, &[]).is_ok_and(|topology| topology.failing().site(0).is_some()));
+    let outside = "cores = 8\nscheduler = \"batsim\"\ncommand = [\"batsched\"]";
+    let why = "the nodes of york cannot fail: batsim, under which a program outside decides,";
+    refused(grid("[batch]", lublin).replace("cores = 8", outside), why);
     let reserved = "cores = 8\nreserved = [{ from = \"1 h\", until = \"2 h\", nodes = \"0\" }]";
     refused(grid("[batch]", lublin).replace("cores = 8", reserved), "as some are `reserved`");
 }

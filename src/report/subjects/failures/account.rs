@@ -2,7 +2,7 @@
 
 use super::{FailingSite, Failures};
 use crate::report::account::Account;
-use crate::report::tally::{Fate, JobRow};
+use crate::report::tally::{Fate, JobRow, less};
 use crate::report::{Summary, Tally};
 use crate::time::{Span, Time};
 
@@ -69,8 +69,10 @@ impl Account for Suffering<'_> {
     fn job(&mut self, row: &JobRow, _: &[Option<Time>]) {
         let mut has_lost = false;
         for (task, wish) in row.tasks.iter().zip(&row.job.tasks) {
-            let over = |span: Span| u128::from(wish.cores) * u128::from(span.micros());
-            let ran = task.ran_by(self.tally.last);
+            let over = |work: Span| u128::from(wish.cores) * u128::from(work.micros());
+            let tally = self.tally;
+            let stints = task.worked(tally.last, row.needs, &tally.sites);
+            let worked = stints.fold(Span::ZERO, |all, stint| all + stint.0);
             for stint in task.stints(self.tally.last) {
                 if stint.is_lost()
                     && let Some(site) = stint.site.or(task.site)
@@ -79,10 +81,13 @@ impl Account for Suffering<'_> {
                 }
             }
             let setbacks = task.setbacks.as_deref().copied().unwrap_or_default();
-            let kept = Span::from_micros(ran.micros().saturating_sub((setbacks.wasted + setbacks.spent).micros()));
-            self.work += over(ran);
-            self.checkpoints += over(setbacks.spent);
-            self.lost += over(setbacks.wasted);
+            // Sites count progress in one piece, so what they say may come to a little more than the sum of its stints.
+            let spent = setbacks.spent.min(worked);
+            let wasted = setbacks.wasted.min(less(worked, spent));
+            let kept = less(worked, spent + wasted);
+            self.work += over(worked);
+            self.checkpoints += over(spent);
+            self.lost += over(wasted);
             match row.fate {
                 // What was killed has no result.
                 _ if task.killed => self.lost += over(kept),
@@ -102,15 +107,16 @@ impl Account for Suffering<'_> {
 
     fn close(&mut self, summary: &mut Summary) {
         let (up, there) = self.sites();
-        let useful = self.work - self.lost - self.checkpoints - self.unfinished;
+        let &mut Suffering { work, lost, checkpoints, unfinished, .. } = self;
+        let useful = work - lost - checkpoints - unfinished;
         let seconds = |micros: u128| micros as f64 / 1e6;
         let all = &mut self.all;
-        (all.work, all.work_useful) = (seconds(self.work), seconds(useful));
-        (all.work_lost, all.work_checkpoints) = (seconds(self.lost), seconds(self.checkpoints));
-        all.work_unfinished = seconds(self.unfinished);
+        (all.work, all.work_useful) = (seconds(work), seconds(useful));
+        (all.work_lost, all.work_checkpoints) = (seconds(lost), seconds(checkpoints));
+        all.work_unfinished = seconds(unfinished);
         all.availability = share(up, there);
         all.goodput = share(useful, up);
-        all.efficiency = share(useful, self.work);
+        all.efficiency = share(useful, work);
         all.mean_recovery = (all.restarts > 0).then(|| self.recovering.micros() as f64 / 1e6 / all.restarts as f64);
         summary.put(all);
     }

@@ -95,3 +95,19 @@ fn nobody_saves_more_than_it_ran() {
     }
     assert!(add(&mut tally, 30, YORK, Record::Lost { task, saved: Span::MAX }).is_err());
 }
+
+#[test]
+fn who_was_moved_and_is_lost_has_run_for_nothing_since_the_start() {
+    let mut tally = failing();
+    let task = come(&mut tally, 0);
+    let mut say = |at: u64, record: Record| add(&mut tally, at, YORK, record).unwrap();
+    say(0, Record::Started { task, cores: NodeSet::run(0, 0) });
+    say(20, Record::Moved { task, cores: NodeSet::run(1, 1) });
+    say(30, Record::Lost { task, saved: Span::ZERO });
+    say(30, Record::Started { task, cores: NodeSet::run(0, 0) });
+    say(90, Record::Finished { task });
+    add(&mut tally, 90, ROUTER, Record::Completed { job: JobId(0), value: None }).unwrap();
+    let summary = tally.summary(1, Status::Complete, String::new());
+    let all = summary.part::<Failures>().unwrap();
+    assert_eq!((all.work, all.work_lost, all.work_useful), (5400.0, 1800.0, 3600.0));
+}

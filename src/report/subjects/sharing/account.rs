@@ -6,7 +6,7 @@ use crate::report::account::{Account, Table};
 use crate::report::tally::JobRow;
 use crate::report::text::Row;
 use crate::report::{Summary, Tally};
-use crate::systems::dfrs::{Timed, bound, bounded_stretch, underutilisation};
+use crate::systems::dfrs::{Moves, Timed, bound, bounded_stretch, underutilisation};
 use crate::time::{Span, Time};
 
 pub struct Accounting<'a> {
@@ -23,11 +23,7 @@ struct Sum {
     ended: Vec<(Timed, Time)>,
     stretch: f64,
     max_stretch: f64,
-    preemptions: u64,
-    migrations: u64,
-    /// In memories of a node.
-    paused: f64,
-    migrated: f64,
+    moves: Moves,
 }
 
 /// Jobs for which the bound is reckoned by the way; `hansa bound` does so for any number.
@@ -59,8 +55,10 @@ impl<'a> Accounting<'a> {
             let jobs: Vec<Timed> = sum.ended.iter().map(|ended| ended.0).collect();
             bound(facts.cores, &jobs)
         });
-        let (preemptions, migrations) = (sum.preemptions as f64, sum.migrations as f64);
-        let (paused_gb, migrated_gb) = (sum.paused * self.gigabytes(site), sum.migrated * self.gigabytes(site));
+        let Moves { preemptions, migrations, .. } = sum.moves;
+        let (paused_gb, migrated_gb) =
+            (sum.moves.paused * self.gigabytes(site), sum.moves.migrated * self.gigabytes(site));
+        let (paused, moved) = (preemptions as f64, migrations as f64);
         SiteShared {
             name: facts.name.clone(),
             scheduler: self.sites.schedulers[site].clone(),
@@ -71,12 +69,12 @@ impl<'a> Accounting<'a> {
             bound: bound.map(|bound| (bound.lo, bound.hi)),
             degradation: bound.map(|bound| sum.max_stretch / bound.hi),
             underutilisation: usage,
-            preemptions: sum.preemptions,
-            migrations: sum.migrations,
-            preemptions_per_hour: rate(preemptions).map(|rate| rate * 3600.0),
-            migrations_per_hour: rate(migrations).map(|rate| rate * 3600.0),
-            preemptions_per_job: a_job(preemptions),
-            migrations_per_job: a_job(migrations),
+            preemptions,
+            migrations,
+            preemptions_per_hour: rate(paused).map(|rate| rate * 3600.0),
+            migrations_per_hour: rate(moved).map(|rate| rate * 3600.0),
+            preemptions_per_job: a_job(paused),
+            migrations_per_job: a_job(moved),
             paused_gb,
             migrated_gb,
             paused_gb_per_second: rate(paused_gb),
@@ -85,14 +83,18 @@ impl<'a> Accounting<'a> {
     }
 
     fn row(&self, text: &mut Vec<u8>, row: &JobRow, site: usize, fared: &Fared, stretch: f64) {
-        let Fared { timed, end, preemptions, migrations, paused, migrated } = *fared;
+        let Fared { timed, end, .. } = *fared;
+        let mut moves = Moves::default();
+        fared.each().for_each(|(_, more)| moves.add(more));
+        let gigabytes =
+            |of: fn(&Moves) -> f64| fared.each().map(|(site, moves)| of(moves) * self.gigabytes(site)).sum::<f64>();
         let needs = timed.need;
         let mut line = Row(text);
         line.number(row.job.id.0).text(&crate::report::text::field(&self.tally.sites[site].name));
         line.number(needs.tasks).float(needs.cpu).float(needs.memory).time(timed.submit);
         line.maybe(row.start(), Row::time).time(end).span(timed.runtime).span(end.since(timed.submit)).float(stretch);
-        line.number(preemptions).number(migrations);
-        line.float(paused * self.gigabytes(site)).float(migrated * self.gigabytes(site)).end();
+        line.number(moves.preemptions).number(moves.migrations);
+        line.float(gigabytes(|moves| moves.paused)).float(gigabytes(|moves| moves.migrated)).end();
     }
 }
 
@@ -111,10 +113,7 @@ impl Account for Accounting<'_> {
         sum.ended.push((fared.timed, fared.end));
         sum.stretch += stretch;
         sum.max_stretch = sum.max_stretch.max(stretch);
-        sum.preemptions += fared.preemptions;
-        sum.migrations += fared.migrations;
-        sum.paused += fared.paused;
-        sum.migrated += fared.migrated;
+        fared.each().for_each(|(site, moves)| self.sums[site].moves.add(moves));
     }
 
     fn tables(&mut self) -> Vec<Table<'_>> {

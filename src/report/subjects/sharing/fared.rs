@@ -2,18 +2,15 @@
 
 use crate::grid::{Needs, NodeSet};
 use crate::report::tally::{JobRow, Left, Stint};
-use crate::systems::dfrs::{Need, Timed};
+use crate::systems::dfrs::{Moves, Need, Timed};
 use crate::time::Time;
 
 /// A job that has ended.
 pub struct Fared {
     pub timed: Timed,
     pub end: Time,
-    pub preemptions: u64,
-    pub migrations: u64,
-    /// In memories of a node.
-    pub paused: f64,
-    pub migrated: f64,
+    /// What was done with it, by site: it has been at several if nodes of the others failed.
+    moves: Vec<(u32, Moves)>,
 }
 
 impl Fared {
@@ -24,23 +21,33 @@ impl Fared {
         let Needs { cpu, memory } = row.needs.unwrap_or(Needs::NODE);
         let need = Need::new(asked.cores, cpu, memory).ok()?;
         let timed = Timed { submit: row.job.arrive, runtime: asked.runtime, need };
-        let mut fared = Fared { timed, end, preemptions: 0, migrations: 0, paused: 0.0, migrated: 0.0 };
+        let mut moves: Vec<(u32, Moves)> = Vec::new();
         let mut before: Option<Stint<'_>> = None;
         for stint in task.stints(end) {
+            let site = stint.site.or(task.site)?;
+            if moves.last().is_none_or(|last| last.0 != site) {
+                moves.push((site, Moves::default()));
+            }
+            let here = &mut moves.last_mut().expect("it is there now").1;
             match before.and_then(|before| before.left.map(|left| (before, left))) {
                 Some((before, Left::Moved)) => {
-                    fared.migrations += 1;
-                    fared.migrated += memory * newly_there(&before, &stint) as f64;
+                    here.migrations += 1;
+                    here.migrated += memory * newly_there(&before, &stint) as f64;
                 }
                 Some((_, Left::Suspended)) => {
-                    fared.preemptions += 1;
-                    fared.paused += need.total_memory();
+                    here.preemptions += 1;
+                    here.paused += need.total_memory();
                 }
                 Some((_, Left::Shared | Left::Lost)) | None => {}
             }
             before = Some(stint);
         }
-        Some(fared)
+        Some(Fared { timed, end, moves })
+    }
+
+    /// What was done with it at each site.
+    pub fn each(&self) -> impl Iterator<Item = (usize, &Moves)> {
+        self.moves.iter().map(|(site, moves)| (*site as usize, moves))
     }
 }
 

@@ -333,7 +333,7 @@ proptest! {
             let mut since: BTreeMap<u32, Time> = BTreeMap::new();
             let mut stretches = Vec::new();
             for change in &changes {
-                for node in change.nodes.runs().iter().flat_map(|run| run.0..=run.1) {
+                for node in change.nodes.each() {
                     if change.is_up {
                         stretches.push((since.remove(&node).unwrap(), change.at, node));
                     } else {

@@ -28,6 +28,13 @@ struct Job {
     has_run: bool,
 }
 
+/// A node is down from then to then.
+pub struct Down {
+    pub node: usize,
+    pub from: Time,
+    pub to: Time,
+}
+
 impl Job {
     fn is_on(&self) -> bool {
         self.on.iter().any(|tasks| *tasks > 0)
@@ -38,8 +45,8 @@ impl Job {
     }
 }
 
-/// Seconds, of which all have at most six decimals.
-pub fn judge(rules: &Fractional, nodes: usize, jobs: &[Timed], instants: usize) -> Judged {
+/// Seconds, of which all have at most six decimals. Who is on a node that fails comes anew, from the start.
+pub fn judge(rules: &Fractional, nodes: usize, jobs: &[Timed], outages: &[Down], instants: usize) -> Judged {
     let seconds = |micros: u64| micros as f64;
     let (period, penalty) = (seconds(rules.period.micros()), seconds(rules.penalty.micros()));
     let mut judged = Judged { ends: vec![None; jobs.len()], preemptions: 0, migrations: 0 };
@@ -59,7 +66,9 @@ pub fn judge(rules: &Fractional, nodes: usize, jobs: &[Timed], instants: usize) 
             _ => f64::INFINITY,
         };
         let submit = jobs.get(next).map_or(f64::INFINITY, |job| seconds(job.submit.micros()));
-        let then = live.iter().map(end).fold(f64::INFINITY, f64::min).min(tick).min(submit);
+        let edges = outages.iter().flat_map(|one| [one.from, one.to]).map(|at| seconds(at.micros()));
+        let edge = edges.filter(|at| *at > now && !live.is_empty()).fold(f64::INFINITY, f64::min);
+        let then = live.iter().map(end).fold(f64::INFINITY, f64::min).min(tick).min(submit).min(edge);
         if then == f64::INFINITY {
             break;
         }
@@ -70,26 +79,44 @@ pub fn judge(rules: &Fractional, nodes: usize, jobs: &[Timed], instants: usize) 
                 job.done += job.share * (then - from);
             }
         }
+        let is_down = |node: usize, at: f64| {
+            let is_in = |one: &Down| seconds(one.from.micros()) <= at && at < seconds(one.to.micros());
+            outages.iter().any(|one| one.node == node && is_in(one))
+        };
+        let were_down: Vec<bool> = (0..nodes).map(|node| now >= 0.0 && is_down(node, now)).collect();
         now = then;
+        let down: Vec<bool> = (0..nodes).map(|node| is_down(node, now)).collect();
+        let are_back = !live.is_empty() && were_down.iter().zip(&down).any(|(were, are)| *were && !are);
 
-        let before = live.clone();
         live.retain(|job| !over.contains(&job.number));
+        let is_lost = |job: &Job| job.on.iter().zip(&down).any(|(tasks, down)| *tasks > 0 && *down);
+        let mut lost: Vec<Job> = live.extract_if(.., |job| is_lost(job)).collect();
+        lost.sort_by_key(|job| job.number);
+        for job in &mut lost {
+            (job.on, job.done, job.share, job.held_until, job.has_run) = (vec![0; nodes], 0.0, 0.0, 0.0, false);
+        }
+        let before: Vec<Job> = live.iter().chain(&lost).cloned().collect();
         over.iter().for_each(|job| judged.ends[*job] = Some(Time::ZERO + Span::from_micros(now as u64)));
-        if !over.is_empty() && rules.completion == Action::Greedy {
+        let is_freed = !over.is_empty() || !lost.is_empty() || are_back;
+        if is_freed && rules.completion == Action::Greedy {
             for at in by_priority(&live, now) {
                 if !live[at].is_on()
-                    && let Some(on) = greedy(&live, nodes, &live[at].need)
+                    && let Some(on) = greedy(&live, &down, &live[at].need)
                 {
                     live[at].on = on;
                 }
             }
         }
-        let mut has_come = false;
+        let mut has_come = !lost.is_empty();
+        for job in lost {
+            live.push(job);
+            admit(&mut live, &down, rules.submission, now);
+        }
         while next < jobs.len() && seconds(jobs[next].submit.micros()) <= now {
             let Timed { need, runtime, .. } = jobs[next];
             let none = vec![0; nodes];
             next += 1;
-            if greedy(&[], nodes, &need).is_none() {
+            if greedy(&[], &vec![false; nodes], &need).is_none() {
                 continue;
             }
             first.get_or_insert(now);
@@ -105,15 +132,15 @@ pub fn judge(rules: &Fractional, nodes: usize, jobs: &[Timed], instants: usize) 
                 held_until: 0.0,
                 has_run: false,
             });
-            admit(&mut live, nodes, rules.submission, now);
+            admit(&mut live, &down, rules.submission, now);
         }
         let is_tick =
             rules.periodic.is_some() && first.is_some_and(|first| now > first && (now - first) % period == 0.0);
         let packs = has_come && rules.submission == Action::Mcb8
-            || !over.is_empty() && rules.completion == Action::Mcb8
+            || is_freed && rules.completion == Action::Mcb8
             || is_tick && !live.is_empty();
         if packs {
-            mcb8(&mut live, nodes, rules, now);
+            mcb8(&mut live, &down, rules, now);
         }
 
         for job in &mut live {
@@ -131,7 +158,7 @@ pub fn judge(rules: &Fractional, nodes: usize, jobs: &[Timed], instants: usize) 
             job.has_run |= job.is_on();
             job.share = if job.is_on() { job.share } else { 0.0 };
         }
-        if has_come || !over.is_empty() || is_tick {
+        if has_come || is_freed || is_tick {
             fill_up(&mut live, nodes);
         }
     }
@@ -148,11 +175,11 @@ fn sum(live: &[Job], node: usize, of: impl Fn(&Need) -> f64) -> f64 {
     live.iter().map(|job| f64::from(job.on[node]) * of(&job.need)).sum()
 }
 
-fn greedy(live: &[Job], nodes: usize, need: &Need) -> Option<Vec<u32>> {
-    let mut on = vec![0; nodes];
+fn greedy(live: &[Job], down: &[bool], need: &Need) -> Option<Vec<u32>> {
+    let mut on = vec![0; down.len()];
     for _ in 0..need.tasks {
         let mut best: Option<(f64, usize)> = None;
-        for (node, own) in on.iter().enumerate() {
+        for (node, own) in on.iter().enumerate().filter(|(node, _)| !down[*node]) {
             let own = f64::from(*own);
             let memory = sum(live, node, |need| need.memory) + own * need.memory;
             let load = sum(live, node, |need| need.cpu) + own * need.cpu;
@@ -166,24 +193,24 @@ fn greedy(live: &[Job], nodes: usize, need: &Need) -> Option<Vec<u32>> {
 }
 
 /// The newest job comes, as the action says.
-fn admit(live: &mut [Job], nodes: usize, action: Action, now: f64) {
+fn admit(live: &mut [Job], down: &[bool], action: Action, now: f64) {
     let newest = live.len() - 1;
     let need = live[newest].need;
     if matches!(action, Action::None | Action::Mcb8) {
         return;
     }
-    if let Some(on) = greedy(live, nodes, &need) {
+    if let Some(on) = greedy(live, down, &need) {
         live[newest].on = on;
         return;
     }
-    if action == Action::Greedy {
+    if action == Action::Greedy || greedy(&[], down, &need).is_none() {
         return;
     }
     let running: Vec<usize> = by_priority(live, now).into_iter().filter(|at| live[*at].is_on()).collect();
     let fits_without = |marked: &[usize]| {
         let mut copy = live.to_vec();
-        marked.iter().for_each(|at| copy[*at].on = vec![0; nodes]);
-        greedy(&copy, nodes, &need).is_some()
+        marked.iter().for_each(|at| copy[*at].on = vec![0; down.len()]);
+        greedy(&copy, down, &need).is_some()
     };
     let mut marked: Vec<usize> = Vec::new();
     for at in running.iter().rev() {
@@ -198,18 +225,18 @@ fn admit(live: &mut [Job], nodes: usize, action: Action, now: f64) {
             marked = fewer;
         }
     }
-    marked.iter().for_each(|at| live[*at].on = vec![0; nodes]);
-    live[newest].on = greedy(live, nodes, &need).expect("there is room now");
+    marked.iter().for_each(|at| live[*at].on = vec![0; down.len()]);
+    live[newest].on = greedy(live, down, &need).expect("there is room now");
     if action == Action::GreedyPM {
         for at in running.iter().filter(|at| marked.contains(at)) {
-            if let Some(on) = greedy(live, nodes, &live[*at].need) {
+            if let Some(on) = greedy(live, down, &live[*at].need) {
                 live[*at].on = on;
             }
         }
     }
 }
 
-fn mcb8(live: &mut [Job], nodes: usize, rules: &Fractional, now: f64) {
+fn mcb8(live: &mut [Job], down: &[bool], rules: &Fractional, now: f64) {
     assert_eq!(rules.periodic == Some(Periodic::Stretch), rules.optimise == Optimise::Max, "this judges no stretches");
     let is_pinned = |job: &Job| {
         job.is_on()
@@ -220,13 +247,14 @@ fn mcb8(live: &mut [Job], nodes: usize, rules: &Fractional, now: f64) {
             }
     };
     let mut kept = by_priority(live, now);
+    kept.retain(|at| greedy(&[], down, &live[*at].need).is_some());
     let found = loop {
         if kept.is_empty() {
             break Vec::new();
         }
         let mut set: Vec<usize> = kept.clone();
         set.sort_unstable();
-        let at = |share: f64| pack(live, &set, nodes, &is_pinned, share);
+        let at = |share: f64| pack(live, &set, down, &is_pinned, share);
         if let Some(found) = at(1.0) {
             break found;
         }
@@ -243,17 +271,18 @@ fn mcb8(live: &mut [Job], nodes: usize, rules: &Fractional, now: f64) {
         }
         kept.pop();
     };
-    live.iter_mut().for_each(|job| job.on = vec![0; nodes]);
+    live.iter_mut().for_each(|job| job.on = vec![0; down.len()]);
     found.into_iter().for_each(|(at, on)| live[at].on = on);
 }
 
 fn pack(
     live: &[Job],
     set: &[usize],
-    nodes: usize,
+    down: &[bool],
     is_pinned: &dyn Fn(&Job) -> bool,
     share: f64,
 ) -> Option<Vec<(usize, Vec<u32>)>> {
+    let nodes = down.len();
     let (mut cpu, mut memory) = (vec![1.0; nodes], vec![1.0; nodes]);
     let mut placed: Vec<(usize, Vec<u32>)> = Vec::new();
     for &at in set.iter().filter(|at| is_pinned(&live[**at])) {
@@ -274,7 +303,7 @@ fn pack(
     m.sort_by(|a, b| size(b).total_cmp(&size(a)));
     let mut left: Vec<u32> = live.iter().map(|job| job.need.tasks).collect();
     let mut on = vec![vec![0; nodes]; live.len()];
-    for node in 0..nodes {
+    for node in (0..nodes).filter(|node| !down[*node]) {
         loop {
             let lists = if memory[node] > cpu[node] + NEAR { [&m, &c] } else { [&c, &m] };
             let fits = |at: &&usize| {

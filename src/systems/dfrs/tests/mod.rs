@@ -1,3 +1,4 @@
+mod failing;
 mod judge;
 mod logs;
 mod names;

@@ -3,7 +3,7 @@
 use super::super::{Places, greedy, mcb8, room::Room, yields};
 use super::{algorithm, need};
 use crate::grid::{JobId, TaskId};
-use crate::systems::dfrs::{Cluster, Need};
+use crate::systems::dfrs::{Cluster, Events, Need};
 use crate::time::{Span, Time};
 
 #[test]
@@ -22,7 +22,8 @@ fn after_newcomer(name: &str, jobs: &[(f64, u32, f64)], memory: f64) -> Vec<Plac
     for (number, (memory, node, done)) in jobs.iter().enumerate() {
         cluster.put(TaskId { job: JobId(number as u32), index: 0 }, need(1, 0.5, *memory), *node, done * 1e6 / 100e6);
     }
-    cluster.advance(at(100), &[], &[(TaskId { job: JobId(9), index: 0 }, need(1, 1.0, memory))]);
+    let come = vec![(TaskId { job: JobId(9), index: 0 }, need(1, 1.0, memory))];
+    cluster.advance(at(100), &Events { come, ..Events::default() });
     cluster.live().iter().map(|live| live.places.clone()).collect()
 }
 
@@ -77,9 +78,13 @@ fn virtual_time_is_the_integral_of_the_yield() {
     let at = |secs| Time::ZERO + Span::from_secs(secs);
     let task = |number| TaskId { job: JobId(number), index: 0 };
     // 10 s alone, 120 s paused for another that then goes, and 30 s beside a third.
-    cluster.advance(at(0), &[], &[(task(0), need(1, 1.0, 0.4))]);
-    cluster.advance(at(10), &[], &[(task(1), need(1, 1.0, 0.9))]);
-    cluster.advance(at(130), &[task(1)], &[(task(2), need(1, 1.0, 0.4))]);
+    let mut happen = |secs, gone: &[TaskId], number, memory| {
+        let come = vec![(task(number), need(1, 1.0, memory))];
+        cluster.advance(at(secs), &Events { gone: gone.to_vec(), come, ..Events::default() });
+    };
+    happen(0, &[], 0, 0.4);
+    happen(10, &[], 1, 0.9);
+    happen(130, &[task(1)], 2, 0.4);
     let job = &cluster.live()[0];
     assert_eq!(job.virtual_time(at(160)), 25e6);
     assert!((job.priority(at(160)) * 1e6 - 0.256).abs() < 1e-12);

@@ -10,11 +10,12 @@ use crate::grid::{JobId, Layers, Needs, NodeSet, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, judge};
 use crate::protocol::{Admit, Message, Recall, Record};
 use crate::roles::Site;
+use crate::systems::Fails;
 use crate::time::{Span, Stamp, Time};
 
-const HUB: ActorId = ActorId(0);
-const SITE: ActorId = ActorId(1);
-const WAY: Span = Span::from_millis(1);
+pub(super) const HUB: ActorId = ActorId(0);
+pub(super) const SITE: ActorId = ActorId(1);
+pub(super) const WAY: Span = Span::from_millis(1);
 
 /// Says things to the site at their times, and notes what it hears of them as if it had removed jobs, or taken them back.
 struct Hub {
@@ -40,16 +41,22 @@ fn task(job: u32) -> TaskId {
     TaskId { job: JobId(job), index: 0 }
 }
 
-fn admit(job: u32, timed: &Timed) -> (Time, Message) {
+pub(super) fn admit(job: u32, timed: &Timed) -> (Time, Message) {
     let needs = Needs { cpu: timed.need.cpu, memory: timed.need.memory };
     let admit = Admit { job: JobId(job), tasks: timed.need.tasks, needs, runtime: timed.runtime };
     (timed.submit, Message::Admit(admit))
 }
 
-fn play(rules: Fractional, nodes: u32, says: Vec<(Time, Message)>) -> Vec<Entry<Record>> {
+pub(super) fn play(
+    rules: Fractional,
+    nodes: u32,
+    fails: Option<Fails>,
+    says: Vec<(Time, Message)>,
+) -> Vec<Entry<Record>> {
     let site = crate::grid::Site { scheduler: rules.to_string(), cores: nodes, ..a_site() };
-    let manager = (super::super::KIND.build)(&site, None).expect("it is a name of its kind");
-    judge::run(vec![Box::new(Hub { says }), Box::new(Site::new(nodes, manager, [HUB]))], &[Span::ZERO, WAY])
+    let manager = (super::super::KIND.build)(&site, fails.as_ref(), None).expect("it is a name of its kind");
+    let site = Site::new(nodes, manager, [HUB]).failing(fails.map(|fails| fails.outages));
+    judge::run(vec![Box::new(Hub { says }), Box::new(site)], &[Span::ZERO, WAY])
 }
 
 fn a_site() -> crate::grid::Site {
@@ -132,7 +139,7 @@ fn check(seen: &BTreeMap<u32, Seen>, nodes: u32, jobs: &[Timed], at: Stamp) {
         let need = jobs[*job as usize].need;
         let Some(layers) = &seen.on else { continue };
         assert_eq!(layers.each().map(NodeSet::len).sum::<u32>(), need.tasks, "job {job} at {at}");
-        for node in layers.each().flat_map(|nodes| nodes.runs().iter().flat_map(|&(first, last)| first..=last)) {
+        for node in layers.each().flat_map(NodeSet::each) {
             taken[node as usize].0 += need.cpu * seen.share;
             taken[node as usize].1 += need.memory;
         }
@@ -143,7 +150,7 @@ fn check(seen: &BTreeMap<u32, Seen>, nodes: u32, jobs: &[Timed], at: Stamp) {
 /// The site and the cluster on its own do the same at the same times, but for the way that jobs have to the site.
 fn agree(rules: Fractional, nodes: u32, jobs: &[Timed]) {
     let says = (0..).zip(jobs).map(|(job, timed)| admit(job, timed)).collect();
-    let log = play(rules, nodes, says);
+    let log = play(rules, nodes, None, says);
     let there: Vec<Timed> = jobs.iter().map(|job| Timed { submit: job.submit + WAY, ..*job }).collect();
     let Outcome { ends, moves, .. } = run(rules, nodes, &there, |_, _, _| {});
     let alone = Told { ends, preemptions: moves.preemptions, migrations: moves.migrations };
@@ -157,7 +164,7 @@ fn agree(rules: Fractional, nodes: u32, jobs: &[Timed]) {
     assert_eq!(heard, ended.collect(), "{rules}");
 }
 
-fn any_jobs() -> impl Strategy<Value = Vec<Timed>> {
+pub(super) fn any_jobs() -> impl Strategy<Value = Vec<Timed>> {
     let job = (0u64..40, 1u64..200, 1u32..5, 1u32..5, 1u32..11).prop_map(|(gap, runtime, tasks, cpu, memory)| {
         (gap, runtime, need(tasks, f64::from(cpu) / 4.0, f64::from(memory) / 10.0))
     });
@@ -198,7 +205,7 @@ fn who_waits_can_be_taken_back_and_who_has_run_cannot() {
         says.push((second(at), Message::Recall(Recall { task: task(job) })));
     }
     says.sort_by_key(|(at, _)| *at);
-    let log = play(algorithm("Greedy *"), 1, says);
+    let log = play(algorithm("Greedy *"), 1, None, says);
     let back: Vec<u32> = log
         .iter()
         .filter_map(|entry| match entry.record {
@@ -236,7 +243,7 @@ fn nonsense_is_passed_over() {
         says(5, 1, 0.5, 0.5, runtime),
         says(5, 1, 0.5, 0.5, runtime),
     ];
-    let log = play(algorithm("MCB8 */per"), 2, nonsense);
+    let log = play(algorithm("MCB8 */per"), 2, None, nonsense);
     let started = log.iter().filter(|entry| matches!(entry.record, Record::Started { .. }));
     assert_eq!(started.count(), 1);
 }

@@ -1,0 +1,360 @@
+//! Jobs that share nodes of which some fail.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::super::algorithm::{Optimise, Periodic};
+use super::super::{Algorithm, Fractional, Timed, bound, bounded_stretch};
+use super::judge::{Down, judge};
+use super::site::{SITE, WAY, admit, any_jobs, play};
+use super::{algorithm, timed};
+use crate::grid::{Checkpoint, Course, Every, Failure, Fragile, Killed, NodeSet, Recovery, Traced};
+use crate::kernel::Entry;
+use crate::protocol::Record;
+use crate::systems::{Failing, Fails};
+use crate::time::{Span, Time};
+
+fn second(second: u64) -> Time {
+    Time::ZERO + Span::from_secs(second)
+}
+
+/// Nodes that are down from when to when, in seconds; those of one node must not overlap.
+fn failing(nodes: u32, outages: &[(u32, u64, u64)], recovery: Recovery) -> Option<Fails> {
+    let traced = outages.iter().map(|&(component, down, up)| Traced { down: second(down), up: second(up), component });
+    let mut traced: Vec<Traced> = traced.collect();
+    traced.sort_unstable();
+    let what = Fragile::Nodes { site: 0, nodes: NodeSet::all(nodes) };
+    let failures = [Failure { what, course: Course::Traced(traced.into()), announced: true }];
+    Failing { failures: &failures, recovery: &recovery, seed: 1 }.site(0)
+}
+
+/// Small ones, none after another on the same node before that is back.
+fn any_outages() -> impl Strategy<Value = Vec<(u32, u64, u64)>> {
+    let outage = (0u32..4, 1u64..60, 1u64..80);
+    prop::collection::vec(outage, 0..10).prop_map(|outages| {
+        let mut free = [0; 4];
+        let set = |(node, gap, lasts): (u32, u64, u64)| {
+            let from = free[node as usize] + gap;
+            free[node as usize] = from + lasts;
+            (node, from, from + lasts)
+        };
+        outages.into_iter().map(set).collect()
+    })
+}
+
+fn says(jobs: &[Timed]) -> Vec<(Time, crate::protocol::Message)> {
+    (0..).zip(jobs).map(|(job, timed)| admit(job, timed)).collect()
+}
+
+/// What a log of a site says, in words.
+fn told(log: &[Entry<Record>]) -> Vec<String> {
+    let tell = |entry: &Entry<Record>| {
+        let at = Time::from_micros(entry.stamp.time.micros().saturating_sub(WAY.micros())).seconds();
+        Some(match &entry.record {
+            Record::Started { task, cores } => format!("{at}: {} on {cores}", task.job),
+            Record::Resumed { task, cores } => format!("{at}: {} again on {cores}", task.job),
+            Record::Moved { task, cores } => format!("{at}: {} to {cores}", task.job),
+            Record::Suspended { task } => format!("{at}: {} is paused", task.job),
+            Record::Finished { task } => format!("{at}: {} ends", task.job),
+            Record::Lost { task, saved } => format!("{at}: {} is lost, {} s saved", task.job, saved.seconds()),
+            Record::Checkpointed { task, times, .. } => format!("{at}: {} saved {times} times", task.job),
+            _ => return None,
+        })
+    };
+    log.iter().filter(|entry| entry.actor == SITE).filter_map(tell).collect()
+}
+
+/// Times are those of the site, which hears of all a way later than jobs set out; so nodes fail just before them.
+fn tell(name: &str, nodes: u32, jobs: &[(u64, u64, u32, f64, f64)], outages: &[(u32, u64, u64)]) -> Vec<String> {
+    tell_with(name, nodes, jobs, outages, Recovery::default())
+}
+
+fn tell_with(
+    name: &str,
+    nodes: u32,
+    jobs: &[(u64, u64, u32, f64, f64)],
+    outages: &[(u32, u64, u64)],
+    recovery: Recovery,
+) -> Vec<String> {
+    told(&play(algorithm(name), nodes, failing(nodes, outages, recovery), says(&timed(jobs))))
+}
+
+#[test]
+fn who_is_lost_comes_again_and_others_go_where_it_was() {
+    // Jobs 0 and 1 each have a node, job 2 waits for the memory. Node 0 fails: job 0 has the highest priority, as nothing of it is
+    // saved, but does not fit beside job 1, and comes again when its node is back, with job 2 then waiting for job 1.
+    let jobs = [(0, 100, 1, 1.0, 0.6), (0, 50, 1, 1.0, 0.6), (1, 10, 1, 1.0, 0.6)];
+    assert_eq!(
+        tell("Greedy *", 2, &jobs, &[(0, 10, 30)]),
+        [
+            "0: 0 on 0",
+            "0: 1 on 1",
+            "9.999: 0 is lost, 0 s saved",
+            "29.999: 2 on 0",
+            "39.999: 2 ends",
+            "39.999: 0 on 0",
+            "50: 1 ends",
+            "139.999: 0 ends",
+        ]
+    );
+    // Who is lost pauses others as if it had been handed in then, and they go on where there is room, once there is.
+    assert_eq!(
+        tell("GreedyP */penalty=5", 2, &jobs[..2], &[(0, 10, 30)]),
+        [
+            "0: 0 on 0",
+            "0: 1 on 1",
+            "9.999: 0 is lost, 0 s saved",
+            "9.999: 1 is paused",
+            "9.999: 0 on 1",
+            "29.999: 1 again on 0",
+            "75: 1 ends",
+            "109.999: 0 ends",
+        ]
+    );
+}
+
+#[test]
+fn nobody_makes_way_for_one_that_does_not_fit_while_nodes_are_down() {
+    // Job 1 needs both nodes.
+    let jobs = [(0, 50, 1, 1.0, 0.6), (5, 10, 2, 1.0, 0.6)];
+    for name in ["GreedyP *", "GreedyPM *", "MCB8 *"] {
+        assert_eq!(tell(name, 2, &jobs, &[(1, 2, 40)])[..1], ["0: 0 on 0"], "{name}");
+        let all = tell(name, 2, &jobs, &[(1, 2, 40)]);
+        assert!(all.iter().skip(1).all(|line| !line.starts_with("5: ")), "{name}: {all:?}");
+        assert!(all.iter().any(|line| line.ends_with(": 1 ends")), "{name}: {all:?}");
+    }
+}
+
+#[test]
+fn what_ends_in_the_instant_of_a_failure_has_ended() {
+    // Half a share each, so both end at 20 s.
+    let jobs = [(0, 10, 1, 1.0, 0.4), (0, 10, 1, 1.0, 0.4), (0, 30, 1, 1.0, 0.4)];
+    let way = WAY.micros();
+    let down = Traced { down: second(20) + WAY, up: second(40), component: 0 };
+    assert_eq!(way, 1_000);
+    let what = Fragile::Nodes { site: 0, nodes: NodeSet::all(1) };
+    let failures = [Failure { what, course: Course::Traced(vec![down].into()), announced: true }];
+    let fails = Failing { failures: &failures, recovery: &Recovery::default(), seed: 1 }.site(0);
+    let log = play(algorithm("Greedy *"), 1, fails, says(&timed(&jobs[..2])));
+    assert_eq!(told(&log), ["0: 0 on 0", "0: 1 on 0", "20: 0 ends", "20: 1 ends"]);
+}
+
+#[test]
+fn checkpoints_are_made_of_progress() {
+    // Two jobs at half speed: after 20 s of work and 2 s for the checkpoint, which are 44 s, 20 s are saved. Then one of them is
+    // paused, as its node is gone, and the other one, lost, comes again with 30 s to go, and one checkpoint of these.
+    let jobs = [(0, 50, 1, 1.0, 0.4), (0, 50, 1, 1.0, 0.4)];
+    let checkpoint = Some(Checkpoint { every: Every::Span(Span::from_secs(20)), cost: Span::from_secs(2) });
+    let recovery = Recovery { checkpoint, ..Recovery::default() };
+    assert_eq!(
+        tell_with("Greedy *", 1, &jobs, &[(0, 60, 70)], recovery.clone()),
+        [
+            "0: 0 on 0",
+            "0: 1 on 0",
+            "59.999: 0 saved 1 times",
+            "59.999: 0 is lost, 20 s saved",
+            "59.999: 1 saved 1 times",
+            "59.999: 1 is lost, 20 s saved",
+            "69.999: 0 on 0",
+            "69.999: 1 on 0",
+            "133.999: 0 saved 1 times",
+            "133.999: 0 ends",
+            "133.999: 1 saved 1 times",
+            "133.999: 1 ends",
+        ]
+    );
+    // With nothing to come back for, it is over after the second loss.
+    let twice = Recovery { attempts: 2, ..recovery };
+    assert_eq!(
+        tell_with("MCB8 *", 1, &jobs[..1], &[(0, 30, 40), (0, 50, 60)], twice)[3..],
+        ["39.999: 0 on 0", "49.999: 0 is lost, 0 s saved"]
+    );
+}
+
+/// Where a job is and how far it has got, as a log has it.
+struct Seen {
+    on: Option<Vec<NodeSet>>,
+    share: f64,
+    done: f64,
+    from: Time,
+    left: Span,
+}
+
+impl Seen {
+    fn settle(&mut self, now: Time) {
+        if self.on.is_some() {
+            self.done += self.share * now.since(self.from).micros() as f64;
+            self.from = self.from.max(now);
+        }
+    }
+
+    fn put(&mut self, now: Time, from: Time, cores: &NodeSet) {
+        self.settle(now);
+        (self.on, self.from) = (Some(vec![cores.clone()]), from);
+    }
+}
+
+/// Reads a log: nothing is on a node that is down, no node gives more than it has, and who ends has done all its work, but for what
+/// was saved. Gives when jobs ended that did.
+fn follow(
+    log: &[Entry<Record>],
+    nodes: u32,
+    rules: &Fractional,
+    jobs: &[Timed],
+    saves: Option<Checkpoint>,
+) -> Vec<Option<Time>> {
+    let saves = saves.and_then(|checkpoint| checkpoint.saves(0.0));
+    let stretched = |work: Span| saves.map_or(work, |saves| saves.stretched(work));
+    let mut seen: BTreeMap<u32, Seen> = BTreeMap::new();
+    let mut left: Vec<Span> = jobs.iter().map(|job| job.runtime).collect();
+    let mut ends = vec![None; jobs.len()];
+    let mut down = NodeSet::default();
+    let own: Vec<&Entry<Record>> = log.iter().filter(|entry| entry.actor == SITE).collect();
+    for (at, Entry { stamp, record, .. }) in own.iter().copied().enumerate() {
+        let now = stamp.time;
+        match record {
+            Record::Started { task, cores } => {
+                let job = task.job.0;
+                let left = left[job as usize];
+                let mut one = Seen { on: None, share: 1.0, done: 0.0, from: now, left };
+                one.put(now, now, cores);
+                assert!(seen.insert(job, one).is_none(), "job {job} starts twice");
+            }
+            Record::Resumed { task, cores } | Record::Moved { task, cores } => {
+                let one = seen.get_mut(&task.job.0).expect("it has started");
+                assert_eq!(one.on.is_some(), matches!(record, Record::Moved { .. }));
+                one.put(now, now + rules.penalty, cores);
+            }
+            Record::Stacked { task, cores } => {
+                let one = seen.get_mut(&task.job.0).expect("it has started");
+                one.on.as_mut().expect("it runs").push(cores.clone());
+            }
+            Record::Suspended { task } => {
+                let one = seen.get_mut(&task.job.0).expect("it has started");
+                one.settle(now);
+                assert!(one.on.take().is_some());
+            }
+            Record::Shared { task, share } => {
+                let one = seen.get_mut(&task.job.0).expect("it has started");
+                one.settle(now);
+                one.share = *share;
+            }
+            Record::Lost { task, saved } => {
+                let mut one = seen.remove(&task.job.0).expect("it has started");
+                one.settle(now);
+                let on = one.on.expect("it runs");
+                // A node of it goes down now.
+                let fails = own[at..].iter().find_map(|entry| match &entry.record {
+                    Record::Down { cores, .. } if entry.stamp.time == now => Some(cores),
+                    _ => None,
+                });
+                assert!(fails.is_some_and(|cores| on[0].meets(cores)), "job {} is lost at {now}", task.job);
+                let steps = saves.map_or(0, |saves| saves.times(Span::from_micros((one.done + 1.0) as u64)));
+                let most = saves.map_or(Span::ZERO, |saves| saves.saved(steps));
+                assert!(*saved <= most && saved.micros() as f64 <= one.done + 1.0, "{saved} of {}", one.done);
+                left[task.job.0 as usize] = Span::from_micros(one.left.micros() - saved.micros());
+            }
+            Record::Finished { task } => {
+                let mut one = seen.remove(&task.job.0).expect("it has started");
+                one.settle(now);
+                let wanted = stretched(one.left).micros() as f64;
+                assert!(
+                    (one.done - wanted).abs() < 20.0,
+                    "job {} ends with {} of {wanted} at {now}",
+                    task.job,
+                    one.done
+                );
+                assert!(ends[task.job.0 as usize].replace(now).is_none());
+            }
+            Record::Down { cores, .. } => {
+                assert!(!down.meets(cores));
+                down.unite(cores);
+            }
+            Record::Up { cores, .. } => {
+                assert!(down.contains(cores));
+                down.subtract(cores);
+            }
+            Record::Checkpointed { .. } => assert!(saves.is_some()),
+            other => panic!("{other:?}"),
+        }
+        if own.get(at + 1).is_some_and(|next| next.stamp == *stamp) {
+            continue;
+        }
+        let mut taken = vec![(0.0, 0.0); nodes as usize];
+        for (job, one) in &seen {
+            for node in one.on.iter().flatten().flat_map(NodeSet::each) {
+                assert!(!down.meets(&NodeSet::run(node, node)), "job {job} is on node {node}, which is down, at {now}");
+                taken[node as usize].0 += jobs[*job as usize].need.cpu * one.share;
+                taken[node as usize].1 += jobs[*job as usize].need.memory;
+            }
+        }
+        assert!(taken.iter().all(|taken| taken.0 <= 1.0 + 1e-6 && taken.1 <= 1.0 + 1e-6), "at {now}: {taken:?}");
+    }
+    assert!(seen.values().all(|one| one.on.is_none()));
+    ends
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 150 } else { 1_000 }))]
+
+    /// Under every algorithm: nothing is on a node that is down, nodes give what they have and no more, jobs end that should, and no
+    /// promise is broken.
+    #[test]
+    fn nobody_is_where_nodes_are_down(
+        jobs in any_jobs(),
+        outages in any_outages(),
+        (which, nodes, slow) in (0usize..116, 1u32..5, 0u64..4),
+        (killed, attempts, every) in (0usize..4, 1u32..9, 0u64..40),
+    ) {
+        let rules = *Algorithm::published()[which].fractional().expect("all of these share nodes");
+        let period = if rules.periodic.is_some() { Span::from_secs(20) } else { rules.period };
+        let rules = Fractional { period, penalty: Span::from_secs(5 * slow), ..rules };
+        let jobs: Vec<Timed> = jobs.into_iter().filter(|job| job.need.check(nodes).is_ok()).collect();
+        let saves = Checkpoint { every: Every::Span(Span::from_secs(every.max(1))), cost: Span::from_millis(700) };
+        let checkpoint = (every > 0).then_some(saves);
+        let killed = Killed::ALL[killed].1;
+        let recovery = Recovery { killed, attempts: 100 * attempts, checkpoint, ..Recovery::default() };
+        let fails = failing(nodes, &outages, recovery);
+        let may_be_lost = fails.is_some() && matches!(killed, Killed::Back | Killed::Lost);
+        let saves = fails.as_ref().and(checkpoint);
+        let ends = follow(&play(rules, nodes, fails, says(&jobs)), nodes, &rules, &jobs, saves);
+        let mut worst: f64 = 1.0;
+        for (job, end) in jobs.iter().zip(&ends) {
+            prop_assert!(end.is_some() || may_be_lost, "{}", rules);
+            if let Some(end) = end {
+                prop_assert!(end.since(job.submit + WAY) + Span::from_micros(1) >= job.runtime);
+                worst = worst.max(bounded_stretch(end.since(job.submit), job.runtime));
+            }
+        }
+        // Nodes that fail make it no easier.
+        prop_assert!(may_be_lost || jobs.is_empty() || worst >= bound(nodes, &jobs).lo * (1.0 - 1e-9), "{}", rules);
+    }
+
+    /// And it is what the plain reading of the rules says.
+    #[test]
+    fn the_judge_agrees_where_nodes_fail(jobs in any_jobs(), outages in any_outages(), which in 0usize..116, nodes in 1u32..5, slow in 0u64..4) {
+        let rules = *Algorithm::published()[which].fractional().expect("all of these share nodes");
+        prop_assume!(rules.periodic != Some(Periodic::Stretch) && rules.optimise == Optimise::Min);
+        let period = if rules.periodic.is_some() { Span::from_secs(20) } else { rules.period };
+        let rules = Fractional { period, penalty: Span::from_secs(5 * slow), ..rules };
+        let jobs: Vec<Timed> = jobs.into_iter().filter(|job| job.need.check(nodes).is_ok()).collect();
+        let outages: Vec<_> = outages.into_iter().filter(|one| one.0 < nodes).collect();
+        let log = play(rules, nodes, failing(nodes, &outages, Recovery::default()), says(&jobs));
+        let ends = follow(&log, nodes, &rules, &jobs, None);
+        let there: Vec<Timed> = jobs.iter().map(|job| Timed { submit: job.submit + WAY, ..*job }).collect();
+        let down = |&(node, from, to): &(u32, u64, u64)| Down { node: node as usize, from: second(from), to: second(to) };
+        let down: Vec<Down> = outages.iter().map(down).collect();
+        let judged = judge(&rules, nodes as usize, &there, &down, 20_000);
+        for (end, judged) in ends.iter().zip(&judged.ends) {
+            let is_near = match (end, judged) {
+                (Some(end), Some(judged)) => end.since(*judged).max(judged.since(*end)) <= Span::from_micros(4),
+                (end, judged) => end == judged,
+            };
+            prop_assert!(is_near, "{rules} ends {end:?}, by the judge {judged:?}");
+        }
+        let count = |is: fn(&Record) -> bool| log.iter().filter(|entry| is(&entry.record)).count() as u64;
+        let moves = (count(|record| matches!(record, Record::Suspended { .. })), count(|record| matches!(record, Record::Moved { .. })));
+        prop_assert_eq!(moves, (judged.preemptions, judged.migrations), "{}", rules);
+    }
+}
