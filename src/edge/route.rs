@@ -64,7 +64,13 @@ pub struct Routing {
 /// Whether there is something to measure.
 pub fn check_live(topology: &Topology, path: &str) -> Result<(), Failure> {
     match &topology.cables {
-        Some(_) => Ok(()),
+        Some(cables) => match topology.failing_links().first() {
+            None => Ok(()),
+            Some(link) => Err(Failure::Input(format!(
+                "{path}: a live run holds links to their capacity, but cannot cut link {}, which fails",
+                cables.links[*link].name
+            ))),
+        },
         None => Err(Failure::Input(format!(
             "{path}: a live run measures links, but this topology has none: expected at least one [[link]]"
         ))),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::NodeSet;
 use crate::math;
@@ -27,6 +27,10 @@ pub enum Fragile {
     /// A link, likewise.
     Link(usize),
 }
+
+/// A link of a topology by its place there, with all of its directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CableId(pub u32);
 
 /// When it is down.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -26,7 +26,7 @@ pub use calendar::{Bits, Bounds, Calendar, Clash, Rectangle, Set, Wish};
 pub use check::{JobError, LONGEST};
 pub use curve::{Curve, CurveError, Place};
 pub use demand::{Demand, Share};
-pub use failure::{Course, Distribution, Drawn, Failure, Fragile, Law, Per, Traced};
+pub use failure::{CableId, Course, Distribution, Drawn, Failure, Fragile, Law, Per, Traced};
 pub use graph::Graph;
 pub use job::{Edge, EdgeId, Job, JobId, Kind, Task, TaskId, Worth};
 pub use layers::Layers;
@@ -35,7 +35,7 @@ pub use news::News;
 pub use nodes::NodeSet;
 pub use outages::{Change, Expected, Outages};
 pub use program::{Endpoint, Program};
-pub use recovery::{Bookings, Checkpoint, Every, Killed, Recovery, Saves};
+pub use recovery::{Bookings, Checkpoint, Every, Interrupted, Killed, Recovery, Saves};
 pub use request::{Invalid, Request};
 pub use site::{Habit, Named, Reserved, Site, User};
 pub use slots::{

@@ -16,6 +16,7 @@ pub struct Recovery {
     pub bookings: Bookings,
     /// What part of a booking that is broken its user gets for it, in millionths.
     pub compensation_millionths: u64,
+    pub data: Interrupted,
 }
 
 words! {
@@ -42,6 +43,17 @@ words! {
         Back = "back",
         /// It is lost, and its job with it.
         Lost = "lost",
+    }
+    /// What becomes of data on a link that fails.
+    #[derive(Default)]
+    Interrupted {
+        /// It stops, and goes on with what is left when the link is back.
+        #[default]
+        Wait = "wait",
+        /// What is left goes over the shortest way that is whole; if there is none, it waits.
+        Reroute = "reroute",
+        /// What has been sent is lost, and all of it is sent again when the link is back.
+        Restart = "restart",
     }
 }
 
@@ -74,7 +86,14 @@ pub struct Saves {
 impl Default for Recovery {
     fn default() -> Recovery {
         let (killed, bookings) = (Killed::default(), Bookings::default());
-        Recovery { killed, attempts: 100, checkpoint: None, bookings, compensation_millionths: 0 }
+        Recovery {
+            killed,
+            attempts: 100,
+            checkpoint: None,
+            bookings,
+            compensation_millionths: 0,
+            data: Interrupted::default(),
+        }
     }
 }
 

@@ -5,26 +5,31 @@
 
 use std::collections::BTreeMap;
 
+use super::faults::Notice;
 use super::flows::{FlowId, RouteId};
-use super::{Paths, Transfers};
+use super::{Faults, Paths, Transfers};
+use crate::grid::EdgeId;
 use crate::kernel::{ActorId, Outbox};
-use crate::protocol::{Landed, Message, Ship};
+use crate::protocol::{Landed, Message, Record, Ship};
 use crate::time::Time;
 
-/// The network as a service sees it. Each load bears a note for its owner.
+/// The network as a service sees it. Each load bears a note for its owner, who writes down that it was sent and delivered; what
+/// links that fail do to it is written down here, or by the exchange.
 ///
 /// At each of its moments the owner first takes what has [`arrived`](Carrier::arrived), then [`sends`](Carrier::send)
 /// what is to go out, and at last asks to be [`woken`](Carrier::wake) when there is something again.
 pub struct Carrier<T> {
     paths: Paths,
-    /// By load.
-    notes: Vec<Option<T>>,
+    /// By load: whose data it is, and what its owner wants to know of it.
+    notes: Vec<Option<(EdgeId, T)>>,
     flows: Held,
 }
 
 /// What a service is told of the network.
 pub struct Network {
     pub paths: Paths,
+    /// How links fail, if any does and the flows are with the service.
+    pub faults: Option<Faults>,
     /// Who holds the flows where others use the network too, and the numbers that it knows the service's sites by.
     pub shared: Option<(ActorId, Vec<u32>)>,
 }
@@ -33,14 +38,14 @@ impl Network {
     pub fn carrier<T>(self) -> Carrier<T> {
         match self.shared {
             Some((exchange, sites)) => Carrier::over(exchange, sites, self.paths),
-            None => Carrier::new(self.paths),
+            None => Carrier::new(self.paths, self.faults),
         }
     }
 }
 
 impl From<Paths> for Network {
     fn from(paths: Paths) -> Network {
-        Network { paths, shared: None }
+        Network { paths, faults: None, shared: None }
     }
 }
 
@@ -58,6 +63,7 @@ enum Held {
 
 struct Flows {
     transfers: Transfers,
+    faults: Option<Faults>,
     routes: BTreeMap<(u32, u32), RouteId>,
     ended: Vec<FlowId>,
     /// The earliest of the timers that are set for a change of the transfers.
@@ -66,9 +72,10 @@ struct Flows {
 
 impl<T> Carrier<T> {
     /// Capacities are in bytes a microsecond, latencies in microseconds.
-    pub fn new(paths: Paths) -> Carrier<T> {
+    pub fn new(paths: Paths, faults: Option<Faults>) -> Carrier<T> {
         let flows = Flows {
             transfers: Transfers::new(paths.links.clone()),
+            faults,
             routes: BTreeMap::new(),
             ended: Vec::new(),
             alarm: None,
@@ -92,30 +99,36 @@ impl<T> Carrier<T> {
     }
 
     /// Releases a flow between two sites, and says when it becomes active.
-    pub fn send<R>(
+    pub fn send(
         &mut self,
         now: Time,
         (from, to): (u32, u32),
-        bytes: u64,
+        (edge, bytes): (EdgeId, u64),
         note: T,
-        out: &mut Outbox<Message, R>,
+        out: &mut Outbox<Message, Record>,
     ) -> Time {
         let paths = &self.paths;
-        let load = match &mut self.flows {
-            Held::Here(flows) => flows.start(now, paths, (from, to), bytes).index(),
+        let (load, active) = match &mut self.flows {
+            Held::Here(flows) => {
+                flows.catch_up(now, out);
+                let (flow, active) = flows.start(now, paths, (from, to), bytes);
+                (flow.index(), active)
+            }
             Held::There { exchange, sites, free, .. } => {
                 let load = free.pop().unwrap_or(self.notes.len() as u64);
-                let [from, to] = [from, to].map(|site| sites[site as usize]);
-                out.send(*exchange, Message::Ship(Ship { load, from, to, bytes, edge: None }));
-                load as usize
+                let ends = [from, to].map(|site| sites[site as usize]);
+                out.send(
+                    *exchange,
+                    Message::Ship(Ship { load, from: ends[0], to: ends[1], bytes, edge, on_behalf: false }),
+                );
+                (load as usize, arrival(now, paths, (from, to)))
             }
         };
         if self.notes.len() <= load {
             self.notes.resize_with(load + 1, || None);
         }
-        self.notes[load] = Some(note);
-        // Latencies are whole microseconds, and so are their sums as far as a clock reaches.
-        Time::from_micros(now.micros() + paths.latency(from as usize, to as usize) as u64)
+        self.notes[load] = Some((edge, note));
+        active
     }
 
     /// Takes in what the exchange tells; `from` is who does.
@@ -128,46 +141,101 @@ impl<T> Carrier<T> {
     }
 
     /// Moves on to `now`, and gives the notes of all flows that have ended by then, in order of their end.
-    pub fn arrived(&mut self, now: Time) -> Vec<T> {
+    pub fn arrived(&mut self, now: Time, out: &mut Outbox<Message, Record>) -> Vec<T> {
         let notes = &mut self.notes;
-        let mut note = |load: usize| notes[load].take().expect("a flow ends once");
+        let take = |notes: &mut Vec<Option<(EdgeId, T)>>, load: usize| notes[load].take().expect("a flow ends once").1;
         match &mut self.flows {
             Held::Here(flows) => {
-                flows.transfers.advance(now, &mut flows.ended);
-                flows.ended.drain(..).map(|flow| note(flow.index())).collect()
+                flows.advance(now);
+                flows.tell(notes, out);
+                flows.ended.drain(..).map(|flow| take(notes, flow.index())).collect()
             }
             Held::There { free, landed, .. } => {
                 free.extend_from_slice(landed);
-                landed.drain(..).map(|load| note(load as usize)).collect()
+                landed.drain(..).map(|load| take(notes, load as usize)).collect()
             }
         }
     }
 
     /// Asks for a moment when something may have ended, if that has not been asked for yet.
-    pub fn wake<M, R>(&mut self, now: Time, out: &mut Outbox<M, R>) {
+    pub fn wake(&mut self, now: Time, out: &mut Outbox<Message, Record>) {
         if let Held::Here(flows) = &mut self.flows {
+            flows.settle(now);
+            flows.tell(&self.notes, out);
             flows.wake(now, out);
         }
     }
 }
 
+/// When the latencies between two sites have elapsed.
+fn arrival(now: Time, paths: &Paths, (from, to): (u32, u32)) -> Time {
+    // Latencies are whole microseconds, and so are their sums as far as a clock reaches.
+    Time::from_micros(now.micros() + paths.latency(from as usize, to as usize) as u64)
+}
+
 impl Flows {
-    fn start(&mut self, now: Time, paths: &Paths, (from, to): (u32, u32), bytes: u64) -> FlowId {
+    fn start(&mut self, now: Time, paths: &Paths, ends: (u32, u32), bytes: u64) -> (FlowId, Time) {
         let transfers = &mut self.transfers;
-        let route = self.routes.entry((from, to));
-        let route = *route.or_insert_with(|| transfers.flows().route(paths.route(from as usize, to as usize)));
-        transfers.start(now, route, bytes)
+        let route = self.routes.entry(ends);
+        let way = || paths.route(ends.0 as usize, ends.1 as usize);
+        let route = *route.or_insert_with(|| transfers.flows().route(way()));
+        match &mut self.faults {
+            None => (transfers.start(now, route, bytes), arrival(now, paths, ends)),
+            Some(faults) => faults.start(now, route, ends, bytes, transfers),
+        }
     }
 
-    fn wake<M, R>(&mut self, now: Time, out: &mut Outbox<M, R>) {
+    fn advance(&mut self, now: Time) {
+        match &mut self.faults {
+            None => self.transfers.advance(now, &mut self.ended),
+            Some(faults) => faults.advance(now, &mut self.transfers, &mut self.ended),
+        }
+    }
+
+    /// Looks at what happened to links while nothing was under way.
+    fn catch_up(&mut self, now: Time, out: &mut Outbox<Message, Record>) {
+        if let Some(faults) = &mut self.faults {
+            // Of flows there is nothing to tell.
+            tell::<()>(faults.catch_up(now, self.transfers.flows()), &[], out);
+        }
+    }
+
+    /// Flows that have just been released may be on a way that is cut.
+    fn settle(&mut self, now: Time) {
+        if let Some(faults) = &mut self.faults {
+            faults.settle(now, &[], self.transfers.flows());
+        }
+    }
+
+    fn tell<T>(&mut self, notes: &[Option<(EdgeId, T)>], out: &mut Outbox<Message, Record>) {
+        if let Some(faults) = &mut self.faults {
+            tell(faults.take_notices(), notes, out);
+        }
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Outbox<Message, Record>) {
         if self.alarm.is_some_and(|alarm| alarm <= now) {
             self.alarm = None;
         }
-        if let Some(next) = self.transfers.next_change()
+        let change = self.faults.as_ref().and_then(Faults::next);
+        if let Some(next) = self.transfers.next_change().into_iter().chain(change).min()
             && self.alarm.is_none_or(|alarm| next < alarm || next == now)
         {
             out.wake_at(next, 0);
             self.alarm = Some(next);
         }
+    }
+}
+
+/// Writes down what links that fail have done.
+fn tell<T>(notices: Vec<Notice>, notes: &[Option<(EdgeId, T)>], out: &mut Outbox<Message, Record>) {
+    let edge = |flow: FlowId| notes[flow.index()].as_ref().expect("what is told of is under way").0;
+    for notice in notices {
+        out.log(match notice {
+            Notice::Turned { cable, is_up: false, since } => Record::LinkDown { link: cable, since },
+            Notice::Turned { cable, is_up: true, since } => Record::LinkUp { link: cable, since },
+            Notice::Stalled { flow, left } => Record::Stalled { edge: edge(flow), left },
+            Notice::Continued { flow, left, via, active } => Record::Continued { edge: edge(flow), left, via, active },
+        });
     }
 }

@@ -1,6 +1,6 @@
 //! The network of a grid where several let data go: an actor at the hub that holds the flows of all of them.
 
-use super::{Carrier, Paths};
+use super::{Carrier, Faults, Paths};
 use crate::grid::EdgeId;
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::protocol::{Landed, Message, Record, Ship};
@@ -18,18 +18,19 @@ pub struct Exchange {
 struct Load {
     owner: ActorId,
     number: u64,
+    /// Where it is written down here what becomes of it.
     edge: Option<EdgeId>,
 }
 
 impl Exchange {
-    pub fn new(paths: Paths, owners: Vec<ActorId>, sites: Vec<ActorId>) -> Exchange {
-        Exchange { owners, sites, carrier: Carrier::new(paths) }
+    pub fn new(paths: Paths, faults: Option<Faults>, owners: Vec<ActorId>, sites: Vec<ActorId>) -> Exchange {
+        Exchange { owners, sites, carrier: Carrier::new(paths, faults) }
     }
 }
 
 impl Actor<Message, Record> for Exchange {
     fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
-        for Load { owner, number, edge } in self.carrier.arrived(now.time) {
+        for Load { owner, number, edge } in self.carrier.arrived(now.time, out) {
             out.send(owner, Message::Landed(Landed { load: number }));
             if let Some(edge) = edge {
                 out.log(Record::Delivered { edge });
@@ -37,14 +38,14 @@ impl Actor<Message, Record> for Exchange {
         }
         let sites = self.carrier.paths().sites() as u32;
         for event in batch.drain(..) {
-            if let Cause::Message(Message::Ship(Ship { load, from, to, bytes, edge })) = event.cause
+            if let Cause::Message(Message::Ship(Ship { load, from, to, bytes, edge, on_behalf })) = event.cause
                 && self.owners.contains(&event.from)
                 && from < sites
                 && to < sites
             {
-                let note = Load { owner: event.from, number: load, edge };
-                let active = self.carrier.send(now.time, (from, to), bytes, note, out);
-                if let Some(edge) = edge {
+                let note = Load { owner: event.from, number: load, edge: on_behalf.then_some(edge) };
+                let active = self.carrier.send(now.time, (from, to), (edge, bytes), note, out);
+                if on_behalf {
                     let [from, to] = [from, to].map(|site| self.sites[site as usize]);
                     out.log(Record::Shipped { user: event.from, edge, from, to, bytes, active });
                 }

@@ -1,6 +1,7 @@
 //! The slow and obvious judge: progressive filling over everything, and flows that are moved on one by one.
 
 use super::{Link, Mode};
+use crate::grid::Interrupted;
 
 /// The rate of each flow, from the links that each crosses.
 pub fn rates(links: &[Link], routes: &[&[usize]]) -> Vec<f64> {
@@ -62,4 +63,106 @@ pub fn ends(links: &[Link], flows: &[(f64, Vec<usize>, f64)]) -> Vec<f64> {
         now = next;
     }
     ends.into_iter().map(|end| end.expect("all have ended")).collect()
+}
+
+/// A flow between two sites.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    pub release: f64,
+    pub ends: (usize, usize),
+    pub volume: f64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Stage {
+    /// Until its latency has elapsed.
+    Waiting(f64),
+    Active,
+    Stopped,
+    Over(f64),
+}
+
+/// When each flow ends where links are down at times: given those times by link, the links that a flow crosses by its ends
+/// and the links that are down, if there is a way, and the rule.
+pub fn ends_among_outages(
+    links: &[Link],
+    sent: &[Sent],
+    outages: &[Vec<(f64, f64)>],
+    way: impl Fn((usize, usize), &[bool]) -> Option<Vec<usize>>,
+    rule: Interrupted,
+) -> Vec<f64> {
+    let latency = |way: &[usize]| way.iter().map(|link| links[*link].latency).sum::<f64>();
+    let down_at = |time: f64| -> Vec<bool> {
+        outages.iter().map(|all| all.iter().any(|one| one.0 <= time && time < one.1)).collect()
+    };
+    let is_cut = |way: &[usize], down: &[bool]| way.iter().any(|link| down[*link]);
+    let whole = vec![false; links.len()];
+    let own: Vec<Vec<usize>> = sent.iter().map(|flow| way(flow.ends, &whole).unwrap()).collect();
+    let mut ways = own.clone();
+    let mut left: Vec<f64> = sent.iter().map(|flow| flow.volume).collect();
+    let mut stages: Vec<Option<Stage>> = vec![None; sent.len()];
+    let mut now = 0.0;
+    loop {
+        let down = down_at(now);
+        for flow in 0..sent.len() {
+            if stages[flow] == Some(Stage::Active) && left[flow] <= 1e-9 * sent[flow].volume {
+                stages[flow] = Some(Stage::Over(now));
+            }
+            if stages[flow].is_none() && sent[flow].release <= now {
+                if rule == Interrupted::Reroute && is_cut(&own[flow], &down) {
+                    ways[flow] = way(sent[flow].ends, &down).unwrap_or(own[flow].clone());
+                }
+                stages[flow] = Some(Stage::Waiting(now + latency(&ways[flow])));
+            }
+            if matches!(stages[flow], Some(Stage::Waiting(active)) if active <= now) {
+                stages[flow] = Some(Stage::Active);
+            }
+            let cut = is_cut(&ways[flow], &down);
+            match stages[flow] {
+                Some(Stage::Active) if cut => stages[flow] = Some(Stage::Stopped),
+                Some(Stage::Stopped) if !cut && rule == Interrupted::Restart => {
+                    left[flow] = sent[flow].volume;
+                    stages[flow] = Some(Stage::Waiting(now + latency(&ways[flow])));
+                }
+                Some(Stage::Stopped) if !cut => stages[flow] = Some(Stage::Active),
+                _ => {}
+            }
+            if rule == Interrupted::Reroute && stages[flow] == Some(Stage::Stopped) {
+                let other =
+                    if is_cut(&own[flow], &down) { way(sent[flow].ends, &down) } else { Some(own[flow].clone()) };
+                if let Some(other) = other {
+                    stages[flow] = Some(Stage::Waiting(now + latency(&other)));
+                    ways[flow] = other;
+                }
+            }
+            // Without latency it is on its way at once.
+            if matches!(stages[flow], Some(Stage::Waiting(active)) if active <= now) {
+                stages[flow] = Some(Stage::Active);
+            }
+        }
+        if stages.iter().all(|stage| matches!(stage, Some(Stage::Over(_)))) {
+            break;
+        }
+
+        let active: Vec<usize> = (0..sent.len()).filter(|flow| stages[*flow] == Some(Stage::Active)).collect();
+        let routes: Vec<&[usize]> = active.iter().map(|flow| &ways[*flow][..]).collect();
+        let rates = rates(links, &routes);
+        let ending = active.iter().zip(&rates).map(|(flow, rate)| now + left[*flow] / rate);
+        let waiting = stages.iter().filter_map(|stage| match stage {
+            Some(Stage::Waiting(active)) => Some(*active),
+            _ => None,
+        });
+        let turning = outages.iter().flatten().flat_map(|one| [one.0, one.1]).filter(|at| *at > now);
+        let releases = sent.iter().map(|flow| flow.release).filter(|at| *at > now);
+        let next = ending.chain(waiting).chain(turning).chain(releases).reduce(f64::min).expect("something is to come");
+        for (flow, rate) in active.into_iter().zip(rates) {
+            left[flow] -= rate * (next - now);
+        }
+        now = next;
+    }
+    let end = |stage: Option<Stage>| match stage {
+        Some(Stage::Over(end)) => end,
+        _ => unreachable!("all are over"),
+    };
+    stages.into_iter().map(end).collect()
 }

@@ -30,8 +30,10 @@
 mod calendar;
 mod carrier;
 mod exchange;
+mod faults;
 mod flows;
 mod link;
+mod map;
 mod model;
 mod paths;
 mod stager;
@@ -44,8 +46,10 @@ mod tests;
 
 pub use carrier::{Carrier, Network};
 pub use exchange::Exchange;
+pub use faults::{Around, Faults, Fragile};
 pub use flows::{Ended, FlowId, Flows, RouteId};
 pub use link::{Efficiency, Link, LinkId, Mode};
+pub use map::{Hop, Map};
 pub use model::{Duplex, EFFICIENCIES, MODES, Model};
 pub use paths::Paths;
 pub use stager::{Staged, Stager};

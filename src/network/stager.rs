@@ -67,7 +67,7 @@ impl Stager {
         if bytes == 0 || from == to {
             return false;
         }
-        let active = self.carrier.send(now, (from, to), bytes, edge, out);
+        let active = self.carrier.send(now, (from, to), (edge, bytes), edge, out);
         let [from, to] = [from, to].map(|site| self.sites[site as usize]);
         out.log(Record::Sent { edge, from, to, bytes, active });
         true
@@ -85,7 +85,7 @@ impl Stager {
     /// What has arrived by now, in order.
     pub fn arrived(&mut self, now: Time, out: &mut Out) -> Vec<Staged> {
         let mut arrived = Vec::new();
-        for edge in self.carrier.arrived(now) {
+        for edge in self.carrier.arrived(now, out) {
             out.log(Record::Delivered { edge });
             arrived.push(if edge.from == EdgeId::HOME { Staged::Input(edge.job) } else { Staged::Output(edge.job) });
         }

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Answer;
 use crate::grid::{
-    Area, BookingId, Denial, EdgeId, HoldId, Invalid, Job, JobId, Needs, NodeSet, Offer, Part, Receipt, Slot, TaskId,
+    Area, BookingId, CableId, Denial, EdgeId, HoldId, Invalid, Job, JobId, Needs, NodeSet, Offer, Part, Receipt, Slot,
+    TaskId,
 };
 use crate::kernel::ActorId;
 use crate::time::{Span, Time};
@@ -95,6 +96,14 @@ pub enum Record {
     Rebooked { job: JobId, site: ActorId, start: Time, until: Time, nodes: NodeSet },
     /// Nodes of what the router has promised failed, and the promise with them; its user is given so much for it.
     Broken { job: JobId, compensation: Area },
+    /// A link has been down since then.
+    LinkDown { link: CableId, since: Time },
+    /// A link that was down has been up since then.
+    LinkUp { link: CableId, since: Time },
+    /// The data of an edge stands still, as a link on its way is down; so much is left.
+    Stalled { edge: EdgeId, left: u64 },
+    /// The data of an edge goes on with so much left to send: over these links, if not those it was on before, and from `active` on.
+    Continued { edge: EdgeId, left: u64, via: Vec<CableId>, active: Time },
 }
 
 words! {
@@ -207,7 +216,11 @@ impl Record {
             | Record::Shipped { .. }
             | Record::Delivered { .. }
             | Record::Withdrawn { .. }
-            | Record::Needs { .. } => Author::Router,
+            | Record::Needs { .. }
+            | Record::LinkDown { .. }
+            | Record::LinkUp { .. }
+            | Record::Stalled { .. }
+            | Record::Continued { .. } => Author::Router,
         }
     }
 

@@ -14,8 +14,10 @@ pub struct Ship {
     pub from: u32,
     pub to: u32,
     pub bytes: u64,
-    /// Whose data it is, where the owner does not write down itself what becomes of it.
-    pub edge: Option<EdgeId>,
+    /// Whose data it is.
+    pub edge: EdgeId,
+    /// Whether the network is to write down that it was sent and has arrived, as the owner does not do so itself.
+    pub on_behalf: bool,
 }
 
 /// All of a load has arrived.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::grid::CableId;
 use crate::kernel::ActorId;
 use crate::topology::{Plan, Role, Topology};
 
@@ -11,6 +12,9 @@ pub struct Names {
     /// In the order of their ids; none twice.
     pub actors: Vec<String>,
     pub kinds: Vec<String>,
+    /// Of the topology's links, if any fails: else nothing is said of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<String>,
 }
 
 impl Names {
@@ -21,11 +25,19 @@ impl Names {
         if hub.count() == 1 && topology.systems.len() == 1 {
             actors[0] = "router".to_owned();
         }
-        Names { actors, kinds: topology.kinds.clone() }
+        let fails = !topology.failing_links().is_empty();
+        let links = topology.cables.iter().filter(|_| fails).flat_map(|cables| &cables.links);
+        let links = links.map(|link| link.name.clone()).collect();
+        Names { actors, kinds: topology.kinds.clone(), links }
     }
 
     pub fn actor(&self, name: &str) -> Option<ActorId> {
         self.actors.iter().position(|actor| actor == name).map(|index| ActorId(index as u32))
+    }
+
+    /// The link's name, or its number where it has none.
+    pub fn of_link(&self, link: CableId) -> String {
+        self.links.get(link.0 as usize).cloned().unwrap_or_else(|| format!("#{}", link.0))
     }
 
     /// The actor's name, or its number where it has none.

@@ -87,18 +87,42 @@ impl Tally {
             return Ok(());
         }
         trace.process(pid, "network")?;
+        let mut last_lane = 0;
         flows.sort_by_key(|flow| (flow.active, flow.edge));
         let mut lanes = Lanes::default();
         for Flow { edge, from, to, bytes, active, ended } in flows {
             let (lane, is_new) = lanes.take(active, ended);
             if is_new {
                 trace.thread(pid, lane, &format!("transfers, lane {lane}"))?;
+                last_lane = lane;
             }
             let (ts, dur) = (active.micros(), ended.since(active).micros());
             let way = json(&format!("{from} to {to}"));
             trace.event(format_args!(
                 r#"{{"ph":"X","pid":{pid},"tid":{lane},"ts":{ts},"dur":{dur},"name":"data {edge}","cat":"transfer","args":{{"bytes":{bytes},"way":{way}}}}}"#
             ))?;
+        }
+        self.outages_of_links(pid, last_lane, trace)
+    }
+
+    /// When links were down, a lane each.
+    fn outages_of_links<E, P: FnMut(&[u8]) -> Result<(), E>>(
+        &self,
+        pid: usize,
+        mut lane: u32,
+        trace: &mut Trace<P>,
+    ) -> Result<(), E> {
+        for link in self.failing.links() {
+            lane += 1;
+            trace.thread(pid, lane, &format!("link {}", self.names.of_link(link)))?;
+            let mut down = Vec::new();
+            self.failing.each_of_link(link, self.last, |from, to| down.push((from, to)));
+            for (from, to) in down {
+                let (ts, dur) = (from.micros(), to.since(from).micros());
+                trace.event(format_args!(
+                    r#"{{"ph":"X","pid":{pid},"tid":{lane},"ts":{ts},"dur":{dur},"name":"down","cat":"failure"}}"#
+                ))?;
+            }
         }
         Ok(())
     }

@@ -18,10 +18,10 @@ use serde::{Deserialize, Serialize};
 use super::tally::SiteFacts;
 use super::text::{Row, put_ends, put_number};
 use super::{Inconsistent, Tally};
-use crate::grid::{EdgeId, JobId};
+use crate::grid::{CableId, EdgeId, Fragile, JobId};
 use crate::network::{Link, LinkId, Paths};
 use crate::time::Time;
-use crate::topology::{Topology, paths};
+use crate::topology::{Cables, Topology, paths};
 
 /// All flows that have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,13 +36,28 @@ pub struct Carried {
     pub stretch: Option<f64>,
 }
 
-/// A flow that has ended, on its way over the links.
+/// A flow that has ended on its way over the links, or what went over these links until one of them failed.
 pub(super) struct Crossing<'a> {
     pub links: &'a [LinkId],
     pub bytes: u64,
     /// When all latencies had elapsed.
     pub active: Time,
     pub ended: Time,
+    /// Whether nothing more of it went over these links right after.
+    pub leaves: bool,
+}
+
+/// What links that failed did to all flows.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct HeldUp {
+    /// How many flows were held up, and how often one was.
+    pub flows: u64,
+    pub times: u64,
+    /// How long they were in all, until they used links again.
+    pub micros: u128,
+    /// How often one went over other links than it would have otherwise.
+    pub reroutes: u64,
+    pub bytes_again: u64,
 }
 
 /// Every flow of the run, and the network that it crossed. Those that have ended, and all before them, may be let go:
@@ -50,6 +65,9 @@ pub(super) struct Crossing<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct Transfers {
     paths: Option<Paths>,
+    cables: Option<Cables>,
+    /// Whether tasks may be lost, and need their data once more.
+    comes_again: bool,
     /// In order of release, from the first that is still here.
     rows: VecDeque<TransferRow>,
     /// How many have been let go.
@@ -70,6 +88,44 @@ struct TransferRow {
     released: Time,
     active: Time,
     ended: Option<Time>,
+    /// If a link on its way was down.
+    trouble: Option<Box<Trouble>>,
+}
+
+/// What links that fail have done to a flow.
+#[derive(Clone, Debug)]
+struct Trouble {
+    /// What is over.
+    legs: Vec<Leg>,
+    /// Over which links it goes, if not its own, since when, and with how much left.
+    links: Option<Vec<LinkId>>,
+    active: Time,
+    left: u64,
+    stalled: Option<Time>,
+    done: HeldUp,
+}
+
+/// What went over some links.
+#[derive(Clone, Debug)]
+struct Leg {
+    links: Option<Vec<LinkId>>,
+    active: Time,
+    ended: Time,
+    bytes: u64,
+}
+
+impl Trouble {
+    fn of(row: &TransferRow) -> Trouble {
+        let (active, left) = (row.active, row.bytes);
+        Trouble { legs: Vec::new(), links: None, active, left, stalled: None, done: HeldUp::default() }
+    }
+
+    /// A stretch of the way is over, with so much left.
+    fn pause(&mut self, now: Time, left: u64) {
+        let (links, active, ended) = (self.links.clone(), self.active.min(now), now);
+        self.legs.push(Leg { links, active, ended, bytes: self.left - left });
+        self.left = left;
+    }
 }
 
 /// In order of release, as sums of floats depend on it.
@@ -81,12 +137,15 @@ struct Sums {
     /// Count and sum.
     rate: (f64, f64),
     stretch: (f64, f64),
+    held_up: HeldUp,
 }
 
 impl Transfers {
     pub fn of(topology: &Topology) -> Transfers {
         Transfers {
             paths: topology.cables.is_some().then(|| paths(topology)),
+            cables: topology.cables.clone(),
+            comes_again: topology.failures.iter().any(|failure| matches!(failure.what, Fragile::Nodes { .. })),
             rows: VecDeque::new(),
             gone: 0,
             lets_go: false,
@@ -108,23 +167,83 @@ impl Transfers {
         bytes: u64,
         (released, active): (Time, Time),
     ) -> Result<(), Inconsistent> {
-        // A job that is handed in again elsewhere has its input brought there.
-        let may_come_again = edge.from == EdgeId::HOME && !self.is_under_way(edge);
+        // A job that is handed in again elsewhere has its input brought there, and so has a task that was lost.
+        let may_come_again = (edge.from == EdgeId::HOME || self.comes_again) && !self.is_under_way(edge);
         if self.numbers.contains_key(&edge) && !may_come_again {
             return Err(Inconsistent::SentTwice(edge));
         }
         self.numbers.insert(edge, self.gone + self.rows.len());
-        self.rows.push_back(TransferRow { edge, from, to, bytes, released, active, ended: None });
+        self.rows.push_back(TransferRow { edge, from, to, bytes, released, active, ended: None, trouble: None });
         Ok(())
+    }
+
+    /// A link on its way is down, and so much is left.
+    pub fn stalled(&mut self, edge: EdgeId, left: u64, now: Time) -> Result<(), Inconsistent> {
+        let row = self.under_way(edge)?;
+        let mut trouble = row.trouble.take().unwrap_or_else(|| Box::new(Trouble::of(row)));
+        let fits = trouble.stalled.is_none() && left <= trouble.left;
+        if fits {
+            trouble.done.flows = 1;
+            trouble.done.times += 1;
+            trouble.stalled = Some(now);
+            trouble.pause(now, left);
+        }
+        row.trouble = Some(trouble);
+        if fits { Ok(()) } else { Err(Inconsistent::NotHeldUp(edge)) }
+    }
+
+    /// It goes on, or sets out over other links than its own.
+    pub fn continued(&mut self, edge: EdgeId, left: u64, via: &[CableId], active: Time) -> Result<(), Inconsistent> {
+        let (from, to) = (self.under_way(edge)?.from as usize, self.under_way(edge)?.to as usize);
+        let links = match via {
+            [] => None,
+            via => Some(self.way((from, to), via).ok_or(Inconsistent::NotHeldUp(edge))?),
+        };
+        let row = self.under_way(edge)?;
+        let mut trouble = row.trouble.take().unwrap_or_else(|| Box::new(Trouble::of(row)));
+        let sets_out = trouble.legs.is_empty() && trouble.links.is_none() && links.is_some();
+        let fits = (trouble.stalled.is_some() || sets_out) && (trouble.left..=row.bytes).contains(&left);
+        if fits {
+            match trouble.stalled.take() {
+                Some(since) => trouble.done.micros += u128::from(active.since(since).micros()),
+                None => row.active = active,
+            }
+            trouble.done.bytes_again += left - trouble.left;
+            trouble.done.reroutes += u64::from(links.is_some());
+            (trouble.active, trouble.left) = (active, left);
+            trouble.links = links.or(trouble.links);
+        }
+        row.trouble = Some(trouble);
+        if fits { Ok(()) } else { Err(Inconsistent::NotHeldUp(edge)) }
+    }
+
+    /// The links of the way over some cables.
+    fn way(&self, (from, to): (usize, usize), via: &[CableId]) -> Option<Vec<LinkId>> {
+        let (cables, own) = (self.cables.as_ref()?, self.paths.as_ref()?.route(from, to));
+        let of = cables.directions();
+        // A route that is written out may lead over links without ends.
+        if own.iter().map(|link| of[link.index()]).eq(via.iter().copied()) {
+            return Some(own.to_vec());
+        }
+        cables.way(from, via)
+    }
+
+    fn under_way(&mut self, edge: EdgeId) -> Result<&mut TransferRow, Inconsistent> {
+        if !self.is_under_way(edge) {
+            return Err(Inconsistent::NotOnItsWay(edge));
+        }
+        Ok(&mut self.rows[self.numbers[&edge] - self.gone])
     }
 
     /// `known` is whether its job may still send it again.
     pub fn delivered(&mut self, edge: EdgeId, now: Time, known: bool) -> Result<(), Inconsistent> {
-        if !self.is_under_way(edge) {
-            return Err(Inconsistent::NotOnItsWay(edge));
+        let row = self.under_way(edge)?;
+        match &mut row.trouble {
+            Some(trouble) if trouble.stalled.is_some() => return Err(Inconsistent::NotHeldUp(edge)),
+            Some(trouble) => trouble.pause(now, 0),
+            None => {}
         }
-        let number = self.numbers[&edge];
-        self.rows[number - self.gone].ended = Some(now);
+        row.ended = Some(now);
         if !known {
             self.numbers.remove(&edge);
         }
@@ -162,13 +281,25 @@ impl Transfers {
 
     pub fn carried(&self) -> Option<Carried> {
         self.paths.as_ref()?;
-        let Sums { flows, unfinished, bytes, rate, stretch } =
+        let Sums { flows, unfinished, bytes, rate, stretch, .. } =
             self.rows.iter().fold(self.sums, |sums, row| self.plus(sums, row));
         let mean = |(count, sum): (f64, f64)| (count > 0.0).then_some(sum / count);
         Some(Carried { flows, unfinished, bytes, rate: mean(rate), stretch: mean(stretch) })
     }
 
+    /// What links that failed did to flows.
+    pub fn held_up(&self) -> HeldUp {
+        self.rows.iter().fold(self.sums, |sums, row| self.plus(sums, row)).held_up
+    }
+
     fn plus(&self, mut sums: Sums, row: &TransferRow) -> Sums {
+        if let Some(trouble) = &row.trouble {
+            let HeldUp { flows, times, micros, reroutes, bytes_again } = trouble.done;
+            let all = &mut sums.held_up;
+            (all.flows, all.times) = (all.flows + flows, all.times + times);
+            (all.micros, all.reroutes) = (all.micros + micros, all.reroutes + reroutes);
+            all.bytes_again += bytes_again;
+        }
         if row.ended.is_none() {
             sums.unfinished += 1;
             return sums;
@@ -182,13 +313,24 @@ impl Transfers {
     }
 
     /// The links, and what crossed them in order of release; nothing, if there are none.
-    pub fn crossings(&self) -> Option<(&[Link], impl Iterator<Item = Crossing<'_>>)> {
+    pub fn crossings<'t>(&'t self) -> Option<(&'t [Link], impl Iterator<Item = Crossing<'t>>)> {
         let paths = self.paths.as_ref()?;
-        let crossing = move |row: &TransferRow| {
-            let links = paths.route(row.from as usize, row.to as usize);
-            Some(Crossing { links, bytes: row.bytes, active: row.active, ended: row.ended? })
+        let own = move |row: &TransferRow| paths.route(row.from as usize, row.to as usize);
+        let whole = move |row: &TransferRow| {
+            let ended = row.ended.filter(|_| row.trouble.is_none())?;
+            Some(Crossing { links: own(row), bytes: row.bytes, active: row.active, ended, leaves: true })
         };
-        Some((&paths.links, self.rows.iter().filter_map(crossing)))
+        let in_parts = move |row: &'t TransferRow| {
+            let legs = row.trouble.as_ref().filter(|_| row.ended.is_some()).map_or(&[][..], |trouble| &trouble.legs);
+            legs.iter().enumerate().map(move |(number, leg)| Crossing {
+                links: leg.links.as_deref().unwrap_or(own(row)),
+                bytes: leg.bytes,
+                active: leg.active,
+                ended: leg.ended,
+                leaves: legs.get(number + 1).is_none_or(|next| next.links != leg.links),
+            })
+        };
+        Some((&paths.links, self.rows.iter().flat_map(move |row| whole(row).into_iter().chain(in_parts(row)))))
     }
 
     /// How often the input of some of the jobs was brought to a site, and how long that took in all, in seconds.
@@ -211,7 +353,7 @@ impl Transfers {
     }
 
     fn write(&self, row: &TransferRow, sites: &[SiteFacts], text: &mut Vec<u8>) {
-        let TransferRow { edge, from, to, bytes, released, active, ended } = row;
+        let TransferRow { edge, from, to, bytes, released, active, ended, .. } = row;
         put_number(text, edge.job.0.into());
         text.push(b',');
         put_ends(text, edge);

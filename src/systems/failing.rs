@@ -43,6 +43,11 @@ impl Failing<'_> {
         let failures = self.failures.iter().filter(its).cloned().collect();
         Some(Fails { outages, failures, recovery: self.recovery.clone() })
     }
+
+    /// When a link is down, by its number; `None` if it never is.
+    pub fn link(&self, link: usize) -> Option<Outages> {
+        Outages::of_link(link, self.failures, self.seed)
+    }
 }
 
 impl Grid<'_> {

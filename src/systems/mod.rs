@@ -94,8 +94,6 @@ impl Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bears {
     Never,
-    /// Where data goes over links, it does not.
-    WithoutLinks,
     Always,
 }
 

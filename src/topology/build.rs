@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Topology, link_names, paths};
+use super::{Topology, faults, link_names, paths};
 use crate::grid::{Habit, JobId, Site};
 use crate::kernel::{ActorId, BoxedActor, Latencies};
 use crate::near::nearest;
@@ -247,7 +247,10 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsiders: Outsiders
                     Habit::Resubmit { patience, most } => User::new(Resubmit::new(script, patience, most)),
                 })
             }
-            Role::Exchange => Box::new(Exchange::new(paths(topology), stage.shippers(), stage.sites.clone())),
+            Role::Exchange => {
+                let faults = faults(topology, (0..topology.sites.len()).collect());
+                Box::new(Exchange::new(paths(topology), faults, stage.shippers(), stage.sites.clone()))
+            }
         };
         Ok((*id, actor))
     };
@@ -317,7 +320,7 @@ pub fn on_ground<T>(
         // Nobody sends anything, so it does not matter who the exchange is.
         let numbers = || (ActorId(u32::MAX), its.iter().map(|site| *site as u32).collect());
         let shared = topology.cables.is_some().then(numbers);
-        Network { paths: paths(topology).among(&its), shared }
+        Network { paths: paths(topology).among(&its), faults: None, shared }
     };
     let load = match own {
         Some(_) if with_load => {
@@ -399,7 +402,9 @@ impl<'a> Stage<'a> {
     /// The network between some sites.
     fn network(&self, its: Vec<usize>) -> Network {
         let shared = self.exchange.map(|exchange| (exchange, its.iter().map(|site| *site as u32).collect()));
-        Network { paths: paths(self.topology).among(&its), shared }
+        let paths = paths(self.topology).among(&its);
+        let faults = if shared.is_none() { faults(self.topology, its) } else { None };
+        Network { paths, faults, shared }
     }
 
     /// What each user says.

@@ -7,7 +7,8 @@
 use serde::Serialize;
 
 use super::{Site, Topology};
-use crate::network::{Duplex, Efficiency, Link, LinkId, Mode, Model, Paths};
+use crate::grid::CableId;
+use crate::network::{Around, Duplex, Efficiency, Faults, Fragile, Hop, Link, LinkId, Map, Mode, Model, Paths};
 use crate::settings::units::SPAN_MAX;
 use crate::time::Span;
 
@@ -104,7 +105,7 @@ impl Cables {
             let ids = links.iter().map(|(cable, back)| LinkId(numbers[*cable] + u32::from(*back)));
             written[from * sites.len() + to] = Some(ids.collect());
         }
-        let map = Map::of(self, &numbers, sites.len());
+        let map = self.map(sites.len());
         let links = self.directed();
         let (mut crossed, mut lost, mut first_lost) = (0, 0, None);
         let mut routes = Vec::with_capacity(sites.len());
@@ -112,7 +113,7 @@ impl Cables {
             let mut row: Vec<_> = (0..sites.len()).map(|to| written[from * sites.len() + to].take()).collect();
             row[from] = Some(Vec::new());
             if row.iter().any(Option::is_none) {
-                let tree = map.shortest(from);
+                let tree = map.shortest(from, |_| true);
                 row.iter_mut().enumerate().filter(|(_, way)| way.is_none()).for_each(|(to, way)| *way = tree.way(to));
             }
             for (to, way) in row.iter().enumerate() {
@@ -138,6 +139,23 @@ impl Cables {
                 Err(NoWay::Unreachable { from: sites[from].name.clone(), to: sites[to].name.clone(), others: lost - 1 })
             }
         }
+    }
+
+    /// The links of a way from a site over some cables; nothing, if they do not lead on from each other.
+    pub fn way(&self, from: usize, via: &[CableId]) -> Option<Vec<LinkId>> {
+        let (numbers, mut at) = (self.numbers(), End::Site(from));
+        let mut way = Vec::with_capacity(via.len());
+        for cable in via {
+            let Cable { duplex, between, .. } = self.links.get(cable.0 as usize)?;
+            let [a, b] = (*between)?;
+            let is_back = at == b && *duplex != Duplex::OneWay;
+            if !is_back && at != a {
+                return None;
+            }
+            way.push(LinkId(numbers[cable.0 as usize] + u32::from(is_back && *duplex == Duplex::Full)));
+            at = if is_back { a } else { b };
+        }
+        Some(way)
     }
 
     /// What the links of [`Cables::paths`] are called.
@@ -175,6 +193,14 @@ impl Cables {
     }
 }
 
+impl Cables {
+    /// By link, whose direction it is.
+    pub fn directions(&self) -> Vec<CableId> {
+        let links = (0..).zip(&self.links);
+        links.flat_map(|(cable, link)| std::iter::repeat_n(CableId(cable), link.directions() as usize)).collect()
+    }
+}
+
 impl Cable {
     fn directions(&self) -> u32 {
         if self.duplex == Duplex::Full { 2 } else { 1 }
@@ -190,106 +216,28 @@ impl Cable {
     }
 }
 
-/// What is next to what.
-struct Map {
-    sites: usize,
-    /// By node, sites first: where links lead from it, which link that is, its place among all names, its latency.
-    out: Vec<Vec<Hop>>,
-}
-
-#[derive(Clone, Copy)]
-struct Hop {
-    to: usize,
-    link: LinkId,
-    name: u32,
-    latency: u64,
-}
-
-impl Map {
-    fn of(cables: &Cables, numbers: &[u32], sites: usize) -> Map {
-        let mut by_name: Vec<usize> = (0..cables.links.len()).collect();
-        by_name.sort_by_key(|&cable| &cables.links[cable].name);
-        let mut out = vec![Vec::new(); sites + cables.switches.len()];
+impl Cables {
+    /// What is next to what: the sites, then the switches.
+    pub fn map(&self, sites: usize) -> Map {
+        let numbers = self.numbers();
+        let mut by_name: Vec<usize> = (0..self.links.len()).collect();
+        by_name.sort_by_key(|&cable| &self.links[cable].name);
+        let mut map = Map::new(sites, self.switches.len());
         let node = |end| match end {
             End::Site(site) => site,
             End::Switch(switch) => sites + switch,
         };
         for (&cable, name) in by_name.iter().zip(0..) {
-            let Cable { latency, duplex, between: Some([a, b]), .. } = &cables.links[cable] else { continue };
-            let (a, b, latency) = (node(*a), node(*b), latency.micros());
-            let there = numbers[cable];
-            out[a].push(Hop { to: b, link: LinkId(there), name, latency });
+            let Cable { latency, duplex, between: Some([a, b]), .. } = &self.links[cable] else { continue };
+            let (a, b, latency, there) = (node(*a), node(*b), latency.micros(), numbers[cable]);
+            map.lay(a, Hop { to: b, link: LinkId(there), name, latency });
             match duplex {
-                Duplex::Full => out[b].push(Hop { to: a, link: LinkId(there + 1), name, latency }),
-                Duplex::Half => out[b].push(Hop { to: a, link: LinkId(there), name, latency }),
+                Duplex::Full => map.lay(b, Hop { to: a, link: LinkId(there + 1), name, latency }),
+                Duplex::Half => map.lay(b, Hop { to: a, link: LinkId(there), name, latency }),
                 Duplex::OneWay => {}
             }
         }
-        Map { sites, out }
-    }
-
-    /// One more link at a time. Of all ways to a node with the fewest links the least counts, by latency, then by name;
-    /// as all are equally long, the order of two ways stays what it is when both go on over the same link.
-    fn shortest(&self, from: usize) -> Tree {
-        let mut reached: Vec<Option<Reached>> = vec![None; self.out.len()];
-        let mut sites_left = self.sites - 1;
-        reached[from] = Some(Reached { latency: 0, before: from, rank: 0, name: 0, link: LinkId(0) });
-        let mut level = vec![from];
-        while !level.is_empty() && sites_left > 0 {
-            let mut next: Vec<(usize, Reached)> = Vec::new();
-            for &node in &level {
-                let Reached { latency, rank, .. } = reached[node].expect("a level holds what was reached");
-                for &Hop { to, link, name, latency: more } in &self.out[node] {
-                    if reached[to].is_none() {
-                        next.push((
-                            to,
-                            Reached { latency: latency + u128::from(more), before: node, rank, name, link },
-                        ));
-                    }
-                }
-            }
-            // The best way to each node comes first.
-            next.sort_unstable_by_key(|(to, way)| (*to, way.latency, way.rank, way.name));
-            next.dedup_by_key(|(to, _)| *to);
-            next.sort_unstable_by_key(|(_, way)| (way.rank, way.name));
-            level.clear();
-            for (rank, (node, way)) in (0..).zip(next) {
-                reached[node] = Some(Reached { rank, ..way });
-                level.push(node);
-                sites_left -= usize::from(node < self.sites);
-            }
-        }
-        Tree { from, reached }
-    }
-}
-
-/// The shortest ways from one node.
-struct Tree {
-    from: usize,
-    reached: Vec<Option<Reached>>,
-}
-
-#[derive(Clone, Copy)]
-struct Reached {
-    latency: u128,
-    before: usize,
-    /// The place of the way to the node before among those of its length, by the names of their links; in the tree,
-    /// that of the way to this node.
-    rank: u32,
-    name: u32,
-    link: LinkId,
-}
-
-impl Tree {
-    fn way(&self, to: usize) -> Option<Vec<LinkId>> {
-        let (mut at, mut way) = (to, Vec::new());
-        while at != self.from {
-            let Reached { before, link, .. } = self.reached[at]?;
-            way.push(link);
-            at = before;
-        }
-        way.reverse();
-        Some(way)
+        map
     }
 }
 
@@ -311,6 +259,44 @@ pub fn paths(topology: &Topology) -> Paths {
         paths.links[pair] = link(pair / sites, pair % sites);
     }
     paths
+}
+
+/// How the links fail that data between these sites may cross; `None` if none ever does.
+pub fn faults(topology: &Topology, sites: Vec<usize>) -> Option<Faults> {
+    let cables = topology.cables.as_ref()?;
+    let failing = topology.failing();
+    let numbers = cables.numbers();
+    let fragile = |cable: usize| {
+        let links = (0..cables.links[cable].directions()).map(|direction| LinkId(numbers[cable] + direction));
+        Some(Fragile { cable: CableId(cable as u32), links: links.collect(), outages: failing.link(cable)? })
+    };
+    let fragile: Vec<Fragile> = topology.failing_links().into_iter().filter_map(fragile).collect();
+    if fragile.is_empty() {
+        return None;
+    }
+    let around = Around::new(cables.map(topology.sites.len()), sites, cables.directions());
+    Some(Faults::new(topology.recovery.data, fragile, around))
+}
+
+/// Whether data could go elsewhere if one of the links that fail were the only one to be down.
+pub fn has_way_around(topology: &Topology) -> bool {
+    let Some(cables) = &topology.cables else { return false };
+    let (map, of) = (cables.map(topology.sites.len()), cables.directions());
+    let node = |end: End| match end {
+        End::Site(site) => site,
+        End::Switch(switch) => topology.sites.len() + switch,
+    };
+    topology.failing_links().into_iter().any(|link| {
+        let is_reached = |from: usize, to: usize| map.reaches(from, to, |other| of[other.index()].0 as usize != link);
+        match cables.links[link].between {
+            Some([a, b]) => is_reached(node(a), node(b)),
+            // Only routes lead over it that name it.
+            None => {
+                let mut routes = cables.routes.iter();
+                routes.any(|way| way.links.iter().any(|(one, _)| *one == link) && is_reached(way.from, way.to))
+            }
+        }
+    })
 }
 
 /// What the links of [`paths`] are called.

@@ -19,14 +19,16 @@ pub use build::{
     Actors, BuildError, Ground, Outsiders, Owned, Plan, Role, build, build_with, check_jobs, data_limit, for_planners,
     on_ground, owners,
 };
-pub use cables::{Cable, Cables, End, Payload, Way, link_names, paths};
+pub use cables::{Cable, Cables, End, Payload, Way, faults, has_way_around, link_names, paths};
 pub use file::{Input, Read};
 pub(crate) use file::{Library, beside};
 pub use keys::keys;
 pub(crate) use overrides::Origin;
 pub use overrides::{NoOverride, Override};
 
-use crate::grid::{Failure, Recovery};
+use std::collections::BTreeSet;
+
+use crate::grid::{Failure, Fragile, Interrupted, Recovery};
 use crate::settings::version;
 use crate::systems::{Failing, Service, System, managers};
 use crate::time::Span;
@@ -65,13 +67,26 @@ impl Topology {
         Failing { failures: &self.failures, recovery: &self.recovery, seed: self.seed }
     }
 
+    /// The links that fail, in order.
+    pub fn failing_links(&self) -> BTreeSet<usize> {
+        let link = |failure: &Failure| match failure.what {
+            Fragile::Link(link) => Some(link),
+            Fragile::Nodes { .. } => None,
+        };
+        self.failures.iter().filter_map(link).collect()
+    }
+
     /// What one should know before running it, though nothing is wrong.
     pub fn warnings(&self) -> Vec<String> {
         let warning = |site: &Site| {
             let warning = (managers::find(&site.scheduler)?.warning)(&site.scheduler)?;
             Some(format!("site {}, {}: {warning}", site.name, site.scheduler))
         };
-        self.sites.iter().filter_map(warning).collect()
+        let nowhere = self.recovery.data == Interrupted::Reroute && !has_way_around(self);
+        let nowhere = nowhere.then(|| {
+            "recovery.data = \"reroute\": there is no way around any of the links that fail, so data waits".to_owned()
+        });
+        self.sites.iter().filter_map(warning).chain(nowhere).collect()
     }
 
     /// The system that a workload goes to.

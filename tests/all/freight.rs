@@ -58,6 +58,9 @@ fn a_live_run_measures_what_the_model_says_and_has_no_digest() {
     let without = hansa(&["run".into(), shipped("quickstart.toml"), "--live".into(), "1".into()]);
     assert_eq!(without.status.code(), Some(2));
     assert!(text(&without.stderr).contains("quickstart.toml: a live run measures links"), "{}", text(&without.stderr));
+    let cut = hansa(&["run".into(), shipped("cut-cable.toml"), "--live".into(), "1".into()]);
+    assert_eq!(cut.status.code(), without.status.code());
+    assert!(text(&cut.stderr).contains("cannot cut link trunk, which fails"), "{}", text(&cut.stderr));
     let inline = hansa(&["run".into(), topology, "--live".into(), "1".into(), "--inline".into()]);
     assert_eq!(inline.status.code(), Some(2));
 }

@@ -31,6 +31,7 @@ fn inline_and_processes_agree_on_every_shipped_topology() {
         "far-data.toml",
         "failures.toml",
         "broken-promises.toml",
+        "cut-cable.toml",
     ] {
         let scratch = Scratch::new();
         run(&shipped(name), &scratch.path("inline"), &["--inline"]);
@@ -94,6 +95,27 @@ fn nodes_fail_alike_in_every_layout() {
         let facts = json(&scratch.path("inline").join("summary.json"));
         let failures = &facts["results"]["failures"];
         assert!(failures["tasks_lost"].as_u64() > Some(0), "{name}: {failures}");
+    }
+}
+
+#[test]
+fn data_on_links_that_fail_goes_the_same_ways_in_every_layout() {
+    for name in ["cut-market", "cut-staged", "cut-users"] {
+        let scratch = Scratch::new();
+        let topology = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/all/digests/{name}.toml"));
+        run(&topology, &scratch.path("inline"), &["--inline"]);
+        run(&topology, &scratch.path("processes"), &[]);
+        let inline = digest(&scratch.path("inline"));
+        assert_eq!(digest(&scratch.path("processes")), inline, "{name}");
+        let facts = json(&scratch.path("processes").join("summary.json"));
+        let network = &facts["results"]["failures"]["network"];
+        assert!(network["times_held_up"].as_u64() > Some(0), "{network}");
+        // Of the three each has a rule of its own.
+        assert_eq!(network["bytes_again"].as_u64() > Some(0), name == "cut-market", "{network}");
+        assert_eq!(network["reroutes"].as_u64() > Some(0), name == "cut-staged", "{network}");
+        // What really moved is what the model says, whatever became of it on the way.
+        let moved = facts["run"]["moved"]["flows"].as_u64();
+        assert_eq!(moved, facts["results"]["transfers"]["flows"].as_u64().filter(|_| name == "cut-staged"), "{facts}");
     }
 }
 

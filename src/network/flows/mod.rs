@@ -18,14 +18,21 @@
 //!
 //! So bundles below the least of these rates are left alone, and what they use is taken off their links.
 //!
+//! Links may go down. Whatever is on one then is taken off all its links, as it is, and is handed to whoever runs the
+//! network, who lets it [go on](Flows::go_on) when and where he likes; so do flows that become active on a way that is cut.
+//! Nothing of this is looked at as long as all links are up.
+//!
 //! Cost of a start or an end: O(log n) for its bundle of `n` flows, and O(b + k log k) for the `b` bundles' places on
-//! the `k` links that it reaches. All starts and ends of one moment are settled together.
+//! the `k` links that it reaches. All starts and ends of one moment are settled together. A failure costs as much as the
+//! ends of all flows on the link; where these need not share it, all routes are searched for them, too.
 
 mod filling;
+mod holding;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::calendar::Calendar;
 use super::link::{Link, LinkId, Mode};
@@ -35,6 +42,11 @@ use super::link::{Link, LinkId, Mode};
 pub struct FlowId(u32);
 
 impl FlowId {
+    #[cfg(test)]
+    pub(super) const fn of(number: u32) -> FlowId {
+        FlowId(number)
+    }
+
     /// Small, for whoever keeps something by flow.
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -77,7 +89,9 @@ pub struct Flows {
     frozen: Vec<u64>,
     /// The flows of each bundle: by what its clock shows at their end, then in order of their start.
     ending: Vec<BinaryHeap<Reverse<(u64, u64, u32)>>>,
-    routes: BTreeMap<Box<[LinkId]>, RouteId>,
+    routes: BTreeMap<Arc<[LinkId]>, RouteId>,
+    /// The links of each bundle's route, all of them.
+    ways: Vec<Arc<[LinkId]>>,
     flows: Vec<Flow>,
     free: Vec<u32>,
     started: u64,
@@ -89,6 +103,11 @@ pub struct Flows {
     /// Bundles whose ends have been written there, but not told.
     untold: Vec<u32>,
     changed: Changed,
+    /// Which links are down, and how many.
+    down: Vec<bool>,
+    cut: usize,
+    /// Flows that a link which is down has stopped, and that nobody has asked for yet.
+    held: Vec<u32>,
     /// Counts the times that rates were set.
     round: u64,
     scratch: Scratch,
@@ -108,6 +127,8 @@ enum State {
     Waiting,
     /// Ends when its bundle's clock shows this.
     Active(f64),
+    /// A link on its way is down; so much is left.
+    Held(f64),
     Over,
 }
 
@@ -176,6 +197,9 @@ impl Flows {
             now: 0.0,
             links: vec![SharedLink::default(); links.len()],
             found: vec![0; links.len()],
+            down: vec![false; links.len()],
+            cut: 0,
+            held: Vec::new(),
             busy: 0,
             limited: false,
             described: links,
@@ -186,6 +210,7 @@ impl Flows {
             frozen: Vec::new(),
             ending: Vec::new(),
             routes: BTreeMap::new(),
+            ways: Vec::new(),
             flows: Vec::new(),
             free: Vec::new(),
             started: 0,
@@ -228,8 +253,15 @@ impl Flows {
         self.rates.push(f64::INFINITY);
         self.frozen.push(0);
         self.ends.reserve(self.bundles.len());
-        self.routes.insert(links.into(), route);
+        let way: Arc<[LinkId]> = links.into();
+        self.ways.push(way.clone());
+        self.routes.insert(way, route);
         route
+    }
+
+    /// The links of a route.
+    pub fn way(&self, route: RouteId) -> &Arc<[LinkId]> {
+        &self.ways[route.0 as usize]
     }
 
     /// The sum of the latencies of a route's links.
@@ -259,13 +291,16 @@ impl Flows {
             }
         };
         // Latency delays the first byte and then nothing more: until it has elapsed, the flow uses no link.
-        let active = release.max(0.0) + self.bundles[route.0 as usize].latency;
+        self.activate_at(release.max(0.0) + self.bundles[route.0 as usize].latency, slot);
+        FlowId(slot)
+    }
+
+    fn activate_at(&mut self, active: f64, slot: u32) {
         if active <= self.now {
             self.activate(slot)
         } else {
-            self.waiting.push(Reverse((bits(active), number, slot)))
+            self.waiting.push(Reverse((bits(active), self.flows[slot as usize].number, slot)))
         }
-        FlowId(slot)
     }
 
     /// When a flow next becomes active or ends, if nothing is started before. Never before [`Flows::now`].
@@ -306,6 +341,7 @@ impl Flows {
                 self.look_for_the_next_end(bundle as usize);
                 self.leave(bundle);
             }
+            State::Held(_) => self.held.retain(|held| *held != flow.0),
             State::Over => panic!("a flow that has ended cannot be stopped"),
         }
         self.forget(flow.0);
@@ -325,6 +361,7 @@ impl Flows {
         match state {
             State::Waiting => volume,
             State::Active(end) => (end - self.clock(bundle as usize)).clamp(0.0, volume),
+            State::Held(left) => left,
             State::Over => 0.0,
         }
     }
@@ -388,6 +425,11 @@ impl Flows {
     fn activate(&mut self, slot: u32) {
         let Flow { bundle: which, number, volume, .. } = self.flows[slot as usize];
         let bundle = &self.bundles[which as usize];
+        // What moves nothing is not held up by anything.
+        if self.cut > 0 && volume > 0.0 && self.ways[which as usize].iter().any(|link| self.down[link.index()]) {
+            self.flows[slot as usize].state = State::Held(volume);
+            return self.held.push(slot);
+        }
         if volume == 0.0 || (bundle.crossings().is_empty() && bundle.limit.is_infinite()) {
             return self.instant.push((number, slot));
         }

@@ -170,7 +170,8 @@ mod tests {
                 from: 1,
                 to: 0,
                 bytes: u64::MAX,
-                edge: Some(EdgeId { job: id, from: 0, to: 1 }),
+                edge: EdgeId { job: id, from: 0, to: 1 },
+                on_behalf: true,
             }),
             Message::Landed(Landed { load: 7 }),
             Message::Book(Book {

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use super::{Cursor, EventReader, EventWriter, Unreadable};
-use crate::grid::{EdgeId, Invalid, JobId, Needs, NodeSet, TaskId};
+use super::{Cursor, EventReader, EventWriter, Unreadable, put_list};
+use crate::grid::{CableId, EdgeId, Invalid, JobId, Needs, NodeSet, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::Answer;
 use crate::report::text::{self, put_number, put_seconds};
@@ -85,6 +85,38 @@ impl Field for ActorId {
     fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<ActorId, Unreadable> {
         at.key(key)?;
         reader.actor(at)
+    }
+}
+
+impl Field for CableId {
+    fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        put_name(line, &writer.links, self.0);
+    }
+
+    fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<CableId, Unreadable> {
+        at.key(key)?;
+        at.name(&reader.links, CableId, LINK)
+    }
+}
+
+const LINK: &str = "the name of a link";
+
+/// Left out where there is none.
+impl Field for Vec<CableId> {
+    fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+        if !self.is_empty() {
+            put_key(line, key);
+            put_list(line, self, |line, link| put_name(line, &writer.links, link.0));
+        }
+    }
+
+    fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Vec<CableId>, Unreadable> {
+        if !at.is_at_key(key) {
+            return Ok(Vec::new());
+        }
+        at.key(key)?;
+        at.list(|at| at.name(&reader.links, CableId, LINK))
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) use self::field::Field;
 use self::field::{put_float, put_key, put_name};
 use super::Names;
 use super::text::{put_number, put_seconds};
-use crate::grid::{Edge, Job, JobId, Kind, Task, Worth};
+use crate::grid::{CableId, Edge, Job, JobId, Kind, Task, Worth};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::Record;
 use crate::time::{Span, Stamp, Time};
@@ -31,6 +31,7 @@ pub struct EventWriter {
     // As they stand in a line, quotes and all.
     actors: Vec<String>,
     kinds: Vec<String>,
+    links: Vec<String>,
 }
 
 /// Reads lines back to entries.
@@ -38,6 +39,7 @@ pub struct EventWriter {
 pub struct EventReader {
     actors: BTreeMap<String, ActorId>,
     kinds: BTreeMap<String, Kind>,
+    links: BTreeMap<String, CableId>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,7 +51,7 @@ pub struct Unreadable {
 
 impl EventWriter {
     pub fn new(names: &Names) -> EventWriter {
-        EventWriter { actors: quoted(&names.actors), kinds: quoted(&names.kinds) }
+        EventWriter { actors: quoted(&names.actors), kinds: quoted(&names.kinds), links: quoted(&names.links) }
     }
 
     /// Appends the line of an entry, newline included.
@@ -115,6 +117,7 @@ impl EventReader {
         EventReader {
             actors: index(&names.actors).into_iter().map(|(name, id)| (name, ActorId(id))).collect(),
             kinds: index(&names.kinds).into_iter().map(|(name, id)| (name, Kind(id as u16))).collect(),
+            links: index(&names.links).into_iter().map(|(name, id)| (name, CableId(id))).collect(),
         }
     }
 

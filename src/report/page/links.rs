@@ -3,12 +3,14 @@
 use std::fmt::Write;
 
 use super::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, TOP, WIDTH, area, time_axis};
+use super::hatching::{MOST, lines};
 use super::html::{at, counted, escape, number, percent, short};
 use super::{PARTS, Page};
+use crate::grid::CableId;
 use crate::network::Mode;
 use crate::report::transfers::Crossing;
 use crate::time::Time;
-use crate::topology::link_names;
+use crate::topology::{Cables, link_names};
 
 /// More links than these have no lane: those that carried least.
 const LANES_MAX: usize = 24;
@@ -28,7 +30,7 @@ struct Load {
 impl Load {
     /// Takes flows in order of their beginning.
     fn add(&mut self, flow: &Crossing<'_>) {
-        self.flows += 1;
+        self.flows += u64::from(flow.leaves);
         self.bytes += flow.bytes;
         self.busy += flow.ended.since(flow.active.max(self.until)).micros();
         self.until = self.until.max(flow.ended);
@@ -46,7 +48,8 @@ impl Page<'_> {
         for flow in &flows {
             flow.links.iter().for_each(|link| loads[link.index()].add(flow));
         }
-        let mut used: Vec<usize> = (0..links.len()).filter(|link| loads[*link].flows > 0).collect();
+        let mut used: Vec<usize> =
+            (0..links.len()).filter(|link| loads[*link].bytes > 0 || loads[*link].flows > 0).collect();
         if used.is_empty() {
             return String::new();
         }
@@ -65,7 +68,8 @@ impl Page<'_> {
             }
         }
         let names = link_names(self.topology);
-        let (mut body, mut told, mut top) = (String::new(), Vec::new(), TOP);
+        let cables = self.topology.cables.iter().flat_map(Cables::directions).collect::<Vec<_>>();
+        let (mut body, mut told, mut top, mut legend) = (String::new(), Vec::new(), TOP, Vec::new());
         for (link, levels) in used.iter().zip(&levels) {
             let (name, load, levels) = (&names[*link], &loads[*link], levels.means());
             let words = self.words(load, links[*link].capacity);
@@ -77,6 +81,11 @@ impl Page<'_> {
                 links[*link].capacity
             };
             body.push_str(&lane(&short(name, 60), &words, &levels, full, top));
+            let down = cables.get(*link).map_or(String::new(), |cable| self.down(*cable, name, top, used.len()));
+            if !down.is_empty() && legend.is_empty() {
+                legend.push(("hatched-down".to_owned(), "down".to_owned()));
+            }
+            body.push_str(&down);
             told.push(format!("{}: {words}.", escape(name)));
             top += CAPTION + LANE + GAP;
         }
@@ -97,13 +106,42 @@ impl Page<'_> {
             desc: format!("One lane per link over time, filled in proportion to its use. {}", told.join(" ")),
             note: format!(
                 "One lane per link and direction. Its height is the capacity, or, if flows do not compete for it, the most that they used together. A flow counts with its mean rate from when all latencies had elapsed until its end; transfers.csv has each of the {}.{left_out}",
-                counted(flows.len() as u64, "flow")
+                counted(self.results.transfers.map_or(0, |carried| carried.flows), "flow")
             ),
-            legend: Vec::new(),
+            legend,
             height: top + BOTTOM,
             body: body + &time_axis(self.window, top),
         }
         .html()
+    }
+
+    /// When a link of one of so many lanes was down, hatched; the longest outages, where there are more than can be shown.
+    fn down(&self, cable: CableId, name: &str, top: f64, lanes: usize) -> String {
+        let window = self.window;
+        let mut all: Vec<(Time, Time)> = Vec::new();
+        self.tally.failing.each_of_link(cable, window.to, |from, to| {
+            if window.from < to {
+                all.push((from, to));
+            }
+        });
+        all.sort_by_key(|(from, to)| (std::cmp::Reverse(to.since(*from)), *from));
+        all.truncate(MOST / lanes);
+        let (mut svg, upper) = (String::new(), top + CAPTION);
+        for (from, to) in all {
+            let (left, right) = (window.x(from.max(window.from)), window.x(to));
+            let width = (right - left).max(0.6);
+            let _ = writeln!(
+                svg,
+                "<g class=\"down\"><title>{}: down from {from} until {to}</title><rect x=\"{}\" y=\"{}\" width=\"{}\" \
+                 height=\"{LANE}\"/><path d=\"{}\"/></g>",
+                escape(name),
+                at(left),
+                at(upper),
+                at(width),
+                lines((left, upper), (width, LANE))
+            );
+        }
+        svg
     }
 
     fn words(&self, load: &Load, capacity: f64) -> String {

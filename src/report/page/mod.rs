@@ -8,6 +8,7 @@
 mod busy;
 pub(super) mod chart;
 mod gantt;
+mod hatching;
 mod how_it_ran;
 pub(crate) mod html;
 mod links;

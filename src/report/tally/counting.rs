@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::stints::{Left, Stints};
 use super::{AnsweredRow, Fate, Inconsistent, JobRow, Ledger, Tally, TaskRow, critical_path};
-use crate::grid::{Area, EdgeId, Invalid, Job, JobId, Needs, NodeSet, TaskId};
+use crate::grid::{Area, CableId, EdgeId, Invalid, Job, JobId, Needs, NodeSet, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::Answer;
 use crate::time::{Span, Time};
@@ -345,6 +345,33 @@ impl Tally {
     pub fn delivered(&mut self, by: By, edge: &EdgeId) -> Taken {
         self.transfers.delivered(*edge, by.now, self.jobs.contains_key(&edge.job))?;
         self.transfers.settle(&self.sites);
+        Ok(None)
+    }
+
+    pub fn link_is_down(&mut self, _: By, link: &CableId, _since: &Time) -> Taken {
+        self.link_turns(*link, true)
+    }
+
+    pub fn link_is_up(&mut self, _: By, link: &CableId, _since: &Time) -> Taken {
+        self.link_turns(*link, false)
+    }
+
+    fn link_turns(&mut self, link: CableId, is_down: bool) -> Taken {
+        let known = self.links_down.get_mut(link.0 as usize).filter(|known| **known != is_down);
+        match known.filter(|_| self.failing.does_link(link)) {
+            Some(known) => *known = is_down,
+            None => return Err(Inconsistent::NoCut(self.names.of_link(link))),
+        }
+        Ok(None)
+    }
+
+    pub fn stalled(&mut self, by: By, edge: &EdgeId, left: &u64) -> Taken {
+        self.transfers.stalled(*edge, *left, by.now)?;
+        Ok(None)
+    }
+
+    pub fn continued(&mut self, _: By, edge: &EdgeId, left: &u64, via: &[CableId], active: &Time) -> Taken {
+        self.transfers.continued(*edge, *left, via, *active)?;
         Ok(None)
     }
 

@@ -71,6 +71,10 @@ pub enum Inconsistent {
     Down(TaskId, String),
     #[error("{0} says of cores that they fail or are back which it does not have, or of which that has been said")]
     NoOutage(String),
+    #[error("link {0} is said to fail or to be back, which it does not do, or of which that has been said")]
+    NoCut(String),
+    #[error("the data of {0} is said to be held up, or to go on, in a way that contradicts what became of it before")]
+    NotHeldUp(EdgeId),
     #[error("task {0} starts on cores that {1} does not have")]
     NoSuchCores(TaskId, String),
 }

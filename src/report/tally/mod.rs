@@ -58,6 +58,8 @@ pub struct Tally {
     pub(super) bargains: Bargains,
     /// By site: which cores are said to be down.
     down: Vec<NodeSet>,
+    /// By link of the topology, likewise.
+    links_down: Vec<bool>,
     pub(super) failing: Failing,
     pub(super) totals: Totals,
     /// By system: how often a task was taken back to be handed in elsewhere.
@@ -200,6 +202,7 @@ impl Tally {
             transfers: Transfers::of(topology),
             bargains: Bargains::keeping(),
             down: vec![NodeSet::default(); topology.sites.len()],
+            links_down: vec![false; topology.cables.as_ref().map_or(0, |cables| cables.links.len())],
             failing: Failing::of(topology),
             totals: Totals::default(),
             withdrawn: vec![0; topology.systems.len()],

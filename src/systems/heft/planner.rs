@@ -266,10 +266,11 @@ impl Planner {
 
     fn send(&mut self, job: u32, edge: u32, from: u32, to: u32, now: Time, out: &mut Out) {
         let bytes = self.jobs[job as usize].job.edges[edge as usize].data;
-        let active = self.carrier.send(now, (from, to), bytes, (job, edge), out);
+        let id = self.edge(job, edge);
+        let active = self.carrier.send(now, (from, to), (id, bytes), (job, edge), out);
         if self.carrier.has_limits() {
             let [from, to] = [from, to].map(|site| self.sites[site as usize].0);
-            out.log(Record::Sent { edge: self.edge(job, edge), from, to, bytes, active });
+            out.log(Record::Sent { edge: id, from, to, bytes, active });
         }
     }
 
@@ -464,7 +465,7 @@ impl Actor<Message, Record> for Planner {
                 self.carrier.hear(event.from, landed);
             }
         }
-        for (job, edge) in self.carrier.arrived(time) {
+        for (job, edge) in self.carrier.arrived(time, out) {
             self.arrive(job, edge, time, out);
         }
         let mut submitted = Vec::new();

@@ -19,7 +19,8 @@
 //! # Where nodes fail
 //!
 //! A task whose node fails is heard of like one that ends. It joins the queue again, with the work that is saved left out, or its job is
-//! removed; what its predecessors have made is not lost. Cores that are said to be down are not given away.
+//! removed; what its predecessors have made is not lost. Cores that are said to be down are not given away. Where there are links,
+//! a cluster on which the task has run keeps the data that was brought there for it; to any other one it is sent again.
 //!
 //! # With links
 //!
@@ -216,7 +217,7 @@ impl Auctioneer {
         self.clusters.give_back(cluster, live.job.tasks[task].cores);
         live.tasks[task].phase = Phase::Awaiting;
         live.running -= 1;
-        let is_tried_again = failing.lose(id, saved);
+        let is_tried_again = failing.lose(id, saved, cluster);
         if live.removed {
             if live.is_over() {
                 self.jobs[slot as usize] = None;
@@ -444,6 +445,10 @@ impl Auctioneer {
     fn fetch(&mut self, place: Place, cluster: usize, now: Time, out: &mut Out) -> u32 {
         let Some(carrier) = &mut self.carrier else { return 0 };
         let live = self.jobs[place.job as usize].as_ref().expect("a task that is given away belongs to a live job");
+        let task = TaskId { job: live.job.id, index: place.task };
+        if self.failing.as_ref().is_some_and(|failing| failing.has_run(task, cluster)) {
+            return 0;
+        }
         let mut missing = 0;
         for &from in live.graph.predecessors(place.task as usize) {
             let Phase::Done { cluster: made, .. } = live.tasks[from as usize].phase else {
@@ -456,8 +461,8 @@ impl Auctioneer {
             let at = edges.partition_point(|edge| (edge.from, edge.to) < (from, place.task));
             let Edge { from, to, data: bytes } = edges[at];
             let load = Load { place, edge: at as u32 };
-            let active = carrier.send(now, (made as u32, cluster as u32), bytes, load, out);
             let edge = EdgeId { job: live.job.id, from, to };
+            let active = carrier.send(now, (made as u32, cluster as u32), (edge, bytes), load, out);
             let [from, to] = [made, cluster].map(|cluster| self.clusters.site(cluster));
             out.log(Record::Sent { edge, from, to, bytes, active });
             missing += 1;
@@ -467,7 +472,7 @@ impl Auctioneer {
 
     /// Starts the tasks whose last input has arrived.
     fn take_delivered(&mut self, now: Time, out: &mut Out) {
-        let loads = self.carrier.as_mut().map(|carrier| carrier.arrived(now)).unwrap_or_default();
+        let loads = self.carrier.as_mut().map(|carrier| carrier.arrived(now, out)).unwrap_or_default();
         for Load { place, edge } in loads {
             let live = self.live_mut(place);
             let Edge { from, to, .. } = live.job.edges[edge as usize];

@@ -33,7 +33,7 @@ pub const ROW: Row = Row {
     wants_deadlines: false,
     has_followers: false,
     stages_data: false,
-    bears_failures: Bears::WithoutLinks,
+    bears_failures: Bears::Always,
     books_nodes: false,
     cores_max: u64::MAX,
     gives: Gives { moment: "auction", task: "bid won", category: "bid" },

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use smallvec::SmallVec;
+
 use super::auctioneer::Out;
 use super::clusters::Clusters;
 use crate::grid::{News, Recovery, TaskId};
@@ -12,10 +14,19 @@ pub(super) struct Failing {
     /// Of the clusters whose nodes fail.
     news: BTreeMap<usize, News>,
     recovery: Recovery,
-    /// Tasks that have been lost: how often, and how much of their work is saved.
-    lost: BTreeMap<TaskId, (u32, Span)>,
+    /// Tasks that have been lost.
+    lost: BTreeMap<TaskId, Losses>,
     /// Until when a timer is set for the next news.
     awake_until: Option<Time>,
+}
+
+#[derive(Default)]
+struct Losses {
+    times: u32,
+    /// How much of its work is saved.
+    saved: Span,
+    /// The clusters where it ran: all of its data has been brought there, and a node that fails takes none of it away.
+    ran_on: SmallVec<[usize; 2]>,
 }
 
 impl Failing {
@@ -40,17 +51,25 @@ impl Failing {
         }
     }
 
-    /// A task is lost; says whether it is tried again.
-    pub fn lose(&mut self, task: TaskId, saved: Span) -> bool {
-        let (losses, so_far) = self.lost.entry(task).or_default();
-        *losses += 1;
-        *so_far = *so_far + saved;
-        self.recovery.tries_again(*losses)
+    /// A task is lost on a cluster; says whether it is tried again.
+    pub fn lose(&mut self, task: TaskId, saved: Span, cluster: usize) -> bool {
+        let losses = self.lost.entry(task).or_default();
+        losses.times += 1;
+        losses.saved = losses.saved + saved;
+        if !losses.ran_on.contains(&cluster) {
+            losses.ran_on.push(cluster);
+        }
+        self.recovery.tries_again(losses.times)
+    }
+
+    /// Whether a task has run on a cluster, so that its data is there.
+    pub fn has_run(&self, task: TaskId, cluster: usize) -> bool {
+        self.lost.get(&task).is_some_and(|losses| losses.ran_on.contains(&cluster))
     }
 
     /// How much work is left of a task that takes so long in all.
     pub fn left(&self, task: TaskId, runtime: Span) -> Span {
-        let saved = self.lost.get(&task).map_or(Span::ZERO, |lost| lost.1);
+        let saved = self.lost.get(&task).map_or(Span::ZERO, |losses| losses.saved);
         left_of(runtime, saved)
     }
 

@@ -113,7 +113,7 @@ impl World {
             Roads::Plain { .. } => Some(now + self.transfer(from, to, bytes)),
             Roads::Links { exchange, numbers, .. } => {
                 let (from, to) = (numbers[from], numbers[to]);
-                out.send(*exchange, Message::Ship(Ship { load, from, to, bytes, edge: Some(edge) }));
+                out.send(*exchange, Message::Ship(Ship { load, from, to, bytes, edge, on_behalf: true }));
                 None
             }
         }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::grid::{
-    Bookings, Checkpoint, Course, Distribution, Drawn, Every, Failure, Fragile, Killed, Law, NodeSet, Per, Recovery,
-    Traced,
+    Bookings, Checkpoint, Course, Distribution, Drawn, Every, Failure, Fragile, Interrupted, Killed, Law, NodeSet, Per,
+    Recovery, Traced,
 };
 use crate::settings::units::{MILLION, exact, span};
 use crate::settings::{
@@ -56,7 +56,9 @@ pub fn walk(failures: &mut Vec<Failure>, recovery: &mut Recovery, around: &Aroun
     let fails = !failures.is_empty() || w.purpose() == Purpose::List;
     let mut said = fails.then(|| recovery.clone());
     let why = "expected at least one [[failure]]: as long as nothing fails, there is nothing to recover from";
-    let table = key("recovery", "").means("what becomes of tasks whose nodes fail").usual("as its keys say");
+    let table = key("recovery", "")
+        .means("what becomes of tasks whose nodes fail, and of data on links that do")
+        .usual("as its keys say");
     // Whoever wrote no failure that can be read has been told so.
     let is_lost = w.fields().is_some_and(|fields| fields.has("failure"));
     let table = table.only_if(fails || is_lost, why);
@@ -68,18 +70,27 @@ pub fn walk(failures: &mut Vec<Failure>, recovery: &mut Recovery, around: &Aroun
 }
 
 fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], systems: &[&Row], w: &mut dyn Walk) {
-    let killed = key("killed", "where a task goes whose node fails");
+    // Where no failure could be read, anything may have been meant.
+    let all = w.purpose() == Purpose::List || failures.is_empty();
+    let is_link = |failure: &Failure| matches!(failure.what, Fragile::Link(_));
+    let (nodes, links) = (all || !failures.iter().all(is_link), all || failures.iter().any(is_link));
+    let why = "expected a [[failure]] of a `site`: it is about tasks whose nodes fail";
+    let killed = key("killed", "where a task goes whose node fails").only_if(nodes, why);
     w.set(killed, &mut recovery.killed, Killed::ALL);
-    let attempts = key("attempts", "after so many failures a task is given up");
+    let attempts = key("attempts", "after so many failures a task is given up").only_if(nodes, why);
     w.set(attempts, &mut recovery.attempts, 1..=ATTEMPTS_MAX);
     let books = w.purpose() == Purpose::List || systems.iter().any(|row| row.books_nodes);
     let why = "expected a system that books nodes for a later time, as a [reservation] does: others break no promises";
     let bookings = key("bookings", "what becomes of a booking whose nodes fail");
-    w.set(bookings.only_if(books, why), &mut recovery.bookings, Bookings::ALL);
+    w.set(bookings.only_if(books && nodes, why), &mut recovery.bookings, Bookings::ALL);
     let compensation = key("compensation", "what part of a broken booking its user is given for it");
     let part = Millionths { most: COMPENSATION_MAX };
-    w.set(compensation.only_if(books, why), &mut recovery.compensation_millionths, part);
+    w.set(compensation.only_if(books && nodes, why), &mut recovery.compensation_millionths, part);
+    let data = key("data", "what becomes of data on a link that fails");
+    let why_links = "expected a [[failure]] of a `link`: it is about data on links that fail";
+    w.set(data.only_if(links, why_links), &mut recovery.data, Interrupted::ALL);
     let checkpoint = key("checkpoint", "").means("tasks save what they have done, and go on from there").usual("none");
+    let checkpoint = checkpoint.only_if(nodes, why);
     let usual = || Checkpoint { every: Every::Young(MILLION), cost: Span::ZERO };
     w.maybe(checkpoint, Layout::Inline, &mut recovery.checkpoint, usual, |checkpoint, w| {
         let every = key("every", "").need(EVERY).means(
@@ -90,7 +101,8 @@ fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], systems: &[&Row]
         let cost = key("cost", "").means("how long a task stands still to save its work").need("a time, such as \"20 s\"");
         w.set(cost, &mut checkpoint.cost, SPAN);
         let Some(fields) = w.fields() else { return };
-        let is_drawn = failures.iter().any(|failure| matches!(failure.course, Course::Drawn(_)));
+        let drawn = |failure: &Failure| !is_link(failure) && matches!(failure.course, Course::Drawn(_));
+        let is_drawn = failures.iter().any(drawn);
         if let (Every::Young(_), Some(field)) = (checkpoint.every, fields.get("every")) {
             if checkpoint.cost.is_zero() && fields.has("cost") {
                 field.complain("expected a time: Young's interval is zero where checkpoints cost nothing");
@@ -241,7 +253,8 @@ impl Written {
         let about = key("repair_shape", "of that distribution");
         walk_shape(&mut self.repair, about, drawn, w);
         let fails_alone = drawn && (lists || self.site.is_some());
-        let about = key("per", "what fails for itself").only_if(fails_alone, why);
+        let alone = if self.link.is_some() { "expected a `site` beside it: a link fails as one" } else { why };
+        let about = key("per", "what fails for itself").only_if(fails_alone, alone);
         w.set(about, &mut self.per, Per::ALL);
         let about = key("share", "how many of the nodes go down together");
         let why = "expected per = \"site\" beside it, as nodes then go down together";
@@ -260,7 +273,8 @@ impl Written {
         let none = || Traced { down: Time::ZERO, up: Time::ZERO, component: 0 };
         w.rows(outages, Layout::Lines, &mut self.outages, none, walk_outage);
         let announced = key("announced", "whether planners are told when it will be back");
-        w.set(announced, &mut self.announced, Flag);
+        let why = "expected a `site` beside it: nobody plans around links that are down";
+        w.set(announced.only_if(lists || self.link.is_none(), why), &mut self.announced, Flag);
         if let Some(fields) = w.fields() {
             self.read_trace(fields, around);
             self.check(fields, around);
@@ -298,34 +312,22 @@ impl Written {
         }
         if let Some(site) = self.site.and_then(|site| around.sites.get(site)) {
             self.nodes.get_or_insert_with(|| NodeSet::all(site.cores));
-            if let Some(why) = unbearable(site, around.systems, !around.links.is_empty())
+            if let Some(why) = unbearable(site, around.systems)
                 && let Some(field) = fields.get("site")
             {
                 field.complain(why);
             }
         }
-        if let Some(field) = fields.get("link").filter(|_| self.link.is_some()) {
-            field
-                .complain("expected the nodes of a `site`: what becomes of data on a link that fails is not known yet");
-        }
     }
 }
 
 /// Why the nodes of a site must not fail.
-fn unbearable(site: &Site, systems: &[&'static Row], linked: bool) -> Option<String> {
+fn unbearable(site: &Site, systems: &[&'static Row]) -> Option<String> {
     let rows = site.systems.iter().filter_map(|system| systems.get(*system));
-    let bears = |row: &Row| match row.bears_failures {
-        Bears::Never => false,
-        Bears::WithoutLinks => !linked,
-        Bears::Always => true,
-    };
-    let unable = rows.clone().find(|row| !bears(row));
+    let unable = rows.clone().find(|row| row.bears_failures == Bears::Never);
     let name = &site.name;
     match unable {
-        Some(row) => {
-            let over = if row.bears_failures == Bears::WithoutLinks { " over links" } else { "" };
-            Some(format!("the nodes of {name} cannot fail: a [{}]{over} does not know what to do then", row.key))
-        }
+        Some(row) => Some(format!("the nodes of {name} cannot fail: a [{}] does not know what to do then", row.key)),
         None if rows.count() > 1 => Some(format!("the nodes of {name} cannot fail: several systems use them")),
         None if managers::tongue(&site.scheduler).is_some() => Some(format!(
             "the nodes of {name} cannot fail: {}, under which a program outside decides, does not know what to do then",

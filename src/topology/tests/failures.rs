@@ -1,7 +1,7 @@
 //! What fails, as a topology says it.
 
 use super::*;
-use crate::grid::{Course, Every, Fragile, Killed, NodeSet, Per};
+use crate::grid::{Course, Every, Fragile, Interrupted, Killed, NodeSet, Per};
 use crate::time::{Span, Time};
 
 const GRID: &str = r#"name = "fragile"
@@ -110,12 +110,59 @@ fn what_makes_no_sense_is_told_where_it_is() {
         "[[failure]]\nsite = \"york\"\nat = \"1 h\"\nfor = \"1 h\"\n[recovery]\ncheckpoint = { every = \"young\", cost = \"9 s\" }",
         "[[failure]]\nsite = \"york\"\nmtbf = \"1 h\"\nmttr = \"1 h\"\n[recovery]\ncheckpoint = { every = \"old\", cost = \"9 s\" }",
         "[[failure]]\nsite = \"york\"\nmtbf = \"1 h\"\nmttr = \"1 h\"\n[recovery]\ncheckpoint = { every = \"young\", cost = 0 }",
+        "[[failure]]\nlink = \"trnk\"\nat = \"1 h\"\nfor = \"1 h\"",
+        "[[failure]]\nlink = \"trunk\"\nat = \"1 h\"\nfor = \"1 h\"\nannounced = false",
+        "[[failure]]\nlink = \"trunk\"\nmtbf = \"1 h\"\nmttr = \"1 h\"\nper = \"site\"",
+        "[[failure]]\nlink = \"trunk\"\nat = \"1 h\"\nfor = \"1 h\"\n[recovery]\nkilled = \"tail\"\nattempts = 2",
+        "[[failure]]\nlink = \"trunk\"\nat = \"1 h\"\nfor = \"1 h\"\n[recovery]\ndata = \"re-route\"",
+        "[[failure]]\nsite = \"york\"\nat = \"1 h\"\nfor = \"1 h\"\n[recovery]\ndata = \"wait\"",
     ];
     for fault in faults {
-        let complaint = with(&format!("{fault}\n")).unwrap_err();
+        let links = if fault.contains("link =") { LINKS } else { "" };
+        let complaint = with(&format!("{links}{fault}\n")).unwrap_err();
         text.push_str(&format!("{fault}\n\n{complaint}\n\n----\n\n"));
     }
     golden("failures.txt", &text);
+}
+
+const LINKS: &str = "[[link]]\nname = \"trunk\"\ncapacity = \"1 Gbps\"\nbetween = [\"york\", \"leeds\"]\n\
+                     [[link]]\nname = \"tail\"\ncapacity = \"1 Gbps\"\nbetween = [\"york\", \"leeds\"]\n";
+
+#[test]
+fn a_link_fails_and_what_becomes_of_its_data_is_said() {
+    let text = "[[failure]]\nlink = \"tail\"\ntrace = \"trace.csv\"\n[[failure]]\nlink = \"trunk\"\nmtbf = \"1 h\"\n\
+                mttr = \"9 s\"\nrepair_distribution = \"lognormal\"\n[recovery]\ndata = \"reroute\"\n";
+    let topology = with(&format!("{LINKS}{text}")).unwrap();
+    assert_eq!(topology.failing_links().into_iter().collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(topology.recovery.data, Interrupted::Reroute);
+    assert_eq!(topology.warnings(), Vec::<String>::new());
+    let text = topology.to_toml();
+    assert!(!text.contains("killed"), "nothing is said of tasks:\n{text}");
+    let again = load_text(&text, &[]).unwrap_or_else(|complaints| panic!("{complaints}\n{text}"));
+    assert_eq!((&again, again.hash()), (&topology, topology.hash()), "{text}");
+
+    // All directions of a link fail together, and the others do not.
+    let links = crate::topology::link_names(&topology);
+    assert_eq!(topology.cables.as_ref().unwrap().directions().len(), links.len());
+    assert_ne!(topology.failing().link(0).unwrap().next(), topology.failing().link(1).unwrap().next());
+}
+
+#[test]
+fn nobody_can_go_another_way_where_there_is_none() {
+    let text = "[[failure]]\nlink = \"trunk\"\nat = \"1 h\"\nfor = \"9 s\"\n[recovery]\ndata = \"reroute\"\n";
+    let (one, _) = LINKS.split_at(LINKS.rfind("[[link]]").unwrap());
+    let warnings = |links: &str| with(&format!("{links}{text}")).unwrap().warnings();
+    assert_eq!(warnings(LINKS), Vec::<String>::new());
+    assert_eq!(
+        warnings(one),
+        ["recovery.data = \"reroute\": there is no way around any of the links that fail, so data waits"]
+    );
+    // A route that is written out may have one.
+    let named = "[[link]]\nname = \"aside\"\ncapacity = \"1 Gbps\"\n\
+                 [[route]]\nfrom = \"york\"\nto = \"leeds\"\nlinks = [\"aside\"]\n";
+    let aside = text.replace("trunk", "aside");
+    let load = |links: &str| with(&format!("{links}{named}{aside}")).unwrap().warnings();
+    assert_eq!(load(one), Vec::<String>::new());
 }
 
 #[test]
@@ -137,10 +184,6 @@ fn systems_that_know_nothing_of_failures_refuse_them() {
     refused(both, "the nodes of york cannot fail: several systems use them");
     let books = GRID.replace('#', &format!("{failure}[recovery]\nbookings = \"break\"\ncompensation = 0.5"));
     refused(books, "expected a system that books nodes for a later time");
-    let link = "[[link]]\nname = \"a\"\ncapacity = \"1 Gbps\"\nbetween = [\"york\", \"leeds\"]\n[[user]]";
-    let market = "source = \"market\"\njobs = 3\ncores_max = 4";
-    let over_links = grid("[market]", market).replace("[[user]]", link);
-    refused(over_links, "the nodes of york cannot fail: a [market] over links does not know what to do then");
     refused(grid("[provisioning]", lublin), "the nodes of york cannot fail: a [provisioning] does not know");
     let shared = grid("[batch]", lublin).replace("cores = 8", "cores = 8\nscheduler = \"/per\"");
     assert!(load_text(&shared, &[]).is_ok_and(|topology| topology.failing().site(0).is_some()));

@@ -486,6 +486,7 @@ fn base(key: &str, name: &str) -> &'static str {
         Some(("network" | "link" | "workflow", _)) => super::cables::STAR,
         Some(("batch", _) | ("user", "planner")) => QUEUEING,
         Some(("recovery", "bookings")) => BREAKING,
+        Some(("recovery", "data")) => CUT,
         Some(("failure" | "recovery", _)) => FAILING,
         Some(("provisioning", _) | ("user", "strategy") | ("site", "mode")) => BARGAINING,
         Some(("site", "scheduler")) if planner::ALL.iter().any(|entry| entry.name == name) => BARGAINING,
@@ -526,6 +527,29 @@ name = "alice"
 source = "reservations"
 requests = 2
 nodes = 8
+"#;
+
+const CUT: &str = r#"name = "cut"
+[market]
+[[site]]
+name = "york"
+cores = 128
+[[site]]
+name = "leeds"
+cores = 128
+[[link]]
+name = "trunk"
+capacity = "1 Gbps"
+between = ["york", "leeds"]
+[[failure]]
+link = "trunk"
+mtbf = "1 d"
+mttr = "1 h"
+[[user]]
+name = "alice"
+[[workload]]
+source = "market"
+jobs = 2
 "#;
 
 const SHARED: &str = r#"name = "shared"

@@ -287,7 +287,7 @@ impl Actor<Message, Record> for Mallory {
                 continue;
             }
             for (&(edge, bytes), load) in self.ships.iter().zip(0..) {
-                let ship = Ship { load, from: 0, to: 1, bytes, edge: Some(edge) };
+                let ship = Ship { load, from: 0, to: 1, bytes, edge, on_behalf: true };
                 out.send(self.network, Message::Ship(ship));
             }
         }

@@ -114,6 +114,8 @@ fn bases() -> Vec<(String, String)> {
     bases.push(("fails when reserved".to_owned(), format!("{reserved}[[failure]]\n{drawn}\n")));
     let traced = "site = \"york\"\noutages = [{ component = 3, at = \"1 h\", for = \"1 min\" }]";
     bases.push(("fails by a trace".to_owned(), fails(traced)));
+    let cut = "[[failure]]\nlink = \"a\"\nat = \"1 h\"\nfor = \"1 min\"\n";
+    bases.push(("links that fail".to_owned(), format!("{}{LINKS}{cut}", grid("[market]", market))));
     for outside in [
         "scheduler = \"external\"\ncommand = [\"manage\"]",
         "scheduler = \"batsim\"\nsocket = \"ipc:///tmp/scheduler\"",
@@ -311,11 +313,10 @@ fn says_only(leaf: &Leaf) -> bool {
             || leaf.path.contains(".job.") && !leaf.path.contains(".tasks.") && leaf.path.ends_with(".name"))
 }
 
-/// What changes nothing here: names of files, of which there is one a format, what says again what is known, and loads that no
-/// two copies of so few jobs come to; and what may not fail.
+/// What changes nothing here: names of files, of which there is one a format, what says again what is known, and and loads that
+/// no two copies of so few jobs come to.
 const NEVER: &[&str] = &[
     "hansa ",
-    "failure.0.link ",
     "failure.0.trace ",
     "workload.0.include ",
     "workload.0.file workflow",

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::reserved::{MOST, lines};
 use super::{Band, band_of};
 use crate::report::Tally;
 use crate::report::page::chart::Window;
+use crate::report::page::hatching::{MOST, lines};
 use crate::report::page::html::{at, escape};
 
 /// Empty if nothing was down; where more was down than can be shown, the longest outages are.

@@ -1,6 +1,6 @@
 //! The account of what failures cost.
 
-use super::{FailingSite, Failures};
+use super::{FailingLink, FailingLinks, FailingSite, Failures};
 use crate::report::account::Account;
 use crate::report::tally::{Fate, JobRow, less};
 use crate::report::{Summary, Tally};
@@ -26,13 +26,49 @@ impl<'a> Suffering<'a> {
         Suffering { tally, all, work: 0, lost: 0, checkpoints: 0, unfinished: 0, recovering: Span::ZERO, losses }
     }
 
+    /// From the first submission to the end of all work.
+    fn window(&self) -> (Time, Time) {
+        match self.tally.totals.arrivals.zip(self.tally.end_of_work()) {
+            Some(((first, _), end)) => (first, end.max(first)),
+            None => (Time::ZERO, Time::ZERO),
+        }
+    }
+
+    /// What links that fail did; nothing, if none does.
+    fn links(&self) -> Option<FailingLinks> {
+        let (tally, (from, to)) = (self.tally, self.window());
+        let lasts = u128::from(to.since(from).micros());
+        let (mut links, mut all_down, mut link_failures) = (Vec::new(), 0, 0);
+        for link in tally.failing.links() {
+            let (mut down, mut failures) = (0, 0);
+            tally.failing.each_of_link(link, to, |since, until| {
+                if from < until {
+                    failures += 1;
+                    down += u128::from(until.since(since.max(from)).micros());
+                }
+            });
+            (all_down, link_failures) = (all_down + down, link_failures + failures);
+            let (name, availability) = (tally.names.of_link(link), share(lasts - down, lasts));
+            links.push(FailingLink { name, failures, down: down as f64 / 1e6, availability });
+        }
+        let there = lasts * links.len() as u128;
+        let held = tally.transfers.held_up();
+        (!links.is_empty()).then(|| FailingLinks {
+            link_failures,
+            availability: share(there - all_down, there),
+            flows_held_up: held.flows,
+            times_held_up: held.times,
+            held_up: held.micros as f64 / 1e6,
+            reroutes: held.reroutes,
+            bytes_again: held.bytes_again,
+            links,
+        })
+    }
+
     /// What nodes that fail were up and down for, in node microseconds, from the first submission to the end of all work.
     fn sites(&mut self) -> (u128, u128) {
         let tally = self.tally;
-        let (from, to) = match tally.totals.arrivals.zip(tally.end_of_work()) {
-            Some(((first, _), end)) => (first, end.max(first)),
-            None => (Time::ZERO, Time::ZERO),
-        };
+        let (from, to) = self.window();
         let lasts = u128::from(to.since(from).micros());
         let (mut all, mut all_down) = (0, 0);
         for (number, site) in tally.sites.iter().enumerate() {
@@ -107,6 +143,7 @@ impl Account for Suffering<'_> {
 
     fn close(&mut self, summary: &mut Summary) {
         let (up, there) = self.sites();
+        self.all.network = self.links();
         let &mut Suffering { work, lost, checkpoints, unfinished, .. } = self;
         let useful = work - lost - checkpoints - unfinished;
         let seconds = |micros: u128| micros as f64 / 1e6;

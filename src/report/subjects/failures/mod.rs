@@ -1,7 +1,7 @@
 //! What failures did to a run, and what was done about them.
 //!
-//! How long nodes were down is known from the topology, from the first submission to the end of the last task; what became of
-//! tasks is told by the log. Work is node seconds. Of all the work that nodes did, some became results, some went into checkpoints,
+//! How long nodes and links were down is known from the topology, from the first submission to the end of the last task; what became of
+//! tasks and data is told by the log. Work is node seconds. Of all the work that nodes did, some became results, some went into checkpoints,
 //! some was lost; what is still running is none of these.
 
 mod account;
@@ -19,7 +19,7 @@ use crate::report::table::{number, percent, span};
 use crate::report::{Summary, Tally};
 
 pub const SUBJECT: Subject = Subject {
-    systems: &["batch", "market", "workflow", "reservation"],
+    systems: &["batch", "market", "workflow", "reservation", "provisioning"],
     part: Failures::NAME,
     one_task: false,
     shows_waiting: false,
@@ -53,6 +53,24 @@ pub const SUBJECT: Subject = Subject {
             better: Better::Less,
             of: |summary| Some(summary.part::<Failures>()?.tasks_lost as f64),
         },
+        Measure {
+            name: "link_availability",
+            about: "share of the time for which the links that fail were up",
+            better: Better::Neither,
+            of: |summary| summary.part::<Failures>()?.network.as_ref()?.availability,
+        },
+        Measure {
+            name: "held_up",
+            about: "how long data was held up by links that were down, seconds, over all flows",
+            better: Better::Less,
+            of: |summary| Some(summary.part::<Failures>()?.network.as_ref()?.held_up),
+        },
+        Measure {
+            name: "bytes_again",
+            about: "bytes that were sent again as a link failed",
+            better: Better::Less,
+            of: |summary| Some(summary.part::<Failures>()?.network.as_ref()?.bytes_again as f64),
+        },
     ],
 };
 
@@ -79,6 +97,36 @@ pub struct Failures {
     pub efficiency: Option<f64>,
     /// Those that fail.
     pub sites: Vec<FailingSite>,
+    /// Where links do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<FailingLinks>,
+}
+
+/// What links that fail did to data.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FailingLinks {
+    pub link_failures: u64,
+    /// Mean over the links that fail.
+    pub availability: Option<f64>,
+    /// How many flows were held up, and how often one was.
+    pub flows_held_up: u64,
+    pub times_held_up: u64,
+    /// How long they were in all, from when a link went down until they used links again.
+    pub held_up: f64,
+    /// How often one went over other links than its own.
+    pub reroutes: u64,
+    pub bytes_again: u64,
+    /// Those that fail.
+    pub links: Vec<FailingLink>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FailingLink {
+    pub name: String,
+    pub failures: u64,
+    /// Seconds.
+    pub down: f64,
+    pub availability: Option<f64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -113,7 +161,24 @@ fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
     let Some(failures) = summary.part::<Failures>() else { return Vec::new() };
     let share = |share: Option<f64>| share.map_or("–".to_owned(), percent);
     let recovery = failures.mean_recovery.map_or(String::new(), |mean| format!(", running again {} later", span(mean)));
-    vec![
+    let mut cards = Vec::new();
+    if let Some(network) = &failures.network {
+        let FailingLinks { link_failures, flows_held_up, reroutes, .. } = network;
+        cards.push((
+            "Links available",
+            share(network.availability),
+            format!("of the time of those that fail; {link_failures} link failures"),
+        ));
+        cards.push((
+            "Data held up",
+            span(network.held_up),
+            format!("{flows_held_up} flows; {reroutes} reroutes, {} MB sent again", megabytes(network.bytes_again)),
+        ));
+    }
+    if failures.sites.is_empty() {
+        return cards;
+    }
+    cards.extend([
         (
             "Availability",
             share(failures.availability),
@@ -121,7 +186,12 @@ fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
         ),
         ("Goodput", share(failures.goodput), "of the time that nodes were up became results".to_owned()),
         ("Tasks lost", failures.tasks_lost.to_string(), format!("{} started again{recovery}", failures.restarts)),
-    ]
+    ]);
+    cards
+}
+
+fn megabytes(bytes: u64) -> String {
+    number(bytes as f64 / 1e6)
 }
 
 fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
@@ -130,7 +200,21 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     let share = |share: Option<f64>| share.map_or("–".to_owned(), percent);
     let Failures { work_lost, work_checkpoints, tasks_lost, restarts, given_up, node_failures, .. } = failures;
     let recovery = failures.mean_recovery.map_or(String::new(), |mean| format!(" after {}", span(mean)));
-    vec![
+    let mut lines = Vec::new();
+    if let Some(network) = &failures.network {
+        let FailingLinks { link_failures, flows_held_up, reroutes, .. } = network;
+        lines
+            .push(("links", format!("{link_failures} failures, up for {} of their time", share(network.availability))));
+        let (held_up, again) = (span(network.held_up), megabytes(network.bytes_again));
+        lines.push((
+            "data",
+            format!("{flows_held_up} flows held up for {held_up} in all; {reroutes} reroutes, {again} MB sent again"),
+        ));
+    }
+    if failures.sites.is_empty() {
+        return lines;
+    }
+    lines.extend([
         (
             "failures",
             format!(
@@ -150,5 +234,6 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
                 failures.checkpoints
             ),
         ),
-    ]
+    ]);
+    lines
 }

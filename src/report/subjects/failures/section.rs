@@ -1,11 +1,38 @@
-//! What failures did to a run, site by site.
+//! What failures did to a run, site by site and link by link.
 
-use super::Failures;
+use super::{FailingLinks, Failures};
 use crate::report::page::Page;
-use crate::report::page::html::{count, escape, number, percent, span, table};
+use crate::report::page::html::{count, counted, escape, number, percent, span, table};
 
 pub fn failures(page: &Page<'_>) -> String {
     let Some(failures) = page.results.part::<Failures>() else { return String::new() };
+    let links = failures.network.as_ref().map_or(String::new(), of_links);
+    if failures.sites.is_empty() { links } else { of_nodes(&failures) + &links }
+}
+
+fn of_links(network: &FailingLinks) -> String {
+    let share = |share: Option<f64>| share.map_or("–".to_owned(), percent);
+    let links = table(
+        &["Link", "#Failures", "#Down", "#Availability"],
+        network
+            .links
+            .iter()
+            .map(|link| vec![escape(&link.name), count(link.failures), span(link.down), share(link.availability)]),
+    );
+    format!(
+        "<p>The links that fail were up for {} of their time between the first submission and the last end. {} were held up, \
+         {} times and for {} in all, until they used links again. {} times one went over other links, and {} MB were sent \
+         again.</p>\n{links}",
+        share(network.availability),
+        counted(network.flows_held_up, "flow"),
+        count(network.times_held_up),
+        span(network.held_up),
+        count(network.reroutes),
+        number(network.bytes_again as f64 / 1e6),
+    )
+}
+
+fn of_nodes(failures: &Failures) -> String {
     let share = |share: Option<f64>| share.map_or("–".to_owned(), percent);
     let hours = |work: f64| number(work / 3600.0);
     let columns = ["Site", "#Nodes", "#Node failures", "#Down, node h", "#Availability", "#Tasks lost"];

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::grid::{Checkpoint, Course, Distribution, Drawn, Every, Failure, Fragile, Killed, Law, Per, Recovery};
+use crate::grid::{
+    Checkpoint, Course, Distribution, Drawn, Every, Failure, Fragile, Interrupted, Killed, Law, Per, Recovery,
+};
 
 fn drawn(site: usize, mtbf: u64, per: Per) -> Failure {
     let law = Law { kind: Distribution::Exponential, shape: 1.0 };
@@ -60,6 +62,95 @@ fn a_task_that_is_lost_joins_the_queue_again_and_cores_that_are_down_are_not_giv
     );
 }
 
+/// A task on one of two sites needs what another site has made. Both fail, one after the other.
+#[test]
+fn what_has_been_brought_to_a_site_is_there_when_a_task_comes_back_to_it() {
+    let text = r#"name = "again"
+        [market]
+        policy = "fifo"
+        [[site]]
+        name = "leeds"
+        cores = 1
+        kind = "maker"
+        [[site]]
+        name = "york"
+        cores = 3
+        kind = "user"
+        [[site]]
+        name = "bath"
+        cores = 2
+        kind = "user"
+        [network]
+        switches = ["lab"]
+        [[link]]
+        name = "l"
+        capacity = "8 Mbps"
+        between = ["leeds", "lab"]
+        [[link]]
+        name = "y"
+        capacity = "8 Mbps"
+        between = ["york", "lab"]
+        [[link]]
+        name = "b"
+        capacity = "8 Mbps"
+        between = ["bath", "lab"]
+        [[failure]]
+        site = "york"
+        at = "100 s"
+        for = "100 s"
+        [[failure]]
+        site = "bath"
+        at = "150 s"
+        for = "1 h"
+        [[user]]
+        name = "ann"
+        [[workload]]
+        source = "table"
+        [[workload.job]]
+        tasks = [
+            { runtime = "60 s", cores = 1, kind = "maker" },
+            { runtime = "600 s", cores = 2, kind = "user" },
+        ]
+        edges = [[0, 1, "1 MB"]]
+    "#;
+    let mut read = |_: &str| Ok(text.as_bytes().to_vec());
+    let topology = topology::load("grid.toml", &[], &mut read).unwrap_or_else(|wrong| panic!("{wrong}")).topology;
+    let names = crate::report::Names::of(&topology);
+    let mut tally = crate::report::Tally::new(&topology, &names);
+    let told: Vec<String> = play(&topology)
+        .iter()
+        .filter_map(|entry| {
+            tally.add(entry).unwrap();
+            let at = entry.stamp.time.seconds();
+            Some(match &entry.record {
+                Record::Assigned { task, site } => format!("{at}: {} to {}", task.index, names.of_actor(*site)),
+                Record::Sent { to, .. } => format!("{at}: sent to {}", names.of_actor(*to)),
+                Record::Delivered { .. } => format!("{at}: there"),
+                Record::Lost { task, .. } => format!("{at}: {} lost", task.index),
+                Record::Finished { task } => format!("{at}: {} done", task.index),
+                _ => return None,
+            })
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "0: 0 to leeds",
+            "60: 0 done",
+            "60: 1 to york",
+            "60: sent to york",
+            "61: there",
+            "100: 1 lost",
+            "100: 1 to bath",
+            "100: sent to bath",
+            "101: there",
+            "150: 1 lost",
+            "200: 1 to york",
+            "800: 1 done"
+        ]
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 20 } else { 100 }))]
 
@@ -70,19 +161,30 @@ proptest! {
         (latency, report_every, mtbf) in (0u64..3, 0u64..20, 60u64..600),
         (killed, every) in (0usize..4, 0u64..30),
         policy in prop::sample::select(vec!["fifo", "srtf", "pvr", "random"]),
+        data in prop::option::of(prop::sample::select(Interrupted::ALL.to_vec())),
     ) {
+        let output = if data.is_some() { "output = \"2 Mbps\"\n" } else { "" };
+        let link = match data {
+            Some(_) => "[[link]]\nname = \"trunk\"\ncapacity = \"20 Mbps\"\nbetween = [\"york\", \"leeds\"]\n",
+            None => "",
+        };
         let text = format!(
             "name = \"fragile\"\nseed = {seed}\n[market]\npolicy = \"{policy}\"\ntick = \"1 min\"\n[[site]]\nname = \"york\"\ncores = 5\n\
              latency = \"{latency} s\"\nreport_every = \"{report_every} min\"\n[[site]]\nname = \"leeds\"\ncores = 4\n\
              [[user]]\nname = \"ann\"\n[[workload]]\nsource = \"market\"\njobs = {jobs}\ncores_max = 4\nload = 2.0\n\
-             total_runtime = [\"20 min\", \"300 min\"]\n"
+             total_runtime = [\"20 min\", \"300 min\"]\n{output}{link}"
         );
         let mut read = |_: &str| Ok(text.clone().into_bytes());
         let mut topology = topology::load("grid.toml", &[], &mut read).unwrap().topology;
         topology.failures = vec![drawn(0, mtbf, Per::Node), drawn(1, 2 * mtbf, Per::Site), once(1, "0-3", 30, 45)];
+        if data.is_some() {
+            let Failure { course, announced, .. } = drawn(0, mtbf, Per::Node);
+            topology.failures.push(Failure { what: Fragile::Link(0), course, announced });
+        }
         let saves = Checkpoint { every: Every::Span(Span::from_minutes(every.max(1))), cost: Span::from_secs(30) };
         let checkpoint = (every > 0).then_some(saves);
-        topology.recovery = Recovery { killed: Killed::ALL[killed].1, attempts: 20, checkpoint, ..Recovery::default() };
+        let (killed, data) = (Killed::ALL[killed].1, data.map_or(Interrupted::Wait, |data| data.1));
+        topology.recovery = Recovery { killed, attempts: 20, checkpoint, data, ..Recovery::default() };
         let log = play(&topology);
 
         // The tally takes no start on what is said to be down.

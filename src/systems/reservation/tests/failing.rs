@@ -157,7 +157,7 @@ proptest! {
         let saves = Checkpoint { every: Every::Span(Span::from_secs(every.max(1))), cost: Span::from_millis(500) };
         let checkpoint = (every > 0).then_some(saves);
         let (bookings, killed) = (Bookings::ALL[bookings].1, Killed::ALL[killed].1);
-        let recovery = Recovery { killed, attempts, checkpoint, bookings, compensation_millionths: 250_000 };
+        let recovery = Recovery { killed, attempts, checkpoint, bookings, compensation_millionths: 250_000, ..Recovery::default() };
         let choose = if global { Choose::Global } else { Choose::First };
         let log = play_failing(&asked, choose, latencies, &failures, &recovery, seed);
 

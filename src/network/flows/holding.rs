@@ -1,0 +1,68 @@
+//! Links that go down and come back, and the flows that they stop.
+
+use std::cmp::Reverse;
+
+use super::{FlowId, Flows, RouteId, State};
+use crate::network::link::{LinkId, Mode};
+
+impl Flows {
+    /// No data crosses the link from now on.
+    pub fn fail(&mut self, link: LinkId) {
+        if std::mem::replace(&mut self.down[link.index()], true) {
+            return;
+        }
+        self.cut += 1;
+        let over: Vec<u32> = match self.described[link.index()].mode {
+            Mode::Shared => self.links[link.index()].bundles.iter().map(|(bundle, _)| *bundle).collect(),
+            Mode::PerFlow => {
+                let crosses = |bundle: &u32| self.ways[*bundle as usize].contains(&link);
+                (0..self.bundles.len() as u32).filter(crosses).collect()
+            }
+        };
+        over.into_iter().for_each(|bundle| self.hold(bundle));
+    }
+
+    /// It does again. What it has held up goes on when it is told to.
+    pub fn repair(&mut self, link: LinkId) {
+        self.cut -= usize::from(std::mem::replace(&mut self.down[link.index()], false));
+    }
+
+    pub fn is_down(&self, link: LinkId) -> bool {
+        self.down[link.index()]
+    }
+
+    /// The flows that have been stopped since this was last asked, in order of their start.
+    pub fn take_held(&mut self) -> Vec<FlowId> {
+        let mut held = std::mem::take(&mut self.held);
+        held.sort_unstable_by_key(|slot| self.flows[*slot as usize].number);
+        held.into_iter().map(FlowId).collect()
+    }
+
+    /// The place of a flow in the order in which all were started.
+    pub fn number(&self, flow: FlowId) -> u64 {
+        self.flows[flow.index()].number
+    }
+
+    /// Lets a flow that has been stopped go on with so much left, over a route that it uses from `active` on.
+    pub fn go_on(&mut self, flow: FlowId, route: RouteId, volume: f64, active: f64) {
+        let known = &mut self.flows[flow.index()];
+        assert!(matches!(known.state, State::Held(_)), "what goes on has been stopped");
+        (known.bundle, known.volume, known.state) = (route.0, volume, State::Waiting);
+        self.activate_at(active, flow.0);
+    }
+
+    /// Takes all flows of a bundle off their links, as they are.
+    fn hold(&mut self, which: u32) {
+        let clock = self.clock(which as usize);
+        let mut ending = std::mem::take(&mut self.ending[which as usize]);
+        for Reverse((end, _, slot)) in ending.drain() {
+            let flow = &mut self.flows[slot as usize];
+            flow.state = State::Held((f64::from_bits(end) - clock).clamp(0.0, flow.volume));
+            self.held.push(slot);
+            self.leave(which);
+        }
+        // The heap goes back with its memory.
+        self.ending[which as usize] = ending;
+        self.look_for_the_next_end(which as usize);
+    }
+}
