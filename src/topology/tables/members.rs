@@ -153,7 +153,8 @@ impl Described {
         let memory = key("memory_gb", about).only_if(shares_nodes || is_lost || w.purpose() == Purpose::List, why);
         let above_zero = Millionths { most: MEMORY_MAX }.that("a number of GB above zero", |memory: &u64| *memory > 0);
         w.set(memory, &mut site.memory_kb, above_zero);
-        let open = Open { is_lost, defaults: around.defaults };
+        let could = site.systems.len() == 1 && takes_managers(&rows);
+        let open = Open { is_lost, defaults: around.defaults, could };
         walk_program(&mut site.program, managers::tongue(&site.scheduler), open, w);
         w.set(latency_key(), &mut site.latency, SPAN);
         let report_every = key("report_every", "ended tasks are reported at multiples of this; 0 s is at once");
@@ -622,10 +623,11 @@ fn walk_habit(user: &mut User, around: &People<'_>, w: &mut dyn Walk) {
     let tries = key("tries", "how often a job is resubmitted at most").only_if(resubmits, why);
     w.set(tries, &mut most, 1..=TRIES_MAX);
     let is_external = planning == Planning::External;
-    walk_planner(program, is_external, around.names.is_none(), w);
+    let could = around.systems.iter().any(|row| row.has_planners);
+    walk_planner(program, is_external, could, around.names.is_none(), w);
     if let Some(fields) = w.fields()
         && is_external
-        && !around.systems.iter().any(|row| row.has_planners)
+        && !could
         && let Some(field) = fields.get("planner")
     {
         field.complain(format!(

@@ -19,17 +19,22 @@ pub struct Open {
     pub is_lost: bool,
     /// Whether these are the defaults of all, of which any may say more.
     pub defaults: bool,
+    /// Whether a program could decide here, though it does not.
+    pub could: bool,
 }
 
 /// The program that decides for a site, if one does. It may stay while another scheduler is chosen, as when both are compared.
 pub fn walk_program(program: &mut Program, tongue: Option<Tongue>, open: Open, w: &mut dyn Walk) {
+    let batsim = tongue == Some(Tongue::Batsim);
     let listed = open.is_lost || w.purpose() == Purpose::List;
-    walk_command(program, w);
-    let why = "expected a scheduler = \"batsim\" beside it: others are talked to over their standard input and output";
-    let socket = key("socket", "where a scheduler of Batsim's listens").usual("nowhere");
-    let socket = socket.only_if(listed || tongue != Some(Tongue::Lines), why);
+    let fits = tongue.is_some() || listed || open.could && w.reads();
+    let why = "expected a scheduler = \"external\" or \"batsim\" beside it";
+    walk_command(program, fits, why, w);
+    let only = "expected a scheduler = \"batsim\" beside it: others are talked to over their standard input and output";
+    let socket =
+        key("socket", "where a scheduler of Batsim's listens").only_if(batsim || listed, only).usual("nowhere");
     w.set(socket, &mut program.socket, Unless(At, String::new()));
-    walk_timeout(program, w);
+    walk_timeout(program, fits, why, w);
     let Some(fields) = w.fields().filter(|_| !open.defaults) else { return };
     let has_socket_word = program.command.iter().any(|word| word.contains(SOCKET_WORD));
     match tongue {
@@ -54,9 +59,11 @@ pub fn walk_program(program: &mut Program, tongue: Option<Tongue>, open: Open, w
 }
 
 /// The program that decides for a user, if one does; it may stay likewise.
-pub fn walk_planner(program: &mut Program, is_external: bool, defaults: bool, w: &mut dyn Walk) {
-    walk_command(program, w);
-    walk_timeout(program, w);
+pub fn walk_planner(program: &mut Program, is_external: bool, could: bool, defaults: bool, w: &mut dyn Walk) {
+    let fits = is_external || w.purpose() == Purpose::List || could && w.reads();
+    let why = "expected a planner = \"external\" beside it";
+    walk_command(program, fits, why, w);
+    walk_timeout(program, fits, why, w);
     match w.fields() {
         Some(fields) if is_external && !defaults && program.command.is_empty() => fields.missing("command", COMMAND),
         _ => {}
@@ -66,15 +73,15 @@ pub fn walk_planner(program: &mut Program, is_external: bool, defaults: bool, w:
     }
 }
 
-fn walk_command(program: &mut Program, w: &mut dyn Walk) {
+fn walk_command(program: &mut Program, fits: bool, why: &'static str, w: &mut dyn Walk) {
     let command = List(Text("a text"), COMMAND)
         .that(COMMAND, |command: &Vec<String>| command.first().is_some_and(|program| !program.is_empty()));
     let about = "the program outside that decides, with its arguments";
-    w.set(key("command", about).usual("none"), &mut program.command, Unless(command, Vec::new()));
+    w.set(key("command", about).only_if(fits, why).usual("none"), &mut program.command, Unless(command, Vec::new()));
 }
 
-fn walk_timeout(program: &mut Program, w: &mut dyn Walk) {
-    let timeout = key("timeout", "how long it may take to answer, on the clock of the wall");
+fn walk_timeout(program: &mut Program, fits: bool, why: &'static str, w: &mut dyn Walk) {
+    let timeout = key("timeout", "how long it may take to answer, on the clock of the wall").only_if(fits, why);
     w.set(timeout, &mut program.timeout, POSITIVE_SPAN);
 }
 
