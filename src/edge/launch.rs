@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 use super::commit::RealDisk;
 use super::files::settle_after_the_dead;
 use super::host::{self, Activity};
-use super::identity::Authority;
+use super::identity::{Authority, Identity};
 use super::input::written_out;
 use super::lifeline::{HANDED_OVER, Word};
 use super::muster::{Machine, Sharing, muster};
@@ -37,14 +37,16 @@ pub struct Launch<'a> {
     pub cores: Cores,
     /// Where the router puts the results.
     pub out: PathBuf,
+    /// Where what is left of the run is that it goes on with, if there is any.
+    pub resume: Option<PathBuf>,
     /// For the manifest.
     pub asked: Asked,
     pub began: Instant,
-    /// Flags that are handed on to the router: where results go and how the run is watched.
+    /// Flags that are handed on to the router: how the run is watched.
     pub router_flags: Vec<String>,
     /// How long a router that should end may do nothing at all, if that is longer than it waits for others at its end.
     pub stall_after: Duration,
-    /// How often a process of sites or users is started again when it is lost.
+    /// How often a process is started again when it is lost.
     pub restarts: u32,
     /// How long somebody who is lost is waited for.
     pub patience: Duration,
@@ -116,8 +118,11 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
 
     let patience = join_within(groups.len());
     let mut end = End::default();
-    let (mut router, address) =
-        start_router(&launch, patience, &authority, &topology, &mut interrupts, &mut end).await?;
+    // One that comes back is known by its identity, and found where it was.
+    let identity = authority.issue(&[Party::Router], 30).map_err(system)?;
+    let role = Role { launch: &launch, join_within: patience, identity: &identity, topology: &topology };
+    let (mut router, address) = role.start(None, &mut interrupts, &mut end).await?;
+    let mut router_restarts = 0;
     let (exits, mut exited) = mpsc::unbounded_channel::<(String, ExitStatus)>();
     let mut starting = Starting::new(
         groups,
@@ -126,7 +131,7 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     let mut pulse = Pulse::new();
     let quiet = launch.stall_after.max(QUIET_MIN);
     let mut looks = tokio::time::interval(LOOK_EVERY);
-    let status = loop {
+    let (status, may_resume) = loop {
         tokio::select! {
             _ = looks.tick() => {
                 starting.look(launch.replace_after);
@@ -142,7 +147,22 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
                     router.deadline(Duration::ZERO);
                 }
             }
-            status = router.process.wait() => break status.map_err(system)?,
+            status = router.process.wait() => {
+                let status = status.map_err(system)?;
+                let may_resume = status.signal().is_some() && settle_after_the_dead(&RealDisk, &launch.out);
+                if !may_resume || end.is_near() || router_restarts == launch.restarts {
+                    break (status, may_resume);
+                }
+                router_restarts += 1;
+                tell(&format!("the router {}: it is started again from its journal", how_it_went(status)));
+                match role.start(Some(address), &mut interrupts, &mut end).await {
+                    Ok((again, _)) => (router, pulse) = (again, Pulse::new()),
+                    Err(failure) => {
+                        end.failed = Some(failure);
+                        break (status, may_resume);
+                    }
+                }
+            }
             Some((label, status)) = exited.recv() => {
                 let Some(member) = starting.started.iter().position(|member| member.label == label) else { continue };
                 // The number may be another's soon.
@@ -187,7 +207,6 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     let Starting { started: mut members, progress, .. } = starting;
     drop(progress);
     let printed = router.output.await.map_err(system)?;
-    let may_resume = status.signal().is_some() && settle_after_the_dead(&RealDisk, &launch.out);
     if !status.success() {
         // Nobody is there any more for those that have not even joined.
         sleep(GRACE).await;
@@ -411,22 +430,48 @@ pub fn label(parties: &[Party]) -> String {
     }
 }
 
-async fn start_router(
-    launch: &Launch<'_>,
+/// What a router needs, be it the first one of its run or one that takes the place of another.
+#[derive(Clone, Copy)]
+struct Role<'a> {
+    launch: &'a Launch<'a>,
     join_within: Duration,
-    authority: &Authority,
-    topology: &Path,
+    identity: &'a Identity,
+    topology: &'a Path,
+}
+
+impl Role<'_> {
+    /// Starts a router, or another one where the last one was.
+    async fn start(
+        self,
+        again_at: Option<SocketAddr>,
+        interrupts: &mut Interrupts,
+        end: &mut End,
+    ) -> Result<(Router, SocketAddr), Failure> {
+        let Role { launch, topology, .. } = self;
+        let mut command = hansa("router", topology)?;
+        let bind = again_at.map_or("127.0.0.1:0".to_owned(), |address| address.to_string());
+        command.args(["--bind", &bind, "--layout", "processes"]).args(&launch.router_flags);
+        match launch.resume.as_ref().or(again_at.map(|_| &launch.out)) {
+            Some(left) => command.arg("--resume").arg(left),
+            None => command.arg("--out").arg(&launch.out),
+        };
+        start_router(command, self, interrupts, end).await
+    }
+}
+
+async fn start_router(
+    mut command: Command,
+    role: Role<'_>,
     interrupts: &mut Interrupts,
     end: &mut End,
 ) -> Result<(Router, SocketAddr), Failure> {
-    let mut command = hansa("router", topology)?;
-    command.args(["--bind", "127.0.0.1:0", "--layout", "processes"]).args(&launch.router_flags);
+    let Role { launch, join_within, identity, topology } = role;
     command.arg("--join-within").arg(join_within.as_secs().to_string());
     command.arg("--asked").arg(topology.with_file_name(ASKED));
     command.stdout(Stdio::piped()).stderr(Stdio::inherit());
     let mut process = command.spawn().map_err(|error| cannot_start(&error))?;
     let mut words = process.stdin.take().expect("standard input is a pipe");
-    hand_over(authority, &[Party::Router], &mut words).await?;
+    hand_over(identity, &mut words).await;
     let mut lines = BufReader::new(process.stdout.take().expect("standard output is a pipe"));
 
     let mut first = String::new();
@@ -498,7 +543,7 @@ async fn start_member(
     let mut process = command.spawn().map_err(|error| cannot_start(&error))?;
     let id = process.id();
     let mut lifeline = process.stdin.take().expect("standard input is a pipe");
-    hand_over(meeting.authority, &parties, &mut lifeline).await?;
+    hand_over(&meeting.authority.issue(&parties, 30).map_err(system)?, &mut lifeline).await;
     let lifeline = Some(lifeline);
     let label = label(&parties);
     let told = label.clone();
@@ -521,11 +566,9 @@ fn hansa(role: &str, topology: &Path) -> Result<Command, Failure> {
     Ok(command)
 }
 
-async fn hand_over(authority: &Authority, parties: &[Party], to: &mut ChildStdin) -> Result<(), Failure> {
-    let identity = authority.issue(parties, 30).map_err(system)?;
+async fn hand_over(identity: &Identity, to: &mut ChildStdin) {
     // One that has left already is noticed by its exit, and one that does not listen does not join.
     let _ = timeout(HAND_OVER_WITHIN, to.write_all(identity.handed_over().as_bytes())).await;
-    Ok(())
 }
 
 fn file_name(parties: &[Party]) -> String {

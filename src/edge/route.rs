@@ -23,7 +23,7 @@ use super::quic::{Close, Listener, Options, Peer, Terms};
 use super::results::{Results, Setting, Told, inputs};
 use super::resume::Left;
 use super::signals::on_interrupt;
-use super::{Failure, lifeline};
+use super::{Failure, lifeline, note};
 use crate::kernel::{ActorId, Contact, Hub};
 use crate::protocol::handshake::{Party, RELEASE};
 use crate::topology::{self, Loaded, Outsiders, Override, Plan, Role, Topology};
@@ -153,7 +153,7 @@ fn route_run(
     let actors = early.map_or_else(|| build(outsiders), Ok)?;
 
     let terms = Terms { roster: plan.parties(), topology: loaded.topology.hash() };
-    let peers = match kept.block_on(admit(&mut listener, terms, &routing, &mut interruptions)) {
+    let peers = match kept.block_on(admit(&mut listener, terms, &routing, &mut interruptions, &mut gone)) {
         Ok(peers) => peers,
         Err(failure) => {
             // Those who have come already should not wait for a run that will not be.
@@ -162,8 +162,6 @@ fn route_run(
         }
     };
     tracing::info!("all members have joined: the run begins");
-    // Whoever was gone before has been replaced.
-    while gone.try_recv().is_ok() {}
     let here = peers.iter().all(|peer| peer.connection.address().ip().is_loopback());
     let contact = if here { Contact::Blockers } else { Contact::All };
     let leaves = peers.iter().map(|peer| ids(&plan, peer)).collect::<Result<Vec<_>, _>>()?;
@@ -352,21 +350,34 @@ async fn admit(
     terms: Terms,
     routing: &Routing,
     interruptions: &mut Interruptions,
+    gone: &mut mpsc::UnboundedReceiver<Gone>,
 ) -> Result<Vec<Peer>, Failure> {
-    let end = tokio::select! {
-        peers = listener.admit(terms) => return Ok(peers),
-        Some(failure) = interruptions.recv() => match failure {
-            Failure::LostPeer { label, text } => {
-                let text = format!("lost {label} before the run began: {text}");
-                Failure::LostPeer { label, text }
+    let obituaries = listener.obituaries();
+    let until = tokio::time::Instant::now() + routing.join_within;
+    let mut admitting = Box::pin(listener.admit(terms));
+    let end = loop {
+        tokio::select! {
+            // Who is told to be gone has not come back yet.
+            biased;
+            Some(Gone { label, why }) = gone.recv() => {
+                note(&format!("lost {label} before the run began: {why}; waiting for it to come back"));
+                let _ = obituaries.send(label);
             }
-            other => other,
-        },
-        () = tokio::time::sleep(routing.join_within) => {
-            let text = format!("after {} s the router is still waiting for ", routing.join_within.as_secs_f64());
-            Failure::NotJoined(text)
+            peers = &mut admitting => return Ok(peers),
+            Some(failure) = interruptions.recv() => break match failure {
+                Failure::LostPeer { label, text } => {
+                    let text = format!("lost {label} before the run began: {text}");
+                    Failure::LostPeer { label, text }
+                }
+                other => other,
+            },
+            () = tokio::time::sleep_until(until) => {
+                let text = format!("after {} s the router is still waiting for ", routing.join_within.as_secs_f64());
+                break Failure::NotJoined(text);
+            }
         }
     };
+    drop(admitting);
     Err(match end {
         Failure::NotJoined(text) => Failure::NotJoined(format!("{text}{}", label(&listener.missing()))),
         other => other,

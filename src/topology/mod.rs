@@ -28,7 +28,7 @@ pub use overrides::{NoOverride, Override};
 
 use std::collections::BTreeSet;
 
-use crate::grid::{Failure, Fragile, Interrupted, Recovery};
+use crate::grid::{Every, Failure, Fragile, Interrupted, Recovery};
 use crate::settings::version;
 use crate::systems::{Failing, Service, System, managers};
 use crate::time::Span;
@@ -86,7 +86,25 @@ impl Topology {
         let nowhere = nowhere.then(|| {
             "recovery.data = \"reroute\": there is no way around any of the links that fail, so data waits".to_owned()
         });
-        self.sites.iter().filter_map(warning).chain(nowhere).collect()
+        self.sites.iter().filter_map(warning).chain(nowhere).chain(self.without_checkpoints()).collect()
+    }
+
+    /// Sites that fail, and at which tasks make no checkpoints though the topology asks for some.
+    fn without_checkpoints(&self) -> impl Iterator<Item = String> {
+        let is_young = self.recovery.checkpoint.is_some_and(|checkpoint| matches!(checkpoint.every, Every::Young(_)));
+        let sites = self.sites.iter().enumerate().filter(move |_| is_young);
+        let fails = self.failing();
+        sites.filter_map(move |(number, site)| {
+            let all = fails.site(number)?.failures;
+            let rate: f64 = all.iter().map(|failure| failure.rate(site.cores, site.cores)).sum();
+            (rate <= 0.0).then(|| {
+                format!(
+                    "site {}: tasks make no checkpoints there, since Young's interval depends on an `mtbf`, and its nodes fail \
+                     once or as a trace says; `every` can be a time",
+                    site.name
+                )
+            })
+        })
     }
 
     /// The system that a workload goes to.

@@ -82,7 +82,7 @@ fn an_earlier_result_stays_whole_whoever_is_killed_when() {
     for (number, part) in spread(24).enumerate() {
         // Two in three in the last part of the run.
         let part = if number % 3 == 0 { part * 1.1 } else { 0.6 + part * 0.5 };
-        let mut launcher = run(&topology, &out, &[]);
+        let mut launcher = run(&topology, &out, &["--restarts", "0"]);
         launcher.env("TMPDIR", &temporary).stdout(Stdio::null()).stderr(Stdio::null());
         let mut launcher = launcher.spawn().unwrap();
         std::thread::sleep(whole_run.mul_f64(part));
@@ -220,7 +220,7 @@ fn a_killed_router_leaves_no_half_result_to_its_launcher() {
     let scratch = Scratch::new();
     let topology = scratch.file("long.toml", &long_topology());
     let out = scratch.path("home").join("out");
-    let mut launcher = Process::start("the launcher", &mut run(&topology, &out, &[]));
+    let mut launcher = Process::start("the launcher", &mut run(&topology, &out, &["--restarts", "0"]));
     launcher.says(BEGUN);
     let nest = format!("hansa-{}-", launcher.child.id());
     kill(processes_with(&nest).into_iter().find(|id| is_router(*id)).unwrap());

@@ -45,8 +45,12 @@ impl World {
 
     /// Goes on with the run whose results belong there.
     fn resume(&self, name: &str) -> Process {
+        self.resume_with(name, &[])
+    }
+
+    fn resume_with(&self, name: &str, flags: &[&str]) -> Process {
         let mut command = Command::new(HANSA);
-        command.arg("run").arg("--resume").arg(self.scratch.path(name));
+        command.arg("run").arg("--resume").arg(self.scratch.path(name)).args(flags);
         Process::start("the launcher", &mut command)
     }
 
@@ -252,6 +256,82 @@ fn a_run_goes_on_after_everything_was_killed_twice() {
     }
 }
 
+fn router_of(launcher: &Process) -> Option<u32> {
+    children(launcher.child.id()).into_iter().find(|id| {
+        let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).nth(1) == Some(b"router")
+    })
+}
+
+#[test]
+fn a_router_that_is_killed_is_started_again_by_its_launcher() {
+    let world = World::new(13);
+    let untouched = world.untouched();
+    let out = world.scratch.path("out");
+    let mut launcher = world.launch("out", &["--restarts", "2"]);
+    launcher.says(BEGUN);
+    kill(router_of(&launcher).unwrap());
+    launcher.says("the router was killed by signal 9: it is started again from its journal");
+    launcher.says("the run goes on");
+    let (code, said) = launcher.end(SOON);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(digest(&out), untouched, "{said}");
+    holds_no_journal(&out);
+
+    // Not for ever.
+    let mut launcher = world.launch("again", &["--set", "workload.0.jobs=40000", "--restarts", "1"]);
+    launcher.says(BEGUN);
+    let id = launcher.child.id();
+    kill(router_of(&launcher).unwrap());
+    launcher.says("the run goes on");
+    kill(router_of(&launcher).unwrap());
+    let (code, said) = launcher.end(SOON);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("resume with: hansa run --resume"), "{said}");
+    no_children_left(id);
+}
+
+#[test]
+fn who_is_killed_while_others_join_is_named_and_comes_back() {
+    let world = World::new(17);
+    let mut launcher = world.launch("out", &[]);
+    let id = launcher.child.id();
+    let wait_for = |name: &str| loop {
+        if let Some(found) = who_plays(id, name) {
+            return found;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    // Until he goes on nothing begins, so york has joined before.
+    let bob = wait_for("bob");
+    let signal = |signal: &str| _ = Command::new("kill").args([signal, &bob.to_string()]).status();
+    signal("-STOP");
+    std::thread::sleep(Duration::from_secs(1));
+    kill(wait_for("york"));
+    launcher.says("lost site york before the run began: was killed by signal 9; waiting for it to come back");
+    std::thread::sleep(Duration::from_millis(500));
+    signal("-CONT");
+    let (code, said) = launcher.end(SOON);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(digest(&world.scratch.path("out")), world.untouched(), "{said}");
+}
+
+#[test]
+fn flags_about_lost_processes_are_refused_where_none_can_come_back() {
+    let world = World::new(19);
+    let topology = world.scratch.path("grid.toml");
+    for (flags, named) in [
+        (["--inline", "--patience", "5s"], "'--patience <TIME>'"),
+        (["--live=1", "--restarts", "2"], "'--restarts <N>'"),
+        (["--live=1", "--patience", "5s"], "'--patience <TIME>'"),
+    ] {
+        let refused = hansa(&["run", topology.to_str().unwrap(), flags[0], flags[1], flags[2]]);
+        let said = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(said.contains("cannot be used with") && said.contains(named), "{said}");
+    }
+}
+
 #[test]
 fn an_interrupted_run_goes_on_where_it_was() {
     let mut world = World::new(5);
@@ -266,13 +346,9 @@ fn an_interrupted_run_goes_on_where_it_was() {
     assert!(json(&out.join("manifest.json"))["status"].as_str().unwrap().starts_with("partial"));
 
     // Its router dies, which is told, and then it is let be.
-    let mut second = world.resume("out");
+    let mut second = world.resume_with("out", &["--restarts", "0"]);
     second.says("the run goes on");
-    let router = children(second.child.id()).into_iter().find(|id| {
-        let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
-        line.split(|byte| *byte == 0).nth(1) == Some(b"router")
-    });
-    kill(router.unwrap());
+    kill(router_of(&second).unwrap());
     let (code, said) = second.end(SOON);
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("resume with: hansa run --resume"), "{said}");

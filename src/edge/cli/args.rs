@@ -354,14 +354,15 @@ pub(super) struct RunArgs {
     /// Consider the run stalled when no frame has moved for this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
     pub stall_after: f64,
-    /// How often each process of sites or users is restarted when it dies; 0 ends the run instead
-    #[arg(long, value_name = "N", default_value_t = 3, conflicts_with = "inline")]
+    /// How often each process is restarted when it dies; 0 ends the run instead
+    #[arg(long, value_name = "N", default_value_t = 3, conflicts_with_all = ["inline", "live"])]
     pub restarts: u32,
     /// Replace a process of sites or users that has been stopped (SIGSTOP) for so long, for example 30s [default: wait for it]
     #[arg(long, value_name = "TIME", conflicts_with = "inline", value_parser = patience)]
     pub replace_after: Option<Duration>,
-    #[command(flatten)]
-    pub patience: PatienceArgs,
+    /// How long a lost process may take to come back, for example 5min; 0 ends the run at once
+    #[arg(long, value_name = "TIME", default_value = "60s", conflicts_with_all = ["inline", "live"], value_parser = patience)]
+    pub patience: Duration,
 }
 
 /// How long to wait for a lost process.

@@ -234,8 +234,7 @@ fn run(args: RunArgs, loudness: LoudnessArgs) -> Result<(), Failure> {
         check_live(&loaded.topology, &path)?;
     }
     let out = args.results.out.clone().unwrap_or_else(|| default_out(&loaded.topology));
-    let mut router_flags = vec!["--out".to_owned(), out.to_string_lossy().into_owned()];
-    router_flags.extend(watching(&args, loudness));
+    let mut router_flags = watching(&args, loudness);
     let mut cores = args.cores;
     if let Some(speed) = args.live {
         router_flags.extend(["--live".to_owned(), speed.to_string()]);
@@ -247,18 +246,19 @@ fn run(args: RunArgs, loudness: LoudnessArgs) -> Result<(), Failure> {
         Some(processes) => Sharing::Processes(processes as usize),
         None => Sharing::Each(args.per_process as usize),
     };
-    let may_return = irreplaceable(topology, args.live.is_some()).is_none() && !args.patience.patience.is_zero();
+    let may_return = irreplaceable(topology, args.live.is_some()).is_none() && !args.patience.is_zero();
     let ended = runtime()?.block_on(launch(Launch {
         topology,
         sharing,
         cores,
         out,
+        resume: None,
         began,
         asked: Asked { command: std::env::args().collect(), inputs: inputs(&loaded), seconds: 0.0 },
         router_flags,
         stall_after: Duration::from_secs_f64(args.stall_after),
         restarts: if may_return { args.restarts } else { 0 },
-        patience: args.patience.patience,
+        patience: args.patience,
         replace_after: args.replace_after,
     }));
     if let Err(Failure::Told(Failure::INPUT)) = ended
@@ -275,26 +275,25 @@ fn run(args: RunArgs, loudness: LoudnessArgs) -> Result<(), Failure> {
 fn go_on(args: &RunArgs, folder: &Path, loudness: LoudnessArgs, began: Instant) -> Result<(), Failure> {
     let Left { out, head, .. } = Left::find(folder)?;
     let topology = load_text(&head.topology)?;
-    let mut router_flags = vec!["--resume".to_owned(), folder.to_string_lossy().into_owned()];
-    router_flags.extend(watching(args, loudness));
     runtime()?.block_on(launch(Launch {
         topology: &topology,
         sharing: Sharing::As(head.groups),
         cores: args.cores,
         out,
+        resume: Some(folder.to_owned()),
         began,
         asked: Asked { command: std::env::args().collect(), inputs: head.inputs, seconds: 0.0 },
-        router_flags,
+        router_flags: watching(args, loudness),
         stall_after: Duration::from_secs_f64(args.stall_after),
         restarts: args.restarts,
-        patience: args.patience.patience,
+        patience: args.patience,
         replace_after: args.replace_after,
     }))
 }
 
 /// What a launcher hands on to its router of how the run is watched and told of.
 fn watching(args: &RunArgs, loudness: LoudnessArgs) -> Vec<String> {
-    let patience = format!("{}us", args.patience.patience.as_micros());
+    let patience = format!("{}us", args.patience.as_micros());
     let mut flags = vec!["--stall-after".to_owned(), args.stall_after.to_string(), "--patience".to_owned(), patience];
     flags.extend(loudness.flags());
     flags.extend(args.results.json.then(|| "--json".to_owned()));

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::super::Failure;
 use super::super::identity::{Authority, VALID_DAYS};
 use super::bundle::{Bundle, FOLDER};
-use super::{Shares, Spread, yaml};
+use super::{RESTARTS, Shares, Spread, yaml};
 use crate::protocol::handshake::Party;
 
 const BINARY: &str = "/hansa";
@@ -20,6 +20,9 @@ const PORT: u16 = 4433;
 const NOBODY: u32 = 65_532;
 /// Until all pods of a run have found machines, or all shares are done: 10 days.
 const PATIENCE: &str = "864000";
+
+/// The exit codes of a member that has left by itself.
+const LEFT: [u8; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 70, 130];
 
 /// In its place Kubernetes puts the number of the pod.
 const SHARE: &str = "$(SHARE)";
@@ -117,8 +120,12 @@ pub fn spread(spread: &Spread<'_>, pods: &Pods, bundle: &Bundle) -> Result<Strin
         let secret =
             json!({ "name": "identity", "secret": { "secretName": around.named(&role), "defaultMode": 0o440 } });
         let mut job = around.job(&role, container, &[secret]);
-        // A member that is gone ends the run: nobody can come a second time.
-        job["spec"]["backoffLimit"] = json!(0);
+        // Who has been killed comes back, as the others wait for it; who leaves by itself says why, and would do so again.
+        job["spec"]["backoffLimit"] = json!(if is_router { 0 } else { RESTARTS });
+        if !is_router {
+            let left = json!({ "containerName": "hansa", "operator": "In", "values": LEFT });
+            job["spec"]["podFailurePolicy"] = json!({ "rules": [{ "action": "FailJob", "onExitCodes": left }] });
+        }
         objects.push(job);
     }
     let head = format!(

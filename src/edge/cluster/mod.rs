@@ -91,6 +91,8 @@ pub(in crate::edge) struct Spread<'a> {
 
 /// Shares of an experiment if nobody says how many.
 const PARTS: usize = 8;
+/// How often a member of a run is started again that has been killed.
+const RESTARTS: u32 = 3;
 /// More tasks than that no array of Slurm has by default.
 const PARTS_MAX: usize = 1_000;
 

@@ -6,7 +6,7 @@ use super::super::Failure;
 use super::super::certs::folder_name;
 use super::super::identity::one_certificate_holds;
 use super::super::muster::evenly;
-use super::{Shares, Spread};
+use super::{RESTARTS, Shares, Spread};
 use crate::protocol::handshake::Party;
 
 /// A script that submits two jobs and says their numbers.
@@ -70,7 +70,7 @@ pub fn spread(spread: &Spread<'_>) -> Result<String, Failure> {
         let named: String = names(group).iter().map(|name| format!(" --name {name}")).collect();
         let _ = writeln!(
             text,
-            "on {} \"$hansa\" {role} --topology \"$topology\"{flags} --router \"$address\" --join-within 600{named} \\\n    \
+            "member {} \"$hansa\" {role} --topology \"$topology\"{flags} --router \"$address\" --join-within 600{named} \\\n    \
              --identity \"$work/{}\" &",
             node[place],
             folder_name(group),
@@ -115,6 +115,16 @@ on() {{
     local node=${{nodes[$(($1 % ${{#nodes[@]}}))]}}
     shift
     srun --overlap --nodes=1 --ntasks=1 --nodelist=\"$node\" --input=none \"$@\"
+}}
+
+# The same for a member, which is started again when it has been killed: the others wait for it. Who leaves by itself says why.
+member() {{
+    local left={RESTARTS} status
+    until on \"$@\"; do
+        status=$?
+        [ \"$status\" -gt 130 ] && [ \"$left\" -gt 0 ] || return \"$status\"
+        left=$((left - 1))
+    done
 }}
 
 ",

@@ -22,6 +22,7 @@ use super::{
 };
 use crate::edge::heard::heard_up_to;
 use crate::edge::identity::{Identity, Names};
+use crate::edge::launch::label;
 use crate::protocol::codec::{self, CodecError, FRAME_MAX};
 use crate::protocol::handshake::{Hello, PROTOCOL, Party, RELEASE, TopologyHash, Welcome};
 
@@ -57,6 +58,8 @@ pub struct Listener {
     door: Option<Arc<Door>>,
     /// Those who have joined while others are awaited: kept here, so that they are told if it comes to nothing.
     waiting: BTreeMap<usize, Peer>,
+    /// Who is said to be gone before the run begins, by what they are called.
+    gone: (mpsc::UnboundedSender<String>, mpsc::UnboundedReceiver<String>),
     /// Is told how many processes are here whenever that changes.
     told: Option<fn(usize)>,
     /// Those who join in the place of others, during the run.
@@ -88,6 +91,7 @@ impl Listener {
             doorman: None,
             door: None,
             waiting: BTreeMap::new(),
+            gone: mpsc::unbounded_channel(),
             told: None,
             arrivals: None,
         })
@@ -96,6 +100,12 @@ impl Listener {
     /// Tells how many processes are here, whenever one comes or goes before the run begins.
     pub fn telling(&mut self, told: fn(usize)) {
         self.told = Some(told);
+    }
+
+    /// Takes the word of others that a process is gone, while everybody is awaited: its place is free then, sooner than silence
+    /// tells.
+    pub fn obituaries(&self) -> mpsc::UnboundedSender<String> {
+        self.gone.0.clone()
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -122,10 +132,16 @@ impl Listener {
         let awaited = door.seats().len();
         while self.waiting.values().map(|peer| peer.parties.len()).sum::<usize>() < awaited {
             tokio::select! {
+                // Who is gone has come before.
+                biased;
                 Some(peer) = arrivals.recv() => {
                     let connection = peer.connection.clone();
                     losses.spawn(async move { (connection.quic.stable_id(), connection.closed().await) });
                     self.waiting.insert(peer.connection.quic.stable_id(), peer);
+                }
+                Some(gone) = self.gone.1.recv() => {
+                    let its = self.waiting.values().filter(|peer| label(&peer.parties) == gone);
+                    its.for_each(|peer| peer.connection.close(Close::Stopped, "the process is gone"));
                 }
                 Some(Ok((id, why))) = losses.join_next() => {
                     let peer = self.waiting.remove(&id).expect("a peer is lost once");

@@ -88,6 +88,20 @@ fn each_table_and_node_fails_by_itself() {
 }
 
 #[test]
+fn who_makes_no_checkpoints_by_youngs_interval_is_named() {
+    let fail = |site: &str, how: &str| format!("[[failure]]\nsite = \"{site}\"\n{how}\n");
+    let drawn = fail("york", "mtbf = \"1 h\"\nmttr = \"1 min\"");
+    let checkpoint = |every: &str| format!("[recovery]\ncheckpoint = {{ every = \"{every}\", cost = \"9 s\" }}\n");
+    let warnings = |text: String| with(&text).unwrap().warnings();
+    for how in ["at = \"1 h\"\nfor = \"1 h\"", "trace = \"trace.csv\""] {
+        let said = warnings(format!("{drawn}{}{}", fail("leeds", how), checkpoint("0.5 young")));
+        assert!(said.len() == 1 && said[0].starts_with("site leeds: tasks make no checkpoints there"), "{said:?}");
+        assert_eq!(warnings(format!("{drawn}{}{}", fail("leeds", how), checkpoint("9 min"))), [""; 0]);
+        assert_eq!(warnings(format!("{drawn}{}{}", fail("york", how), checkpoint("young"))), [""; 0]);
+    }
+}
+
+#[test]
 fn what_makes_no_sense_is_told_where_it_is() {
     let mut text = String::new();
     let faults = [

@@ -245,7 +245,7 @@ proptest! {
         names in (0usize..ALL.len(), 0usize..ALL.len()),
         latencies in prop::collection::vec(0u64..3, 4),
         (mtbf, mttr, seed) in (20u64..200, 1u64..40, 0u64..1_000),
-        (killed, every, announced) in (0usize..4, 0u64..9, any::<bool>()),
+        (killed, attempts, every, announced) in (0usize..4, 1u32..6, 0u64..9, any::<bool>()),
         dispatch in 0usize..3,
     ) {
         let mut jobs = jobs;
@@ -260,7 +260,7 @@ proptest! {
         ];
         let saves = Checkpoint { every: Every::Span(Span::from_secs(every.max(1))), cost: Span::from_millis(500) };
         let checkpoint = (every > 0).then_some(saves);
-        let recovery = Recovery { killed: Killed::ALL[killed].1, attempts: 30, checkpoint, ..Recovery::default() };
+        let recovery = Recovery { killed: Killed::ALL[killed].1, attempts, checkpoint, ..Recovery::default() };
         let failing = Failing { failures: &failures, recovery: &recovery, seed };
         let latencies: Vec<Span> = std::iter::once(0).chain(latencies).take(4).map(Span::from_secs).collect();
         let dispatch = Dispatch::ALL[dispatch].1;
@@ -270,6 +270,7 @@ proptest! {
         // When it started or went on, since when it is on these nodes, and where.
         let mut on: BTreeMap<TaskId, (Time, Time, ActorId, NodeSet)> = BTreeMap::new();
         let mut left: Vec<Span> = jobs.iter().map(|job| job.runtime.min(job.walltime)).collect();
+        let mut losses: BTreeMap<u32, u32> = BTreeMap::new();
         let mut fates: BTreeMap<u32, &str> = BTreeMap::new();
         let mut stints: Vec<(ActorId, NodeSet, Time, Time, bool)> = Vec::new();
         let stretched = |work: Span| match recovery.checkpoint {
@@ -293,6 +294,7 @@ proptest! {
                     stints.push((site, cores, since, now, false));
                 }
                 Record::Lost { task, saved } => {
+                    *losses.entry(task.job.0).or_default() += 1;
                     let (start, since, site, cores) = on.remove(task).unwrap();
                     let ran = now - start;
                     let work = &mut left[task.job.0 as usize];
@@ -301,9 +303,13 @@ proptest! {
                     *work = Span::from_micros(work.micros() - saved.micros());
                     stints.push((site, cores, since, now, true));
                 }
-                Record::Completed { job, .. } => prop_assert_eq!(fates.insert(job.0, "done"), None),
+                Record::Completed { job, .. } => {
+                    prop_assert!(losses.get(&job.0).is_none_or(|losses| *losses < recovery.attempts), "job {}", job);
+                    prop_assert_eq!(fates.insert(job.0, "done"), None);
+                }
                 Record::Removed { job } => {
-                    prop_assert!(recovery.killed == Killed::Lost || recovery.attempts == 30);
+                    let most = if recovery.killed == Killed::Lost { 1 } else { recovery.attempts };
+                    prop_assert_eq!(losses.get(&job.0), Some(&most), "job {} is given up", job);
                     prop_assert_eq!(fates.insert(job.0, "gone"), None);
                 }
                 Record::Rejected { job, .. } => prop_assert_eq!(fates.insert(job.id.0, "rejected"), None),
