@@ -174,8 +174,11 @@ impl TaskRow {
         let (mut before, mut held) = (None, Time::ZERO);
         self.stints(now).map(move |stint| {
             let site = stint.site.or(self.site).map(|site| &sites[site as usize]);
-            if let (Some(Left::Suspended | Left::Moved), Some(site)) = (before, site) {
-                held = stint.from + site.penalty;
+            match (before, site) {
+                (Some(Left::Suspended | Left::Moved), Some(site)) => held = stint.from + site.penalty,
+                // It comes as if it were new.
+                (Some(Left::Lost), _) => held = Time::ZERO,
+                _ => {}
             }
             before = stint.left;
             let time = stint.to.since(stint.from.max(held));

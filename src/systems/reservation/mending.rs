@@ -4,7 +4,7 @@
 //! have started meanwhile cannot be moved behind its site's back, so the site is asked for the task, and says whether it
 //! comes in time. A task that has run and is lost is told of by its site, which has nothing more to do with it then.
 
-use super::meta::{Live, MetaScheduler, Out, Phase};
+use super::meta::{Cluster, Live, MetaScheduler, Out, Phase};
 use crate::grid::{Bookings, JobId, Request, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Answer, Answered, Lost, Message, Outcome, Recall, Record, Verdict};
@@ -38,9 +38,24 @@ impl MetaScheduler {
         self.awake_until = self.awake_until.filter(|until| *until > now);
     }
 
+    /// Asks for what its site holds though its time is over: its nodes were down all the while, and the news of that came when they
+    /// were back already, or while the site was asked for another booking of the same job.
+    pub(super) fn miss(&mut self, now: Time, out: &mut Out) {
+        while let Some((at, job)) = self.overdue.first().copied().filter(|(at, _)| *at <= now) {
+            self.overdue.remove(&(at, job));
+            let is_held = |live: &&Live| live.phase == Phase::Given;
+            let Some(live) = self.live.get(&job).filter(is_held) else { continue };
+            let Cluster { site, watch: Some(watch), .. } = &self.clusters[live.cluster] else { continue };
+            if watch.overdue(live.end) == at {
+                self.recall(*site, job, out);
+            }
+        }
+    }
+
     /// Comes back when there is news, as long as it is about somebody.
     pub(super) fn wake(&mut self, out: &mut Out) {
         let next = self.failing.iter().filter_map(|number| self.clusters[*number].watch.as_ref()).map(|it| it.next());
+        let next = next.chain(self.overdue.first().map(|(at, _)| *at));
         let next = next.min().filter(|next| *next < Time::NEVER && !self.live.is_empty());
         if let Some(next) = next.filter(|next| self.awake_until.is_none_or(|until| *next < until)) {
             self.awake_until = Some(next);
@@ -112,7 +127,7 @@ impl MetaScheduler {
         };
         let found = match found {
             Some(offer) => Some((before, offer)),
-            None if live.staging.is_some() => None,
+            None if live.staging.is_some_and(|staging| staging.volumes.input > 0) => None,
             None => self.find(now, &left, None, &[before]),
         };
         let Some((number, offer)) = found else { return Some(live) };

@@ -37,6 +37,8 @@ pub struct MetaScheduler {
     pub(super) recalls: BTreeMap<(ActorId, JobId), u32>,
     /// The clusters whose nodes fail.
     pub(super) failing: Vec<usize>,
+    /// When it is odd that nothing has been heard of what they hold.
+    pub(super) overdue: BTreeSet<(Time, JobId)>,
     /// Until when a timer is set for the next news of them.
     pub(super) awake_until: Option<Time>,
 }
@@ -115,6 +117,7 @@ impl MetaScheduler {
             stager,
             recalls: BTreeMap::new(),
             failing,
+            overdue: BTreeSet::new(),
             awake_until: None,
         }
     }
@@ -466,6 +469,9 @@ impl MetaScheduler {
         let runtime = live.left(live.runtime);
         let cluster = &mut self.clusters[live.cluster];
         let safe = cluster.watch.as_mut().map(|watch| watch.safe(now));
+        if let Some(watch) = &cluster.watch {
+            self.overdue.insert((watch.overdue(live.end), job));
+        }
         out.send(cluster.site, Message::Hold(Hold { task, start, nodes, runtime, walltime, safe }));
     }
 }
@@ -509,6 +515,7 @@ impl Actor<Message, Record> for MetaScheduler {
                 _ => {}
             }
         }
+        self.miss(now.time, out);
         for (from, job) in cancelled {
             self.cancel(now.time, from, job, out);
         }

@@ -43,6 +43,11 @@ impl Watch {
         self.down.iter().filter(|one| one.nodes.meets(nodes)).map(|one| one.back).max()
     }
 
+    /// When the end of a task that ends then has been heard of for sure.
+    pub fn overdue(&self, end: Time) -> Time {
+        self.news.heard(end) + Span::from_micros(1)
+    }
+
     /// For how long after it comes to the site a task is safe.
     pub fn safe(&mut self, now: Time) -> Span {
         self.news.safe(now)

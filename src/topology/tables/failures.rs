@@ -80,12 +80,14 @@ fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], systems: &[&Row]
     let attempts = key("attempts", "after so many failures a task is given up").only_if(nodes, why);
     w.set(attempts, &mut recovery.attempts, 1..=ATTEMPTS_MAX);
     let books = w.purpose() == Purpose::List || systems.iter().any(|row| row.books_nodes);
-    let why = "expected a system that books nodes for a later time, as a [reservation] does: others break no promises";
+    let others =
+        "expected a system that books nodes for a later time, as a [reservation] does: others break no promises";
+    let why_bookings = if nodes { others } else { why };
     let bookings = key("bookings", "what becomes of a booking whose nodes fail");
-    w.set(bookings.only_if(books && nodes, why), &mut recovery.bookings, Bookings::ALL);
+    w.set(bookings.only_if(books && nodes, why_bookings), &mut recovery.bookings, Bookings::ALL);
     let compensation = key("compensation", "what part of a broken booking its user is given for it");
     let part = Millionths { most: COMPENSATION_MAX };
-    w.set(compensation.only_if(books && nodes, why), &mut recovery.compensation_millionths, part);
+    w.set(compensation.only_if(books && nodes, why_bookings), &mut recovery.compensation_millionths, part);
     let data = key("data", "what becomes of data on a link that fails");
     let why_links = "expected a [[failure]] of a `link`: it is about data on links that fail";
     w.set(data.only_if(links, why_links), &mut recovery.data, Interrupted::ALL);

@@ -104,6 +104,23 @@ fn who_is_booked_on_nodes_that_fail_moves_or_waits_or_is_broken() {
     assert_eq!(play(Bookings::Shorten, &[york]), [booked, "7: 0 is broken, for 10"]);
 }
 
+/// Nothing else fails, so nobody would ever look again.
+#[test]
+fn who_could_not_start_all_the_while_is_missed_when_his_time_is_over() {
+    // Leeds tells of its nodes every 3 s, and by then they are back.
+    let asked = [(0, 19, 2, 20, 2, 6, None)];
+    let failures = [once(0, "0", 0, 100), once(1, "0-5", 19, 2)];
+    let play =
+        |bookings| told_of_failures(&play_failing(&asked, Choose::First, [0, 0, 0], &failures, &with(bookings), 1));
+    let booked = "0: 0 gets 0-5 of 2 at 19";
+    let moved = play(Bookings::Move);
+    assert_eq!(moved[0], booked);
+    assert!(moved.iter().any(|line| line.ends_with("0 is complete")), "{moved:?}");
+    let broken = play(Bookings::Break);
+    assert_eq!(broken[0], booked);
+    assert!(broken.iter().any(|line| line.ends_with("0 is broken, for 6")), "{broken:?}");
+}
+
 #[test]
 fn who_is_lost_goes_on_from_what_is_saved() {
     let asked = [(0, 0, 20, 10, 20, 4, None)];
