@@ -32,6 +32,8 @@ pub(in super::super) fn average(nodes: u32, jobs: &[(&Need, &Places)], ages: &[A
     limited.iter().for_each(|job| shares[*job] = least[*job]);
     let columns: Vec<usize> = limited.into_iter().filter(|job| is_free[*job]).collect();
 
+    // Nor is a node short whose jobs cannot get more, all of them.
+    rows.retain(|row| row.iter().any(|(job, _)| is_free[*job]));
     let limits: Vec<f64> = rows.iter().map(room).collect();
     for row in &mut rows {
         row.retain(|(job, _)| is_free[*job]);
@@ -49,7 +51,7 @@ pub(in super::super) fn average(nodes: u32, jobs: &[(&Need, &Places)], ages: &[A
     shares
 }
 
-/// Minimise the sum of `flow / (done + x)` with `0 <= x <= top` and limits on sums of `x`, all of them above 0.
+/// Minimise the sum of `flow / (done + x)` with `0 <= x <= top` and limits on sums of `x`, none of them empty and all of them above 0.
 struct Program {
     flow: Vec<f64>,
     done: Vec<f64>,

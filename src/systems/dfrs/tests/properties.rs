@@ -28,7 +28,7 @@ fn fractional(algorithm: &Algorithm) -> Fractional {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(32) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(if cfg!(debug_assertions) { 32 } else { 256 }) })]
 
     /// The event-driven cluster does what the plain reading of the rules says.
     #[test]
@@ -175,12 +175,32 @@ proptest! {
     }
 }
 
+/// A node all of whose jobs are limited by other nodes sets no limit of its own.
+#[test]
+fn yields_stay_yields_where_full_nodes_meet() {
+    let job = |submit, runtime, need| Timed {
+        submit: Time::ZERO + Span::from_secs(submit),
+        runtime: Span::from_secs(runtime),
+        need,
+    };
+    let jobs = [
+        job(0, 20, need(1, 0.25, 0.1)),
+        job(300, 460, need(1, 1.0, 0.1)),
+        job(690, 20, need(2, 1.0, 0.1)),
+        job(990, 20, need(3, 1.0, 0.1)),
+    ];
+    let rules = fractional(&Algorithm::parse("/stretch-per/opt=avg").expect("it is published"));
+    let outcome = run(rules, 3, &jobs, |now, cluster, _| check(now, cluster, &jobs));
+    assert!(outcome.ends.iter().all(Option::is_some));
+}
+
 /// At every instant.
 fn check(now: Time, cluster: &Cluster, jobs: &[Timed]) {
     let mut taken = vec![(0.0, 0.0); cluster.nodes() as usize];
     for live in cluster.live() {
         let done = live.virtual_time(now);
         let alone = now.since(live.submitted).micros() as f64;
+        assert!((0.0..=1.0).contains(&live.share), "{:?} has a yield of {}", live.job, live.share);
         // Yields are exact to 1e-9.
         assert!(done <= alone * (1.0 + 1e-9) + 1e-3, "{:?} is faster than alone by {}", live.job, done - alone);
         assert!(done <= jobs[live.job.job.0 as usize].runtime.micros() as f64 + 1.0, "{:?} is over", live.job);
