@@ -44,7 +44,7 @@ fn measure(peers: usize, rounds: usize) -> (Duration, Duration) {
         // Ends with the process.
         std::thread::spawn(move || leaves(address, bare_address, &roster, &leaf));
 
-        let ours = listener.admit(Terms { roster: parties, topology: TOPOLOGY }).await;
+        let ours = listener.admit(Terms { roster: parties, topology: TOPOLOGY }).await.unwrap();
         let mut bare = Vec::new();
         while bare.len() < peers {
             let connection = endpoint.accept().await.unwrap().await.unwrap();

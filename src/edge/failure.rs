@@ -19,7 +19,7 @@ pub enum Failure {
     Breach(String),
     /// The router refused us, or could not be reached, or not all members joined.
     NotJoined(String),
-    /// A program outside that decides in somebody's place failed.
+    /// A program outside that decides in somebody's place could not be started, or failed.
     Program(String),
     /// A file, folder or socket of this machine would not do.
     System(String),
@@ -64,7 +64,7 @@ Exit codes:
   5    a peer broke its promise or the protocol
   6    a peer could not join, or was refused
   7    a file, folder or socket would not do (disk full, no permission, ...)
-  8    a program outside that decides in the run failed: it ended, kept silent or talked nonsense
+  8    an external program failed: it could not be started, ended early, did not answer or gave an invalid answer
   70   a mistake in hansa itself; please report it
   130  interrupted; partial results are marked as partial";
 

@@ -168,7 +168,10 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
                 // The number may be another's soon.
                 starting.started[member].process = None;
                 // Of a program that has failed its process tells the router itself.
-                let has_told = status.code() == Some(i32::from(Failure::PROGRAM));
+                let has_told = program_failed(status);
+                if has_told {
+                    end.failed_programs.push(label.clone());
+                }
                 if status.success() || has_told || end.lost.is_some() {
                     continue;
                 }
@@ -212,7 +215,9 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
         sleep(GRACE).await;
         members.iter_mut().for_each(|member| drop(member.lifeline.take()));
     }
-    farewell(members.iter_mut().map(|member| &mut member.lifeline), &mut exited).await;
+    let left = farewell(members.iter_mut().map(|member| &mut member.lifeline), &mut exited).await;
+    let failed = left.into_iter().filter(|(_, status)| program_failed(*status)).map(|(label, _)| label);
+    end.failed_programs.extend(failed);
 
     // Whoever left because the run was ended has nothing to add.
     let to_blame =
@@ -220,7 +225,11 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     if let Some(lost) = end.lost
         && status.code().is_none_or(|code| to_blame.iter().any(|blamed| i32::from(*blamed) == code))
     {
-        show_log_tail(&members[lost]);
+        show_log_tail(&members[lost], |_| true);
+    }
+    for member in members.iter().filter(|member| end.failed_programs.contains(&member.label)) {
+        // What else is there is its own, and has been told by the router.
+        show_log_tail(member, |line| !line.starts_with(&member.label) && !line.starts_with("error: "));
     }
     match (status.code(), end.failed) {
         (_, Some(failure)) => Err(failure),
@@ -240,6 +249,8 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
 struct End {
     /// By its place among those that were started.
     lost: Option<usize>,
+    /// Whose programs have failed.
+    failed_programs: Vec<String>,
     interrupted: bool,
     /// A process that could not be started.
     failed: Option<Failure>,
@@ -579,16 +590,22 @@ fn file_name(parties: &[Party]) -> String {
     }
 }
 
-/// Lets everybody leave, and sees to it that they do.
+/// Lets everybody leave, and sees to it that they do; tells who has left, and how.
 async fn farewell<'a>(
     lifelines: impl Iterator<Item = &'a mut Option<ChildStdin>>,
     exited: &mut mpsc::UnboundedReceiver<(String, ExitStatus)>,
-) {
-    let all_left = async { while exited.recv().await.is_some() {} };
-    if timeout(LEAVE_WITHIN, all_left).await.is_err() {
+) -> Vec<(String, ExitStatus)> {
+    let mut left = Vec::new();
+    let mut all_left = async || {
+        while let Some(one) = exited.recv().await {
+            left.push(one);
+        }
+    };
+    if timeout(LEAVE_WITHIN, all_left()).await.is_err() {
         lifelines.for_each(|lifeline| drop(lifeline.take()));
-        let _ = timeout(LEAVE_WITHIN, async { while exited.recv().await.is_some() {} }).await;
+        let _ = timeout(LEAVE_WITHIN, all_left()).await;
     }
+    left
 }
 
 fn how_it_went(status: ExitStatus) -> String {
@@ -599,21 +616,29 @@ fn how_it_went(status: ExitStatus) -> String {
     }
 }
 
+/// Whether a process has left because a program outside failed.
+fn program_failed(status: ExitStatus) -> bool {
+    status.code() == Some(i32::from(Failure::PROGRAM))
+}
+
 /// Whether a process has fallen, and did not leave by itself: whoever leaves says why, and would do so again.
 fn fell(status: ExitStatus) -> bool {
     const PANICKED: i32 = 101;
     status.signal().is_some() || status.code() == Some(PANICKED)
 }
 
-/// The last lines that a failed process wrote.
-fn show_log_tail(member: &Member) {
+/// The last of the lines that a failed process wrote, as far as they are `wanted`.
+fn show_log_tail(member: &Member, wanted: impl Fn(&str) -> bool) {
     let mut text = String::new();
     if File::open(&member.log).and_then(|mut file| file.read_to_string(&mut text)).is_err() {
         return;
     }
-    let lines: Vec<&str> = text.lines().collect();
-    if lines.is_empty() {
+    if text.is_empty() {
         tell(&format!("{} wrote nothing to its log", member.label));
+        return;
+    }
+    let lines: Vec<&str> = text.lines().filter(|line| wanted(line)).collect();
+    if lines.is_empty() {
         return;
     }
     tell(&format!("the last lines of the log of {}:", member.label));

@@ -363,7 +363,10 @@ async fn admit(
                 note(&format!("lost {label} before the run began: {why}; waiting for it to come back"));
                 let _ = obituaries.send(label);
             }
-            peers = &mut admitting => return Ok(peers),
+            admitted = &mut admitting => match admitted {
+                Ok(peers) => return Ok(peers),
+                Err(failed) => break Failure::Program(failed),
+            },
             Some(failure) = interruptions.recv() => break match failure {
                 Failure::LostPeer { label, text } => {
                     let text = format!("lost {label} before the run began: {text}");

@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::input::load_topology;
-use super::{Failure, Loudness, logs, loudness, note, print};
+use super::{Failure, Loudness, logs, loudness, note, outside, print};
 use crate::topology::{self, Loaded, Override};
 
-/// Checks a topology. With `strict`, what would be left out is an error.
+/// Checks a topology. With `strict`, what would be left out is an error, and so is a program that is not here.
 pub fn validate(path: &str, overrides: &[Override], strict: bool, json: bool) -> Result<(), Failure> {
     let checked = load_topology(path, overrides).and_then(|loaded| check(loaded, strict));
     if json {
@@ -36,7 +36,13 @@ fn check(loaded: Loaded, strict: bool) -> Result<(Loaded, Vec<String>), Failure>
         logs::check(&loaded.topology)?;
     }
     topology::check_jobs(&loaded.topology).map_err(|error| Failure::Input(loaded.tell(&error)))?;
+    let absent = outside::look_for(&loaded);
+    if strict && !absent.programs.is_empty() {
+        return Err(absent.failure());
+    }
     let mut told = loaded.topology.warnings();
+    // They may be where the parts of the grid are played.
+    told.extend(absent.programs.into_iter().chain(absent.files));
     told.extend(logs::told(&loaded.topology));
     Ok((loaded, told))
 }

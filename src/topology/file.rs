@@ -166,6 +166,34 @@ pub(crate) fn attach(root: &Table, path: &str, library: &mut Library<'_, '_>) ->
     attached
 }
 
+/// Where the commands of programs outside are written, by their keys; `root` has been expanded.
+pub(crate) fn commands(root: &Table, findings: &Findings) -> BTreeMap<String, String> {
+    fn table<'t>(table: &'t Table, key: &str) -> Option<&'t Table> {
+        if let Value::Table(inner) = &table.get(key)?.value { Some(inner) } else { None }
+    }
+    let mut places = BTreeMap::new();
+    if let Some(bidder) = table(root, "market").and_then(|market| table(market, "bidder")?.get("command")) {
+        places.insert("market.bidder.command".to_owned(), findings.location(bidder.place));
+    }
+    let mut last = None;
+    for section in ["site", "user"] {
+        let usual = table(root, "defaults").and_then(|defaults| table(defaults, section)?.get("command"));
+        let Some(Node { value: Value::List(members), .. }) = root.get(section) else { continue };
+        for member in members {
+            let Value::Table(member) = &member.value else { continue };
+            let Some(Node { value: Value::Text(name), .. }) = member.get("name") else { continue };
+            let Some(Node { place, .. }) = member.get("command").or(usual) else { continue };
+            // Those of one `count` come from one place, and finding it takes a walk through the text.
+            if last.as_ref().is_none_or(|(known, _)| known != place) {
+                last = Some((*place, findings.location(*place)));
+            }
+            let location = last.as_ref().map(|(_, location)| location.clone()).unwrap_or_default();
+            places.insert(format!("{section}.{name}.command"), location);
+        }
+    }
+    places
+}
+
 /// The path of `name` as seen from the file `base`.
 pub(crate) fn beside(base: &str, name: &str) -> String {
     match base.rsplit_once('/') {

@@ -26,7 +26,7 @@ pub use keys::keys;
 pub(crate) use overrides::Origin;
 pub use overrides::{NoOverride, Override};
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::grid::{Every, Failure, Fragile, Interrupted, Recovery};
 use crate::settings::version;
@@ -130,6 +130,8 @@ pub struct Loaded {
     pub inputs: Vec<Input>,
     /// Where each workload is written.
     pub workload_places: Vec<String>,
+    /// Where the command of each program outside is written, by its key.
+    pub command_places: BTreeMap<String, String>,
 }
 
 impl Loaded {
@@ -141,6 +143,11 @@ impl Loaded {
     /// What keeps this topology from being built, and where that is written.
     pub fn tell(&self, error: &BuildError) -> String {
         self.place(error).map_or_else(|| error.to_string(), |place| format!("{error}\n --> {place}"))
+    }
+
+    /// Where the command is written that this key means.
+    pub fn command_place(&self, key: &str) -> Option<&str> {
+        self.command_places.get(key).map(String::as_str)
     }
 
     pub fn place(&self, error: &BuildError) -> Option<&str> {
@@ -175,6 +182,7 @@ fn load_as(path: &str, overrides: &[Override], read: &mut Read<'_>, idle: bool) 
     let attached = file::attach(&root, path, &mut library);
     let (topology, places) = check::check(&root, &attached, &library.findings, idle);
     let workload_places = places.into_iter().map(|place| library.findings.location(place)).collect();
+    let command_places = file::commands(&root, &library.findings);
     let inputs = library.inputs;
-    library.findings.verdict(Some(Loaded { topology, inputs, workload_places }))
+    library.findings.verdict(Some(Loaded { topology, inputs, workload_places, command_places }))
 }

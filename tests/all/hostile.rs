@@ -88,7 +88,7 @@ async fn of_two_yorks_at_once_one_joins() {
         assert!(twice.await.unwrap_err().to_string().contains("already joined"));
         (outcomes, hull.await.unwrap())
     });
-    assert_eq!(world.listener.admit(terms).await.len(), 2);
+    assert_eq!(world.listener.admit(terms).await.unwrap().len(), 2);
     let (outcomes, _hull) = outcomes.await.unwrap();
     let (joined, refused): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Result::is_ok);
     assert_eq!(joined.len(), 1);
@@ -306,7 +306,7 @@ async fn a_flood_of_half_open_connections_keeps_nobody_out() {
         flood.await.unwrap();
         (york, hull)
     });
-    let peers = world.listener.admit(terms).await;
+    let peers = world.listener.admit(terms).await.unwrap();
     assert_eq!(peers.len(), 2);
     leaves.await.unwrap();
 }

@@ -197,7 +197,7 @@ fn a_member_of_a_failed_run_knows_it_without_the_close() {
             machines.start(&["alice.user"]);
             assert!(plan.find(&user("alice")).is_some());
             let terms = Terms { roster: vec![user("alice")], topology: load(&machines.topology).hash() };
-            let mut peer = listener.admit(terms).await.remove(0);
+            let mut peer = listener.admit(terms).await.unwrap().remove(0);
             let mut out = Vec::new();
             for then in [heard_before, Then::Stop] {
                 let down: Down<Message> = Down { grant: Stamp::ZERO, then, mail: Vec::new() };

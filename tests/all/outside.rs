@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::grid::{HANSA, Process, ROUTER, SITE, Scratch, USER, digest, hansa, hansa_ok, shipped, text};
+use crate::grid::{HANSA, Machines, Process, ROUTER, SITE, Scratch, USER, digest, hansa, hansa_ok, shipped, text};
 use crate::skip::skip;
 
 const LAYOUTS: [&[&str]; 2] = [&["--inline"], &[]];
@@ -181,14 +181,85 @@ fn a_program_that_fails_ends_the_run_and_is_named_with_whom_it_decides_for() {
             assert!(summary.is_err() || summary.is_ok_and(|text| text.contains("partial")), "{script}");
         }
     }
+}
+
+/// A site whose manager is started like that.
+fn started(scratch: &Scratch, command: &str) -> PathBuf {
+    let decided = std::fs::read_to_string(decided(scratch, true, "")).unwrap();
+    scratch.file("started.toml", &decided.replace("[\"sh\", \"-c\", \"\"]", command))
+}
+
+#[test]
+fn a_program_that_is_not_there_is_missed_before_anything_starts() {
+    use std::os::unix::fs::PermissionsExt;
+
     let scratch = Scratch::new();
-    let nobody = decided(&scratch, true, "").to_owned();
-    let named = std::fs::read_to_string(&nobody).unwrap().replace("[\"sh\", \"-c\", \"\"]", "[\"no-such-program\"]");
-    for flags in LAYOUTS {
-        let ran = run(&scratch.file("nobody.toml", &named), &scratch.path("out"), flags);
-        assert_eq!(ran.status.code(), Some(8));
-        let said = text(&ran.stderr);
-        assert!(said.contains("cannot start site york's manager `no-such-program`: "), "{said}");
+    let plain = scratch.file("plain.py", "");
+    std::fs::set_permissions(&plain, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let cases = [
+        ("[\"no-such-program\"]", "there is no program no-such-program, neither beside the topology nor in $PATH"),
+        ("[\"./tools/none\"]", "there is no file ./tools/none"),
+        ("[\"pybatsim\", \"easyBackfill\"]", "pip install --no-deps pybatsim"),
+        ("[\"plain.py\"]", "plain.py is not executable"),
+    ];
+    for (command, why) in cases {
+        let topology = started(&scratch, command);
+        let place = format!(" --> {}:8:11", topology.display());
+        if command.contains("pybatsim") && run(&topology, &scratch.path("out"), LAYOUTS[0]).status.code() != Some(8) {
+            skip("pybatsim is installed here");
+            continue;
+        }
+        for flags in LAYOUTS {
+            let ran = run(&topology, &scratch.path("out"), flags);
+            let said = text(&ran.stderr);
+            assert_eq!(ran.status.code(), Some(8), "{said}");
+            assert!(said.contains("error: site.york.command: cannot start site york's manager `"), "{said}");
+            assert!(said.contains(why) && said.contains(&place), "{said}");
+            assert!(!scratch.path("out").exists(), "{said}");
+        }
+        let validate = |flags: &[&str]| {
+            let arguments = ["validate"].iter().chain(flags).map(PathBuf::from).chain([topology.clone()]);
+            hansa(&arguments.collect::<Vec<_>>())
+        };
+        // It may be there where the site is played.
+        let checked = validate(&[]);
+        let said = text(&checked.stderr);
+        assert!(checked.status.success() && said.contains("warning: site.york.command: cannot start"), "{said}");
+        assert!(said.contains(why) && said.contains(&place), "{said}");
+        assert_eq!(validate(&["--strict"]).status.code(), Some(8));
+    }
+    let checked = hansa(&["validate".as_ref(), started(&scratch, "[\"sh\", \"manger.py\"]").as_os_str()]);
+    let said = text(&checked.stderr);
+    assert!(said.contains("warning: site.york.command: there is no file manger.py, neither beside"), "{said}");
+}
+
+/// Those who have not joined yet are not waited for.
+#[test]
+fn a_program_that_cannot_be_started_where_its_site_is_played_ends_the_run_at_once() {
+    let topology = std::fs::read_to_string(started(&Scratch::new(), "[\"no-such-program\"]")).unwrap();
+    let mut machines = Machines::router(&topology, &[]);
+    machines.start(&["york.site"]);
+    for process in [&mut machines.members[0], &mut machines.router] {
+        let (code, said) = process.end(Duration::from_secs(20));
+        assert_eq!(code, Some(8), "{}: {said}", process.label);
+        assert!(said.contains("cannot start site york's manager `no-such-program`: "), "{}: {said}", process.label);
+    }
+}
+
+#[test]
+fn what_a_failing_program_wrote_to_standard_error_is_shown_in_every_layout() {
+    const SCRIPT: &str = "echo 'where it stood' >&2; echo 'what went wrong' >&2; exit 3";
+    for is_site in [true, false] {
+        for flags in LAYOUTS {
+            let scratch = Scratch::new();
+            let ran = run(&decided(&scratch, is_site, SCRIPT), &scratch.path("out"), flags);
+            let said = text(&ran.stderr);
+            assert_eq!(ran.status.code(), Some(8), "{flags:?}: {said}");
+            let last = "has ended before the run was over (exit status: 3); its last words: `what went wrong`";
+            assert!(said.contains(last), "{flags:?}: {said}");
+            assert!(said.lines().any(|line| line.trim() == "where it stood"), "{flags:?}: {said}");
+            assert_eq!(said.matches("error: ").count(), 1, "{flags:?}: {said}");
+        }
     }
 }
 

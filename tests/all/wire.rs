@@ -107,7 +107,7 @@ async fn a_router_that_is_late_is_waited_for() {
     let router = authority.issue(&[Party::Router], 1).unwrap();
     let mut listener = Listener::bind(address, &router, &options).unwrap();
     let terms = hansa::edge::quic::Terms { roster: vec![site("york")], topology: TOPOLOGY };
-    listener.admit(terms).await;
+    listener.admit(terms).await.unwrap();
     leaf.await.unwrap().unwrap();
 }
 
@@ -160,7 +160,7 @@ async fn who_is_lost_before_the_run_begins_may_join_again() {
         log.says("site york left before the run began: the other side closed the connection: changed my mind").await;
         (again.await.unwrap(), hull.await.unwrap())
     });
-    let mut peers = world.listener.admit(terms).await;
+    let mut peers = world.listener.admit(terms).await.unwrap();
     let (mut york, _hull) = leaves.await.unwrap();
     tokio::spawn(echo(peers.remove(0)));
     ping(&mut york, b"still there").await;
@@ -182,7 +182,7 @@ async fn a_peer_that_falls_silent_is_noticed() {
         std::mem::forget(joined);
         runtime.shutdown_background();
     });
-    let mut peer = world.listener.admit(terms).await.remove(0);
+    let mut peer = world.listener.admit(terms).await.unwrap().remove(0);
     assert_eq!(peer.receiver.next().await, Err(WireError::Silent));
     killed.join().unwrap();
 }
@@ -194,7 +194,7 @@ async fn a_tenth_of_all_packets_may_be_lost() {
     let (identity, hello) = (world.identity(&[site("york")]), Hello::new(vec![site("york")], TOPOLOGY));
     let (options, router) = (world.options.clone(), lossy(world.address, Duration::from_millis(2)).await);
     let leaf = tokio::spawn(async move { connect(&router.to_string(), &identity, &hello, &options).await });
-    let peer = world.listener.admit(terms).await.remove(0);
+    let peer = world.listener.admit(terms).await.unwrap().remove(0);
     tokio::spawn(echo(peer));
 
     let mut leaf = leaf.await.unwrap().unwrap();

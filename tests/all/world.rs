@@ -69,7 +69,7 @@ impl World {
     pub async fn gather(&mut self, groups: &[&[Party]]) -> (Vec<Peer>, Vec<Joined>) {
         let terms = self.terms(&groups.concat());
         let leaves: Vec<_> = groups.iter().map(|group| tokio::spawn(self.knock(group))).collect();
-        let peers = self.listener.admit(terms).await;
+        let peers = self.listener.admit(terms).await.unwrap();
         let mut joined = Vec::new();
         for leaf in leaves {
             joined.push(leaf.await.unwrap().unwrap());

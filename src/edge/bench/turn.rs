@@ -114,8 +114,8 @@ impl Grid {
         let terms = Terms { roster: (0..leaves as u32).map(party).collect(), topology: HASH };
         let admitted = tokio::time::timeout(Duration::from_secs(60), listener.admit(terms)).await;
         let _ = std::fs::remove_dir_all(&folder);
-        let peers =
-            admitted.map_err(|_| Failure::NotJoined("the leaves of the measurement did not join".to_owned()))?;
+        let not_joined = || Failure::NotJoined("the leaves of the measurement did not join".to_owned());
+        let peers = admitted.ok().and_then(Result::ok).ok_or_else(not_joined)?;
         Ok(Grid { listener, peers, senders: Vec::new(), children })
     }
 

@@ -134,7 +134,7 @@ pub(super) enum Command {
     Validate {
         #[command(flatten)]
         topology: TopologyArgs,
-        /// Fail if anything is wrong with a log of jobs, as `run --strict` does
+        /// Fail if anything is wrong with a log of jobs, as `run --strict` does, or if an external program is not here
         #[arg(long)]
         strict: bool,
         /// Print JSON

@@ -28,8 +28,8 @@ use super::results::{Told, inputs};
 use super::resume::Left;
 use super::route::{Routing, check_live, irreplaceable, route};
 use super::{
-    Failure, Loudness, bench, bound, certs, cluster, compose, convert, files, generate, loudness, man, note, plan,
-    print, report, reproduce, runtime, set_loudness, signals, sweep, tell, tournament, validate,
+    Failure, Loudness, bench, bound, certs, cluster, compose, convert, files, generate, loudness, man, note, outside,
+    plan, print, report, reproduce, runtime, set_loudness, signals, sweep, tell, tournament, validate,
 };
 use crate::catalog;
 use crate::experiment::{dfrs, heft, market, provisioning, reservation};
@@ -225,6 +225,12 @@ fn run(args: RunArgs, loudness: LoudnessArgs) -> Result<(), Failure> {
     warn(&loaded.topology);
     if args.strict {
         logs::check(&loaded.topology)?;
+    }
+    // All is played here, so what is not here is missed.
+    let absent = outside::look_for(&loaded);
+    absent.files.iter().for_each(|file| note(&format!("warning: {file}")));
+    if !absent.programs.is_empty() {
+        return Err(absent.failure());
     }
     if args.inline {
         let parquet = args.results.format.is_some();

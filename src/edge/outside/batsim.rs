@@ -29,13 +29,9 @@ pub struct Begun {
     nest: Option<Nest>,
 }
 
-pub fn begin(around: &Around<'_>, site: usize) -> Result<Begun, String> {
+pub fn begin(around: &Around<'_>, who: String, site: usize) -> Result<Begun, String> {
     let described = &around.topology.sites[site];
     let program = &described.program;
-    let who = match program.command.is_empty() {
-        true => format!("site {}'s Batsim scheduler at {}", described.name, program.socket),
-        false => format!("site {}'s Batsim scheduler `{}`", described.name, program.command.join(" ")),
-    };
     let (nest, socket) = if program.socket.is_empty() {
         let nest = Nest::new().map_err(|failure| failure.to_string())?;
         let socket = format!("ipc://{}", nest.path.join("batsim").display());

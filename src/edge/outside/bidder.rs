@@ -21,8 +21,7 @@ pub struct Begun<'a> {
     foreign: &'a Foreign,
 }
 
-pub fn begin<'a>(around: &Around<'_>, foreign: &'a Foreign) -> Result<Begun<'a>, String> {
-    let who = format!("the bidder `{}`", foreign.command.join(" "));
+pub fn begin<'a>(around: &Around<'_>, who: String, foreign: &'a Foreign) -> Result<Begun<'a>, String> {
     let timeout = Duration::from_micros(foreign.timeout.micros());
     let talk = Talk::over_pipes(who, &around.found(&foreign.command), timeout, around.stop)?;
     Ok(Begun { talk, foreign })

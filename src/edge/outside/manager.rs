@@ -17,10 +17,8 @@ pub struct Begun {
     site: usize,
 }
 
-pub fn begin(around: &Around<'_>, site: usize) -> Result<Begun, String> {
-    let described = &around.topology.sites[site];
-    let program = &described.program;
-    let who = format!("site {}'s manager `{}`", described.name, program.command.join(" "));
+pub fn begin(around: &Around<'_>, who: String, site: usize) -> Result<Begun, String> {
+    let program = &around.topology.sites[site].program;
     let timeout = Duration::from_micros(program.timeout.micros());
     let talk = Talk::over_pipes(who, &around.found(&program.command), timeout, around.stop)?;
     Ok(Begun { talk, site })

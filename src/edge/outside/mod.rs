@@ -5,6 +5,7 @@
 //! for, and ends with it. Whatever goes wrong (it cannot be started, dies, keeps silent, talks nonsense) ends the run with an error
 //! that names it; until then nothing is decided any more.
 
+mod absent;
 mod batsim;
 mod bidder;
 mod manager;
@@ -30,6 +31,8 @@ use crate::systems::market::{Foreign, Market};
 use crate::time::Time;
 use crate::topology::{Input, Outsiders, Plan, Role, Topology, beside};
 use talk::{Talk, Trouble};
+
+pub use absent::look_for;
 
 /// Goes up when a run is to end, for whatever reason.
 pub type Stop = Arc<AtomicBool>;
@@ -142,6 +145,23 @@ fn command<'a>(topology: &'a Topology, wanted: Wanted<'a>) -> &'a [String] {
     }
 }
 
+/// A program, and for whom it decides.
+fn who(topology: &Topology, wanted: Wanted<'_>) -> String {
+    let command = command(topology, wanted).join(" ");
+    match wanted {
+        Wanted::Bidder(_) => format!("the bidder `{command}`"),
+        Wanted::Manager(site, Tongue::Lines) => format!("site {}'s manager `{command}`", topology.sites[site].name),
+        Wanted::Manager(site, Tongue::Batsim) => {
+            let site = &topology.sites[site];
+            match command.is_empty() {
+                true => format!("site {}'s Batsim scheduler at {}", site.name, site.program.socket),
+                false => format!("site {}'s Batsim scheduler `{command}`", site.name),
+            }
+        }
+        Wanted::Planner(user) => format!("user {}'s planner `{command}`", topology.users[user].name),
+    }
+}
+
 /// Names files that commands mean by their whole paths, for whoever reads the topology elsewhere.
 pub fn find_files(topology: &mut Topology, written_in: &str) {
     let of_sites = topology.sites.iter_mut().map(|site| &mut site.program);
@@ -204,11 +224,12 @@ pub fn start(
     let plan = Plan::of(topology);
     let mut begun = Vec::new();
     for (id, wanted) in wanted(topology, &plan).into_iter().filter(|(id, _)| ids.contains(id)) {
+        let who = who(topology, wanted);
         let one = match wanted {
-            Wanted::Bidder(foreign) => bidder::begin(&around, foreign).map(Begun::Bidder),
-            Wanted::Manager(site, Tongue::Lines) => manager::begin(&around, site).map(Begun::Manager),
-            Wanted::Manager(site, Tongue::Batsim) => batsim::begin(&around, site).map(Begun::Batsim),
-            Wanted::Planner(user) => planner::begin(&around, user).map(Begun::Planner),
+            Wanted::Bidder(foreign) => bidder::begin(&around, who, foreign).map(Begun::Bidder),
+            Wanted::Manager(site, Tongue::Lines) => manager::begin(&around, who, site).map(Begun::Manager),
+            Wanted::Manager(site, Tongue::Batsim) => batsim::begin(&around, who, site).map(Begun::Batsim),
+            Wanted::Planner(user) => planner::begin(&around, who, user).map(Begun::Planner),
         };
         begun.push((id, one.map_err(|text| Failure::Program(heard_up_to(&text, TEXT_MAX)))?));
     }

@@ -18,10 +18,8 @@ pub struct Begun {
     user: usize,
 }
 
-pub fn begin(around: &Around<'_>, user: usize) -> Result<Begun, String> {
-    let described = &around.topology.users[user];
-    let program = &described.program;
-    let who = format!("user {}'s planner `{}`", described.name, program.command.join(" "));
+pub fn begin(around: &Around<'_>, who: String, user: usize) -> Result<Begun, String> {
+    let program = &around.topology.users[user].program;
     let timeout = Duration::from_micros(program.timeout.micros());
     let talk = Talk::over_pipes(who, &around.found(&program.command), timeout, around.stop)?;
     Ok(Begun { talk, user })

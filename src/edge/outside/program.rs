@@ -3,9 +3,10 @@
 //! It and all that it starts are a process group of their own: what a terminal sends to ours does not reach it, and when we
 //! are gone, however we went, a shell that holds the end of a pipe ends it.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -14,8 +15,10 @@ use rustix::process::{Pid, Signal, kill_process_group};
 pub struct Running {
     child: Child,
     guard: Option<Child>,
-    /// The last line that it wrote to standard error, where that is not shown.
+    /// The last line that it wrote to standard error.
     last_words: Arc<Mutex<String>>,
+    /// Is closed once its standard error is.
+    said_all: Receiver<()>,
 }
 
 /// How a program is talked to.
@@ -34,18 +37,18 @@ impl Running {
             Over::Socket => Stdio::null,
         };
         let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).stdin(stdio()).stdout(stdio()).process_group(0);
-        if over == Over::Socket {
-            command.stderr(Stdio::piped());
-        }
+        command.args(&words[1..]).stdin(stdio()).stdout(stdio()).stderr(Stdio::piped()).process_group(0);
         let mut child = command.spawn()?;
         let guard = guard(child.id());
         let last_words = Arc::default();
-        if let Some(stderr) = child.stderr.take() {
-            let last_words = Arc::clone(&last_words);
-            std::thread::spawn(move || keep_last(stderr, &last_words));
-        }
-        Ok(Running { child, guard, last_words })
+        let kept = Arc::clone(&last_words);
+        let stderr = child.stderr.take().expect("its standard error is piped");
+        let (open, said_all) = channel();
+        std::thread::spawn(move || {
+            hear(stderr, over, &kept);
+            drop(open);
+        });
+        Ok(Running { child, guard, last_words, said_all })
     }
 
     pub fn pipes(&mut self) -> (ChildStdin, ChildStdout) {
@@ -54,8 +57,10 @@ impl Running {
         (stdin, stdout)
     }
 
-    /// The last line that it has written to standard error, where that is not shown.
+    /// The last line that one that has ended wrote to standard error.
     pub fn last_words(&self) -> String {
+        // What it has started may still hold the pipe.
+        let _ = self.said_all.recv_timeout(SAID_ALL_WITHIN);
         self.last_words.lock().map(|last| last.clone()).unwrap_or_default()
     }
 
@@ -83,10 +88,18 @@ impl Running {
 /// Longer lines are of no use to anybody.
 const LINE_MAX: u64 = 1 << 16;
 
-fn keep_last(stderr: ChildStderr, last: &Mutex<String>) {
+/// How long what a program has written may take to be read once it has ended.
+const SAID_ALL_WITHIN: Duration = Duration::from_millis(500);
+
+/// Keeps the last line of what a program writes to standard error, and shows it all unless it talks elsewhere.
+fn hear(stderr: ChildStderr, over: Over, last: &Mutex<String>) {
     let mut stderr = BufReader::new(stderr);
     let mut line = Vec::new();
     while matches!(stderr.by_ref().take(LINE_MAX).read_until(b'\n', &mut line), Ok(1..)) {
+        if over == Over::Pipes {
+            // Whoever does not read it must not end the program.
+            let _ = std::io::stderr().write_all(&line);
+        }
         let said = String::from_utf8_lossy(&line);
         if !said.trim().is_empty()
             && let Ok(mut last) = last.lock()

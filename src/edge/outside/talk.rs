@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Stop;
+use super::absent::cannot_start;
 use super::program::{Over, Running};
 use super::zmtp::{Caller, Requester};
 use crate::grid::Endpoint;
@@ -55,7 +56,7 @@ pub struct Talk {
 impl Talk {
     /// Starts a program and talks to it over its standard input and output, a line each.
     pub fn over_pipes(who: String, words: &[String], timeout: Duration, stop: &Stop) -> Result<Talk, String> {
-        let mut running = Running::start(words, Over::Pipes).map_err(|error| format!("cannot start {who}: {error}"))?;
+        let mut running = Running::start(words, Over::Pipes).map_err(|error| cannot_start(&who, &words[0], &error))?;
         let (stdin, stdout) = running.pipes();
         let (questions, to_send) = sync_channel(1);
         std::thread::spawn(move || send(stdin, &to_send));
@@ -73,7 +74,7 @@ impl Talk {
         timeout: Duration,
         stop: &Stop,
     ) -> Result<Talk, String> {
-        let start = || Running::start(words, Over::Socket).map_err(|error| format!("cannot start {who}: {error}"));
+        let start = || Running::start(words, Over::Socket).map_err(|error| cannot_start(&who, &words[0], &error));
         let running = (!words.is_empty()).then(start).transpose()?;
         // It gives up first, as it knows why.
         let caller = Caller::new(endpoint.clone(), timeout.mul_f64(0.9));

@@ -120,8 +120,8 @@ impl Listener {
     }
 
     /// Waits until everybody on the roster has joined; the peers come in the roster's order. A peer that is lost
-    /// while others are awaited may join again.
-    pub async fn admit(&mut self, terms: Terms) -> Vec<Peer> {
+    /// while others are awaited may join again, but not one whose program has failed: the error is what it said of that.
+    pub async fn admit(&mut self, terms: Terms) -> Result<Vec<Peer>, String> {
         let (joined, mut arrivals) = mpsc::unbounded_channel();
         let door = Arc::new(Door::new(terms, self.options.clone(), self.near.clone(), joined));
         self.door = Some(door.clone());
@@ -145,6 +145,9 @@ impl Listener {
                 }
                 Some(Ok((id, why))) = losses.join_next() => {
                     let peer = self.waiting.remove(&id).expect("a peer is lost once");
+                    if let WireError::Closed { close: Some(Close::Failed), reason } = why {
+                        return Err(reason);
+                    }
                     tracing::warn!("{} left before the run began: {why}", list(&peer.parties));
                     door.vacate(&peer.parties);
                 }
@@ -159,7 +162,7 @@ impl Listener {
             peers.iter().map(|peer| peer.parties.clone()).collect();
         door.begun.store(true, Ordering::Relaxed);
         self.arrivals = Some(arrivals);
-        peers
+        Ok(peers)
     }
 
     /// From now on processes that are lost may be replaced.

@@ -1,0 +1,123 @@
+//! Whether programs outside can be started, as far as that can be seen beforehand: better than once everybody has joined.
+
+use std::collections::BTreeSet;
+use std::io::{Error, ErrorKind};
+use std::path::Path;
+
+use rustix::fs::{Access, access};
+
+use super::{Failure, Wanted, command, found, wanted, who};
+use crate::topology::{Loaded, Plan, Topology};
+
+/// What is known of the programs of a topology before any is started.
+#[derive(Default)]
+pub struct Absent {
+    /// Why some cannot be started here, each with its place.
+    pub programs: Vec<String>,
+    /// Files of theirs that are not there, as far as can be told.
+    pub files: Vec<String>,
+}
+
+impl Absent {
+    /// What a run says that needs them.
+    pub fn failure(&self) -> Failure {
+        Failure::Program(self.programs.join("\nerror: "))
+    }
+}
+
+/// Endings of the names of files that another program runs.
+const SCRIPTS: &[&str] = &["py", "sh", "rb", "pl", "js", "mjs", "lua", "jar", "jl", "r"];
+
+/// Looks for the programs of a topology as a run would.
+pub fn look_for(loaded: &Loaded) -> Absent {
+    let (topology, written_in) = (&loaded.topology, loaded.path());
+    let (mut absent, mut missed) = (Absent::default(), BTreeSet::new());
+    for (_, wanted) in wanted(topology, &Plan::of(topology)) {
+        let Some((program, arguments)) = command(topology, wanted).split_first() else { continue };
+        let key = key(topology, wanted);
+        let place = loaded.command_place(&key).map(|place| format!("\n --> {place}")).unwrap_or_default();
+        let program = match wanted {
+            Wanted::Manager(site, _) => program.replace("{site}", &topology.sites[site].name),
+            _ => program.clone(),
+        };
+        if let Err(error) = find(&found(&program, written_in)) {
+            // How to get it is told once.
+            let is_new = missed.insert(program.clone());
+            let hint = how_to_get(&program).filter(|_| is_new).unwrap_or_default();
+            let why = why_not(&program, &error);
+            absent.programs.push(format!("{key}: cannot start {}: {why}{hint}{place}", who(topology, wanted)));
+        } else if let Some(script) = arguments.iter().find(|word| !word.starts_with('-'))
+            && is_script(script)
+            && !Path::new(&found(script, written_in)).is_file()
+        {
+            let text =
+                format!("{key}: there is no file {script}, neither beside the topology nor in this folder{place}");
+            absent.files.push(text);
+        }
+    }
+    absent
+}
+
+/// Why a program could not be started, and what helps against it.
+pub fn cannot_start(who: &str, program: &str, error: &Error) -> String {
+    format!("cannot start {who}: {}{}", why_not(program, error), how_to_get(program).unwrap_or_default())
+}
+
+fn why_not(program: &str, error: &Error) -> String {
+    let has_path = program.contains('/');
+    match error.kind() {
+        ErrorKind::NotFound if has_path && Path::new(program).exists() => {
+            format!("the interpreter that the first line of {program} names is not there")
+        }
+        ErrorKind::NotFound if has_path => format!("there is no file {program}"),
+        ErrorKind::NotFound => format!("there is no program {program}, neither beside the topology nor in $PATH"),
+        ErrorKind::PermissionDenied => format!("{program} is not executable: chmod +x makes it so"),
+        _ => error.to_string(),
+    }
+}
+
+/// How to get programs that our own topologies start.
+fn how_to_get(program: &str) -> Option<&'static str> {
+    KNOWN.iter().find(|(name, _)| program.rsplit('/').next() == Some(name)).map(|(_, how)| *how)
+}
+
+const KNOWN: &[(&str, &str)] = &[(
+    "pybatsim",
+    "; to install it: pip install --no-deps pybatsim==3.2.1 && pip install pyzmq procset sortedcontainers docopt \
+     (docs/batsim.md)",
+)];
+
+/// The key of a topology that says what is started.
+fn key(topology: &Topology, wanted: Wanted<'_>) -> String {
+    match wanted {
+        Wanted::Bidder(_) => "market.bidder.command".to_owned(),
+        Wanted::Manager(site, _) => format!("site.{}.command", topology.sites[site].name),
+        Wanted::Planner(user) => format!("user.{}.command", topology.users[user].name),
+    }
+}
+
+/// Looks for a program where the system would.
+fn find(program: &str) -> Result<(), Error> {
+    let is_program = |path: &Path| match path.is_file() {
+        true => access(path, Access::EXEC_OK).map_err(Error::from),
+        false => Err(ErrorKind::NotFound.into()),
+    };
+    if program.contains('/') {
+        return is_program(Path::new(program));
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let mut worst = Err(ErrorKind::NotFound.into());
+    for folder in std::env::split_paths(&folders) {
+        match is_program(&folder.join(program)) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() != ErrorKind::NotFound => worst = Err(error),
+            Err(_) => {}
+        }
+    }
+    worst
+}
+
+fn is_script(word: &str) -> bool {
+    let ending = Path::new(word).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    SCRIPTS.iter().any(|script| ending.eq_ignore_ascii_case(script))
+}
