@@ -229,7 +229,9 @@ impl<'a> Field<'a> {
                 let written = self.findings.written(self.node.place);
                 self.findings.add(match error {
                     SpanError::UnitMissing => {
-                        complaint.hint(format!("for example \"{} ms\"", written.trim_matches('"')))
+                        // Whoever leaves the unit out of anything else usually means seconds.
+                        let unit = if complaint.is_about("latency") { "ms" } else { "s" };
+                        complaint.hint(format!("for example \"{} {unit}\"", written.trim_matches('"')))
                     }
                     SpanError::UnitUnknown { meant } => complaint.meant(meant),
                     _ => complaint,
@@ -384,10 +386,10 @@ pub fn is_name(text: &str) -> bool {
     text.len() <= 63 && text.bytes().next().is_some_and(letters) && text.bytes().all(|c| letters(c) || c == b'-')
 }
 
-/// `a, b or c`, with an end even if there are thousands.
+/// `a, b or c`, with an end even if there are thousands, but not for the sake of a few.
 pub fn any_of<'a>(words: impl Iterator<Item = &'a str> + Clone) -> String {
     let count = words.clone().count();
-    if count > LISTED {
+    if count > LISTED + FEW {
         let first: Vec<&str> = words.take(LISTED).collect();
         return format!("{} or {} others", first.join(", "), count - LISTED);
     }
@@ -400,6 +402,7 @@ pub fn any_of<'a>(words: impl Iterator<Item = &'a str> + Clone) -> String {
 }
 
 const LISTED: usize = 16;
+const FEW: usize = 8;
 
 fn shortened(text: &str) -> String {
     let mut chars = text.chars();

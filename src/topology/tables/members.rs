@@ -174,7 +174,10 @@ impl Described {
             }
         };
         let reserved = key("reserved", "").means("nodes that are kept from jobs for some time");
-        let reserved = reserved.only_if(reserves && !shares_nodes && !is_outside, why);
+        // To say that there is none is right everywhere.
+        let is_none = |field: Field<'_>| field.listed().is_some_and(|list| list.is_empty());
+        let says_none = w.fields().and_then(|fields| fields.get("reserved")).is_some_and(is_none);
+        let reserved = reserved.only_if(says_none || reserves && !shares_nodes && !is_outside, why);
         let reserved = reserved.expects(RESERVED).each(RESERVED);
         w.rows(reserved, Layout::Lines, &mut site.reserved, no_reservation, walk_reserved);
         if let Some(fields) = w.fields() {

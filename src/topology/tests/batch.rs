@@ -125,10 +125,19 @@ fn what_is_wrong_is_told() {
         ),
         ("site.york.reserved=[{ from = \"1 h\", until = \"2 h\", nodes = \"3-1\" }]", "numbers of nodes in order"),
         ("batch.dispatch=\"frist\"", "did you mean"),
+        ("site.york.latency=60", "= for example \"60 ms\""),
+        ("site.york.report_every=60", "= for example \"60 s\""),
+        ("wrokload=1", "user, workflow or workload"),
     ] {
         let complaints = logged(&[setting]).map(|_| ()).unwrap_err().to_string();
         assert!(complaints.contains(expected), "{setting}: {complaints}");
     }
+    // Nothing reserved is nothing that a program would have to know.
+    let outside = ["site.york.scheduler=\"external\"", "site.york.command=[\"manage\"]"];
+    let is_some = "site.york.reserved=[{ from = \"1 h\", until = \"2 h\", nodes = \"0\" }]";
+    let complaints = logged(&[outside[0], outside[1], is_some]).unwrap_err().to_string();
+    assert!(complaints.contains("site.york.reserved: expected nothing reserved"), "{complaints}");
+    assert_eq!(logged(&[outside[0], outside[1], "site.york.reserved=[]"]).unwrap().sites[0].reserved, []);
     let twice = "site.york.reserved=[{ from = \"1 h\", until = \"2 h\", nodes = \"0\" }, { from = \"1.5 h\", until = \"3 h\", nodes = \"0-1\" }]";
     assert!(logged(&[twice]).unwrap_err().to_string().contains("already reserved"));
     let complaints = load_text(FINE, &["workload.0.source=\"parallel\""]).unwrap_err().to_string();
