@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 import socket
 import sys
@@ -14,41 +15,64 @@ from ._talk import Talk
 
 
 @contextlib.contextmanager
-def at_hand(talk: Talk) -> Iterator[list[str]]:
+def at_hand(talk: Talk, copied: bool = False) -> Iterator[list[str]]:
     """Lets Hansa talk to an object of this process: gives the command of a program that passes lines on to it.
 
-    What the object raises is raised at the end, in place of the complaint that its side has gone.
+    Whoever calls talks to the object itself, or each to a copy of it as it was. What the object raises is raised at the end, in
+    place of the complaint that its side has gone.
     """
+    if copied:
+        talk = _copy(talk)
     with tempfile.TemporaryDirectory(prefix="hansa-") as folder, socket.socket(socket.AF_UNIX) as listener:
         path = os.path.join(folder, "talk")
         listener.bind(path)
-        listener.listen(1)
+        listener.listen()
         raised: list[BaseException] = []
+        over = threading.Event()
 
-        def serve() -> None:
-            with contextlib.suppress(OSError):
+        def serve(connection: socket.socket) -> None:
+            one = _copy(talk) if copied else talk
+            with contextlib.suppress(OSError), connection, connection.makefile("rw", encoding="utf-8") as lines:
+                try:
+                    one.serve(lines, lines)
+                except (BrokenPipeError, ConnectionResetError):
+                    pass
+                except BaseException as error:
+                    one.explain(error)
+                    raised.append(error)
+
+        def listen() -> None:
+            callers: list[threading.Thread] = []
+            while not over.is_set():
                 connection, _ = listener.accept()
-                with connection, connection.makefile("rw", encoding="utf-8") as lines:
-                    try:
-                        talk.serve(lines, lines)
-                    except (BrokenPipeError, ConnectionResetError):
-                        pass
-                    except BaseException as error:
-                        raised.append(error)
+                # Two runs may be under way at once, or a process that was lost is replaced.
+                callers.append(threading.Thread(target=serve, args=(connection,), daemon=True))
+                callers[-1].start()
+            for caller in callers:
+                caller.join(5)
 
-        thread = threading.Thread(target=serve, daemon=True)
+        thread = threading.Thread(target=listen, daemon=True)
         thread.start()
         try:
             yield [sys.executable, os.path.join(os.path.dirname(__file__), "_pass_on.py"), path]
         except Exception:
-            _end(listener, path, thread)
+            over.set()
+            _end(path, thread)
             if raised:
                 raise raised[0] from None
             raise
-        _end(listener, path, thread)
+        over.set()
+        _end(path, thread)
 
 
-def _end(listener: socket.socket, path: str, thread: threading.Thread) -> None:
+def _copy(talk: Talk) -> Talk:
+    try:
+        return copy.deepcopy(talk)
+    except Exception as error:
+        raise TypeError(f"each run of a sweep gets a copy of the {type(talk).__name__}, but it cannot be copied: {error}") from error
+
+
+def _end(path: str, thread: threading.Thread) -> None:
     # Whoever still waits to be called is woken.
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as caller:
         caller.connect(path)

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ._bidder import Bidder
-from ._hand import at_hand
+from ._objects import Objects
 from ._planner import Planner
 from ._program import Path, Value, call, settings
 from ._scheduler import Scheduler
@@ -118,6 +118,7 @@ def run(
     a folder that is removed with the `Run`; `parquet` adds the log and the tables as Parquet. A `bidder` takes the place of the market's
     policy, a `scheduler` manages the site of this name, and a `planner` plans for the user of this name.
     """
+    objects = Objects(bidder, scheduler, planner)
     text = topology if isinstance(topology, str) and "\n" in topology else None
     kept = None if out is not None else tempfile.TemporaryDirectory(prefix="hansa-")
     place = pathlib.Path(out) if out is not None else pathlib.Path(kept.name if kept else "", "out")
@@ -131,23 +132,9 @@ def run(
     if parquet:
         flags += ["--format", "parquet"]
     with contextlib.ExitStack() as talks:
-        told: dict[str, Value] = {}
-        if bidder is not None:
-            told.update(_bidding(bidder, talks.enter_context(at_hand(bidder))))
-        for what, key, named in (("site", "scheduler", scheduler), ("user", "planner", planner)):
-            for name, talk in (named or {}).items():
-                command = talks.enter_context(at_hand(talk))
-                told.update({f"{what}.{name}.{key}": "external", f"{what}.{name}.command": command})
+        told = objects.settings(talks, set or {}, {}, copied=False)
         call([*flags, *settings(told, None)], text)
     return Run(place, kept)
-
-
-def _bidding(bidder: Bidder, command: list[str]) -> dict[str, Value]:
-    """The settings of a market in which it bids."""
-    told: dict[str, Value] = {"market.policy": "external", "market.bidder.command": command}
-    said = {"market.bidder.ask": bidder.ask, "market.bidder.winner": bidder.winner}
-    told.update((key, value) for key, value in said.items() if value is not None)
-    return told
 
 
 def load(out: str | PathLike[str]) -> Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
@@ -11,8 +12,11 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ._bidder import Bidder
+from ._objects import Objects
+from ._planner import Planner
 from ._program import Path, Value, check, quoted, start, written
-
+from ._scheduler import Scheduler
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,24 +48,40 @@ def sweep(
     threads: int | None = None,
     fresh: bool = False,
     progress: bool = True,
+    bidder: Bidder | None = None,
+    scheduler: Mapping[str, Scheduler] | None = None,
+    planner: Mapping[str, Planner] | None = None,
 ) -> Sweep:
     """Runs every combination of an experiment's settings, on all cores.
 
     `experiment` is the file of one, or a topology that is run with each combination of the values in `vary`, the first of which changes
     slowest, and with `set` in all of them. Rows go to `out`; for an experiment that is `out/NAME` if nothing is said, and rows that
-    are there are not run again. A bar shows progress: that of tqdm if it is installed.
+    are there are not run again. A bar shows progress on a terminal or in a notebook: that of tqdm if it is installed.
+
+    A `bidder`, a `scheduler` of each site and a `planner` of each user are those of `run`; each run gets a copy of them as they are now.
+    What comes of them is not known in advance, so such a sweep always starts over.
     """
+    objects = Objects(bidder, scheduler, planner)
     kept = None
-    if vary is not None:
-        kept = tempfile.TemporaryDirectory(prefix="hansa-")
-        experiment = _write(pathlib.Path(kept.name), pathlib.Path(experiment), vary, set or {}, metrics)
-        out = out if out is not None else os.path.join(kept.name, "out")
-    elif set is not None or metrics is not None:
-        raise ValueError("an experiment's file says itself what is set and which metrics are kept")
-    place = pathlib.Path(out) if out is not None else pathlib.Path("out", _name(experiment))
-    flags = ["sweep", str(experiment), "--out", str(place), "--quiet"]
-    flags += ["--threads", str(threads)] if threads is not None else []
-    flags += ["--fresh"] if fresh else []
+    with contextlib.ExitStack() as talks:
+        if vary is not None:
+            kept = tempfile.TemporaryDirectory(prefix="hansa-")
+            fixed = {**(set or {}), **objects.settings(talks, set or {}, vary, copied=True)}
+            experiment = _write(pathlib.Path(kept.name), pathlib.Path(experiment), vary, fixed, metrics)
+            out = out if out is not None else os.path.join(kept.name, "out")
+        elif set is not None or metrics is not None:
+            raise ValueError("an experiment's file says itself what is set and which metrics are kept")
+        elif objects:
+            raise ValueError("an experiment's file says itself who decides: expected a topology, and what varies in `vary`")
+        place = pathlib.Path(out) if out is not None else pathlib.Path("out", _name(experiment))
+        flags = ["sweep", str(experiment), "--out", str(place), "--quiet"]
+        flags += ["--threads", str(threads)] if threads is not None else []
+        flags += ["--fresh"] if fresh or objects else []
+        _run(flags, place, progress)
+    return Sweep(place, kept)
+
+
+def _run(flags: Sequence[str], place: pathlib.Path, progress: bool) -> None:
     with tempfile.TemporaryFile("w+") as said:
         process = start(flags, None, said)
         try:
@@ -71,7 +91,6 @@ def sweep(
             raise
         said.seek(0)
         check(process.returncode, said.read())
-    return Sweep(place, kept)
 
 
 def _write(
@@ -114,7 +133,7 @@ class _Bar(Protocol):
 
 def _watch(process: subprocess.Popen[str], out: pathlib.Path, progress: bool) -> None:
     """Shows how many rows there are, until the process ends."""
-    bar = _bar() if progress else None
+    bar = _bar() if progress and _is_watched() else None
     while True:
         try:
             process.wait(0.2)
@@ -145,6 +164,11 @@ def _total(out: pathlib.Path) -> int:
         return 0
 
 
+def _is_watched() -> bool:
+    """Whether somebody sees a bar: at a terminal, or in a notebook."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
+
+
 def _bar() -> _Bar:
     try:
         from tqdm.auto import tqdm
@@ -155,7 +179,7 @@ def _bar() -> _Bar:
 
 
 class _Plain:
-    """A line that counts, where somebody watches."""
+    """A line that counts."""
 
     def __init__(self) -> None:
         self.n = 0
@@ -165,10 +189,8 @@ class _Plain:
         self.n += int(n)
 
     def refresh(self) -> None:
-        if sys.stderr.isatty():
-            sys.stderr.write(f"\r{self.n}/{self.total} runs")
-            sys.stderr.flush()
+        sys.stderr.write(f"\r{self.n}/{self.total} runs")
+        sys.stderr.flush()
 
     def close(self) -> None:
-        if sys.stderr.isatty():
-            sys.stderr.write("\r\x1b[2K")
+        sys.stderr.write("\r\x1b[2K")

@@ -18,6 +18,9 @@ class Talk:
 
     #: What it speaks; an older or newer Hansa says so, and ends.
     VERSION = 1
+    #: Who it is, and when it was asked last.
+    _whom = "object"
+    _when = ""
 
     def answer(self, said: dict[str, Any]) -> dict[str, Any]:
         """The answer to what was said after the greeting."""
@@ -25,6 +28,12 @@ class Talk:
 
     def greeted(self, said: dict[str, Any]) -> None:
         """Hears the greeting, which tells of the grid."""
+
+    def explain(self, error: BaseException) -> None:
+        """Notes in what it has raised for whom it decided, and when."""
+        # Before Python 3.11 there are no notes.
+        if hasattr(error, "add_note"):
+            error.add_note(f"raised by the {self._whom}{self._when}")
 
     def serve(self, lines: Iterable[str] | None = None, to: Writer | None = None) -> None:
         """Talks until there are no more lines: over standard input and output if nothing else is said.
@@ -44,6 +53,15 @@ class Talk:
 
     def _reply(self, said: dict[str, Any]) -> dict[str, Any]:
         if said["type"] == "hello":
+            self._whom = _whom(said)
             self.greeted(said)
             return {"type": "hello", "version": self.VERSION}
+        self._when = f" at virtual time {said['t']} s"
         return self.answer(said)
+
+
+def _whom(hello: dict[str, Any]) -> str:
+    """What somebody is who is greeted like that."""
+    if hello.get("role") == "manager":
+        return f"scheduler of site {hello['site']['name']}"
+    return f"planner of user {hello['user']}" if hello.get("role") == "planner" else "bidder"

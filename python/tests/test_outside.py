@@ -1,3 +1,4 @@
+import re
 import sys
 
 import hansa
@@ -144,6 +145,59 @@ def test_what_cannot_be_done_is_raised_where_it_was_ordered(topologies):
         hansa.run(topologies / "foreign-site.toml", planner={"alice": hansa.Planner()})
     with pytest.raises(hansa.HansaError, match="did you mean `york`"):
         hansa.run(topologies / "foreign-site.toml", scheduler={"yrok": Fcfs()})
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="exceptions have no notes")
+def test_what_an_object_raises_says_for_whom_and_when(topologies):
+    class Broken(hansa.Scheduler):
+        def decide(self):
+            raise LookupError("no idea")
+
+    class Late(hansa.Planner):
+        def due(self, job):
+            raise LookupError("no idea either")
+
+    class Rude(hansa.Bidder):
+        def bid(self, task, now):
+            raise LookupError("nothing")
+
+    topology = topologies / "foreign-site.toml"
+    for told, says in (
+        ({"scheduler": {"york": Broken()}}, r"raised by the scheduler of site york at virtual time \d+\.\d+ s"),
+        ({"planner": {"alice": Late()}}, r"raised by the planner of user alice at virtual time \d+\.\d+ s"),
+    ):
+        with pytest.raises(LookupError) as raised:
+            hansa.run(topology, **told)
+        (note,) = raised.value.__notes__
+        assert re.fullmatch(says, note), note
+    with pytest.raises(LookupError) as raised:
+        hansa.run(topologies / "market-40.toml", bidder=Rude())
+    assert re.fullmatch(r"raised by the bidder at virtual time \d+\.\d+ s", raised.value.__notes__[0])
+
+
+def test_what_decides_is_an_object_of_the_right_kind(topologies):
+    topology = topologies / "foreign-site.toml"
+    both = Fcfs()
+    for error, says, told in (
+        (TypeError, "scheduler: expected a dict of objects by the name of their site, such as {'york': Fcfs()}, found", {"scheduler": Fcfs()}),
+        (TypeError, "such as {'york': Fcfs()}, found the class Fcfs", {"scheduler": Fcfs}),
+        (TypeError, "planner: expected a dict of objects by the name of their user, such as {'alice': Mine()}, found", {"planner": ["alice"]}),
+        (TypeError, "scheduler['york']: expected an object, such as Fcfs(), found the class Fcfs", {"scheduler": {"york": Fcfs}}),
+        (TypeError, "scheduler['york']: expected an object of a subclass of hansa.Scheduler, found", {"scheduler": {"york": LeastWork()}}),
+        (TypeError, "found an object of type str", {"planner": {"alice": "least-work"}}),
+        (TypeError, "bidder: expected an object of a subclass of hansa.Bidder, found an object of type Fcfs", {"bidder": Fcfs()}),
+        (ValueError, "scheduler['durham'] is the same object as scheduler['york']", {"scheduler": {"york": both, "durham": both}}),
+        (
+            ValueError,
+            "set has site.york.scheduler, and a scheduler is given, which decides that: expected only one of them",
+            {"scheduler": {"york": both}, "set": {"site.york.scheduler": "easy"}},
+        ),
+        (ValueError, "set has user.alice.command, and a planner is given", {"planner": {"alice": LeastWork()}, "set": {"user.alice.command": ["x"]}}),
+    ):
+        with pytest.raises(error, match=re.escape(says)):
+            hansa.run(topology, **told)
+    said = {"site.york.scheduler": "external", "site.york.timeout": "20 s"}
+    assert hansa.run(topology, said, scheduler={"york": both}).digest == hansa.run(topology).digest
 
 
 def test_a_scheduler_may_be_a_program(topologies, tmp_path):
