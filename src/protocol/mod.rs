@@ -18,8 +18,8 @@ use crate::kernel::{self, Reaction};
 pub use batch::{Admit, Declined, Enqueue, Entrust, Over, Queue};
 pub use execution::{Ended, Lost, Run};
 pub use provisioning::{
-    Barred, Begun, Claim, Claimed, Coordinate, Coordinated, Enter, Informed, Inquire, Lot, Pledge, PledgeAnswer, Query,
-    Reply, Return, Returned,
+    Barred, Begun, Claim, Claimed, Coordinate, Coordinated, Enter, Informed, Inquire, Lot, Pledge, PledgeAnswer,
+    Postponed, Query, Reply, Return, Returned, Revoked,
 };
 pub use record::{Author, Bargain, Fault, HoldFate, Record, Refusal};
 pub use reservation::{Answer, Answered, Book, Booked, Cancel, Hold, Provided, Recall, Recalled, Reserve, Withdraw};
@@ -63,6 +63,8 @@ pub enum Message {
     Lost(Lost),
     Entrust(Entrust),
     Declined(Declined),
+    Revoked(Revoked),
+    Postponed(Postponed),
 }
 
 impl kernel::Message for Message {
@@ -102,6 +104,8 @@ impl kernel::Message for Message {
             Message::Lost(m) => m.reaction(),
             Message::Entrust(m) => m.reaction(),
             Message::Declined(m) => m.reaction(),
+            Message::Revoked(m) => m.reaction(),
+            Message::Postponed(m) => m.reaction(),
         }
     }
 
@@ -141,6 +145,8 @@ impl kernel::Message for Message {
             Message::Lost(_) => "Lost",
             Message::Entrust(_) => "Entrust",
             Message::Declined(_) => "Declined",
+            Message::Revoked(_) => "Revoked",
+            Message::Postponed(_) => "Postponed",
         }
     }
 }

@@ -160,6 +160,20 @@ pub struct Begun {
     pub task: TaskId,
 }
 
+/// The site takes a booking from its user, as nodes have failed: whoever waits for it joins the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Revoked {
+    pub job: JobId,
+    pub booking: BookingId,
+}
+
+/// The site lets a booking begin later, as nodes have failed, and says what it costs now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Postponed {
+    pub job: JobId,
+    pub receipt: Receipt,
+}
+
 /// All of them are answered, or acted on, at once.
 macro_rules! at_once {
     ($($message:ident)*) => {$(
@@ -171,4 +185,4 @@ macro_rules! at_once {
     )*};
 }
 
-at_once! { Inquire Informed Claim Claimed Return Returned Coordinate Coordinated Enter Barred Begun }
+at_once! { Inquire Informed Claim Claimed Return Returned Coordinate Coordinated Enter Barred Begun Revoked Postponed }

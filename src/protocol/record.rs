@@ -104,6 +104,10 @@ pub enum Record {
     Stalled { edge: EdgeId, left: u64 },
     /// The data of an edge goes on with so much left to send: over these links, if not those it was on before, and from `active` on.
     Continued { edge: EdgeId, left: u64, via: Vec<CableId>, active: Time },
+    /// A site took a booking from its user, as cores failed: so much of it was used and is paid for, and its user is given so much.
+    Revoked { booking: BookingId, used: Area, paid: Area, compensation: Area },
+    /// A site lets a booking begin later, as cores failed; this is what it is now, and what it costs.
+    Postponed { receipt: Receipt },
 }
 
 words! {
@@ -126,6 +130,8 @@ words! {
         Released = "released",
         /// Its lease was over.
         Expired = "expired",
+        /// Cores failed that it was about.
+        Broken = "broken",
     }
     /// What a site has done that no honest one does.
     Fault {
@@ -199,6 +205,8 @@ impl Record {
             | Record::Up { .. }
             | Record::Lost { .. }
             | Record::Checkpointed { .. }
+            | Record::Revoked { .. }
+            | Record::Postponed { .. }
             | Record::Entered { .. } => Author::Site,
             Record::Bargained { .. } | Record::Accused { .. } => Author::User,
             Record::Arrived { .. }

@@ -164,5 +164,11 @@ records! { (names)
         let via = if names.is_empty() { String::new() } else { format!(" over {}", names.join(", ")) };
         format!("lets the data of {edge} go on{via}, with {left} bytes left")
     };
+    "revoked" Revoked { booking, used, paid, compensation } => revoked, format!(
+        "revokes booking {booking}, whose cores failed, and compensates its user with {compensation}");
+    "postponed" Postponed { receipt } => postponed, {
+        let Receipt { booking, part: Part { start, span, .. }, .. } = receipt;
+        format!("postpones booking {booking}, whose cores failed, to {start}, for {span}")
+    };
     "accused" Accused { site, fault } => accused, format!("says that {} {}", names.of_actor(*site), tell(*fault));
 }

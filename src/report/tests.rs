@@ -430,7 +430,8 @@ fn any_bargain() -> impl Strategy<Value = Record> {
             .prop_map(|(user, version, slots)| Record::Advertised { user, version, slots }),
         (user(), 1u32..9, span(), prop::collection::vec(offer, 0..4))
             .prop_map(|(user, procs, span, offers)| Record::Quoted { user, procs, span, offers }),
-        (user(), job(), receipt).prop_map(|(user, job, receipt)| Record::Booked { user, job, receipt }),
+        (user(), job(), receipt.clone()).prop_map(|(user, job, receipt)| Record::Booked { user, job, receipt }),
+        receipt.prop_map(|receipt| Record::Postponed { receipt }),
         (user(), hold(), part(), area(), time()).prop_map(|(user, hold, part, fee, expiry)| Record::Held {
             user,
             hold,
@@ -447,6 +448,12 @@ fn any_bargain() -> impl Strategy<Value = Record> {
             booking: BookingId(booking),
             used,
             penalty
+        }),
+        (any::<u64>(), area(), area(), area()).prop_map(|(booking, used, paid, compensation)| Record::Revoked {
+            booking: BookingId(booking),
+            used,
+            paid,
+            compensation
         }),
         (any::<u64>(), area()).prop_map(|(booking, used)| Record::Elapsed { booking: BookingId(booking), used }),
         any::<(u32, u32)>().prop_map(|(job, index)| Record::Dropped { task: TaskId { job: JobId(job), index } }),

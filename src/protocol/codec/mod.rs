@@ -95,7 +95,9 @@ mod tests {
         Bargain, Barred, Begun, Claim, Claimed, Coordinate, Coordinated, Enter, Fault, HoldFate, Informed, Inquire,
         Lot, Pledge, PledgeAnswer, Query, Refusal, Reply, Return, Returned,
     };
-    use crate::protocol::{Landed, Recall, Recalled, Record, Reserve, Run, Ship, Submit, Verdict, Withdraw};
+    use crate::protocol::{
+        Landed, Postponed, Recall, Recalled, Record, Reserve, Revoked, Run, Ship, Submit, Verdict, Withdraw,
+    };
     use crate::time::{Span, Time};
 
     /// What the fuzzers have found, each once a crash; now an error.
@@ -205,6 +207,8 @@ mod tests {
             }),
             Message::Barred(Barred { task, why: Denial::Duplicate }),
             Message::Begun(Begun { task }),
+            Message::Revoked(Revoked { job: id, booking: BookingId(9) }),
+            Message::Postponed(Postponed { job: id, receipt }),
             Message::Coordinate(Coordinate { hold, pledge: Pledge::Hold { part, quote: Some(QuoteId(5)) } }),
             Message::Coordinated(Coordinated { hold, answer: PledgeAnswer::Granted { expiry: arrive, fee } }),
         ];
@@ -233,6 +237,8 @@ mod tests {
             Record::Denied { user, job: id, why: Refusal::Stale },
             Record::Returned { booking: BookingId(9), used: fee, penalty: Some(fee) },
             Record::Elapsed { booking: BookingId(9), used: fee },
+            Record::Revoked { booking: BookingId(9), used: fee, paid: fee, compensation: fee },
+            Record::Postponed { receipt },
             Record::Dropped { task },
             Record::Settled { hold, fate: HoldFate::Expired },
             Record::Bargained { job: id, end: Bargain::GivenUp },

@@ -78,6 +78,10 @@ pub struct Counts {
     pub rents: Area,
     pub fees: Area,
     pub penalties: Area,
+    /// How many bookings were taken from the user as nodes failed, how often one was to begin later, and what the user was given.
+    pub revoked: u64,
+    pub postponed: u64,
+    pub compensation: Area,
     /// Of what was booked and not given back in time: all of it, and what tasks ran on.
     pub area: Area,
     pub used: Area,
@@ -180,6 +184,34 @@ impl Tally {
         counts.charge(&receipt, *used);
         self.bargains.legs.remove(&(by.actor, *booking));
         self.see_booking(by, user, &receipt, receipt.part.area(), *used);
+        Ok(None)
+    }
+
+    /// Nodes of a booking have failed: its user pays for what was used of it.
+    pub fn revoked(&mut self, by: By, booking: &BookingId, used: &Area, paid: &Area, compensation: &Area) -> Taken {
+        let closed = self.bargains.close(by.actor, *booking);
+        let (user, counts, receipt) =
+            closed.ok_or_else(|| Inconsistent::NoBooking(*booking, self.names.of_actor(by.actor)))?;
+        counts.revoked += 1;
+        counts.rents += *paid;
+        counts.area += *used;
+        counts.used += *used;
+        counts.compensation += *compensation;
+        if let Some(job) = self.bargains.legs.remove(&(by.actor, *booking)) {
+            *self.bargains.together.entry(job).or_default() -= 1;
+        }
+        self.see_booking(by, user, &receipt, receipt.part.area(), *used);
+        Ok(None)
+    }
+
+    /// Nodes of a booking have failed: it begins later, and may be shorter for it.
+    pub fn postponed(&mut self, by: By, receipt: &Receipt) -> Taken {
+        let open = self.bargains.open.get_mut(&(by.actor, receipt.booking));
+        let (user, its) =
+            open.ok_or_else(|| Inconsistent::NoBooking(receipt.booking, self.names.of_actor(by.actor)))?;
+        *its = *receipt;
+        let user = *user;
+        self.bargains.of(user).postponed += 1;
         Ok(None)
     }
 

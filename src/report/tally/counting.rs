@@ -50,7 +50,7 @@ impl Tally {
             stints.emigrate(before);
         }
         // Whoever takes a task back says so.
-        if by_user && row.site.is_some() {
+        if by_user && row.site.is_some() && !(row.is_lost() && row.assigned.is_none()) {
             return Err(Inconsistent::Again(*task, "been given to a site"));
         }
         (row.site, row.assigned) = (Some(site), Some(by.now));
@@ -253,7 +253,7 @@ impl Tally {
     }
 
     pub fn removed(&mut self, by: By, job: &JobId) -> Taken {
-        let is_at_site = |task: &TaskRow| task.site.is_some() && task.end.is_none();
+        let is_at_site = |task: &TaskRow| task.site.is_some() && task.end.is_none() && !task.is_lost();
         let by_user = self.is_told_by(by.actor);
         if self.told_of(by, *job)?.tasks.iter().any(is_at_site) && by_user {
             return Err(Inconsistent::Busy(*job));

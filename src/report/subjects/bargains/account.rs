@@ -69,12 +69,16 @@ impl<'a> Accounts<'a> {
             quotes: counts.quotes,
             bookings: counts.booked,
             returned: counts.returned,
+            revoked: counts.revoked,
+            postponed: counts.postponed,
+            compensation: hours(counts.compensation),
             denied_stale: counts.denied[Refusal::Stale as usize],
             denied: counts.denied.iter().sum(),
             held: counts.held,
             committed: counts.fates[HoldFate::Committed as usize],
             released: counts.fates[HoldFate::Released as usize],
             expired: counts.fates[HoldFate::Expired as usize],
+            broken: counts.fates[HoldFate::Broken as usize],
             requests: user.requests,
             booked: count_of(&counts.ends, Bargain::Booked),
             refused: count_of(&counts.ends, Bargain::Refused),
@@ -103,10 +107,10 @@ impl Account for Accounts<'_> {
         }
         for (task, asked) in row.tasks.iter().zip(&row.job.tasks) {
             let Some(start) = task.start else { continue };
-            let end = task.end.unwrap_or(self.tally.last);
-            user.area += Area::of(asked.cores, end.since(start));
+            let ran = task.ran_by(self.tally.last);
+            user.area += Area::of(asked.cores, ran);
             if let Some(ahead) = known.ahead {
-                user.padding += Area::of(asked.cores, (row.job.arrive + ahead).since(start));
+                user.padding += Area::of(asked.cores, (row.job.arrive + ahead).since(start).min(ran));
             }
         }
         // Those that fit nowhere were never asked for.

@@ -42,6 +42,12 @@ pub const SUBJECT: Subject = Subject {
             better: Better::Less,
             of: |summary| Some(summary.part::<Bargaining>()?.users.iter().map(|user| user.paid_for_nothing).sum()),
         },
+        Measure {
+            name: "revoked",
+            about: "bookings that sites took from their users as nodes failed",
+            better: Better::Less,
+            of: |summary| Some(summary.part::<Bargaining>()?.sum(|user| user.revoked) as f64),
+        },
     ],
 };
 
@@ -88,17 +94,35 @@ pub struct Fared {
     pub quotes: u64,
     pub bookings: u64,
     pub returned: u64,
+    /// Bookings that were taken from the user as nodes failed, how often one was to begin later, and what the user was given for it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub revoked: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub postponed: u64,
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub compensation: f64,
     pub denied_stale: u64,
     pub denied: u64,
     pub held: u64,
     pub committed: u64,
     pub released: u64,
     pub expired: u64,
+    /// Holds that sites dropped as nodes failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub broken: u64,
     pub requests: u64,
     pub booked: u64,
     pub refused: u64,
     pub stale: u64,
     pub given_up: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+fn is_nothing(area: &f64) -> bool {
+    *area == 0.0
 }
 
 impl Part for Bargaining {
@@ -109,6 +133,15 @@ impl Bargaining {
     pub fn add_up(&self) -> bool {
         let ends = self.booked + self.refused + self.stale + self.given_up + self.open;
         self.requests == ends && self.torn == 0
+    }
+
+    /// Whether nodes have failed that were booked or held.
+    fn has_suffered(&self) -> bool {
+        self.sum(|user| user.revoked + user.postponed + user.broken) > 0
+    }
+
+    fn sum(&self, of: fn(&Fared) -> u64) -> u64 {
+        self.users.iter().map(of).sum()
     }
 
     fn share_booked(&self) -> Option<f64> {
@@ -169,6 +202,12 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     if all.whole + all.empty + all.torn > 0 {
         let text = format!("{} whole, {} without anything, {} torn", all.whole, all.empty, all.torn);
         lines.push(("together", text));
+    }
+    if all.has_suffered() {
+        let [revoked, postponed] = [|user: &Fared| user.revoked, |user: &Fared| user.postponed].map(|of| all.sum(of));
+        let compensation: f64 = all.users.iter().map(|user| user.compensation).sum();
+        let text = format!("{revoked} revoked, {postponed} postponed, {compensation:.1} core h of compensation");
+        lines.push(("bookings", text));
     }
     if !all.add_up() {
         lines.push(("", "these do not add up: some peer has violated the protocol".to_owned()));

@@ -32,6 +32,9 @@ pub fn strategies(known: &Strategies, page: &Page<'_>) -> String {
     }
     html.push_str(&fared(&all.users));
     html.push_str(&bargained(&all.users));
+    if all.has_suffered() {
+        html.push_str(&broken(&all.users));
+    }
     if all.users.len() > ROWS {
         let more = counted((all.users.len() - ROWS) as u64, "more user");
         html.push_str(&format!("<p>{more} are only in summary.json.</p>\n"));
@@ -122,4 +125,15 @@ fn bargained(users: &[Fared]) -> String {
         "#Expired",
     ];
     format!("<h3>What was requested and granted</h3>\n{}", table(&columns, users.iter().take(ROWS).map(row)))
+}
+
+fn broken(users: &[Fared]) -> String {
+    let has_suffered = |user: &&Fared| user.revoked + user.postponed + user.broken > 0;
+    let row = |user: &Fared| {
+        let numbers = [user.revoked, user.postponed, user.broken].map(count);
+        std::iter::once(short(&user.user, 40)).chain(numbers).chain([number(user.compensation)]).collect()
+    };
+    let columns = ["User", "#Bookings revoked", "#Postponed", "#Holds broken", "#Compensation, core h"];
+    let rows = users.iter().filter(has_suffered).take(ROWS).map(row);
+    format!("<h3>What nodes that failed broke</h3>\n{}", table(&columns, rows))
 }
