@@ -69,8 +69,6 @@ pub struct Row {
     pub has_followers: bool,
     /// Whether it brings the data of whole jobs to their sites and back; the others move what tasks make for each other.
     pub stages_data: bool,
-    /// Whether it knows what to do when nodes of its sites fail.
-    pub bears_failures: Bears,
     /// Whether it books nodes for a later time, so that their failure breaks a promise.
     pub books_nodes: bool,
     /// Most cores of a grid.
@@ -88,13 +86,6 @@ impl Row {
     pub fn takes(&self) -> impl Iterator<Item = &'static str> + Clone {
         self.sources.iter().chain(self.also).copied()
     }
-}
-
-/// Whether a system knows what to do when nodes of its sites fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bears {
-    Never,
-    Always,
 }
 
 /// Keys of sites and users that are about one system; `fits` is whether this one has to do with it.

@@ -31,6 +31,7 @@ fn inline_and_processes_agree_on_every_shipped_topology() {
         "far-data.toml",
         "failures.toml",
         "broken-promises.toml",
+        "broken-bargains.toml",
         "cut-cable.toml",
     ] {
         let scratch = Scratch::new();

@@ -54,6 +54,21 @@ const SHIPPED: &[(&str, &[&str])] = &[
         &["0.jobs=10", "1.workflows=1", "1.tasks=8", "2.workflows=1", "2.tasks=8", "3.workflows=1", "3.tasks=8"],
     ),
     ("broken-promises", &["0.requests=12"]),
+    (
+        "broken-bargains",
+        &[
+            "0.jobs=20",
+            "1.workflows=1",
+            "1.tasks=5",
+            "2.workflows=1",
+            "2.tasks=5",
+            "3.workflows=1",
+            "3.tasks=5",
+            "4.jobs=3",
+            "5.jobs=3",
+            "6.jobs=3",
+        ],
+    ),
     ("cut-cable", &["0.tasks=10", "1.tasks=10"]),
     ("stale-quotes", &["0.jobs=20", "1.jobs=4", "2.jobs=6", "3.workflows=1", "3.tasks=5"]),
 ];

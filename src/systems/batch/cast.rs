@@ -12,7 +12,7 @@ use crate::roles::site::Manager;
 use crate::settings::Walk;
 use crate::systems::managers::{self, Runs};
 use crate::systems::{
-    Bears, Cast, CastError, DealError, Dealing, Fails, Gives, Grid, Outsider, Own, Policy, Row, Service, System,
+    Cast, CastError, DealError, Dealing, Fails, Gives, Grid, Outsider, Own, Policy, Row, Service, System,
 };
 use crate::time::Span;
 use crate::workload::rigids::Handed;
@@ -36,7 +36,6 @@ pub const ROW: Row = Row {
     wants_deadlines: false,
     has_followers: true,
     stages_data: true,
-    bears_failures: Bears::Always,
     books_nodes: false,
     cores_max: u64::MAX,
     gives: Gives { moment: "dispatcher", task: "submitted to a queue", category: "dispatch" },

@@ -7,9 +7,7 @@ use crate::roles;
 use crate::settings::Walk;
 use crate::systems::deal::submit;
 use crate::systems::failing::in_turn;
-use crate::systems::{
-    Bears, Cast, DealError, Dealing, Fails, Gives, Grid, Outsider, Own, Policy, Row, Service, System,
-};
+use crate::systems::{Cast, DealError, Dealing, Fails, Gives, Grid, Outsider, Own, Policy, Row, Service, System};
 use crate::time::Span;
 use crate::workload::Workload;
 
@@ -31,7 +29,6 @@ pub const ROW: Row = Row {
     wants_deadlines: false,
     has_followers: false,
     stages_data: false,
-    bears_failures: Bears::Always,
     books_nodes: false,
     cores_max: CORES_MAX,
     gives: Gives { moment: "planner", task: "sent to its site", category: "plan" },

@@ -9,8 +9,7 @@ use crate::settings::Walk;
 use crate::systems::deal::submit;
 use crate::systems::failing::in_turn;
 use crate::systems::{
-    Bears, Cast, CastError, DealError, Dealing, Fails, Gives, Grid, JobError, Outsider, Own, Policy, Row, Service,
-    System,
+    Cast, CastError, DealError, Dealing, Fails, Gives, Grid, JobError, Outsider, Own, Policy, Row, Service, System,
 };
 use crate::time::Span;
 use crate::workload::Workload;
@@ -33,7 +32,6 @@ pub const ROW: Row = Row {
     wants_deadlines: false,
     has_followers: false,
     stages_data: false,
-    bears_failures: Bears::Always,
     books_nodes: false,
     cores_max: u64::MAX,
     gives: Gives { moment: "auction", task: "bid won", category: "bid" },

@@ -15,8 +15,8 @@ use crate::protocol::{Message, Record};
 use crate::roles;
 use crate::settings::Walk;
 use crate::systems::{
-    Bears, Cast, CastError, DealError, Dealing, Errand, Fails, Gives, Grid, JobError, Lines, Outsider, Own, Policy,
-    Row, Service, System,
+    Cast, CastError, DealError, Dealing, Errand, Fails, Gives, Grid, JobError, Lines, Outsider, Own, Policy, Row,
+    Service, System,
 };
 use crate::time::Span;
 use crate::workload::rigids::Handed;
@@ -40,7 +40,6 @@ pub const ROW: Row = Row {
     wants_deadlines: false,
     has_followers: true,
     stages_data: false,
-    bears_failures: Bears::Never,
     books_nodes: true,
     cores_max: u64::MAX,
     gives: Gives { moment: "users", task: "entered at a site", category: "entry" },
@@ -70,13 +69,16 @@ impl System for Provisioning {
         plans::ALL[0].name
     }
 
-    fn site(&self, site: &Site, givers: &[ActorId], _: Option<Fails>, _: Option<Outsider>) -> Cast {
+    fn site(&self, site: &Site, givers: &[ActorId], fails: Option<Fails>, _: Option<Outsider>) -> Cast {
         let unknown = || CastError::unknown("planner", &site.scheduler);
         let planner = planner::build(&site.scheduler).ok_or_else(unknown)?;
         let desk = Desk::new(self.terms(site), planner, Box::new(History::new()));
-        let counter = Box::new(Counter::new(desk));
-        let site = roles::Site::new(site.cores, counter, givers.iter().copied()).telling_every(site.report_every);
-        Ok(Box::new(site))
+        let (counter, outages) = match fails {
+            Some(fails) => (Counter::new(desk).failing(fails.clone()), Some(fails.outages)),
+            None => (Counter::new(desk), None),
+        };
+        let actor = roles::Site::new(site.cores, Box::new(counter), givers.iter().copied());
+        Ok(Box::new(actor.telling_every(site.report_every).failing(outages)))
     }
 
     fn user(&self, user: &User, grid: &Grid<'_>, lines: &mut Lines) -> Option<BoxedActor<Message, Record>> {
@@ -164,6 +166,10 @@ fn check_legs(job: &Job, user: &User, delta: Span, grid: &Grid<'_>) -> Result<()
         if task.cores > site.cores || task.kind != site.kind {
             let (cores, has, name) = (task.cores, site.cores, &site.name);
             return wrong(format!("task {number} needs {cores} cores, but its leg is at {name}, which has {has}"));
+        }
+        if grid.fails(id).is_some() {
+            let (user, name) = (&user.name, &site.name);
+            return wrong(format!("{user} wants several sites at once, so the nodes of {name} cannot fail"));
         }
         let latency = site.latency + user.latency;
         if latency >= delta {

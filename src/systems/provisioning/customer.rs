@@ -18,7 +18,9 @@ use super::strategy::{self, Strategy};
 use super::world::World;
 use crate::grid::{Approach, Crash, Invalid, Job, JobId, TaskId};
 use crate::kernel::ActorId;
-use crate::protocol::{Begun, Coordinated, Ended, Fault, Landed, Message, Recalled, Record, Returned};
+use crate::protocol::{
+    Begun, Coordinated, Ended, Fault, Landed, Lost, Message, Postponed, Recalled, Record, Returned, Revoked,
+};
 use crate::roles::{Out, Planner};
 use crate::systems::Errand;
 use crate::time::{Span, Time};
@@ -51,6 +53,8 @@ struct Live {
     run: Run,
     pinned: Option<usize>,
     strategy: Box<dyn Strategy>,
+    /// A task of it has been lost for good: it is given up as soon as none is at a site any more.
+    is_doomed: bool,
 }
 
 impl Customer {
@@ -109,7 +113,7 @@ impl Customer {
         }
         out.log(Record::Arrived { job: job.clone(), user });
         let strategy = (self.entry.build)(&self.approach);
-        self.live.insert(id, Live { run: Run::new(job), pinned, strategy });
+        self.live.insert(id, Live { run: Run::new(job), pinned, strategy, is_doomed: false });
         self.with(now, id, out, |strategy, deal| strategy.begin(deal));
     }
 
@@ -136,7 +140,7 @@ impl Customer {
     /// Lets the strategy of a job act, if the job is not over.
     fn with(&mut self, now: Time, job: JobId, out: &mut Out, act: impl FnOnce(&mut dyn Strategy, &mut Deal<'_>)) {
         let Customer { world, rules, approach, books, live, seed, .. } = self;
-        let Some(Live { run, pinned, strategy }) = live.get_mut(&job) else { return };
+        let Some(Live { run, pinned, strategy, is_doomed: false }) = live.get_mut(&job) else { return };
         let mut deal = Deal { now, run, world, rules, approach, pinned: *pinned, seed: *seed, books, out };
         act(strategy.as_mut(), &mut deal);
         while let Some(job) = self.books.given_up.pop() {
@@ -172,7 +176,34 @@ impl Customer {
         late.append(&mut self.late);
     }
 
+    /// A task is lost, and does not come again: the others of its job are of no use.
+    fn lost(&mut self, now: Time, task: TaskId, out: &mut Out) {
+        let Some(live) = self.live.get_mut(&task.job) else { return };
+        live.run.lost(task.index);
+        self.with(now, task.job, out, |_, deal| {
+            deal.run.at_sites().into_iter().for_each(|other| deal.recall(other));
+        });
+        self.live.entry(task.job).and_modify(|live| live.is_doomed = true);
+        self.bury(now, task.job, out);
+    }
+
+    /// Gives a job up of which a task is lost, and all that is booked for it, if none of it is at a site any more.
+    fn bury(&mut self, now: Time, job: JobId, out: &mut Out) {
+        let Some(live) = self.live.get_mut(&job).filter(|live| live.is_doomed && live.run.at_sites().is_empty()) else {
+            return;
+        };
+        live.is_doomed = false;
+        self.with(now, job, out, |_, deal| {
+            deal.run.unused().into_iter().for_each(|(place, booking)| deal.give_back(place, booking));
+            deal.give_up();
+        });
+    }
+
     fn ended(&mut self, now: Time, task: TaskId, out: &mut Out) {
+        if let Some(live) = self.live.get_mut(&task.job).filter(|live| live.is_doomed) {
+            live.run.ended(task.index);
+            return self.bury(now, task.job, out);
+        }
         let mut freed = Vec::new();
         self.with(now, task.job, out, |_, deal| {
             let Some((leaves, next)) = deal.run.ended(task.index) else { return };
@@ -222,13 +253,28 @@ impl Customer {
             Message::Recalled(Recalled { task, in_time }) => {
                 let debt = self.books.paid(now, Owed::Recall(place, task));
                 let Some((job, _)) = self.known(debt)? else { return Ok(()) };
-                self.with(now, job, out, |strategy, deal| {
-                    if in_time {
-                        deal.run.left(task.index);
-                        deal.out.log(Record::Withdrawn { task });
-                    }
-                    strategy.recalled(task.index, in_time, deal);
-                });
+                if let Some(live) = self.live.get_mut(&job).filter(|_| in_time) {
+                    live.run.left(task.index);
+                    out.log(Record::Withdrawn { task });
+                }
+                self.with(now, job, out, |strategy, deal| strategy.recalled(task.index, in_time, deal));
+                self.bury(now, job, out);
+            }
+            Message::Lost(Lost { task, .. }) => {
+                let Some(live) = self.live.get(&task.job) else { return Ok(()) };
+                if !self.world.places[place].fails() || !live.run.is_at(task.index, place) {
+                    return Err(Fault::Unasked);
+                }
+                self.lost(now, task, out);
+            }
+            Message::Revoked(_) | Message::Postponed(_) if !self.world.places[place].fails() => {
+                return Err(Fault::Unasked);
+            }
+            Message::Revoked(Revoked { job, booking }) => {
+                self.with(now, job, out, |strategy, deal| strategy.revoked(booking, deal));
+            }
+            Message::Postponed(Postponed { job, receipt }) => {
+                self.with(now, job, out, |strategy, deal| strategy.postponed(receipt, deal));
             }
             Message::Begun(Begun { task }) => {
                 let Some(live) = self.live.get_mut(&task.job) else { return Ok(()) };
@@ -320,7 +366,17 @@ impl Planner for Customer {
             return;
         }
         if self.is_down {
-            if matches!(message, Message::Ended(_) | Message::Landed(_) | Message::Barred(_)) {
+            let is_kept = |message: &Message| {
+                matches!(
+                    message,
+                    Message::Ended(_)
+                        | Message::Landed(_)
+                        | Message::Barred(_)
+                        | Message::Lost(_)
+                        | Message::Revoked(_)
+                )
+            };
+            if is_kept(&message) {
                 self.spool.push((from, message));
             }
             return;

@@ -19,6 +19,8 @@ mod plans;
 mod rules;
 mod run;
 pub mod strategy;
+#[cfg(test)]
+mod tests;
 pub mod trial;
 pub mod virtual_reservation;
 mod world;

@@ -3,6 +3,7 @@
 //! A task is entered at its site when all before it have ended and their data is there. Whoever plans says where tasks go
 //! ahead of that, and then data leaves as soon as it is there; else a task is ready first, and its data follows it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::world::World;
@@ -155,6 +156,23 @@ impl Run {
         if let Some(task) = self.tasks.get_mut(task as usize) {
             (task.entered, task.begun, task.goes) = (false, false, None);
         }
+    }
+
+    /// It has been lost at its site, and does not come again.
+    pub fn lost(&mut self, task: u32) {
+        self.tasks[task as usize].entered = false;
+    }
+
+    /// Those that wait at sites, or run there.
+    pub fn at_sites(&self) -> Vec<u32> {
+        let is_there = |task: &Task| task.entered && !task.ended;
+        self.tasks.iter().zip(0..).filter(|(task, _)| is_there(task)).map(|(_, number)| number).collect()
+    }
+
+    /// What has been booked at which place for tasks that have not ended.
+    pub fn unused(&self) -> BTreeSet<(usize, BookingId)> {
+        let open = self.tasks.iter().filter(|task| !task.ended).filter_map(|task| task.goes.as_ref());
+        open.flat_map(|goes| goes.within.iter().map(|(booking, _)| (goes.place, *booking))).collect()
     }
 
     /// A task has ended: which data leaves, and who has nobody before it any more. `None` if it was not entered.

@@ -5,7 +5,7 @@ use crate::kernel::ActorId;
 use crate::network::Paths;
 use crate::protocol::{Message, Ship};
 use crate::roles::Out;
-use crate::systems::Grid;
+use crate::systems::{Attempts, Grid};
 use crate::time::{Span, Time};
 
 use super::application::{Application, Link, Need};
@@ -33,6 +33,8 @@ pub struct Place {
     longest: Option<Span>,
     /// What a message takes to there.
     pub latency: Span,
+    /// How its tasks save their work, if its nodes fail.
+    fails: Option<Attempts>,
 }
 
 /// How data moves: over links, which others use too, or in a time that only depends on how much it is.
@@ -86,12 +88,16 @@ impl World {
         if from == to { Span::ZERO } else { self.link(from, to).transfer(bytes) }
     }
 
-    /// A job as those plan it who look at all of it, with so much time to spare for each task.
+    /// A job as those plan it who look at all of it, with so much time to spare for each task, and for its checkpoints.
     pub fn application(&self, job: &Job, slack: Span) -> Application {
         let fastest = self.places.iter().map(|place| place.speed_millionths).max().unwrap_or(0).max(1_000_000);
-        let spare = u128::from(slack.micros()) * u128::from(fastest) / 1_000_000;
-        let spare = Span::from_micros(u64::try_from(spare).unwrap_or(u64::MAX));
-        let step = |task: &Task| Step { name: String::new(), work: task.walltime + spare, cores: task.cores };
+        let spare = |task: &Task| {
+            let spent = |place: &Place| place.lasts(task).micros() - place.time(task.walltime).micros();
+            let spent = self.places.iter().map(spent).max().unwrap_or(0);
+            let spare = (u128::from(slack.micros()) + u128::from(spent)) * u128::from(fastest) / 1_000_000;
+            Span::from_micros(u64::try_from(spare).unwrap_or(u64::MAX))
+        };
+        let step = |task: &Task| Step { name: String::new(), work: task.walltime + spare(task), cores: task.cores };
         let tasks = job.tasks.iter().map(step).collect();
         let workflow = Workflow { name: String::new(), tasks, edges: job.edges.clone() };
         let places: Vec<Need> =
@@ -139,6 +145,7 @@ impl World {
             speed_millionths: 1_000_000,
             longest: None,
             latency,
+            fails: None,
         };
         let places = cores.iter().enumerate().map(place).collect();
         World { places, roads: Roads::Plain { latency: Span::ZERO, bandwidth: None } }
@@ -158,12 +165,24 @@ impl Place {
             speed_millionths: site.speed_millionths,
             longest: site.terms.longest,
             latency: site.latency,
+            fails: grid.fails(id).map(|fails| Attempts::new(&fails, site.cores)),
         }
     }
 
     pub fn fits(&self, task: &Task) -> bool {
         let is_short = self.time(task.walltime) <= longest(self.longest);
         self.kind == task.kind && self.cores >= task.cores && is_short
+    }
+
+    /// Whether its nodes fail.
+    pub fn fails(&self) -> bool {
+        self.fails.is_some()
+    }
+
+    /// For how long a task that asks for so much has to have its processors here: checkpoints take time, too.
+    pub fn lasts(&self, task: &Task) -> Span {
+        let time = self.time(task.walltime);
+        self.fails.as_ref().map_or(time, |fails| fails.stretched(time, task.cores))
     }
 
     /// How long something takes here: to the nearest microsecond, and at least one.

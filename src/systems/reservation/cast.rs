@@ -10,7 +10,7 @@ use crate::roles;
 use crate::roles::site::Manager;
 use crate::settings::Walk;
 use crate::systems::{
-    Bears, Cast, CastError, DealError, Dealing, Fails, Gives, Grid, Outsider, Own, Policy, Row, Service, System,
+    Cast, CastError, DealError, Dealing, Fails, Gives, Grid, Outsider, Own, Policy, Row, Service, System,
 };
 use crate::workload::Workload;
 
@@ -32,7 +32,6 @@ pub const ROW: Row = Row {
     wants_deadlines: true,
     has_followers: false,
     stages_data: true,
-    bears_failures: Bears::Always,
     books_nodes: true,
     cores_max: u64::MAX,
     gives: Gives { moment: "answers", task: "booked", category: "booking" },

@@ -12,7 +12,7 @@ use crate::settings::{
     Attached, Field, Fields, FilePath, Flag, Form, FormExt, Layout, Maybe, Millionths, Moment, Names, Number, OneOf,
     POSITIVE_SPAN, Purpose, SPAN, Shape, Walk, key, quoted,
 };
-use crate::systems::{Bears, Row, managers};
+use crate::systems::{Row, managers};
 use crate::time::{Span, Time};
 use crate::topology::Site;
 use crate::topology::trace;
@@ -314,7 +314,7 @@ impl Written {
         }
         if let Some(site) = self.site.and_then(|site| around.sites.get(site)) {
             self.nodes.get_or_insert_with(|| NodeSet::all(site.cores));
-            if let Some(why) = unbearable(site, around.systems)
+            if let Some(why) = unbearable(site)
                 && let Some(field) = fields.get("site")
             {
                 field.complain(why);
@@ -324,22 +324,20 @@ impl Written {
 }
 
 /// Why the nodes of a site must not fail.
-fn unbearable(site: &Site, systems: &[&'static Row]) -> Option<String> {
-    let rows = site.systems.iter().filter_map(|system| systems.get(*system));
-    let unable = rows.clone().find(|row| row.bears_failures == Bears::Never);
+fn unbearable(site: &Site) -> Option<String> {
     let name = &site.name;
-    match unable {
-        Some(row) => Some(format!("the nodes of {name} cannot fail: a [{}] does not know what to do then", row.key)),
-        None if rows.count() > 1 => Some(format!("the nodes of {name} cannot fail: several systems use them")),
-        None if managers::tongue(&site.scheduler).is_some() => Some(format!(
+    if site.systems.len() > 1 {
+        return Some(format!("the nodes of {name} cannot fail: several systems use them"));
+    }
+    if managers::tongue(&site.scheduler).is_some() {
+        return Some(format!(
             "the nodes of {name} cannot fail: {}, under which a program outside decides, does not know what to do then",
             site.scheduler
-        )),
-        None if !site.reserved.is_empty() => {
-            Some(format!("the nodes of {name} cannot fail, as some are `reserved`: nobody says what becomes of that"))
-        }
-        None => None,
+        ));
     }
+    let is_reserved = !site.reserved.is_empty();
+    is_reserved
+        .then(|| format!("the nodes of {name} cannot fail, as some are `reserved`: nobody says what becomes of that"))
 }
 
 fn walk_shape(law: &mut Law, about: crate::settings::Key, drawn: bool, w: &mut dyn Walk) {

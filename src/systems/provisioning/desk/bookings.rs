@@ -29,6 +29,8 @@ pub(super) enum Standing {
 pub struct Account {
     pub booked: u64,
     pub cancelled: u64,
+    /// Taken from their users as processors failed.
+    pub revoked: u64,
     pub rents: Area,
     pub fees: Area,
     /// For cancelling.

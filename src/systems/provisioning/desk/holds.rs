@@ -12,7 +12,7 @@ use crate::time::Time;
 pub(super) struct Hold {
     pub fate: Fate,
     /// What was answered; none if it was taken back before it came.
-    granted: Option<(Grant, Receipt)>,
+    pub granted: Option<(Grant, Receipt)>,
 }
 
 /// What has become of a hold.
@@ -27,6 +27,8 @@ pub enum Fate {
     Expired,
     /// Taken back after a commit.
     Cancelled,
+    /// Taken from its user, as processors have failed.
+    Broken,
 }
 
 impl Desk {
@@ -68,7 +70,7 @@ impl Desk {
                 self.charge(&receipt);
                 Ok(receipt)
             }
-            Fate::Released | Fate::Expired | Fate::Cancelled => Err(Denial::HoldOver),
+            Fate::Released | Fate::Expired | Fate::Cancelled | Fate::Broken => Err(Denial::HoldOver),
         }
     }
 

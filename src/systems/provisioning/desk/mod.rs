@@ -9,6 +9,7 @@
 
 mod bookings;
 mod holds;
+mod outages;
 mod plan;
 mod prices;
 mod slots;
@@ -21,6 +22,7 @@ pub use self::bookings::Account;
 use self::bookings::Booking;
 pub use self::holds::Fate;
 use self::holds::Hold;
+pub use self::outages::Yields;
 use self::plan::Plan;
 pub use self::prices::Wanted;
 use super::forecast::Forecast;
@@ -87,6 +89,8 @@ pub struct Desk {
     jobs: BTreeMap<TaskId, Place>,
     /// What is on the processors, by number: running jobs to their requested ends, and reservations whose time it is.
     active: BTreeMap<u64, Active>,
+    /// What is down, and until when it is taken to be.
+    down: Vec<Active>,
     /// Reservations and holds that are to begin.
     future: BTreeMap<(Time, u64), Part>,
     bookings: BTreeMap<BookingId, Booking>,
@@ -153,6 +157,7 @@ impl Desk {
             queue: Vec::new(),
             jobs: BTreeMap::new(),
             active: BTreeMap::new(),
+            down: Vec::new(),
             future: BTreeMap::new(),
             bookings: BTreeMap::new(),
             ends: BTreeSet::new(),
@@ -206,13 +211,26 @@ impl Desk {
     }
 
     pub fn submit(&mut self, now: Time, ask: Ask) -> Result<(), Denial> {
+        self.takes(now, &ask)?;
+        self.join(now, ask, false)
+    }
+
+    /// Puts a job that has been taken before all others of the queue, or behind them: with its checkpoints it may be longer than what
+    /// is taken. Only where time ends it is not.
+    pub fn join(&mut self, now: Time, ask: Ask, is_first: bool) -> Result<(), Denial> {
         self.reach(now);
         self.begin_reservations();
-        self.takes(now, &ask)?;
+        Part { procs: ask.nodes, start: now, span: ask.walltime }.check()?;
         self.jobs.insert(ask.job, Place::Queue);
         let number = self.number();
-        self.queue.push(Queued { ask, number, submitted: now });
-        self.place_newcomer();
+        let queued = Queued { ask, number, submitted: now };
+        if is_first {
+            self.queue.insert(0, queued);
+            self.plan.displace();
+        } else {
+            self.queue.push(queued);
+            self.place_newcomer();
+        }
         Ok(())
     }
 

@@ -146,6 +146,7 @@ impl Desk {
         asks.clear();
         asks.extend(self.queue.iter().map(|queued| queued.ask));
         fixed.clear();
+        fixed.extend(self.down.iter().map(|&Active { until, procs }| Fixed { from: now, until, procs }));
         fixed.extend(self.active.values().map(|&Active { until, procs }| Fixed { from: now, until, procs }));
         fixed.extend(self.future.iter().map(|((start, _), part)| Fixed {
             from: *start,

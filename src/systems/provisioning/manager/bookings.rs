@@ -96,7 +96,7 @@ impl Counter {
     fn note_booked(&mut self, now: Time, user: ActorId, job: JobId, receipt: Receipt, orders: &mut Vec<Order>) {
         orders.push(Order::Note(Record::Booked { user, job, receipt }));
         let begun = receipt.part.start <= now;
-        let booked = Booked { user, part: receipt.part, used: 0, worked: Area::ZERO, begun, tasks: Vec::new() };
+        let booked = Booked { user, job, part: receipt.part, used: 0, worked: Area::ZERO, begun, tasks: Vec::new() };
         self.booked.insert(receipt.booking, booked);
     }
 

@@ -8,20 +8,23 @@
 //! of its bookings have begun, if they last; otherwise it joins the queue.
 
 mod bookings;
+mod remedy;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use self::remedy::Remedy;
 use super::desk::{Deed, Desk, Wanted};
-use crate::grid::{Advert, Area, BookingId, Demand, Denial, HoldId, Part, Quote, TaskId};
+use crate::grid::{Advert, Area, BookingId, Demand, Denial, Expected, HoldId, JobId, Part, Quote, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{
     Barred, Begun, Coordinate, Enter, HoldFate, Informed, Inquire, Message, Query, Recall, Recalled, Record, Reply,
     Return,
 };
 use crate::roles::queue::Ask;
-use crate::roles::site::{Ending, Loss, Manager, On, Order, Running, Start, Tasks};
+use crate::roles::site::{Ending, Manager, On, Order, Running, Start, Tasks};
+use crate::systems::Fails;
 use crate::time::{Span, Time};
 
 pub struct Counter {
@@ -42,6 +45,8 @@ pub struct Counter {
     deeds: Vec<Deed>,
     /// Bookings of which processors have come free at this instant.
     freed: Vec<BookingId>,
+    /// What is done where nodes fail.
+    remedy: Option<Remedy>,
 }
 
 struct Waiting {
@@ -52,13 +57,20 @@ struct Waiting {
 struct Runs {
     giver: ActorId,
     within: Vec<(BookingId, u32)>,
+    /// Whether it is on processors of its own, which the desk knows of.
+    is_at_desk: bool,
     /// Until then it does nothing, and can be taken back.
     idle_until: Time,
+    /// When it ends, if nothing happens to it.
+    until: Time,
+    /// How it comes again if it is lost, where nodes fail.
+    again: Option<Enter>,
 }
 
 /// What somebody has booked here.
 struct Booked {
     user: ActorId,
+    job: JobId,
     part: Part,
     /// Processors of it that tasks run on.
     used: u32,
@@ -90,7 +102,14 @@ impl Counter {
             held: BTreeSet::new(),
             deeds: Vec::new(),
             freed: Vec::new(),
+            remedy: None,
         }
+    }
+
+    /// One at a site whose nodes fail.
+    pub fn failing(self, fails: Fails) -> Counter {
+        let procs = self.desk.terms().procs;
+        Counter { remedy: Some(Remedy::new(fails, procs)), ..self }
     }
 
     fn act(&mut self, now: Time, user: ActorId, message: Message, orders: &mut Vec<Order>) {
@@ -136,27 +155,33 @@ impl Counter {
         }
         orders.push(Order::Note(Record::Entered { user: giver, task }));
         if enter.within.is_empty() || !self.fits(now, giver, &enter) {
-            return self.queue(now, giver, enter);
+            return self.queue(now, giver, enter, false);
         }
-        let bookings: Vec<BookingId> = enter.within.iter().map(|(booking, _)| *booking).collect();
-        self.wait(giver, enter);
-        for booking in bookings {
-            self.booked.get_mut(&booking).expect("it fits what has been booked").tasks.push(task);
-        }
+        self.wait_within(giver, enter);
         self.start_within(now, task, orders);
     }
 
-    fn queue(&mut self, now: Time, giver: ActorId, mut enter: Enter) {
+    /// A task waits for its bookings, which it fits.
+    fn wait_within(&mut self, giver: ActorId, enter: Enter) {
+        for (booking, _) in &enter.within {
+            self.booked.get_mut(booking).expect("it fits what has been booked").tasks.push(enter.task);
+        }
+        self.wait(giver, enter);
+    }
+
+    fn queue(&mut self, now: Time, giver: ActorId, mut enter: Enter, is_first: bool) {
         enter.within.clear();
+        let (_, walltime) = self.stretched(&enter);
         // It has been let in, so nothing but the end of time is in the way; then nobody hears of it any more.
-        if self.desk.submit(now, ask_of(&enter)).is_ok() {
+        if self.desk.join(now, Ask { walltime, ..ask_of(&enter) }, is_first).is_ok() {
             self.wait(giver, enter);
         }
     }
 
     /// Whether a task can run in what it names, from when all of it has begun.
     fn fits(&self, now: Time, giver: ActorId, enter: &Enter) -> bool {
-        let Enter { within, procs, runtime, not_before, .. } = enter;
+        let Enter { within, procs, not_before, .. } = enter;
+        let (runtime, _) = self.stretched(enter);
         let bookings: Option<Vec<&Booked>> = within.iter().map(|(booking, _)| self.booked.get(booking)).collect();
         let Some(bookings) = bookings else { return false };
         // What one booking has is reckoned once.
@@ -168,17 +193,19 @@ impl Counter {
         bookings.iter().all(|booked| booked.user == giver)
             && within.iter().map(|(_, procs)| u64::from(*procs)).sum::<u64>() == u64::from(*procs)
             && within.iter().zip(&bookings).all(|((_, procs), booked)| *procs <= booked.part.procs)
-            && start.max(*not_before) + *runtime <= end
+            && start.max(*not_before) + runtime <= end
     }
 
     /// Starts a task in its bookings, if all have begun and have room; sends it to the queue if it cannot end in time any more.
     fn start_within(&mut self, now: Time, task: TaskId, orders: &mut Vec<Order>) {
-        let Some(Waiting { giver, enter }) = self.waiting.get(&task) else { return };
+        // By now it may wait in the queue.
+        let waits_within = |waiting: &&Waiting| !waiting.enter.within.is_empty();
+        let Some(Waiting { giver, enter }) = self.waiting.get(&task).filter(waits_within) else { return };
         let giver = *giver;
         let has_room = |(booking, procs): &(BookingId, u32)| {
             self.booked.get(booking).is_some_and(|booked| booked.begun && booked.used + procs <= booked.part.procs)
         };
-        let lasts = enter.not_before.since(now) + enter.runtime;
+        let lasts = enter.not_before.since(now) + self.stretched(enter).0;
         if enter.within.iter().all(has_room) && self.fits(now, giver, enter) {
             for (booking, procs) in enter.within.clone() {
                 let booked = self.booked.get_mut(&booking).expect("it has room");
@@ -190,7 +217,7 @@ impl Counter {
         } else if !self.fits(now, giver, enter) {
             let Waiting { giver, enter } = self.leave(task);
             self.forget_within(&enter);
-            self.queue(now, giver, enter);
+            self.queue(now, giver, enter, false);
         }
     }
 
@@ -209,9 +236,11 @@ impl Counter {
         if in_time && !waits {
             self.running.remove(&task);
             self.desk.ended(now, task);
+            self.remedy.iter_mut().for_each(|remedy| remedy.ends(task));
             orders.push(Order::Abandon(task));
         } else if in_time {
             let Waiting { enter, .. } = self.leave(task);
+            self.remedy.iter_mut().for_each(|remedy| remedy.ends(task));
             if enter.within.is_empty() {
                 self.desk.withdraw(now, task);
             } else {
@@ -241,6 +270,10 @@ impl Counter {
 
     fn start(&mut self, now: Time, task: TaskId, orders: &mut Vec<Order>) {
         let Waiting { giver, enter } = self.leave(task);
+        let (runtime, walltime) = self.stretched(&enter);
+        // It holds its processors until it is to work.
+        let runtime = enter.not_before.since(now) + runtime;
+        let loss = self.risks(&enter);
         if enter.tells {
             orders.push(Order::Say(giver, Message::Begun(Begun { task })));
         }
@@ -251,16 +284,17 @@ impl Counter {
             on: On::Lowest(enter.procs),
             demand: Demand::NODE,
             share: 1.0,
-            // It holds its processors until it is to work.
-            runtime: enter.not_before.since(now) + enter.runtime,
-            walltime: enter.walltime,
+            runtime,
+            walltime,
             // What may still be taken back cannot be told of ahead.
             ending: if enter.tells { Ending::Reckoned } else { Ending::Settled },
-            loss: Loss::default(),
+            loss,
             rank: u64::from(task.job.0) << 32 | u64::from(task.index),
         }));
         let idle_until = if enter.tells { enter.not_before } else { now };
-        self.running.insert(task, Runs { giver, within: enter.within, idle_until });
+        let again = self.remedy.is_some().then(|| enter.clone());
+        let (is_at_desk, until) = (enter.within.is_empty(), now + runtime.min(walltime));
+        self.running.insert(task, Runs { giver, within: enter.within, is_at_desk, idle_until, until, again });
     }
 
     fn carry_out(&mut self, now: Time, deed: Deed, orders: &mut Vec<Order>) {
@@ -289,21 +323,33 @@ impl Manager for Counter {
     }
 
     fn ended(&mut self, now: Time, ended: &Running) {
-        match self.running.remove(&ended.task) {
-            Some(Runs { within, .. }) if within.is_empty() => self.desk.ended(now, ended.task),
-            Some(Runs { within, .. }) => {
-                for (booking, procs) in within {
-                    if let Some(booked) = self.booked.get_mut(&booking) {
-                        booked.used -= procs;
-                        self.freed.push(booking);
-                    }
-                }
-            }
-            None => {}
+        let Some(Runs { within, is_at_desk, .. }) = self.running.remove(&ended.task) else { return };
+        if is_at_desk {
+            self.desk.ended(now, ended.task);
         }
+        for (booking, procs) in within {
+            if let Some(booked) = self.booked.get_mut(&booking) {
+                booked.used -= procs;
+                self.freed.push(booking);
+            }
+        }
+        self.remedy.iter_mut().for_each(|remedy| remedy.ends(ended.task));
+    }
+
+    fn lost(&mut self, now: Time, task: &Running, saved: Span) {
+        self.is_lost(now, task, saved);
+    }
+
+    fn are_down(&mut self, _: Time, down: &[Expected]) {
+        self.hear_of_nodes(down);
+    }
+
+    fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty() || !self.booked.is_empty() || !self.held.is_empty()
     }
 
     fn decide(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
+        self.mend(now, orders);
         let mut heard = std::mem::take(&mut self.heard);
         heard.sort_by_key(|(_, message)| Turn::of(message));
         for (user, message) in heard.drain(..) {
@@ -330,6 +376,8 @@ impl Manager for Counter {
     fn floor(&self, at: Time) -> Time {
         match self.lengths.first_key_value() {
             _ if self.telling > 0 => at,
+            // What is booked may be taken from its user as soon as nodes fail.
+            _ if self.remedy.is_some() && !self.booked.is_empty() => at,
             Some((shortest, _)) => at + *shortest,
             None => Time::NEVER,
         }

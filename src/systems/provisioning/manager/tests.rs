@@ -1,5 +1,7 @@
 //! What a site does for users who want too much, too late, twice, or what is another one's.
 
+mod failing;
+
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
@@ -44,10 +46,20 @@ struct Played {
 /// What users say at a site at which times, in seconds. The judge sees to it that the site keeps its promises.
 fn play(longest: Option<Span>, users: Vec<Vec<(u64, Message)>>) -> Played {
     let terms = Terms { longest, ..Terms::new(PROCS, Mode::Rebuild) };
-    let desk = Desk::new(terms, planner::build("slotlist").unwrap(), Box::new(History::new()));
+    play_at(Desk::new(terms, planner::build("slotlist").unwrap(), Box::new(History::new())), None, users)
+}
+
+/// The same at any desk, where nodes may fail.
+fn play_at(desk: Desk, fails: Option<Fails>, users: Vec<Vec<(u64, Message)>>) -> Played {
+    let outages = fails.clone().map(|fails| fails.outages);
+    let counter = Counter::new(desk);
+    let counter = match fails {
+        Some(fails) => counter.failing(fails),
+        None => counter,
+    };
     let givers = (1..=users.len() as u32).map(ActorId);
     let mut actors: Vec<Box<dyn Actor<Message, Record> + Send>> =
-        vec![Box::new(Site::new(PROCS, Box::new(Counter::new(desk)), givers))];
+        vec![Box::new(Site::new(PROCS, Box::new(counter), givers).failing(outages))];
     let mut ears = Vec::new();
     for says in users {
         let heard = Arc::new(Mutex::new(Vec::new()));
@@ -275,7 +287,15 @@ fn is_answered(message: &Message) -> bool {
 }
 
 fn is_answer(message: &Message) -> bool {
-    !matches!(message, Message::Barred(_) | Message::Begun(_) | Message::Ended(_))
+    !matches!(
+        message,
+        Message::Barred(_)
+            | Message::Begun(_)
+            | Message::Ended(_)
+            | Message::Lost(_)
+            | Message::Revoked(_)
+            | Message::Postponed(_)
+    )
 }
 
 proptest! {

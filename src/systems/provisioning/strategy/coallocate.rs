@@ -58,7 +58,7 @@ fn tasks(deal: &Deal<'_>) -> Vec<(u32, usize)> {
 fn request(deal: &Deal<'_>) -> Request {
     let leg = |(task, place): (u32, usize)| {
         let task = deal.run.job.tasks[task as usize];
-        let span = deal.world.places[place].time(task.walltime) + deal.slack();
+        let span = deal.world.places[place].lasts(&task) + deal.slack();
         Leg { site: place as u32, procs: task.cores, span }
     };
     Request { number: deal.run.job.id.0.into(), legs: tasks(deal).into_iter().map(leg).collect() }
@@ -162,7 +162,7 @@ impl Coallocate {
         // After a crash it may be too late for some. Together or not at all: then it was paid for nothing.
         let is_late = |(leg, (task, place)): (usize, &(u32, usize))| {
             let place = &deal.world.places[*place];
-            let lasts = place.time(deal.run.job.tasks[*task as usize].walltime);
+            let lasts = place.lasts(&deal.run.job.tasks[*task as usize]);
             bargaining.booked.get(&leg).is_none_or(|(_, part)| deal.now + place.latency + lasts > part.end())
         };
         if tasks.iter().enumerate().any(is_late) {

@@ -82,6 +82,12 @@ pub trait Strategy: Send {
     /// A place says what giving a booking back costs.
     fn returned(&mut self, _booking: BookingId, _place: usize, _result: Result<Area, Denial>, _deal: &mut Deal<'_>) {}
 
+    /// A place has taken a booking back, as its nodes have failed: tasks that were to run in it join its queue.
+    fn revoked(&mut self, _booking: BookingId, _deal: &mut Deal<'_>) {}
+
+    /// A place lets a booking begin later, as its nodes have failed.
+    fn postponed(&mut self, _receipt: Receipt, _deal: &mut Deal<'_>) {}
+
     /// A place answers about a hold.
     fn pledged(&mut self, _hold: HoldId, _answer: PledgeAnswer, _deal: &mut Deal<'_>) {}
 

@@ -1,7 +1,7 @@
 //! One reservation for a job of one task: of all starts that sites quote, the one that is best for whoever weighs cost against time.
 
 use super::{Entry, JustInTime, Strategy, TRIES};
-use crate::grid::{Denial, Quote, QuoteId, Receipt};
+use crate::grid::{BookingId, Denial, Quote, QuoteId, Receipt};
 use crate::protocol::{Bargain, Query, Reply};
 use crate::systems::provisioning::application::choose;
 use crate::systems::provisioning::deal::Deal;
@@ -23,6 +23,7 @@ struct Reserve {
     silent: usize,
     quotes: Vec<(usize, Quote)>,
     tries: u32,
+    bargained: bool,
     queue: JustInTime,
 }
 
@@ -32,7 +33,7 @@ impl Reserve {
         let places = deal.fitting(0);
         self.silent = places.len();
         for place in places {
-            let (procs, span) = (task.cores, deal.world.places[place].time(task.walltime) + deal.slack());
+            let (procs, span) = (task.cores, deal.world.places[place].lasts(&task) + deal.slack());
             deal.ask(place, Query::Prices { procs, span });
         }
     }
@@ -48,8 +49,15 @@ impl Reserve {
     }
 
     fn give_in(&mut self, end: Bargain, deal: &mut Deal<'_>) {
-        deal.bargained(end);
+        self.is_settled(end, deal);
         self.queue.begin(deal);
+    }
+
+    /// What came of it is told once, whatever becomes of what is booked.
+    fn is_settled(&mut self, end: Bargain, deal: &mut Deal<'_>) {
+        if !std::mem::replace(&mut self.bargained, true) {
+            deal.bargained(end);
+        }
     }
 }
 
@@ -93,13 +101,27 @@ impl Strategy for Reserve {
         self.tries += 1;
         match result {
             Ok(receipts) => {
-                deal.bargained(Bargain::Booked);
+                self.is_settled(Bargain::Booked, deal);
                 let within = receipts.iter().map(|receipt| (receipt.booking, receipt.part.procs)).collect();
                 deal.send(0, Goes { place, within, padded: None });
             }
             Err(denial) if denial.is_stale() && self.tries < TRIES => self.ask(deal),
             Err(denial) if denial.is_stale() => self.give_in(Bargain::Stale, deal),
             Err(_) => self.give_in(Bargain::Refused, deal),
+        }
+    }
+
+    /// Its task waits in the queue by now: if it can still be had back, it is booked for anew.
+    fn revoked(&mut self, booking: BookingId, deal: &mut Deal<'_>) {
+        if deal.run.goes(0).is_some_and(|goes| goes.within.iter().any(|(its, _)| *its == booking)) {
+            deal.recall(0);
+        }
+    }
+
+    fn recalled(&mut self, _: u32, in_time: bool, deal: &mut Deal<'_>) {
+        if in_time {
+            self.tries = 0;
+            self.ask(deal);
         }
     }
 }

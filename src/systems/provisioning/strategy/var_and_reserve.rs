@@ -5,7 +5,7 @@
 
 use super::var::{PaddedJob, WANTED, work};
 use super::{Entry, Strategy};
-use crate::grid::{Denial, Part, Quote, Receipt};
+use crate::grid::{BookingId, Denial, Part, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reply};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
@@ -90,7 +90,8 @@ impl Strategy for Both {
         for place in places {
             // News of what has become of the job takes a while.
             let part = work(place, deal);
-            let part = Part { span: part.span + deal.slack() + deal.slack(), ..part };
+            let lasts = deal.world.places[place].lasts(&deal.run.job.tasks[0]);
+            let part = Part { span: lasts + deal.slack() + deal.slack(), ..part };
             deal.ask(place, Query::Price(part));
         }
     }
@@ -127,6 +128,17 @@ impl Strategy for Both {
             self.try_job(deal);
         } else {
             self.use_reservation(deal);
+        }
+    }
+
+    /// The job has to do without it. If the work was to be done in it, it waits in the queue by now.
+    fn revoked(&mut self, booking: BookingId, _: &mut Deal<'_>) {
+        self.reserved = self.reserved.filter(|(_, receipt)| receipt.booking != booking);
+    }
+
+    fn postponed(&mut self, receipt: Receipt, _: &mut Deal<'_>) {
+        if let Some((_, reserved)) = self.reserved.as_mut().filter(|(_, its)| its.booking == receipt.booking) {
+            *reserved = receipt;
         }
     }
 

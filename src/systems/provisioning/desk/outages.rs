@@ -1,0 +1,125 @@
+//! Processors that are down: they stand on the calendar until they are expected back, and what has no room beside them gives
+//! way.
+//!
+//! What runs is on processors that are up, so it always fits. The rest is what has been held and booked: holds give way first, as
+//! nothing has been promised with them, and what was booked last gives way before what was booked earlier. Whoever asks what
+//! gives way, and sees to it, until there is nothing more, is left with a calendar that fits: in the end nothing is on it but what
+//! runs.
+
+use super::bookings::Standing;
+use super::{Active, Booking, Desk, Fate, Place};
+use crate::grid::{Area, BookingId, Bookings, Expected, HoldId, Part, Receipt, TaskId};
+use crate::roles::queue::Counts;
+use crate::time::{Span, Time};
+
+/// What has no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Yields {
+    Hold(HoldId),
+    Booking(BookingId),
+}
+
+impl Desk {
+    /// These are down, and all others are up.
+    pub fn are_down(&mut self, now: Time, down: &[Expected]) {
+        self.reach(now);
+        self.down = down.iter().map(|one| Active { until: one.back, procs: one.nodes.len() }).collect();
+        self.plan.displace();
+    }
+
+    /// What has to give way next, if anything has; of a booking that has begun so many processors are in use, and stay so.
+    pub fn yields(&mut self, in_use: impl Fn(BookingId) -> u32) -> Option<Yields> {
+        self.look();
+        let counts = self.fixed_counts();
+        // More is busy than there is from when on something is.
+        let is_short = |at: &Time| counts.most(*at, *at + MOMENT) > self.terms.procs;
+        let at = self.plan.fixed.iter().map(|fixed| fixed.from).find(is_short)?;
+        let gives = |(id, booking): &(&BookingId, &Booking)| {
+            let Part { procs, start, .. } = booking.receipt.part;
+            let used = if booking.state == Standing::Begun { in_use(**id) } else { 0 };
+            start.max(self.now) <= at && at < booking.receipt.part.end() && procs > used
+        };
+        let mut last_first = self.bookings.iter().rev().filter(gives).peekable();
+        let (last, _) = *last_first.peek().expect("what runs fits beside what is down");
+        let held =
+            last_first.find(|(_, booking)| booking.state == Standing::Held).and_then(|(_, booking)| booking.hold);
+        Some(held.map_or(Yields::Booking(*last), Yields::Hold))
+    }
+
+    /// Lets go of a hold that has not been committed.
+    pub fn drop_hold(&mut self, id: HoldId) {
+        let hold = self.holds.get_mut(&id).expect("what is held is known");
+        hold.fate = Fate::Broken;
+        let (grant, receipt) = hold.granted.expect("what is held has been granted");
+        self.leases.remove(&(grant.expiry, receipt.booking));
+        self.remove_booking(receipt.booking);
+    }
+
+    /// Lets a booking begin later, if it has not begun: when there is room for all of it, or for as long as it has time left. The
+    /// rent is that of what is left of it. None, if there is no such time, or it has to begin with others elsewhere.
+    pub fn postpone(&mut self, id: BookingId, how: Bookings) -> Option<Receipt> {
+        let booking = *self.bookings.get(&id)?;
+        let Receipt { part: before, rent, fee, .. } = booking.receipt;
+        if booking.state == Standing::Begun || booking.hold.is_some() {
+            return None;
+        }
+        self.look();
+        let mut others = self.fixed_counts();
+        others.remove(before.start, before.end(), before.procs);
+        let part = match how {
+            Bookings::Move => {
+                let start = others.earliest(before.start, before.span, self.terms.procs - before.procs);
+                Part { start, ..before }
+            }
+            Bookings::Shorten => shortened(&before, &others, self.terms.procs)?,
+            Bookings::Break => return None,
+        };
+        part.check().ok()?;
+        self.future.remove(&(before.start, id.0));
+        self.future.insert((part.start, id.0), part);
+        let receipt = Receipt { booking: id, part, rent: part.area().at(self.terms.rate), fee };
+        self.bookings.get_mut(&id).expect("it has been found").receipt = receipt;
+        self.account.rents = self.account.rents.saturating_sub(rent) + receipt.rent;
+        self.plan.displace();
+        Some(receipt)
+    }
+
+    /// Takes a booking from its user, who pays for what he has used of it: what it was, and what is paid.
+    pub fn revoke(&mut self, id: BookingId, used: Area) -> (Receipt, Area) {
+        let booking = self.remove_booking(id);
+        if let Some(hold) = booking.hold {
+            self.holds.get_mut(&hold).expect("there is a last word on each hold").fate = Fate::Broken;
+        }
+        let Receipt { rent, fee, .. } = booking.receipt;
+        let paid = used.at(self.terms.rate);
+        self.account.revoked += 1;
+        self.account.rents = self.account.rents.saturating_sub(rent) + paid;
+        self.account.fees = self.account.fees.saturating_sub(fee);
+        self.plan.displace();
+        (booking.receipt, paid)
+    }
+
+    /// A job runs on processors of a booking that is revoked next: it keeps them until then.
+    pub fn adopt(&mut self, job: TaskId, procs: u32, until: Time) {
+        let Some(Place::Runs(number)) = self.jobs.get(&job).copied() else {
+            let number = self.number();
+            self.jobs.insert(job, Place::Runs(number));
+            self.active.insert(number, Active { until, procs });
+            return;
+        };
+        let active = self.active.get_mut(&number).expect("what runs is active");
+        *active = Active { until: until.max(active.until), procs: active.procs + procs };
+    }
+}
+
+/// What is left of a part that begins when there is room for it until its end; none, if nothing is.
+fn shortened(before: &Part, others: &Counts, procs: u32) -> Option<Part> {
+    let end = before.end();
+    let mut start = before.start;
+    while others.most(start, end) + before.procs > procs {
+        start = others.next_change(start).filter(|next| *next < end)?;
+    }
+    Some(Part { start, span: end.since(start), ..*before })
+}
+
+const MOMENT: Span = Span::from_micros(1);

@@ -1,0 +1,164 @@
+//! What a site does about nodes that fail. Who was on them starts again, in what is left of his bookings if he can end there, or
+//! else from the queue; and what has been booked and has no room any more is postponed, or taken from its user.
+//!
+//! All of that happens once it has been heard what is down, and before anything else of the instant: whoever claims something then,
+//! or enters a task, meets the site as it is.
+
+use super::{Booked, Counter, Runs};
+use crate::grid::{Area, BookingId, Expected, Killed, Recovery, TaskId};
+use crate::kernel::ActorId;
+use crate::protocol::{Enter, HoldFate, Message, Postponed, Record, Revoked};
+use crate::roles::site::{Loss, Order, Running};
+use crate::systems::provisioning::desk::Yields;
+use crate::systems::{Attempts, Fails, left_of};
+use crate::time::{Span, Time};
+
+/// The remedies of one site.
+pub(super) struct Remedy {
+    attempts: Attempts,
+    recovery: Recovery,
+    /// What is down, if that has been heard in this instant.
+    news: Option<Vec<Expected>>,
+    /// Who has been lost in this instant and comes again.
+    lost: Vec<(ActorId, Enter)>,
+}
+
+impl Remedy {
+    /// At a site with so many processors. There is nobody to go back to, so `back` is to the head of the queue.
+    pub fn new(mut fails: Fails, procs: u32) -> Remedy {
+        if fails.recovery.killed == Killed::Back {
+            fails.recovery.killed = Killed::Head;
+        }
+        let attempts = Attempts::new(&fails, procs);
+        Remedy { attempts, recovery: fails.recovery, news: None, lost: Vec::new() }
+    }
+
+    pub fn ends(&mut self, task: TaskId) {
+        self.attempts.ends(task);
+    }
+}
+
+/// Whoever waits on his processors until he is to work saves nothing.
+fn saves(enter: &Enter) -> bool {
+    enter.not_before == Time::ZERO
+}
+
+impl Counter {
+    /// How long a task takes, and how long it asks for, with its checkpoints if it makes any.
+    pub(super) fn stretched(&self, enter: &Enter) -> (Span, Span) {
+        let stretched = |span| match &self.remedy {
+            Some(remedy) if saves(enter) => remedy.attempts.stretched(span, enter.procs),
+            _ => span,
+        };
+        (stretched(enter.runtime), stretched(enter.walltime))
+    }
+
+    /// A task starts; what there is to know of it in case it is lost.
+    pub(super) fn risks(&mut self, enter: &Enter) -> Loss {
+        let Some(remedy) = &mut self.remedy else { return Loss::default() };
+        let loss = remedy.attempts.starts(enter.task, enter.procs);
+        Loss { saves: loss.saves.filter(|_| saves(enter)), ..loss }
+    }
+
+    pub(super) fn is_lost(&mut self, now: Time, running: &Running, saved: Span) {
+        let task = running.task;
+        let Some(runs) = self.running.remove(&task) else { return };
+        if runs.is_at_desk {
+            self.desk.ended(now, task);
+        }
+        let Runs { giver, within, until, again, .. } = runs;
+        for (booking, procs) in &within {
+            if let Some(booked) = self.booked.get_mut(booking) {
+                booked.used -= procs;
+                booked.worked = booked.worked.saturating_sub(Area::of(*procs, until.since(now)));
+                self.freed.push(*booking);
+            }
+        }
+        let Some((remedy, enter)) = self.remedy.as_mut().zip(again) else { return };
+        if remedy.attempts.lost(task, running.loss) {
+            // Its user has been told once that it started.
+            let (walltime, runtime) = (left_of(enter.walltime, saved), left_of(enter.runtime, saved));
+            remedy.lost.push((giver, Enter { walltime, runtime, tells: false, ..enter }));
+        }
+    }
+
+    pub(super) fn hear_of_nodes(&mut self, down: &[Expected]) {
+        if let Some(remedy) = &mut self.remedy {
+            remedy.news = Some(down.to_vec());
+        }
+    }
+
+    /// Sees to what nodes that have failed, or have come back, change.
+    pub(super) fn mend(&mut self, now: Time, orders: &mut Vec<Order>) {
+        let Some(remedy) = &mut self.remedy else { return };
+        let Some(down) = remedy.news.take() else { return };
+        let (mut lost, is_first) = (std::mem::take(&mut remedy.lost), remedy.attempts.are_first());
+        self.desk.are_down(now, &down);
+        let mut waiting = Vec::new();
+        while let Some(next) = self.desk.yields(|booking| self.booked.get(&booking).map_or(0, |booked| booked.used)) {
+            match next {
+                Yields::Hold(hold) => {
+                    self.desk.drop_hold(hold);
+                    self.settle(hold, HoldFate::Broken, orders);
+                }
+                Yields::Booking(booking) => waiting.extend(self.give_way(now, booking, orders)),
+            }
+        }
+        // Nobody can be planned for before everything fits.
+        waiting.into_iter().for_each(|task| self.start_within(now, task, orders));
+        if is_first {
+            // The last of them is then the first of all.
+            lost.reverse();
+        }
+        for (giver, enter) in lost {
+            self.come_again(now, giver, enter, is_first, orders);
+        }
+    }
+
+    /// A booking has no room at its time; says who waits for it.
+    fn give_way(&mut self, now: Time, booking: BookingId, orders: &mut Vec<Order>) -> Vec<TaskId> {
+        let recovery = &self.remedy.as_ref().expect(REMEDY).recovery;
+        let Some(receipt) = self.desk.postpone(booking, recovery.bookings) else {
+            return self.revoke(now, booking, orders);
+        };
+        let booked = self.booked.get_mut(&booking).expect("who has booked is known");
+        booked.part = receipt.part;
+        let (user, job, waiting) = (booked.user, booked.job, booked.tasks.clone());
+        orders.push(Order::Note(Record::Postponed { receipt }));
+        orders.push(Order::Say(user, Message::Postponed(Postponed { job, receipt })));
+        waiting
+    }
+
+    /// Takes a booking from its user; says who waits for it. What runs in it goes on where it is.
+    fn revoke(&mut self, now: Time, booking: BookingId, orders: &mut Vec<Order>) -> Vec<TaskId> {
+        let Booked { user, job, part, worked, tasks, .. } =
+            self.booked.remove(&booking).expect("who has booked is known");
+        let mut unused = Area::ZERO;
+        for (task, runs) in &mut self.running {
+            let Some(place) = runs.within.iter().position(|(its, _)| *its == booking) else { continue };
+            let (_, procs) = runs.within.remove(place);
+            unused += Area::of(procs, runs.until.since(now));
+            runs.is_at_desk = true;
+            self.desk.adopt(*task, procs, part.end());
+        }
+        let used = worked.saturating_sub(unused);
+        let (receipt, paid) = self.desk.revoke(booking, used);
+        let recovery = &self.remedy.as_ref().expect(REMEDY).recovery;
+        let compensation = recovery.compensation(receipt.total().saturating_sub(paid));
+        orders.push(Order::Note(Record::Revoked { booking, used, paid, compensation }));
+        orders.push(Order::Say(user, Message::Revoked(Revoked { job, booking })));
+        tasks
+    }
+
+    /// A task that was lost: into its bookings, if what is left of it fits there, or into the queue.
+    fn come_again(&mut self, now: Time, giver: ActorId, enter: Enter, is_first: bool, orders: &mut Vec<Order>) {
+        let task = enter.task;
+        if enter.within.is_empty() || !self.fits(now, giver, &enter) {
+            return self.queue(now, giver, enter, is_first);
+        }
+        self.wait_within(giver, enter);
+        self.start_within(now, task, orders);
+    }
+}
+
+const REMEDY: &str = "where nodes fail there is a remedy";
