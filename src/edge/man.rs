@@ -1,11 +1,13 @@
 //! Manual pages, made of what `--help` says.
 
+use std::io::{IsTerminal, Write};
 use std::path::Path;
+use std::process::Stdio;
 
 use clap::Command;
 use clap_mangen::Man;
 
-use super::{Failure, print};
+use super::{Failure, print, tell};
 
 /// Prints the page of one command, named by its words.
 pub fn show(command: Command, words: &[String]) -> Result<(), Failure> {
@@ -21,7 +23,25 @@ pub fn show(command: Command, words: &[String]) -> Result<(), Failure> {
     let mut text = Vec::new();
     let title = found.get_display_name().unwrap_or(found.get_name()).to_owned();
     Man::new(found).title(title).render(&mut text).map_err(|error| Failure::Internal(error.to_string()))?;
+    if !std::io::stdout().is_terminal() {
+        return print(&String::from_utf8_lossy(&text));
+    }
+    if is_read(&text) {
+        return Ok(());
+    }
+    tell("there is no program man here to show this page: it is printed as written, in troff");
     print(&String::from_utf8_lossy(&text))
+}
+
+/// Lets somebody read a page, if there is a program for that.
+fn is_read(page: &[u8]) -> bool {
+    let mut man = std::process::Command::new("man");
+    let Ok(mut man) = man.args(["-l", "-"]).stdin(Stdio::piped()).spawn() else { return false };
+    if let Some(mut pages) = man.stdin.take() {
+        // Whoever leaves before the end has read enough.
+        let _ = pages.write_all(page);
+    }
+    man.wait().is_ok_and(|status| status.success())
 }
 
 /// Writes the pages of all commands into a folder.

@@ -2,6 +2,7 @@
 
 use super::{Carried, Counts, LiveFacts, RunFacts, Spread, Status, Summary, Use, View};
 
+const WIDTH: usize = 100;
 const BAR: usize = 30;
 const NAME_MAX: usize = 24;
 const LABEL: usize = 12;
@@ -66,10 +67,10 @@ fn lively(live: &LiveFacts) -> String {
 }
 
 fn carried(all: &Carried) -> String {
-    let rate = all.rate.map_or(String::new(), |rate| format!(" at {} MB/s on average", number(rate / 1e6)));
+    let rate = all.rate.map_or(String::new(), |rate| format!(" at {}/s on average", volume(rate)));
     let stretch = all.stretch.map_or(String::new(), |stretch| format!(", {stretch:.3} times as long as alone"));
     let flows = if all.flows == 1 { "1 flow".to_owned() } else { format!("{} flows", all.flows) };
-    format!("{flows} of {} MB together{rate}{stretch}", number(all.bytes as f64 / 1e6))
+    format!("{flows} of {} together{rate}{stretch}", volume(all.bytes as f64))
 }
 
 #[derive(Default)]
@@ -79,7 +80,16 @@ struct Table {
 
 impl Table {
     fn line(&mut self, label: &str, words: &str) {
-        self.row(&format!("{:<LABEL$}  {words}", shorten(label, 60)));
+        let label = shorten(label, 60);
+        // What a line begins with is kept by those that it is continued on.
+        let margin = LABEL + 2 + (words.len() - words.trim_start().len()).min(LABEL);
+        let first = WIDTH - label.chars().count().max(LABEL) - 2;
+        for (number, line) in wrapped(words, first, WIDTH - margin).into_iter().enumerate() {
+            match number {
+                0 => self.row(&format!("{label:<LABEL$}  {line}")),
+                _ => self.row(&format!("{:margin$}{line}", "")),
+            }
+        }
     }
 
     fn maybe(&mut self, label: &str, words: Option<String>) {
@@ -89,7 +99,7 @@ impl Table {
     }
 
     fn row(&mut self, row: &str) {
-        self.text.push_str(shorten(row.trim_end(), 100).as_str());
+        self.text.push_str(shorten(row.trim_end(), WIDTH).as_str());
         self.text.push('\n');
     }
 
@@ -188,9 +198,70 @@ pub(crate) fn number(number: f64) -> String {
     format!("{}{suffix}", (scaled * 100.0).round() / 100.0)
 }
 
+/// Bytes, in the unit that leaves four digits or so.
+pub(crate) fn volume(bytes: f64) -> String {
+    const UNITS: [(&str, f64); 5] = [("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
+    let (unit, size) = UNITS.into_iter().find(|(_, size)| bytes >= *size).unwrap_or(("B", 1.0));
+    format!("{} {unit}", (bytes / size * 100.0).round() / 100.0)
+}
+
+/// Cuts between words, so that the first line has no more than `first` characters and the others no more than `rest`.
+fn wrapped(words: &str, first: usize, rest: usize) -> Vec<&str> {
+    let mut lines = Vec::new();
+    for paragraph in words.lines() {
+        let mut left = paragraph.trim_end();
+        while !left.is_empty() {
+            let (line, more) = left.split_at(cut(left, if lines.is_empty() { first } else { rest }));
+            lines.push(line.trim_end());
+            left = more.trim_start();
+        }
+    }
+    if lines.is_empty() { vec![""] } else { lines }
+}
+
+/// Where a text of at most so many characters ends: before a space, unless a word is longer than that.
+fn cut(text: &str, width: usize) -> usize {
+    let Some((end, _)) = text.char_indices().nth(width) else { return text.len() };
+    let indent = text.len() - text.trim_start().len();
+    let spaces = text.char_indices().take(width + 1).filter(|(at, c)| *at > indent && c.is_whitespace());
+    spaces.last().map_or(end, |(at, _)| at)
+}
+
 fn shorten(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }
     text.chars().take(width.saturating_sub(3)).chain("...".chars()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_continued_below_and_lose_nothing() {
+        let why = "site york's manager `python3 /home/ada/grids/manager.py` has ended before the run was over (exit status: 1), \
+                   at virtual time 00:02:22.015\n  last message to it: Run";
+        let path = format!("/{}", "a".repeat(150));
+        for words in
+            [why, &path, "", "  job 7: a line that is indented, and so is what continues it, as far as it is too long"]
+        {
+            let mut table = Table::default();
+            table.line("PARTIAL", words);
+            assert!(table.text.lines().all(|line| line.chars().count() <= WIDTH), "{}", table.text);
+            let told = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+            assert_eq!(told(&table.text), format!("PARTIAL{}", told(words)));
+        }
+        let mut table = Table::default();
+        table.line("PARTIAL", why);
+        let expected = "PARTIAL       site york's manager `python3 /home/ada/grids/manager.py` has ended before the run was\n              \
+                        over (exit status: 1), at virtual time 00:02:22.015\n                last message to it: Run\n";
+        assert_eq!(table.text, expected);
+    }
+
+    #[test]
+    fn volumes_have_a_unit_of_their_size() {
+        let volumes = [0.0, 999.0, 73_840_000.0, 2.53e12, 4e18].map(volume);
+        assert_eq!(volumes, ["0 B", "999 B", "73.84 MB", "2.53 TB", "4000 PB"]);
+    }
 }

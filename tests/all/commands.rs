@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 use crate::grid::{HANSA, ROUTER, SITE, Scratch, digest, hansa, hansa_ok, shipped, text};
+use crate::skip::skip;
 
 const GRID: &str = "name = \"grid\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 8\nscheduler = \"fcfs\"\n[[user]]\nname = \"ann\"\n\
                     [[workload]]\nsource = \"swf\"\nfile = \"log.swf\"\n";
@@ -219,6 +220,26 @@ fn every_command_has_a_manual_page_and_the_version_a_commit() {
     assert!(missing.status.code() == Some(2) && text(&missing.stderr).contains("no command hansa reproduce nothing"));
     let version = text(&hansa_ok(&["--version"]).stdout);
     assert!(version.starts_with(concat!("hansa ", env!("CARGO_PKG_VERSION"))), "{version}");
+}
+
+/// On a terminal a manual page is shown by `man`, if there is one.
+#[test]
+fn a_manual_page_is_read_on_a_terminal() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let scratch = Scratch::new();
+    let man = scratch.file("man", "#!/bin/sh\n/bin/sed -n 's/^.TH \\([^ ]*\\).*/shown by man '\"$*\"' \\1/p'\n");
+    std::fs::set_permissions(&man, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let on_a_terminal = |path: &Path| {
+        let mut script = Command::new("/usr/bin/script");
+        script.args(["-qec", &format!("{HANSA} man run"), "/dev/null"]).env("PATH", path).env("SHELL", "/bin/sh");
+        script.stdin(Stdio::null()).output()
+    };
+    let Ok(shown) = on_a_terminal(man.parent().unwrap()) else { return skip("there is no program `script` here") };
+    assert!(text(&shown.stdout).contains("shown by man -l - hansa-run"), "{}", text(&shown.stdout));
+    let plain = on_a_terminal(Path::new("/nowhere")).unwrap();
+    let said = text(&plain.stdout);
+    assert!(said.contains("there is no program man here") && said.contains(".SH NAME"), "{said}");
 }
 
 #[test]

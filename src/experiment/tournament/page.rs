@@ -7,7 +7,7 @@ use super::text::{NONE, digits, settings, shown};
 use super::{Cell, Column, Entrant, Panel, Standings};
 use crate::math;
 use crate::report::Better;
-use crate::report::html::{at, counted, document, escape, table};
+use crate::report::html::{at, counted, document, escape, step, table};
 
 /// The page; `facts` say which file and which grid it is of.
 pub fn page(standings: &Standings, facts: &[String]) -> String {
@@ -27,11 +27,12 @@ pub fn page(standings: &Standings, facts: &[String]) -> String {
          of 95 %. Below it stands the mean difference from {against}, seed by seed, where that can be told from zero. Bold is best: nobody's \
          mean is better, or it cannot be told apart from the best one. A dash says that this system has no such number.</p></section>",
     );
+    let scales: Vec<Scale> = (0..standings.metrics.len()).map(|metric| Scale::of(standings, metric)).collect();
     for panel in &standings.panels {
         let title = if panel.settings.is_empty() { "Standings".to_owned() } else { escape(&settings(panel)) };
         let _ = write!(body, "<section><h2>{title}</h2>\n{}", numbers(standings, panel));
         for (metric, column) in standings.metrics.iter().enumerate() {
-            body.push_str(&picture(standings, panel, metric, column));
+            body.push_str(&picture(standings, panel, metric, column, scales[metric]));
         }
         body.push_str("</section>\n");
     }
@@ -105,21 +106,50 @@ const BOTTOM: f64 = 26.0;
 /// From which ratio on numbers are easier to read on a logarithmic axis.
 const LOGARITHMIC: f64 = 30.0;
 
+/// Numbers that are so much closer to each other than to zero hide their differences on an axis that starts there.
+const FAR_FROM_ZERO: f64 = 3.0;
+
+/// How the pictures of a metric are scaled, in all panels alike.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scale {
+    Linear,
+    Logarithmic,
+}
+
+impl Scale {
+    fn of(standings: &Standings, metric: usize) -> Scale {
+        let means = |panel: &Panel| -> Vec<f64> {
+            known(panel, metric).filter_map(|(_, cell)| Some(cell.estimate.as_ref()?.mean)).collect()
+        };
+        let ratio = |panel: &Panel| {
+            let (least, most) = means(panel)
+                .into_iter()
+                .fold((f64::INFINITY, 0.0), |(least, most), mean| (f64::min(least, mean), f64::max(most, mean)));
+            if least.is_finite() { most / least } else { 1.0 }
+        };
+        let is_positive = standings.panels.iter().flat_map(means).all(|mean| mean > 0.0);
+        match is_positive && standings.panels.iter().any(|panel| ratio(panel) > LOGARITHMIC) {
+            true => Scale::Logarithmic,
+            false => Scale::Linear,
+        }
+    }
+}
+
+/// Who has a number for this metric.
+fn known(panel: &Panel, metric: usize) -> impl Iterator<Item = (usize, &Cell)> {
+    let cells = panel.rows.iter().enumerate().map(move |(entrant, row)| (entrant, &row[metric]));
+    cells.filter(|(_, cell)| cell.estimate.is_some())
+}
+
 /// A dot an entrant with its interval.
-fn picture(standings: &Standings, panel: &Panel, metric: usize, column: &Column) -> String {
-    let known: Vec<(usize, &Cell)> = panel
-        .rows
-        .iter()
-        .enumerate()
-        .map(|(entrant, row)| (entrant, &row[metric]))
-        .filter(|(_, cell)| cell.estimate.is_some())
-        .collect();
+fn picture(standings: &Standings, panel: &Panel, metric: usize, column: &Column, scale: Scale) -> String {
+    let known: Vec<(usize, &Cell)> = known(panel, metric).collect();
     // One dot compares nothing.
     if known.len() < 2 {
         return String::new();
     }
-    let axis =
-        Axis::of(known.iter().filter_map(|(_, cell)| cell.estimate).map(|it| (it.mean, it.within.unwrap_or(0.0))));
+    let numbers = known.iter().filter_map(|(_, cell)| cell.estimate).map(|it| (it.mean, it.within.unwrap_or(0.0)));
+    let axis = Axis::of(numbers, scale);
     let height = TOP + BOTTOM + ROW * known.len() as f64;
     let mut svg =
         format!("<svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"{}\">", at(height), escape(column.about));
@@ -153,7 +183,11 @@ fn picture(standings: &Standings, panel: &Panel, metric: usize, column: &Column)
         );
     }
     svg.push_str("</svg>");
-    let scale = if axis.is_logarithmic { " On a logarithmic scale." } else { "" };
+    let scale = match scale {
+        Scale::Logarithmic => " On a logarithmic scale.",
+        Scale::Linear if axis.from > 0.0 => " The axis does not start at 0.",
+        Scale::Linear => "",
+    };
     format!(
         "<figure><h3>{}</h3>\n{svg}<figcaption>{}.{scale}</figcaption></figure>\n",
         escape(column.name),
@@ -170,27 +204,36 @@ fn capital(text: &str) -> String {
 struct Axis {
     from: f64,
     to: f64,
-    is_logarithmic: bool,
+    scale: Scale,
 }
 
 impl Axis {
     /// For means and what they may be off by.
-    fn of(numbers: impl Iterator<Item = (f64, f64)> + Clone) -> Axis {
+    fn of(numbers: impl Iterator<Item = (f64, f64)> + Clone, scale: Scale) -> Axis {
         let least = numbers.clone().map(|(mean, _)| mean).fold(f64::INFINITY, f64::min);
         let most = numbers.clone().map(|(mean, within)| mean + within).fold(f64::NEG_INFINITY, f64::max);
-        if least > 0.0 && most / least > LOGARITHMIC {
-            return Axis { from: decade(digits(least)), to: decade(-digits(1.0 / most)), is_logarithmic: true };
+        if scale == Scale::Logarithmic {
+            let (from, to) = (digits(least), -digits(1.0 / most));
+            return Axis { from: decade(from), to: decade(to.max(from + 1)), scale };
         }
         let lowest = numbers.map(|(mean, within)| mean - within).fold(f64::INFINITY, f64::min);
-        let from = if least < 0.0 { lowest } else { 0.0 };
+        let spread = most - lowest;
+        let from = match lowest {
+            _ if least < 0.0 => lowest,
+            lowest if spread > 0.0 && lowest > FAR_FROM_ZERO * spread => {
+                let step = step(spread / 6.0);
+                (lowest / step).floor() * step
+            }
+            _ => 0.0,
+        };
         let to = if most > from { most } else { from + 1.0 };
-        Axis { from, to, is_logarithmic: false }
+        Axis { from, to, scale }
     }
 
     fn x(&self, number: f64) -> f64 {
-        let share = match self.is_logarithmic {
-            true => math::ln(number.max(self.from) / self.from) / math::ln(self.to / self.from),
-            false => (number - self.from) / (self.to - self.from),
+        let share = match self.scale {
+            Scale::Logarithmic => math::ln(number.max(self.from) / self.from) / math::ln(self.to / self.from),
+            Scale::Linear => (number - self.from) / (self.to - self.from),
         };
         LEFT + share.clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT)
     }
@@ -213,10 +256,10 @@ impl Axis {
     }
 
     fn lines(&self) -> Vec<f64> {
-        if self.is_logarithmic {
+        if self.scale == Scale::Logarithmic {
             return (digits(self.from)..=digits(self.to * 1.0001)).map(decade).collect();
         }
-        let step = crate::report::html::step((self.to - self.from) / 6.0);
+        let step = step((self.to - self.from) / 6.0);
         let first = (self.from / step).ceil() as i64;
         (first..).map(|count| count as f64 * step).take_while(|value| *value <= self.to * 1.0001).collect()
     }

@@ -123,6 +123,28 @@ quick   0.65*       190*    100               0.25*";
 }
 
 #[test]
+fn pictures_of_a_metric_are_scaled_alike_and_show_small_differences() {
+    const LOGARITHMIC: &str = "On a logarithmic scale.";
+    let experiment = experiment(FILE);
+    let drawn = |numbers: [f64; 4]| {
+        let [slow, quick, slow_later, quick_later] = numbers;
+        let wait = |entrant: &str, load: &str| match (entrant, load) {
+            ("slow", "0.5") => slow,
+            ("slow", _) => slow_later,
+            (_, "0.5") => quick,
+            _ => quick_later,
+        };
+        let told = |entrant: &str, load: &str, _: f64| (0.5, wait(entrant, load));
+        page(&standings(&experiment, &rows(&experiment, told), None).unwrap(), &[])
+    };
+    assert_eq!(drawn([1.0, 100.0, 5.0, 6.0]).matches(LOGARITHMIC).count(), 2);
+    // There is no zero on a logarithmic scale.
+    assert_eq!(drawn([1.0, 100.0, 0.0, 6.0]).matches(LOGARITHMIC).count(), 0);
+    assert_eq!(drawn([5.0, 6.0, 99.0, 100.0]).matches("The axis does not start at 0.").count(), 2);
+    assert_eq!(drawn([1.0, 6.0, 2.0, 4.0]).matches("The axis does not start at 0.").count(), 0);
+}
+
+#[test]
 fn files_hold_exact_numbers_and_pages_what_is_safe() {
     let experiment = experiment(FILE);
     let standings = standings(&experiment, &rows(&experiment, told), None).unwrap();

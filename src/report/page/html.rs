@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 pub use super::chart::step;
-pub(in crate::report) use crate::report::table::{number, percent, span};
+pub(in crate::report) use crate::report::table::{number, percent, span, volume};
 pub use crate::settings::{count, counted};
 
 /// Text that nobody can take for markup: for content and for quoted attributes. What a page cannot show is marked.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, TOP, WIDTH, area, time_axis};
 use super::hatching::{MOST, lines};
-use super::html::{at, counted, escape, number, percent, short};
+use super::html::{at, counted, escape, number, percent, short, volume};
 use super::{PARTS, Page};
 use crate::grid::CableId;
 use crate::network::Mode;
@@ -151,9 +151,9 @@ impl Page<'_> {
             busy => format!(", with {} {of}MB/s on average", number(load.bytes as f64 / busy as f64)),
         };
         format!(
-            "{}, {} MB; in use {} of the time{rate}",
+            "{}, {}; in use {} of the time{rate}",
             counted(load.flows, "flow"),
-            number(load.bytes as f64 / 1e6),
+            volume(load.bytes as f64),
             percent(load.busy as f64 / self.window.micros() as f64)
         )
     }

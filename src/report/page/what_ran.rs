@@ -4,11 +4,12 @@ use std::fmt::Write;
 
 use super::html::{bar, count, counted, definitions, escape, number, percent, span, table};
 use super::{Page, ROWS_MAX};
+use crate::grid::Habit;
 use crate::report::Use;
 use crate::report::summary::work;
 use crate::settings;
 use crate::systems::Policy;
-use crate::topology::{Site, Workload};
+use crate::topology::{Site, User, Workload};
 
 const TOPOLOGY_MAX: usize = 40_000;
 
@@ -22,6 +23,17 @@ impl Page<'_> {
                 about => format!(": {}", escape(&settings::remark(about))),
             };
             facts.push((what, format!("<code>{}</code>{about}", escape(name))));
+        }
+        let is_planned = |user: &&User| user.habit == Habit::External;
+        let planned: Vec<&str> = self.topology.users.iter().filter(is_planned).map(|user| user.name.as_str()).collect();
+        if let Some(first) = planned.first() {
+            let who = match planned.len() - 1 {
+                0 => escape(first),
+                others => format!("{} and {}", escape(first), counted(others as u64, "other user")),
+            };
+            let text =
+                format!("an external program plans for {who}: the policy applies to jobs for which it names no site");
+            facts.push(("Planner", text));
         }
         facts.extend([
             ("Load", self.load()),

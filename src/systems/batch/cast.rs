@@ -55,7 +55,7 @@ impl System for Batch {
     fn policy(&self) -> Policy<'_> {
         let about =
             Dispatch::ALL.iter().find(|(_, dispatch, _)| *dispatch == self.dispatch).map_or("", |found| found.2);
-        Policy { what: "Dispatch", name: self.dispatch.word(), about }
+        Policy { what: "Dispatch policy", name: self.dispatch.word(), about }
     }
 
     fn hub(&self, grid: &Grid<'_>, _: Option<Outsider>) -> Cast {

@@ -15,7 +15,7 @@ use self::account::Suffering;
 use super::{Better, Measure, Part, Subject, Topic};
 use crate::report::account::Account;
 use crate::report::page::Page;
-use crate::report::table::{number, percent, span};
+use crate::report::table::{number, percent, span, volume};
 use crate::report::{Summary, Tally};
 
 pub const SUBJECT: Subject = Subject {
@@ -172,7 +172,7 @@ fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
         cards.push((
             "Data held up",
             span(network.held_up),
-            format!("{flows_held_up} flows; {reroutes} reroutes, {} MB sent again", megabytes(network.bytes_again)),
+            format!("{flows_held_up} flows; {reroutes} reroutes, {} sent again", volume(network.bytes_again as f64)),
         ));
     }
     if failures.sites.is_empty() {
@@ -190,10 +190,6 @@ fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
     cards
 }
 
-fn megabytes(bytes: u64) -> String {
-    number(bytes as f64 / 1e6)
-}
-
 fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     let Some(failures) = summary.part::<Failures>() else { return Vec::new() };
     let hours = |work: f64| number(work / 3600.0);
@@ -205,10 +201,10 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         let FailingLinks { link_failures, flows_held_up, reroutes, .. } = network;
         lines
             .push(("links", format!("{link_failures} failures, up for {} of their time", share(network.availability))));
-        let (held_up, again) = (span(network.held_up), megabytes(network.bytes_again));
+        let (held_up, again) = (span(network.held_up), volume(network.bytes_again as f64));
         lines.push((
             "data",
-            format!("{flows_held_up} flows held up for {held_up} in all; {reroutes} reroutes, {again} MB sent again"),
+            format!("{flows_held_up} flows held up for {held_up} in all; {reroutes} reroutes, {again} sent again"),
         ));
     }
     if failures.sites.is_empty() {

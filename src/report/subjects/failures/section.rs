@@ -2,7 +2,7 @@
 
 use super::{FailingLinks, Failures};
 use crate::report::page::Page;
-use crate::report::page::html::{count, counted, escape, number, percent, span, table};
+use crate::report::page::html::{count, counted, escape, number, percent, span, table, volume};
 
 pub fn failures(page: &Page<'_>) -> String {
     let Some(failures) = page.results.part::<Failures>() else { return String::new() };
@@ -21,14 +21,14 @@ fn of_links(network: &FailingLinks) -> String {
     );
     format!(
         "<p>The links that fail were up for {} of their time between the first submission and the last end. {} were held up, \
-         {} times and for {} in all, until they used links again. {} times one went over other links, and {} MB were sent \
+         {} times and for {} in all, until they used links again. {} times one went over other links, and {} were sent \
          again.</p>\n{links}",
         share(network.availability),
         counted(network.flows_held_up, "flow"),
         count(network.times_held_up),
         span(network.held_up),
         count(network.reroutes),
-        number(network.bytes_again as f64 / 1e6),
+        volume(network.bytes_again as f64),
     )
 }
 

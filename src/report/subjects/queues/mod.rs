@@ -166,7 +166,7 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     let under = schedule.underutilisation.map_or(String::new(), |share| format!("; underutilisation {share:.3}"));
     if let Some((mean, max)) = schedule.mean_bounded_slowdown.zip(schedule.max_bounded_slowdown) {
-        lines.push(("slowdown", format!("bounded, mean {mean:.3}, at most {max:.1}{under}")));
+        lines.push(("slowdown", format!("of queued jobs, bounded: mean {mean:.3}, at most {max:.1}{under}")));
     }
     lines.extend(schedule.rejected.iter().map(|(why, count)| ("refused", format!("{count}: {why}"))));
     for log in &schedule.logs {

@@ -276,7 +276,7 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     let others: String =
         others.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("; {count} {what}")).collect();
     let accepted = format!("{} of {} requests{share}{others}", all.accepted, all.accepted + all.declined);
-    let slowdown = all.slowdown.map(|mean| ("slowdown", format!("mean {mean:.3}")));
+    let slowdown = all.slowdown.map(|mean| ("slowdown", format!("of reserved jobs: mean {mean:.3}")));
     let suffered = all.moved + all.shortened + all.broken > 0;
     let promises = suffered.then(|| {
         let (given, Reservations { moved, shortened, broken, .. }) = (number(all.compensation / 3600.0), all);
