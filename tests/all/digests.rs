@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::grid::{Scratch, digest, hansa_ok};
+use crate::grid::{Scratch, digest, hansa_ok, text};
 
 const RECORDED: &str = include_str!("digests/recorded.txt");
 
@@ -29,4 +29,19 @@ fn results_are_those_that_were_recorded() {
     }
     let changed: Vec<_> = RECORDED.lines().zip(now.lines()).filter(|(before, after)| before != after).collect();
     assert!(changed.is_empty(), "recorded, and what came out:\n{changed:#?}");
+}
+
+/// Whoever tries the first command compares what they see with what the README shows.
+#[test]
+fn the_readme_shows_what_the_first_command_prints() {
+    let scratch = Scratch::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let topology = root.join("topologies/quickstart.toml");
+    let ran = hansa_ok(&["run".into(), "--inline".into(), topology, "--out".into(), scratch.path("out")]);
+    let printed = text(&ran.stdout);
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let (shown, _) = readme.split_once("```text\n").unwrap().1.split_once("\n```").unwrap();
+    for line in shown.lines().filter(|line| *line != "..." && !line.starts_with("results in")) {
+        assert!(printed.lines().any(|said| said == line), "{line:?} is not in {printed}");
+    }
 }
