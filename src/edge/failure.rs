@@ -63,7 +63,7 @@ Exit codes:
   4    the run stalled: no frame moved for longer than --stall-after
   5    a peer broke its promise or the protocol
   6    a peer could not join, or was refused
-  7    a file, folder or socket would not do (disk full, no permission, ...)
+  7    a file, folder or socket could not be used (disk full, no permission, ...)
   8    an external program failed: it could not be started, ended early, did not answer or gave an invalid answer
   70   a mistake in hansa itself; please report it
   130  interrupted; partial results are marked as partial";

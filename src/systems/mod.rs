@@ -232,7 +232,7 @@ impl Grid<'_> {
 pub enum CastError {
     #[error("a [{0}] has no service at the hub")]
     NoService(&'static str),
-    #[error("a program outside takes part in runs only")]
+    #[error("external programs take part in runs only")]
     NoOutsider,
     #[error("there is no {what} called {name}")]
     Unknown { what: &'static str, name: String },

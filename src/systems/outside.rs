@@ -6,8 +6,8 @@ use crate::grid::{Named, Site};
 use crate::roles::outside::{Decides, Managed};
 use crate::roles::site::Manager;
 
-const EXTERNAL: Named = Named { name: "external", about: "whatever a program of your own orders, in JSON lines" };
-const OF_BATSIM: Named = Named { name: "batsim", about: "whatever a scheduler orders that was written for Batsim 4" };
+const EXTERNAL: Named = Named { name: "external", about: "whatever an external program orders, in JSON lines" };
+const OF_BATSIM: Named = Named { name: "batsim", about: "whatever a scheduler written for Batsim 4 orders" };
 
 pub const LINES: Kind = Kind {
     names: || vec![EXTERNAL],

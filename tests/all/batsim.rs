@@ -234,7 +234,7 @@ fn a_scheduler_that_fails_ends_the_run_and_is_named() {
             "answers `pong`, which is not what was asked for (expected {\"now\":60.0,",
         ),
         ("    return b'\\xff'".to_owned(), "REP", "sends what is not UTF-8"),
-        ("    return {'now': -1, 'events': []}".to_owned(), "REP", "says that it is -1 s, when it was asked at 0 s"),
+        ("    return {'now': -1, 'events': []}".to_owned(), "REP", "says that the time is -1 s, but was asked at 0 s"),
         ("    import time; time.sleep(30)".to_owned(), "REP", "has not answered within 4 s"),
         (
             order("event('SET_RESOURCE_STATE', resources='0', state='1')"),
@@ -252,7 +252,7 @@ fn a_scheduler_that_fails_ends_the_run_and_is_named() {
             "starts job 0 on node 9 of a site that has 4",
         ),
         (order("event('EXECUTE_JOB', job_id='job 1', alloc='0')"), "REP", "where a job such as \"w0!12\" was expected"),
-        (order("event('CALL_ME_LATER', timestamp=0)"), "REP", "wants to be called at 0 s, which is not later than"),
+        (order("event('CALL_ME_LATER', timestamp=0)"), "REP", "asks to be called at 0 s, which is not later than"),
     ];
     for (number, (decide, kind, says)) in cases.into_iter().enumerate() {
         // Silence takes as long as it is waited for.

@@ -147,20 +147,20 @@ fn a_program_that_fails_ends_the_run_and_is_named_with_whom_it_decides_for() {
         (
             true,
             manage("{\"order\":\"call\",\"t\":60}"),
-            format!("wants to be called at 60 s, which is not later than 60 s{at}"),
+            format!("asks to be called at 60 s, which is not later than 60 s{at}"),
         ),
-        (true, manage("{\"order\":\"call\",\"t\":-1}"), format!("wants to be called at -1 s, which never comes{at}")),
+        (
+            true,
+            manage("{\"order\":\"call\",\"t\":-1}"),
+            format!("asks to be called at -1 s, which is not a time of the run{at}"),
+        ),
         (
             false,
             plan("{\"order\":\"submit\",\"job\":0,\"site\":\"yrok\"}"),
-            format!("hands job 0 in for the site \"yrok\", which is none of its sites{at}"),
+            format!("submits job 0 to the site \"yrok\", which is not one of the sites{at}"),
         ),
-        (
-            false,
-            plan("{\"order\":\"recall\",\"job\":0}"),
-            format!("wants job 0 back, which has not been handed in{at}"),
-        ),
-        (false, plan("{\"order\":\"submit\",\"job\":9}"), format!("hands job 9 in, which is not its own{at}")),
+        (false, plan("{\"order\":\"recall\",\"job\":0}"), format!("recalls job 0, which has not been submitted{at}")),
+        (false, plan("{\"order\":\"submit\",\"job\":9}"), format!("submits job 9, which is not its own{at}")),
         (false, manage(""), "unknown variant `manage`, expected `plan`".to_owned()),
         (
             true,
@@ -340,7 +340,7 @@ fn what_makes_no_sense_about_a_program_is_told_with_what_was_expected() {
         (
             "scheduler = \"external\"\ncommand = [\"x\"]\nreserved = [{ from = \"1 s\", until = \"2 s\", nodes = \"0\" }]",
             "",
-            "a program outside does not know of it",
+            "an external program does not know of it",
         ),
         ("", "planner = \"external\"", "user.alice.command: missing"),
         ("", "command = \"x\"", "user.alice.command: expected"),
@@ -353,7 +353,10 @@ fn what_makes_no_sense_about_a_program_is_told_with_what_was_expected() {
                   planner = \"external\"\ncommand = [\"x\"]\n[[workload]]\nsource = \"market\"\njobs = 2\ncores_max = 2\n";
     let ran = hansa(&["validate".as_ref(), scratch.file("market.toml", market).as_os_str()]);
     let said = text_of(&ran);
-    assert!(said.contains("external needs a [batch] table: only at its sites a program outside decides"), "{said}");
+    assert!(
+        said.contains("external needs a [batch] table: only its sites can be managed by an external program"),
+        "{said}"
+    );
     assert!(said.contains("external needs a [batch] table: only its users can plan like that"), "{said}");
 }
 

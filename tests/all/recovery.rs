@@ -121,7 +121,7 @@ fn a_site_that_is_killed_is_named_and_is_back() {
     std::thread::sleep(Duration::from_millis(500));
     kill(who_plays(launcher.child.id(), "york").unwrap());
     launcher.says("lost site york at virtual time");
-    launcher.says("was killed by signal 9; waiting for it to come back, for 60 s");
+    launcher.says("was killed by signal 9; waiting up to 60 s for it to come back");
     launcher.says("site york is back after");
     launcher.signal("INT");
     assert_eq!(launcher.end(SOON).0, Some(130));

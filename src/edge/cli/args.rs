@@ -55,7 +55,7 @@ pub(super) enum Command {
         #[command(flatten)]
         sweep: SweepArgs,
     },
-    /// Run an experiment that has entrants, and tell which of them is good at what: a table, a page and standings.csv
+    /// Run an experiment that has entrants, and show which of them is good at what: a table, a page and standings.csv
     Tournament {
         /// An experiment file with [[entrant]] tables
         experiment: String,
@@ -156,7 +156,7 @@ pub(super) enum Command {
         /// Print the schema of experiments instead
         #[arg(long)]
         experiment: bool,
-        /// Of the lines that programs outside are told and say instead
+        /// Print the schema of the conversation with external programs instead
         #[arg(long, conflicts_with = "experiment")]
         conversation: bool,
     },
@@ -171,7 +171,7 @@ pub(super) enum Command {
         #[arg(long, value_name = "NAME", default_value = "hansa")]
         image: String,
     },
-    /// Write the script or file that runs an experiment or a paper's in shares, or one topology on many machines, on a cluster
+    /// Write the script or file that runs an experiment (or a paper's) in shares on a cluster, or one topology on many machines
     Cluster {
         /// The software that manages the cluster
         #[arg(value_enum)]
@@ -221,7 +221,7 @@ pub(super) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page of hansa, or of one of its commands
+    /// Show the manual page of hansa, or of one of its commands
     Man {
         /// The words of the command
         #[arg(conflicts_with = "out")]
@@ -357,7 +357,7 @@ pub(super) struct RunArgs {
     /// How often each process is restarted when it dies; 0 ends the run instead
     #[arg(long, value_name = "N", default_value_t = 3, conflicts_with_all = ["inline", "live"])]
     pub restarts: u32,
-    /// Replace a process of sites or users that has been stopped (SIGSTOP) for so long, for example 30s [default: wait for it]
+    /// Replace a process of sites or users that has been stopped (SIGSTOP) for this long, for example 30s [default: wait for it]
     #[arg(long, value_name = "TIME", conflicts_with = "inline", value_parser = patience)]
     pub replace_after: Option<Duration>,
     /// How long a lost process may take to come back, for example 5min; 0 ends the run at once

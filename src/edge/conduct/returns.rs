@@ -87,7 +87,7 @@ impl Conductor<'_, '_, '_> {
         while let Some(item) = pages.next()? {
             rehearsal.play(hub, item).map_err(|departure| {
                 Failure::Breach(format!(
-                    "the router cannot be taken to where it was: {departure}; is anything in it not deterministic?"
+                    "the router cannot be brought back to where it was: {departure}; is something not deterministic?"
                 ))
             })?;
             items += 1;
@@ -113,7 +113,7 @@ impl Conductor<'_, '_, '_> {
         let kept = self.kept;
         let repeated = kept.block_on(self.catch_up(hub, lines, &everybody, &mut lost))?;
         note(&format!(
-            "the run goes on at virtual time {}: the router was back there after {:.1} s, and everybody, who had said {} frames, after {:.1} s",
+            "the run goes on at virtual time {}: the router was back there after {:.1} s, and the others, which had sent {} frames, after {:.1} s",
             hub.now().time,
             here.as_secs_f64(),
             repeated.values().sum::<u64>(),
@@ -181,7 +181,7 @@ impl Conductor<'_, '_, '_> {
                 return Err(Failure::LostPeer { label: line.label.clone(), text });
             }
             let first = text.lines().next().unwrap_or_default();
-            note(&format!("{first}; waiting for it to come back, for {} s", returns.patience.as_secs_f64()));
+            note(&format!("{first}; waiting up to {} s for it to come back", returns.patience.as_secs_f64()));
             Ok(())
         };
         let mut deadlines = BTreeMap::new();

@@ -136,14 +136,14 @@ impl Reply {
     /// What it asks for, or what cannot be done.
     pub fn advice(self, asked: Time) -> Result<Advice, String> {
         let ready = moment(self.now).filter(|ready| *ready >= asked).ok_or_else(|| {
-            format!("says that it is {} s, when it was asked at {} s", self.now, seconds(asked.micros()))
+            format!("says that the time is {} s, but was asked at {} s", self.now, seconds(asked.micros()))
         })?;
         let mut wishes = Vec::with_capacity(self.events.len());
         let mut last = asked;
         for Event { timestamp, kind, data } in self.events {
             let at = moment(timestamp).filter(|at| (last..=ready).contains(at)).ok_or_else(|| {
                 format!(
-                    "dates its {} {timestamp} s, which is not between {} s and its own time, {} s",
+                    "gives its {} the time {timestamp} s, which is not between {} s and its own time, {} s",
                     brief(&kind),
                     seconds(last.micros()),
                     self.now

@@ -99,7 +99,8 @@ impl Answer {
                 Order::Reject { job } => Wish::Reject { job },
                 Order::Kill { job } => Wish::Kill { job },
                 Order::Call { t } => Wish::Call {
-                    at: moment(t).ok_or_else(|| format!("wants to be called at {t} s, which never comes"))?,
+                    at: moment(t)
+                        .ok_or_else(|| format!("asks to be called at {t} s, which is not a time of the run"))?,
                 },
             })
         };

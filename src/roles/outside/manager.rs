@@ -141,7 +141,7 @@ impl Managed {
             let advice = self.decider.decide(now, &happened);
             self.take_advice(now, advice, orders)?;
         }
-        Err(format!("has been asked {ASKED_MAX} times at one moment, and orders more that it has to hear of"))
+        Err(format!("has been asked {ASKED_MAX} times at one moment, and its orders still cause further events"))
     }
 
     /// Each wish is for now or for later.
@@ -151,7 +151,7 @@ impl Managed {
             match wish {
                 Wish::Call { at: call } if call <= now => {
                     let (call, now) = (seconds(call.micros()), seconds(now.micros()));
-                    return Err(format!("wants to be called at {call} s, which is not later than {now} s"));
+                    return Err(format!("asks to be called at {call} s, which is not later than {now} s"));
                 }
                 Wish::Call { at } => drop(self.calls.insert(at)),
                 wish if at <= now => self.obey(now, wish, orders)?,
@@ -175,7 +175,7 @@ impl Managed {
                     self.happened.push((now, Happened::Ended { job, how: End::Killed, on: runs.on, progress }));
                     orders.push(Order::Kill(task(job)));
                 }
-                None => return Err(format!("kills job {}, which does not run", job.0)),
+                None => return Err(format!("kills job {}, which is not running", job.0)),
             },
             Wish::Call { at } => drop(self.calls.insert(at)),
         }
@@ -185,10 +185,9 @@ impl Managed {
     fn start(&mut self, now: Time, job: JobId, on: Option<NodeSet>) -> Result<Order, String> {
         let Waiting { giver, nodes, walltime, runtime } = self.leave_queue(job, "starts")?;
         let on = match on {
-            None => self
-                .free
-                .lowest(nodes)
-                .ok_or_else(|| format!("starts job {} on {nodes} nodes, where {} are free", job.0, self.free.len()))?,
+            None => self.free.lowest(nodes).ok_or_else(|| {
+                format!("starts job {} on {nodes} nodes, but only {} are free", job.0, self.free.len())
+            })?,
             Some(on) => {
                 let last = on.runs().last().map_or(0, |run| run.1);
                 let has = self.nodes;
@@ -196,16 +195,12 @@ impl Managed {
                     return Err(format!("starts job {} on node {last} of a site that has {has}", job.0));
                 }
                 if on.len() != nodes {
-                    return Err(format!(
-                        "starts job {} on {} nodes ({on}), where it asks for {nodes}",
-                        job.0,
-                        on.len()
-                    ));
+                    return Err(format!("starts job {} on {} nodes ({on}), but it requests {nodes}", job.0, on.len()));
                 }
                 if !self.free.contains(&on) {
                     let mut taken = on.clone();
                     taken.subtract(&self.free);
-                    return Err(format!("starts job {} on {on}, where others have {taken}", job.0));
+                    return Err(format!("starts job {} on {on}, of which other jobs have {taken}", job.0));
                 }
                 on
             }
@@ -230,7 +225,7 @@ impl Managed {
 
     fn leave_queue(&mut self, job: JobId, does: &str) -> Result<Waiting, String> {
         self.waiting.remove(&job).ok_or_else(|| {
-            let why = if self.running.contains_key(&job) { "which runs already" } else { "which does not wait here" };
+            let why = if self.running.contains_key(&job) { "which runs already" } else { "which is not waiting here" };
             format!("{does} job {}, {why}", job.0)
         })
     }

@@ -86,13 +86,14 @@ impl Planned {
                 let pinned = site.map(|name| {
                     let known = self.sites.get(&name).copied();
                     known.ok_or_else(|| {
-                        format!("hands job {} in for the site {name:?}, which is none of its sites", job.0)
+                        format!("submits job {} to the site {name:?}, which is not one of the sites", job.0)
                     })
                 });
                 let pinned = pinned.transpose()?;
                 let mut held = self.held.remove(&job).ok_or_else(|| {
-                    let where_it_is = if self.out.contains_key(&job) { "has been handed in" } else { "is not its own" };
-                    format!("hands job {} in, which {where_it_is}", job.0)
+                    let where_it_is =
+                        if self.out.contains_key(&job) { "has been submitted already" } else { "is not its own" };
+                    format!("submits job {}, which {where_it_is}", job.0)
                 })?;
                 if !held.is_known {
                     let job = Job { arrive: now, ..(*held.enqueue.job).clone() };
@@ -107,14 +108,14 @@ impl Planned {
             }
             Plan::Recall { job } => {
                 let held = self.out.get(&job);
-                let held = held.ok_or_else(|| format!("wants job {} back, which has not been handed in", job.0))?;
+                let held = held.ok_or_else(|| format!("recalls job {}, which has not been submitted", job.0))?;
                 out.send(held.to, Message::Recall(Recall { task: TaskId { job, index: 0 } }));
             }
             Plan::CallAt { t } => match Plan::call(t) {
                 Some(at) if at > now => drop(self.calls.insert(at)),
                 _ => {
                     let now = seconds(now.micros());
-                    return Err(format!("wants to be called at {t} s, which is no time after {now} s"));
+                    return Err(format!("asks to be called at {t} s, which is not later than {now} s"));
                 }
             },
         }

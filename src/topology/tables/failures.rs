@@ -75,7 +75,7 @@ fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], systems: &[&Row]
     let is_link = |failure: &Failure| matches!(failure.what, Fragile::Link(_));
     let (nodes, links) = (all || !failures.iter().all(is_link), all || failures.iter().any(is_link));
     let why = "expected a [[failure]] of a `site`: it is about tasks whose nodes fail";
-    let killed = key("killed", "where a task goes whose node fails").only_if(nodes, why);
+    let killed = key("killed", "where a task goes when its node fails").only_if(nodes, why);
     w.set(killed, &mut recovery.killed, Killed::ALL);
     let attempts = key("attempts", "after so many failures a task is given up").only_if(nodes, why);
     w.set(attempts, &mut recovery.attempts, 1..=ATTEMPTS_MAX);
@@ -85,7 +85,8 @@ fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], systems: &[&Row]
     let why_bookings = if nodes { others } else { why };
     let bookings = key("bookings", "what becomes of a booking whose nodes fail");
     w.set(bookings.only_if(books && nodes, why_bookings), &mut recovery.bookings, Bookings::ALL);
-    let compensation = key("compensation", "what part of a broken booking its user is given for it");
+    let compensation =
+        key("compensation", "what its user is given for a broken booking, as a multiple of what was booked");
     let part = Millionths { most: COMPENSATION_MAX };
     w.set(compensation.only_if(books && nodes, why_bookings), &mut recovery.compensation_millionths, part);
     let data = key("data", "what becomes of data on a link that fails");
@@ -237,14 +238,14 @@ impl Written {
         let lasts = if self.at.is_some() { lasts.need("how long it is down") } else { lasts };
         w.set(lasts, &mut self.lasts, Maybe(POSITIVE_SPAN));
 
-        let mtbf = key("mtbf", "").means("it goes down again and again: so long after a repair, in the mean");
+        let mtbf = key("mtbf", "").means("the mean time from a repair to the next failure");
         let why = "expected no `mtbf` beside a time `at` which it goes down";
         w.set(mtbf.only_if(lists || self.at.is_none(), why).usual("it is not drawn"), &mut self.mtbf, Maybe(LONG));
         // Of one that cannot be read it has been told already.
         let drawn = lists || self.mtbf.is_some() || w.fields().is_some_and(|fields| fields.has("mtbf"));
         let why = "expected an `mtbf` beside it: it is about failures that are drawn";
-        let mttr = key("mttr", "").means("how long a repair takes, in the mean").only_if(drawn, why);
-        let mttr = if self.mtbf.is_some() { mttr.need("how long a repair takes in the mean") } else { mttr };
+        let mttr = key("mttr", "").means("the mean time to repair").only_if(drawn, why);
+        let mttr = if self.mtbf.is_some() { mttr.need("the mean time to repair") } else { mttr };
         w.set(mttr, &mut self.mttr, Maybe(LONG));
         let about = key("distribution", "of the times between failures").only_if(drawn, why);
         w.set(about, &mut self.between.kind, Distribution::ALL);
@@ -331,13 +332,14 @@ fn unbearable(site: &Site) -> Option<String> {
     }
     if managers::tongue(&site.scheduler).is_some() {
         return Some(format!(
-            "the nodes of {name} cannot fail: {}, under which a program outside decides, does not know what to do then",
+            "the nodes of {name} cannot fail: {}, under which an external program decides, has no message for that",
             site.scheduler
         ));
     }
     let is_reserved = !site.reserved.is_empty();
-    is_reserved
-        .then(|| format!("the nodes of {name} cannot fail, as some are `reserved`: nobody says what becomes of that"))
+    is_reserved.then(|| {
+        format!("the nodes of {name} cannot fail, as some are `reserved`, and there is no rule for both together")
+    })
 }
 
 fn walk_shape(law: &mut Law, about: crate::settings::Key, drawn: bool, w: &mut dyn Walk) {

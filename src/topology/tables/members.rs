@@ -165,7 +165,7 @@ impl Described {
         let reserves = rows.iter().any(|row| row.has_reserved);
         let why = match (shares_nodes, is_outside) {
             (true, _) => "expected nothing reserved: schedulers of shared nodes do not plan around it".to_owned(),
-            (_, true) => "expected nothing reserved: a program outside does not know of it".to_owned(),
+            (_, true) => "expected nothing reserved: an external program does not know of it".to_owned(),
             _ => {
                 format!(
                     "expected nothing reserved: only sites under a {} plan around it",
@@ -350,8 +350,8 @@ impl Scheduler<'_> {
             Ok(name) if !takes_managers(self.rows) => {
                 let tables = tables(|row| row.takes_managers);
                 let why = match managers::shares_nodes(&name) {
-                    true => "jobs share the nodes of its sites only",
-                    false => "only at its sites a program outside decides",
+                    true => "jobs share nodes at its sites only",
+                    false => "only its sites can be managed by an external program",
                 };
                 field.complain(format!("{name} needs a {tables} table: {why}"));
             }
@@ -596,13 +596,13 @@ enum Planning {
 
 /// The planners of users.
 const PLANNERS: &[(&str, Planning, &str)] = &[
-    ("script", Planning::Script, "hands jobs in by the calendar, and waits"),
+    ("script", Planning::Script, "submits each job at its time, and waits for it"),
     (
         "resubmit",
         Planning::Resubmit,
-        "takes a job back that has waited too long in a queue, and hands it in again, to go elsewhere",
+        "takes back a job that has waited too long in a queue, and submits it again, to go elsewhere",
     ),
-    ("external", Planning::External, "whatever a program of your own orders, in JSON lines"),
+    ("external", Planning::External, "whatever an external program orders, in JSON lines"),
 ];
 
 const TRIES_MAX: u32 = 1_000;

@@ -76,12 +76,12 @@ pub fn walk_planner(program: &mut Program, is_external: bool, could: bool, defau
 fn walk_command(program: &mut Program, fits: bool, why: &'static str, w: &mut dyn Walk) {
     let command = List(Text("a text"), COMMAND)
         .that(COMMAND, |command: &Vec<String>| command.first().is_some_and(|program| !program.is_empty()));
-    let about = "the program outside that decides, with its arguments";
+    let about = "the external program that decides, with its arguments";
     w.set(key("command", about).only_if(fits, why).usual("none"), &mut program.command, Unless(command, Vec::new()));
 }
 
 fn walk_timeout(program: &mut Program, fits: bool, why: &'static str, w: &mut dyn Walk) {
-    let timeout = key("timeout", "how long it may take to answer, on the clock of the wall").only_if(fits, why);
+    let timeout = key("timeout", "how long it may take to answer, in real time").only_if(fits, why);
     w.set(timeout, &mut program.timeout, POSITIVE_SPAN);
 }
 

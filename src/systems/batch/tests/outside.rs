@@ -196,15 +196,15 @@ fn who_takes_time_to_think_is_obeyed_then_and_hears_the_rest_later() {
 fn who_orders_what_cannot_be_is_refused_in_words() {
     let jobs = [rigid(0, 2, 10, 5), rigid(0, 3, 10, 5)];
     let cases: Vec<(Vec<Wish>, &str)> = vec![
-        (vec![start(7, "0-1")], "starts job 7, which does not wait here"),
+        (vec![start(7, "0-1")], "starts job 7, which is not waiting here"),
         (vec![start(0, "0-1"), start(0, "2-3")], "starts job 0, which runs already"),
-        (vec![start(0, "0")], "starts job 0 on 1 nodes (0), where it asks for 2"),
+        (vec![start(0, "0")], "starts job 0 on 1 nodes (0), but it requests 2"),
         (vec![start(0, "3-4")], "starts job 0 on node 4 of a site that has 4"),
-        (vec![start(0, "0-1"), start(1, "1-3")], "starts job 1 on 1-3, where others have 1"),
-        (vec![start(0, ""), start(1, "")], "starts job 1 on 3 nodes, where 2 are free"),
-        (vec![Wish::Kill { job: JobId(0) }], "kills job 0, which does not run"),
+        (vec![start(0, "0-1"), start(1, "1-3")], "starts job 1 on 1-3, of which other jobs have 1"),
+        (vec![start(0, ""), start(1, "")], "starts job 1 on 3 nodes, but only 2 are free"),
+        (vec![Wish::Kill { job: JobId(0) }], "kills job 0, which is not running"),
         (vec![start(0, ""), Wish::Reject { job: JobId(0) }], "rejects job 0, which runs already"),
-        (vec![Wish::Call { at: second(0) }], "wants to be called at 0 s, which is not later than 0 s"),
+        (vec![Wish::Call { at: second(0) }], "asks to be called at 0 s, which is not later than 0 s"),
         // Two numbers whose difference plus one is more than any number.
         (vec![start(0, "0-4294967295")], "starts job 0 on node 4294967295 of a site that has 4"),
     ];
