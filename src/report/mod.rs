@@ -37,6 +37,8 @@ pub(crate) use page::html;
 pub use page::page;
 pub use recorder::{Recorder, Unrecorded};
 pub use replay::{Unreplayable, replay};
+#[cfg(test)]
+pub use subjects::bargains::Bargaining;
 pub use subjects::{Better, Measure, Part, Reservations, Schedule, measures, plan};
 pub use summary::{
     Counts, MovedFacts, RunFacts, SizeGroup, Spread, Stretch, Summary, SummaryFile, Use, Utilisation, Value,

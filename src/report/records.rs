@@ -150,7 +150,7 @@ records! { (names)
     "entered" Entered { user, task } => entered, format!("accepts task {task} from {}", names.of_actor(*user));
     "down" Down { cores, since } => are_down, format!("finds cores {cores} down, since {since}");
     "up" Up { cores, since } => are_up, format!("finds cores {cores} up again, since {since}");
-    "lost" Lost { task, saved } => lost, format!("loses task {task}, whose cores fail; {saved} of its work is saved");
+    "lost" Lost { task, saved } => lost, format!("loses task {task} to a failure; {saved} of its work is saved");
     "checkpointed" Checkpointed { task, times, spent } => checkpointed,
         format!("has saved the work of task {task} {times} times, which took {spent}");
     "link_down" LinkDown { link, since } => link_is_down,

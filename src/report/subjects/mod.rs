@@ -4,7 +4,7 @@
 //! tables and a part of the summary; from that part come cards, lines and measures, and from the tally its section of the
 //! page. Jobs, tasks, sites and what jobs are worth are nobody's subject: every run has them.
 
-mod bargains;
+pub mod bargains;
 mod failures;
 pub mod plan;
 mod queues;

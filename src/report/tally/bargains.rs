@@ -1,6 +1,6 @@
 //! What came of bargaining: what was asked, booked, held and given back, and whether all of it adds up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::counting::{By, Taken};
 use super::{Inconsistent, Tally, TaskRow};
@@ -22,6 +22,8 @@ pub struct Bargains {
     pub users: BTreeMap<ActorId, Counts>,
     /// Of jobs that want several sites at once, how many of them have booked for good.
     together: BTreeMap<JobId, u32>,
+    /// Those that have lost something of it, as nodes failed.
+    broken: BTreeSet<JobId>,
     /// Which bookings of those they are.
     legs: BTreeMap<(ActorId, BookingId), JobId>,
     /// Where all is kept for pages: what was quoted, booked and held.
@@ -105,6 +107,11 @@ impl Bargains {
     /// At how many sites a job has got what it wanted of several at once.
     pub fn together(&self, job: JobId) -> u32 {
         self.together.get(&job).copied().unwrap_or(0)
+    }
+
+    /// Whether nodes failed that a job had booked together with others elsewhere, and it has nothing more of it.
+    pub fn is_broken(&self, job: JobId) -> bool {
+        self.broken.contains(&job) && !self.legs.values().any(|other| *other == job)
     }
 
     fn close(&mut self, site: ActorId, booking: BookingId) -> Option<(ActorId, &mut Counts, Receipt)> {
@@ -199,6 +206,7 @@ impl Tally {
         counts.compensation += *compensation;
         if let Some(job) = self.bargains.legs.remove(&(by.actor, *booking)) {
             *self.bargains.together.entry(job).or_default() -= 1;
+            self.bargains.broken.insert(job);
         }
         self.see_booking(by, user, &receipt, receipt.part.area(), *used);
         Ok(None)

@@ -73,6 +73,8 @@ pub enum Order {
     },
     /// Takes a running task off its nodes for good, as if it had never been there. Nobody is told.
     Abandon(TaskId),
+    /// Takes a running task off its nodes for good, as its work is of no use to anybody any more. Nobody is told.
+    Lose(TaskId),
     /// Ends a running task before its time. Its giver hears of it as of any other end.
     Kill(TaskId),
     /// Takes a task off its nodes, to go on later.

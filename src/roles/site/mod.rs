@@ -233,6 +233,15 @@ impl Site {
                     self.reckoned -= 1;
                     out.log(Record::Dropped { task });
                 }
+                Order::Lose(task) => {
+                    let slot = self.slot_of(task);
+                    let reckoned = self.tasks.at(slot).ending == Ending::Reckoned;
+                    assert!(reckoned, "the site alone may not decide the end of task {task}");
+                    self.tell_checkpoints(now, slot, false, out);
+                    self.tasks.finish(slot);
+                    self.reckoned -= 1;
+                    out.log(Record::Lost { task, saved: Span::ZERO });
+                }
                 Order::Kill(task) => {
                     let slot = self.slot_of(task);
                     let reckoned = self.tasks.at(slot).ending == Ending::Reckoned;

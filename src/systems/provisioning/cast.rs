@@ -167,10 +167,6 @@ fn check_legs(job: &Job, user: &User, delta: Span, grid: &Grid<'_>) -> Result<()
             let (cores, has, name) = (task.cores, site.cores, &site.name);
             return wrong(format!("task {number} needs {cores} cores, but its leg is at {name}, which has {has}"));
         }
-        if grid.fails(id).is_some() {
-            let (user, name) = (&user.name, &site.name);
-            return wrong(format!("{user} wants several sites at once, so the nodes of {name} cannot fail"));
-        }
         let latency = site.latency + user.latency;
         if latency >= delta {
             let (user, name) = (&user.name, &site.name);

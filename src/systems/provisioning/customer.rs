@@ -252,8 +252,12 @@ impl Customer {
             }
             Message::Recalled(Recalled { task, in_time }) => {
                 let debt = self.books.paid(now, Owed::Recall(place, task));
-                let Some((job, _)) = self.known(debt)? else { return Ok(()) };
-                if let Some(live) = self.live.get_mut(&job).filter(|_| in_time) {
+                self.known(debt)?;
+                let job = task.job;
+                let Some(live) = self.live.get_mut(&job).filter(|live| live.run.is_at(task.index, place)) else {
+                    return Ok(());
+                };
+                if in_time {
                     live.run.left(task.index);
                     out.log(Record::Withdrawn { task });
                 }
@@ -374,6 +378,7 @@ impl Planner for Customer {
                         | Message::Barred(_)
                         | Message::Lost(_)
                         | Message::Revoked(_)
+                        | Message::Recalled(_)
                 )
             };
             if is_kept(&message) {

@@ -212,7 +212,9 @@ impl Deal<'_> {
 
     /// Enters a task if it can go.
     pub(super) fn enter(&mut self, task: u32) {
-        let Some(Goes { place, within, padded }) = self.run.enter(task) else { return };
+        let Some(goes) = self.run.enter(task) else { return };
+        let tells = goes.tells();
+        let Goes { place, within, padded, .. } = goes;
         let place = &self.world.places[place];
         let what = self.run.job.tasks[task as usize];
         let id = self.run.id(task);
@@ -228,7 +230,7 @@ impl Deal<'_> {
                 runtime: place.time(what.runtime),
                 not_before: work_from,
                 within,
-                tells: padded.is_some(),
+                tells,
             }),
         );
     }

@@ -38,6 +38,15 @@ pub struct Goes {
     pub place: usize,
     pub within: Vec<(BookingId, u32)>,
     pub padded: Option<Padded>,
+    /// Whether it runs in what has been booked for it or not at all, and is taken back if others of its job cannot run.
+    pub is_leg: bool,
+}
+
+impl Goes {
+    /// Whether its user wants to know when it starts.
+    pub fn tells(&self) -> bool {
+        self.padded.is_some() || self.is_leg
+    }
 }
 
 /// A task that is to work at a time of its own, and holds its processors until then.
@@ -93,8 +102,7 @@ impl Run {
 
     /// A place says that a task has started which was to tell so; false if it was not, or has before.
     pub fn begun(&mut self, task: u32, place: usize) -> bool {
-        let tells = |goes: &Goes| goes.padded.is_some();
-        if !self.is_at(task, place) || !self.goes(task).is_some_and(tells) {
+        if !self.is_at(task, place) || !self.goes(task).is_some_and(Goes::tells) {
             return false;
         }
         !std::mem::replace(&mut self.tasks[task as usize].begun, true)

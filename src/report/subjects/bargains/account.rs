@@ -40,6 +40,7 @@ impl<'a> Accounts<'a> {
     fn count_together(&mut self, row: &JobRow) {
         let has = self.tally.bargains.together(row.job.id);
         *match has {
+            _ if self.tally.bargains.is_broken(row.job.id) => &mut self.all.broken,
             0 => &mut self.all.empty,
             has if has == row.tasks.len() as u32 => &mut self.all.whole,
             _ => &mut self.all.torn,

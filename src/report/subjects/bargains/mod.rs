@@ -66,6 +66,9 @@ pub struct Bargaining {
     pub whole: u64,
     pub empty: u64,
     pub torn: u64,
+    /// Those that had all or some of them, and lost it as nodes failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub broken: u64,
     /// Holds and bookings that nobody has told the end of.
     pub left_held: u64,
     pub left_booked: u64,
@@ -199,8 +202,9 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         "bargains",
         format!("{requests} requests: {booked} booked, {refused} refused, {stale} stale, {given_up} given up"),
     )];
-    if all.whole + all.empty + all.torn > 0 {
-        let text = format!("{} whole, {} without anything, {} torn", all.whole, all.empty, all.torn);
+    if all.whole + all.empty + all.torn + all.broken > 0 {
+        let broken = if all.broken > 0 { format!("{} broken, ", all.broken) } else { String::new() };
+        let text = format!("{} whole, {broken}{} without anything, {} torn", all.whole, all.empty, all.torn);
         lines.push(("together", text));
     }
     if all.has_suffered() {

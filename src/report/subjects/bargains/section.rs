@@ -24,9 +24,10 @@ pub fn strategies(known: &Strategies, page: &Page<'_>) -> String {
         "<p>{requests} requests: {booked} booked, {refused} refused, {stale} stale, {given_up} given up{}.</p>\n",
         if open > 0 { format!(", {open} still open") } else { String::new() }
     );
-    if all.whole + all.empty + all.torn > 0 {
+    if all.whole + all.empty + all.torn + all.broken > 0 {
+        let broken = if all.broken > 0 { format!(", {} lost them as nodes failed", all.broken) } else { String::new() };
         html.push_str(&format!(
-            "<p>Of jobs that wanted several sites at once, {} got all of them, {} got none and {} got some.</p>\n",
+            "<p>Of jobs that wanted several sites at once, {} got all of them{broken}, {} got none and {} got some.</p>\n",
             all.whole, all.empty, all.torn
         ));
     }

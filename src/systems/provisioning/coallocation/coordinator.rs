@@ -38,7 +38,7 @@ pub enum Log {
     Attempt(u32),
     /// All sites hold: from now on there is no way back.
     Commit,
-    /// A site no longer did when the commit came: all that was committed is taken back.
+    /// A site no longer did when the commit came, or later: all that was committed is taken back.
     Compensate,
     Over(Outcome),
 }
@@ -215,6 +215,14 @@ impl Coordinator {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// A site no longer has what it had committed: all of it is taken back, even if nothing was left to do.
+    pub fn broken(&mut self, now: Time, deeds: &mut Vec<Deed>) {
+        if matches!(self.phase, Phase::Committing { .. } | Phase::Over(Outcome::Whole)) {
+            deeds.push(Deed::Log(Log::Compensate));
+            self.cancel(now, deeds);
         }
     }
 

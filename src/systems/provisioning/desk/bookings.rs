@@ -134,8 +134,8 @@ impl Desk {
         }
     }
 
-    /// Its time is over.
-    pub(super) fn end_booking(&mut self, id: BookingId) {
+    /// Its time is over, or nobody needs the rest of it.
+    pub fn end_booking(&mut self, id: BookingId) {
         let booking = self.remove_booking(id);
         self.freed(self.now, booking.receipt.part.end());
         if let Some(hold) = booking.hold {

@@ -21,7 +21,7 @@ impl Counter {
             orders.push(Order::Note(Record::Denied { user, job, why: Refusal::from(*denial) }));
         }
         for receipt in result.iter().flatten() {
-            self.note_booked(now, user, job, *receipt, orders);
+            self.note_booked(now, (user, job), *receipt, false, orders);
         }
         orders.push(Order::Say(user, Message::Claimed(Claimed { number, result })));
     }
@@ -57,7 +57,7 @@ impl Counter {
                 Ok(receipt) => {
                     if self.held.contains(&its) {
                         self.settle(its, HoldFate::Committed, orders);
-                        self.note_booked(now, user, JobId(hold.request as u32), receipt, orders);
+                        self.note_booked(now, (user, JobId(hold.request as u32)), receipt, true, orders);
                     }
                     PledgeAnswer::Committed { booking: receipt.booking, part: receipt.part }
                 }
@@ -93,10 +93,18 @@ impl Counter {
         }
     }
 
-    fn note_booked(&mut self, now: Time, user: ActorId, job: JobId, receipt: Receipt, orders: &mut Vec<Order>) {
+    fn note_booked(
+        &mut self,
+        now: Time,
+        (user, job): (ActorId, JobId),
+        receipt: Receipt,
+        is_leg: bool,
+        orders: &mut Vec<Order>,
+    ) {
         orders.push(Order::Note(Record::Booked { user, job, receipt }));
         let begun = receipt.part.start <= now;
-        let booked = Booked { user, job, part: receipt.part, used: 0, worked: Area::ZERO, begun, tasks: Vec::new() };
+        let (part, tasks) = (receipt.part, Vec::new());
+        let booked = Booked { user, job, part, used: 0, worked: Area::ZERO, begun, is_leg, tasks };
         self.booked.insert(receipt.booking, booked);
     }
 

@@ -45,6 +45,8 @@ pub struct Counter {
     deeds: Vec<Deed>,
     /// Bookings of which processors have come free at this instant.
     freed: Vec<BookingId>,
+    /// Tasks that were to run in what is not booked any more or not at all, until their users take them back.
+    stranded: BTreeMap<TaskId, ActorId>,
     /// What is done where nodes fail.
     remedy: Option<Remedy>,
 }
@@ -61,6 +63,8 @@ struct Runs {
     is_at_desk: bool,
     /// Until then it does nothing, and can be taken back.
     idle_until: Time,
+    /// Whether it is of use only together with others elsewhere: its user may take it back as long as it runs.
+    is_leg: bool,
     /// When it ends, if nothing happens to it.
     until: Time,
     /// How it comes again if it is lost, where nodes fail.
@@ -77,6 +81,8 @@ struct Booked {
     /// What tasks have had of it.
     worked: Area,
     begun: bool,
+    /// Whether others elsewhere were booked together with it.
+    is_leg: bool,
     /// Who waits for it to begin.
     tasks: Vec<TaskId>,
 }
@@ -102,6 +108,7 @@ impl Counter {
             held: BTreeSet::new(),
             deeds: Vec::new(),
             freed: Vec::new(),
+            stranded: BTreeMap::new(),
             remedy: None,
         }
     }
@@ -149,13 +156,14 @@ impl Counter {
         let task = enter.task;
         // Whatever it is to run in, it may end up in the queue, and there is no saying no then.
         let is_here = self.waiting.contains_key(&task) || self.running.contains_key(&task);
+        let is_here = is_here || self.stranded.contains_key(&task);
         let taken = if is_here { Err(Denial::Duplicate) } else { self.desk.takes(now, &ask_of(&enter)) };
         if let Err(why) = taken {
             return orders.push(Order::Say(giver, Message::Barred(Barred { task, why })));
         }
         orders.push(Order::Note(Record::Entered { user: giver, task }));
         if enter.within.is_empty() || !self.fits(now, giver, &enter) {
-            return self.queue(now, giver, enter, false);
+            return self.do_without(now, giver, enter);
         }
         self.wait_within(giver, enter);
         self.start_within(now, task, orders);
@@ -167,6 +175,15 @@ impl Counter {
             self.booked.get_mut(booking).expect("it fits what has been booked").tasks.push(enter.task);
         }
         self.wait(giver, enter);
+    }
+
+    /// A task cannot run in what is booked for it: it joins the queue, if it may.
+    fn do_without(&mut self, now: Time, giver: ActorId, enter: Enter) {
+        if enter.is_leg() {
+            self.stranded.insert(enter.task, giver);
+        } else {
+            self.queue(now, giver, enter, false);
+        }
     }
 
     fn queue(&mut self, now: Time, giver: ActorId, mut enter: Enter, is_first: bool) {
@@ -217,7 +234,7 @@ impl Counter {
         } else if !self.fits(now, giver, enter) {
             let Waiting { giver, enter } = self.leave(task);
             self.forget_within(&enter);
-            self.queue(now, giver, enter, false);
+            self.do_without(now, giver, enter);
         }
     }
 
@@ -232,8 +249,16 @@ impl Counter {
     fn recall(&mut self, now: Time, user: ActorId, task: TaskId, orders: &mut Vec<Order>) {
         let idles = |runs: &Runs| runs.giver == user && runs.within.is_empty() && now < runs.idle_until;
         let waits = self.waiting.get(&task).is_some_and(|waiting| waiting.giver == user);
-        let in_time = waits || self.running.get(&task).is_some_and(idles);
-        if in_time && !waits {
+        let is_stranded = self.stranded.get(&task) == Some(&user);
+        let is_leg = self.running.get(&task).is_some_and(|runs| runs.giver == user && runs.is_leg);
+        let in_time = waits || is_stranded || is_leg || self.running.get(&task).is_some_and(idles);
+        if is_stranded {
+            self.stranded.remove(&task);
+        } else if is_leg {
+            self.take_off(now, task);
+            self.remedy.iter_mut().for_each(|remedy| remedy.ends(task));
+            orders.push(Order::Lose(task));
+        } else if in_time && !waits {
             self.running.remove(&task);
             self.desk.ended(now, task);
             self.remedy.iter_mut().for_each(|remedy| remedy.ends(task));
@@ -293,8 +318,9 @@ impl Counter {
         }));
         let idle_until = if enter.tells { enter.not_before } else { now };
         let again = self.remedy.is_some().then(|| enter.clone());
+        let is_leg = enter.is_leg();
         let (is_at_desk, until) = (enter.within.is_empty(), now + runtime.min(walltime));
-        self.running.insert(task, Runs { giver, within: enter.within, is_at_desk, idle_until, until, again });
+        self.running.insert(task, Runs { giver, within: enter.within, is_at_desk, idle_until, is_leg, until, again });
     }
 
     fn carry_out(&mut self, now: Time, deed: Deed, orders: &mut Vec<Order>) {
@@ -395,6 +421,12 @@ impl Turn {
 }
 
 impl Enter {
+    /// Whether it runs in what it names or not at all. Its user hears of its start, so its end is not told ahead, and it may be
+    /// taken back until then.
+    fn is_leg(&self) -> bool {
+        self.tells && !self.within.is_empty()
+    }
+
     fn lasts_at_least(&self) -> Span {
         self.runtime.min(self.walltime)
     }

@@ -21,6 +21,8 @@ pub(super) struct Remedy {
     news: Option<Vec<Expected>>,
     /// Who has been lost in this instant and comes again.
     lost: Vec<(ActorId, Enter)>,
+    /// The bookings of those that do not, as others elsewhere are of no use without them.
+    broken: Vec<BookingId>,
 }
 
 impl Remedy {
@@ -30,7 +32,7 @@ impl Remedy {
             fails.recovery.killed = Killed::Head;
         }
         let attempts = Attempts::new(&fails, procs);
-        Remedy { attempts, recovery: fails.recovery, news: None, lost: Vec::new() }
+        Remedy { attempts, recovery: fails.recovery, news: None, lost: Vec::new(), broken: Vec::new() }
     }
 
     pub fn ends(&mut self, task: TaskId) {
@@ -38,9 +40,16 @@ impl Remedy {
     }
 }
 
-/// Whoever waits on his processors until he is to work saves nothing.
+/// Whoever waits on his processors until he is to work saves nothing, nor does a leg, which does not come again.
 fn saves(enter: &Enter) -> bool {
-    enter.not_before == Time::ZERO
+    enter.not_before == Time::ZERO && !enter.is_leg()
+}
+
+impl Booked {
+    /// Whether it is a leg, and its task has ended.
+    fn has_served(&self) -> bool {
+        self.is_leg && self.used == 0 && !self.worked.is_zero()
+    }
 }
 
 impl Counter {
@@ -57,29 +66,37 @@ impl Counter {
     pub(super) fn risks(&mut self, enter: &Enter) -> Loss {
         let Some(remedy) = &mut self.remedy else { return Loss::default() };
         let loss = remedy.attempts.starts(enter.task, enter.procs);
-        Loss { saves: loss.saves.filter(|_| saves(enter)), ..loss }
+        Loss { saves: loss.saves.filter(|_| saves(enter)), is_told: loss.is_told && !enter.is_leg() }
     }
 
     pub(super) fn is_lost(&mut self, now: Time, running: &Running, saved: Span) {
         let task = running.task;
-        let Some(runs) = self.running.remove(&task) else { return };
-        if runs.is_at_desk {
-            self.desk.ended(now, task);
-        }
-        let Runs { giver, within, until, again, .. } = runs;
-        for (booking, procs) in &within {
-            if let Some(booked) = self.booked.get_mut(booking) {
-                booked.used -= procs;
-                booked.worked = booked.worked.saturating_sub(Area::of(*procs, until.since(now)));
-                self.freed.push(*booking);
-            }
-        }
+        let Some(Runs { giver, is_leg, again, .. }) = self.take_off(now, task) else { return };
         let Some((remedy, enter)) = self.remedy.as_mut().zip(again) else { return };
-        if remedy.attempts.lost(task, running.loss) {
+        if is_leg {
+            remedy.attempts.ends(task);
+            remedy.broken.extend(enter.within.iter().map(|(booking, _)| *booking));
+        } else if remedy.attempts.lost(task, running.loss) {
             // Its user has been told once that it started.
             let (walltime, runtime) = (left_of(enter.walltime, saved), left_of(enter.runtime, saved));
             remedy.lost.push((giver, Enter { walltime, runtime, tells: false, ..enter }));
         }
+    }
+
+    /// Takes a running task off its processors before its end.
+    pub(super) fn take_off(&mut self, now: Time, task: TaskId) -> Option<Runs> {
+        let runs = self.running.remove(&task)?;
+        if runs.is_at_desk {
+            self.desk.ended(now, task);
+        }
+        for (booking, procs) in &runs.within {
+            if let Some(booked) = self.booked.get_mut(booking) {
+                booked.used -= procs;
+                booked.worked = booked.worked.saturating_sub(Area::of(*procs, runs.until.since(now)));
+                self.freed.push(*booking);
+            }
+        }
+        Some(runs)
     }
 
     pub(super) fn hear_of_nodes(&mut self, down: &[Expected]) {
@@ -93,8 +110,14 @@ impl Counter {
         let Some(remedy) = &mut self.remedy else { return };
         let Some(down) = remedy.news.take() else { return };
         let (mut lost, is_first) = (std::mem::take(&mut remedy.lost), remedy.attempts.are_first());
+        let broken = std::mem::take(&mut remedy.broken);
         self.desk.are_down(now, &down);
         let mut waiting = Vec::new();
+        for booking in broken {
+            if self.booked.contains_key(&booking) {
+                waiting.extend(self.revoke(now, booking, orders));
+            }
+        }
         while let Some(next) = self.desk.yields(|booking| self.booked.get(&booking).map_or(0, |booked| booked.used)) {
             match next {
                 Yields::Hold(hold) => {
@@ -117,6 +140,9 @@ impl Counter {
 
     /// A booking has no room at its time; says who waits for it.
     fn give_way(&mut self, now: Time, booking: BookingId, orders: &mut Vec<Order>) -> Vec<TaskId> {
+        if self.booked.get(&booking).is_some_and(Booked::has_served) {
+            return self.end_early(booking, orders);
+        }
         let recovery = &self.remedy.as_ref().expect(REMEDY).recovery;
         let Some(receipt) = self.desk.postpone(booking, recovery.bookings) else {
             return self.revoke(now, booking, orders);
@@ -127,6 +153,14 @@ impl Counter {
         orders.push(Order::Note(Record::Postponed { receipt }));
         orders.push(Order::Say(user, Message::Postponed(Postponed { job, receipt })));
         waiting
+    }
+
+    /// A leg whose task has ended keeps its promise.
+    fn end_early(&mut self, booking: BookingId, orders: &mut Vec<Order>) -> Vec<TaskId> {
+        self.desk.end_booking(booking);
+        let booked = self.booked.remove(&booking).expect("who has booked is known");
+        orders.push(Order::Note(Record::Elapsed { booking, used: booked.worked }));
+        booked.tasks
     }
 
     /// Takes a booking from its user; says who waits for it. What runs in it goes on where it is.

@@ -58,7 +58,7 @@ fn tasks(deal: &Deal<'_>) -> Vec<(u32, usize)> {
 fn request(deal: &Deal<'_>) -> Request {
     let leg = |(task, place): (u32, usize)| {
         let task = deal.run.job.tasks[task as usize];
-        let span = deal.world.places[place].lasts(&task) + deal.slack();
+        let span = deal.world.places[place].time(task.walltime) + deal.slack();
         Leg { site: place as u32, procs: task.cores, span }
     };
     Request { number: deal.run.job.id.0.into(), legs: tasks(deal).into_iter().map(leg).collect() }
@@ -151,10 +151,18 @@ impl Coallocate {
         }
     }
 
+    /// Whether all legs have been booked at some time.
+    fn was_whole(&self) -> bool {
+        self.log.contains(&Log::Over(Outcome::Whole))
+    }
+
     fn over(&mut self, outcome: Outcome, deal: &mut Deal<'_>) {
         let Some(bargaining) = self.bargaining.take() else { return };
         if outcome == Outcome::Nothing {
-            deal.bargained(if bargaining.found { Bargain::GivenUp } else { Bargain::Refused });
+            // What was whole has been told of already.
+            if !self.was_whole() {
+                deal.bargained(if bargaining.found { Bargain::GivenUp } else { Bargain::Refused });
+            }
             return deal.give_up();
         }
         deal.bargained(Bargain::Booked);
@@ -162,16 +170,18 @@ impl Coallocate {
         // After a crash it may be too late for some. Together or not at all: then it was paid for nothing.
         let is_late = |(leg, (task, place)): (usize, &(u32, usize))| {
             let place = &deal.world.places[*place];
-            let lasts = place.lasts(&deal.run.job.tasks[*task as usize]);
+            let lasts = place.time(deal.run.job.tasks[*task as usize].walltime);
             bargaining.booked.get(&leg).is_none_or(|(_, part)| deal.now + place.latency + lasts > part.end())
         };
         if tasks.iter().enumerate().any(is_late) {
             return deal.give_up();
         }
+        // Where one may be lost, the others must be taken back then.
+        let is_leg = tasks.iter().any(|(_, place)| deal.world.places[*place].fails());
         for (leg, (task, place)) in tasks.into_iter().enumerate() {
             let procs = deal.run.job.tasks[task as usize].cores;
             let within = bargaining.booked.get(&leg).map(|(booking, _)| (*booking, procs)).into_iter().collect();
-            deal.send(task, Goes { place, within, padded: None });
+            deal.send(task, Goes { place, within, is_leg, ..Goes::default() });
         }
     }
 }
@@ -202,6 +212,19 @@ impl Strategy for Coallocate {
         self.act(deal, |coordinator, deeds| coordinator.hear(now, hold, answer.into(), deeds));
     }
 
+    /// All of it or nothing: what the others have is taken back, too.
+    fn revoked(&mut self, _: BookingId, deal: &mut Deal<'_>) {
+        let (now, mut deeds) = (deal.now, Vec::new());
+        if self.bargaining.is_none() {
+            let patience = Patience::new(deal.rules.delta);
+            let coordinator = Coordinator::recover(now, request(deal), patience, &self.log, &mut deeds);
+            self.bargaining = Some(Bargaining::new(coordinator));
+            take_back(deal);
+        }
+        self.carry_out(deeds, deal);
+        self.act(deal, |coordinator, deeds| coordinator.broken(now, deeds));
+    }
+
     fn wake(&mut self, _: u64, deal: &mut Deal<'_>) {
         let now = deal.now;
         self.act(deal, |coordinator, deeds| coordinator.woken(now, deeds));
@@ -215,11 +238,19 @@ impl Strategy for Coallocate {
         if let Some(Log::Over(_)) = self.log.last() {
             return;
         }
+        if self.was_whole() {
+            take_back(deal);
+        }
         let (mut deeds, patience) = (Vec::new(), Patience::new(deal.rules.delta));
         let coordinator = Coordinator::recover(deal.now, request(deal), patience, &self.log, &mut deeds);
         self.bargaining = Some(Bargaining::new(coordinator));
         self.carry_out(deeds, deal);
     }
+}
+
+/// Wants all tasks back that are at sites: those that wait, and those that run.
+fn take_back(deal: &mut Deal<'_>) {
+    deal.run.at_sites().into_iter().for_each(|task| deal.recall(task));
 }
 
 impl From<PledgeAnswer> for Answer {

@@ -78,7 +78,7 @@ impl Greedy {
         deal.bargained(Bargain::Booked);
         for (task, (place, receipt)) in order.iter().zip(std::mem::take(&mut self.bought)) {
             let within = vec![(receipt.booking, receipt.part.procs)];
-            deal.send(*task, Goes { place, within, padded: None });
+            deal.send(*task, Goes { place, within, ..Goes::default() });
         }
     }
 

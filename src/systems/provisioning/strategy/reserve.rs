@@ -103,7 +103,7 @@ impl Strategy for Reserve {
             Ok(receipts) => {
                 self.is_settled(Bargain::Booked, deal);
                 let within = receipts.iter().map(|receipt| (receipt.booking, receipt.part.procs)).collect();
-                deal.send(0, Goes { place, within, padded: None });
+                deal.send(0, Goes { place, within, ..Goes::default() });
             }
             Err(denial) if denial.is_stale() && self.tries < TRIES => self.ask(deal),
             Err(denial) if denial.is_stale() => self.give_in(Bargain::Stale, deal),

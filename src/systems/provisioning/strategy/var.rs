@@ -82,7 +82,7 @@ impl PaddedJob {
             return;
         }
         let padded = Padded { work_from: work.start, walltime: requested(&work, deal.now) };
-        deal.send(0, Goes { place, within: Vec::new(), padded: Some(padded) });
+        deal.send(0, Goes { place, padded: Some(padded), ..Goes::default() });
     }
 }
 

@@ -73,7 +73,7 @@ impl Both {
         match self.reserved {
             Some((place, receipt)) => {
                 let within = vec![(receipt.booking, receipt.part.procs)];
-                deal.send(0, Goes { place, within, padded: None });
+                deal.send(0, Goes { place, within, ..Goes::default() });
             }
             None => {
                 self.is_settled(Bargain::GivenUp, deal);
