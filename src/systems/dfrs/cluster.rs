@@ -235,18 +235,26 @@ impl Cluster {
     fn fill(&mut self, now: Time) {
         let mut room = self.room();
         let mut failures = Failures::default();
-        // Room only shrinks, so most need not even be put in order.
         let may_fit = room.may_fit();
-        let waiting =
-            (0..self.live.len()).filter(|at| self.live[*at].places.is_empty() && may_fit(&self.live[*at].need));
-        for at in self.by_priority(now, waiting) {
+        let waiting = self.live.iter().enumerate().filter(|(_, live)| live.places.is_empty() && may_fit(&live.need));
+        let ranked = |(at, live): (usize, &Live)| Ranked { priority: live.priority(now), at };
+        let mut heap: BinaryHeap<Ranked> = waiting.map(ranked).collect();
+        // Room only shrinks: once so many in a row have not fit, those who surely cannot are dropped without being put in order.
+        let (mut misses, mut patience) = (0, 4);
+        while let Some(Ranked { at, .. }) = heap.pop() {
             let need = self.live[at].need;
-            if failures.rule_out(&need) {
+            let places = if failures.rule_out(&need) { None } else { greedy::place(&mut room, &need) };
+            if let Some(places) = places {
+                self.send(at, places);
+                misses = 0;
                 continue;
             }
-            match greedy::place(&mut room, &need) {
-                Some(places) => self.send(at, places),
-                None => failures.note(&need),
+            failures.note(&need);
+            misses += 1;
+            if misses > patience {
+                let may_fit = room.may_fit();
+                heap.retain(|ranked| may_fit(&self.live[ranked.at].need));
+                (misses, patience) = (0, 2 * patience);
             }
         }
     }
