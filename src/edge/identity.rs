@@ -274,6 +274,14 @@ impl Identity {
 /// Signs what says that a connection is forgotten.
 pub struct ResetKey([u8; KEY_LENGTH]);
 
+impl ResetKey {
+    /// What numbers of connections are made from, so that whoever has the key knows its own.
+    pub fn connections(&self) -> u64 {
+        let secret = hmac(&self.0, b"connections");
+        u64::from_le_bytes(secret.as_ref()[..8].try_into().expect("eight bytes are eight bytes"))
+    }
+}
+
 const KEY_LENGTH: usize = 32;
 
 impl quinn::crypto::HmacKey for ResetKey {

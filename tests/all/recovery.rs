@@ -270,9 +270,13 @@ fn a_router_that_is_killed_is_started_again_by_its_launcher() {
     let out = world.scratch.path("out");
     let mut launcher = world.launch("out", &["--restarts", "2"]);
     launcher.says(BEGUN);
+    let killed = Instant::now();
     kill(router_of(&launcher).unwrap());
     launcher.says("the router was killed by signal 9: it is started again from its journal");
     launcher.says("the run goes on");
+    // It tells its members that it knows nothing of them, instead of being silent until they give up.
+    let silence = hansa::edge::quic::Options::default().idle_timeout;
+    assert!(killed.elapsed() < silence, "{:?}", killed.elapsed());
     let (code, said) = launcher.end(SOON);
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(digest(&out), untouched, "{said}");

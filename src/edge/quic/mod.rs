@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quinn::{AckFrequencyConfig, ConnectionError, Endpoint, EndpointConfig, TransportConfig, VarInt};
+use quinn_proto::HashedConnectionIdGenerator;
 
 use tokio::time::timeout;
 
@@ -48,6 +49,9 @@ const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long to wait after that for connections to be forgotten; QUIC itself asks for some 90 ms.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// On one machine it costs little to ask more often, and who asks learns soon that the other side has been started again.
+const NEAR_KEEP_ALIVE: Duration = Duration::from_millis(400);
 
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -323,7 +327,11 @@ fn transport(options: &Options, remote: IpAddr) -> Arc<TransportConfig> {
     let mut config = TransportConfig::default();
     config
         .max_idle_timeout(Some(options.idle_timeout.try_into().unwrap_or(VarInt::MAX.into())))
-        .keep_alive_interval(Some(options.keep_alive))
+        .keep_alive_interval(Some(if is_loopback(remote) {
+            options.keep_alive.min(NEAR_KEEP_ALIVE)
+        } else {
+            options.keep_alive
+        }))
         .max_concurrent_uni_streams(0u32.into())
         .max_concurrent_bidi_streams(1u32.into())
         .stream_receive_window(FRAMES_WINDOW.into())
@@ -348,7 +356,15 @@ fn transport(options: &Options, remote: IpAddr) -> Arc<TransportConfig> {
 
 /// One that is started again with the same key is believed when it says that it knows nothing of an old connection.
 fn endpoint_config(reset_key: Option<ResetKey>) -> EndpointConfig {
-    let mut config = reset_key.map_or_else(EndpointConfig::default, |key| EndpointConfig::new(Arc::new(key)));
+    let mut config = EndpointConfig::default();
+    if let Some(key) = reset_key {
+        // It says so only of connections whose numbers an earlier one could have given.
+        let numbers = key.connections();
+        config = EndpointConfig::new(Arc::new(key));
+        config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(numbers)));
+        // All members ask at about the same time.
+        config.min_reset_interval(Duration::from_millis(1));
+    }
     config.max_udp_payload_size(LOOPBACK_MTU).expect("QUIC allows packets of that length");
     config
 }

@@ -1,0 +1,191 @@
+//! What a journal costs a run to which nothing happens, and how long it takes until somebody who was killed is back:
+//! `cargo bench --bench recovery`.
+//!
+//! Runs with a journal and without take turns, so that whatever else the machine does hits both. Of a recovery, the baseline is the time
+//! in which one process computes all that has happened until then, everybody's part of it.
+
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "it waits for real processes")]
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+const HANSA: &str = env!("CARGO_BIN_EXE_hansa");
+const JOBS: u32 = 20_000;
+const PAIRS: usize = 7;
+const KILLS: usize = 5;
+
+fn main() {
+    let scratch = Scratch::new();
+    let topology = scratch.0.join("grid.toml");
+    std::fs::write(&topology, grid()).unwrap();
+
+    let alone: Vec<Run> = (0..3).map(|_| finish(start(&topology, &scratch.0, &["--inline"]))).collect();
+    let (inline, end) = (median(alone.iter().map(|run| run.seconds).collect()), alone[0].end);
+    println!("{JOBS} jobs on four sites; inline {inline:.2} s\n");
+    journal(&topology, &scratch.0);
+    println!(
+        "\nkilled         back after s, median and most   replayed inline s   ratio (goals: under 1 s, ratio under 1.2)"
+    );
+    for (role, victim) in [("a site", "york"), ("a user", "alice"), ("the router", ROUTER)] {
+        let mut back: Vec<Back> = (0..KILLS).map(|at| kill(&topology, &scratch.0, victim, at)).collect();
+        back.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        let Back { seconds, replayed } = back[back.len() / 2];
+        // Jobs come evenly.
+        let (replayed, most) = (replayed / end * inline, back[back.len() - 1].seconds);
+        println!("{role:<14} {seconds:>23.2} {most:>7.2} {replayed:>19.2} {:>7.2}", seconds / replayed);
+    }
+}
+
+/// Four clusters of a thousand cores, two users.
+fn grid() -> String {
+    let site = |name: &str| format!("[[site]]\nname = \"{name}\"\ncores = 1000\nkind = \"Kind1\"\n");
+    format!(
+        "name = \"recovery\"\nseed = 1\n[market]\npolicy = \"fifo\"\n{}[[user]]\nname = \"alice\"\n[[user]]\nname = \"bob\"\n\
+         [[workload]]\nsource = \"market\"\njobs = {JOBS}\nload = 0.7\n",
+        ["york", "durham", "leeds", "hull"].map(site).concat(),
+    )
+}
+
+/// What a run without faults takes, with a journal and without.
+fn journal(topology: &Path, out: &Path) {
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    for _ in 0..PAIRS {
+        with.push(finish(start(topology, out, &[])));
+        without.push(finish(start(topology, out, &["--patience", "0"])));
+    }
+    let of = |runs: &[Run], what: fn(&Run) -> f64| median(runs.iter().map(what).collect());
+    println!("              journal   without   ratio (goal: 1.05 or less)");
+    for (name, what) in [("run s", (|run| run.seconds) as fn(&Run) -> f64), ("CPU s", |run| run.cpu)] {
+        let (journal, none) = (of(&with, what), of(&without, what));
+        println!("{name:<12} {journal:>8.2} {none:>9.2} {:>7.3}", journal / none);
+    }
+    let spread =
+        without.iter().map(|run| run.cpu).fold((f64::INFINITY, 0.0_f64), |(a, b), cpu| (a.min(cpu), b.max(cpu)));
+    println!("CPU s of runs without differ by a factor of {:.3} among themselves", spread.1 / spread.0);
+}
+
+struct Run {
+    /// From the first event to the last.
+    seconds: f64,
+    /// Virtual time of the last event, in seconds.
+    end: f64,
+    /// Of all its processes.
+    cpu: f64,
+}
+
+struct Started {
+    child: Child,
+    out: PathBuf,
+    /// What all children before it have taken.
+    cpu: f64,
+}
+
+fn start(topology: &Path, folder: &Path, flags: &[&str]) -> Started {
+    let out = folder.join("out");
+    let mut command = Command::new(HANSA);
+    command.arg("run").arg(topology).arg("--out").arg(&out).args(flags).env("RUST_LOG", "hansa=info");
+    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    Started { child, out, cpu: cpu_of_children() }
+}
+
+fn finish(mut run: Started) -> Run {
+    // What it says must go somewhere.
+    std::io::copy(&mut run.child.stderr.take().unwrap(), &mut std::io::sink()).unwrap();
+    assert!(run.child.wait().unwrap().success(), "a measured run failed");
+    let summary: Value = serde_json::from_slice(&std::fs::read(run.out.join("summary.json")).unwrap()).unwrap();
+    Run {
+        seconds: summary["run"]["run_seconds"].as_f64().unwrap(),
+        end: summary["results"]["end"].as_f64().unwrap(),
+        cpu: cpu_of_children() - run.cpu,
+    }
+}
+
+const ROUTER: &str = "router";
+
+struct Back {
+    /// From the signal until the run goes on.
+    seconds: f64,
+    /// How much virtual time was over, in seconds.
+    replayed: f64,
+}
+
+/// Kills somebody in the middle of a run, a little later each time.
+fn kill(topology: &Path, folder: &Path, victim: &str, at: usize) -> Back {
+    let mut run = start(topology, folder, &[]);
+    let mut lines = BufReader::new(run.child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let mut until = |text: &str| {
+        lines.by_ref().find(|line| line.contains(text)).unwrap_or_else(|| panic!("the run has not said \"{text}\""))
+    };
+    until("the run begins");
+    std::thread::sleep(Duration::from_millis(300 + 100 * at as u64));
+    let id = playing(run.child.id(), victim);
+    let begun = Instant::now();
+    assert!(Command::new("kill").args(["-KILL", &id.to_string()]).status().unwrap().success());
+    let replayed = if victim == ROUTER {
+        virtual_time(&until("the run goes on"))
+    } else {
+        let lost = virtual_time(&until("lost "));
+        until("is back after");
+        lost
+    };
+    let seconds = begun.elapsed().as_secs_f64();
+    lines.for_each(drop);
+    assert!(run.child.wait().unwrap().success(), "a run from which {victim} was killed has failed");
+    Back { seconds, replayed }
+}
+
+/// What a line says the virtual time is, such as `12d 03:04:05`, in seconds.
+fn virtual_time(line: &str) -> f64 {
+    let (_, time) = line.split_once("virtual time ").unwrap();
+    let part = |part: &str| part.trim_matches(|letter: char| !letter.is_ascii_digit()).parse::<f64>().unwrap();
+    let (days, clock) = match time.split_once("d ") {
+        Some((days, clock)) => (part(days), clock),
+        None => (0.0, time),
+    };
+    let clock: Vec<f64> = clock.split([':', ' ']).take(3).map(part).collect();
+    days * 86_400.0 + clock[0] * 3600.0 + clock[1] * 60.0 + clock[2]
+}
+
+/// The process that plays somebody, of those that a launcher has started.
+fn playing(launcher: u32, name: &str) -> u32 {
+    let children = std::fs::read_to_string(format!("/proc/{launcher}/task/{launcher}/children")).unwrap();
+    let plays = |id: &u32| {
+        let line = std::fs::read_to_string(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        line.split('\0').any(|word| word == name)
+    };
+    let mut ids = children.split_whitespace().filter_map(|id| id.parse().ok());
+    ids.find(plays).expect("each plays somebody")
+}
+
+/// User and system time of all processes that are over, in seconds.
+fn cpu_of_children() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+    let ticks = |at: usize| fields[at].parse::<f64>().unwrap();
+    (ticks(13) + ticks(14)) / 100.0
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Scratch {
+        let folder = std::env::temp_dir().join(format!("hansa-bench-recovery-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Scratch(folder)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
