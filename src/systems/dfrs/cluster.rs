@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use super::algorithm::{Action, Fractional, Grace, Optimise, Periodic};
 use super::greedy::{self, Failures};
+use super::need::TOLERANCE;
 use super::room::{Places, Room, Up};
 use super::{Need, Refusal, mcb8, stretch, yields};
 use crate::grid::{NodeSet, TaskId};
@@ -33,6 +34,8 @@ pub struct Cluster {
     /// The first submission, from which ticks count.
     first: Option<Time>,
     last_tick: Option<Time>,
+    /// The priority of the first for whom there was no memory when all were last placed; 0 if there was for all.
+    lowest: f64,
 }
 
 /// A job that has come and has not ended.
@@ -113,6 +116,7 @@ impl Cluster {
             before: BTreeMap::new(),
             first: None,
             last_tick: None,
+            lowest: 0.0,
         }
     }
 
@@ -293,13 +297,14 @@ impl Cluster {
 
     /// MCB8 places all anew; says what each job gets, where it knows already.
     fn place_all(&mut self, now: Time) -> Option<Vec<f64>> {
+        let order = self.placeable(now);
         let is_pinned = |live: &Live| match self.rules.grace {
             _ if live.places.is_empty() => false,
             None => false,
-            Some(Grace::VirtualTime(least)) => live.virtual_time(now) < least.micros() as f64,
+            // Rounding must not decide about one that has reached it.
+            Some(Grace::VirtualTime(least)) => live.virtual_time(now) < least.micros() as f64 * (1.0 - TOLERANCE),
             Some(Grace::FlowTime(least)) => now.since(live.submitted) < least,
         };
-        let order = self.placeable(now);
         let mut kept = order.clone();
         kept.sort_unstable();
         let index = |at: &usize| kept.binary_search(at).expect("the same in another order");
@@ -333,19 +338,29 @@ impl Cluster {
 
     /// Those of highest priority whose memory, in sum, is there, from the highest: MCB8 cannot place more. O(J + K log J) for K of them.
     /// Who does not fit as long as nodes are down holds nobody up.
-    fn placeable(&self, now: Time) -> Vec<usize> {
+    fn placeable(&mut self, now: Time) -> Vec<usize> {
+        let most = mcb8::most(self.up());
+        let fits = |live: &Live| self.down.is_empty() || live.need.check(self.up()).is_ok();
         let ranked = |(at, live): (usize, &Live)| Ranked { priority: live.priority(now), at };
-        let fit = self.live.iter().enumerate().filter(|(_, live)| live.need.check(self.up()).is_ok());
-        let mut heap: BinaryHeap<Ranked> = fit.map(ranked).collect();
-        let mut memory = 0.0;
-        let mut order = Vec::new();
-        while let Some(Ranked { at, .. }) = heap.pop() {
-            memory += self.live[at].need.total_memory();
-            if memory > mcb8::most(self.up()) {
+        let fit = || self.live.iter().enumerate().filter(|(_, live)| fits(live)).map(ranked);
+        let memory_of = |ranked: &Ranked| self.live[ranked.at].need.total_memory();
+        // Mostly there is memory down to about the same priority as the last time, so the others need not be put in order.
+        let hopeful = self.lowest / 2.0;
+        let mut heap: Vec<Ranked> = fit().filter(|ranked| ranked.priority >= hopeful).collect();
+        if hopeful > 0.0 && heap.iter().map(memory_of).sum::<f64>() <= most + 1.0 {
+            heap = fit().collect();
+        }
+        let mut heap = BinaryHeap::from(heap);
+        let (mut memory, mut order, mut lowest) = (0.0, Vec::new(), 0.0);
+        while let Some(ranked) = heap.pop() {
+            memory += memory_of(&ranked);
+            if memory > most {
+                lowest = ranked.priority;
                 break;
             }
-            order.push(at);
+            order.push(ranked.at);
         }
+        self.lowest = lowest;
         order
     }
 

@@ -242,7 +242,7 @@ fn mcb8(live: &mut [Job], down: &[bool], rules: &Fractional, now: f64) {
         job.is_on()
             && match rules.grace {
                 None => false,
-                Some(Grace::VirtualTime(least)) => job.done < least.micros() as f64,
+                Some(Grace::VirtualTime(least)) => job.done < least.micros() as f64 * (1.0 - NEAR),
                 Some(Grace::FlowTime(least)) => now - job.submit < least.micros() as f64,
             }
     };

@@ -27,8 +27,14 @@ fn fractional(algorithm: &Algorithm) -> Fractional {
     *algorithm.fractional().expect("all that are published share nodes")
 }
 
+/// `PROPTEST_CASES` says how many are drawn in a release build.
+fn config() -> ProptestConfig {
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    ProptestConfig { cases: if cfg!(debug_assertions) { 32 } else { config.cases }, ..config }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(if cfg!(debug_assertions) { 32 } else { 256 }) })]
+    #![proptest_config(config())]
 
     /// The event-driven cluster does what the plain reading of the rules says.
     #[test]
@@ -41,10 +47,10 @@ proptest! {
             let rules = Fractional { penalty, ..algorithm };
             let outcome = run(rules, nodes, &jobs, |_, _, _| {});
             let judged = judge(&rules, nodes as usize, &jobs, &[], 5_000);
-            // A microsecond may be rounded either way.
+            // Each change of a yield may be rounded either way.
             for (end, judged) in outcome.ends.iter().zip(&judged.ends) {
                 let is_near = match (end, judged) {
-                    (Some(end), Some(judged)) => end.since(*judged).max(judged.since(*end)) <= Span::from_micros(2),
+                    (Some(end), Some(judged)) => end.since(*judged).max(judged.since(*end)) <= Span::from_micros(20),
                     (end, judged) => end == judged,
                 };
                 prop_assert!(is_near, "{rules} ends {end:?}, by the judge {judged:?}");
@@ -159,7 +165,7 @@ proptest! {
                 slow[job] = if is_rising[job] { next[job] } else { slow[job] };
             }
         }
-        prop_assert!(fair.iter().zip(&slow).all(|(a, b)| (a - b).abs() < 2e-3), "{fair:?} are not {slow:?}");
+        prop_assert!(fair.iter().zip(&slow).all(|(a, b)| (a - b).abs() < 5e-3), "{fair:?} are not {slow:?}");
 
         let shares = stretch::average(nodes, &mapped, &ages, 0.0);
         prop_assert!(full(&shares).iter().all(|given| *given <= 1.0 + 1e-9));
