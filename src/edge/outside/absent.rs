@@ -105,7 +105,7 @@ fn find(program: &str) -> Result<(), Error> {
     if program.contains('/') {
         return is_program(Path::new(program));
     }
-    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
     let mut worst = Err(ErrorKind::NotFound.into());
     for folder in std::env::split_paths(&folders) {
         match is_program(&folder.join(program)) {

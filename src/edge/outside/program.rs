@@ -78,6 +78,8 @@ impl Running {
         // With whatever it has started.
         end_group(&self.child);
         let _ = self.child.wait();
+        // What it wrote last is still to be shown.
+        let _ = self.said_all.recv_timeout(SAID_ALL_WITHIN);
         if let Some(mut guard) = self.guard.take() {
             end_group(&guard);
             let _ = guard.wait();

@@ -109,6 +109,9 @@ const LOGARITHMIC: f64 = 30.0;
 /// Numbers that are so much closer to each other than to zero hide their differences on an axis that starts there.
 const FAR_FROM_ZERO: f64 = 3.0;
 
+/// And of those that are so much closer nothing can be seen, whatever the axis.
+const ROUNDING: f64 = 1e-6;
+
 /// How the pictures of a metric are scaled, in all panels alike.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scale {
@@ -220,7 +223,7 @@ impl Axis {
         let spread = most - lowest;
         let from = match lowest {
             _ if least < 0.0 => lowest,
-            lowest if spread > 0.0 && lowest > FAR_FROM_ZERO * spread => {
+            lowest if spread > ROUNDING * most && lowest > FAR_FROM_ZERO * spread => {
                 let step = step(spread / 6.0);
                 (lowest / step).floor() * step
             }
@@ -261,10 +264,25 @@ impl Axis {
         }
         let step = step((self.to - self.from) / 6.0);
         let first = (self.from / step).ceil() as i64;
-        (first..).map(|count| count as f64 * step).take_while(|value| *value <= self.to * 1.0001).collect()
+        let end = self.to + 1e-3 * step;
+        (first..).map(|count| count as f64 * step).take_while(|value| *value <= end).collect()
     }
 }
 
 fn decade(exponent: i32) -> f64 {
     format!("1e{exponent}").parse().unwrap_or(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_has_a_few_lines_however_near_its_numbers_are() {
+        for (one, other) in [(1e6, 1e6 + 1.0), (1e6, 1e6 + 1e-9), (1e6, 1e6), (0.0, 0.0), (3.0, 4.0), (-2.0, 5.0)] {
+            let axis = Axis::of([(one, 0.0), (other, 0.0)].into_iter(), Scale::Linear);
+            assert!((1..20).contains(&axis.lines().len()), "{one} and {other}: {:?}", axis.lines());
+            assert!(axis.from <= one.min(other) && other.max(one) <= axis.to);
+        }
+    }
 }

@@ -258,7 +258,12 @@ impl Customer {
                     return Ok(());
                 };
                 if in_time {
-                    live.run.left(task.index);
+                    // What is booked for a job that is given up is still to be given back.
+                    if live.is_doomed {
+                        live.run.lost(task.index)
+                    } else {
+                        live.run.left(task.index)
+                    }
                     out.log(Record::Withdrawn { task });
                 }
                 self.with(now, job, out, |strategy, deal| strategy.recalled(task.index, in_time, deal));

@@ -121,7 +121,10 @@ impl Strategy for Var {
 
     fn recalled(&mut self, _: u32, in_time: bool, deal: &mut Deal<'_>) {
         if in_time {
-            deal.bargained(Bargain::GivenUp);
+            // It may have begun when it was called back, and have been lost before that was heard.
+            if !self.job.begun {
+                deal.bargained(Bargain::GivenUp);
+            }
             deal.give_up();
         }
     }
