@@ -6,7 +6,8 @@ use std::path::Path;
 
 use rustix::fs::{Access, access};
 
-use super::{Failure, Wanted, command, found, wanted, who};
+use super::{Failure, Wanted, batsim, command, found, wanted, who};
+use crate::systems::managers::Tongue;
 use crate::topology::{Loaded, Plan, Topology};
 
 /// What is known of the programs of a topology before any is started.
@@ -36,11 +37,13 @@ pub fn look_for(loaded: &Loaded) -> Absent {
         let Some((program, arguments)) = command(topology, wanted).split_first() else { continue };
         let key = key(topology, wanted);
         let place = loaded.command_place(&key).map(|place| format!("\n --> {place}")).unwrap_or_default();
-        let program = match wanted {
-            Wanted::Manager(site, _) => program.replace("{site}", &topology.sites[site].name),
-            _ => program.clone(),
+        let named = |word: &str| match wanted {
+            Wanted::Manager(site, Tongue::Batsim) => batsim::named(word, &topology.sites[site].name),
+            _ => word.to_owned(),
         };
-        if let Err(error) = find(&found(&program, written_in)) {
+        let as_started = |word: &str| named(&found(word, written_in));
+        if let Err(error) = find(&as_started(program)) {
+            let program = named(program);
             // How to get it is told once.
             let is_new = missed.insert(program.clone());
             let hint = how_to_get(&program).filter(|_| is_new).unwrap_or_default();
@@ -48,7 +51,7 @@ pub fn look_for(loaded: &Loaded) -> Absent {
             absent.programs.push(format!("{key}: cannot start {}: {why}{hint}{place}", who(topology, wanted)));
         } else if let Some(script) = arguments.iter().find(|word| !word.starts_with('-'))
             && is_script(script)
-            && !Path::new(&found(script, written_in)).is_file()
+            && !Path::new(&as_started(script)).is_file()
         {
             let text =
                 format!("{key}: there is no file {script}, neither beside the topology nor in this folder{place}");

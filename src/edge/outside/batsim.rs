@@ -29,6 +29,11 @@ pub struct Begun {
     nest: Option<Nest>,
 }
 
+/// A word of a command with the name of the site that it is started for.
+pub fn named(word: &str, site: &str) -> String {
+    word.replace("{site}", site)
+}
+
 pub fn begin(around: &Around<'_>, who: String, site: usize) -> Result<Begun, String> {
     let described = &around.topology.sites[site];
     let program = &described.program;
@@ -40,7 +45,7 @@ pub fn begin(around: &Around<'_>, who: String, site: usize) -> Result<Begun, Str
         (None, program.socket.clone())
     };
     let endpoint = Endpoint::parse(&socket).ok_or_else(|| format!("{who} cannot listen at {socket}"))?;
-    let fill = |word: String| word.replace("{socket}", &socket).replace("{site}", &described.name);
+    let fill = |word: String| named(&word.replace("{socket}", &socket), &described.name);
     let command: Vec<String> = around.found(&program.command).into_iter().map(fill).collect();
     let timeout = Duration::from_micros(program.timeout.micros());
     let talk = Talk::over_socket(who, &command, &endpoint, timeout, around.stop)?;

@@ -57,7 +57,7 @@ const NEAR_KEEP_ALIVE: Duration = Duration::from_millis(400);
 pub struct Options {
     /// A peer that has not been heard for this long is lost.
     pub idle_timeout: Duration,
-    /// How often a peer that has nothing to say shows that it lives.
+    /// How often a peer that has nothing to say shows that it lives; on one machine more often.
     pub keep_alive: Duration,
     /// How long a newcomer may take from its first packet to its hello.
     pub handshake_timeout: Duration,

@@ -34,8 +34,6 @@ pub struct Cluster {
     /// The first submission, from which ticks count.
     first: Option<Time>,
     last_tick: Option<Time>,
-    /// The priority of the first for whom there was no memory when all were last placed; 0 if there was for all.
-    lowest: f64,
 }
 
 /// A job that has come and has not ended.
@@ -116,7 +114,6 @@ impl Cluster {
             before: BTreeMap::new(),
             first: None,
             last_tick: None,
-            lowest: 0.0,
         }
     }
 
@@ -247,13 +244,14 @@ impl Cluster {
         let (mut misses, mut patience) = (0, 4);
         while let Some(Ranked { at, .. }) = heap.pop() {
             let need = self.live[at].need;
-            let places = if failures.rule_out(&need) { None } else { greedy::place(&mut room, &need) };
-            if let Some(places) = places {
-                self.send(at, places);
-                misses = 0;
-                continue;
+            if !failures.rule_out(&need) {
+                if let Some(places) = greedy::place(&mut room, &need) {
+                    self.send(at, places);
+                    misses = 0;
+                    continue;
+                }
+                failures.note(&need);
             }
-            failures.note(&need);
             misses += 1;
             if misses > patience {
                 let may_fit = room.may_fit();
@@ -338,29 +336,21 @@ impl Cluster {
 
     /// Those of highest priority whose memory, in sum, is there, from the highest: MCB8 cannot place more. O(J + K log J) for K of them.
     /// Who does not fit as long as nodes are down holds nobody up.
-    fn placeable(&mut self, now: Time) -> Vec<usize> {
-        let most = mcb8::most(self.up());
-        let fits = |live: &Live| self.down.is_empty() || live.need.check(self.up()).is_ok();
+    fn placeable(&self, now: Time) -> Vec<usize> {
         let ranked = |(at, live): (usize, &Live)| Ranked { priority: live.priority(now), at };
-        let fit = || self.live.iter().enumerate().filter(|(_, live)| fits(live)).map(ranked);
-        let memory_of = |ranked: &Ranked| self.live[ranked.at].need.total_memory();
-        // Mostly there is memory down to about the same priority as the last time, so the others need not be put in order.
-        let hopeful = self.lowest / 2.0;
-        let mut heap: Vec<Ranked> = fit().filter(|ranked| ranked.priority >= hopeful).collect();
-        if hopeful > 0.0 && heap.iter().map(memory_of).sum::<f64>() <= most + 1.0 {
-            heap = fit().collect();
-        }
-        let mut heap = BinaryHeap::from(heap);
-        let (mut memory, mut order, mut lowest) = (0.0, Vec::new(), 0.0);
-        while let Some(ranked) = heap.pop() {
-            memory += memory_of(&ranked);
-            if memory > most {
-                lowest = ranked.priority;
+        // Who could never fit has not been taken.
+        let fits = |live: &Live| self.down.is_empty() || live.need.check(self.up()).is_ok();
+        let fit = self.live.iter().enumerate().filter(|(_, live)| fits(live));
+        let mut heap: BinaryHeap<Ranked> = fit.map(ranked).collect();
+        let mut memory = 0.0;
+        let mut order = Vec::new();
+        while let Some(Ranked { at, .. }) = heap.pop() {
+            memory += self.live[at].need.total_memory();
+            if memory > mcb8::most(self.up()) {
                 break;
             }
-            order.push(ranked.at);
+            order.push(at);
         }
-        self.lowest = lowest;
         order
     }
 
