@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::input::{plainly, read};
+use super::input::{STANDARD_INPUT, plainly, read_typed};
 use super::sweep::replace;
 use super::{Failure, logs, print, tell};
 use crate::topology::simgrid;
@@ -24,7 +24,7 @@ const FORMATS: &[Format] = &[Format {
     name: "a SimGrid platform (XML)",
     fits: |_, text| text.trim_start().starts_with('<') && text.contains("<platform"),
     convert: |path, text| {
-        let name = path.rsplit('/').next().unwrap_or(path);
+        let name = if path == STANDARD_INPUT { "platform" } else { path.rsplit('/').next().unwrap_or(path) };
         let name = name.split('.').next().unwrap_or(name);
         let converted = simgrid::convert(name, text).map_err(|error| error.to_string())?;
         Ok(Converted { text: converted.toml, warnings: converted.warnings })
@@ -37,7 +37,7 @@ pub fn convert(path: &str, to: Option<logs::Format>, strict: bool, out: Option<&
         let other = if log.1 == logs::Format::Swf { logs::Format::Batsim } else { logs::Format::Swf };
         return logs::convert(path, log, to.unwrap_or(other), strict, out);
     }
-    let bytes = read(path).map_err(|error| Failure::Input(format!("cannot read {path}: {}", plainly(&error))))?;
+    let bytes = read_typed(path).map_err(|error| Failure::Input(format!("cannot read {path}: {}", plainly(&error))))?;
     let text = String::from_utf8(bytes).map_err(|_| Failure::Input(format!("{path}: expected text in UTF-8")))?;
     let format = FORMATS.iter().find(|format| (format.fits)(path, &text)).ok_or_else(|| {
         let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();

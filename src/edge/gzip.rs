@@ -1,10 +1,12 @@
 //! Files that may be compressed: who reads them sees what is in them, and never more of it than there should be.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
+use rustix::fs::OFlags;
+
+use super::input::open_regular;
 
 /// More than any log has, and less than fills a machine: a small file can pretend to be of any size.
 pub const INFLATED_MAX: u64 = 1 << 30;
@@ -17,10 +19,7 @@ const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
 /// A file as a stream, decompressed where it starts like gzip.
 pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
-    let file = File::open(path)?;
-    if file.metadata()?.is_dir() {
-        return Err(ErrorKind::IsADirectory.into());
-    }
+    let file = open_regular(path, OFlags::empty())?;
     let mut input = plain(BufReader::with_capacity(1 << 16, file))?;
     if input.fill_buf()?.starts_with(&MARK) {
         input.consume(MARK.len());

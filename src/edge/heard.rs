@@ -25,6 +25,18 @@ pub fn heard_up_to(said: &str, max: usize) -> String {
     shown
 }
 
+/// The same for a text of ours that names what was typed: all of its lines.
+pub fn shown(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match is_seen(letter) || letter == '\n' {
+            true => shown.push(letter),
+            false => shown.extend(letter.escape_default()),
+        }
+    }
+    shown
+}
+
 /// Neither a control character nor one that only changes how others look.
 fn is_seen(letter: char) -> bool {
     !letter.is_control()
@@ -52,5 +64,6 @@ mod tests {
         assert_eq!(heard(b"\xff\xfe"), "\u{fffd}\u{fffd}");
         assert_eq!(heard(&[b'x'; 100_000]), "x".repeat(HEARD_MAX) + "...");
         assert_eq!(heard_up_to("four", 4), "four");
+        assert_eq!(shown("no folder \x1b[2Jd\n --> here\r"), "no folder \\u{1b}[2Jd\n --> here\\r");
     }
 }

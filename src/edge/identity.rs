@@ -24,6 +24,7 @@ use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
 use rustls::{CertificateError, RootCertStore};
 use time::{Duration, OffsetDateTime};
 
+use super::input::read_plain;
 use crate::protocol::handshake::{PROTOCOL, Party};
 
 /// How long a certificate is good for unless asked otherwise.
@@ -422,7 +423,8 @@ fn item<T: PemObject>(text: &str, path: &Path, what: &str) -> Result<T, Identity
 }
 
 fn read(path: &Path) -> Result<String, IdentityError> {
-    fs::read_to_string(path).map_err(|error| file_error("read", path, error))
+    let text = read_plain(path).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
+    text.map_err(|error| file_error("read", path, error))
 }
 
 fn file_error(verb: &'static str, path: &Path, error: io::Error) -> IdentityError {

@@ -24,9 +24,15 @@ fn batches_per_look(topology: &Topology) -> usize {
     if outside::is_wanted(topology) { 1 } else { BATCHES_PER_LOOK }
 }
 
-/// Runs a topology here and now.
-pub fn run(loaded: &Loaded, out: Option<PathBuf>, keep: bool, told: Told, parquet: bool) -> Result<(), Failure> {
-    let began = Instant::now();
+/// Runs a topology here and now; `began` is when whoever asked for it did.
+pub fn run(
+    loaded: &Loaded,
+    began: Instant,
+    out: Option<PathBuf>,
+    keep: bool,
+    told: Told,
+    parquet: bool,
+) -> Result<(), Failure> {
     let made = Arc::new(OnceLock::<StandIn>::new());
     let doomed = made.clone();
     let interrupted = watch_with(move || doomed.get().into_iter().for_each(StandIn::give_up))?;

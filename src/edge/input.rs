@@ -1,26 +1,32 @@
 //! Topology files, read from disk.
 
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use rustix::fs::OFlags;
 
 use super::gzip::{INFLATED_MAX, inflate, read_lines, without_mark};
 use super::{Failure, outside};
-use crate::topology::{self, Loaded, Override, Topology};
+use crate::topology::{self, Loaded, Override, Told, Topology};
 use crate::workload::Source;
 use crate::workload::rigids::{Origin, Rigids};
 
 /// What stands for the path of a topology that is in no file of its own.
 const WRITTEN_OUT: &str = "journal";
 
-/// What stands for standard input in the place of a topology's path.
-const STANDARD_INPUT: &str = "-";
+/// What stands for standard input in the place of a path.
+pub const STANDARD_INPUT: &str = "-";
 
 /// Reads and checks a topology; what is wrong with it is told all at once.
 pub fn load_topology(path: &str, overrides: &[Override]) -> Result<Loaded, Failure> {
+    load_by(topology::load, path, overrides).map_err(|(failure, _)| failure)
+}
+
+/// The same, with what is wrong also one by one, for a program.
+pub fn load_or_list(path: &str, overrides: &[Override]) -> Result<Loaded, (Failure, Vec<Told>)> {
     load_by(topology::load, path, overrides)
 }
 
@@ -36,23 +42,29 @@ pub fn load_text(text: &str) -> Result<Topology, Failure> {
 
 /// The same, for who brings the work along.
 pub fn load_grid(path: &str, overrides: &[Override]) -> Result<Loaded, Failure> {
-    load_by(topology::load_idle, path, overrides)
+    load_by(topology::load_idle, path, overrides).map_err(|(failure, _)| failure)
 }
 
 type Load = fn(&str, &[Override], &mut topology::Read<'_>) -> Result<Loaded, topology::Complaints>;
 
-fn load_by(load: Load, path: &str, overrides: &[Override]) -> Result<Loaded, Failure> {
-    let read = &mut |path: &str| match path {
-        STANDARD_INPUT => unpacked(std::io::stdin().lock()).map_err(|error| plainly(&error)),
-        path => read(path).map_err(|error| plainly(&error)),
-    };
+fn load_by(load: Load, path: &str, overrides: &[Override]) -> Result<Loaded, (Failure, Vec<Told>)> {
+    let read = &mut |path: &str| read_typed(path).map_err(|error| plainly(&error));
     let mut loaded = load(path, overrides, read).map_err(|complaints| {
         let is_experiment = path != STANDARD_INPUT && is_written(path, "vary");
         let instead = is_experiment.then(|| format!("{path} is an experiment: use hansa sweep {path}"));
-        Failure::Input(instead.unwrap_or_else(|| complaints.to_string()))
+        match instead {
+            Some(text) => listed(Failure::Input(text)),
+            None => (Failure::Input(complaints.to_string()), complaints.told()),
+        }
     })?;
     loaded.inputs.extend(outside::files(&loaded.topology, path));
     Ok(loaded)
+}
+
+/// A failure that is a single fault, and of which no place is known.
+pub fn listed(failure: Failure) -> (Failure, Vec<Told>) {
+    let told = Told { message: failure.to_string(), ..Told::default() };
+    (failure, vec![told])
 }
 
 /// Whether a file is TOML with this key: what is wrong with it may be no more than what it was taken for.
@@ -81,34 +93,62 @@ pub fn default_out(topology: &Topology) -> PathBuf {
     PathBuf::from("out").join(&topology.name)
 }
 
-/// Reads a file, packed or not, but no more of it than any topology has, and nothing that never ends.
-pub fn read(path: &str) -> std::io::Result<Vec<u8>> {
-    let file = open(path.as_ref(), OFlags::empty())?;
-    if !file.metadata()?.is_file() {
-        let kind = if file.metadata()?.is_dir() { ErrorKind::IsADirectory } else { ErrorKind::InvalidInput };
-        return Err(kind.into());
+/// Reads what was named on the command line: a file, or standard input. That can be read only once, so what was in it is
+/// kept for whoever asks again.
+pub fn read_typed(path: &str) -> io::Result<Vec<u8>> {
+    static STANDARD: Mutex<Option<Vec<u8>>> = Mutex::new(None);
+    if path != STANDARD_INPUT {
+        return read(path);
     }
-    if file.metadata()?.len() > READ_MAX {
-        return Err(std::io::Error::other(format!("there is more than {} MiB in it", READ_MAX >> 20)));
+    let mut kept = STANDARD.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if kept.is_none() {
+        *kept = Some(unpacked(io::stdin().lock())?);
     }
-    unpacked(file.take(READ_MAX))
+    Ok(kept.clone().unwrap_or_default())
 }
 
-fn unpacked(input: impl Read) -> std::io::Result<Vec<u8>> {
+/// Reads a file, packed or not, but no more of it than any topology has, and nothing that never ends.
+pub fn read(path: &str) -> io::Result<Vec<u8>> {
+    unpacked(open_bounded(path.as_ref())?)
+}
+
+/// The same for a file of ours, which is as it is.
+pub fn read_plain(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_bounded(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn unpacked(input: impl Read) -> io::Result<Vec<u8>> {
     Ok(without_mark(inflate(read_lines(input)?, READ_MAX)?))
 }
 
-/// Opens a file to read, without waiting for whoever may write to it.
-pub fn open(path: &Path, flags: OFlags) -> std::io::Result<File> {
+fn open_bounded(path: &Path) -> io::Result<impl Read> {
+    let file = open_regular(path, OFlags::empty())?;
+    if file.metadata()?.len() > READ_MAX {
+        return Err(io::Error::other(format!("there is more than {} MiB in it", READ_MAX >> 20)));
+    }
+    Ok(file.take(READ_MAX))
+}
+
+/// Opens a regular file to read. Anything else is refused, above all a pipe: who opens one waits until somebody writes to
+/// it, which may be for ever, and no signal is heard meanwhile.
+pub fn open_regular(path: &Path, flags: OFlags) -> io::Result<File> {
     let flags = (flags | OFlags::NONBLOCK).bits() as i32;
-    OpenOptions::new().read(true).custom_flags(flags).open(path)
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let found = file.metadata()?.file_type();
+    match (found.is_file(), found.is_dir()) {
+        (true, _) => Ok(file),
+        (_, true) => Err(io::Error::new(ErrorKind::IsADirectory, "this is a folder")),
+        _ => Err(io::Error::new(ErrorKind::InvalidInput, "this is not a regular file")),
+    }
 }
 
 /// More than any topology has, as the reader of topologies says, and any log.
 const READ_MAX: u64 = INFLATED_MAX;
 
 /// Without the number that the operating system gives it.
-pub fn plainly(error: &std::io::Error) -> String {
+pub fn plainly(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::InvalidInput => "this is not a regular file".to_owned(),
         ErrorKind::NotFound => "there is no such file".to_owned(),

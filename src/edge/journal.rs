@@ -11,11 +11,15 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use super::Failure;
 use super::files::plainly;
+use super::input::open_regular;
+use crate::kernel::Up;
 use crate::protocol::handshake::Party;
+use crate::protocol::{Message, Record, codec};
 use crate::recovery::journal::{Item, Next, PIECE_MAX, Reader, Scribe, Turn, told};
 use crate::report::Input;
 
@@ -145,6 +149,22 @@ impl Journal {
     }
 }
 
+/// Whether all of so many leaves have said their last word in the journal in this folder: then it tells all of the run.
+pub fn is_whole(folder: &Path, leaves: usize) -> Result<bool, Failure> {
+    let mut pages = Pages::open(&folder.join(JOURNAL))?;
+    let mut last = vec![Vec::new(); leaves];
+    while let Some(item) = pages.next()? {
+        if let Item::Up { leaf, frame, .. } = item
+            && let Some(last) = last.get_mut(leaf)
+        {
+            last.clear();
+            last.extend_from_slice(frame);
+        }
+    }
+    let is_goodbye = |frame: &Vec<u8>| codec::decode::<Up<Message, Record>>(frame).is_ok_and(|up| up.finished);
+    Ok(last.iter().all(is_goodbye))
+}
+
 /// A journal that is being read.
 #[derive(Debug)]
 pub struct Pages {
@@ -163,7 +183,7 @@ pub struct Pages {
 
 impl Pages {
     pub fn open(path: &Path) -> Result<Pages, Failure> {
-        let file = File::open(path).map_err(|error| failed("read", path, &error))?;
+        let file = open_regular(path, OFlags::empty()).map_err(|error| failed("read", path, &error))?;
         let buffer = vec![0; BUFFER];
         let path = path.to_owned();
         Ok(Pages { path, file, reader: Reader::default(), buffer, start: 0, end: 0, at: 0, batches: 0 })
@@ -232,7 +252,10 @@ impl Pages {
 }
 
 fn no_head(path: &Path) -> Failure {
-    Failure::Input(format!("{}: this is no journal of a run, or not even its beginning was written", path.display()))
+    Failure::Input(format!(
+        "{}: this is no journal of a run, or not even its beginning was written: start the run anew",
+        path.display()
+    ))
 }
 
 fn failed(verb: &str, path: &Path, error: &io::Error) -> Failure {

@@ -1,11 +1,11 @@
 //! Logs of rigid jobs as files: one format into another, and jobs of a model into either.
 
-use std::io::BufRead;
+use std::io::{BufRead, Cursor};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::input::plainly;
+use super::input::{STANDARD_INPUT, plainly, read_typed};
 use super::sweep::replace;
 use super::{Failure, gzip, note};
 use crate::random::SplitMix64;
@@ -70,7 +70,10 @@ pub struct Lublins {
 pub fn read(path: &str) -> Result<Option<(Trace, Format)>, Failure> {
     let wrong = |what: String| Failure::Input(format!("{path}: {what}"));
     let unreadable = |error: std::io::Error| Failure::Input(format!("cannot read {path}: {}", plainly(&error)));
-    let mut input = gzip::open(Path::new(path)).map_err(unreadable)?;
+    let mut input: Box<dyn BufRead> = match path {
+        STANDARD_INPUT => Box::new(Cursor::new(read_typed(path).map_err(unreadable)?)),
+        path => gzip::open(Path::new(path)).map_err(unreadable)?,
+    };
     let first = first_letter(&mut input).map_err(unreadable)?;
     let starts_a_log = |byte: u8| byte == b';' || byte == b'-' || byte.is_ascii_digit();
     match first {
@@ -144,7 +147,7 @@ pub fn convert(
     if !faults.is_empty() {
         told.push(format!("{path}: {faults}"));
     }
-    told.extend(dropped(&jobs, to).map(|dropped| format!("{path}: {dropped}")));
+    told.extend(dropped(&jobs, to).into_iter().map(|dropped| format!("{path}: {dropped}")));
     if strict && !told.is_empty() {
         return Err(Failure::Input(told.join("\n")));
     }
@@ -155,25 +158,34 @@ pub fn convert(
     let nodes = machine(&header, &jobs);
     // A log that is written as a log again keeps what it says of itself.
     if header.is_empty() || from != Format::Swf {
+        let path = if path == STANDARD_INPUT { "standard input" } else { path };
         header = swf::header(&format!("made from {path}"), jobs.len(), nodes);
     }
     write(&header, &jobs, nodes, to, Margins::default(), out)
 }
 
-/// What jobs say that whoever reads this format does not heed.
-fn dropped(jobs: &[Rigid], to: Format) -> Option<String> {
+/// What jobs say that whoever reads this format does not heed, and what it wants to know that they do not say.
+fn dropped(jobs: &[Rigid], to: Format) -> Vec<String> {
     let count = |says: fn(&Rigid) -> bool| jobs.iter().filter(|job| job.check().is_ok() && says(job)).count();
     let follow = (count(|job| job.preceding.is_some()), "follow another job");
     let have_users = (count(|job| job.user.is_some() || job.group.is_some()), "have a user or a group");
     let (kinds, which) = match to {
-        Format::Swf => return None,
+        Format::Swf => return Vec::new(),
         // Users are no matter to Batsim, and go along under the key `swf`.
         Format::Batsim => (vec![follow], "Batsim ignores that; it is kept under the key `swf`"),
         Format::Requests => (vec![follow, have_users], "requests have no field for that"),
     };
     let kinds: Vec<_> =
         kinds.into_iter().filter(|kind| kind.0 > 0).map(|(count, what)| format!("{count} {what}")).collect();
-    (!kinds.is_empty()).then(|| format!("of the jobs {}, and {which}", kinds.join(" and ")))
+    let unheeded = (!kinds.is_empty()).then(|| format!("of the jobs {}, and {which}", kinds.join(" and ")));
+    let unasked = if to == Format::Requests { count(|job| job.walltime().is_none()) } else { 0 };
+    let unasked = (unasked > 0).then(|| {
+        format!(
+            "{} no time, and the run time is taken instead",
+            if unasked == 1 { "1 job requests".to_owned() } else { format!("{unasked} jobs request") }
+        )
+    });
+    unheeded.into_iter().chain(unasked).collect()
 }
 
 /// When requests for reservations want to begin and have to be over: up to so many times their duration after they are

@@ -75,7 +75,7 @@ fn join_and_play(
     let identity = identity?;
     let hello = Hello::new(membership.parties.clone(), topology.hash());
     let part = Part { kept, membership, identity: &identity, hello: &hello, topology, plan: &plan, ids: &ids, stop };
-    let mut ending = part.play(membership.join_within, endings);
+    let mut ending = part.play(membership.join_within, true, endings);
     // A router that comes back sends everything again, and nothing of what was before is of use.
     while let Ending::LostRouter(failure, finished) = ending {
         if membership.patience.is_zero() {
@@ -83,7 +83,8 @@ fn join_and_play(
         }
         let (who, patience) = (label(&membership.parties), membership.patience.as_secs_f64());
         note(&format!("{who}: {failure}; looking for it for {patience} s"));
-        ending = match part.play(membership.patience, endings) {
+        // A router that shuts its door is the one that was there: who has nothing left to do need not wait for another one.
+        ending = match part.play(membership.patience, !finished, endings) {
             Ending::Over(Err(Failure::NotJoined(why))) => {
                 let text = format!("{failure}\n  it did not come back: {why}");
                 // One whose part is over is not to blame for a router that left without a word.
@@ -116,7 +117,7 @@ enum Ending {
 }
 
 impl Part<'_> {
-    fn play(&self, join_within: Duration, endings: &mut mpsc::UnboundedReceiver<Failure>) -> Ending {
+    fn play(&self, join_within: Duration, insists: bool, endings: &mut mpsc::UnboundedReceiver<Failure>) -> Ending {
         let build = |outsiders| {
             let built = topology::build_with(self.topology, self.ids, outsiders);
             built.map_err(|error| Failure::Input(error.to_string()))
@@ -124,9 +125,10 @@ impl Part<'_> {
         // A program starts when there is somebody to tell of its faults.
         let asks = outside::decides_for(self.topology, self.plan, self.ids);
         let early = if asks { Ok(None) } else { build(Outsiders::new()).map(Some) };
-        let joined = early.and_then(|early| Ok((early, self.join(join_within, endings)?)));
+        let joined = early.and_then(|early| Ok((early, self.join(join_within, insists, endings)?)));
         let (early, mut joined) = match joined {
-            Ok(joined) => joined,
+            Ok((early, Some(joined))) => (early, joined),
+            Ok((_, None)) => return Ending::Over(Ok(())),
             Err(failure) => return Ending::Over(Err(failure)),
         };
         let loads = tokio::spawn(freight::serve(joined.connection.clone()));
@@ -143,15 +145,25 @@ impl Part<'_> {
         ending
     }
 
-    fn join(&self, join_within: Duration, endings: &mut mpsc::UnboundedReceiver<Failure>) -> Result<Joined, Failure> {
-        let options = Options { join_timeout: join_within, ..Options::default() };
+    /// Joins; gives nothing if the run is over, and nobody is needed any more.
+    fn join(
+        &self,
+        join_within: Duration,
+        insists: bool,
+        endings: &mut mpsc::UnboundedReceiver<Failure>,
+    ) -> Result<Option<Joined>, Failure> {
+        let options = Options { join_timeout: join_within, insists, ..Options::default() };
         let router = &self.membership.router;
         let joined = self.kept.block_on(async {
             tokio::select! {
-                joined = quic::connect(router, self.identity, self.hello, &options) => joined.map_err(not_joined),
+                joined = quic::connect(router, self.identity, self.hello, &options) => match joined {
+                    Err(JoinError::Over) => Ok(None),
+                    joined => joined.map(Some).map_err(not_joined),
+                },
                 Some(failure) = endings.recv() => Err(failure),
             }
         })?;
+        let Some(joined) = joined else { return Ok(None) };
         let who = label(&self.membership.parties);
         tracing::info!(router = %joined.connection.address(), missing = joined.missing, "{who} joined");
         let others = match joined.missing {
@@ -159,7 +171,7 @@ impl Part<'_> {
             missing => format!("{missing} still to join"),
         };
         say(&format!("{who} joined the run at {}; {others}", joined.connection.address()))?;
-        Ok(joined)
+        Ok(Some(joined))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::input::{load_grid, plainly, read};
+use super::input::{load_grid, plainly, read_typed};
 use super::sweep::replace;
 use super::{Failure, print};
 use crate::near::nearest;
@@ -52,7 +52,7 @@ pub fn plan(wish: &Wish) -> Result<(), Failure> {
     }
 
     let path = &wish.workflow;
-    let bytes = read(path).map_err(|error| Failure::Input(format!("cannot read {path}: {}", plainly(&error))))?;
+    let bytes = read_typed(path).map_err(|error| Failure::Input(format!("cannot read {path}: {}", plainly(&error))))?;
     let work = workflow::read(path, &bytes).map_err(|error| Failure::Input(error.of(path)))?;
     if let Written::Workflow(workflow) = &work {
         let limit = topology::data_limit(topology).take(&workflow.edges);

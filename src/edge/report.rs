@@ -4,8 +4,9 @@ use std::path::Path;
 
 use super::files::{self, EVENTS, MANIFEST};
 use super::inline::{self, watch_for_interrupts};
+use super::input::load_text;
 use super::results::LIVE_PLOT;
-use super::{Failure, outside, print};
+use super::{Failure, note, outside, print};
 use crate::report::{Names, Status, Summary, Unreplayable, page, replay};
 use crate::topology::{self, Topology};
 
@@ -27,7 +28,7 @@ pub fn report(folder: &Path) -> Result<(), Failure> {
         return Err(damaged(format!("its events have digest {digest}, but the summary claims {claimed}")));
     }
 
-    let fresh = fresh_view(&side.summary.results, &topology)?;
+    let fresh = fresh_view(&side.summary.results, &side.manifest.topology, &topology)?;
     let plot = folder.join(LIVE_PLOT);
     let plot = live.then(|| std::fs::read_to_string(&plot)).transpose();
     let plot = plot.map_err(|error| Failure::Input(format!("cannot read {}: {error}", shown(folder, LIVE_PLOT))))?;
@@ -38,14 +39,24 @@ pub fn report(folder: &Path) -> Result<(), Failure> {
 }
 
 /// The run as it would have been had the router known everything at once, if this one knew things late.
-fn fresh_view(results: &Summary, topology: &Topology) -> Result<Option<Summary>, Failure> {
+fn fresh_view(results: &Summary, text: &str, topology: &Topology) -> Result<Option<Summary>, Failure> {
     let complete = results.status == Status::Complete;
     // A program from outside may have changed since, and is not started just to be read about.
     if outside::is_wanted(topology) || !complete || !results.view.is_some_and(|view| view.is_old()) {
         return Ok(None);
     }
-    let fresh = inline::summary(&topology.with_a_fresh_view(), MANIFEST, &watch_for_interrupts()?)?;
-    fresh.map(Some).ok_or_else(|| Failure::Interrupted("interrupted: an existing report was not changed".to_owned()))
+    // Logs are read again, which may have gone or changed since.
+    let stop = watch_for_interrupts()?;
+    let played = load_text(text).and_then(|topology| inline::summary(&topology.with_a_fresh_view(), MANIFEST, &stop));
+    match played {
+        Ok(Some(fresh)) => Ok(Some(fresh)),
+        Ok(None) => Err(Failure::Interrupted("interrupted: an existing report was not changed".to_owned())),
+        Err(Failure::Input(why)) => {
+            note(&format!("the run is not compared with one in which everything is known at once: {why}"));
+            Ok(None)
+        }
+        Err(failure) => Err(failure),
+    }
 }
 
 /// The topology as the manifest has it: resolved, so that nothing else needs to be read.

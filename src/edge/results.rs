@@ -40,6 +40,23 @@ pub enum Told {
     Json,
 }
 
+impl Told {
+    /// Prints what there is in this folder.
+    pub fn print(self, summary: &SummaryFile, out: &Path) -> Result<(), Failure> {
+        match self {
+            Told::Json => {
+                let SummaryFile { results, run } = summary;
+                super::print(&format!("{:#}\n", json!({ "out": out, "results": results, "run": run })))
+            }
+            Told::Table if loudness() == Loudness::Quiet => Ok(()),
+            Told::Table => {
+                let table = summary_table(&summary.results, Some(&summary.run));
+                super::print(&format!("{table}results in {}\n", out.display()))
+            }
+        }
+    }
+}
+
 /// The results of one run, being made.
 pub struct Results<'a> {
     loaded: &'a Loaded,
@@ -309,17 +326,7 @@ impl Results<'_> {
         }
         // The file cannot know how long it takes to put it in its place.
         tell_time(&mut summary.run);
-        let printed = match self.told {
-            Told::Json => {
-                let SummaryFile { results, run } = &summary;
-                super::print(&format!("{:#}\n", json!({ "out": out, "results": results, "run": run })))
-            }
-            Told::Table if loudness() == Loudness::Quiet => Ok(()),
-            Told::Table => {
-                let table = summary_table(&summary.results, Some(&summary.run));
-                super::print(&format!("{table}results in {}\n", out.display()))
-            }
-        };
+        let printed = self.told.print(&summary, &out);
         if let Some(earlier) = earlier {
             note(&format!("note: {}", of_earlier(&earlier, &digest)));
         }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::Failure;
 use super::commit::{RealDisk, remove_tree};
 use super::files::MANIFEST;
+use super::input::read_plain;
 use super::journal::{Head, JOURNAL};
 use super::stand_in::{Lock, left_to_resume, place_of};
 use crate::protocol::handshake::RELEASE;
@@ -60,11 +61,15 @@ impl Left {
     }
 }
 
+/// How the run ended whose results are in this folder, if there are any.
+pub fn status_of(out: &Path) -> Option<Status> {
+    let manifest = read_plain(&out.join(MANIFEST)).ok()?;
+    Some(serde_json::from_slice::<Manifest>(&manifest).ok()?.status)
+}
+
 fn nothing(folder: &Path, out: &Path) -> Failure {
-    let manifest = fs::read(out.join(MANIFEST)).ok();
-    let manifest = manifest.and_then(|json| serde_json::from_slice::<Manifest>(&json).ok());
-    let why = match manifest {
-        Some(Manifest { status: Status::Complete, .. }) => "the run in it is complete",
+    let why = match status_of(out) {
+        Some(Status::Complete) => "the run in it is complete",
         Some(_) => "there is no journal with the partial results",
         None => "expected the folder of the results of a run that ended early, which are in it or would have been",
     };

@@ -14,7 +14,7 @@ use super::freight::{Freight, Live};
 use super::host::utc_now;
 use super::identity::Identity;
 use super::input::{default_out, load_topology, written_out};
-use super::journal::{Head, Journal};
+use super::journal::{Head, Journal, is_whole};
 use super::keeper::Kept;
 use super::launch::{Asked, JOINED, LISTENING, label};
 use super::lifeline::{Doomed, Ending};
@@ -24,6 +24,7 @@ use super::results::{Results, Setting, Told, inputs};
 use super::resume::Left;
 use super::signals::on_interrupt;
 use super::{Failure, lifeline, note};
+use crate::grid::Program;
 use crate::kernel::{ActorId, Contact, Hub};
 use crate::protocol::handshake::{Party, RELEASE};
 use crate::topology::{self, Loaded, Outsiders, Override, Plan, Role, Topology};
@@ -153,18 +154,33 @@ fn route_run(
     let actors = early.map_or_else(|| build(outsiders), Ok)?;
 
     let terms = Terms { roster: plan.parties(), topology: loaded.topology.hash() };
-    let peers = match kept.block_on(admit(&mut listener, terms, &routing, &mut interruptions, &mut gone)) {
+    // Once all have said their last word they may have left.
+    let over =
+        groups.as_ref().map(|groups| is_whole(results.stand_in().path(), groups.len())).transpose()? == Some(true);
+    let admitted = if over {
+        listener.turn_away(terms);
+        Ok(Vec::new())
+    } else {
+        kept.block_on(admit(&mut listener, terms, &routing, &mut interruptions, &mut gone))
+    };
+    let peers = match admitted {
         Ok(peers) => peers,
         Err(failure) => {
             // Those who have come already should not wait for a run that will not be.
             kept.block_on(listener.close(Vec::new(), Close::Stopped, &failure.to_string()));
-            return Err(failure);
+            let how = format!("resume with: {}", how_to_resume(&routing, results.out()));
+            return Err(if groups.is_some() { failure.with(&how) } else { failure });
         }
     };
-    tracing::info!("all members have joined: the run begins");
+    if !over {
+        tracing::info!("all members have joined: the run begins");
+    }
     let here = peers.iter().all(|peer| peer.connection.address().ip().is_loopback());
     let contact = if here { Contact::Blockers } else { Contact::All };
-    let leaves = peers.iter().map(|peer| ids(&plan, peer)).collect::<Result<Vec<_>, _>>()?;
+    let here_now: Vec<_> = peers.iter().map(|peer| peer.parties.clone()).collect();
+    let playing = groups.as_ref().filter(|_| over).unwrap_or(&here_now);
+    let leaves = playing.iter().map(|parties| ids(&plan, parties)).collect::<Result<Vec<_>, _>>()?;
+    let labels: Vec<String> = playing.iter().map(|parties| label(parties)).collect();
     let mut freight = freight(&loaded.topology, &plan, &peers, &leaves, routing.live);
     let whole = plan.clone();
     let hub = Hub::new(actors, &leaves, plan.latencies.clone())
@@ -173,17 +189,16 @@ fn route_run(
 
     let irreplaceable = irreplaceable(&loaded.topology, routing.live.is_some());
     let mut returns = None;
-    if irreplaceable.is_none() && (groups.is_some() || !routing.patience.is_zero()) {
+    if groups.is_some() || (irreplaceable.is_none() && !routing.patience.is_zero()) {
         listener.let_return();
-        let here: Vec<_> = lines.iter().map(|line| line.parties().to_vec()).collect();
         let journal = match &groups {
-            Some(groups) if *groups != here => return Err(regrouped(kept, listener, groups)),
+            Some(groups) if groups != playing => return Err(regrouped(kept, listener, groups)),
             Some(_) => Journal::open(results.stand_in().path())?.1,
             None => {
                 let head = Head {
                     release: RELEASE.to_owned(),
                     topology_hash: loaded.topology.hash().to_string(),
-                    groups: here,
+                    groups: playing.clone(),
                     topology: written_out(&loaded.topology, loaded.path()),
                     inputs: asked_inputs,
                     started: utc_now(),
@@ -214,7 +229,10 @@ fn route_run(
         interruptions: &mut interruptions,
         returns,
     };
-    let mut conducted = conduct::conduct(kept, hub, &mut lines, watch);
+    let mut conducted = match over {
+        true => conduct::conclude(kept, hub, labels, watch),
+        false => conduct::conduct(kept, hub, &mut lines, watch),
+    };
     conducted.end = fault.or(conducted.end);
     if let (Some(why), Err(Failure::LostPeer { text, .. })) = (irreplaceable, &mut conducted.end) {
         text.push_str(&format!("\n  {why}"));
@@ -240,9 +258,16 @@ fn route_run(
         Err(failure) => (Close::Stopped, failure.to_string()),
     };
     let senders = lines.into_iter().map(Line::into_sender).collect();
+    let setting = Setting { layout: routing.layout, began: begun, joined, moved, live: routing.live };
+    if over {
+        // Who still looks for a router is told meanwhile.
+        let end = results.conducted(conducted, setting);
+        kept.block_on(listener.close(senders, close, ""));
+        return end;
+    }
     // First, so that nobody has to wait for the results to be written.
     kept.block_on(listener.close(senders, close, reason.lines().next().unwrap_or_default()));
-    results.conducted(conducted, Setting { layout: routing.layout, began: begun, joined, moved, live: routing.live })
+    results.conducted(conducted, setting)
 }
 
 /// What was left in this folder of a run of this topology.
@@ -275,13 +300,21 @@ fn regrouped(kept: &Kept, listener: Listener, groups: &[Vec<Party>]) -> Failure 
     Failure::Input(text)
 }
 
-/// Why a process that is lost cannot be replaced, if it cannot: what it has measured, or loads on their way to it, would be gone.
+/// Why a process that is lost cannot be replaced, if it cannot: what it has measured, loads on their way to it, or what a
+/// program that nobody can start again knows of it, would be gone.
 pub fn irreplaceable(topology: &Topology, live: bool) -> Option<&'static str> {
     let moves_bytes = topology.cables.as_ref().is_some_and(|cables| cables.payload.is_some());
-    match (live, moves_bytes) {
-        (true, _) => Some("a live run measures time, so a process that is lost cannot be replaced"),
-        (_, true) => Some("real bytes move in this run (payload), so a process that is lost cannot be replaced"),
-        _ => None,
+    let runs_already = |program: &Program| !program.socket.is_empty() && program.command.is_empty();
+    if live {
+        Some("a live run measures time, so a process that is lost cannot be replaced")
+    } else if moves_bytes {
+        Some("real bytes move in this run (payload), so a process that is lost cannot be replaced")
+    } else if topology.sites.iter().any(|site| runs_already(&site.program)) {
+        Some(
+            "a scheduler was running before this run (socket) and cannot begin anew, so a process that is lost cannot be replaced",
+        )
+    } else {
+        None
     }
 }
 
@@ -387,8 +420,8 @@ async fn admit(
     })
 }
 
-fn ids(plan: &Plan, peer: &Peer) -> Result<Vec<ActorId>, Failure> {
+fn ids(plan: &Plan, parties: &[Party]) -> Result<Vec<ActorId>, Failure> {
     let find =
         |party| plan.find(party).ok_or_else(|| Failure::Internal(format!("{party} joined but has no part in the run")));
-    peer.parties.iter().map(find).collect()
+    parties.iter().map(find).collect()
 }

@@ -3,13 +3,15 @@
 //! nobody holds the lock on it. (A process number tells nothing: in containers everybody is process 1.)
 
 use std::ffi::OsString;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+
+use rustix::fs::OFlags;
 
 use super::commit::{Disk, RealDisk, remove_tree};
 use super::journal::JOURNAL;
@@ -196,7 +198,9 @@ pub enum Lock {
 
 impl Lock {
     pub fn take(folder: &Path) -> Lock {
-        let file = match File::open(folder) {
+        // Whatever else goes by that name is none of ours, and a pipe would be waited for.
+        let flags = (OFlags::DIRECTORY | OFlags::NONBLOCK).bits() as i32;
+        let file = match OpenOptions::new().read(true).custom_flags(flags).open(folder) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Lock::Gone,
             Err(_) => return Lock::Unknown,

@@ -2,32 +2,35 @@
 
 use serde_json::json;
 
-use super::input::load_topology;
+use super::heard::shown;
+use super::input::{listed, load_or_list};
 use super::{Failure, Loudness, logs, loudness, note, outside, print};
 use crate::topology::{self, Loaded, Override};
 
 /// Checks a topology. With `strict`, what would be left out is an error, and so is a program that is not here.
 pub fn validate(path: &str, overrides: &[Override], strict: bool, json: bool) -> Result<(), Failure> {
-    let checked = load_topology(path, overrides).and_then(|loaded| check(loaded, strict));
+    let checked = load_or_list(path, overrides).and_then(|loaded| check(loaded, strict).map_err(listed));
     if json {
         let value = match &checked {
             Ok((loaded, left_out)) => {
                 let in_short = loaded.topology.in_short();
                 json!({ "topology": path, "fine": true, "in_short": in_short.trim_end(), "left_out": left_out })
             }
-            Err(failure) => json!({ "topology": path, "fine": false, "wrong": failure.to_string() }),
+            Err((failure, all)) => {
+                json!({ "topology": path, "fine": false, "wrong": failure.to_string(), "complaints": all })
+            }
         };
         print(&format!("{value:#}\n"))?;
-        return checked.map(drop).map_err(|failure| Failure::Told(failure.exit_code()));
+        return checked.map(drop).map_err(|(failure, _)| Failure::Told(failure.exit_code()));
     }
-    let (loaded, left_out) = checked?;
+    let (loaded, left_out) = checked.map_err(|(failure, _)| failure)?;
     for one in left_out {
         note(&format!("warning: {one}"));
     }
     if loudness() == Loudness::Quiet {
         return Ok(());
     }
-    print(&format!("{path}: fine\n")).and_then(|()| print(&loaded.topology.in_short()))
+    print(&format!("{}: fine\n", shown(path))).and_then(|()| print(&loaded.topology.in_short()))
 }
 
 /// Builds what a run would build, and gives what it would tell of its logs.
@@ -41,6 +44,7 @@ fn check(loaded: Loaded, strict: bool) -> Result<(Loaded, Vec<String>), Failure>
         return Err(absent.failure());
     }
     let mut told = loaded.topology.warnings();
+    told.extend(loaded.notes.iter().cloned());
     // They may be where the parts of the grid are played.
     told.extend(absent.programs.into_iter().chain(absent.files));
     told.extend(logs::told(&loaded.topology));

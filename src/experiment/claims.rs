@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use super::statistics::{chance, ratio};
+
 /// Means over workloads, by policy and load.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
@@ -28,10 +30,19 @@ pub struct Cell {
 pub struct Claim<R = Results> {
     pub number: u32,
     pub text: &'static str,
-    /// What to know where it does not hold as it stands.
-    pub note: &'static str,
+    /// Why it does not hold as it stands.
+    pub note: Note<R>,
     pub(super) compare: fn(&mut Judge<'_, R>),
     pub(super) ours: Ours<R>,
+}
+
+/// Why a claim does not hold as it stands.
+pub enum Note<R = Results> {
+    None,
+    /// The same for all results.
+    Words(&'static str),
+    /// What applies to the results at hand.
+    Of(fn(&R, &Finding) -> Vec<String>),
 }
 
 /// What of a claim the paper does not say. Where results need it, the claim holds within tolerance at best.
@@ -60,6 +71,8 @@ pub struct Finding {
 pub enum Verdict {
     Holds,
     WithinTolerance,
+    /// It fails by less than chance may make of so few samples.
+    CannotBeTold,
     DoesNotHold,
     /// There were no numbers to judge by.
     Open,
@@ -76,6 +89,8 @@ pub struct Comparison {
     pub tolerance: f64,
     /// Whether equal is not enough.
     pub strict: bool,
+    /// How far the margin may be from the true one with a confidence of 95 %, if that is known.
+    pub chance: Option<f64>,
 }
 
 impl<R> Claim<R> {
@@ -94,6 +109,15 @@ impl<R> Claim<R> {
             finding.verdict = Verdict::WithinTolerance;
         }
         Finding { own_words, ..finding }
+    }
+
+    fn notes(&self, results: &R, finding: &Finding) -> Vec<String> {
+        match self.note {
+            _ if finding.verdict == Verdict::Holds => Vec::new(),
+            Note::None => Vec::new(),
+            Note::Words(words) => vec![words.to_owned()],
+            Note::Of(note) => note(results, finding),
+        }
     }
 }
 
@@ -114,6 +138,9 @@ impl Comparison {
         match holds {
             true => Verdict::Holds,
             false if self.tolerance > 0.0 && self.margin >= -self.tolerance - ROUNDING => Verdict::WithinTolerance,
+            false if self.chance.is_some_and(|chance| chance > 0.0 && self.margin + self.tolerance + chance >= 0.0) => {
+                Verdict::CannotBeTold
+            }
             false => Verdict::DoesNotHold,
         }
     }
@@ -126,6 +153,7 @@ impl Verdict {
         match self {
             Verdict::Holds => "holds",
             Verdict::WithinTolerance => "holds within tolerance",
+            Verdict::CannotBeTold => "cannot be told",
             Verdict::DoesNotHold => "does not hold",
             Verdict::Open => "cannot be judged",
         }
@@ -133,13 +161,21 @@ impl Verdict {
 }
 
 impl Finding {
-    /// The comparisons that decide: all that fail, or else the closest one.
+    /// The comparisons that decide: all that fail, or else all that cannot be told, or else the closest one.
     pub fn evidence(&self) -> Vec<&Comparison> {
-        let failing: Vec<_> = self.comparisons.iter().filter(|c| c.verdict() == Verdict::DoesNotHold).collect();
-        if !failing.is_empty() {
-            return failing;
+        for verdict in [Verdict::DoesNotHold, Verdict::CannotBeTold] {
+            let failing: Vec<_> = self.comparisons.iter().filter(|c| c.verdict() == verdict).collect();
+            if !failing.is_empty() {
+                return failing;
+            }
         }
         self.comparisons.iter().min_by(|a, b| a.margin.total_cmp(&b.margin)).into_iter().collect()
+    }
+
+    /// Whether a comparison fails, by chance or not, that names this.
+    pub fn fails(&self, named: &str) -> bool {
+        let fails = |one: &Comparison| matches!(one.verdict(), Verdict::DoesNotHold | Verdict::CannotBeTold);
+        self.comparisons.iter().any(|comparison| comparison.text.contains(named) && fails(comparison))
     }
 
     /// Where the paper's own words fail.
@@ -156,11 +192,15 @@ impl<R> Findings<R> {
         Findings(claims.iter().map(|claim| (claim, claim.judge(results))).collect())
     }
 
-    /// `3 hold, 1 within tolerance, 0 not`.
+    /// `3 hold, 1 within tolerance, 0 not`, and how many cannot be told, if there are any.
     pub(super) fn counts(&self) -> String {
         let count = |verdict| self.0.iter().filter(|(_, finding)| finding.verdict == verdict).count();
+        let untold = match count(Verdict::CannotBeTold) {
+            0 => String::new(),
+            untold => format!(", {untold} cannot be told"),
+        };
         format!(
-            "{} hold, {} within tolerance, {} not",
+            "{} hold, {} within tolerance, {} not{untold}",
             count(Verdict::Holds),
             count(Verdict::WithinTolerance),
             count(Verdict::DoesNotHold)
@@ -168,7 +208,7 @@ impl<R> Findings<R> {
     }
 
     /// Each claim with its verdict, and the numbers that decided.
-    pub(super) fn write(&self, text: &mut String) {
+    pub(super) fn write(&self, results: &R, text: &mut String) {
         for (claim, finding) in &self.0 {
             let head = format!("{}: {}", finding.verdict.words(), claim.text);
             let _ = write!(text, "\n{:>2}. {}\n", claim.number, wrapped(&head, 4));
@@ -185,7 +225,10 @@ impl<R> Findings<R> {
                             up(comparison.tolerance)
                         )
                     }
-                    _ => writeln!(text, "      {} fails by {:.4}", comparison.text, -comparison.margin),
+                    _ => {
+                        let chance = comparison.chance.map(|chance| format!(" +- {chance:.4}")).unwrap_or_default();
+                        writeln!(text, "      {} fails by {:.4}{chance}", comparison.text, -comparison.margin)
+                    }
                 };
             }
             if evidence.len() > SHOWN {
@@ -215,8 +258,11 @@ impl<R> Findings<R> {
             if finding.missing > 0 {
                 let _ = writeln!(text, "      {} comparisons could not be made", finding.missing);
             }
-            if finding.verdict != Verdict::Holds && !claim.note.is_empty() {
-                let _ = writeln!(text, "      {}", wrapped(claim.note, 6));
+            if finding.verdict == Verdict::CannotBeTold {
+                text.push_str("      what fails does so by no more than chance may make of these samples (+-, 95 %)\n");
+            }
+            for note in claim.notes(results, finding) {
+                let _ = writeln!(text, "      {}", wrapped(&note, 6));
             }
         }
     }
@@ -260,31 +306,86 @@ pub(super) struct Judge<'r, R = Results> {
 pub(super) struct Number {
     pub(super) name: String,
     pub(super) value: Option<f64>,
+    /// By how much each sample draws it away from what all samples give; empty where nothing is known of samples.
+    pulls: Vec<f64>,
 }
 
 impl Number {
+    pub(super) fn new(name: String, value: Option<f64>) -> Number {
+        Number { name, value, pulls: Vec::new() }
+    }
+
+    /// A mean over samples.
+    pub(super) fn mean(name: String, samples: &[f64]) -> Number {
+        let value = (!samples.is_empty()).then(|| samples.iter().sum::<f64>() / samples.len() as f64);
+        let pulls = value.map_or(Vec::new(), |mean| samples.iter().map(|sample| sample - mean).collect());
+        Number { name, value, pulls }
+    }
+
+    /// The mean of some samples relative to that of as many others, which belong to the same occasions.
+    pub(super) fn ratio(name: String, ones: &[f64], others: &[f64]) -> Number {
+        let (value, pulls) = ratio(ones, others).map_or((None, Vec::new()), |(ratio, pulls)| (Some(ratio), pulls));
+        Number { name, value, pulls }
+    }
+
+    /// The sample standard deviation.
+    pub(super) fn deviation(name: String, samples: &[f64]) -> Number {
+        let pulls = Number::mean(String::new(), samples).pulls;
+        if pulls.len() < 2 {
+            return Number::new(name, None);
+        }
+        let variance = pulls.iter().map(|pull| pull * pull).sum::<f64>() / (pulls.len() - 1) as f64;
+        let deviation = variance.sqrt();
+        let pulls = pulls.iter().map(|pull| (pull * pull - variance) / (2.0 * deviation));
+        Number { value: Some(deviation), pulls: if deviation > 0.0 { pulls.collect() } else { Vec::new() }, name }
+    }
+
     pub(super) fn plus(&self, term: f64) -> Number {
         let sign = if term < 0.0 { '-' } else { '+' };
-        Number { name: format!("{} {sign} {}", self.name, term.abs()), value: self.value.map(|value| value + term) }
+        let name = format!("{} {sign} {}", self.name, term.abs());
+        Number { name, value: self.value.map(|value| value + term), pulls: self.pulls.clone() }
     }
 
     pub(super) fn times(&self, factor: f64) -> Number {
-        Number { name: format!("{factor} {}", self.name), value: self.value.map(|value| value * factor) }
+        let name = match self.name.is_empty() {
+            true => String::new(),
+            false => format!("{factor} {}", self.name),
+        };
+        let pulls = self.pulls.iter().map(|pull| factor * pull).collect();
+        Number { name, value: self.value.map(|value| value * factor), pulls }
     }
 
     pub(super) fn minus(&self, other: &Number) -> Number {
         let value = self.value.zip(other.value).map(|(a, b)| a - b);
-        Number { name: format!("({} - {})", self.name, other.name), value }
+        let pulls = if self.pulls.len() == other.pulls.len() { apart(self, other) } else { Vec::new() };
+        Number { name: format!("({} - {})", self.name, other.name), value, pulls }
     }
 
     pub(super) fn distance(&self, other: &Number) -> Number {
-        let value = self.value.zip(other.value).map(|(a, b)| (a - b).abs());
-        Number { name: format!("|{} - {}|", self.name, other.name), value }
+        let apart = self.minus(other);
+        let sign = if apart.value.is_some_and(|value| value < 0.0) { -1.0 } else { 1.0 };
+        Number { name: format!("|{} - {}|", self.name, other.name), ..apart.times(sign) }
+    }
+
+    /// How far another number may be above this one by chance: samples of the same occasions are compared with each other.
+    fn chance(&self, other: &Number) -> Option<f64> {
+        match (self.pulls.len(), other.pulls.len()) {
+            (0, 0) => None,
+            (0, _) => chance(&other.pulls),
+            (_, 0) => chance(&self.pulls),
+            (one, another) if one == another => chance(&apart(self, other)),
+            _ => Some(chance(&self.pulls)?.hypot(chance(&other.pulls)?)),
+        }
     }
 }
 
+/// By how much each sample draws two numbers apart.
+fn apart(one: &Number, other: &Number) -> Vec<f64> {
+    one.pulls.iter().zip(&other.pulls).map(|(one, other)| one - other).collect()
+}
+
 pub(super) fn just(value: f64) -> Number {
-    Number { name: String::new(), value: Some(value) }
+    Number::new(String::new(), Some(value))
 }
 
 impl<R> Judge<'_, R> {
@@ -307,6 +408,7 @@ impl<R> Judge<'_, R> {
         };
         let sign = if strict { "<" } else { "<=" };
         let text = format!("{} {sign} {}", shown(low, left), shown(high, right));
-        self.comparisons.push(Comparison { text, margin: right - left, tolerance, strict });
+        let chance = low.chance(high);
+        self.comparisons.push(Comparison { text, margin: right - left, tolerance, strict, chance });
     }
 }

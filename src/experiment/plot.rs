@@ -31,7 +31,7 @@ pub fn market(outcome: &Outcome) -> Vec<Figure> {
                 .zip(metrics)
                 .filter_map(|(tenth, metric)| Some((f64::from(tenth), outcome.mean(policy, SLR_LOAD, metric)?)))
                 .collect(),
-            within: Vec::new(),
+            ..Line::default()
         };
         POLICIES.into_iter().enumerate().map(line).collect::<Vec<_>>()
     };
@@ -110,13 +110,13 @@ pub fn heft(outcome: &heft::Outcome) -> Vec<Figure> {
         GROUPS.map(|(name, words)| {
             let mean = |numbers: &[f64]| numbers.iter().sum::<f64>() / numbers.len() as f64;
             let printed = published(name).filter_map(|line| Some((at(line)?, mean(paper(line)) / 100.0)));
-            let mut lines = vec![Line { style: 0, label: "paper", points: printed.collect(), within: Vec::new() }];
+            let mut lines = vec![Line { style: 0, label: "paper", points: printed.collect(), ..Line::default() }];
             let laws = LAWS.into_iter().zip(1..);
             lines.extend(laws.map(|(label, style)| Line {
                 style,
                 label,
                 points: ours(name, label, of),
-                within: Vec::new(),
+                ..Line::default()
             }));
             panel(words, label, 100.0, lines)
         })
@@ -135,7 +135,7 @@ pub fn heft(outcome: &heft::Outcome) -> Vec<Figure> {
             style,
             label,
             points: ours(name, law, of),
-            within: Vec::new(),
+            ..Line::default()
         };
         panel(words, "Mean makespan", 1.0, all.into_iter().enumerate().map(line).collect())
     });
@@ -164,7 +164,7 @@ const SLR_FINISHED: [&str; 10] =
 fn lines(loads: &[Load], number: impl Fn(&str, u32) -> Option<f64>) -> Vec<Line> {
     let line = |(style, (policy, label)): (usize, (&'static str, &'static str))| {
         let points = loads.iter().filter_map(|load| Some((f64::from(*load) / 100.0, number(policy, *load)?)));
-        Line { style, label, points: points.collect(), within: Vec::new() }
+        Line { style, label, points: points.collect(), ..Line::default() }
     };
     POLICIES.into_iter().enumerate().map(line).collect()
 }
@@ -193,6 +193,8 @@ pub(super) struct Line {
     pub points: Vec<(f64, f64)>,
     /// How far the truth may be from each point, up and down; as many as points, or none.
     pub within: Vec<f64>,
+    /// Whether there is nothing between its points, so that they are not joined.
+    pub is_scatter: bool,
 }
 
 impl Line {
@@ -204,7 +206,12 @@ impl Line {
 
 const PANEL: (u32, u32) = (560, 440);
 const HEAD: u32 = 62;
-const LEGEND: u32 = 120;
+/// Around labels, and for the shortest ones.
+const LEGEND: (u32, u32) = (54, 120);
+/// A wide letter of a label: fonts differ between machines.
+const LETTER: u32 = 8;
+/// More points than these are drawn as dots.
+const MARKED: usize = 100;
 const FONT: &str = "sans-serif";
 const INK: RGBColor = RGBColor(40, 40, 40);
 const PALE: RGBColor = RGBColor(110, 110, 110);
@@ -214,13 +221,19 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 pub(super) fn draw(title: &str, below: &str, panels: &[Panel]) -> String {
     let mut svg = String::new();
-    let size = (PANEL.0 * panels.len() as u32 + LEGEND, HEAD + PANEL.1);
+    let size = (PANEL.0 * panels.len() as u32 + legend_width(panels), HEAD + PANEL.1);
     {
         let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         draw_all(&root, title, below, panels).expect("a string takes all that is drawn");
     }
     // For those who hear a page, and for a tip where a mouse rests.
     svg.replacen('>', &format!(">\n<title>{title}</title>"), 1)
+}
+
+/// Enough for the longest label.
+fn legend_width(panels: &[Panel]) -> u32 {
+    let labels = panels.iter().flat_map(|panel| &panel.lines).map(|line| line.label.chars().count() as u32);
+    labels.map(|letters| LEGEND.0 + letters * LETTER).fold(LEGEND.1, u32::max)
 }
 
 fn draw_all(
@@ -277,12 +290,16 @@ fn draw_panel(root: &Area<'_>, area: &Area<'_>, panel: &Panel) -> Result<(), Dra
         for (x, low, high) in line.intervals().filter(|(_, low, _)| *low >= lowest) {
             bar(root, line.style, chart.backend_coord(&(x, low)), chart.backend_coord(&(x, high)))?;
         }
-        for piece in above(&line.points, lowest) {
+        for piece in above(&line.points, lowest).into_iter().filter(|_| !line.is_scatter) {
             let path: Vec<(i32, i32)> = piece.iter().map(|point| chart.backend_coord(point)).collect();
             stroke(root, line.style, path)?;
         }
         for point in line.points.iter().filter(|point| point.1 >= lowest) {
-            mark(root, line.style, chart.backend_coord(point))?;
+            let at = chart.backend_coord(point);
+            match line.points.len() > MARKED {
+                true => root.draw(&Circle::new(at, 2, COLOURS[line.style % COLOURS.len()].filled()))?,
+                false => mark(root, line.style, at)?,
+            }
         }
     }
     Ok(())
@@ -295,7 +312,9 @@ fn draw_legend(root: &Area<'_>, left: u32, panel: &Panel) -> Result<(), DrawingA
     lines.sort_by(|a, b| end(b).total_cmp(&end(a)));
     for (line, row) in lines.into_iter().zip(0..) {
         let (x, y) = (left as i32 + 4, HEAD as i32 + 28 + row * 24);
-        stroke(root, line.style, vec![(x, y), (x + 34, y)])?;
+        if !line.is_scatter {
+            stroke(root, line.style, vec![(x, y), (x + 34, y)])?;
+        }
         mark(root, line.style, (x + 17, y))?;
         write(root, line.label, (x + 42, y - 7), 14.0, &INK)?;
     }
@@ -437,4 +456,36 @@ fn ticks(numbers: impl Iterator<Item = f64>, scale: f64, lowest: Option<f64>) ->
 
 fn short(number: f64) -> String {
     ((number * 1000.0).round() / 1000.0).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn panel(label: &'static str, is_scatter: bool, points: usize) -> Panel {
+        let points = (0..points).map(|x| (x as f64, 1.0)).collect();
+        let axis = Axis { label: "", scale: 1.0 };
+        let lines = vec![Line { style: 1, label, points, is_scatter, ..Line::default() }];
+        Panel { title: "", x: axis, y: axis, lines, lowest: None }
+    }
+
+    #[test]
+    fn the_legend_has_room_for_its_longest_label() {
+        let width = |label| legend_width(&[panel(label, false, 2)]);
+        assert_eq!(width("EASY"), LEGEND.1);
+        assert_eq!(width("EASY, unscaled"), 54 + 14 * LETTER);
+        assert!(draw("", "", &[panel("EASY, unscaled", false, 2)]).contains(&format!("width=\"{}\"", 560 + 166)));
+    }
+
+    #[test]
+    fn points_of_a_scatter_are_not_joined() {
+        let full = COLOURS[1];
+        let colour = format!("#{:02X}{:02X}{:02X}", full.0, full.1, full.2);
+        let joined = draw("", "", &[panel("a", false, 3)]);
+        let apart = draw("", "", &[panel("a", true, 3)]);
+        let strokes =
+            |svg: &str| svg.lines().filter(|line| line.contains("<polyline") && line.contains(&colour)).count();
+        // Without the line itself and its sample in the legend.
+        assert_eq!(strokes(&joined), strokes(&apart) + 2);
+    }
 }

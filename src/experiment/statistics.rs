@@ -17,13 +17,29 @@ impl Estimate {
             return None;
         }
         let mean = numbers.iter().sum::<f64>() / count as f64;
-        let within = (count > 1).then(|| {
-            let squares: f64 = numbers.iter().map(|number| (number - mean) * (number - mean)).sum();
-            let deviation = (squares / (count - 1) as f64).sqrt();
-            student(count - 1) * deviation / (count as f64).sqrt()
-        });
+        let within = chance(&numbers.iter().map(|number| number - mean).collect::<Vec<_>>());
         Some(Estimate { mean, within, count })
     }
+}
+
+/// The mean of some numbers relative to that of as many others of the same occasions, and how far each occasion draws it away.
+pub fn ratio(ones: &[f64], others: &[f64]) -> Option<(f64, Vec<f64>)> {
+    let mean = |numbers: &[f64]| numbers.iter().sum::<f64>() / numbers.len() as f64;
+    let other = mean(others);
+    let ratio = mean(ones) / other;
+    let pulls = ones.iter().zip(others).map(|(a, b)| (a - ratio * b) / other).collect();
+    (ones.len() == others.len() && ratio.is_finite()).then_some((ratio, pulls))
+}
+
+/// How far a mean may be from the true one with a confidence of 95 %, by how far each number is from it; `None` for a single number,
+/// which says nothing about others.
+pub fn chance(pulls: &[f64]) -> Option<f64> {
+    let count = pulls.len();
+    (count > 1).then(|| {
+        let squares: f64 = pulls.iter().map(|pull| pull * pull).sum();
+        let deviation = (squares / (count - 1) as f64).sqrt();
+        student(count - 1) * deviation / (count as f64).sqrt()
+    })
 }
 
 /// The 97.5 % quantile of Student's distribution; for many degrees of freedom the next smaller one that is listed,

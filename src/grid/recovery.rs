@@ -39,7 +39,7 @@ words! {
         Head = "head",
         /// To the end of the queue of its site.
         Tail = "tail",
-        /// Back to whoever gave it to the site, who may give it to another one.
+        /// Back to the service or user that sent it to the site, which may choose another one.
         Back = "back",
         /// It is lost, and its job with it.
         Lost = "lost",

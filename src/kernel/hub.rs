@@ -214,7 +214,7 @@ impl<M: Message, R> Hub<M, R> {
         if up.done < peer.done || up.done > peer.granted {
             return Err(Breach::Protocol {
                 leaf,
-                what: "it claims to have run what it may not, or no longer has what it had",
+                what: "it reports progress beyond what it was granted, or less than it has reported before",
             });
         }
         self.told += (up.mail.len() + up.log.len()) as u64;

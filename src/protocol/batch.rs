@@ -31,6 +31,8 @@ pub struct Queue {
     pub walltime: Span,
     /// What only the job itself knows.
     pub runtime: Span,
+    /// How often it has been lost already.
+    pub losses: u32,
     /// Where nodes may fail: for how long after it comes none does, so that nobody hears of its loss sooner.
     pub safe: Option<Span>,
 }
@@ -45,6 +47,8 @@ pub struct Admit {
     pub needs: Needs,
     /// How long it would run on nodes of its own, which only the job itself knows.
     pub runtime: Span,
+    /// How often it has been lost already.
+    pub losses: u32,
 }
 
 /// The dispatcher gives a job to a site for which a program outside decides.

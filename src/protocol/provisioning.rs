@@ -145,6 +145,8 @@ pub struct Enter {
     pub within: Vec<(BookingId, u32)>,
     /// Its user wants to know when it starts.
     pub tells: bool,
+    /// How often it has been lost already.
+    pub losses: u32,
 }
 
 /// The site does not take a task.

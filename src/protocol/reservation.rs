@@ -104,6 +104,8 @@ pub struct Recall {
 pub struct Recalled {
     pub task: TaskId,
     pub in_time: bool,
+    /// How often it has been lost so far, if it is for sites to count that: whoever gets it next goes on from there.
+    pub losses: u32,
 }
 
 impl Reserve {

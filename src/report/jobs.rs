@@ -3,6 +3,7 @@
 //! The first seventeen columns of both have the names, the order and the units (seconds) of Batsim's `jobs.csv`, so its
 //! tools read the files; ours follow. To Batsim a job is what holds cores, which here is a task: the rows of jobs with
 //! several tasks leave it to `tasks.csv` what was asked for. A field that is not known, or has no meaning for its row, is empty.
+//! There is no `hacky_job_id`: Batsim has had none since 2.0.
 //!
 //! | column | `jobs.csv` | `tasks.csv` |
 //! | --- | --- | --- |
@@ -24,7 +25,7 @@
 //! | `ready_time` | | when its last predecessor ended |
 //! | `last_end` | when the last of its tasks that did ended at its site | |
 //! | `starved`, `value`, `value_max`, `slr` | what its user got | |
-//! | `name` | its name in tables, traces and pages, as a workflow's file has it | likewise |
+//! | `name` | its name in tables, traces and pages, as a workflow's file has it, or (in the tables alone) its id in a Batsim workload, where that is not its number | likewise |
 //!
 //! The router hears of an end later than it happens, so a job's `finish_time`, which its `turnaround_time`, `slr` and value
 //! count to, is later than its `last_end` by the way there and by what the site waits before it reports. The makespan of the
@@ -119,7 +120,7 @@ impl<'a> Sheet<'a> {
         line.number(row.job.id.0).text(self.actors.get(row.user.index()).map_or("", String::as_str));
         self.place(&mut line, row, 0);
         line.time(ready).maybe(ran.end, Row::time).empty().empty().empty().empty();
-        name(&mut line, self.tally.called.job(row.job.id));
+        name(&mut line, self.tally.job_name(row.job.id));
         self.jobs = text;
     }
 
@@ -140,7 +141,7 @@ impl<'a> Sheet<'a> {
         line.empty().empty().empty().empty().maybe(row.last_end(), Row::time);
         line.maybe(row.starved(), |line, starved| line.number(starved)).maybe(row.value(), Row::float);
         line.maybe(row.job.worth.as_ref(), |line, worth| line.float(worth.max)).maybe(row.slr(), Row::float);
-        name(&mut line, self.tally.called.job(row.job.id));
+        name(&mut line, self.tally.job_name(row.job.id));
     }
 
     fn task_row(&self, text: &mut Vec<u8>, row: &JobRow, index: usize, ready: Option<Time>) {

@@ -1,10 +1,11 @@
 //! What jobs are called in the logs that they are from, where it is not what the run numbers them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::grid::JobId;
 use crate::topology::Topology;
-use crate::workload::rigids::{Origin, Rigids};
+use crate::workload::rigids::{Content, Origin, Rigids};
 use crate::workload::{Rigid, Source};
 
 /// The jobs of all workloads, where some system's are one task each: only these have their own numbers.
@@ -18,8 +19,17 @@ pub(super) struct OwnNumbers {
     first: Vec<u32>,
 }
 
-/// The first job of a workload of rigid jobs, these, and the names of what they do.
-type Numbered = (u32, Arc<Vec<Rigid>>, Arc<Vec<String>>);
+/// A workload of rigid jobs.
+#[derive(Clone, Debug)]
+struct Numbered {
+    /// The run's number of the first of them.
+    first: u32,
+    jobs: Arc<Vec<Rigid>>,
+    /// The names of what they do.
+    profiles: Arc<Vec<String>>,
+    /// What they are called, where it is not their number.
+    ids: Arc<BTreeMap<u64, String>>,
+}
 
 impl OwnNumbers {
     pub fn of(topology: &Topology) -> OwnNumbers {
@@ -35,7 +45,9 @@ impl OwnNumbers {
                 Source::Rigid(Rigids { origin: Origin::Swf(_) | Origin::Batsim(_), .. })
             ));
             if let Source::Rigid(rigids) = &workload.source {
-                own.numbered.push((next, rigids.content.jobs.clone(), rigids.content.profiles.clone()));
+                let Content { jobs, profiles, ids, .. } = &*rigids.content;
+                let (jobs, profiles, ids) = (jobs.clone(), profiles.clone(), ids.clone());
+                own.numbered.push(Numbered { first: next, jobs, profiles, ids });
             }
             next += workload.source.supply().jobs_in_all() as u32;
         }
@@ -49,14 +61,20 @@ impl OwnNumbers {
 
     /// The name of what it does, where its log has such.
     pub fn profile(&self, job: JobId) -> Option<&str> {
-        let (rigid, profiles) = self.log_of(job)?;
-        profiles.get(rigid.profile? as usize).map(String::as_str)
+        let (rigid, log) = self.log_of(job)?;
+        log.profiles.get(rigid.profile? as usize).map(String::as_str)
     }
 
-    fn log_of(&self, job: JobId) -> Option<(&Rigid, &[String])> {
-        let at = self.numbered.partition_point(|(first, ..)| *first <= job.0).checked_sub(1)?;
-        let (first, jobs, profiles) = &self.numbered[at];
-        Some((jobs.get((job.0 - first) as usize)?, profiles.as_slice()))
+    /// What its log calls it, where that is not its number.
+    pub fn id(&self, job: JobId) -> Option<&str> {
+        let (rigid, log) = self.log_of(job)?;
+        log.ids.get(&rigid.number).map(String::as_str)
+    }
+
+    fn log_of(&self, job: JobId) -> Option<(&Rigid, &Numbered)> {
+        let at = self.numbered.partition_point(|log| log.first <= job.0).checked_sub(1)?;
+        let log = &self.numbered[at];
+        Some((log.jobs.get((job.0 - log.first) as usize)?, log))
     }
 
     /// What its log, or else the run, numbers it.

@@ -171,7 +171,7 @@ impl Tally {
         let called = |name: Option<&str>| {
             name.map_or(String::new(), |name| json(&format!(" {name}")).trim_matches('"').to_owned())
         };
-        let name = called(self.called.job(task.job.job.id));
+        let name = called(self.job_name(task.job.job.id));
         let task_name = called(self.called.task(task.job.job.id, index));
         let user = json(&self.names.of_actor(task.job.user));
         let cut = if task.row.end.is_none() { r#","running":"when the log ended""# } else { "" };

@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Write};
 
+use serde::Serialize;
+
 /// Everything that is wrong with a topology, in the order of its files.
 pub struct Complaints(Findings);
 
@@ -13,6 +15,8 @@ pub struct Complaints(Findings);
 pub struct Findings {
     sources: Vec<Source>,
     list: RefCell<BTreeMap<(Place, String), Complaint>>,
+    /// What is not wrong, but should be known.
+    notes: RefCell<Vec<String>>,
 }
 
 /// A text that settings come from.
@@ -37,6 +41,19 @@ pub struct Complaint {
     message: String,
     hints: Vec<String>,
     related: Option<(&'static str, Place)>,
+}
+
+/// One thing that is wrong, for programs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Told {
+    /// None where it is on the command line.
+    pub file: Option<String>,
+    /// Both count from 1; none where it is about a file as a whole.
+    pub line: Option<usize>,
+    pub column: Option<usize>,
+    pub key: Option<String>,
+    pub message: String,
+    pub hint: Option<String>,
 }
 
 /// More than these are neither kept nor shown: nobody reads them, and a hostile file could provoke millions.
@@ -83,6 +100,15 @@ impl Findings {
         if list.len() < KEPT {
             list.entry((complaint.place, complaint.message.clone())).or_insert(complaint);
         }
+    }
+
+    /// Remembers something that is not wrong, but should be known.
+    pub fn note(&self, note: String) {
+        self.notes.borrow_mut().push(printable(&note));
+    }
+
+    pub fn notes(&self) -> Vec<String> {
+        self.notes.borrow().clone()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -146,6 +172,37 @@ impl Complaint {
 }
 
 impl Complaints {
+    /// All of them for a program.
+    pub fn told(&self) -> Vec<Told> {
+        let list = self.0.list.borrow();
+        // They come in the order of their places, so each text is walked through only once.
+        let (mut source, mut at, mut line, mut column) = (usize::MAX, 0, 1, 1);
+        let tell = |Complaint { place, key, message, hints, .. }: &Complaint| {
+            let Source { path, text } = &self.0.sources[place.source()];
+            if place.source() != source {
+                (source, at, line, column) = (place.source(), 0, 1, 1);
+            }
+            let start = text.floor_char_boundary(place.span().start).max(at);
+            let passed = &text[at..start];
+            line += passed.bytes().filter(|byte| *byte == b'\n').count();
+            column = match passed.rfind('\n') {
+                Some(end) => passed[end + 1..].chars().count() + 1,
+                None => column + passed.chars().count(),
+            };
+            at = start;
+            let is_somewhere = path.is_some() && place.span.is_some();
+            Told {
+                file: path.as_deref().map(printable),
+                line: is_somewhere.then_some(line),
+                column: is_somewhere.then_some(column),
+                key: (!key.is_empty()).then(|| printable(key)),
+                message: printable(message),
+                hint: (!hints.is_empty()).then(|| printable(&hints.join("; "))),
+            }
+        };
+        list.values().map(tell).collect()
+    }
+
     /// All of them for a terminal, each with its line and a caret under what it is about.
     pub fn render(&self, colour: bool) -> String {
         let paint = if colour {

@@ -404,7 +404,8 @@ pub fn any_of<'a>(words: impl Iterator<Item = &'a str> + Clone) -> String {
 const LISTED: usize = 16;
 const FEW: usize = 8;
 
-fn shortened(text: &str) -> String {
+/// Its beginning: of what somebody has written, nobody wants to read more.
+pub(crate) fn shortened(text: &str) -> String {
     let mut chars = text.chars();
     let start: String = chars.by_ref().take(60).take_while(|c| *c != '\n').collect();
     if start.len() < text.len() { format!("{}...", start.trim_end()) } else { start }

@@ -23,10 +23,11 @@ mod walk;
 mod write;
 mod written;
 
-pub use complaint::Complaints;
 pub(crate) use complaint::printable;
 pub use complaint::{Complaint, Findings, Place};
+pub use complaint::{Complaints, Told};
 pub use context::{Context, Fit, Names};
+pub(crate) use fields::shortened;
 pub use fields::{Field, Fields, any_of, is_name};
 pub use forms::{
     Flag, Form, FormExt, List, Maybe, Millionths, Moment, NAME, Name, Number, OneOf, POSITIVE_SPAN, Pair,

@@ -117,6 +117,7 @@ fn value(shape: &Shape) -> String {
             let fine = decimals.map_or(String::new(), |decimals| format!(", with at most {decimals} decimals"));
             match (*above, *most) {
                 (true, most) => format!("a number above {least}, up to {most}{fine}"),
+                (false, f64::MAX) if *least == f64::MIN => format!("a number{fine}"),
                 (false, f64::MAX) => format!("a number from {least}{fine}"),
                 (false, most) => format!("a number from {least} to {most}{fine}"),
             }

@@ -1,9 +1,7 @@
 //! How the sites and links of a grid fail, for whoever takes part in a run: everybody works it out alone, from topology and seed.
 
-use std::collections::BTreeMap;
-
 use super::{Cast, CastError, Grid};
-use crate::grid::{Failure, Fragile, Killed, News, Outages, Recovery, Saves, Site, TaskId};
+use crate::grid::{Failure, Fragile, Killed, News, Outages, Recovery, Saves, Site};
 use crate::kernel::ActorId;
 use crate::roles;
 use crate::roles::scheduler::InTurn;
@@ -26,13 +24,12 @@ pub struct Fails {
     pub recovery: Recovery,
 }
 
-/// What a site that fails does about its tasks, and how often each that is still there has been lost.
+/// What a site that fails does about its tasks, by how often each has been lost.
 pub struct Attempts {
     recovery: Recovery,
     /// How the site fails.
     failures: Vec<Failure>,
     nodes: u32,
-    losses: BTreeMap<TaskId, u32>,
 }
 
 impl Failing<'_> {
@@ -66,7 +63,7 @@ impl Attempts {
     /// At a site of so many nodes.
     pub fn new(fails: &Fails, nodes: u32) -> Attempts {
         let Fails { recovery, failures, .. } = fails.clone();
-        Attempts { recovery, failures, nodes, losses: BTreeMap::new() }
+        Attempts { recovery, failures, nodes }
     }
 
     /// Whether who is lost comes before all who wait.
@@ -84,27 +81,12 @@ impl Attempts {
         self.saves(nodes).map_or(work, |saves| saves.stretched(work))
     }
 
-    /// A task starts on so many nodes; says what is done if it is lost.
-    pub fn starts(&self, task: TaskId, nodes: u32) -> Loss {
-        let losses = self.losses.get(&task).copied().unwrap_or(0);
-        let is_last = losses + 1 >= self.recovery.attempts;
+    /// A task starts on so many nodes that has been lost so often; says what is done if it is lost again. If that is to be told, it does
+    /// not come again here.
+    pub fn starts(&self, losses: u32, nodes: u32) -> Loss {
+        let is_last = losses.saturating_add(1) >= self.recovery.attempts;
         let is_told = is_last || matches!(self.recovery.killed, Killed::Back | Killed::Lost);
         Loss { saves: self.saves(nodes), is_told }
-    }
-
-    /// It is over, or gone.
-    pub fn ends(&mut self, task: TaskId) {
-        self.losses.remove(&task);
-    }
-
-    /// It is lost; says whether it comes again here.
-    pub fn lost(&mut self, task: TaskId, loss: Loss) -> bool {
-        if loss.is_told {
-            self.losses.remove(&task);
-        } else {
-            *self.losses.entry(task).or_default() += 1;
-        }
-        !loss.is_told
     }
 }
 

@@ -14,7 +14,7 @@ mod trace;
 mod write;
 
 pub use crate::near::nearest;
-pub use crate::settings::Complaints;
+pub use crate::settings::{Complaints, Told};
 pub use build::{
     Actors, BuildError, Ground, Outsiders, Owned, Plan, Role, build, build_with, check_jobs, data_limit, for_planners,
     on_ground, owners,
@@ -132,6 +132,8 @@ pub struct Loaded {
     pub workload_places: Vec<String>,
     /// Where the command of each program outside is written, by its key.
     pub command_places: BTreeMap<String, String>,
+    /// What one should know of what was read, though nothing is wrong.
+    pub notes: Vec<String>,
 }
 
 impl Loaded {
@@ -184,5 +186,6 @@ fn load_as(path: &str, overrides: &[Override], read: &mut Read<'_>, idle: bool) 
     let workload_places = places.into_iter().map(|place| library.findings.location(place)).collect();
     let command_places = file::commands(&root, &library.findings);
     let inputs = library.inputs;
-    library.findings.verdict(Some(Loaded { topology, inputs, workload_places, command_places }))
+    let notes = library.findings.notes();
+    library.findings.verdict(Some(Loaded { topology, inputs, workload_places, command_places, notes }))
 }

@@ -5,13 +5,16 @@
 //! `node_id`), `event_type` (0 for being unavailable, which alone counts), `event_start_time` and `event_stop_time`; their times are those of a
 //! calendar, so the first of them becomes zero. Columns are apart by commas or tabs; lines after `#` are comments, but for such a heading.
 //!
-//! Components are numbered as they come. Outages of one that overlap are one.
+//! Components are numbered as they come. Archives have outages of one component that overlap: together they are one, and
+//! that is counted.
 
 use std::collections::BTreeMap;
 
 use crate::grid::Traced;
-use crate::settings::units::exact;
+use crate::settings::shortened;
+use crate::settings::units::{SPAN_MAX, exact};
 use crate::time::Time;
+use crate::workload::lines::LINE_MAX;
 
 /// Which columns count.
 struct Columns {
@@ -22,14 +25,28 @@ struct Columns {
     event: Option<usize>,
 }
 
-/// The outages, by component and time, or what is wrong, with its line.
-pub fn read(bytes: &[u8]) -> Result<Vec<Traced>, String> {
+/// What is in a trace.
+#[derive(Debug, PartialEq)]
+pub struct Trace {
+    /// By component and time.
+    pub outages: Vec<Traced>,
+    /// How many began while their component was down already, and the line of the first of them.
+    pub merged: u64,
+    pub first_merged: usize,
+}
+
+/// The outages, or what is wrong, with its line.
+pub fn read(bytes: &[u8]) -> Result<Trace, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| format!("expected text: {error}"))?;
     let mut columns = Columns { component: 0, down: 1, up: 2, event: None };
     let mut is_first = true;
     let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
-    let mut all: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
+    let mut all: BTreeMap<u32, Vec<(u64, u64, usize)>> = BTreeMap::new();
     for (line, number) in text.lines().zip(1..) {
+        let wrong = |expected: &str| format!("line {number}: expected {expected}, found {:?}", shortened(line));
+        if line.len() > LINE_MAX {
+            return Err(wrong(&format!("a line of at most {LINE_MAX} bytes")));
+        }
         let is_comment = line.starts_with('#');
         let fields: Vec<&str> = line.trim_start_matches('#').split([',', '\t']).map(str::trim).collect();
         if let Some(named) = Columns::named(&fields) {
@@ -39,7 +56,6 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Traced>, String> {
         if is_comment || line.trim().is_empty() {
             continue;
         }
-        let wrong = |expected: &str| format!("line {number}: expected {expected}, found {line:?}");
         let field = |column: usize| fields.get(column).copied().ok_or_else(|| wrong("component, down and up"));
         if let Some(event) = columns.event
             && field(event)? != "0"
@@ -55,9 +71,12 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Traced>, String> {
         if up <= down {
             return Err(wrong("a time up that is later than down"));
         }
+        if up > SPAN_MAX.micros() {
+            return Err(wrong("times of at most 365250 d"));
+        }
         let next = numbers.len() as u32;
         let component = *numbers.entry(field(columns.component)?).or_insert(next);
-        all.entry(component).or_default().push((down, up));
+        all.entry(component).or_default().push((down, up, number));
     }
     if all.is_empty() {
         return Err("expected at least one outage, found none".to_owned());
@@ -67,19 +86,41 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Traced>, String> {
         None => 0,
     };
     let mut traced = Vec::new();
+    let (mut merged, mut first_merged) = (0, usize::MAX);
     for (component, outages) in &mut all {
         outages.sort_unstable();
         let mut open: Option<(u64, u64)> = None;
-        for &(down, up) in outages.iter() {
+        for &(down, up, line) in outages.iter() {
             match &mut open {
-                Some((_, until)) if down <= *until => *until = up.max(*until),
+                Some((_, until)) if down <= *until => {
+                    if down < *until {
+                        (merged, first_merged) = (merged + 1, first_merged.min(line));
+                    }
+                    *until = up.max(*until);
+                }
                 _ => traced.extend(open.replace((down, up)).map(|outage| (*component, outage))),
             }
         }
         traced.extend(open.map(|outage| (*component, outage)));
     }
     let time = |micros: u64| Time::from_micros(micros - from);
-    Ok(traced.into_iter().map(|(component, (down, up))| Traced { down: time(down), up: time(up), component }).collect())
+    let traced = traced.into_iter();
+    let outages = traced.map(|(component, (down, up))| Traced { down: time(down), up: time(up), component }).collect();
+    Ok(Trace { outages, merged, first_merged })
+}
+
+impl Trace {
+    /// What one should know of it, though nothing is wrong.
+    pub fn note(&self) -> Option<String> {
+        let (what, they) =
+            if self.merged == 1 { ("outage begins", "it counts") } else { ("outages begin", "they count") };
+        (self.merged > 0).then(|| {
+            format!(
+                "{} {what} while the component is down already, the first on line {}: {they} as one with what overlaps",
+                self.merged, self.first_merged
+            )
+        })
+    }
 }
 
 impl Columns {
@@ -101,7 +142,7 @@ mod tests {
 
     fn told(text: &str) -> Result<Vec<String>, String> {
         let tell = |one: &Traced| format!("{}: {}-{}", one.component, one.down.seconds(), one.up.seconds());
-        read(text.as_bytes()).map(|all| all.iter().map(tell).collect())
+        read(text.as_bytes()).map(|all| all.outages.iter().map(tell).collect())
     }
 
     #[test]
@@ -109,6 +150,17 @@ mod tests {
         let text = "component,down,up\n# a comment\nb,10,20.5\na,0,5\n\nb,15,30\nb,40,41\n";
         assert_eq!(told(text).unwrap(), ["0: 10-30", "0: 40-41", "1: 0-5"]);
         assert_eq!(told("3 , 1e3 , 2e3").unwrap(), ["0: 1000-2000"]);
+    }
+
+    #[test]
+    fn outages_that_overlap_are_one_and_counted() {
+        let note = |text: &str| read(text.as_bytes()).unwrap().note();
+        let text = "a,10,50\nb,0,5\na,40,60\na,60,70\na,20,30\n";
+        assert_eq!(told(text).unwrap(), ["0: 10-70", "1: 0-5"]);
+        let expected = "2 outages begin while the component is down already, the first on line 3: they count as one with what overlaps";
+        assert_eq!(note(text).as_deref(), Some(expected));
+        // One after the other is no overlap.
+        assert_eq!(note("a,10,50\na,50,60\nb,20,30"), None);
     }
 
     #[test]
@@ -125,8 +177,19 @@ mod tests {
         let wrong = |text: &str| told(text).unwrap_err();
         assert_eq!(wrong("a,1,2\na,5,4"), "line 2: expected a time up that is later than down, found \"a,5,4\"");
         assert_eq!(wrong("a,1,2\na,x,4"), "line 2: expected two times in seconds, to the microsecond, found \"a,x,4\"");
+        assert!(wrong("a,1,31557600001").starts_with("line 1: expected times of at most 365250 d"));
         assert_eq!(wrong("a,1"), "line 1: expected component, down and up, found \"a,1\"");
         assert_eq!(wrong("component,down,up\n"), "expected at least one outage, found none");
         assert!(wrong("a,-1,4").starts_with("line 1: expected two times"));
+    }
+
+    #[test]
+    fn of_a_line_that_goes_on_for_ever_its_beginning_is_told() {
+        let wrong = |text: String| told(&text).unwrap_err();
+        let said = wrong(format!("a,1,2\n{}", "x".repeat(1 << 20)));
+        assert!(said.starts_with("line 2: expected a line of at most 16384 bytes, found \"xxx"), "{}", &said[..100]);
+        assert!(said.len() < 200, "{} bytes", said.len());
+        let said = wrong(format!("a,1,{}", "x".repeat(10_000)));
+        assert!(said.starts_with("line 1: expected two times in seconds") && said.len() < 200, "{} bytes", said.len());
     }
 }

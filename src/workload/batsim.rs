@@ -12,7 +12,7 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, de};
 use serde_json::{Value, json};
 
-use super::rigid::{Collector, JOBS_MAX, Rigid, Trace, bearable};
+use super::rigid::{Collector, JOBS_MAX, Kilobytes, Rigid, SHORTEST, Trace, bearable};
 use crate::settings::printable;
 use crate::time::{Span, Time};
 
@@ -55,14 +55,22 @@ struct Entry {
 struct Logged {
     #[serde(skip_serializing_if = "Option::is_none")]
     wait_time: Option<f64>,
+    /// The next three are there where Batsim is told something else: a time above zero, how many nodes the job got, or nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_time: Option<f64>,
+    /// -1 for what is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    requested: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    requested_time: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     allocated: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cpu_time: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    memory_used: Option<u64>,
+    memory_used: Option<Amount>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    memory_requested: Option<u64>,
+    memory_requested: Option<Amount>,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,6 +87,14 @@ struct Logged {
     preceding: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     think_time: Option<f64>,
+}
+
+/// Kilobytes.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Amount {
+    Whole(u64),
+    Part(f64),
 }
 
 /// Somebody else may mean something else by that key.
@@ -151,6 +167,7 @@ pub fn read(input: impl Read) -> Result<Trace, BatsimError> {
             }
             Ok(mut rigid) => {
                 rigid.profile = job.profile.text().and_then(|name| places.get(&*name).copied());
+                job.id.text().into_iter().for_each(|id| collector.id(number, id));
                 collector.job(place, rigid);
             }
             Err(what) => collector.leave_out(place, what),
@@ -185,17 +202,20 @@ fn read_job(job: &Entry, number: u64, profiles: &BTreeMap<String, Profile>) -> R
         number if number.number() == Some(-1.0) => None,
         number => Some(span(number, "walltime")?),
     };
-    Ok(Rigid {
+    let nodes = nodes.ok_or("its res is not a number of nodes")?;
+    let runtime = match &behaviour.delay {
+        Loose::Missing => return Err(format!("its profile {profile} has no delay")),
+        delay => self::span(delay).ok_or_else(|| format!("the delay of {profile} is not a number of seconds"))?,
+    };
+    let rigid = Rigid {
         number,
         submit: Time::ZERO + span(job.subtime.or(&job.submission_time), "subtime")?,
-        runtime: Some(match &behaviour.delay {
-            Loose::Missing => return Err(format!("its profile {profile} has no delay")),
-            delay => self::span(delay).ok_or_else(|| format!("the delay of {profile} is not a number of seconds"))?,
-        }),
-        requested: Some(nodes.ok_or("its res is not a number of nodes")?),
+        runtime: Some(runtime),
+        requested: Some(nodes),
         requested_time: walltime,
-        ..if let MaybeLogged::Ours(logged) = &job.swf { logged.rigid() } else { Rigid::default() }
-    })
+        ..Rigid::default()
+    };
+    Ok(if let MaybeLogged::Ours(logged) = &job.swf { logged.complete(rigid) } else { rigid })
 }
 
 impl Logged {
@@ -203,10 +223,17 @@ impl Logged {
         let seconds = |span: Option<Span>| span.map(|span| span.micros() as f64 / 1e6);
         Logged {
             wait_time: seconds(job.wait),
+            run_time: seconds(job.runtime.filter(|runtime| runtime.is_zero())),
+            requested: match job.requested {
+                None => Some(-1),
+                Some(0) => Some(0),
+                Some(_) => None,
+            },
+            requested_time: seconds(job.requested_time.filter(|time| time.is_zero())),
             allocated: job.allocated,
             cpu_time: seconds(job.cpu_time),
-            memory_used: job.memory_used,
-            memory_requested: job.memory_requested,
+            memory_used: job.memory_used.map(Amount::of),
+            memory_requested: job.memory_requested.map(Amount::of),
             status: job.status,
             user: job.user,
             group: job.group,
@@ -218,14 +245,24 @@ impl Logged {
         }
     }
 
-    fn rigid(&self) -> Rigid {
+    /// A job as its log has it. Where Batsim's own fields have been changed since, they count.
+    fn complete(&self, job: Rigid) -> Rigid {
         let span = |seconds: Option<f64>| span(&Loose::Number(seconds?));
+        let ran_for_none = self.run_time == Some(0.0) && job.runtime == Some(SHORTEST);
+        let asked_for_none = self.requested_time == Some(0.0) && job.requested_time.is_none();
         Rigid {
+            runtime: if ran_for_none { Some(Span::ZERO) } else { job.runtime },
+            requested: match self.requested {
+                Some(-1) if self.allocated == job.requested => None,
+                Some(0) if self.allocated == job.requested => Some(0),
+                _ => job.requested,
+            },
+            requested_time: if asked_for_none { Some(Span::ZERO) } else { job.requested_time },
             wait: span(self.wait_time),
             allocated: self.allocated,
             cpu_time: span(self.cpu_time),
-            memory_used: self.memory_used,
-            memory_requested: self.memory_requested,
+            memory_used: self.memory_used.and_then(Amount::kilobytes),
+            memory_requested: self.memory_requested.and_then(Amount::kilobytes),
             status: self.status,
             user: self.user,
             group: self.group,
@@ -234,8 +271,26 @@ impl Logged {
             partition: self.partition,
             preceding: self.preceding,
             think: span(self.think_time),
-            ..Rigid::default()
+            ..job
         }
+    }
+}
+
+impl Amount {
+    fn of(memory: Kilobytes) -> Amount {
+        match memory.millionths() {
+            whole if whole.is_multiple_of(1_000_000) => Amount::Whole(memory.whole()),
+            part => Amount::Part(part as f64 / 1e6),
+        }
+    }
+
+    /// `None` for what no log can say.
+    fn kilobytes(self) -> Option<Kilobytes> {
+        let millionths = match self {
+            Amount::Whole(whole) => whole.checked_mul(1_000_000)?,
+            Amount::Part(part) => Some((part * 1e6).round()).filter(|part| (0.0..1e18).contains(part))? as u64,
+        };
+        Some(Kilobytes::from_millionths(millionths))
     }
 }
 
@@ -450,6 +505,8 @@ mod tests {
         // One of the ids is no number, so none is taken for one.
         assert_eq!(seen, [(2, 5_250_000, 1, None), (1, 10_000_000, 4, Some(100_500_000)), (3, 11_000_000, 2, None)]);
         assert!(trace.jobs.iter().all(|job| job.runs_for() == Ok(Span::from_secs(10))));
+        let ids: Vec<_> = trace.ids.iter().map(|(number, id)| (*number, id.as_str())).collect();
+        assert_eq!(ids, [(1, "w0!3"), (2, "late"), (3, "7")]);
         let told: Vec<String> =
             trace.faults.first.iter().map(|fault| format!("{}: {}", fault.place, fault.what)).collect();
         assert_eq!(
@@ -507,14 +564,19 @@ mod tests {
     #[test]
     fn what_a_log_says_survives_batsim() {
         let log = "1 10 3 60 4 55.5 7 4 90 9 1 12 3 2 0 1 -1 -1\n2 11 -1 90 4 -1 -1 4 90 -1 0 12 3 -1 1 -1 1 30\n\
-                   3 12 -1 5 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n";
+                   3 12 -1 5 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n\
+                   4 13 -1 0 3 1.5 1024.5 -1 0 0.25 1 -1 -1 -1 -1 -1 -1 -1\n5 14 -1 1 2 -1 -1 0 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n";
         let trace = crate::workload::swf::read(log.as_bytes()).unwrap();
         let again = read(&write(&trace.jobs, 4)[..]).unwrap();
         let unnamed: Vec<_> = again.jobs.iter().map(|job| Rigid { profile: None, ..job.clone() }).collect();
         assert_eq!(unnamed, trace.jobs);
         let names: Vec<_> =
             again.jobs.iter().map(|job| again.profiles[job.profile.unwrap() as usize].as_str()).collect();
-        assert_eq!(names, ["delay_60", "delay_90", "delay_5"]);
+        assert_eq!(names, ["delay_60", "delay_90", "delay_5", "delay_1", "delay_1"]);
+        // What was changed in the meantime counts.
+        let written = String::from_utf8(write(&trace.jobs, 4)).unwrap();
+        let changed = read(written.replace("\"res\": 3", "\"res\": 2").as_bytes()).unwrap();
+        assert_eq!((changed.jobs[3].requested, changed.jobs[3].nodes()), (Some(2), Ok(2)));
         // What others mean by that key is theirs.
         let other = FILE.replace("\"user\": \"me\"", "\"swf\": [1, \"me\"]");
         assert_eq!(read(other.as_bytes()).unwrap().jobs.len(), 3);

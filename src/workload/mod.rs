@@ -3,7 +3,7 @@
 pub mod batsim;
 pub mod cybershake;
 pub mod layered;
-mod lines;
+pub(crate) mod lines;
 pub mod lublin;
 pub mod market;
 pub mod needs;

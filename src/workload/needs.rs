@@ -3,7 +3,7 @@
 //! The rules are those of the experiments in H. Casanova, M. Stillwell, F. Vivien, "Dynamic fractional resource scheduling vs.
 //! batch scheduling" (INRIA RR-7659).
 
-use super::rigid::{Rigid, Unrunnable};
+use super::rigid::{Kilobytes, Rigid, Unrunnable};
 use crate::grid::Needs;
 use crate::random::{SplitMix64, mix};
 use crate::words::words;
@@ -43,7 +43,7 @@ pub fn tells_memory(job: &Rigid) -> bool {
 /// spare; all else, tasks of one that need half of them. Where the log tells of no memory, it is the least.
 pub fn dual_core(job: &Rigid, node_kilobytes: u64) -> Result<Shape, Unrunnable> {
     let processors = job.nodes()?;
-    let kilobytes = job.memory_used.max(job.memory_requested).unwrap_or(0);
+    let kilobytes = job.memory_used.max(job.memory_requested).map_or(0, Kilobytes::whole);
     let memory = (kilobytes as f64 / node_kilobytes as f64).clamp(MEMORY_MIN, 1.0);
     Ok(if processors.is_multiple_of(2) && memory < 0.5 {
         Shape { tasks: processors / 2, needs: Needs { cpu: 1.0, memory: 2.0 * memory } }
@@ -71,8 +71,9 @@ mod tests {
 
     #[test]
     fn a_log_of_dual_core_nodes_makes_tasks() {
+        let whole = |kilobytes: u64| Kilobytes::from_millionths(kilobytes * 1_000_000);
         let shape = |processors, kilobytes: Option<u64>| {
-            let job = Rigid { requested: Some(processors), memory_requested: kilobytes, ..Rigid::default() };
+            let job = Rigid { requested: Some(processors), memory_requested: kilobytes.map(whole), ..Rigid::default() };
             let Shape { tasks, needs } = dual_core(&job, 2_097_152).unwrap();
             (tasks, needs.cpu, needs.memory)
         };
@@ -83,8 +84,12 @@ mod tests {
         assert_eq!(shape(2, Some(3_000_000)), (2, 0.5, 1.0));
 
         // What a job got counts where nobody asked, and the larger of two amounts of memory.
-        let job =
-            Rigid { allocated: Some(3), memory_used: Some(1 << 20), memory_requested: Some(9), ..Rigid::default() };
+        let job = Rigid {
+            allocated: Some(3),
+            memory_used: Some(whole(1 << 20)),
+            memory_requested: Some(whole(9)),
+            ..Rigid::default()
+        };
         assert_eq!(dual_core(&job, 1 << 21), Ok(Shape { tasks: 3, needs: Needs { cpu: 0.5, memory: 0.5 } }));
         assert_eq!(dual_core(&Rigid::default(), 1 << 21), Err(Unrunnable::NoProcessors));
     }

@@ -1,5 +1,6 @@
 //! Rigid jobs as logs of parallel machines know them, and what is wrong with some of them.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -18,12 +19,12 @@ pub struct Rigid {
     pub allocated: Option<u32>,
     /// Per processor.
     pub cpu_time: Option<Span>,
-    /// Kilobytes a processor.
-    pub memory_used: Option<u64>,
+    /// A processor.
+    pub memory_used: Option<Kilobytes>,
     pub requested: Option<u32>,
     pub requested_time: Option<Span>,
-    /// Kilobytes a processor.
-    pub memory_requested: Option<u64>,
+    /// A processor.
+    pub memory_requested: Option<Kilobytes>,
     /// 1 if it was completed, 0 if it failed, 5 if it was cancelled.
     pub status: Option<u32>,
     pub user: Option<u32>,
@@ -39,6 +40,33 @@ pub struct Rigid {
     pub profile: Option<u32>,
 }
 
+/// An amount of memory. Some logs have means with decimals here; they are kept to the millionth, and count as whole ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Kilobytes {
+    millionths: u64,
+}
+
+impl Kilobytes {
+    pub const fn from_millionths(millionths: u64) -> Kilobytes {
+        Kilobytes { millionths }
+    }
+
+    pub const fn millionths(self) -> u64 {
+        self.millionths
+    }
+
+    pub const fn whole(self) -> u64 {
+        self.millionths / 1_000_000
+    }
+}
+
+/// With only the decimals that are needed.
+impl fmt::Display for Kilobytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Span::from_micros(self.millionths).seconds().fmt(f)
+    }
+}
+
 /// Jobs of a file, in order of submission, and what the file says besides.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Trace {
@@ -47,6 +75,8 @@ pub struct Trace {
     pub jobs: Vec<Rigid>,
     /// The names of what jobs do, in formats that have such.
     pub profiles: Vec<String>,
+    /// What jobs are called in their file, by their numbers, where that is something else.
+    pub ids: BTreeMap<u64, String>,
     pub faults: Faults,
 }
 
@@ -92,7 +122,7 @@ pub enum Unrunnable {
 const LISTED: usize = 10;
 
 /// The shortest run time: what a log with whole seconds calls 0 ran for less than one.
-const SHORTEST: Span = Span::from_secs(1);
+pub(super) const SHORTEST: Span = Span::from_secs(1);
 
 impl Rigid {
     /// How many nodes it takes: what it asked for, or else what it got.
@@ -191,6 +221,13 @@ impl Collector {
     /// Names what jobs do, for those that say which of them.
     pub fn profiles(&mut self, names: Vec<String>) {
         self.trace.profiles = names;
+    }
+
+    /// What a job is called whose number is not all of its name.
+    pub fn id(&mut self, number: u64, id: String) {
+        if id != number.to_string() {
+            self.trace.ids.entry(number).or_insert(id);
+        }
     }
 
     pub fn comment(&mut self, text: String) {

@@ -1,5 +1,6 @@
 //! Rigid jobs of a log or a model, as a batch queue gets them: which of them, who submits each, and what each asks for.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -97,6 +98,8 @@ pub struct Content {
     pub without_memory: u64,
     /// The names of what they do, where they have such.
     pub profiles: Arc<Vec<String>>,
+    /// What they are called in their file, by their numbers, where that is something else.
+    pub ids: Arc<BTreeMap<u64, String>>,
     pub faults: Faults,
     /// Jobs outside of the window.
     pub outside: u64,
@@ -280,7 +283,8 @@ impl Rigids {
         let followers = self.content.jobs.iter().filter(|job| job.preceding.is_some()).count();
         if !context.followers && self.follow && followers > 0 {
             let message = format!(
-                "{followers} of these jobs follow others, which wait for nobody here: only in a queue do they; add `follow = false`"
+                "{followers} of these jobs follow others, but only jobs that queue wait for the job that they follow: \
+                 add `follow = false`, and each is submitted at its own time"
             );
             fields.findings().add(fields.complaint("follow", message));
         }
@@ -449,7 +453,7 @@ impl Supply for Rigids {
 impl Content {
     /// What of a log is to be run: jobs that can be, in the window, counted from its start.
     pub fn of(trace: Trace, window: Window) -> Content {
-        let Trace { jobs, mut faults, profiles, .. } = trace;
+        let Trace { jobs, mut faults, profiles, ids, .. } = trace;
         let start = Time::ZERO + window.from;
         let end = window.to.map_or(Time::NEVER, |to| Time::ZERO + to);
         let all = jobs.len() as u64;
@@ -476,7 +480,8 @@ impl Content {
             let what = format!("job {preceding} does not precede it, so it is submitted at its own time");
             faults.release(format_args!("job {number}"), what);
         }
-        Content { jobs: Arc::new(kept), profiles: Arc::new(profiles), faults, outside, ..Content::default() }
+        let (jobs, profiles, ids) = (Arc::new(kept), Arc::new(profiles), Arc::new(ids));
+        Content { jobs, profiles, ids, faults, outside, ..Content::default() }
     }
 
     /// What is not wrong with them, but should be known.

@@ -8,7 +8,7 @@ use std::fmt::{self, Write};
 use std::io::{self, BufRead};
 
 use super::lines::{Line, Lines};
-use super::rigid::{Collector, JOBS_MAX, Rigid, Trace, bearable};
+use super::rigid::{Collector, JOBS_MAX, Kilobytes, Rigid, Trace, bearable};
 use crate::time::{Span, Time};
 
 const FIELDS: usize = 18;
@@ -111,11 +111,10 @@ fn read_job(text: &[u8]) -> Result<Rigid, String> {
         runtime: time(3)?,
         allocated: small(4)?,
         cpu_time: time(5)?,
-        // Some logs have means with decimals here.
-        memory_used: fields[6].map(|micros| micros / 1_000_000),
+        memory_used: fields[6].map(Kilobytes::from_millionths),
         requested: small(7)?,
         requested_time: time(8)?,
-        memory_requested: fields[9].map(|micros| micros / 1_000_000),
+        memory_requested: fields[9].map(Kilobytes::from_millionths),
         status: small(10)?,
         user: small(11)?,
         group: small(12)?,
@@ -253,7 +252,7 @@ mod tests {
             rewritten(&trace),
             "; Version: 2.2\n; MaxProcs: 240\n\
              1 342072 32 43306 32 43307 -1 32 43200 -1 1 4 1 -1 -1 1 -1 -1\n\
-             2 342343 5 553 40 552.21 1024 -1 -1 -1 1 4 1 -1 2 1 1 60\n"
+             2 342343 5 553 40 552.21 1024.5 -1 -1 -1 1 4 1 -1 2 1 1 60\n"
         );
     }
 

@@ -50,7 +50,15 @@ fn validate_tells_what_a_run_would_leave_out() {
     let wrong = scratch.file("wrong.toml", "name = 1\n");
     let output = hansa(&[Path::new("validate"), Path::new("--json"), &wrong]);
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), String::new()));
-    assert!(parsed(&output)["wrong"].as_str().unwrap().contains("wrong.toml:1:8"), "{}", text(&output.stdout));
+    let json = parsed(&output);
+    assert!(json["wrong"].as_str().unwrap().contains("wrong.toml:1:8"), "{json}");
+    let all = json["complaints"].as_array().unwrap();
+    let first = all.iter().find(|told| told["key"] == "name").unwrap();
+    assert!(first["file"].as_str().unwrap().ends_with("wrong.toml"), "{json}");
+    assert_eq!((&first["line"], &first["column"]), (&1.into(), &8.into()), "{json}");
+    assert!(first["message"].as_str().unwrap().starts_with("expected"), "{json}");
+    let json = parsed(&hansa(&[Path::new("validate"), Path::new("--strict"), Path::new("--json"), &topology]));
+    assert_eq!((&json["complaints"][0]["message"], &json["complaints"][0]["line"]), (&json["wrong"], &Value::Null));
     let quiet = hansa_ok(&[Path::new("validate"), Path::new("-q"), &topology]);
     assert_eq!((text(&quiet.stdout), text(&quiet.stderr)), Default::default());
 }
@@ -70,6 +78,24 @@ fn convert_tells_what_is_not_heeded() {
     assert_eq!(strict.status.code(), Some(2));
     let said = text(&convert(&["--to", "requests"]).stderr);
     assert!(said.contains("2 have a user or a group") && said.contains("1 job without run time"), "{said}");
+
+    assert!(said.contains("1 job requests no time, and the run time is taken instead"), "{said}");
+    let strict_with = |to: &str, line: &str| {
+        let log = scratch.file("one.swf", line);
+        hansa(&["convert".into(), log, "--strict".into(), "--to".into(), to.into()])
+    };
+    let unasked = strict_with("requests", "1 0 -1 60 1 -1 -1 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n");
+    assert_eq!((unasked.status.code(), unasked.stdout.is_empty()), (Some(2), true), "{}", text(&unasked.stderr));
+    let asked = strict_with("requests", "1 0 -1 60 1 -1 -1 1 90 -1 1 -1 -1 -1 -1 -1 -1 -1\n");
+    assert!(asked.status.success() && asked.stderr.is_empty(), "{}", text(&asked.stderr));
+
+    // Fields that Batsim has to be told otherwise, and decimals.
+    let odd = "1 0 2.5 0 3 1.5 1024.5 -1 0 0.25 1 7 -1 -1 2 -1 -1 -1\n";
+    let there = strict_with("batsim", odd);
+    assert!(there.status.success(), "{}", text(&there.stderr));
+    let there = scratch.file("odd.json", &text(&there.stdout));
+    let back = hansa_ok(&[Path::new("convert"), Path::new("--strict"), &there]);
+    assert!(text(&back.stdout).ends_with(&format!("\n{odd}")), "{}", text(&back.stdout));
 
     // There and back, what a log says of a job is as it was.
     let batsim = scratch.file("log.json", &text(&convert(&[]).stdout));

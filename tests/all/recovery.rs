@@ -11,21 +11,21 @@ use crate::faults::{children, no_children_left, who_plays};
 use crate::grid::{HANSA, Machines, Process, Scratch, digest, hansa, hansa_ok, json, long_topology, shipped, text};
 use crate::skip::skip;
 
-const SOON: Duration = Duration::from_secs(120);
-const BEGUN: &str = "the run begins";
+pub const SOON: Duration = Duration::from_secs(120);
+pub const BEGUN: &str = "the run begins";
 const EVERYBODY: [&str; 5] = ["york", "durham", "leeds", "alice", "bob"];
 
 /// More than the head of these runs' journals takes.
 const HEAD_MAX: u64 = 4000;
 
 /// A run that is over in some seconds, and something to draw moments from.
-struct World {
-    scratch: Scratch,
+pub struct World {
+    pub scratch: Scratch,
     chance: u64,
 }
 
 impl World {
-    fn new(chance: u64) -> World {
+    pub fn new(chance: u64) -> World {
         let scratch = Scratch::new();
         scratch.file("grid.toml", &long_topology().replace("jobs = 40000", "jobs = 700"));
         World { scratch, chance }
@@ -37,7 +37,7 @@ impl World {
     }
 
     /// The digest that all of them must have.
-    fn untouched(&self) -> String {
+    pub fn untouched(&self) -> String {
         let (topology, out) = (self.scratch.path("grid.toml"), self.scratch.path("untouched"));
         hansa_ok(&["run".as_ref(), topology.as_os_str(), "--inline".as_ref(), "--out".as_ref(), out.as_os_str()]);
         digest(&out)
@@ -60,19 +60,19 @@ impl World {
         std::thread::sleep(Duration::from_millis(self.draw(most)));
     }
 
-    fn launch(&self, name: &str, flags: &[&str]) -> Process {
+    pub fn launch(&self, name: &str, flags: &[&str]) -> Process {
         let mut command = Command::new(HANSA);
         command.arg("run").arg(self.scratch.path("grid.toml")).arg("--out").arg(self.scratch.path(name)).args(flags);
         Process::start("the launcher", &mut command)
     }
 }
 
-fn kill(id: u32) {
+pub fn kill(id: u32) {
     // It may have ended by itself.
     let _ = Command::new("kill").args(["-KILL", &id.to_string()]).status();
 }
 
-fn holds_no_journal(out: &Path) {
+pub fn holds_no_journal(out: &Path) {
     assert!(!out.join("journal").exists());
     let beside = std::fs::read_dir(out.parent().unwrap()).unwrap().flatten();
     let left: Vec<_> =
@@ -211,7 +211,22 @@ fn gets_on(world: &World) {
 /// The stand-in that was left of a run.
 fn left(out: &Path) -> Option<std::path::PathBuf> {
     let beside = std::fs::read_dir(out.parent().unwrap()).unwrap().flatten().map(|entry| entry.path());
-    beside.into_iter().find(|path| path.file_name().unwrap().to_string_lossy().starts_with("out.partial-"))
+    let stand_ins = format!("{}.partial-", out.file_name().unwrap().to_string_lossy());
+    beside.into_iter().find(|path| path.file_name().unwrap().to_string_lossy().starts_with(&stand_ins))
+}
+
+/// Waits until the journal of the run whose results belong there has its beginning; gives its folder.
+pub fn has_a_journal(out: &Path) -> std::path::PathBuf {
+    let begun = Instant::now();
+    loop {
+        if let Some(folder) = left(out)
+            && std::fs::metadata(folder.join("journal")).is_ok_and(|file| file.len() > HEAD_MAX)
+        {
+            return folder;
+        }
+        assert!(begun.elapsed() < SOON, "there is no journal");
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// As when the power goes: the launcher and all its processes, at once.
@@ -256,7 +271,7 @@ fn a_run_goes_on_after_everything_was_killed_twice() {
     }
 }
 
-fn router_of(launcher: &Process) -> Option<u32> {
+pub fn router_of(launcher: &Process) -> Option<u32> {
     children(launcher.child.id()).into_iter().find(|id| {
         let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
         line.split(|byte| *byte == 0).nth(1) == Some(b"router")
@@ -270,6 +285,7 @@ fn a_router_that_is_killed_is_started_again_by_its_launcher() {
     let out = world.scratch.path("out");
     let mut launcher = world.launch("out", &["--restarts", "2"]);
     launcher.says(BEGUN);
+    has_a_journal(&out);
     let killed = Instant::now();
     kill(router_of(&launcher).unwrap());
     launcher.says("the router was killed by signal 9: it is started again from its journal");
@@ -285,6 +301,7 @@ fn a_router_that_is_killed_is_started_again_by_its_launcher() {
     // Not for ever.
     let mut launcher = world.launch("again", &["--set", "workload.0.jobs=40000", "--restarts", "1"]);
     launcher.says(BEGUN);
+    has_a_journal(&world.scratch.path("again"));
     let id = launcher.child.id();
     kill(router_of(&launcher).unwrap());
     launcher.says("the run goes on");

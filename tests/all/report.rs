@@ -66,3 +66,32 @@ fn what_is_no_whole_result_is_refused_with_its_place() {
     change(events.lines().take(1).map(|line| format!("{line}\n")).collect());
     refused(&out, "events.jsonl is damaged: its events have digest");
 }
+
+/// What a run with old news is compared with is played for the page, and so its log is read again.
+#[test]
+fn a_log_with_old_news_is_read_again_or_not_compared() {
+    let scratch = Scratch::new();
+    let jobs: Vec<String> =
+        (1..=30).map(|job| format!("{job} {} -1 60 2 -1 -1 2 90 -1 1 1 1 -1 1 -1 -1 -1\n", 20 * job)).collect();
+    let log = scratch.file("log.swf", &jobs.concat());
+    let site = |name: &str| format!("[[site]]\nname = \"{name}\"\ncores = 4\nlatency = \"2 s\"\n");
+    let topology = scratch.file(
+        "old.toml",
+        &format!(
+            "name = \"old\"\n[batch]\ndispatch = \"least-work\"\n{}{}[[user]]\nname = \"a\"\n[[workload]]\nsource = \"swf\"\nfile = \"log.swf\"\n",
+            site("york"),
+            site("leeds")
+        ),
+    );
+    let out = scratch.path("out");
+    hansa_ok(&["run".into(), topology, "--inline".into(), "--out".into(), out.clone()]);
+    let report = || {
+        let report = hansa(&["report".into(), out.clone()]);
+        assert!(report.status.success(), "{}", text(&report.stderr));
+        text(&report.stderr)
+    };
+    assert_eq!(report(), "");
+    std::fs::remove_file(log).unwrap();
+    let told = report();
+    assert!(told.contains("not compared") && told.contains("log.swf"), "{told}");
+}

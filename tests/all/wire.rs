@@ -111,6 +111,41 @@ async fn a_router_that_is_late_is_waited_for() {
     leaf.await.unwrap().unwrap();
 }
 
+/// Its process ends when the two have shaken hands, and another one takes its place.
+#[tokio::test]
+async fn a_router_that_dies_before_it_has_said_welcome_is_looked_for_again() {
+    let world = World::new();
+    let knocking = tokio::spawn(world.knock(&[site("york")]));
+    let World { authority, options, listener, address, .. } = world;
+    drop(listener);
+    let router = authority.issue(&[Party::Router], 1).unwrap();
+    let tls = quinn::crypto::rustls::QuicServerConfig::try_from(router.server_tls().unwrap()).unwrap();
+    let config = quinn::ServerConfig::with_crypto(Arc::new(tls));
+    // The socket of the one before is free a little later.
+    let pause = || tokio::time::sleep(Duration::from_millis(5));
+    for _ in 0..2 {
+        let dying = loop {
+            match quinn::Endpoint::server(config.clone(), address) {
+                Ok(endpoint) => break endpoint,
+                Err(_) => pause().await,
+            }
+        };
+        let connection = dying.accept().await.unwrap().await.unwrap();
+        connection.accept_bi().await.unwrap();
+        dying.close(0u32.into(), b"");
+        dying.wait_idle().await;
+    }
+    let mut listener = loop {
+        match Listener::bind(address, &router, &options) {
+            Ok(listener) => break listener,
+            Err(_) => pause().await,
+        }
+    };
+    let terms = hansa::edge::quic::Terms { roster: vec![site("york")], topology: TOPOLOGY };
+    listener.admit(terms).await.unwrap();
+    knocking.await.unwrap().unwrap();
+}
+
 #[tokio::test]
 async fn a_router_that_never_comes_is_an_error() {
     let world = World::with(Options { join_timeout: Duration::from_millis(700), ..Options::default() });

@@ -21,6 +21,7 @@ type Check = fn(&[u8]);
 const READERS: &[(&str, Check)] = &[
     ("workflow", readers::workflow),
     ("swf", readers::swf),
+    ("trace", readers::trace),
     ("batsim", readers::batsim),
     ("simgrid", readers::simgrid),
     ("topology", readers::topology),
@@ -77,7 +78,7 @@ fn replay(reader: &str, seeds: &[Vec<u8>]) {
 
 #[test]
 fn what_is_almost_a_file_is_read_or_refused() {
-    let wrong: Vec<_> = READERS[..8].iter().filter(|(r, _)| catch_unwind(|| replay(r, &corpus(r))).is_err()).collect();
+    let wrong: Vec<_> = READERS[..9].iter().filter(|(r, _)| catch_unwind(|| replay(r, &corpus(r))).is_err()).collect();
     assert!(wrong.is_empty());
 }
 

@@ -47,6 +47,27 @@ pub fn swf(bytes: &[u8]) {
     assert_eq!(again.jobs, trace.jobs, "{}", String::from_utf8_lossy(&written));
 }
 
+/// A trace of failures, through the topology that names it.
+pub fn trace(bytes: &[u8]) {
+    const FAILS: &str = "name = 'fails'\n[market]\n[[site]]\nname = 'york'\ncores = 8\n[[user]]\nname = 'alice'\n\
+        [[workload]]\nsource = 'table'\n[[workload.job]]\ntasks = [{ runtime = '1 min', cores = 2 }]\n\
+        [[failure]]\nsite = 'york'\ntrace = 'trace.csv'\n";
+    let read = &mut |path: &str| Ok(if path == "trace.csv" { bytes.to_vec() } else { FAILS.as_bytes().to_vec() });
+    match topology::load("grid.toml", &[], read) {
+        Ok(loaded) => {
+            loaded.notes.iter().for_each(|note| is_told(note));
+            // What is written has the outages in it, and needs no trace any more.
+            let text = loaded.topology.to_toml();
+            let again = load(text.as_bytes(), &[]).unwrap_or_else(|| panic!("what was written can be read\n{text}"));
+            assert_eq!(again.hash(), loaded.topology.hash());
+        }
+        Err(complaints) => {
+            is_told(&complaints.to_string());
+            assert!(complaints.to_string().len() < 4_000, "a fault is told in few words");
+        }
+    }
+}
+
 pub fn batsim(bytes: &[u8]) {
     match batsim::read(bytes) {
         Ok(trace) => {

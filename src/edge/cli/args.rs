@@ -351,17 +351,17 @@ pub(super) struct RunArgs {
     /// Pace virtual time at this multiple of real time, and send real bytes over links limited to their capacity
     #[arg(long, value_name = "SPEED", conflicts_with = "inline", value_parser = speed)]
     pub live: Option<f64>,
-    /// Consider the run stalled when no frame has moved for this many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
-    pub stall_after: f64,
+    /// Consider the run stalled when no frame has moved for this long, for example 30s
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = some_time)]
+    pub stall_after: Duration,
     /// How often each process is restarted when it dies; 0 ends the run instead
     #[arg(long, value_name = "N", default_value_t = 3, conflicts_with_all = ["inline", "live"])]
     pub restarts: u32,
     /// Replace a process of sites or users that has been stopped (SIGSTOP) for this long, for example 30s [default: wait for it]
-    #[arg(long, value_name = "TIME", conflicts_with = "inline", value_parser = patience)]
+    #[arg(long, value_name = "TIME", conflicts_with = "inline", value_parser = time)]
     pub replace_after: Option<Duration>,
     /// How long a lost process may take to come back, for example 5min; 0 ends the run at once
-    #[arg(long, value_name = "TIME", default_value = "60s", conflicts_with_all = ["inline", "live"], value_parser = patience)]
+    #[arg(long, value_name = "TIME", default_value = "60s", conflicts_with_all = ["inline", "live"], value_parser = time)]
     pub patience: Duration,
 }
 
@@ -369,7 +369,7 @@ pub(super) struct RunArgs {
 #[derive(Args, Clone, Copy)]
 pub(super) struct PatienceArgs {
     /// How long a lost process may take to come back, for example 5min; 0 ends the run at once
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = patience)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
     pub patience: Duration,
 }
 
@@ -504,14 +504,14 @@ pub(super) struct ShareArgs {
     /// Run nothing, but put together the shares in these folders [default: those in DIR.parts]
     #[arg(long, value_name = "SHARES", num_args = 0.., conflicts_with_all = ["part", "index", "threads"])]
     pub gather: Option<Vec<PathBuf>>,
-    /// Wait up to this many seconds for shares that are missing or incomplete
-    #[arg(long, value_name = "SECONDS", requires = "gather", value_parser = seconds)]
-    pub wait: Option<f64>,
+    /// Wait up to this long for shares that are missing or incomplete, for example 10min
+    #[arg(long, value_name = "TIME", requires = "gather", value_parser = some_time)]
+    pub wait: Option<Duration>,
 }
 
 impl ShareArgs {
     fn share(self) -> Share {
-        let wait = self.wait.map_or(Duration::ZERO, Duration::from_secs_f64);
+        let wait = self.wait.unwrap_or(Duration::ZERO);
         match (self.part.or(self.index), self.gather) {
             (Some(part), _) => Share::Part(part),
             (None, Some(from)) => Share::Gather { from, wait },
@@ -543,12 +543,12 @@ pub(super) struct RouterArgs {
     pub bind: SocketAddr,
     #[command(flatten)]
     pub results: ResultArgs,
-    /// Consider the run stalled when no frame has moved for this many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
-    pub stall_after: f64,
-    /// Give up if some site or user has not joined after this many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 120.0, value_parser = seconds)]
-    pub join_within: f64,
+    /// Consider the run stalled when no frame has moved for this long, for example 30s
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = some_time)]
+    pub stall_after: Duration,
+    /// Give up if some site or user has not joined after this long
+    #[arg(long, value_name = "TIME", default_value = "120s", value_parser = some_time)]
+    pub join_within: Duration,
     #[command(flatten)]
     pub patience: PatienceArgs,
     /// Go on with a run whose router died, whose results are in this folder or would have been
@@ -600,11 +600,11 @@ pub(super) struct MemberArgs {
     /// Where the router listens: HOST:PORT
     #[arg(long, value_name = "HOST:PORT")]
     pub router: String,
-    /// Give up if the router has not been found after this many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 120.0, value_parser = seconds)]
-    pub join_within: f64,
+    /// Give up if the router has not been found after this long
+    #[arg(long, value_name = "TIME", default_value = "120s", value_parser = some_time)]
+    pub join_within: Duration,
     /// How long to look for a router that is lost, to go on with the run, for example 5min; 0 leaves at once
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = patience)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
     pub patience: Duration,
     #[command(flatten)]
     pub overrides: OverrideArgs,
@@ -643,14 +643,43 @@ fn speed(text: &str) -> Result<f64, String> {
     }
 }
 
-fn patience(text: &str) -> Result<Duration, String> {
-    let span = units::span(text).map_err(|error| format!("expected {error}"))?;
+/// A time with its unit, or a number of seconds.
+fn time(text: &str) -> Result<Duration, String> {
+    let span = match units::span(text) {
+        Err(units::SpanError::UnitMissing) => units::span(&format!("{text}s")),
+        read => read,
+    };
+    let span = span.map_err(|error| format!("expected {error}, or a number of seconds"))?;
     Ok(Duration::from_micros(span.micros()))
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(seconds) if seconds > 0.0 && seconds <= 1e7 => Ok(seconds),
-        _ => Err("expected a number of seconds above 0".to_owned()),
+/// The same for what must last: at most some months.
+fn some_time(text: &str) -> Result<Duration, String> {
+    const MOST: Duration = Duration::from_secs(10_000_000);
+    let lasts = |time: &Duration| !time.is_zero() && *time <= MOST;
+    time(text).ok().filter(lasts).ok_or_else(|| {
+        "expected a time above 0, such as 30s or 2min, or a number of seconds, of at most 10000000 s".to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_a_unit_or_are_seconds() {
+        let seconds = |read: Result<Duration, String>| read.map(|time| time.as_secs_f64());
+        for read in [time, some_time] {
+            for (text, expected) in
+                [("4s", 4.0), ("4", 4.0), ("60", 60.0), ("1.5", 1.5), ("2 min", 120.0), ("250ms", 0.25)]
+            {
+                assert_eq!(seconds(read(text)), Ok(expected), "{text}");
+            }
+            for wrong in ["", "s", "-1", "4 fortnights", "soon"] {
+                assert!(read(wrong).is_err_and(|error| error.contains("or a number of seconds")), "{wrong}");
+            }
+        }
+        assert_eq!(time("0"), Ok(Duration::ZERO));
+        assert!(some_time("0").is_err() && some_time("200 d").is_err());
     }
 }

@@ -18,6 +18,7 @@ use args::{
 use examples::with_examples;
 
 use super::bench::Effort;
+use super::heard::shown;
 use super::inline;
 use super::input::{default_out, load_text, load_topology, written_out};
 use super::launch::{Asked, Cores, Launch, launch};
@@ -42,22 +43,26 @@ const CONVERSATION: &str = include_str!("../../../docs/conversation.schema.json"
 /// Entry of the binary `hansa`.
 pub fn hansa() -> ExitCode {
     signals::survive_limits();
-    let typed = with_examples(Hansa::command(), "").get_matches();
-    match Hansa::from_arg_matches(&typed) {
+    let typed = with_examples(Hansa::command(), "").try_get_matches();
+    match typed.and_then(|typed| Hansa::from_arg_matches(&typed)) {
         Ok(Hansa { loudness, command }) => {
             heed(loudness);
             outcome(dispatch(command, loudness))
         }
-        Err(error) => error.exit(),
+        Err(error) => outcome(unparsed(&error)),
     }
 }
 
 /// Entry of the binary `hansa-router`.
 pub fn router() -> ExitCode {
     signals::survive_limits();
-    let RouterProgram { loudness, router } = RouterProgram::parse();
-    heed(loudness);
-    outcome(be_router(router))
+    match RouterProgram::try_parse() {
+        Ok(RouterProgram { loudness, router }) => {
+            heed(loudness);
+            outcome(be_router(router))
+        }
+        Err(error) => outcome(unparsed(&error)),
+    }
 }
 
 /// Entry of the binary `hansa-site`.
@@ -72,13 +77,25 @@ pub fn user() -> ExitCode {
 
 fn member(name: &'static str, about: &'static str, role: fn(String) -> Party) -> ExitCode {
     let command = MemberProgram::command().name(name).about(about);
-    match MemberProgram::from_arg_matches(&command.get_matches()) {
+    match command.try_get_matches().and_then(|typed| MemberProgram::from_arg_matches(&typed)) {
         Ok(MemberProgram { loudness, member }) => {
             heed(loudness);
             outcome(be_member(member, role))
         }
-        Err(error) => error.exit(),
+        Err(error) => outcome(unparsed(&error)),
     }
+}
+
+/// Tells what is wrong with a command line, or the help or version that was asked for. Those are output like any other:
+/// whoever cannot have it must hear of it.
+fn unparsed(error: &clap::Error) -> Result<(), Failure> {
+    if error.use_stderr() {
+        let _ = error.print();
+        return Err(Failure::Told(Failure::INPUT));
+    }
+    let styled = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let text = error.render();
+    print(&if styled { text.ansi().to_string() } else { text.to_string() })
 }
 
 fn heed(LoudnessArgs { quiet, verbose }: LoudnessArgs) {
@@ -193,7 +210,7 @@ fn reproduction(told: &str) -> Result<cluster::Paper, Failure> {
     let paper = match Hansa::try_parse_from(typed) {
         Ok(Hansa { command: Command::Reproduce { paper }, .. }) => paper,
         Ok(_) => return Err(Failure::Internal("`hansa reproduce` is another command".to_owned())),
-        Err(error) => error.exit(),
+        Err(error) => return Err(unparsed(&error).err().unwrap_or(Failure::Told(0))),
     };
     const ADDED: &[&str] = &["--out", "--threads", "--part", "--index", "--gather", "--wait", "--fresh"];
     let flag = |word: &String| word.split('=').next().is_some_and(|flag| ADDED.contains(&flag));
@@ -223,6 +240,7 @@ fn run(args: RunArgs, loudness: LoudnessArgs) -> Result<(), Failure> {
     let path = args.topology.clone().unwrap_or_default();
     let loaded = load_topology(&path, &args.overrides.parse()?)?;
     warn(&loaded.topology);
+    loaded.notes.iter().for_each(|told| note(&format!("warning: {told}")));
     if args.strict {
         logs::check(&loaded.topology)?;
     }
@@ -234,7 +252,7 @@ fn run(args: RunArgs, loudness: LoudnessArgs) -> Result<(), Failure> {
     }
     if args.inline {
         let parquet = args.results.format.is_some();
-        return inline::run(&loaded, args.results.out, args.results.keep, told(args.results.json), parquet);
+        return inline::run(&loaded, began, args.results.out, args.results.keep, told(args.results.json), parquet);
     }
     if args.live.is_some() {
         check_live(&loaded.topology, &path)?;
@@ -262,7 +280,7 @@ fn run(args: RunArgs, loudness: LoudnessArgs) -> Result<(), Failure> {
         began,
         asked: Asked { command: std::env::args().collect(), inputs: inputs(&loaded), seconds: 0.0 },
         router_flags,
-        stall_after: Duration::from_secs_f64(args.stall_after),
+        stall_after: args.stall_after,
         restarts: if may_return { args.restarts } else { 0 },
         patience: args.patience,
         replace_after: args.replace_after,
@@ -290,7 +308,7 @@ fn go_on(args: &RunArgs, folder: &Path, loudness: LoudnessArgs, began: Instant) 
         began,
         asked: Asked { command: std::env::args().collect(), inputs: head.inputs, seconds: 0.0 },
         router_flags: watching(args, loudness),
-        stall_after: Duration::from_secs_f64(args.stall_after),
+        stall_after: args.stall_after,
         restarts: args.restarts,
         patience: args.patience,
         replace_after: args.replace_after,
@@ -299,8 +317,9 @@ fn go_on(args: &RunArgs, folder: &Path, loudness: LoudnessArgs, began: Instant) 
 
 /// What a launcher hands on to its router of how the run is watched and told of.
 fn watching(args: &RunArgs, loudness: LoudnessArgs) -> Vec<String> {
-    let patience = format!("{}us", args.patience.as_micros());
-    let mut flags = vec!["--stall-after".to_owned(), args.stall_after.to_string(), "--patience".to_owned(), patience];
+    let micros = |time: Duration| format!("{}us", time.as_micros());
+    let (stall_after, patience) = (micros(args.stall_after), micros(args.patience));
+    let mut flags = vec!["--stall-after".to_owned(), stall_after, "--patience".to_owned(), patience];
     flags.extend(loudness.flags());
     flags.extend(args.results.json.then(|| "--json".to_owned()));
     flags.extend(args.results.keep.then(|| "--keep".to_owned()));
@@ -328,9 +347,9 @@ fn be_router(args: RouterArgs) -> Result<(), Failure> {
         out: args.results.out,
         owner_of: args.owner_of,
         layout: args.layout,
-        stall_after: Duration::from_secs_f64(args.stall_after),
+        stall_after: args.stall_after,
         live: args.live,
-        join_within: Duration::from_secs_f64(args.join_within),
+        join_within: args.join_within,
         patience: args.patience.patience,
         resume: args.resume,
         goes_on: args.go_on,
@@ -351,7 +370,7 @@ fn be_member(args: MemberArgs, role: fn(String) -> Party) -> Result<(), Failure>
         parties: args.names.into_iter().map(role).collect(),
         identity: args.identity,
         router: args.router,
-        join_within: Duration::from_secs_f64(args.join_within),
+        join_within: args.join_within,
         patience: args.patience,
         held: args.held,
     };
@@ -362,7 +381,8 @@ fn outcome(end: Result<(), Failure>) -> ExitCode {
     match end {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            let text = failure.to_string();
+            // Names of files, for example, may have been made to steer a terminal.
+            let text = shown(&failure.to_string());
             // Two results that differ are an answer.
             if matches!(failure, Failure::Different(_)) {
                 tell(&text);

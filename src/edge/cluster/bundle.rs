@@ -34,7 +34,7 @@ impl Bundle {
         }
         let mut files = BTreeMap::new();
         for path in whole {
-            let bytes = std::fs::read(&path)
+            let bytes = input::read_plain(&path)
                 .map_err(|error| Failure::Input(format!("cannot read {}: {}", path.display(), plainly(&error))))?;
             let below = path.strip_prefix(&above).unwrap_or(&path).to_str().map(str::to_owned);
             let below =

@@ -64,10 +64,6 @@ impl Line {
         }
     }
 
-    pub fn parties(&self) -> &[Party] {
-        &self.parties
-    }
-
     /// Goes on with the same leaf in another process, which begins from the start.
     pub(super) fn replace(&mut self, peer: Peer) {
         let Peer { sender, receiver, connection, .. } = peer;

@@ -104,7 +104,23 @@ const LOG_WORTH: usize = 1 << 12;
 const BYTES_AT_ONCE: u64 = 4 << 20;
 
 /// Conducts a run to its end: actors compute here, and the runtime is entered to write and to wait.
-pub fn conduct(kept: &Kept, mut hub: Hub<Message, Record>, lines: &mut [Line], watch: Watch<'_>) -> Conducted {
+pub fn conduct(kept: &Kept, hub: Hub<Message, Record>, lines: &mut [Line], watch: Watch<'_>) -> Conducted {
+    let labels = lines.iter().map(|line| line.label.clone()).collect();
+    conduct_those(kept, hub, lines, labels, watch)
+}
+
+/// Does again what the journal tells of a run, where that is all of it: these leaves have left, and are not needed.
+pub fn conclude(kept: &Kept, hub: Hub<Message, Record>, labels: Vec<String>, watch: Watch<'_>) -> Conducted {
+    conduct_those(kept, hub, &mut [], labels, watch)
+}
+
+fn conduct_those(
+    kept: &Kept,
+    mut hub: Hub<Message, Record>,
+    lines: &mut [Line],
+    labels: Vec<String>,
+    watch: Watch<'_>,
+) -> Conducted {
     let _within = kept.enter();
     let stall = pin!(tokio::time::sleep(watch.stall_after));
     let began = Instant::now();
@@ -113,13 +129,13 @@ pub fn conduct(kept: &Kept, mut hub: Hub<Message, Record>, lines: &mut [Line], w
         stall,
         reached: Reached::default(),
         began,
-        log: Confluence::new(lines.len() + 1),
+        log: Confluence::new(labels.len() + 1),
         settled: began,
         worth: LOG_WORTH,
         waits: 0,
         losses: Losses::new(),
         missing: Vec::new(),
-        labels: lines.iter().map(|line| line.label.clone()).collect(),
+        labels,
         watch,
     };
     let mut end = conductor.run(&mut hub, lines);
@@ -128,7 +144,7 @@ pub fn conduct(kept: &Kept, mut hub: Hub<Message, Record>, lines: &mut [Line], w
         // Nobody is to wait for its last words, or for it to take ours.
         lines.iter().filter(|line| line.label == *label).for_each(|line| line.connection.close(Close::Dropped, ""));
     }
-    if end.is_err() {
+    if end.is_err() && !lines.is_empty() {
         kept.block_on(conductor.wind_up(&mut hub, lines));
     }
     if let Some(returns) = &mut conductor.watch.returns {
@@ -144,18 +160,23 @@ pub fn conduct(kept: &Kept, mut hub: Hub<Message, Record>, lines: &mut [Line], w
     end = end.and(conductor.settle(settled));
     let waits = conductor.waits;
     let standings = hub.standings();
-    let facts = lines.iter().zip(standings).map(|(line, standing)| {
+    let facts = conductor.labels.into_iter().zip(standings).enumerate().map(|(leaf, (label, standing))| {
+        let told = LeafFacts {
+            label,
+            messages_down: standing.messages_down,
+            messages_up: standing.messages_up,
+            ..LeafFacts::default()
+        };
+        let Some(line) = lines.get(leaf) else { return told };
         let (packets_down, packets_up) = line.connection.packets();
         LeafFacts {
-            label: line.label.clone(),
             waits: line.waits,
             blocked: line.blocked,
             frames_down: line.frames_down,
             frames_up: line.frames_up,
-            messages_down: standing.messages_down,
-            messages_up: standing.messages_up,
             packets_down,
             packets_up,
+            ..told
         }
     });
     Conducted { reached, events: hub.events(), waits, leaves: facts.collect(), wall, end }

@@ -108,6 +108,17 @@ impl Conductor<'_, '_, '_> {
             journal.down(leaf, &frame);
         }
         let here = since.elapsed();
+        if lines.is_empty() {
+            let seconds = here.as_secs_f64();
+            note(&format!(
+                "the run was over at virtual time {}: the router was back there after {seconds:.1} s",
+                hub.now().time
+            ));
+            return match hub.finished() {
+                true => Ok(()),
+                false => Err(Failure::Internal("a journal does not tell all of its run".to_owned())),
+            };
+        }
         let everybody: Vec<usize> = (0..lines.len()).collect();
         let mut lost = BTreeMap::new();
         let kept = self.kept;

@@ -25,7 +25,8 @@ pub use self::file::{ResultFile, Scratch};
 pub(super) use self::read::open;
 pub use self::read::verify;
 use super::commit::{Disk, RealDisk, put_back, put_in_place, remove_tree};
-use super::journal::JOURNAL;
+use super::input::read_plain;
+use super::journal::{Head, JOURNAL};
 use super::stand_in::{self, Lock, StandIn, parent};
 use super::tell;
 use crate::report::{Manifest, Output, SummaryFile};
@@ -230,8 +231,8 @@ impl Drop for ResultFolder {
 impl Earlier {
     /// What is known of the result in a folder; `None` if that is empty.
     fn of(folder: &Path) -> Option<Earlier> {
-        let manifest: Manifest = serde_json::from_slice(&fs::read(folder.join(MANIFEST)).ok()?).ok()?;
-        let summary = fs::read(folder.join(SUMMARY)).ok();
+        let manifest: Manifest = serde_json::from_slice(&read_plain(&folder.join(MANIFEST)).ok()?).ok()?;
+        let summary = read_plain(&folder.join(SUMMARY)).ok();
         let summary = summary.and_then(|json| serde_json::from_slice::<SummaryFile>(&json).ok());
         let digest = summary.map(|summary| summary.results.digest).unwrap_or_default();
         let made_from_it = MADE_FROM_RESULTS.into_iter().filter(|name| folder.join(name).exists()).collect();
@@ -249,7 +250,9 @@ pub(super) fn clear_after_the_dead(disk: &dyn Disk, out: &Path) {
 
 /// The same, but leaves a journal from which a run can go on; says whether there is one.
 pub(super) fn settle_after_the_dead(disk: &dyn Disk, out: &Path) -> bool {
-    let resumable = stand_in::left_to_resume(out);
+    let mut resumable = stand_in::left_to_resume(out);
+    // Of a run of which not even that was written nothing has happened.
+    resumable.retain(|left| Head::read(&left.join(JOURNAL)).is_ok());
     if resumable.is_empty() {
         clear_after_the_dead(disk, out);
     }
@@ -282,7 +285,7 @@ fn replaceable(out: &Path) -> Result<bool, FileError> {
         return Ok(true);
     }
     // Only what a run has written, or was made of it, may go: a stray note in the folder saves it.
-    let manifest = fs::read(out.join(MANIFEST)).ok();
+    let manifest = read_plain(&out.join(MANIFEST)).ok();
     let Some(manifest) = manifest.and_then(|json| serde_json::from_slice::<Manifest>(&json).ok()) else {
         return Err(FileError::NotAResult(out.to_owned()));
     };

@@ -1,7 +1,7 @@
 //! Results that are there: reading one, and comparing two.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, ErrorKind, Read, Write};
 use std::path::{Component, Path};
 
 use rustix::fs::OFlags;
@@ -11,7 +11,8 @@ use xxhash_rust::xxh3::Xxh3;
 use super::error::{plainly, unreadable};
 use super::{EVENTS, MANIFEST, SUMMARY, bring_back};
 use crate::edge::commit::RealDisk;
-use crate::edge::input::open as open_file;
+use crate::edge::heard::shown;
+use crate::edge::input::open_regular;
 use crate::edge::{Failure, Loudness, loudness, print};
 use crate::report::{self, Manifest, Side, SummaryFile};
 
@@ -45,7 +46,7 @@ pub fn verify(a: &Path, b: &Path, json: bool) -> Result<(), Failure> {
 
 /// A result folder to read: a failure that says so if it is none.
 pub fn open(folder: &Path) -> Result<Side<BufReader<File>>, Failure> {
-    let name = folder.display().to_string();
+    let name = shown(&folder.display().to_string());
     let name = if name.len() > 1 { name.trim_end_matches('/').to_owned() } else { name };
     bring_back(&RealDisk, folder);
     if !folder.is_dir() {
@@ -79,9 +80,10 @@ fn part(folder: &Path, name: &str) -> Result<File, Failure> {
         return Err(Failure::Input(text));
     }
     let wrong = |what: &str| Failure::Input(format!("cannot read {}: it is {what}", path.display()));
-    match open_file(&path, OFlags::NOFOLLOW) {
-        Ok(file) if file.metadata().is_ok_and(|found| found.is_file()) => Ok(file),
-        Ok(_) => Err(wrong("not a regular file")),
+    match open_regular(&path, OFlags::NOFOLLOW) {
+        Ok(file) => Ok(file),
+        Err(error) if error.kind() == ErrorKind::InvalidInput => Err(wrong("not a regular file")),
+        Err(error) if error.kind() == ErrorKind::IsADirectory => Err(wrong("not a regular file")),
         Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
             Err(wrong("a link, and a result has none"))
         }

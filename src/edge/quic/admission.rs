@@ -165,6 +165,14 @@ impl Listener {
         Ok(peers)
     }
 
+    /// Tells everybody who comes that the run is over: nobody is needed any more.
+    pub fn turn_away(&mut self, terms: Terms) {
+        let (joined, _) = mpsc::unbounded_channel();
+        let door = Door::new(terms, self.options.clone(), self.near.clone(), joined);
+        self.dismiss();
+        self.doorman = Some(tokio::spawn(keep(self.endpoint.clone(), Arc::new(Door { over: true, ..door }))));
+    }
+
     /// From now on processes that are lost may be replaced.
     pub fn let_return(&self) {
         self.door.iter().for_each(|door| door.returns.store(true, Ordering::Relaxed));
@@ -240,6 +248,8 @@ enum Refusal {
     NotCovered { party: Party, hosts: Vec<String> },
     #[error("{party} has already joined, from {address}: each member joins only once")]
     Taken { party: Party, address: SocketAddr },
+    #[error("the run is over")]
+    Over,
     #[error("{} would replace a process that played {}: expected the same members", list(.parties), list(.group))]
     Regrouped { parties: Vec<Party>, group: Vec<Party> },
 }
@@ -257,6 +267,8 @@ struct Door {
     returns: AtomicBool,
     joined: mpsc::UnboundedSender<Peer>,
     begun: AtomicBool,
+    /// Whether the run is over, so that nobody is needed any more.
+    over: bool,
     complaints: Mutex<Complaints>,
 }
 
@@ -313,7 +325,9 @@ async fn hear(incoming: Incoming, endpoint: Endpoint, door: &Door) {
         Ok((hello, sender, receiver)) => door.admit(hello, &connection, sender, receiver).await,
         Err(refusal) => Err(refusal),
     };
-    if let Err(refusal) = admitted {
+    if let Err(Refusal::Over) = admitted {
+        connection.close(Close::Finished, "");
+    } else if let Err(refusal) = admitted {
         door.complain(address, &refusal);
         connection.close(Close::Refused, &refusal.to_string());
     }
@@ -350,6 +364,7 @@ impl Door {
             returns: AtomicBool::new(false),
             complaints: Mutex::new(Complaints { since: Instant::now(), said: 0, unsaid: 0 }),
             begun: AtomicBool::new(false),
+            over: false,
             terms,
             options,
             near,
@@ -365,6 +380,9 @@ impl Door {
         receiver: FrameReceiver,
     ) -> Result<(), Refusal> {
         self.check(&hello, connection)?;
+        if self.over {
+            return Err(Refusal::Over);
+        }
         let address = connection.address();
         let missing = match self.seat(&hello.parties, connection) {
             // Perhaps the one that it takes the place of is gone, and nobody has noticed.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Endpoint};
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{
     Close, Connection, FrameReceiver, FrameSender, Options, WireError, encode, endpoint_config, is_loopback, transport,
@@ -50,28 +50,43 @@ pub enum JoinError {
     NoWelcome { address: SocketAddr, error: CodecError },
     #[error("cannot encode the hello: {0}")]
     Hello(CodecError),
+    #[error("the run is over")]
+    Over,
 }
 
-/// Finds the router (`host:port`), which may not be up yet, and joins.
+/// Finds the router (`host:port`), which may not be up yet, and joins. A router that is gone without a word before it has said
+/// welcome is looked for again: it may be started again.
 pub async fn connect(router: &str, identity: &Identity, hello: &Hello, options: &Options) -> Result<Joined, JoinError> {
     let mut frame = Vec::new();
     encode(hello, &mut frame).map_err(JoinError::Hello)?;
-    let connection = reach(router, identity, options).await?;
-    let address = connection.address();
-    greet(connection, &frame, options).await.map_err(|error| match error {
-        Greeting::Wire(WireError::Closed { close: Some(Close::Refused), reason }) => {
-            JoinError::Refused { address, reason }
+    let begun = Instant::now();
+    let deadline = begun + options.join_timeout;
+    loop {
+        let connection = reach(router, identity, options, begun).await?;
+        let address = connection.address();
+        let greeted = timeout_at(deadline, greet(connection, &frame)).await;
+        let error = match greeted.unwrap_or(Err(Greeting::Wire(WireError::Silent))) {
+            Ok(joined) => return Ok(joined),
+            Err(Greeting::Decode(error)) => return Err(JoinError::NoWelcome { address, error }),
+            Err(Greeting::Wire(error)) => error,
+        };
+        match error {
+            WireError::Closed { close: Some(Close::Refused), reason } => {
+                return Err(JoinError::Refused { address, reason });
+            }
+            WireError::Closed { close: Some(Close::Finished), .. } => return Err(JoinError::Over),
+            error if !options.insists || !error.is_without_a_word() || Instant::now() + PAUSE >= deadline => {
+                return Err(JoinError::Wire { address, error });
+            }
+            _ => sleep(PAUSE).await,
         }
-        Greeting::Wire(error) => JoinError::Wire { address, error },
-        Greeting::Decode(error) => JoinError::NoWelcome { address, error },
-    })
+    }
 }
 
-/// Knocks until somebody opens. Nothing has been said yet when an attempt is given up, so it may be repeated.
-async fn reach(router: &str, identity: &Identity, options: &Options) -> Result<Connection, JoinError> {
+/// Knocks until somebody opens, or for too long since this began.
+async fn reach(router: &str, identity: &Identity, options: &Options, begun: Instant) -> Result<Connection, JoinError> {
     let tls = QuicClientConfig::try_from(identity.client_tls()?).expect("ring has the cipher that QUIC starts with");
     let tls = Arc::new(tls);
-    let begun = Instant::now();
     let deadline = begun + options.join_timeout;
     let mut patience = PATIENCE;
 
@@ -132,15 +147,14 @@ impl<E: Into<WireError>> From<E> for Greeting {
     }
 }
 
-async fn greet(connection: Connection, hello: &[u8], options: &Options) -> Result<Joined, Greeting> {
+async fn greet(connection: Connection, hello: &[u8]) -> Result<Joined, Greeting> {
     connection.trust();
     let (send, receive) = connection.quic.open_bi().await?;
     let (mut sender, mut receiver) = (FrameSender::new(send, &connection), FrameReceiver::new(receive, FRAME_MAX));
     // A refusal may come before the hello is out; it is read below, with its reason.
     let _ = sender.write(hello).await;
 
-    let welcome = timeout(options.join_timeout, receiver.next()).await.map_err(|_| WireError::Silent)??;
-    let Some(welcome) = welcome else { return Err(Greeting::Wire(WireError::Truncated)) };
+    let Some(welcome) = receiver.next().await? else { return Err(Greeting::Wire(WireError::Truncated)) };
     let Welcome { missing } = codec::decode(welcome).map_err(Greeting::Decode)?;
     Ok(Joined { missing, sender, receiver, connection })
 }

@@ -65,6 +65,8 @@ pub struct Options {
     pub handshakes_max: usize,
     /// How long a leaf goes on looking for the router.
     pub join_timeout: Duration,
+    /// Whether it does so when a router has opened and is gone without a word.
+    pub insists: bool,
 }
 
 impl Default for Options {
@@ -75,6 +77,7 @@ impl Default for Options {
             handshake_timeout: Duration::from_secs(5),
             handshakes_max: 1000,
             join_timeout: Duration::from_secs(60),
+            insists: true,
         }
     }
 }

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::inline::watch_for_interrupts;
-use super::input::plainly;
+use super::input::{plainly, read_plain};
 use super::outside::Stop;
 use super::pool::in_parallel;
 use super::sweep::{Label, Part, STATE, Share, State, replace, shares};
@@ -141,7 +141,7 @@ fn write_share<R: Serialize>(folder: &Path, label: Label<'_>, part: Part, done: 
 fn read_share<R: DeserializeOwned>(folder: &Path) -> Result<Vec<R>, Failure> {
     let path = folder.join(SHARE);
     let wrong = |error: &dyn std::fmt::Display| Failure::Input(format!("cannot read {}: {error}", path.display()));
-    let bytes = std::fs::read(&path).map_err(|error| wrong(&plainly(&error)))?;
+    let bytes = read_plain(&path).map_err(|error| wrong(&plainly(&error)))?;
     serde_json::from_slice(&bytes).map_err(|error| wrong(&error))
 }
 

@@ -13,7 +13,7 @@ pub fn provisioning(extent: Extent, logs: Option<&Path>, making: &Making) -> Res
     let pieces = Pieces { paper: "provisioning", what: "runs", all: extent.pieces(), key };
     let Some(rows) = all(pieces, making, |piece| extent.run(&logs, *piece))? else { return Ok(()) };
     let rows: Vec<_> = rows.into_iter().flatten().collect();
-    let outcome = Outcome::of(extent, &rows);
+    let outcome = Outcome::of(extent, logs.ctc.is_some(), &rows);
     let verdicts = outcome.verdicts();
     let files = [
         ("runs.csv", runs_csv(&rows)),

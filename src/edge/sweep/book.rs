@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::super::Failure;
-use super::super::input::plainly;
+use super::super::input::{plainly, read_plain};
 use super::part::Part;
 use crate::experiment::{Experiment, Row, Run, Table};
 use crate::report::{Status, pretty};
@@ -63,7 +63,7 @@ impl State {
     /// What is in a folder; `None` if that has no sweep.
     pub fn read(folder: &Path) -> Result<Option<State>, Failure> {
         let path = folder.join(STATE);
-        match fs::read(&path) {
+        match read_plain(&path) {
             Ok(bytes) => serde_json::from_slice::<State>(&bytes).map(Some).map_err(|error| {
                 Failure::Input(format!("cannot read {}: {error}; use --fresh to start over", path.display()))
             }),
@@ -181,7 +181,7 @@ fn changed(out: &Path, work: &Work<'_>, state: &State) -> Failure {
 /// The whole rows that are there; a last line that was cut short is as good as none.
 pub fn read_rows(out: &Path, work: &Work<'_>) -> Result<BTreeMap<usize, Row>, Failure> {
     let path = out.join(RUNS);
-    let text = match fs::read_to_string(&path) {
+    let text = match read_plain(&path).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other)) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
         Err(error) => return Err(system("read", &path, &error)),

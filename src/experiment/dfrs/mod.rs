@@ -25,7 +25,8 @@ pub use traces::{Week, weeks};
 pub struct Extent {
     /// Generated traces as they are.
     pub unscaled: u32,
-    /// Of these so many are stretched to each of the loads.
+    /// So many are stretched to each of the loads: the same ones to all, if these are as many as in the paper, or else others to each,
+    /// since the worst trace in ten makes the mean of some algorithms, and must not do so at every load.
     pub scaled: u32,
     /// On so many of the unscaled ones all algorithms are run, not only those of tables 2 and 3.
     pub all: u32,
@@ -141,13 +142,17 @@ impl Extent {
         let weeks = (0..weeks as u32).step_by(self.every_week as usize);
         let weeks = weeks.map(|number| Piece { set: Set::Weeks, number, all: self.every_week == 1 });
         let unscaled = (1..=self.unscaled).map(|number| Piece { set: Set::Unscaled, number, all: number <= self.all });
-        let loads = (1..=9).flat_map(|tenths| (1..=self.scaled).map(move |number| (Set::Scaled(tenths), number)));
+        let first = |tenths: u32| if self.scaled < FULL.scaled { (tenths - 1) * self.scaled } else { 0 };
+        let numbers = |tenths: u32| first(tenths) + 1..=first(tenths) + self.scaled;
+        let loads = (1..=9).flat_map(|tenths| numbers(tenths).map(move |number| (Set::Scaled(tenths), number)));
         let scaled = loads.map(|(set, number)| Piece { set, number, all: false });
         weeks.chain(unscaled).chain(scaled).collect()
     }
 
     pub fn words(&self) -> String {
-        format!("{} unscaled traces of {} jobs and {} at each of nine loads", self.unscaled, traces::JOBS, self.scaled)
+        let others = if self.scaled < FULL.scaled { ", of other jobs at each" } else { "" };
+        let Extent { unscaled, scaled, .. } = self;
+        format!("{unscaled} unscaled traces of {} jobs and {scaled} at each of nine loads{others}", traces::JOBS)
     }
 }
 
@@ -299,19 +304,20 @@ impl Outcome {
     }
 
     pub fn spread(&self, group: Group, algorithm: &str, metric: Metric) -> Option<Spread> {
-        let rows = self.rows.get(algorithm)?.iter().filter(|row| group.holds(row.set));
-        Spread::of(&rows.map(|row| metric.of(row)).collect::<Vec<_>>())
+        Spread::of(&self.samples(group, algorithm, metric))
     }
 
-    /// Over traces on which both were run.
-    fn paired(&self, group: Group, a: &str, b: &str) -> Option<(f64, f64)> {
-        let other: BTreeMap<_, f64> =
-            self.rows.get(b)?.iter().map(|row| ((row.set, row.number), row.degradation())).collect();
-        let rows = self.rows.get(a)?.iter().filter(|row| group.holds(row.set));
-        let pairs: Vec<_> =
-            rows.filter_map(|row| Some((row.degradation(), *other.get(&(row.set, row.number))?))).collect();
-        let mean = |of: fn(&(f64, f64)) -> f64| Some(Spread::of(&pairs.iter().map(of).collect::<Vec<_>>())?.mean);
-        Some((mean(|pair| pair.0)?, mean(|pair| pair.1)?))
+    fn samples(&self, group: Group, algorithm: &str, metric: Metric) -> Vec<f64> {
+        let rows = self.rows.get(algorithm).into_iter().flatten().filter(|row| group.holds(row.set));
+        rows.map(|row| metric.of(row)).collect()
+    }
+
+    /// Degradations of an algorithm on traces on which another one was run, too.
+    fn beside(&self, group: Group, algorithm: &str, other: &str) -> Vec<f64> {
+        let of = |name| self.rows.get(name).into_iter().flatten().filter(|row: &&Row| group.holds(row.set));
+        let others: BTreeSet<_> = of(other).map(|row| (row.set, row.number)).collect();
+        let both = of(algorithm).filter(|row| others.contains(&(row.set, row.number)));
+        both.map(Row::degradation).collect()
     }
 
     fn all(&self) -> impl Iterator<Item = &Row> {

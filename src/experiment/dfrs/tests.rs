@@ -150,3 +150,56 @@ fn a_scaled_trace_offers_its_load() {
         assert!(scaled.is_sorted_by_key(|job| job.submit));
     }
 }
+
+/// The worst trace in ten makes the mean of some algorithms: it must not be at every load.
+#[test]
+fn a_small_experiment_has_other_jobs_at_each_load() {
+    let numbers = |extent: Extent, tenths| {
+        let scaled = extent.pieces(0).into_iter().filter(move |piece| piece.set == Set::Scaled(tenths));
+        scaled.map(|piece| piece.number).collect::<BTreeSet<_>>()
+    };
+    let all: BTreeSet<u32> = (1..=9).flat_map(|tenths| numbers(SMALL, tenths)).collect();
+    assert_eq!(all.len(), 9 * SMALL.scaled as usize);
+    assert!((1..=9).all(|tenths| numbers(FULL, tenths) == (1..=100).collect()), "as in the paper");
+}
+
+/// Where some algorithms are run on more traces than others, all are compared over the same.
+#[test]
+fn table_5_is_over_traces_on_which_all_were_run() {
+    let row = |algorithm: &str, number, degradation| Row {
+        set: Set::Unscaled,
+        number,
+        algorithm: algorithm.to_owned(),
+        stretch: degradation,
+        ..printed()[0].clone()
+    };
+    let rows = vec![
+        row("Greedy */opt=min", 1, 10.0),
+        row("Greedy */opt=min", 2, 90.0),
+        row("/stretch-per/opt=avg/minft=300", 1, 3.0),
+    ];
+    let text = Outcome::of(SMALL, rows, None).tables_text();
+    let table = &text[text.find("Table 5").expect("there is one")..];
+    assert!(
+        table.contains("unscaled: 1 traces") && table.contains("10.0/0.0/10.0") && !table.contains("90.0"),
+        "{table}"
+    );
+}
+
+#[test]
+fn a_mean_that_one_trace_makes_is_told_as_such() {
+    let mut rows = printed();
+    let by = |name: &str, number, degradation| Row {
+        set: Set::Unscaled,
+        number,
+        algorithm: name.to_owned(),
+        stretch: degradation,
+        ..printed()[0].clone()
+    };
+    rows.retain(|row| row.set != Set::Unscaled);
+    for (number, forced) in [(1, 2.0), (2, 2.0), (3, 996.0)] {
+        rows.extend([by("Greedy */opt=min", number, 500.0), by("GreedyP */opt=min", number, forced)]);
+    }
+    let text = Outcome::of(FULL, rows, None).verdicts();
+    assert!(text.replace("\n      ", " ").contains("one of 3 makes 100 % of the mean of GreedyP *"), "{text}");
+}

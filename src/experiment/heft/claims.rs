@@ -1,6 +1,6 @@
 //! What the paper concludes, each claim under both laws of sharing.
 
-use super::super::claims::{Claim, Judge, Number, Ours, just};
+use super::super::claims::{Claim, Judge, Note, Number, Ours, just};
 use super::{Example, Group, Means, Results};
 use crate::systems::heft::Cycle;
 use crate::systems::heft::paper::Law;
@@ -10,7 +10,7 @@ impl Judge<'_, Results> {
         let value = self.results.means.get(&(law, group)).map(of);
         let (name, which) = group;
         let name = if which.is_empty() { format!("{what}({law})") } else { format!("{what}({law}, {name} {which})") };
-        Number { name, value }
+        Number::new(name, value)
     }
 
     fn increase(&self, law: &'static str, group: Group) -> Number {
@@ -26,7 +26,7 @@ impl Judge<'_, Results> {
     }
 
     fn example(&self, what: &str, law: &'static str, of: impl Fn(&Example) -> Option<f64>) -> Number {
-        Number { name: format!("{what}({law}, ten tasks)"), value: self.results.example.get(law).and_then(of) }
+        Number::new(format!("{what}({law}, ten tasks)"), self.results.example.get(law).and_then(of))
     }
 
     fn equal(&mut self, one: &Number, other: &Number) {
@@ -47,7 +47,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
     Claim {
         number: 1,
         text: "sharing stretches the plans of HEFT by a fifth and more",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for law in laws() {
                 judge.at_most(&just(0.2), &judge.increase(law, ALL), 0.0);
@@ -59,7 +59,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
         number: 2,
         text: "improvement takes much of it back: the best plan needs 0.80 to 0.92 of the first one's time (0.8169 in the \
                paper)",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for law in laws() {
                 judge.at_most(&just(0.08), &judge.decrease(law, ALL), 0.0);
@@ -71,7 +71,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
     Claim {
         number: 3,
         text: "the further edges jump, the larger the increase and the decrease",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for law in laws() {
                 for (low, high) in [("1", "2"), ("2", "4")] {
@@ -85,7 +85,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
     Claim {
         number: 4,
         text: "wide graphs (fat 0.8) are stretched at least twice as much as any others, and gain most from improvement",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for law in laws() {
                 for other in ["0.1", "0.2"] {
@@ -100,7 +100,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
     Claim {
         number: 5,
         text: "the more tasks, the larger the decrease, and the later the best round",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for law in laws() {
                 for (low, high) in [("10", "20"), ("20", "50")] {
@@ -114,7 +114,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
     Claim {
         number: 6,
         text: "regularity hardly matters: increases lie within 8 points, decreases within 2",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for law in laws() {
                 let [low, high] = ["0.2", "0.8"].map(|which| ("regularity", which));
@@ -129,8 +129,10 @@ pub const CLAIMS: &[Claim<Results>] = &[
     Claim {
         number: 7,
         text: "density hardly matters: increases lie within 8 points, decreases within 2",
-        note: "In the documented process of the generator a denser graph has more edges, so more data moves and more of \
+        note: Note::Words(
+            "In the documented process of the generator a denser graph has more edges, so more data moves and more of \
                it meets. The paper's equal numbers would need edges that do not depend on density.",
+        ),
         compare: |judge| {
             for law in laws() {
                 let [low, high] = ["0.2", "0.8"].map(|which| ("density", which));
@@ -145,8 +147,10 @@ pub const CLAIMS: &[Claim<Results>] = &[
     Claim {
         number: 8,
         text: "whatever the number of tasks, plans are stretched by more than 23 %",
-        note: "The paper's groups of sizes are not equally large: the means over its groups do not give the mean of all. \
+        note: Note::Words(
+            "The paper's groups of sizes are not equally large: the means over its groups do not give the mean of all. \
                Over a full grid, small graphs have few transfers that could meet.",
+        ),
         compare: |judge| {
             for law in laws() {
                 for tasks in ["10", "20", "50"] {
@@ -159,7 +163,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
     Claim {
         number: 9,
         text: "the best round comes early: on average the 3rd to the 10th",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for law in laws() {
                 judge.at_most(&just(3.0), &judge.iteration(law, ALL), 0.0);
@@ -171,7 +175,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
     Claim {
         number: 10,
         text: "the further edges jump, the later the best round",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for law in laws() {
                 for (low, high) in [("1", "2"), ("2", "4")] {
@@ -184,7 +188,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
     Claim {
         number: 11,
         text: "in every experiment plans repeat in a cycle",
-        note: "Within 50 rounds. Improvement ends there, so longer cycles are not seen.",
+        note: Note::Words("Within 50 rounds. Improvement ends there, so longer cycles are not seen."),
         compare: |judge| {
             for law in laws() {
                 let circles = judge.number("circles", law, ALL, |means| means.circles);
@@ -196,7 +200,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
     Claim {
         number: 12,
         text: "wide graphs (fat 0.8) take almost twice as long as planned (+94 % in the paper; 80 to 100 % here)",
-        note: "Ours are stretched more: the paper does not print the ranges of its costs.",
+        note: Note::Words("Ours are stretched more: the paper does not print the ranges of its costs."),
         compare: |judge| {
             for law in laws() {
                 let increase = judge.increase(law, ("fat", "0.8"));
@@ -210,8 +214,10 @@ pub const CLAIMS: &[Claim<Results>] = &[
         number: 13,
         text: "the ten tasks of the second example, planned in 80, take 104; the 5th round is the best, and plans come \
                again from the 16th on, every 8 rounds",
-        note: "The plan of 80 and the best value, 91, are the paper's under equal sharing. The other numbers would need \
+        note: Note::Words(
+            "The plan of 80 and the best value, 91, are the paper's under equal sharing. The other numbers would need \
                rules of sharing and of tie-breaking that the paper does not give.",
+        ),
         compare: |judge| {
             for law in laws() {
                 let stretched = judge.example("stretched", law, |example| Some(example.stretched));

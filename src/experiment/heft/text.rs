@@ -100,7 +100,7 @@ impl Outcome {
         if self.extent.graphs < FULL.graphs {
             text.push_str("With fewer than 1296 runs, random variation is large: treat these verdicts as a trial.\n");
         }
-        findings.write(&mut text);
+        findings.write(&self.results, &mut text);
         text
     }
 

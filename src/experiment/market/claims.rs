@@ -1,6 +1,6 @@
 //! What "Bidding policies for market-based HPC workflow scheduling" says of its policies, as comparisons of numbers.
 
-use crate::experiment::claims::{Cell, Claim, Judge, Load, Number, Ours, Results, just};
+use crate::experiment::claims::{Cell, Claim, Judge, Load, Note, Number, Ours, Results, just};
 
 impl Judge<'_, Results> {
     /// The loads of the results within a range.
@@ -24,7 +24,7 @@ impl Judge<'_, Results> {
 
     fn number(&self, letter: &str, policy: &str, load: Load, of: impl Fn(&Cell) -> Option<f64>) -> Number {
         let value = self.results.cells.get(&(policy.to_owned(), load)).and_then(of);
-        Number { name: format!("{letter}({policy}, {})", f64::from(load) / 100.0), value }
+        Number::new(format!("{letter}({policy}, {})", f64::from(load) / 100.0), value)
     }
 
     fn p(&self, policy: &str, load: Load) -> Number {
@@ -71,7 +71,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         number: 1,
         text: "every policy loses value even at load 0.7, and value falls as load rises",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for policy in judge.policies() {
                 judge.below(&judge.p(&policy, 70), &just(1.0));
@@ -85,7 +85,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         number: 2,
         text: "LRTF is worse than Random at every load",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for load in judge.loads(LOWEST, HIGHEST) {
                 judge.below(&judge.p("lrtf", load), &judge.p("random", load));
@@ -97,7 +97,7 @@ pub const CLAIMS: &[Claim] = &[
         number: 3,
         text: "from load 1 on FIFO is better than Random and worse than all others; at least, from 1.1 on, by 0.03 than SRTF, \
                PVD, PVDSQ and PVR",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for load in judge.loads(100, HIGHEST) {
                 judge.below(&judge.p("random", load), &judge.p("fifo", load));
@@ -120,7 +120,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         number: 4,
         text: "PV is worse than Random up to load 0.9; at 1.4 it is better, but below PVD, PVDSQ, SRTF and PVR",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for load in judge.loads(LOWEST, 90) {
                 judge.below(&judge.p("pv", load), &judge.p("random", load));
@@ -135,7 +135,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         number: 5,
         text: "after LRTF, PV starves more jobs than any other policy, at every load",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for load in judge.loads(LOWEST, HIGHEST) {
                 for other in judge.others(&["lrtf", "pv"]) {
@@ -148,7 +148,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         number: 6,
         text: "from load 1.2 on P-SLR is well below PVR, and starves more jobs",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for load in judge.loads(120, HIGHEST) {
                 judge.at_most(&judge.p("p-slr", load), &judge.p("pvr", load).plus(-0.05), 0.0);
@@ -160,7 +160,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         number: 7,
         text: "PVD and PVDSQ are better than PV at every load",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for load in judge.loads(LOWEST, HIGHEST) {
                 for other in ["pvd", "pvdsq"] {
@@ -173,7 +173,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         number: 8,
         text: "from load 0.9 on PVDSQ is better than PVD, and at every load it starves at most half as many jobs",
-        note: "Only if the resources are squared: the square of the whole density orders tasks like PVD.",
+        note: Note::Words("Only if the resources are squared: the square of the whole density orders tasks like PVD."),
         compare: |judge| {
             for load in judge.loads(90, HIGHEST) {
                 judge.below(&judge.p("pvd", load), &judge.p("pvdsq", load));
@@ -187,8 +187,10 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         number: 9,
         text: "PVDSQ is close to SRTF in value, and SRTF starves fewer jobs, at every load",
-        note: "Close means by 0.03, which is our reading. The two are furthest apart just beyond saturation: at load 1.05, \
+        note: Note::Words(
+            "Close means by 0.03, which is our reading. The two are furthest apart just beyond saturation: at load 1.05, \
                which only the full experiment has, by a hair more than that.",
+        ),
         compare: |judge| {
             for load in judge.loads(LOWEST, HIGHEST) {
                 let apart = judge.p("pvdsq", load).distance(&judge.p("srtf", load));
@@ -201,14 +203,14 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         number: 10,
         text: "up to load 1.1 EDF is among the two best policies; at least around saturation (0.9 to 1.1)",
-        note: "",
+        note: Note::None,
         compare: |judge| judge.among_the_best_two("edf", 90, 110),
         ours: Ours::Slack(|judge| judge.among_the_best_two("edf", LOWEST, 110)),
     },
     Claim {
         number: 11,
         text: "beyond 1.1 EDF falls much faster than PVR, and from 1.2 on it is below PVDSQ",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             let fall = |policy| judge.p(policy, 110).minus(&judge.p(policy, 130));
             judge.at_most(&fall("pvr").times(1.3), &fall("edf"), 0.0);
@@ -221,7 +223,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         number: 12,
         text: "between 1.1 and 1.2 the jobs that EDF starves at least double, and they rise by a third more until 1.4",
-        note: "",
+        note: Note::None,
         compare: |judge| judge.at_most(&judge.z("edf", 110).times(2.0), &judge.z("edf", 120), 0.0),
         ours: Ours::Slack(|judge| {
             judge.at_most(&judge.z("edf", 110).times(2.0), &judge.z("edf", 120), 0.0);
@@ -231,7 +233,9 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         number: 13,
         text: "up to load 1.1 no policy is better than PVR",
-        note: "Up to saturation EDF and P-SLR lead by a little: nearly every job can be done in time, and these policies consider only time, while PVR first serves jobs with the least value left to lose and makes the largest jobs wait.",
+        note: Note::Words(
+            "Up to saturation EDF and P-SLR lead by a little: nearly every job can be done in time, and these policies consider only time, while PVR first serves jobs with the least value left to lose and makes the largest jobs wait.",
+        ),
         compare: |judge| {
             for load in judge.loads(LOWEST, 110) {
                 for other in judge.others(&["pvr"]) {
@@ -244,7 +248,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         number: 14,
         text: "at load 1.4 PVR is below SRTF and PVDSQ, and close to PVD",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             judge.below(&judge.p("pvr", 140), &judge.p("srtf", 140));
             judge.below(&judge.p("pvr", 140), &judge.p("pvdsq", 140));
@@ -256,7 +260,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         number: 15,
         text: "no policy starves fewer jobs than PVR, at any load",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for load in judge.loads(LOWEST, HIGHEST) {
                 for other in judge.others(&["pvr"]) {
@@ -269,7 +273,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         number: 16,
         text: "even at load 1.4 PVR starves at most one job in twenty",
-        note: "",
+        note: Note::None,
         compare: |judge| judge.at_most(&judge.z("pvr", 140), &just(0.05), 0.0),
         ours: Ours::Nothing,
     },
@@ -277,7 +281,7 @@ pub const CLAIMS: &[Claim] = &[
         number: 17,
         text: "at load 1.2 PVR answers small and middling jobs as fast as any (tenths 1 to 8 by work), at least within 0.05 of \
                SRTF, EDF, P-SLR and PVDSQ, and makes the largest tenth wait longer than SRTF",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for tenth in 1..=8 {
                 for other in ["srtf", "edf", "p-slr", "pvdsq"] {
@@ -298,7 +302,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         number: 18,
         text: "at load 1.4 every other policy starves hugely more jobs than PVR: at least twice as many",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for other in judge.others(&["pvr"]) {
                 judge.at_most(&judge.z("pvr", 140).times(2.0), &judge.z(&other, 140), 0.0);
@@ -309,7 +313,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         number: 19,
         text: "from load 1 to 1.4 PV loses less value than EDF, P-SLR and LRTF",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             let fall = |policy| judge.p(policy, 100).minus(&judge.p(policy, 140));
             let falls = ["edf", "p-slr", "lrtf"].map(fall);
@@ -321,7 +325,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         number: 20,
         text: "up to load 1 the five best policies lie close together, within 0.05 of each other",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for load in judge.loads(LOWEST, 100) {
                 let best = judge.best_first(&judge.policies(), load);
@@ -335,7 +339,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         number: 21,
         text: "at load 1.2 PVDSQ starves a larger share of the largest tenth by work than PVR, SRTF and EDF",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for other in ["pvr", "srtf", "edf"] {
                 judge.below(&judge.z_of(other, 120, 10), &judge.z_of("pvdsq", 120, 10));
@@ -346,7 +350,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         number: 22,
         text: "at load 1.2 PV starves fewer of the jobs the more work they have",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for tenth in 1..10 {
                 judge.below(&judge.z_of("pv", 120, tenth + 1), &judge.z_of("pv", 120, tenth));

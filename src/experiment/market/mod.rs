@@ -168,7 +168,8 @@ impl Outcome {
 
     /// `verdicts.txt`: what became of each claim.
     pub fn verdicts(&self) -> String {
-        let findings = Findings::of(CLAIMS, &self.results());
+        let results = self.results();
+        let findings = Findings::of(CLAIMS, &results);
         let mut text = format!(
             "The paper's claims, judged by {}: {}.\n\
              p is the value obtained as a share of all there was, z the share of jobs that starved, SLRn the mean SLR\n\
@@ -184,7 +185,7 @@ impl Outcome {
                  variation is large: treat these verdicts as a trial.\n",
             );
         }
-        findings.write(&mut text);
+        findings.write(&results, &mut text);
         text
     }
 }

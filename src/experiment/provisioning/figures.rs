@@ -1,15 +1,17 @@
 //! The thesis's figures, by their numbers; those that belong together are one.
 
-use super::{Outcome, Results, Site};
-use crate::experiment::Estimate;
+use super::{Outcome, PAIRS, Results, Site, one_of};
 use crate::experiment::plot::{Axis, Figure, Line, Panel, draw};
+use crate::experiment::statistics::{self, Estimate};
 
 /// A line's label and what it is called in the results, after the name of a site where panels are sites.
 type Named = (&'static str, &'static str);
 
 const EACH_SITE: &[Named] = &[("CTC", "CTC"), ("SDSC", "SDSC")];
 const BOTH_WAYS: &[Named] = &[("provisioned", "provisioned"), ("best effort", "best effort")];
-const PROVISIONED: &[Named] = &[("provisioned", "provisioned")];
+const PROVISIONED: &[Named] = &[("provisioned", "")];
+/// Figures of single things, between which there is nothing.
+const SCATTERED: [&str; 3] = ["5", "6", "8"];
 const EXTREMES: &[Named] = &[("alpha 0", "alpha 0"), ("alpha 1", "alpha 1")];
 const ALPHAS: &[Named] = &[
     ("alpha 0", "alpha 0"),
@@ -86,7 +88,7 @@ impl Drawn<'_> {
     }
 
     fn line(&self, figure: &'static str, style: usize, label: &'static str, key: &str) -> Line {
-        let mut line = Line { style: style + 1, label, ..Line::default() };
+        let mut line = Line { style: style + 1, label, is_scatter: SCATTERED.contains(&figure), ..Line::default() };
         for ((_, _, at), samples) in self.results.line(figure, key) {
             // What was counted has a one for each.
             let estimate = Estimate::of(samples);
@@ -94,6 +96,17 @@ impl Drawn<'_> {
                 if figure == "7" { samples.len() as f64 } else { estimate.map_or(0.0, |estimate| estimate.mean) };
             line.points.push((*at as f64 / 1_000.0, value));
             line.within.push(estimate.and_then(|estimate| estimate.within).unwrap_or(0.0));
+        }
+        // What has no numbers of its own is one of a pair relative to the other.
+        if line.points.is_empty() {
+            let ats = |what| self.results.line(figure, &one_of(key, what)).map(|((.., at), _)| *at).collect::<Vec<_>>();
+            for at in PAIRS.iter().flat_map(|pair| ats(pair.0)) {
+                let at = at as f64 / 1_000.0;
+                let Some([one, other]) = self.results.pair(figure, key, at) else { continue };
+                let Some((ratio, pulls)) = statistics::ratio(one, other) else { continue };
+                line.points.push((at, ratio));
+                line.within.push(statistics::chance(&pulls).unwrap_or(0.0));
+            }
         }
         // Bars on dozens of points hide what they are about.
         if line.points.len() > 12 {

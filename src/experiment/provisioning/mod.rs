@@ -12,6 +12,7 @@ pub mod figures;
 mod load;
 mod plans;
 mod prices;
+mod published;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -19,7 +20,7 @@ mod virtuals;
 
 use serde::{Deserialize, Serialize};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -27,6 +28,8 @@ pub use self::claims::CLAIMS;
 pub use self::load::{Estimates, Logs, Site, jobs_of};
 use super::claims::Findings;
 use super::kept::{Name, kept};
+use super::{rows, statistics};
+use crate::random::mix;
 use crate::roles::queue::Rigid;
 use crate::systems::provisioning::desk::{Desk, Mode, Terms};
 use crate::systems::provisioning::forecast::History;
@@ -47,10 +50,10 @@ pub struct Extent {
     pub histories: u32,
 }
 
-/// As in the thesis.
-pub const FULL: Extent = Extent { moments: 50, moments_of_several: 10, days: 30, virtual_days: 30, histories: 5 };
-/// As little as claims can be judged by.
-pub const SMALL: Extent = Extent { moments: 12, moments_of_several: 6, days: 30, virtual_days: 30, histories: 3 };
+/// At least as much as in the thesis, which has 10 moments on several sites and one history.
+pub const FULL: Extent = Extent { moments: 50, moments_of_several: 30, days: 30, virtual_days: 30, histories: 30 };
+/// What a few minutes allow.
+pub const SMALL: Extent = Extent { moments: 24, moments_of_several: 12, days: 30, virtual_days: 30, histories: 12 };
 
 /// A number of a run: of which figure, which line of it, and where on its axis, in thousandths.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,13 +70,13 @@ pub struct Row {
 pub enum Piece {
     Slots(Site),
     Plans(plans::Setting),
-    CyberShake { load: u32 },
+    CyberShake { load: u32, moment: u32 },
     Several { moment: u32 },
     Prices(prices::Setting),
     Virtuals(Site),
 }
 
-/// One seed for all: the histories of a site at different loads are those of the same users.
+/// One for all loads of a site: its histories at different ones are those of the same users.
 const SEED: u64 = 20_080_515;
 /// What comes before the first moment.
 const WARM: u64 = 4;
@@ -86,12 +89,18 @@ impl Extent {
         let plans =
             plans.flat_map(|(site, load)| moments.clone().map(move |moment| plans::Setting { site, load, moment }));
         let several = (0..self.moments_of_several).map(|moment| Piece::Several { moment });
-        let cyber = Site::Ctc.loads().iter().map(|load| Piece::CyberShake { load: *load });
-        cyber
+        let cyber = Site::Ctc.loads().iter();
+        let cyber = cyber.flat_map(|load| moments.clone().map(|moment| Piece::CyberShake { load: *load, moment }));
+        // With what users ask for, queues are long, and planning them takes longest.
+        let is_long = |setting: &prices::Setting| setting.estimates == Estimates::Inexact;
+        let (long, short): (Vec<_>, Vec<_>) = prices::settings().into_iter().partition(is_long);
+        long.into_iter()
+            .map(Piece::Prices)
+            .chain(cyber)
             .chain(Site::ALL.map(Piece::Virtuals))
             .chain(several)
             .chain(plans.map(Piece::Plans))
-            .chain(prices::settings().into_iter().map(Piece::Prices))
+            .chain(short.into_iter().map(Piece::Prices))
             .chain(Site::ALL.map(Piece::Slots))
             .collect()
     }
@@ -101,12 +110,17 @@ impl Extent {
         match piece {
             Piece::Slots(site) => slots::run(self, logs, site, &mut rows),
             Piece::Plans(setting) => plans::run(self, logs, setting, &mut rows),
-            Piece::CyberShake { load } => plans::run_cybershake(self, logs, load, &mut rows),
+            Piece::CyberShake { load, moment } => plans::run_cybershake(self, logs, load, moment, &mut rows),
             Piece::Several { moment } => plans::run_several(self, logs, moment, &mut rows),
             Piece::Prices(setting) => prices::run(self, logs, setting, &mut rows),
             Piece::Virtuals(site) => virtuals::run(self, logs, site, &mut rows),
         }
         rows.0
+    }
+
+    /// Jobs of the model have another history at each moment, so moments say as much as their number.
+    fn seed(moment: u32) -> u64 {
+        SEED ^ mix(u64::from(moment))
     }
 
     /// When a moment is: spread over the days, and over their hours.
@@ -156,6 +170,16 @@ pub struct Outcome {
 #[derive(Clone, Debug, Default)]
 pub struct Results {
     samples: BTreeMap<(&'static str, String, i64), Vec<f64>>,
+    /// Whether sites have the jobs of logs.
+    pub has_logs: bool,
+}
+
+/// Lines of a figure that belong to the same occasions, and of which the first is looked at relative to the other.
+const PAIRS: [(&str, &str); 2] = [("provisioned", "best effort"), ("reserved", "queued")];
+
+/// What a line of a pair is called.
+fn one_of(line: &str, what: &str) -> String {
+    if line.is_empty() { what.to_owned() } else { format!("{line} {what}") }
 }
 
 impl Results {
@@ -165,7 +189,6 @@ impl Results {
     }
 
     /// All of a line, along its axis.
-    #[cfg(feature = "edge")]
     fn line(
         &self,
         figure: &'static str,
@@ -178,9 +201,16 @@ impl Results {
         mean(self.samples(figure, line, at))
     }
 
-    /// The sample standard deviation.
-    fn deviation(&self, figure: &'static str, line: &str, at: f64) -> Option<f64> {
-        deviation(self.samples(figure, line, at))
+    /// The samples of a pair.
+    fn pair(&self, figure: &'static str, line: &str, at: f64) -> Option<[&[f64]; 2]> {
+        let pair = |(one, other)| [one, other].map(|what| self.samples(figure, &one_of(line, what), at));
+        PAIRS.into_iter().map(pair).find(|pair| pair.iter().all(|samples| !samples.is_empty()))
+    }
+
+    /// What the mean of one is relative to that of the other.
+    fn ratio(&self, figure: &'static str, line: &str, at: f64) -> Option<f64> {
+        let [one, other] = self.pair(figure, line, at)?;
+        statistics::ratio(one, other).map(|ratio| ratio.0)
     }
 }
 
@@ -204,8 +234,8 @@ fn correlation(one: &[f64], other: &[f64]) -> f64 {
 
 impl Outcome {
     /// The rows must come in the order of their pieces.
-    pub fn of(extent: Extent, rows: &[Row]) -> Outcome {
-        let mut results = Results::default();
+    pub fn of(extent: Extent, has_logs: bool, rows: &[Row]) -> Outcome {
+        let mut results = Results { has_logs, ..Results::default() };
         for row in rows {
             results.samples.entry((row.figure, row.line.clone(), row.at)).or_default().push(row.value);
         }
@@ -219,38 +249,64 @@ impl Outcome {
             let deviation = deviation(samples).map_or(String::new(), |deviation| deviation.to_string());
             let mean = mean(samples).unwrap_or_default();
             let at = *at as f64 / 1_000.0;
-            let _ = writeln!(text, "{figure},{line},{at},{mean},{deviation},{}", samples.len());
+            let cells = [at.to_string(), mean.to_string(), deviation, samples.len().to_string()];
+            text.push_str(&rows::line([*figure, line].into_iter().chain(cells.iter().map(String::as_str))));
         }
         text
     }
 
-    /// One table a figure: a line each, along its axis.
+    /// What the thesis prints beside ours, then one table a figure: a line each, along its axis.
     pub fn summary_text(&self) -> String {
-        let mut text = format!("Provisioning: {}\n", self.extent.words());
-        let mut last: Option<(&str, &str)> = None;
-        for ((figure, line, at), samples) in &self.results.samples {
-            if last != Some((*figure, line.as_str())) {
-                let _ = write!(text, "\n{figure:<8} {line:<34}");
-                last = Some((*figure, line.as_str()));
-            }
-            let _ = write!(text, "  {}: {}", *at as f64 / 1_000.0, short(mean(samples).unwrap_or_default()));
+        let mut text = format!("Provisioning: {}\n\n", self.words());
+        published::write(&self.results, &mut text);
+        let lines: BTreeSet<(&'static str, &str)> =
+            self.results.samples.keys().map(|(figure, line, _)| (*figure, line.as_str())).collect();
+        for (figure, line) in lines {
+            let means = self.results.line(figure, line).map(|((.., at), samples)| (*at, mean(samples)));
+            write_line(&mut text, figure, line, means.collect());
+            let Some(pair) = PAIRS.iter().find_map(|pair| Some(line.strip_suffix(pair.0)?.trim_end())) else {
+                continue;
+            };
+            let ratios = self.results.line(figure, line).map(|((.., at), _)| *at);
+            let ratios = ratios.map(|at| (at, self.results.ratio(figure, pair, at as f64 / 1_000.0))).collect();
+            write_line(&mut text, figure, &one_of(pair, "ratio of means"), ratios);
         }
         text.push('\n');
         text
     }
 
+    fn words(&self) -> String {
+        format!("{}, {}", self.extent.words(), if self.results.has_logs { "jobs of logs" } else { "jobs of a model" })
+    }
+
     pub fn verdicts(&self) -> String {
         let findings = Findings::of(CLAIMS, &self.results);
-        let mut text = format!("Claims over {}: {}\n", self.extent.words(), findings.counts());
-        findings.write(&mut text);
+        let mut text = format!("Claims over {}: {}\n", self.words(), findings.counts());
+        findings.write(&self.results, &mut text);
         text
+    }
+}
+
+/// Longer lines are only in the table.
+const SHOWN: usize = 40;
+
+fn write_line(text: &mut String, figure: &str, line: &str, points: Vec<(i64, Option<f64>)>) {
+    let _ = write!(text, "\n{figure:<12} {line:<34}");
+    if points.len() > SHOWN {
+        let _ = write!(text, "  {} points, see summary.csv", points.len());
+        return;
+    }
+    for (at, value) in points {
+        let value = value.map_or("-".to_owned(), short);
+        let _ = write!(text, "  {}: {value}", at as f64 / 1_000.0);
     }
 }
 
 pub fn runs_csv(rows: &[Row]) -> String {
     let mut text = "figure,line,at,value\n".to_owned();
     for Row { figure, line, at, value } in rows {
-        let _ = writeln!(text, "{figure},{line},{},{value}", *at as f64 / 1_000.0);
+        let numbers = [*at as f64 / 1_000.0, *value].map(|number| number.to_string());
+        text.push_str(&rows::line([*figure, line].into_iter().chain(numbers.iter().map(String::as_str))));
     }
     text
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::load::{Estimates, Logs, Site};
 use super::slots::hours;
-use super::{Extent, Rows, SEED, trial};
+use super::{Extent, Rows, SEED, one_of, trial};
 use crate::grid::Workflow;
 use crate::random::{SplitMix64, mix};
 use crate::systems::provisioning::application::{Application, Cost, Greedy, Link, Need, Settings, plan};
@@ -88,30 +88,28 @@ impl<'a> Case<'a> {
         self.application.work(0).seconds()
     }
 
-    /// Makespan and cost against best effort.
-    fn ratios(&self, cost: &Cost, queued: Option<Span>) -> Option<(f64, f64)> {
-        Some((hours(cost.makespan) / hours(queued?), cost.allocation.seconds() / self.work()))
-    }
-
-    fn put_ratios(
+    /// Makespan and cost beside those of best effort, in hours and processor-hours.
+    fn put(
         &self,
         rows: &mut Rows,
         figure: [&'static str; 2],
         line: &str,
         at: f64,
-        cost: &Cost,
+        cost: Option<Cost>,
         queued: Option<Span>,
     ) {
-        if let Some((makespan, allocation)) = self.ratios(cost, queued) {
-            rows.put(figure[0], line, at, makespan);
-            rows.put(figure[1], line, at, allocation);
+        let Some((cost, queued)) = cost.zip(queued) else { return };
+        let costs = [cost.allocation.seconds() / 3_600.0, self.work() / 3_600.0];
+        for (figure, [one, other]) in figure.into_iter().zip([[hours(cost.makespan), hours(queued)], costs]) {
+            rows.put(figure, one_of(line, "provisioned"), at, one);
+            rows.put(figure, one_of(line, "best effort"), at, other);
         }
     }
 }
 
 pub fn run(extent: &Extent, logs: &Logs, setting: Setting, rows: &mut Rows) {
     let Setting { site, load, moment } = setting;
-    let background = logs.background(site, load, extent.history_days(), Estimates::Exact, SEED);
+    let background = logs.background(site, load, extent.history_days(), Estimates::Exact, Extent::seed(moment));
     let [advertising, pricing] = [Mode::Exact, Mode::Rebuild].map(|mode| {
         let mut trial = trial(site, mode, "slotlist", Arc::clone(&background));
         trial.advance(extent.moment(moment));
@@ -148,12 +146,11 @@ pub fn run(extent: &Extent, logs: &Logs, setting: Setting, rows: &mut Rows) {
                 (cost, case.queued[0], [["15 makespan", "15 cost"], ["16 makespan", "16 cost"]]),
                 (bought, case.queued[1], [["54 makespan", "54 cost"], ["55 makespan", "55 cost"]]),
             ] {
-                let Some(cost) = cost else { continue };
                 if is_usual && *alpha != 0.5 {
-                    case.put_ratios(rows, widths, &by_width, f64::from(procs), &cost, queued);
+                    case.put(rows, widths, &by_width, f64::from(procs), cost, queued);
                 }
                 if *alpha == 0.5 {
-                    case.put_ratios(rows, loads, &by_load, f64::from(load) / 10.0, &cost, queued);
+                    case.put(rows, loads, &by_load, f64::from(load) / 10.0, cost, queued);
                 }
             }
         }
@@ -163,64 +160,37 @@ pub fn run(extent: &Extent, logs: &Logs, setting: Setting, rows: &mut Rows) {
 /// Figures 13 and 52.
 fn put_by_alpha(rows: &mut Rows, case: &Case<'_>, name: &str) {
     for (alpha, cost) in ALPHAS.iter().zip(case.planned(&ALPHAS)) {
-        put_one(rows, ["13 makespan", "13 cost"], case, name, *alpha, cost, case.queued[0]);
+        case.put(rows, ["13 makespan", "13 cost"], name, *alpha, cost, case.queued[0]);
     }
     for alpha in ALPHAS {
         let bought = case.bought(alpha);
-        put_one(rows, ["52 makespan", "52 cost"], case, name, alpha, bought.map(|bought| bought.0), case.queued[1]);
+        case.put(rows, ["52 makespan", "52 cost"], name, alpha, bought.map(|bought| bought.0), case.queued[1]);
         if let Some((_, fees)) = bought {
             rows.put("52 fees", name, alpha, fees);
         }
     }
 }
 
-fn put_one(
-    rows: &mut Rows,
-    figure: [&'static str; 2],
-    case: &Case<'_>,
-    name: &str,
-    alpha: f64,
-    cost: Option<Cost>,
-    queued: Option<Span>,
-) {
-    if let Some((cost, queued)) = cost.zip(queued) {
-        rows.put(figure[0], format!("{name} provisioned"), alpha, hours(cost.makespan));
-        rows.put(figure[0], format!("{name} best effort"), alpha, hours(queued));
-        rows.put(figure[1], format!("{name} provisioned"), alpha, cost.allocation.seconds() / 3_600.0);
-        rows.put(figure[1], format!("{name} best effort"), alpha, case.work() / 3_600.0);
-    }
-}
-
 /// Figures 14 and 53.
 fn put_by_tasks(rows: &mut Rows, case: &Case<'_>, name: &str, tasks: u32) {
-    if let [Some(cost)] = case.planned(&[0.5])[..] {
-        case.put_ratios(rows, ["14 makespan", "14 cost"], name, f64::from(tasks), &cost, case.queued[0]);
-    }
+    let planned = case.planned(&[0.5])[0];
+    case.put(rows, ["14 makespan", "14 cost"], name, f64::from(tasks), planned, case.queued[0]);
     for alpha in [0.0, 1.0] {
-        if let Some((cost, _)) = case.bought(alpha) {
-            let line = format!("{name} alpha {alpha}");
-            case.put_ratios(rows, ["53 makespan", "53 cost"], &line, f64::from(tasks), &cost, case.queued[1]);
-        }
+        let bought = case.bought(alpha).map(|bought| bought.0);
+        let line = format!("{name} alpha {alpha}");
+        case.put(rows, ["53 makespan", "53 cost"], &line, f64::from(tasks), bought, case.queued[1]);
     }
 }
 
 /// Figure 18.
-pub fn run_cybershake(extent: &Extent, logs: &Logs, load: u32, rows: &mut Rows) {
-    let background = logs.background(Site::Ctc, load, extent.history_days() + 7, Estimates::Exact, SEED);
+pub fn run_cybershake(extent: &Extent, logs: &Logs, load: u32, moment: u32, rows: &mut Rows) {
+    let seed = Extent::seed(moment);
+    let background = logs.background(Site::Ctc, load, extent.history_days() + 7, Estimates::Exact, seed);
     let mut site = [trial(Site::Ctc, Mode::Exact, "slotlist", background)];
-    let flow = cybershake();
-    let at = f64::from(load) / 10.0;
-    // Half of the moments, for it takes days.
-    for moment in (0..extent.moments).step_by(2) {
-        site[0].advance(extent.moment(moment));
-        let case = Case::new(&flow, [&site, &[]], SEED ^ u64::from(moment));
-        if let (Some(queued), [Some(cost)]) = (case.queued[0], &case.planned(&[0.5])[..]) {
-            rows.put("18 makespan", "provisioned", at, hours(cost.makespan));
-            rows.put("18 makespan", "best effort", at, hours(queued));
-            rows.put("18 cost", "provisioned", at, cost.allocation.seconds() / 3_600.0);
-            rows.put("18 cost", "best effort", at, case.work() / 3_600.0);
-        }
-    }
+    site[0].advance(extent.moment(moment));
+    let case = Case::new(&cybershake(), [&site, &[]], seed);
+    let planned = case.planned(&[0.5])[0];
+    case.put(rows, ["18 makespan", "18 cost"], "", f64::from(load) / 10.0, planned, case.queued[0]);
 }
 
 /// In the order in which they are added, the most loaded ones first.
@@ -233,7 +203,7 @@ pub fn run_several(extent: &Extent, logs: &Logs, moment: u32, rows: &mut Rows) {
     let sites = |mode: Mode| -> Vec<Trial> {
         let site = |(number, (site, load)): (usize, &(Site, u32))| {
             // Sites of one kind do not have the same users.
-            let seed = SEED ^ (number as u64) << 32;
+            let seed = Extent::seed(moment) ^ (number as u64) << 32;
             let background = logs.background(*site, *load, extent.history_days(), Estimates::Exact, seed);
             let mut trial = trial(*site, mode, "slotlist", background);
             trial.advance(at);
@@ -251,13 +221,10 @@ pub fn run_several(extent: &Extent, logs: &Logs, moment: u32, rows: &mut Rows) {
         let planned = case.planned(&[0.5])[0];
         let bought = case.bought(0.5).map(|bought| bought.0);
         for (cost, queued, figure) in [
-            (planned, case.queued[0], ["19 makespan", "19 ratio", "19 cost"]),
-            (bought, case.queued[1], ["56 makespan", "56 ratio", "56 cost"]),
+            (planned, case.queued[0], ["19 makespan", "19 cost"]),
+            (bought, case.queued[1], ["56 makespan", "56 cost"]),
         ] {
-            let Some((cost, queued)) = cost.zip(queued) else { continue };
-            rows.put(figure[0], "provisioned", count as f64, hours(cost.makespan));
-            rows.put(figure[0], "best effort", count as f64, hours(queued));
-            case.put_ratios(rows, [figure[1], figure[2]], "provisioned", count as f64, &cost, Some(queued));
+            case.put(rows, figure, "", count as f64, cost, queued);
         }
     }
 }

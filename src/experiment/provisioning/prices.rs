@@ -89,8 +89,9 @@ fn run_one(extent: &Extent, logs: &Logs, setting: Setting, number: u32, rows: &m
             }
             if share == 10 && is_exact {
                 put("25", format!("{name} alpha {alpha}"), percent, fee);
-                let ratio = reserved_wait.zip(queued_wait).map(|(reserved, queued)| reserved / queued);
-                put("26", format!("{name} alpha {alpha}"), percent, ratio);
+                for (who, wait) in [("reserved", reserved_wait), ("queued", queued_wait)] {
+                    put("26", format!("{name} alpha {alpha} {who}"), percent, wait);
+                }
             }
             if alpha == 0.0 && load == 0 && is_exact && share != 50 {
                 put("27 fee", name.to_owned(), f64::from(share), fee);

@@ -1,5 +1,6 @@
 use super::load::utilisation;
 use super::*;
+use crate::experiment::{Finding, Verdict};
 
 const TINY: Extent = Extent { moments: 1, moments_of_several: 1, days: 2, virtual_days: 2, histories: 1 };
 
@@ -29,7 +30,7 @@ fn every_kind_of_piece_has_numbers_for_its_figures() {
     let pieces = TINY.pieces();
     let kinds = [
         |piece: &Piece| matches!(piece, Piece::Slots(Site::Sdsc)),
-        |piece: &Piece| matches!(piece, Piece::Prices(setting) if setting.alpha == Some(0.0) && setting.site == Site::Sdsc),
+        |piece: &Piece| matches!(piece, Piece::Prices(setting) if (setting.alpha, setting.site, setting.estimates) == (Some(0.0), Site::Sdsc, Estimates::Exact)),
         |piece: &Piece| matches!(piece, Piece::Virtuals(Site::Sdsc)),
     ];
     let mut rows = Vec::new();
@@ -39,7 +40,7 @@ fn every_kind_of_piece_has_numbers_for_its_figures() {
         assert_eq!(one, TINY.run(&logs, piece), "the same each time");
         rows.extend(one);
     }
-    let outcome = Outcome::of(TINY, &rows);
+    let outcome = Outcome::of(TINY, false, &rows);
     for figure in ["4", "5", "6", "7", "8", "23", "24", "25", "26", "27 fee", "31", "38", "39", "48"] {
         assert!(rows.iter().any(|row| row.figure == figure && row.value.is_finite()), "figure {figure}");
     }
@@ -48,4 +49,96 @@ fn every_kind_of_piece_has_numbers_for_its_figures() {
     assert!(excess("46 excess") <= 1e-6 && excess("41 excess") <= 1e-9);
     assert!(outcome.verdicts().lines().count() > CLAIMS.len());
     assert!(outcome.summary_csv().lines().count() > 50);
+}
+
+fn row(figure: Name, line: &str, at: i64, value: f64) -> Row {
+    Row { figure, line: line.to_owned(), at: 1_000 * at, value }
+}
+
+fn finding(rows: &[Row], number: u32) -> Finding {
+    let outcome = Outcome::of(TINY, false, rows);
+    CLAIMS.iter().find(|claim| claim.number == number).expect("there are 29").judge(&outcome.results)
+}
+
+#[test]
+fn tables_quote_names_with_commas() {
+    let rows = [row("30", "CTC fee, inexact", 0, 2.5), row("30", "CTC fee, inexact", 0, 3.5)];
+    assert_eq!(runs_csv(&rows).lines().nth(1), Some("30,\"CTC fee, inexact\",0,2.5"));
+    let summary = Outcome::of(TINY, false, &rows).summary_csv();
+    assert!(summary.contains("\n30,\"CTC fee, inexact\",0,3,"), "{summary}");
+}
+
+/// A case that takes long counts for more than one that does not.
+#[test]
+fn relative_numbers_are_ratios_of_means() {
+    let both = |at, [[a, b], [c, d]]: [[f64; 2]; 2]| {
+        let [one, other] = ["provisioned", "best effort"];
+        [(one, a), (other, b), (one, c), (other, d)].map(|(line, value)| row("19 makespan", line, at, value))
+    };
+    // Means of ratios would be 0.65 and 0.55.
+    let rows: Vec<Row> = [both(2, [[3.0, 3.0], [30.0, 100.0]]), both(6, [[3.0, 30.0], [10.0, 10.0]])].concat();
+    let outcome = Outcome::of(TINY, false, &rows);
+    assert_eq!(outcome.results.ratio("19 makespan", "", 2.0), Some(33.0 / 103.0));
+    assert_eq!(outcome.results.ratio("19 makespan", "", 6.0), Some(13.0 / 40.0));
+    assert!(!finding(&rows, 13).fails("19 makespan ratio(2) = 0.3204 < 19 makespan ratio(6) = 0.3250"));
+    assert!(outcome.summary_text().contains("ratio of means"));
+    let shown = outcome.summary_text();
+    assert!(shown.lines().any(|line| line.contains("on 2 sites") && line.contains("0.300") && line.contains("0.320")));
+}
+
+/// Next to one, which is a power of two as well, two need not be a peak.
+#[test]
+fn two_is_a_peak_if_three_is_rarer() {
+    let slots = |counts: [usize; 3]| -> Vec<Row> {
+        let sites = ["CTC", "SDSC"].into_iter();
+        let each = |site: &'static str| {
+            (1..4).zip(counts).flat_map(move |(procs, count)| vec![row("7", site, procs, 1.0); count])
+        };
+        sites.flat_map(each).collect()
+    };
+    let fails = |counts, what: &str| finding(&slots(counts), 4).fails(what);
+    assert!(!fails([900, 20, 10], "number 7(CTC, 2)"));
+    assert!(fails([900, 20, 30], "number 7(CTC, 3) = 30.0000 < number 7(CTC, 2)"));
+}
+
+#[test]
+fn what_chance_may_do_is_not_held_against_a_claim() {
+    let waits = |at_1: [f64; 4]| -> Vec<Row> {
+        let at = |at: f64, values: [f64; 4]| {
+            values.map(|value| Row { at: (at * 1e3) as i64, ..row("28", "SDSC", 0, value) })
+        };
+        [at(0.75, [3.0, 4.0, 5.0, 6.0]), at(1.0, at_1)].concat()
+    };
+    // In some histories more, in others less, and always more.
+    assert_eq!(finding(&waits([5.0, 3.0, 7.0, 5.0]), 18).verdict, Verdict::CannotBeTold);
+    assert_eq!(finding(&waits([4.0, 5.0, 6.0, 7.1]), 18).verdict, Verdict::DoesNotHold);
+    assert_eq!(finding(&waits([2.0, 3.0, 4.0, 5.1]), 18).verdict, Verdict::Holds);
+    let outcome = Outcome::of(TINY, false, &waits([5.0, 3.0, 7.0, 5.0]));
+    let verdicts = outcome.verdicts();
+    assert!(verdicts.contains("1 cannot be told") && verdicts.contains("fails by 0.5000 +- 2."), "{verdicts}");
+}
+
+/// Of all numbers of sites, not only beside two.
+#[test]
+fn flat_means_that_no_two_numbers_of_sites_are_far_apart() {
+    let rows: Vec<Row> = [(2, 5.0), (3, 6.2), (4, 4.0), (5, 5.0), (6, 5.0)]
+        .map(|(sites, value)| row("56 makespan", "provisioned", sites, value))
+        .to_vec();
+    assert!(finding(&rows, 29).fails("<= 1.3 56 makespan(provisioned, 4)"));
+}
+
+/// What is true of the model only is not said of logs, and nothing is said where a claim holds.
+#[test]
+fn notes_are_about_the_results_at_hand() {
+    let fees = |ctc: f64, sdsc: f64| -> Vec<Row> {
+        let fees = [("CTC fee", ctc), ("SDSC fee", sdsc)];
+        (0..4)
+            .flat_map(|quarter| fees.map(|(line, fee)| Row { at: 250 * quarter, ..row("23", line, 0, fee) }))
+            .collect()
+    };
+    let verdicts = |has_logs, rows: &[Row]| Outcome::of(TINY, has_logs, rows).verdicts().replace("\n      ", " ");
+    let note = "The model's jobs grow with the machine";
+    assert!(verdicts(false, &fees(20.0, 10.0)).contains(note));
+    assert!(!verdicts(true, &fees(20.0, 10.0)).contains(note));
+    assert!(!verdicts(false, &fees(10.0, 20.0)).contains(note));
 }

@@ -1,7 +1,7 @@
 //! What the paper says of its seven policies, as comparisons of numbers.
 
 use super::{Asked, Axis, Metric, Outcome, Setting, USUAL};
-use crate::experiment::claims::{Claim, Judge, Number, Ours, just};
+use crate::experiment::claims::{Claim, Judge, Note, Number, Ours, just};
 use crate::systems::reservation::fit;
 
 type Reservations<'r> = Judge<'r, Outcome>;
@@ -17,12 +17,12 @@ impl Reservations<'_> {
 
     fn number(&self, letter: &str, policy: &'static str, setting: Setting, metric: Metric) -> Number {
         let value = self.results.estimate(policy, setting, metric).map(|estimate| estimate.mean);
-        Number { name: format!("{letter}({policy}{})", place(setting)), value }
+        Number::new(format!("{letter}({policy}{})", place(setting)), value)
     }
 
     fn asked(&self, what: &str, setting: Setting, of: fn(&Asked) -> f64) -> Number {
         let value = self.results.asked(setting, of).map(|estimate| estimate.mean);
-        Number { name: format!("{what}(asked{})", place(setting)), value }
+        Number::new(format!("{what}(asked{})", place(setting)), value)
     }
 
     /// A number that falls by the steps of an axis, or rises.
@@ -81,7 +81,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         number: 1,
         text: "acceptance of every policy falls as requests grow (UMed 5 to 9) and as they come faster (arrival factor \
                0.5 to 1.5)",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for policy in policies() {
                 judge.falls(Axis::Umed, |judge, setting| judge.a(policy, setting));
@@ -94,7 +94,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         number: 2,
         text: "by acceptance there are three groups of almost the same (within 0.01) at every UMed and arrival factor: PE_W and \
                Du_B, PE_B and Du_W, PEDu_B and PEDu_W (0.03 at least, at every UMed)",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for setting in Axis::Umed.settings() {
                 for (a, b, apart) in [("PE_W", "Du_B", 0.01), ("PE_B", "Du_W", 0.01), ("PEDu_B", "PEDu_W", 0.03)] {
@@ -116,7 +116,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         number: 3,
         text: "at every UMed PE_W and Du_B accept more than PEDu_B and PEDu_W (by 0.005), these more than FF, and PE_B \
                and Du_W hardly more than FF (0.005 and 0.01)",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for setting in Axis::Umed.settings() {
                 for middle in ["PEDu_B", "PEDu_W"] {
@@ -135,7 +135,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         number: 4,
         text: "PE_W accepts most at every UMed, arrival factor and flexibility; Du_B may tie within the interval of \
                their difference",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for setting in super::settings() {
                 for other in others("PE_W") {
@@ -151,7 +151,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         number: 5,
         text: "the slowdown of FF is the lowest everywhere, and that of every policy rises with UMed, arrival factor \
                and flexibility",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for setting in super::settings() {
                 for other in others("FF") {
@@ -170,7 +170,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         number: 6,
         text: "at every UMed and arrival factor, or at least at every UMed, the slowdown of PE_W is close to that of Du_B (0.05), that of PE_B to that of Du_W (0.03), \
                but those of PEDu_B and PEDu_W are apart (0.02)",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for setting in Axis::Umed.settings() {
                 judge.slowdown_groups(setting);
@@ -187,7 +187,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         text: "with more flexibility PE_W, Du_B and PEDu_B accept more almost linearly, so at every step, and FF, PE_B, Du_W and \
                PEDu_W dip at 4; at least PE_W accepts more throughout, Du_B and PEDu_B more in all (0.02 from 1 to 5), FF, PE_B \
                and Du_W do not gain at every step, and PE_W gains on Du_B",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             let settings = Axis::Flexibility.settings();
             judge.rises(Axis::Flexibility, |judge, setting| judge.a("PE_W", setting));
@@ -218,7 +218,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         number: 8,
         text: "neither nodes nor duration, neither best nor worst fit is better as such: PE_W accepts more than PE_B, \
                but Du_B more than Du_W",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             for setting in Axis::Umed.settings() {
                 judge.below(&judge.a("PE_B", setting), &judge.a("PE_W", setting));
@@ -230,7 +230,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     Claim {
         number: 9,
         text: "requests grow with UMed, both in nodes and in duration",
-        note: "",
+        note: Note::None,
         compare: |judge| {
             judge.rises(Axis::Umed, |judge, setting| judge.asked("nodes", setting, |asked| asked.nodes));
             judge.rises(Axis::Umed, |judge, setting| judge.asked("seconds", setting, |asked| asked.seconds));

@@ -340,7 +340,7 @@ impl Outcome {
                 "With fewer than 5 workloads of 10000 requests, random variation is large: treat this as a trial.\n",
             );
         }
-        findings.write(&mut text);
+        findings.write(self, &mut text);
         text
     }
 }

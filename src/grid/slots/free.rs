@@ -161,7 +161,17 @@ impl FreeList {
 
     /// Takes a part out of the first rectangle that holds all of it; whether there is one.
     pub fn carve(&mut self, part: &Part) -> bool {
-        let Some(place) = self.holding(part) else { return false };
+        self.holding(part).is_some_and(|place| self.carve_at(place, part))
+    }
+
+    /// Takes a part out of what is left of a rectangle over all of its time, or, if that is too little, out of the first that holds it.
+    pub fn carve_of(&mut self, free: &FreeSlot, part: &Part) -> bool {
+        let is_it = |other: &FreeSlot| other.is_like(free) && other.procs >= part.procs;
+        let place = self.list.iter().position(is_it).or_else(|| self.holding(part));
+        place.is_some_and(|place| self.carve_at(place, part))
+    }
+
+    fn carve_at(&mut self, place: usize, part: &Part) -> bool {
         self.touched.clear();
         self.touched.push((place, part.procs));
         self.cut(part.start, part.end(), |_| ());
@@ -206,19 +216,15 @@ impl FreeList {
         self.list.insert(place, free);
     }
 
-    /// Forgets what lies before a time.
-    pub fn trim(&mut self, now: Time) {
+    /// Forgets what lies before a time. Whether others are in some places of the list than were there before.
+    pub fn trim(&mut self, now: Time) -> bool {
         // What has begun by now is in front; of that, what goes on begins now.
         let begun = self.list.partition_point(|free| free.start < now);
         if begun == 0 {
-            return;
+            return false;
         }
-        let goes_on: Vec<FreeSlot> = self
-            .list
-            .drain(..begun)
-            .filter(|free| free.end > now)
-            .map(|free| FreeSlot { start: now, ..free })
-            .collect();
-        goes_on.into_iter().for_each(|free| self.add(free));
+        let before: Vec<FreeSlot> = self.list.drain(..begun).map(|free| FreeSlot { start: now, ..free }).collect();
+        before.iter().filter(|free| free.end > now).for_each(|free| self.add(*free));
+        self.list.get(..begun) != Some(&before[..])
     }
 }

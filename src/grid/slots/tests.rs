@@ -161,7 +161,10 @@ proptest! {
         for _ in 0..30 {
             if draw.int(0, 5) == 0 {
                 let now = hours(draw.int(0, 12));
-                list.trim(now);
+                let mut alike = list.all().to_vec();
+                alike.iter_mut().for_each(|free| free.start = free.start.max(now));
+                let changes = list.trim(now);
+                prop_assert_eq!(changes, list.all() != alike);
                 judge.retain(|free| free.end > now);
                 judge.iter_mut().for_each(|free| free.start = free.start.max(now));
                 judge_normalise(&mut judge);

@@ -1,6 +1,6 @@
 //! What came of bargaining: what was asked, booked, held and given back, and whether all of it adds up.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::counting::{By, Taken};
 use super::{Inconsistent, Tally, TaskRow};
@@ -20,17 +20,38 @@ pub struct Bargains {
     /// What has just been committed, and is booked next.
     committing: Option<(ActorId, JobId)>,
     pub users: BTreeMap<ActorId, Counts>,
-    /// Of jobs that want several sites at once, how many of them have booked for good.
-    together: BTreeMap<JobId, u32>,
-    /// Those that have lost something of it, as nodes failed.
-    broken: BTreeSet<JobId>,
-    /// Which bookings of those they are.
+    /// Jobs that have had several sites at once, but for those that are put aside and have nothing booked any more.
+    together: BTreeMap<JobId, Together>,
+    /// What has become of these.
+    settled: Verdicts,
+    /// Which open bookings are for which of them.
     legs: BTreeMap<(ActorId, BookingId), JobId>,
     /// Where all is kept for pages: what was quoted, booked and held.
     pub seen: Vec<Seen>,
     /// By site: when it advertised the most slots, and these.
     pub offers: BTreeMap<u32, (Time, Vec<Slot>)>,
     pub keeps: bool,
+}
+
+/// What a job has of the sites that it wants at once.
+#[derive(Clone, Copy, Debug, Default)]
+struct Together {
+    /// How many sites have booked for it for good, and how many of these bookings are not over.
+    has: u32,
+    open: u32,
+    /// Whether nodes of one failed.
+    is_broken: bool,
+    /// Once the job is put aside: how many tasks it has, if it counts.
+    aside: Option<Option<usize>>,
+}
+
+/// How many jobs that wanted several sites at once have all of them, none, or only some, and how many had some until nodes failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verdicts {
+    pub whole: u64,
+    pub broken: u64,
+    pub empty: u64,
+    pub torn: u64,
 }
 
 /// What a page shows of bargaining.
@@ -104,14 +125,47 @@ impl Bargains {
         (self.held.len() as u64, self.open.len() as u64)
     }
 
-    /// At how many sites a job has got what it wanted of several at once.
-    pub fn together(&self, job: JobId) -> u32 {
-        self.together.get(&job).copied().unwrap_or(0)
+    /// What has become of jobs that are not told of one by one any more.
+    pub fn settled(&self) -> Verdicts {
+        self.settled
     }
 
-    /// Whether nodes failed that a job had booked together with others elsewhere, and it has nothing more of it.
-    pub fn is_broken(&self, job: JobId) -> bool {
-        self.broken.contains(&job) && !self.legs.values().any(|other| *other == job)
+    /// Counts what has become of a job of so many tasks; false if it is among those that are settled, or never had anything.
+    pub fn judge(&self, job: JobId, tasks: usize, verdicts: &mut Verdicts) -> bool {
+        self.together.get(&job).inspect(|together| verdicts.count(together, tasks)).is_some()
+    }
+
+    /// A job is put aside, which counts if its user has said what came of bargaining.
+    pub fn put_aside(&mut self, job: JobId, tasks: usize, counts: bool) {
+        if let Some(together) = self.together.get_mut(&job) {
+            together.aside = Some(counts.then_some(tasks));
+            self.settle(job);
+        }
+    }
+
+    /// Of a job that is put aside only the verdict is kept, once nothing is booked for it.
+    fn settle(&mut self, job: JobId) {
+        let Some(together) = self.together.get(&job).filter(|together| together.open == 0) else { return };
+        let Some(aside) = together.aside else { return };
+        if let Some(tasks) = aside {
+            self.settled.count(together, tasks);
+        }
+        self.together.remove(&job);
+    }
+
+    /// A booking of several is over, in this way.
+    fn leg_over(&mut self, site: ActorId, booking: BookingId, how: impl FnOnce(&mut Together)) {
+        let Some(job) = self.legs.remove(&(site, booking)) else { return };
+        if let Some(together) = self.together.get_mut(&job) {
+            together.open -= 1;
+            how(together);
+        }
+        self.settle(job);
+    }
+
+    #[cfg(test)]
+    pub fn remembers(&self) -> usize {
+        self.together.len() + self.legs.len() + self.open.len() + self.held.len()
     }
 
     fn close(&mut self, site: ActorId, booking: BookingId) -> Option<(ActorId, &mut Counts, Receipt)> {
@@ -162,7 +216,9 @@ impl Tally {
         self.bargains.of(*user).booked += 1;
         if self.bargains.committing.take() == Some((by.actor, *job)) {
             self.bargains.legs.insert(key, *job);
-            *self.bargains.together.entry(*job).or_default() += 1;
+            let together = self.bargains.together.entry(*job).or_default();
+            together.has += 1;
+            together.open += 1;
         }
         Ok(None)
     }
@@ -177,9 +233,7 @@ impl Tally {
             Some(penalty) => counts.penalties += *penalty,
             None => counts.charge(&receipt, *used),
         }
-        if let Some(job) = self.bargains.legs.remove(&(by.actor, *booking)) {
-            *self.bargains.together.entry(job).or_default() -= 1;
-        }
+        self.bargains.leg_over(by.actor, *booking, |together| together.has -= 1);
         self.see_booking(by, user, &receipt, area, *used);
         Ok(None)
     }
@@ -189,7 +243,7 @@ impl Tally {
         let (user, counts, receipt) =
             closed.ok_or_else(|| Inconsistent::NoBooking(*booking, self.names.of_actor(by.actor)))?;
         counts.charge(&receipt, *used);
-        self.bargains.legs.remove(&(by.actor, *booking));
+        self.bargains.leg_over(by.actor, *booking, |_| {});
         self.see_booking(by, user, &receipt, receipt.part.area(), *used);
         Ok(None)
     }
@@ -204,10 +258,10 @@ impl Tally {
         counts.area += *used;
         counts.used += *used;
         counts.compensation += *compensation;
-        if let Some(job) = self.bargains.legs.remove(&(by.actor, *booking)) {
-            *self.bargains.together.entry(job).or_default() -= 1;
-            self.bargains.broken.insert(job);
-        }
+        self.bargains.leg_over(by.actor, *booking, |together| {
+            together.has -= 1;
+            together.is_broken = true;
+        });
         self.see_booking(by, user, &receipt, receipt.part.area(), *used);
         Ok(None)
     }
@@ -296,6 +350,18 @@ impl Tally {
         }
         self.bargains.of(by.actor).ends[*end as usize] += 1;
         Ok(None)
+    }
+}
+
+impl Verdicts {
+    fn count(&mut self, together: &Together, tasks: usize) {
+        let Together { has, open, is_broken, .. } = *together;
+        *match has as usize {
+            _ if is_broken && open == 0 => &mut self.broken,
+            0 => &mut self.empty,
+            has if has == tasks => &mut self.whole,
+            _ => &mut self.torn,
+        } += 1;
     }
 }
 

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use crate::grid::{CableId, Change, NodeSet, Outages};
-use crate::time::Time;
+use crate::systems::Fails;
+use crate::time::{Span, Time};
 use crate::topology::Topology;
 
 /// Those that fail.
 #[derive(Debug)]
 pub struct Failing {
-    sites: Vec<Option<Outages>>,
+    /// How each site fails, and how many nodes it has.
+    sites: Vec<(Option<Fails>, u32)>,
     links: BTreeMap<CableId, Outages>,
 }
 
@@ -24,21 +26,28 @@ pub struct DownTime {
 impl Failing {
     pub fn of(topology: &Topology) -> Failing {
         let failing = topology.failing();
-        let outages = |site| failing.site(site).map(|fails| fails.outages);
         let link = |link: usize| Some((CableId(link as u32), failing.link(link)?));
         let links = topology.failing_links().into_iter().filter_map(link).collect();
-        Failing { sites: (0..topology.sites.len()).map(outages).collect(), links }
+        let sites = topology.sites.iter().enumerate().map(|(number, site)| (failing.site(number), site.cores));
+        Failing { sites: sites.collect(), links }
     }
 
     /// Whether a site fails at all.
     pub fn does(&self, site: usize) -> bool {
-        self.sites[site].is_some()
+        self.sites[site].0.is_some()
+    }
+
+    /// How long so much work takes on so many nodes of a site, with its checkpoints.
+    pub fn stretched(&self, site: usize, work: Span, nodes: u32) -> Span {
+        let (fails, cores) = &self.sites[site];
+        let saves = fails.as_ref().and_then(|fails| fails.recovery.saves(&fails.failures, *cores, nodes));
+        saves.map_or(work, |saves| saves.stretched(work))
     }
 
     /// Every stretch of time for which nodes of a site were down, up to then; hands over each when it is over.
     pub fn each(&self, site: usize, until: Time, take: impl FnMut(DownTime)) {
-        if let Some(outages) = &self.sites[site] {
-            each(outages.clone(), until, take);
+        if let Some(fails) = &self.sites[site].0 {
+            each(fails.outages.clone(), until, take);
         }
     }
 

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, btree_map};
 use std::io;
 
 use self::bargains::Bargains;
-pub(super) use self::bargains::Seen;
+pub(super) use self::bargains::{Seen, Verdicts};
 pub(super) use self::counting::By;
 pub(super) use self::failing::Failing;
 pub use self::inconsistent::{Inconsistent, Untaken};
@@ -246,6 +246,11 @@ impl Tally {
         self.own_numbers.number(job)
     }
 
+    /// What people call a job, where that is not its number.
+    pub(super) fn job_name(&self, job: JobId) -> Option<&str> {
+        self.called.job(job).or_else(|| self.own_numbers.id(job))
+    }
+
     /// Of several workloads whose jobs have numbers of their own, the one that a job is from.
     pub(super) fn workload(&self, job: JobId) -> Option<usize> {
         self.own_numbers.workload(job)
@@ -331,6 +336,12 @@ impl Tally {
         self.jobs.contains_key(&job) || self.over.as_ref().is_some_and(|over| over.holds(job))
     }
 
+    /// Of how many jobs it knows more than that they were, and what came of all.
+    #[cfg(test)]
+    pub fn remembers(&self) -> usize {
+        self.jobs.len() + self.bargains.remembers()
+    }
+
     /// Who has handed a job in. Reads all that is put aside, so this is for when something has gone wrong.
     pub(super) fn user_of(&self, job: JobId) -> Option<ActorId> {
         let here = self.jobs.get(&job).map(|row| row.user);
@@ -342,7 +353,9 @@ impl Tally {
         let Some(over) = &mut self.over else { return Ok(()) };
         let btree_map::Entry::Occupied(row) = self.jobs.entry(job) else { return Ok(()) };
         if row.get().is_over() {
-            over.put(row.remove())?;
+            let row = row.remove();
+            self.bargains.put_aside(job, row.tasks.len(), row.bargain.is_some());
+            over.put(row)?;
             self.transfers.forget(job);
         }
         Ok(())

@@ -237,7 +237,7 @@ impl Manager for Managed {
             Message::Entrust(entrust) => self.take(now, giver, entrust),
             Message::Recall(Recall { task }) => {
                 let in_time = self.recall(now, giver, task.job);
-                orders.push(Order::Say(giver, Message::Recalled(Recalled { task, in_time })));
+                orders.push(Order::Say(giver, Message::Recalled(Recalled { task, in_time, losses: 0 })));
             }
             _ => {}
         }

@@ -154,7 +154,7 @@ impl Planner for Planned {
                     self.due.entry(now + think).or_default().push((to, enqueue));
                 }
             }
-            Message::Recalled(Recalled { task: TaskId { job, .. }, in_time }) => {
+            Message::Recalled(Recalled { task: TaskId { job, .. }, in_time, .. }) => {
                 if in_time && let Some(held) = self.out.remove(&job) {
                     self.held.insert(job, held);
                 }

@@ -167,8 +167,8 @@ impl Supply for ByCount {
         true
     }
 
-    fn wake(&self, _: bool) -> Option<Time> {
-        self.labels.next()
+    fn wake(&self, is_anybody_waiting: bool) -> Option<Time> {
+        self.labels.next().filter(|_| is_anybody_waiting || !self.ends.is_empty())
     }
 
     fn ends(&self) -> &[(Time, TaskId, u32)] {

@@ -464,7 +464,8 @@ impl<P: Plan> Policy for Planner<P> {
 
     fn wake(&self) -> Option<Time> {
         let start = Some(self.next).filter(|next| *next < Time::NEVER);
-        start.into_iter().chain(self.plan.next()).min()
+        let booked = self.plan.next().filter(|_| !self.queue.is_empty() || !self.running.is_empty());
+        start.into_iter().chain(booked).min()
     }
 
     fn moves(&self) -> bool {

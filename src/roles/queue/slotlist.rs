@@ -152,7 +152,8 @@ impl Policy for SlotList {
 
     fn wake(&self) -> Option<Time> {
         let start = self.queue.iter().map(|(_, start)| *start).min();
-        start.into_iter().chain(self.labels.next()).min()
+        let booked = self.labels.next().filter(|_| !self.queue.is_empty() || !self.running.is_empty());
+        start.into_iter().chain(booked).min()
     }
 
     fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)> {

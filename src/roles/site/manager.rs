@@ -48,6 +48,11 @@ pub trait Manager: Send {
         None
     }
 
+    /// Whether there is more to decide at this time, one step later.
+    fn has_more(&self, _now: Time) -> bool {
+        false
+    }
+
     /// A promise: of what is decided at that time, and later without anything else having come, nothing makes the site
     /// say anything before this. What has been settled is none of it, as it has been told already; ends that the site reckons
     /// itself are its own business.

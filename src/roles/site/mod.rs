@@ -349,6 +349,7 @@ impl Site {
         }
         let due = self.due.peek().map(|Reverse(due)| due.at);
         let wake = self.manager.wake().filter(|wake| *wake > now);
+        let wake = if self.manager.has_more(now) { Some(now) } else { wake };
         let change = self.next_change();
         let Some(next) = due.into_iter().chain(wake).chain(change).min() else { return };
         // What only this site knows of is told when it ends, which may be then.

@@ -88,7 +88,7 @@ impl Planner for Resubmit {
     }
 
     fn hear(&mut self, now: Time, from: ActorId, message: Message, out: &mut Out) {
-        let Recalled { task, in_time } = match message {
+        let Recalled { task, in_time, .. } = match message {
             Message::Recalled(recalled) => recalled,
             // What follows a job may wait too long as well.
             Message::Over(over) => {

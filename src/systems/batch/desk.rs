@@ -128,10 +128,10 @@ impl Desk {
     }
 
     fn recall(&mut self, now: Time, giver: ActorId, task: TaskId, site: &Tasks, orders: &mut Vec<Order>) {
+        let mut losses = 0;
         let in_time = if self.waiting.get(&task).is_some_and(|waiting| waiting.giver == giver) {
-            self.leave_queue(task);
+            losses = self.leave_queue(task).losses;
             self.policy.withdraw(now, task);
-            self.remedy.iter_mut().for_each(|remedy| remedy.ends(task));
             true
         } else if self.booked.get(&task).is_some_and(|booking| booking.giver == giver)
             && !site.all().any(|other| other.task == task && other.nodes().is_some())
@@ -145,7 +145,7 @@ impl Desk {
         } else {
             false
         };
-        orders.push(Order::Say(giver, Message::Recalled(Recalled { task, in_time })));
+        orders.push(Order::Say(giver, Message::Recalled(Recalled { task, in_time, losses })));
     }
 
     fn clear_way(&mut self, now: Time, orders: &mut Vec<Order>) {
@@ -192,12 +192,12 @@ impl Manager for Desk {
     fn hear(&mut self, now: Time, giver: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
         match message {
             Message::Queue(queue) => {
-                let Queue { job, nodes, walltime, runtime, .. } = queue;
-                self.queue(now, site, TaskId { job, index: 0 }, Work { giver, nodes, walltime, runtime });
+                let Queue { job, nodes, walltime, runtime, losses, .. } = queue;
+                self.queue(now, site, TaskId { job, index: 0 }, Work { giver, nodes, walltime, runtime, losses });
             }
             // Whoever gives it knows exactly how long it takes.
             Message::Run(Run { task, cores, runtime, .. }) => {
-                self.queue(now, site, task, Work { giver, nodes: cores, walltime: runtime, runtime });
+                self.queue(now, site, task, Work { giver, nodes: cores, walltime: runtime, runtime, losses: 0 });
             }
             Message::Book(book) => self.book(now, giver, book, site, orders),
             Message::Provided(Provided { task }) => self.provided(now, giver, task, orders),

@@ -22,8 +22,8 @@ pub struct Dispatcher {
     /// Whose turn it is.
     turn: usize,
     live: BTreeMap<JobId, Live>,
-    /// Where jobs have waited in vain that their users have taken back.
-    returned: BTreeMap<JobId, usize>,
+    /// Where jobs have waited in vain that their users have taken back, and how often each has been lost.
+    returned: BTreeMap<JobId, (usize, u32)>,
     /// Who brings data, where there are links.
     stager: Option<Stager>,
     recovery: Recovery,
@@ -38,6 +38,8 @@ struct Live {
     is_recalled: bool,
     staging: Option<Staging>,
     phase: Phase,
+    /// How often it had been lost when it was given to its site.
+    losses: u32,
     /// What to do if a node of it fails, where that is for the dispatcher to see to.
     again: Option<Again>,
 }
@@ -48,8 +50,7 @@ struct Again {
     needs: Option<Needs>,
     /// The only site that it may go to, if its user has chosen.
     pinned: Option<ActorId>,
-    /// How often it has come back, and how much of its work is saved.
-    losses: u32,
+    /// How much of its work is saved.
     saved: Span,
 }
 
@@ -99,10 +100,11 @@ impl Dispatcher {
                 let work = work_of(&task);
                 let place = &mut self.places[number];
                 place.work += work;
-                let give = place.give(&job, needs.unwrap_or(Needs::NODE));
+                let (_, losses) = self.returned.get(&job.id).copied().unwrap_or_default();
+                let give = place.give(&job, needs.unwrap_or(Needs::NODE), losses);
                 let comes_back = place.news.is_some() && self.recovery.killed == Killed::Back;
-                let (losses, saved) = (0, Span::ZERO);
-                let again = comes_back.then(|| Again { job: job.clone(), needs, pinned: site, losses, saved });
+                let saved = Span::ZERO;
+                let again = comes_back.then(|| Again { job: job.clone(), needs, pinned: site, saved });
                 let (id, site, task) = (job.id, place.site, TaskId { job: job.id, index: 0 });
                 if self.returned.remove(&id).is_none() {
                     out.log(Record::Arrived { job, user });
@@ -117,7 +119,8 @@ impl Dispatcher {
                     Phase::Given
                 };
                 let is_recalled = false;
-                self.live.insert(id, Live { user, place: number, work, think, is_recalled, staging, phase, again });
+                self.live
+                    .insert(id, Live { user, place: number, work, think, is_recalled, staging, phase, losses, again });
             }
         }
     }
@@ -139,7 +142,7 @@ impl Dispatcher {
         let any_up = (0..self.places.len()).any(|number| could(&self.places[number]) && is_up(number));
         let fits = |number: usize| could(&self.places[number]) && (!any_up || is_up(number));
         // Who comes again goes elsewhere, if there is anywhere else.
-        let before = self.returned.get(&job.id).copied();
+        let before = self.returned.get(&job.id).map(|(place, _)| *place);
         let elsewhere = |number: usize| before.is_none_or(|before| before != number);
         let has_choice = before.is_some() && (0..self.places.len()).any(|at| elsewhere(at) && fits(at));
         match task.cores {
@@ -184,7 +187,7 @@ impl Dispatcher {
                     out.send(self.places[live.place].site, Message::Recall(Recall { task }));
                 }
             }
-            None => out.send(from, Message::Recalled(Recalled { task: recall.task, in_time: false })),
+            None => out.send(from, Message::Recalled(Recalled { task: recall.task, in_time: false, losses: 0 })),
         }
     }
 
@@ -197,18 +200,18 @@ impl Dispatcher {
         live.is_recalled = false;
         let task = TaskId { job, index: 0 };
         if recalled.in_time {
-            return self.give_back(job, out);
+            return self.give_back(job, recalled.losses, out);
         }
-        out.send(live.user, Message::Recalled(Recalled { task, in_time: false }));
+        out.send(live.user, Message::Recalled(Recalled { task, in_time: false, losses: 0 }));
     }
 
     /// A job that waits somewhere leaves its place, and its user has it again.
-    fn give_back(&mut self, job: JobId, out: &mut Out) {
+    fn give_back(&mut self, job: JobId, losses: u32, out: &mut Out) {
         let Live { user, place, work, .. } = self.live.remove(&job).expect("it waits somewhere");
         self.places[place].work -= work;
-        self.returned.insert(job, place);
+        self.returned.insert(job, (place, losses));
         let task = TaskId { job, index: 0 };
-        out.send(user, Message::Recalled(Recalled { task, in_time: true }));
+        out.send(user, Message::Recalled(Recalled { task, in_time: true, losses }));
         out.log(Record::Withdrawn { task });
     }
 
@@ -216,7 +219,8 @@ impl Dispatcher {
     fn provided(&mut self, now: Time, job: JobId, out: &mut Out) {
         let live = self.live.get_mut(&job).expect("who waits for its input is there");
         if live.is_recalled {
-            return self.give_back(job, out);
+            let losses = live.losses;
+            return self.give_back(job, losses, out);
         }
         let Phase::Awaited(give) = std::mem::replace(&mut live.phase, Phase::Given) else {
             unreachable!("its input has come once")
@@ -229,16 +233,18 @@ impl Dispatcher {
         let id = lost.task.job;
         let has_it = |live: &&mut Live| self.places[live.place].site == from && matches!(live.phase, Phase::Given);
         let Some(live) = self.live.get_mut(&id).filter(has_it) else { return };
+        live.losses = live.losses.saturating_add(1);
+        let (before, stays, losses) = (live.place, live.staging.is_some(), live.losses);
+        let again = live.again.as_mut().filter(|_| losses < self.recovery.attempts);
+        let Some(again) = again else {
+            self.places[before].work -= live.work;
+            return self.gone(id, out);
+        };
         if live.is_recalled {
             // It does not run, so its user can have it.
-            return self.give_back(id, out);
+            return self.give_back(id, losses, out);
         }
-        let (before, stays) = (live.place, live.staging.is_some());
         self.places[before].work -= live.work;
-        let attempts = self.recovery.attempts;
-        let again = live.again.as_mut().filter(|again| again.losses + 1 < attempts);
-        let Some(again) = again else { return self.gone(id, out) };
-        again.losses += 1;
         again.saved = again.saved + lost.saved;
         let (needs, pinned) = (again.needs, again.pinned);
         let less = |all: Span| left_of(all, again.saved);
@@ -251,17 +257,25 @@ impl Dispatcher {
         let place = &mut self.places[number];
         let work = work_of(&left.tasks[0]);
         place.work += work;
-        let give = place.give(&left, needs.unwrap_or(Needs::NODE));
+        let give = place.give(&left, needs.unwrap_or(Needs::NODE), losses);
         out.log(Record::Assigned { task: lost.task, site: place.site });
         place.hand_over(now, give, out);
         let live = self.live.get_mut(&id).expect("it is live");
         (live.place, live.work) = (number, work);
     }
 
-    /// A job is lost for good.
+    /// A job is lost for good, or no site takes it: nobody has it back any more.
     fn gone(&mut self, job: JobId, out: &mut Out) {
         let live = self.live.remove(&job).expect("it is live");
         out.log(Record::Removed { job });
+        if live.is_recalled {
+            let task = TaskId { job, index: 0 };
+            out.send(live.user, Message::Recalled(Recalled { task, in_time: false, losses: 0 }));
+        }
+        Self::tell_over(job, &live, out);
+    }
+
+    fn tell_over(job: JobId, live: &Live, out: &mut Out) {
         if let Some(think) = live.think {
             out.send(live.user, Message::Over(Over { job, think }));
         }
@@ -291,24 +305,15 @@ impl Dispatcher {
         if self.live.get(&job).filter(has_it).is_none() {
             return;
         }
-        let Live { user, place, work, think, is_recalled, .. } = self.live.remove(&job).expect("it is live");
-        self.places[place].work -= work;
-        out.log(Record::Removed { job });
-        if is_recalled {
-            let task = TaskId { job, index: 0 };
-            out.send(user, Message::Recalled(Recalled { task, in_time: false }));
-        }
-        if let Some(think) = think {
-            out.send(user, Message::Over(Over { job, think }));
-        }
+        let live = &self.live[&job];
+        self.places[live.place].work -= live.work;
+        self.gone(job, out);
     }
 
     fn over(&mut self, job: JobId, out: &mut Out) {
         let live = self.live.remove(&job).expect("it is live");
         out.log(Record::Completed { job, value: None });
-        if let Some(think) = live.think {
-            out.send(live.user, Message::Over(Over { job, think }));
-        }
+        Self::tell_over(job, &live, out);
     }
 }
 

@@ -49,12 +49,12 @@ impl Place {
         if self.takes == Takes::Shared { needs.nodes(tasks) } else { tasks }
     }
 
-    /// How it is told of a job.
-    pub(super) fn give(&self, job: &Job, needs: Needs) -> Message {
+    /// How it is told of a job that has been lost so often.
+    pub(super) fn give(&self, job: &Job, needs: Needs, losses: u32) -> Message {
         let Task { cores, runtime, walltime, .. } = job.tasks[0];
         match self.takes {
-            Takes::Queued => Message::Queue(Queue { job: job.id, nodes: cores, walltime, runtime, safe: None }),
-            Takes::Shared => Message::Admit(Admit { job: job.id, tasks: cores, needs, runtime }),
+            Takes::Queued => Message::Queue(Queue { job: job.id, nodes: cores, walltime, runtime, losses, safe: None }),
+            Takes::Shared => Message::Admit(Admit { job: job.id, tasks: cores, needs, runtime, losses }),
             Takes::Entrusted => Message::Entrust(Entrust { job: job.id, nodes: cores, walltime, runtime }),
         }
     }

@@ -30,6 +30,8 @@ pub struct Work {
     /// What its user asks for, and what it takes; without checkpoints.
     pub walltime: Span,
     pub runtime: Span,
+    /// How often it has been lost.
+    pub losses: u32,
 }
 
 impl Remedy {
@@ -46,20 +48,19 @@ impl Remedy {
     /// It starts; says what is done if it is lost.
     pub fn starts(&mut self, task: TaskId, work: Work) -> Loss {
         self.running.insert(task, work);
-        self.attempts.starts(task, work.nodes)
+        self.attempts.starts(work.losses, work.nodes)
     }
 
     /// It is over, or gone.
     pub fn ends(&mut self, task: TaskId) {
         self.running.remove(&task);
-        self.attempts.ends(task);
     }
 
     pub fn lost(&mut self, task: TaskId, loss: Loss, saved: Span) {
         let work = self.running.remove(&task).expect("who is lost has run");
-        if self.attempts.lost(task, loss) {
+        if !loss.is_told {
             let (walltime, runtime) = (left_of(work.walltime, saved), left_of(work.runtime, saved));
-            self.back.push((task, Work { walltime, runtime, ..work }));
+            self.back.push((task, Work { walltime, runtime, losses: work.losses.saturating_add(1), ..work }));
         }
     }
 

@@ -225,7 +225,7 @@ proptest! {
         // Jobs of the dispatcher have numbers from 0, runs from 100, bookings from 200.
         let mut by_dispatcher: Vec<(Time, Message)> = (0..).zip(&queued).map(|(job, &(at, nodes, walltime, runtime))| {
             let (walltime, runtime) = (Span::from_secs(walltime), Span::from_secs(runtime));
-            (second(at), Message::Queue(Queue { job: JobId(job), nodes, walltime, runtime, safe: None }))
+            (second(at), Message::Queue(Queue { job: JobId(job), nodes, walltime, runtime, losses: 0, safe: None }))
         }).collect();
         let by_auction: Vec<(Time, Message)> = (100..).zip(&run).map(|(job, &(at, cores, runtime))| {
             (second(at), Message::Run(Run { task: task(job), cores, runtime: Span::from_secs(runtime), safe: None }))
@@ -324,7 +324,9 @@ fn are_apart(on: &BTreeMap<TaskId, NodeSet>) -> bool {
 #[test]
 fn a_booking_that_comes_makes_the_queue_wait_and_one_that_goes_lets_it_go_on() {
     let (ten, five) = (Span::from_secs(10), Span::from_secs(5));
-    let queue = |job, nodes| Message::Queue(Queue { job: JobId(job), nodes, walltime: ten, runtime: ten, safe: None });
+    let queue = |job, nodes| {
+        Message::Queue(Queue { job: JobId(job), nodes, walltime: ten, runtime: ten, losses: 0, safe: None })
+    };
     let book = |start| {
         Message::Book(Book {
             task: task(200),
@@ -378,6 +380,7 @@ fn what_strangers_send_does_no_harm() {
                 nodes: 1,
                 walltime: Span::ZERO,
                 runtime: Span::ZERO,
+                losses: 0,
                 safe: None,
             };
             out.send(ActorId(1), Message::Queue(queue));

@@ -1,11 +1,12 @@
 //! The state of one cluster, and what happens to it at an instant. Sections 3 and 4 of the paper.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 
 use super::algorithm::{Action, Fractional, Grace, Optimise, Periodic};
 use super::greedy::{self, Failures};
 use super::need::TOLERANCE;
+use super::ranking::Ranking;
 use super::room::{Places, Room, Up};
 use super::{Need, Refusal, mcb8, stretch, yields};
 use crate::grid::{NodeSet, TaskId};
@@ -31,6 +32,8 @@ pub struct Cluster {
     running: Vec<usize>,
     /// Where those were, before this instant, who have been put elsewhere.
     before: BTreeMap<usize, Places>,
+    /// Kept for the memory: thousands are ranked at an instant.
+    ranking: Ranking,
     /// The first submission, from which ticks count.
     first: Option<Time>,
     last_tick: Option<Time>,
@@ -112,6 +115,7 @@ impl Cluster {
             live: Vec::new(),
             running: Vec::new(),
             before: BTreeMap::new(),
+            ranking: Ranking::default(),
             first: None,
             last_tick: None,
         }
@@ -238,11 +242,11 @@ impl Cluster {
         let mut failures = Failures::default();
         let may_fit = room.may_fit();
         let waiting = self.live.iter().enumerate().filter(|(_, live)| live.places.is_empty() && may_fit(&live.need));
-        let ranked = |(at, live): (usize, &Live)| Ranked { priority: live.priority(now), at };
-        let mut heap: BinaryHeap<Ranked> = waiting.map(ranked).collect();
+        let mut ranking = std::mem::take(&mut self.ranking);
+        ranking.restart(waiting.map(|(at, live)| (live.priority(now), at)));
         // Room only shrinks: once so many in a row have not fit, those who surely cannot are dropped without being put in order.
         let (mut misses, mut patience) = (0, 4);
-        while let Some(Ranked { at, .. }) = heap.pop() {
+        while let Some(at) = ranking.next() {
             let need = self.live[at].need;
             if !failures.rule_out(&need) {
                 if let Some(places) = greedy::place(&mut room, &need) {
@@ -255,10 +259,11 @@ impl Cluster {
             misses += 1;
             if misses > patience {
                 let may_fit = room.may_fit();
-                heap.retain(|ranked| may_fit(&self.live[ranked.at].need));
+                ranking.retain(|at| may_fit(&self.live[at].need));
                 (misses, patience) = (0, 2 * patience);
             }
         }
+        self.ranking = ranking;
     }
 
     /// What the submission action does for the newest job.
@@ -336,21 +341,22 @@ impl Cluster {
 
     /// Those of highest priority whose memory, in sum, is there, from the highest: MCB8 cannot place more. O(J + K log J) for K of them.
     /// Who does not fit as long as nodes are down holds nobody up.
-    fn placeable(&self, now: Time) -> Vec<usize> {
-        let ranked = |(at, live): (usize, &Live)| Ranked { priority: live.priority(now), at };
+    fn placeable(&mut self, now: Time) -> Vec<usize> {
+        let mut ranking = std::mem::take(&mut self.ranking);
         // Who could never fit has not been taken.
         let fits = |live: &Live| self.down.is_empty() || live.need.check(self.up()).is_ok();
         let fit = self.live.iter().enumerate().filter(|(_, live)| fits(live));
-        let mut heap: BinaryHeap<Ranked> = fit.map(ranked).collect();
         let mut memory = 0.0;
         let mut order = Vec::new();
-        while let Some(Ranked { at, .. }) = heap.pop() {
+        ranking.restart(fit.map(|(at, live)| (live.priority(now), at)));
+        for at in ranking.by_ref() {
             memory += self.live[at].need.total_memory();
             if memory > mcb8::most(self.up()) {
                 break;
             }
             order.push(at);
         }
+        self.ranking = ranking;
         order
     }
 
@@ -425,9 +431,7 @@ impl Cluster {
 
     /// Some of the live jobs from highest to lowest priority.
     fn by_priority(&self, now: Time, who: impl Iterator<Item = usize>) -> Vec<usize> {
-        let mut order: Vec<Ranked> = who.map(|at| Ranked { priority: self.live[at].priority(now), at }).collect();
-        order.sort_unstable_by(|a, b| b.cmp(a));
-        order.into_iter().map(|ranked| ranked.at).collect()
+        Ranking::of(who.map(|at| (self.live[at].priority(now), at))).collect()
     }
 }
 
@@ -441,33 +445,6 @@ impl Cluster {
         self.live.push(placed);
     }
 }
-
-/// A live job among others, the highest priority last.
-struct Ranked {
-    priority: f64,
-    at: usize,
-}
-
-impl Ord for Ranked {
-    /// Of equals whoever came first goes first.
-    fn cmp(&self, other: &Ranked) -> Ordering {
-        self.priority.total_cmp(&other.priority).then(other.at.cmp(&self.at))
-    }
-}
-
-impl PartialOrd for Ranked {
-    fn partial_cmp(&self, other: &Ranked) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Ranked {
-    fn eq(&self, other: &Ranked) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Ranked {}
 
 impl Live {
     fn new(job: TaskId, need: Need, now: Time) -> Live {

@@ -28,7 +28,8 @@ pub const KIND: Kind = Kind {
     runs: Runs::Sharing,
     build: |site, fails, _| {
         let rules = rules(&site.scheduler).ok_or_else(|| CastError::unknown("algorithm", &site.scheduler))?;
-        Ok(Box::new(Sharing::new(rules, site.cores, fails.map(|fails| Attempts::new(fails, site.cores)))))
+        let sharing = Sharing::new(rules, site.cores, fails.map(|fails| Attempts::new(fails, site.cores)));
+        Ok(Box::new(if site.latency.is_zero() { sharing.waiting(STEPS) } else { sharing }))
     },
 };
 
@@ -74,7 +75,12 @@ pub fn penalty(name: &str) -> Span {
 fn read(name: &str) -> Option<Result<String, String>> {
     match Algorithm::parse(name) {
         Ok(Algorithm::Dfrs(rules)) => Some(Ok(rules.to_string())),
-        Ok(Algorithm::Fcfs | Algorithm::Easy) => None,
+        Ok(queue @ (Algorithm::Fcfs | Algorithm::Easy)) => {
+            let name = queue.to_string().to_lowercase();
+            Some(Err(format!(
+                "`{queue}` is a queue in which jobs do not share nodes: expected `{name}`, or `{name}-count`, which only counts nodes"
+            )))
+        }
         Err(error) => {
             let small = name.trim_start().to_ascii_lowercase();
             let is_meant = name.contains(['/', '*']) || ["greedy", "mcb"].iter().any(|word| small.starts_with(word));
@@ -83,11 +89,18 @@ fn read(name: &str) -> Option<Result<String, String>> {
     }
 }
 
+/// Where messages take no time, a job that is submitted at some moment comes to its site two steps later, through the dispatcher.
+const STEPS: u32 = 2;
+
 struct Sharing {
     cluster: Cluster,
     given: BTreeMap<TaskId, Given>,
     /// What has happened since the last instant.
     events: Events,
+    /// How many steps what happens by itself waits for who is submitted at the same moment: all of it is one instant.
+    steps: u32,
+    /// The last moment at which anything happened, and how many steps of it are still waited for.
+    moment: (Time, u32),
     /// What is done about who is lost, where nodes fail.
     attempts: Option<Attempts>,
     tick: Option<Time>,
@@ -110,6 +123,8 @@ struct Given {
     until: Span,
     /// What it has left to do, while it is on no node.
     idle: Option<Left>,
+    /// How often it has been lost.
+    losses: u32,
 }
 
 impl Sharing {
@@ -118,6 +133,8 @@ impl Sharing {
             cluster: Cluster::new(rules, nodes),
             given: BTreeMap::new(),
             events: Events::default(),
+            steps: 0,
+            moment: (Time::NEVER, 0),
             attempts,
             tick: None,
             end: None,
@@ -125,39 +142,53 @@ impl Sharing {
         }
     }
 
+    fn waiting(self, steps: u32) -> Sharing {
+        Sharing { steps, ..self }
+    }
+
+    /// Whether somebody may still come who is submitted at this moment.
+    fn waits(&mut self, now: Time) -> bool {
+        if self.moment.0 != now {
+            // Who comes first has nothing to wait for: what happens by itself would have been here before.
+            let comes_first = !self.events.come.is_empty();
+            let happens = self.wake().is_some_and(|wake| wake <= now) || self.events != Events::default();
+            self.moment = (now, if happens && !comes_first { self.steps } else { 0 });
+        } else {
+            self.moment.1 = self.moment.1.saturating_sub(1);
+        }
+        self.moment.1 > 0
+    }
+
     /// The dispatcher knows how large the site is; what could never run is nothing to answer to.
     fn admit(&mut self, giver: ActorId, admit: Admit) {
-        let Admit { job, tasks, needs, runtime } = admit;
+        let Admit { job, tasks, needs, runtime, losses } = admit;
         let task = TaskId { job, index: 0 };
         let Ok(need) = Need::new(tasks, needs.cpu, needs.memory) else { return };
         let is_new = !self.given.contains_key(&task) && !self.events.gone.contains(&task);
         if self.cluster.check(&need).is_ok() && !runtime.is_zero() && is_new {
             let until = self.stretched(runtime, &need);
-            self.given.insert(task, Given { giver, work: runtime, saved: Span::ZERO, until, idle: None });
+            self.given.insert(task, Given { giver, work: runtime, saved: Span::ZERO, until, idle: None, losses });
             self.events.come.push((task, need));
         }
     }
 
-    /// Only who has not run yet can be taken back.
-    fn recall(&mut self, giver: ActorId, task: TaskId) -> bool {
-        if self.given.get(&task).is_none_or(|given| given.giver != giver) {
-            return false;
-        }
+    /// Only who has not run yet can be taken back; says how often it has been lost.
+    fn recall(&mut self, giver: ActorId, task: TaskId) -> Option<u32> {
+        let Given { losses, .. } = *self.given.get(&task).filter(|given| given.giver == giver)?;
         if let Some(at) = self.events.come.iter().position(|come| come.0 == task) {
             self.events.come.remove(at);
         } else if self.cluster.live().iter().any(|live| live.job == task && live.stage() == Stage::Waiting) {
             self.events.gone.push(task);
         } else {
-            return false;
+            return None;
         }
         self.forget(task);
-        true
+        Some(losses)
     }
 
     fn forget(&mut self, task: TaskId) {
         self.busy(task);
         self.given.remove(&task);
-        self.attempts.iter_mut().for_each(|attempts| attempts.ends(task));
     }
 
     /// How long a span of a job's work takes with its checkpoints. It counts as on a node for each of its tasks, wherever they are.
@@ -240,7 +271,7 @@ impl Sharing {
         let newcomers: BTreeSet<TaskId> = started.iter().map(|placed| placed.job).collect();
         for Placed { job, places, .. } in started {
             let need = self.cluster.running().find(|live| live.job == job).expect("who starts is on nodes").need;
-            let Given { giver, saved, until, .. } = self.given[&job];
+            let Given { giver, saved, until, losses, .. } = self.given[&job];
             orders.push(Order::Start(Start {
                 task: job,
                 giver,
@@ -251,7 +282,7 @@ impl Sharing {
                 runtime: Span::from_micros(until.micros() - saved.micros()),
                 walltime: Span::MAX,
                 ending: Ending::Ordered,
-                loss: self.attempts.as_ref().map_or(Loss::default(), |them| them.starts(job, self.width(&need))),
+                loss: self.attempts.as_ref().map_or(Loss::default(), |them| them.starts(losses, self.width(&need))),
                 rank: 0,
             }));
         }
@@ -259,8 +290,6 @@ impl Sharing {
         orders.extend(others.map(|(task, share)| Order::Share { task, share }));
     }
 }
-
-const ATTEMPTS: &str = "where nodes fail it is known what is done about it";
 
 /// What a task takes of its node, which is never all of it: another one may need next to nothing.
 fn demand(need: &Need) -> Demand {
@@ -273,8 +302,9 @@ impl Manager for Sharing {
         match message {
             Message::Admit(admit) => self.admit(giver, admit),
             Message::Recall(Recall { task }) => {
-                let in_time = self.recall(giver, task);
-                orders.push(Order::Say(giver, Message::Recalled(Recalled { task, in_time })));
+                let back = self.recall(giver, task);
+                let (in_time, losses) = (back.is_some(), back.unwrap_or(0));
+                orders.push(Order::Say(giver, Message::Recalled(Recalled { task, in_time, losses })));
             }
             _ => {}
         }
@@ -293,14 +323,16 @@ impl Manager for Sharing {
 
     fn lost(&mut self, _: Time, lost: &Running, saved: Span) {
         let task = lost.task;
-        if !self.attempts.as_mut().expect(ATTEMPTS).lost(task, lost.loss) {
+        if lost.loss.is_told {
             return self.events.gone.push(task);
         }
         let Some(need) = self.cluster.running().find(|live| live.job == task).map(|live| live.need) else { return };
         let Given { work, saved: before, .. } = self.given[&task];
         let saved = before + saved;
         let until = saved + self.stretched(left_of(work, saved), &need);
-        self.given.entry(task).and_modify(|given| (given.saved, given.until) = (saved, until));
+        self.given.entry(task).and_modify(|given| {
+            (given.saved, given.until, given.losses) = (saved, until, given.losses.saturating_add(1))
+        });
         self.events.lost.push((task, saved.micros() as f64));
     }
 
@@ -315,7 +347,13 @@ impl Manager for Sharing {
     }
 
     fn decide(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
-        self.instant(now, orders);
+        if !self.waits(now) {
+            self.instant(now, orders);
+        }
+    }
+
+    fn has_more(&self, now: Time) -> bool {
+        self.moment.0 == now && self.moment.1 > 0
     }
 
     fn wake(&self) -> Option<Time> {

@@ -19,6 +19,7 @@ mod mcb8;
 mod measures;
 mod name;
 mod need;
+mod ranking;
 mod room;
 mod stretch;
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What the auctioneer knows of nodes that fail, and of the tasks that were on them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use smallvec::SmallVec;
 
@@ -13,6 +13,8 @@ use crate::time::{Span, Time};
 pub(super) struct Failing {
     /// Of the clusters whose nodes fail.
     news: BTreeMap<usize, News>,
+    /// When the next is heard of each, as far as there is more to come.
+    due: BTreeSet<(Time, usize)>,
     recovery: Recovery,
     /// Tasks that have been lost.
     lost: BTreeMap<TaskId, Losses>,
@@ -31,20 +33,24 @@ struct Losses {
 
 impl Failing {
     pub fn new(news: Vec<(usize, News)>, recovery: Recovery) -> Failing {
-        Failing { news: news.into_iter().collect(), recovery, lost: BTreeMap::new(), awake_until: None }
+        let due = news.iter().filter_map(|(cluster, news)| Some((news.next()?, *cluster))).collect();
+        Failing { news: news.into_iter().collect(), due, recovery, lost: BTreeMap::new(), awake_until: None }
     }
 
-    /// Takes in what has been heard by now.
+    /// Takes in what has been heard by now. O(log clusters) for each of which something is heard.
     pub fn hear(&mut self, now: Time, clusters: &mut Clusters) {
-        for (cluster, news) in &mut self.news {
-            clusters.fail(*cluster, news.down(now));
+        while let Some((_, cluster)) = self.due.first().copied().filter(|(at, _)| *at <= now) {
+            self.due.pop_first();
+            let news = self.news.get_mut(&cluster).expect("what is due is news of a cluster");
+            clusters.fail(cluster, news.down(now));
+            self.due.extend(news.next().map(|next| (next, cluster)));
         }
         self.awake_until = self.awake_until.filter(|until| *until > now);
     }
 
     /// Comes back when there is news, as long as somebody waits for it.
     pub fn wake(&mut self, out: &mut Out) {
-        let next = self.news.values().filter_map(News::next).min();
+        let next = self.due.first().map(|(at, _)| *at);
         if let Some(next) = next.filter(|next| self.awake_until.is_none_or(|until| *next < until)) {
             self.awake_until = Some(next);
             out.wake_at(next, 0);

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::customer::Customer;
-use super::desk::{Desk, Mode, Terms};
+use super::desk::{Desk, Mode, Terms, longest};
 use super::forecast::History;
 use super::manager::Counter;
 use super::rules::{Provisioning, walk_site, walk_user};
-use super::world::World;
+use super::world::{Place, World};
 use super::{planner, plans, strategy};
 use crate::grid::{Job, PlanMode, Rate, Site, User};
 use crate::kernel::{ActorId, BoxedActor};
@@ -166,6 +166,14 @@ fn check_legs(job: &Job, user: &User, delta: Span, grid: &Grid<'_>) -> Result<()
         if task.cores > site.cores || task.kind != site.kind {
             let (cores, has, name) = (task.cores, site.cores, &site.name);
             return wrong(format!("task {number} needs {cores} cores, but its leg is at {name}, which has {has}"));
+        }
+        let place = Place::of(id, site, grid);
+        if !place.fits(task) {
+            let (asks, name) = (place.time(task.walltime), &site.name);
+            let most = longest(site.terms.longest);
+            return wrong(format!(
+                "task {number} asks for {asks}, but its leg is at {name}, which accepts up to {most}"
+            ));
         }
         let latency = site.latency + user.latency;
         if latency >= delta {

@@ -193,8 +193,9 @@ impl Customer {
             return;
         };
         live.is_doomed = false;
-        self.with(now, job, out, |_, deal| {
-            deal.run.unused().into_iter().for_each(|(place, booking)| deal.give_back(place, booking));
+        self.with(now, job, out, |strategy, deal| {
+            let unused = deal.run.unused().into_iter().chain(strategy.spare());
+            unused.for_each(|(place, booking)| deal.give_back(place, booking));
             deal.give_up();
         });
     }
@@ -215,6 +216,9 @@ impl Customer {
             self.ready.push((task.job, next));
         }
         if self.live.get(&task.job).is_some_and(|live| live.run.is_over()) {
+            self.with(now, task.job, out, |strategy, deal| {
+                strategy.spare().into_iter().for_each(|(place, booking)| deal.give_back(place, booking));
+            });
             out.log(Record::Completed { job: task.job, value: None });
             self.live.remove(&task.job);
             self.follow(now, task.job, out);
@@ -250,19 +254,23 @@ impl Customer {
                 let Some((job, _)) = self.known(debt)? else { return Ok(()) };
                 self.with(now, job, out, |strategy, deal| strategy.returned(booking, place, result, deal));
             }
-            Message::Recalled(Recalled { task, in_time }) => {
+            Message::Recalled(Recalled { task, in_time, losses }) => {
                 let debt = self.books.paid(now, Owed::Recall(place, task));
                 self.known(debt)?;
                 let job = task.job;
                 let Some(live) = self.live.get_mut(&job).filter(|live| live.run.is_at(task.index, place)) else {
                     return Ok(());
                 };
+                let (before, fails) = (live.run.losses(task.index), self.world.places[place].fails());
+                if in_time && (losses < before || losses > before && !fails) {
+                    return Err(Fault::Senseless);
+                }
                 if in_time {
                     // What is booked for a job that is given up is still to be given back.
                     if live.is_doomed {
                         live.run.lost(task.index)
                     } else {
-                        live.run.left(task.index)
+                        live.run.left(task.index, losses)
                     }
                     out.log(Record::Withdrawn { task });
                 }

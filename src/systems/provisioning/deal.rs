@@ -39,7 +39,7 @@ pub(super) enum Alarm {
     Calendar,
     /// A job comes that follows another one.
     Follows(JobId),
-    /// Data is there for a task.
+    /// Data is there for a task, or its time has come.
     Arrived(TaskId),
     Strategy(JobId, u64),
 }
@@ -104,6 +104,19 @@ impl Deal<'_> {
     /// entered.
     pub fn soonest(&self) -> Time {
         self.now + self.slack() + self.slack()
+    }
+
+    /// The earliest time at which a task can run in something that is asked for now: the answer comes, and then it is claimed. A site with
+    /// nothing to do changes at no time but now, so it names no later start by itself.
+    pub fn soonest_asked(&self) -> Time {
+        let round = self.round();
+        self.now + round + round + round
+    }
+
+    /// How long a message to a place and its answer take, at most.
+    pub fn round(&self) -> Span {
+        let latency = self.world.places.iter().map(|place| place.latency).max().unwrap_or_default();
+        latency + latency
     }
 
     pub fn application(&self) -> Application {
@@ -179,8 +192,19 @@ impl Deal<'_> {
 
     /// Says where a task goes; it is entered there when nothing is in the way any more.
     pub fn send(&mut self, task: u32, goes: Goes) {
+        self.send_for(Time::ZERO, task, goes);
+    }
+
+    /// The same, but so that it is not there before it is to start: until then, what it shares a booking with has its place.
+    pub fn send_for(&mut self, start: Time, task: u32, goes: Goes) {
+        let way = self.world.places[goes.place].latency;
         let leaves = self.run.send(task, goes);
         self.ship(leaves);
+        let at = Time::from_micros(start.micros().saturating_sub(way.micros()));
+        if at > self.now {
+            self.run.hold_back(task);
+            self.books.wake_at(at, Alarm::Arrived(self.run.id(task)), self.out);
+        }
         self.enter(task);
     }
 
@@ -231,6 +255,7 @@ impl Deal<'_> {
                 not_before: work_from,
                 within,
                 tells,
+                losses: self.run.losses(task),
             }),
         );
     }

@@ -130,9 +130,10 @@ impl Step {
 
     pub fn of(answer: &PledgeAnswer) -> Step {
         match answer {
+            // Nothing runs in what is only wanted.
+            PledgeAnswer::Refused(Denial::InUse) | PledgeAnswer::Cancelled => Step::Cancel,
             PledgeAnswer::Granted { .. } | PledgeAnswer::Refused(_) => Step::Hold,
             PledgeAnswer::Committed { .. } | PledgeAnswer::Expired => Step::Commit,
-            PledgeAnswer::Cancelled => Step::Cancel,
         }
     }
 }

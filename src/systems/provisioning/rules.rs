@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::strategy;
+use super::{planner, strategy};
 use crate::grid::{Approach, Crash, PlanMode, Site, User};
 use crate::settings::{
     FormExt, Layout, List, Maybe, Millionths, Names, Number, OneOf, POSITIVE_SPAN, Rate, Registered, SPAN, Walk, Word,
@@ -82,6 +82,16 @@ pub(super) fn walk_site(site: &mut Site, fits: bool, w: &mut dyn Walk) {
     let why = "leave this out: only sites under a [provisioning] have terms of their own";
     let terms = &mut site.terms;
     w.set(key("mode", "how a site maintains its plan").only_if(fits, why), &mut terms.mode, PlanMode::ALL);
+    if fits
+        && terms.mode == PlanMode::Exact
+        && !["", planner::USUAL].contains(&site.scheduler.as_str())
+        && let Some(field) = w.fields().and_then(|fields| fields.get("mode"))
+    {
+        let (usual, scheduler) = (planner::USUAL, &site.scheduler);
+        field.complain(format!(
+            "expected `rebuild`, as `exact` keeps a plan by {usual}, and this site has scheduler {scheduler}"
+        ));
+    }
     let price = key("price", "the price of a processor, as a multiple of the price of best effort").only_if(fits, why);
     let price_form =
         Millionths { most: PRICE_MAX }.that("a price in thousandths", |price: &u64| price.is_multiple_of(1_000));

@@ -23,13 +23,15 @@ pub struct Run {
 struct Task {
     /// Predecessors that have not ended.
     before: u32,
-    /// Data from those that is under way.
+    /// Data from those that is under way, and its time, if that has not come.
     data: u32,
     goes: Option<Goes>,
     entered: bool,
     /// It was to tell when it starts, and has.
     begun: bool,
     ended: bool,
+    /// How often it had been lost when it was last taken back.
+    losses: u32,
 }
 
 /// Where a task goes, by the number of the place, and into which of what has been booked there.
@@ -145,6 +147,11 @@ impl Run {
         leaves
     }
 
+    /// A task is not entered before its time has come, of which [`Self::arrived`] is told like of data.
+    pub fn hold_back(&mut self, task: u32) {
+        self.tasks[task as usize].data += 1;
+    }
+
     /// Some data for a task is there.
     pub fn arrived(&mut self, task: u32) {
         self.tasks[task as usize].data -= 1;
@@ -159,11 +166,15 @@ impl Run {
         Some(goes)
     }
 
-    /// A task that was entered has been taken back, or not been taken.
-    pub fn left(&mut self, task: u32) {
+    /// A task that was entered has been taken back; it had been lost so often.
+    pub fn left(&mut self, task: u32, losses: u32) {
         if let Some(task) = self.tasks.get_mut(task as usize) {
-            (task.entered, task.begun, task.goes) = (false, false, None);
+            (task.entered, task.begun, task.goes, task.losses) = (false, false, None, losses);
         }
+    }
+
+    pub fn losses(&self, task: u32) -> u32 {
+        self.tasks[task as usize].losses
     }
 
     /// It has been lost at its site, and does not come again.

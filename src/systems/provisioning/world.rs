@@ -150,10 +150,21 @@ impl World {
         let places = cores.iter().enumerate().map(place).collect();
         World { places, roads: Roads::Plain { latency: Span::ZERO, bandwidth: None } }
     }
+
+    /// The same where nodes of all places fail now and then.
+    pub fn failing(mut self) -> World {
+        use crate::grid::{Course, Failure, Fragile, NodeSet, Recovery};
+        let (what, once) = (Fragile::Nodes { site: 0, nodes: NodeSet::all(1) }, Span::from_secs(1));
+        let failures = [Failure { what, course: Course::Once { at: Time::ZERO + once, lasts: once }, announced: true }];
+        let failing = crate::systems::Failing { failures: &failures, recovery: &Recovery::default(), seed: 1 };
+        let fails = failing.site(0).expect("it fails");
+        self.places.iter_mut().for_each(|place| place.fails = Some(Attempts::new(&fails, place.cores)));
+        self
+    }
 }
 
 impl Place {
-    fn of(id: ActorId, site: &Site, grid: &Grid<'_>) -> Place {
+    pub fn of(id: ActorId, site: &Site, grid: &Grid<'_>) -> Place {
         Place {
             site: id,
             number: grid.site_ids.iter().position(|other| *other == id).expect("a grid's sites are the topology's"),

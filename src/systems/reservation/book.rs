@@ -144,6 +144,9 @@ impl Book {
     }
 
     /// The same after something was freed. What is booked on nodes that are down stays so until its owner says otherwise.
+    ///
+    /// All is blocked anew: O(D C log R) for `D` times at which nodes are expected back, `C` changes of the calendar up to then and its
+    /// `R` records; nothing, if no node is down.
     pub fn block_again(&mut self, now: Time) {
         for (from, to, nodes) in self.blocked.drain(..) {
             let from = from.max(now);

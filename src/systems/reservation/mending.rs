@@ -11,8 +11,13 @@ use crate::protocol::{Answer, Answered, Lost, Message, Outcome, Recall, Record, 
 use crate::time::{Span, Time};
 
 impl MetaScheduler {
-    /// Takes in what is heard of nodes by now: nobody books what is down, and who has booked it is seen to.
+    /// Takes in what is heard of nodes by now: nobody books what is down, and who has booked it is seen to. As long as there is no
+    /// news, that costs nothing; news of a site costs a look at all that is live, and at all that is blocked there.
     pub(super) fn hear_news(&mut self, now: Time, out: &mut Out) {
+        self.awake_until = self.awake_until.filter(|until| *until > now);
+        if now < self.news_at {
+            return;
+        }
         for number in self.failing.clone() {
             let cluster = &mut self.clusters[number];
             let watch = cluster.watch.as_mut().expect("it is watched");
@@ -35,7 +40,8 @@ impl MetaScheduler {
                 }
             }
         }
-        self.awake_until = self.awake_until.filter(|until| *until > now);
+        let watches = self.failing.iter().filter_map(|number| self.clusters[*number].watch.as_ref());
+        self.news_at = watches.map(|watch| watch.next()).min().unwrap_or(Time::NEVER);
     }
 
     /// Asks for what its site holds though its time is over: its nodes were down all the while, and the news of that came when they
@@ -54,9 +60,8 @@ impl MetaScheduler {
 
     /// Comes back when there is news, as long as it is about somebody.
     pub(super) fn wake(&mut self, out: &mut Out) {
-        let next = self.failing.iter().filter_map(|number| self.clusters[*number].watch.as_ref()).map(|it| it.next());
-        let next = next.chain(self.overdue.first().map(|(at, _)| *at));
-        let next = next.min().filter(|next| *next < Time::NEVER && !self.live.is_empty());
+        let next = self.overdue.first().map_or(self.news_at, |(at, _)| self.news_at.min(*at));
+        let next = Some(next).filter(|next| *next < Time::NEVER && !self.live.is_empty());
         if let Some(next) = next.filter(|next| self.awake_until.is_none_or(|until| *next < until)) {
             self.awake_until = Some(next);
             out.wake_at(next, 0);

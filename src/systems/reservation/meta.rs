@@ -37,6 +37,8 @@ pub struct MetaScheduler {
     pub(super) recalls: BTreeMap<(ActorId, JobId), u32>,
     /// The clusters whose nodes fail.
     pub(super) failing: Vec<usize>,
+    /// When there is news of any of them next.
+    pub(super) news_at: Time,
     /// When it is odd that nothing has been heard of what they hold.
     pub(super) overdue: BTreeSet<(Time, JobId)>,
     /// Until when a timer is set for the next news of them.
@@ -117,6 +119,7 @@ impl MetaScheduler {
             stager,
             recalls: BTreeMap::new(),
             failing,
+            news_at: Time::ZERO,
             overdue: BTreeSet::new(),
             awake_until: None,
         }

@@ -69,7 +69,7 @@ impl Manager for Warden {
                 if in_time {
                     self.held.remove(&task);
                 }
-                orders.push(Order::Say(giver, Message::Recalled(Recalled { task, in_time })));
+                orders.push(Order::Say(giver, Message::Recalled(Recalled { task, in_time, losses: 0 })));
             }
             _ => {}
         }

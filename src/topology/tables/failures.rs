@@ -64,12 +64,12 @@ pub fn walk(failures: &mut Vec<Failure>, recovery: &mut Recovery, around: &Aroun
     let table = table.only_if(fails || is_lost, why);
     let rules = failures.clone();
     w.maybe(table, Layout::Section("recovery"), &mut said, Recovery::default, |recovery, w| {
-        walk_recovery(recovery, &rules, around.systems, w);
+        walk_recovery(recovery, &rules, around, w);
     });
     *recovery = said.unwrap_or_default();
 }
 
-fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], systems: &[&Row], w: &mut dyn Walk) {
+fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], around: &Around<'_>, w: &mut dyn Walk) {
     // Where no failure could be read, anything may have been meant.
     let all = w.purpose() == Purpose::List || failures.is_empty();
     let is_link = |failure: &Failure| matches!(failure.what, Fragile::Link(_));
@@ -79,9 +79,9 @@ fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], systems: &[&Row]
     w.set(killed, &mut recovery.killed, Killed::ALL);
     let attempts = key("attempts", "after so many failures a task is given up").only_if(nodes, why);
     w.set(attempts, &mut recovery.attempts, 1..=ATTEMPTS_MAX);
-    let books = w.purpose() == Purpose::List || systems.iter().any(|row| row.books_nodes);
-    let others =
-        "expected a system that books nodes for a later time, as a [reservation] does: others break no promises";
+    let books = all || failures.iter().any(|failure| books_nodes(failure, around));
+    let others = "expected a [[failure]] of a site whose system books nodes for a later time, as [reservation] and [provisioning] do: \
+                  others break no promises";
     let why_bookings = if nodes { others } else { why };
     let bookings = key("bookings", "what becomes of a booking whose nodes fail");
     w.set(bookings.only_if(books && nodes, why_bookings), &mut recovery.bookings, Bookings::ALL);
@@ -266,7 +266,8 @@ impl Written {
         w.set(about, &mut self.share_millionths, some);
 
         let lines = key("trace", "").means(
-            "a file of outages: lines of component, down and up, or a table of events of the Failure Trace Archive",
+            "a file of outages: lines of component, down and up, or a table of events of the Failure Trace Archive; those of one \
+             component that overlap count as one",
         );
         w.elsewhere(&lines.usual("none"), FilePath("the path of a trace").shape());
         let why = "expected no outages beside those that are drawn or happen once";
@@ -293,7 +294,10 @@ impl Written {
             None => field.wrong::<()>("the path of a trace").unwrap_or_default(),
             Some((path, Err(reason))) => field.complain(format!("cannot read {path}: {reason}")),
             Some((path, Ok(bytes))) => match trace::read(bytes) {
-                Ok(outages) => self.outages = outages,
+                Ok(trace) => {
+                    trace.note().into_iter().for_each(|note| field.findings().note(format!("{path}: {note}")));
+                    self.outages = trace.outages;
+                }
                 Err(wrong) => field.complain(format!("{path}: {wrong}")),
             },
         }
@@ -322,6 +326,13 @@ impl Written {
             }
         }
     }
+}
+
+/// Whether what fails is of a site where nodes are booked for a later time.
+fn books_nodes(failure: &Failure, around: &Around<'_>) -> bool {
+    let Fragile::Nodes { site, .. } = failure.what else { return false };
+    let systems = around.sites.get(site).map_or(&[][..], |site| &site.systems);
+    systems.iter().any(|system| around.systems[*system].books_nodes)
 }
 
 /// Why the nodes of a site must not fail.

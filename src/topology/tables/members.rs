@@ -141,6 +141,7 @@ impl Described {
             Scheduler {
                 fitting: schedulers(&rows, site.systems.len() > 1),
                 rows: &rows,
+                systems: around.systems,
                 is_shared: site.systems.len() > 1,
             },
         );
@@ -295,9 +296,11 @@ impl Form<Vec<usize>> for Systems {
         let find = |field: &Field<'_>| field.choice("a system of this topology", keys(), place);
         let Some(list) = field.listed() else { return find(field).map(|system| vec![system]) };
         let mut found: Vec<usize> = list.iter().filter_map(find).collect();
+        let known = found.len();
         found.sort_unstable();
         found.dedup();
-        if found.len() < list.len() || found.is_empty() {
+        // Of one that is not known it has been told already.
+        if found.len() < known || list.is_empty() {
             field.complain("expected at least one system, each only once");
         }
         Some(found).filter(|found| !found.is_empty())
@@ -338,6 +341,8 @@ fn takes_managers(rows: &[&Row]) -> bool {
 struct Scheduler<'r> {
     fitting: Vec<Named>,
     rows: &'r [&'static Row],
+    /// All of the topology.
+    systems: &'r [&'static Row],
     /// Whether several systems use the site.
     is_shared: bool,
 }
@@ -378,11 +383,19 @@ impl Form<String> for Scheduler<'_> {
         {
             let here: Vec<String> = self.rows.iter().map(|row| format!("[{}]", row.key)).collect();
             let here = any_of(here.iter().map(String::as_str));
+            let of = match self.rows.iter().find(|row| self.is_shared && row.shares_sites) {
+                Some(host) => format!("[{}], which runs what {} share", host.key, here.replace(" or ", " and ")),
+                None => format!("a site under {here}"),
+            };
             let expected = match self.fitting.first() {
-                Some(first) => format!("a scheduler of a site under {here}, such as {}", first.name),
+                Some(first) => format!("a scheduler of {of}, such as {}", first.name),
                 None => format!("no scheduler: sites under {here} do not schedule"),
             };
-            return field.wrong(format_args!("{expected} ({text} needs a [{}] table)", row.key));
+            let why = match self.systems.iter().any(|its| its.key == row.key) {
+                true => format!("{text} is for sites of [{}] alone", row.key),
+                false => format!("{text} needs a [{}] table", row.key),
+            };
+            return field.wrong(format_args!("{expected} ({why})"));
         }
         // Those whose names follow a grammar are too many.
         let kinds = if takes_managers(self.rows) && !self.is_shared { managers::ALL } else { &[] };

@@ -118,6 +118,8 @@ fn what_is_wrong_is_told() {
             "a scheduler of a site under [batch], such as easy (auction needs a [market] table)",
         ),
         ("site.york.scheduler=\"eazy\"", "did you mean"),
+        ("site.york.system=[\"batch\", \"batch\"]", "expected at least one system, each only once"),
+        ("site.york.system=[]", "expected at least one system, each only once"),
         ("site.york.reserved=[{ from = \"1 h\", until = \"1 h\", nodes = \"0\" }]", "expected an end after its start"),
         (
             "site.york.reserved=[{ from = \"1 h\", until = \"2 h\", nodes = \"8\" }]",

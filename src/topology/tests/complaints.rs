@@ -281,9 +281,47 @@ fn check_faults(name: &str, faults: &[Fault]) {
         assert!(FINE.contains(fine), "{fine}");
         let title = if fault.is_empty() { format!("without {fine}") } else { (*fault).to_owned() };
         let complaints = load_text(&FINE.replacen(fine, fault, 1), &[]).expect_err(fault);
+        check_told(&complaints);
         tell(&mut page, &title, &complaints);
     }
     golden(name, &page);
+}
+
+/// What programs are told is what people read.
+fn check_told(complaints: &Complaints) {
+    let read = complaints.to_string();
+    let (mut headings, mut places) = (Vec::new(), Vec::new());
+    for line in read.lines() {
+        headings.extend(line.strip_prefix("error: "));
+        places.extend(line.trim_start().strip_prefix("--> "));
+    }
+    let all = complaints.told();
+    assert!(all.len() >= headings.len() && headings.len() == places.len(), "{read}");
+    for ((told, heading), place) in all.iter().zip(headings).zip(places) {
+        let Told { file, line, column, key, message, hint } = told;
+        let key = key.as_ref().map_or(String::new(), |key| format!("{key}: "));
+        assert_eq!(format!("{key}{message}"), heading);
+        assert_eq!(hint.is_some(), hint.as_ref().is_some_and(|hint| read.contains(hint.split("; ").next().unwrap())));
+        let found = match (file, line, column) {
+            (Some(file), Some(line), Some(column)) => format!("{file}:{line}:{column}"),
+            (Some(file), ..) => file.clone(),
+            (None, ..) => "the command line".to_owned(),
+        };
+        assert_eq!(found, place, "{read}");
+    }
+}
+
+#[test]
+fn programs_are_told_of_every_fault_in_several_files_and_lines() {
+    let text = "name = \"Ünfein é\"\n[market]\npolicy = \"fifoo\"\nccr = nan\n[[workload]]\ninclude = \"more.toml\"\n";
+    let more = "# é\nsource = \"market\"\n\n\n   jobs = 0\nloaad = 2\n";
+    let files: [(&str, &[u8]); 2] = [("grid.toml", text.as_bytes()), ("more.toml", more.as_bytes())];
+    let complaints = load_files(&files, &["seed=x", "site.york.latency=5"]).unwrap_err();
+    check_told(&complaints);
+    let all = complaints.told();
+    assert!(all.len() >= 5, "{complaints}");
+    assert!(all.iter().any(|told| told.file.is_none()) && all.iter().any(|told| told.hint.is_some()), "{complaints}");
+    assert!(all.iter().any(|told| told.file.as_deref() == Some("more.toml") && told.line == Some(5)), "{complaints}");
 }
 
 fn tell(page: &mut String, title: &str, complaints: &Complaints) {

@@ -143,6 +143,18 @@ const LINKS: &str = "[[link]]\nname = \"trunk\"\ncapacity = \"1 Gbps\"\nbetween 
                      [[link]]\nname = \"tail\"\ncapacity = \"1 Gbps\"\nbetween = [\"york\", \"leeds\"]\n";
 
 #[test]
+fn outages_of_a_trace_that_overlap_are_noted() {
+    let text = format!("{FINE}[[failure]]\nsite = \"york\"\ntrace = \"trace.csv\"\n");
+    let note = |trace: &str| {
+        let files = [("grid.toml", text.as_bytes()), ("trace.csv", trace.as_bytes())];
+        load_files(&files, &[]).unwrap().notes
+    };
+    let notes = note("a,10,50\na,40,60\n");
+    assert!(notes.len() == 1 && notes[0].starts_with("trace.csv: 1 outage begins while"), "{notes:?}");
+    assert!(note("a,10,50\na,50,60\n").is_empty());
+}
+
+#[test]
 fn a_link_fails_and_what_becomes_of_its_data_is_said() {
     let text = "[[failure]]\nlink = \"tail\"\ntrace = \"trace.csv\"\n[[failure]]\nlink = \"trunk\"\nmtbf = \"1 h\"\n\
                 mttr = \"9 s\"\nrepair_distribution = \"lognormal\"\n[recovery]\ndata = \"reroute\"\n";
@@ -197,7 +209,19 @@ fn systems_that_know_nothing_of_failures_refuse_them() {
         grid("[batch]\n[reservation]", lublin).replace("cores = 8", "cores = 8\nsystem = [\"batch\", \"reservation\"]");
     refused(both, "the nodes of york cannot fail: several systems use them");
     let books = GRID.replace('#', &format!("{failure}[recovery]\nbookings = \"break\"\ncompensation = 0.5"));
-    refused(books, "expected a system that books nodes for a later time");
+    let none_books = "expected a [[failure]] of a site whose system books nodes for a later time";
+    refused(books, none_books);
+    // There is one, but what fails is not its.
+    let promises = "[recovery]\nbookings = \"break\"\ncompensation = 0.5\n";
+    let beside = grid("[batch]\n[reservation]", lublin)
+        .replace("cores = 8", "cores = 8\nsystem = \"batch\"")
+        .replace("cores = 4", "cores = 4\nsystem = \"reservation\"")
+        .replace("[[failure]]", &format!("{promises}[[failure]]"));
+    for key in ["bookings", "compensation"] {
+        refused(beside.clone(), &format!("recovery.{key}: {none_books}"));
+    }
+    let theirs = load_text(&beside.replace("[[failure]]\nsite = \"york\"", "[[failure]]\nsite = \"leeds\""), &[]);
+    assert!(theirs.is_ok(), "{:?}", theirs.err().map(|faults| faults.to_string()));
     let bargains = load_text(&grid("[provisioning]", lublin), &[]);
     assert!(bargains.is_ok_and(|topology| topology.failing().site(0).is_some()));
     let shared = grid("[batch]", lublin).replace("cores = 8", "cores = 8\nscheduler = \"/per\"");

@@ -11,7 +11,7 @@ mod round_trip;
 mod sharing;
 mod staging;
 
-use super::{Complaints, Loaded, Override, Topology, load};
+use super::{Complaints, Loaded, Override, Told, Topology, load};
 
 /// A small topology that is fine.
 const FINE: &str = r#"name = "fine"

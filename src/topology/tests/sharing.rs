@@ -60,6 +60,7 @@ fn names_outside_of_the_grammar_are_told_with_what_was_expected_where() {
         ("stretch-per/opt=max", "it begins with a slash"),
         ("Greedy */opt=min/minvt=600", "minvt and minft are for algorithms that use MCB8"),
         ("/per/opt=max", "`opt=max` is only for `stretch-per`"),
+        ("EASY", "expected `easy`, or `easy-count`"),
         ("GreedyM *", "did you mean `Greedy"),
         ("MCB8/stretch-per", "`stretch-per` cannot follow a policy"),
         ("/per/penalty=-1", "expected seconds, such as 600"),
@@ -89,6 +90,11 @@ fn nodes_are_shared_where_that_makes_sense() {
     let both = both.replace("cores = 8", "cores = 8\nsystem = [\"market\", \"batch\"]");
     let said = told(&both, "seed=1");
     assert!(said.contains("no other system can use this site"), "{said}");
+    let said = told(&both, "site.york.scheduler=\"auction\"");
+    let expected = "expected a scheduler of [batch], which runs what [market] and [batch] share, such as";
+    assert!(said.contains(expected) && said.contains("(auction is for sites of [market] alone)"), "{said}");
+    let said = told(&both, "site.york.system=[\"batch\", \"markte\"]");
+    assert!(said.contains("did you mean `market`?") && !said.contains("at least one system"), "{said}");
     // What holds for all sites holds for those of another system as far as it makes sense there.
     let others = SHARING.replacen("[batch]", "[defaults.site]\nscheduler = \"/per\"\n[market]\n[batch]", 1);
     let others = others.replacen("cores = 8\nscheduler", "cores = 8\nsystem = \"batch\"\nscheduler", 1);

@@ -4,6 +4,7 @@
 //! "most", the bounds are ours: a factor of 2 or 1.3, one half, 2 %.
 
 mod at_prices;
+mod notes;
 mod over_slots;
 mod prices;
 mod slots;
@@ -22,35 +23,55 @@ const SITES: [f64; 5] = [2.0, 3.0, 4.0, 5.0, 6.0];
 
 impl Judge<'_, Results> {
     fn mean(&self, figure: &'static str, line: &str, at: f64) -> Number {
-        Number { name: format!("{figure}({line}, {at})"), value: self.results.mean(figure, line, at) }
+        Number::mean(format!("{figure}({line}, {at})"), self.results.samples(figure, line, at))
+    }
+
+    /// The mean of what a line has with provisioning, relative to that by best effort.
+    fn ratio(&self, figure: &'static str, line: &str, at: f64) -> Number {
+        let name = match line.is_empty() {
+            true => format!("{figure} ratio({at})"),
+            false => format!("{figure} ratio({line}, {at})"),
+        };
+        self.results
+            .pair(figure, line, at)
+            .map_or(Number::new(name.clone(), None), |[one, other]| Number::ratio(name, one, other))
     }
 
     fn deviation(&self, figure: &'static str, line: &str, at: f64) -> Number {
-        Number { name: format!("sd {figure}({line}, {at})"), value: self.results.deviation(figure, line, at) }
+        Number::deviation(format!("sd {figure}({line}, {at})"), self.results.samples(figure, line, at))
     }
 
     fn count(&self, figure: &'static str, line: &str, at: f64) -> Number {
         let count = self.results.samples(figure, line, at).len();
-        Number { name: format!("number {figure}({line}, {at})"), value: Some(count as f64) }
+        Number::new(format!("number {figure}({line}, {at})"), Some(count as f64))
     }
 
     /// The largest of all that was seen.
     fn most(&self, figure: &'static str, line: &str) -> Number {
         let samples = self.results.samples(figure, line, 0.0);
-        Number { name: format!("most {figure}({line})"), value: samples.iter().copied().max_by(f64::total_cmp) }
+        Number::new(format!("most {figure}({line})"), samples.iter().copied().max_by(f64::total_cmp))
     }
 
     fn falls(&mut self, figure: &'static str, line: &str, along: &[f64]) {
-        for pair in along.windows(2) {
-            let (before, after) = (self.mean(figure, line, pair[0]), self.mean(figure, line, pair[1]));
-            let noise = NOISE * before.value.unwrap_or_default().abs();
-            self.at_most(&after, &before, noise);
-        }
+        let numbers: Vec<Number> = along.iter().map(|at| self.mean(figure, line, *at)).collect();
+        self.one_below_the_other(&numbers);
     }
 
     fn rises(&mut self, figure: &'static str, line: &str, along: &[f64]) {
         let backwards: Vec<f64> = along.iter().rev().copied().collect();
         self.falls(figure, line, &backwards);
+    }
+
+    fn ratio_falls(&mut self, figure: &'static str, line: &str, along: &[f64]) {
+        let numbers: Vec<Number> = along.iter().map(|at| self.ratio(figure, line, *at)).collect();
+        self.one_below_the_other(&numbers);
+    }
+
+    fn one_below_the_other(&mut self, numbers: &[Number]) {
+        for pair in numbers.windows(2) {
+            let noise = NOISE * pair[0].value.unwrap_or_default().abs();
+            self.at_most(&pair[1], &pair[0], noise);
+        }
     }
 
     fn within_factor(&mut self, one: &Number, other: &Number, factor: f64) {

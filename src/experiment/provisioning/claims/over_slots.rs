@@ -1,15 +1,15 @@
 //! Of figures 13 to 19: workflows over advertised slots.
 
-use super::super::super::claims::{Claim, Number, Ours, just};
+use super::super::super::claims::{Claim, Note, Number, Ours, just};
 use super::super::plans::widths;
 use super::super::{Results, Site};
-use super::{ALPHAS, SITES, all_widths, loads, names};
+use super::{ALPHAS, SITES, all_widths, loads, names, notes};
 
 pub const MAKESPAN: Claim<Results> = Claim {
     number: 6,
     text: "Figure 13: over slots a workflow takes less time than by best effort, whatever cost weighs, and less on CTC than on \
            SDSC",
-    note: "As above: tasks on CTC are as large beside the model's jobs as those on SDSC, and there is no less to wait for.",
+    note: Note::Of(notes::makespan),
     compare: |judge| {
         for alpha in ALPHAS {
             for name in names() {
@@ -30,7 +30,7 @@ pub const COST: Claim<Results> = Claim {
     number: 7,
     text: "Figure 13: it costs no less than best effort, less the more cost weighs, and at weight 1 about the same; the more cost \
            weighs, the longer it takes",
-    note: "",
+    note: Note::None,
     compare: |judge| {
         for name in names() {
             let line = format!("{name} provisioned");
@@ -49,7 +49,7 @@ pub const COST: Claim<Results> = Claim {
 pub const VARIATION: Claim<Results> = Claim {
     number: 8,
     text: "Figure 13: below weight 1 makespans over slots vary less than those by best effort",
-    note: "",
+    note: Note::Of(notes::variation),
     compare: |judge| {
         for (name, alpha) in names().into_iter().flat_map(|name| ALPHAS[..5].iter().map(move |alpha| (name, *alpha))) {
             let [provisioned, queued] = ["provisioned", "best effort"]
@@ -63,11 +63,11 @@ pub const VARIATION: Claim<Results> = Claim {
 pub const BY_TASKS: Claim<Results> = Claim {
     number: 9,
     text: "Figure 14: compared with best effort, 400 tasks gain more than 100 in time, and lose less in cost",
-    note: "",
+    note: Note::None,
     compare: |judge| {
         for name in names() {
             for figure in ["14 makespan", "14 cost"] {
-                judge.at_most(&judge.mean(figure, name, 400.0), &judge.mean(figure, name, 100.0), 0.0);
+                judge.at_most(&judge.ratio(figure, name, 400.0), &judge.ratio(figure, name, 100.0), 0.0);
             }
         }
     },
@@ -77,13 +77,13 @@ pub const BY_TASKS: Claim<Results> = Claim {
 pub const BY_WIDTH: Claim<Results> = Claim {
     number: 10,
     text: "Figure 15: the larger tasks are, the larger is the gain in time, and the smaller the loss in cost",
-    note: "",
+    note: Note::None,
     compare: |judge| {
         for site in Site::ALL {
             for alpha in [0.0, 1.0] {
-                judge.falls("15 makespan", &format!("{} alpha {alpha}", site.name()), &all_widths(site));
+                judge.ratio_falls("15 makespan", &format!("{} alpha {alpha}", site.name()), &all_widths(site));
             }
-            judge.falls("15 cost", &format!("{} alpha 0", site.name()), &all_widths(site));
+            judge.ratio_falls("15 cost", &format!("{} alpha 0", site.name()), &all_widths(site));
         }
     },
     ours: Ours::Nothing,
@@ -92,21 +92,21 @@ pub const BY_WIDTH: Claim<Results> = Claim {
 pub const BY_LOAD: Claim<Results> = Claim {
     number: 11,
     text: "Figure 16: the fuller the site, the larger is the gain in time, most of all for large tasks; cost is much the same",
-    note: "Moments of one history differ: a queue that happens to be short at some of them matters more than the load.",
+    note: Note::Of(notes::over_slots_by_load),
     compare: |judge| {
         for site in Site::ALL {
             let line = |procs: u32| format!("{} {procs} procs", site.name());
             let (loads, widths) = (loads(site), widths(site));
             let (least, most) = (loads[0], loads[loads.len() - 1]);
             for procs in widths {
-                judge.falls("16 makespan", &line(procs), &loads);
-                let costs: Vec<Number> = loads.iter().map(|load| judge.mean("16 cost", &line(procs), *load)).collect();
+                judge.ratio_falls("16 makespan", &line(procs), &loads);
+                let costs: Vec<Number> = loads.iter().map(|load| judge.ratio("16 cost", &line(procs), *load)).collect();
                 for pair in costs.windows(2) {
                     judge.within_factor(&pair[0], &pair[1], 1.3);
                 }
             }
             let gain = |procs: u32| {
-                judge.mean("16 makespan", &line(procs), least).minus(&judge.mean("16 makespan", &line(procs), most))
+                judge.ratio("16 makespan", &line(procs), least).minus(&judge.ratio("16 makespan", &line(procs), most))
             };
             let (small, large) = (gain(widths[0]), gain(widths[3]));
             judge.at_most(&small, &large, 0.0);
@@ -119,7 +119,7 @@ pub const CYBERSHAKE: Claim<Results> = Claim {
     number: 12,
     text: "Figure 18: CyberShake takes less time over slots at every load, less than half of it at 88 %, varies less, and costs the \
            same",
-    note: "At 88 % it takes two thirds of the time. If cost is slightly too high, the plan pays for a whole slot of which it uses only a part.",
+    note: Note::Of(notes::cybershake),
     compare: |judge| {
         for load in loads(Site::Ctc) {
             let [provisioned, queued] =
@@ -141,14 +141,14 @@ pub const SEVERAL_SITES: Claim<Results> = Claim {
     number: 13,
     text: "Figure 19: more sites make both faster, and best effort more so: slots take 0.30 of its time on two sites, 0.45 \
            on six, and always cost more",
-    note: "Here it is the other way round: with additional sites, slots gain more than best effort.",
+    note: Note::Of(notes::several_sites),
     compare: |judge| {
         judge.falls("19 makespan", "provisioned", &SITES);
         judge.falls("19 makespan", "best effort", &SITES);
-        judge.below(&judge.mean("19 ratio", "provisioned", 2.0), &judge.mean("19 ratio", "provisioned", 6.0));
+        judge.below(&judge.ratio("19 makespan", "", 2.0), &judge.ratio("19 makespan", "", 6.0));
         for sites in SITES {
-            judge.below(&judge.mean("19 ratio", "provisioned", sites), &just(1.0));
-            judge.below(&just(1.0), &judge.mean("19 cost", "provisioned", sites));
+            judge.below(&judge.ratio("19 makespan", "", sites), &just(1.0));
+            judge.below(&just(1.0), &judge.ratio("19 cost", "", sites));
         }
     },
     ours: Ours::Nothing,

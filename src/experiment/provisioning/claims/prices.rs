@@ -1,14 +1,14 @@
 //! Of figures 23 to 31: reservations among jobs of a queue.
 
-use super::super::super::claims::{Claim, Judge, Number, Ours, just};
+use super::super::super::claims::{Claim, Judge, Note, Number, Ours, just};
 use super::super::prices::{ALPHAS, SHARES};
 use super::super::{Results, Site};
-use super::{names, priced};
+use super::{names, notes, priced};
 
 pub const FEES: Claim<Results> = Claim {
     number: 14,
     text: "Figure 23: the more cost weighs, the lower are fees, to none at all; SDSC is more expensive than CTC",
-    note: "The model makes its jobs as large a part of either site. A fee counts processors, so a queue of jobs three times as large is three times as expensive.",
+    note: Note::Of(notes::fees),
     compare: |judge| {
         for name in names() {
             judge.falls("23", &format!("{name} fee"), &ALPHAS);
@@ -24,7 +24,7 @@ pub const FEES: Claim<Results> = Claim {
 pub const WAITS: Claim<Results> = Claim {
     number: 15,
     text: "Figure 24: reservations at any cost wait less than half as long as the queue, those without fees about as long",
-    note: "",
+    note: Note::None,
     compare: |judge| {
         for name in names() {
             let wait = |judge: &Judge<'_, Results>, who: &str, alpha| judge.mean("24", &format!("{name} {who}"), alpha);
@@ -38,14 +38,14 @@ pub const WAITS: Claim<Results> = Claim {
 pub const BY_LOAD: Claim<Results> = Claim {
     number: 16,
     text: "Figures 25, 26: as load rises so do fees, and reservations wait less relative to the queue",
-    note: "Fees rise at every step. Relative to the queue's wait, that of reservations stays much the same on CTC, because both grow.",
+    note: Note::Of(notes::fees_by_load),
     compare: |judge| {
         for site in Site::ALL {
             for alpha in &ALPHAS[..4] {
                 judge.rises("25", &format!("{} alpha {alpha}", site.name()), &priced(site));
             }
             for alpha in ALPHAS {
-                judge.falls("26", &format!("{} alpha {alpha}", site.name()), &priced(site));
+                judge.ratio_falls("26", &format!("{} alpha {alpha}", site.name()), &priced(site));
             }
         }
     },
@@ -55,11 +55,13 @@ pub const BY_LOAD: Claim<Results> = Claim {
 pub const BY_SHARE: Claim<Results> = Claim {
     number: 17,
     text: "Figure 27: the more jobs reserve, the less it costs, until there is no queue to displace, and the longer they wait",
-    note: "It falls from 20 % on, and nothing is paid if all reserve; a share of 10 % pays less than one of 20 %.",
+    note: Note::Of(notes::fees_by_share),
     compare: |judge| {
         let shares = SHARES.map(f64::from);
         for name in names() {
-            judge.falls("27 fee", name, &shares);
+            for pair in shares.windows(2) {
+                judge.below(&judge.mean("27 fee", name, pair[1]), &judge.mean("27 fee", name, pair[0]));
+            }
             judge.at_most(&judge.mean("27 fee", name, 100.0), &just(0.0), 0.0);
             judge.rises("27 wait", name, &shares);
         }
@@ -70,7 +72,7 @@ pub const BY_SHARE: Claim<Results> = Claim {
 pub const HALF: Claim<Results> = Claim {
     number: 18,
     text: "Figure 28: if half of all jobs reserve, the queue waits less the more cost weighs for them",
-    note: "From one end to the other it does; in between, single steps go the other way, also on average over several histories.",
+    note: Note::Of(notes::half),
     compare: |judge| names().iter().for_each(|name| judge.falls("28", name, &ALPHAS)),
     ours: Ours::Nothing,
 };
@@ -78,7 +80,7 @@ pub const HALF: Claim<Results> = Claim {
 pub const PLANNERS: Claim<Results> = Claim {
     number: 19,
     text: "Figure 29: under EASY fees are higher than under conservative backfilling, the more so the fuller the site; CTC at 78.8 % is more expensive than SDSC at 77.8 %",
-    note: "A fee counts jobs that are delayed and ignores jobs that start earlier. EASY plans only the start of the head of the queue, so its effect may go either way.",
+    note: Note::Of(notes::planners),
     compare: |judge| {
         for site in Site::ALL {
             let fee = |planner: &str, load| judge.mean("29", &format!("{} {planner}", site.name()), load);
@@ -103,7 +105,7 @@ pub const PLANNERS: Claim<Results> = Claim {
 pub const ESTIMATES: Claim<Results> = Claim {
     number: 20,
     text: "Figures 30, 31: with inexact estimates fees are higher and all jobs wait longer; reservations that pay nothing wait longer than the queue",
-    note: "",
+    note: Note::None,
     compare: |judge| {
         for name in names() {
             for alpha in ALPHAS {

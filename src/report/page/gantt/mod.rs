@@ -222,7 +222,7 @@ fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[Band], win
                     label = Some((left + width / 2.0, top + height / 2.0));
                 }
             }
-            let names = [tally.called.task(job.job.id, *index), tally.called.job(job.job.id)];
+            let names = [tally.called.task(job.job.id, *index), tally.job_name(job.job.id)];
             let names: Vec<&str> = names.into_iter().flatten().collect();
             let called = if names.is_empty() { String::new() } else { format!(" ({})", escape(&names.join(", "))) };
             let user = escape(&tally.names.of_actor(job.user));

@@ -4,7 +4,7 @@ use super::{Bargaining, Fared, Known, Strategies, count_of};
 use crate::grid::Area;
 use crate::protocol::{Bargain, HoldFate, Refusal};
 use crate::report::account::Account;
-use crate::report::tally::{Fate, JobRow};
+use crate::report::tally::{Fate, JobRow, Verdicts};
 use crate::report::{Summary, Tally};
 use crate::time::Time;
 
@@ -15,6 +15,10 @@ pub struct Accounts<'a> {
     first: u32,
     users: Vec<User>,
     all: Bargaining,
+    /// What became of jobs that wanted several sites at once, and how many more of them there were: what became of these is counted
+    /// already, and who is not among them never had anything.
+    together: Verdicts,
+    others: u64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -33,18 +37,8 @@ struct User {
 impl<'a> Accounts<'a> {
     pub fn new(tally: &'a Tally, known: &'a Strategies) -> Accounts<'a> {
         let first = known.users.first().and_then(|user| tally.names.actor(&user.name)).map_or(0, |actor| actor.0);
-        Accounts { tally, known, first, users: vec![User::default(); known.users.len()], all: Bargaining::default() }
-    }
-
-    /// Whether a job that wanted several sites has all of them, or nothing.
-    fn count_together(&mut self, row: &JobRow) {
-        let has = self.tally.bargains.together(row.job.id);
-        *match has {
-            _ if self.tally.bargains.is_broken(row.job.id) => &mut self.all.broken,
-            0 => &mut self.all.empty,
-            has if has == row.tasks.len() as u32 => &mut self.all.whole,
-            _ => &mut self.all.torn,
-        } += 1;
+        let (users, all) = (vec![User::default(); known.users.len()], Bargaining::default());
+        Accounts { tally, known, first, users, all, together: Verdicts::default(), others: 0 }
     }
 
     fn fared(&self, at: usize, known: &Known, user: &User) -> Fared {
@@ -119,7 +113,8 @@ impl Account for Accounts<'_> {
             user.requests += 1;
             self.all.open += u64::from(row.bargain.is_none());
             if row.bargain.is_some() && known.is_whole_or_nothing {
-                self.count_together(row);
+                let is_known = self.tally.bargains.judge(row.job.id, row.tasks.len(), &mut self.together);
+                self.others += u64::from(!is_known);
             }
         }
     }
@@ -136,6 +131,10 @@ impl Account for Accounts<'_> {
             all.stale += user.stale;
             all.given_up += user.given_up;
         }
+        let (settled, known) = (self.tally.bargains.settled(), self.together);
+        let Verdicts { whole, broken, torn, .. } = settled;
+        (all.whole, all.broken, all.torn) = (known.whole + whole, known.broken + broken, known.torn + torn);
+        all.empty = known.empty + self.others.saturating_sub(whole + broken + torn);
         (all.left_held, all.left_booked) = self.tally.bargains.left();
         all.users = users;
         summary.put(all);

@@ -31,6 +31,18 @@ pub const SUBJECT: Subject = Subject {
             of: |summary| summary.part::<Bargaining>()?.share_booked(),
         },
         Measure {
+            name: "stale_claims",
+            about: "share of the claims that sites denied because others had been there first, or time had passed",
+            better: Better::Less,
+            of: |summary| summary.part::<Bargaining>()?.share_stale(),
+        },
+        Measure {
+            name: "whole",
+            about: "share of the jobs that wanted several sites at once that got all of them",
+            better: Better::More,
+            of: |summary| summary.part::<Bargaining>()?.share_whole(),
+        },
+        Measure {
             name: "paid",
             about: "what users paid, in processor hours at price 1",
             better: Better::Less,
@@ -148,8 +160,20 @@ impl Bargaining {
     }
 
     fn share_booked(&self) -> Option<f64> {
-        (self.requests > 0).then(|| self.booked as f64 / self.requests as f64)
+        share(self.booked, self.requests)
     }
+
+    fn share_stale(&self) -> Option<f64> {
+        share(self.sum(|user| user.denied_stale), self.sum(|user| user.bookings + user.denied))
+    }
+
+    fn share_whole(&self) -> Option<f64> {
+        share(self.whole, self.whole + self.empty + self.broken + self.torn)
+    }
+}
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 /// What is known before the run.

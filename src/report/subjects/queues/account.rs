@@ -18,13 +18,14 @@ pub struct Queueing<'a> {
     turnarounds: Mean,
     slowdowns: Mean,
     bounded: Mean,
-    /// What a node counts: where jobs share nodes, parts of one do too.
-    node: u64,
-    /// The first submission, the last end, and node microseconds of work.
+    /// The first submission and the last end.
     first: Time,
     last: Time,
-    work: u128,
-    /// Of each site: when jobs came and went, and how many nodes they asked for.
+    /// Node microseconds for which jobs had their nodes, and for which they worked: a job may need only a part of a node that it has
+    /// for itself.
+    held: u128,
+    worked: u128,
+    /// Of each site: when jobs came and went, and how many nodes they could use.
     steps: Vec<Vec<(Time, i64)>>,
     /// What became of the jobs, and the files that are made of it at the end.
     results: Option<Results>,
@@ -36,6 +37,15 @@ struct Results {
     jobs: Vec<(JobId, Rigid)>,
     swf: Vec<u8>,
     schedule: Vec<u8>,
+}
+
+/// What a node counts, as jobs may need parts of one.
+const NODE: u64 = 1_000_000;
+
+/// How many nodes a job can use.
+fn usable(row: &JobRow) -> u64 {
+    let cores = f64::from(row.job.tasks[0].cores);
+    (cores * row.needs.unwrap_or(Needs::NODE).cpu * NODE as f64).round() as u64
 }
 
 impl<'a> Queueing<'a> {
@@ -55,10 +65,10 @@ impl<'a> Queueing<'a> {
             turnarounds: Mean::default(),
             slowdowns: Mean::default(),
             bounded: Mean::default(),
-            node: if tally.sites.iter().any(|site| site.is_shared) { 1_000_000 } else { 1 },
             first: Time::NEVER,
             last: Time::ZERO,
-            work: 0,
+            held: 0,
+            worked: 0,
             steps: vec![Vec::new(); tally.sites.len()],
             results: tables.then(Results::default),
         }
@@ -79,32 +89,33 @@ impl<'a> Queueing<'a> {
         self.first = self.first.min(row.job.arrive);
         let Some(fared) = Fared::of(self.tally, row) else { return };
         self.last = self.last.max(row.job.arrive + fared.turnaround);
-        self.work += u128::from(fared.runtime.micros()) * u128::from(self.nodes(row));
+        let runtime = u128::from(fared.runtime.micros());
+        self.held += runtime * u128::from(self.nodes(row));
+        self.worked += runtime * u128::from(usable(row));
         self.waits.add(fared.wait.micros() as f64 / 1e6);
         self.turnarounds.add(fared.turnaround.micros() as f64 / 1e6);
         self.slowdowns.add(fared.slowdown());
         self.bounded.add(fared.bounded_slowdown());
     }
 
-    /// How many nodes a job can use.
+    /// How many nodes a job has while it runs: where nodes are shared, parts of one count.
     fn nodes(&self, row: &JobRow) -> u64 {
-        let cores = row.job.tasks[0].cores;
         match row.tasks[0].site.map(|site| self.tally.sites[site as usize].is_shared) {
-            Some(true) => (f64::from(cores) * row.needs.unwrap_or(Needs::NODE).cpu * self.node as f64).round() as u64,
-            Some(false) | None => u64::from(cores) * self.node,
+            Some(true) => usable(row),
+            Some(false) | None => u64::from(row.job.tasks[0].cores) * NODE,
         }
     }
 
     fn step(&mut self, row: &JobRow) {
         let task = &row.tasks[0];
         let Some(site) = task.site else { return };
-        let (nodes, end) = (self.nodes(row) as i64, task.end.or(row.given_up()).unwrap_or(self.tally.last));
+        let (nodes, end) = (usable(row) as i64, task.end.or(row.given_up()).unwrap_or(self.tally.last));
         let steps = &mut self.steps[site as usize];
         steps.push((row.job.arrive, nodes));
         steps.push((end.max(row.job.arrive), -nodes));
     }
 
-    /// Node microseconds that the sites could have worked: at each moment all nodes, or those that jobs asked for.
+    /// Node microseconds that the sites could have worked: at each moment all nodes, or those that jobs could use.
     fn demand(&mut self) -> u128 {
         let mut sum = 0;
         for (steps, site) in self.steps.iter_mut().zip(&self.tally.sites) {
@@ -112,7 +123,7 @@ impl<'a> Queueing<'a> {
             let mut level = 0;
             for (step, next) in steps.iter().zip(steps.iter().skip(1)) {
                 level += step.1;
-                let wanted = level.clamp(0, i64::from(site.cores) * self.node as i64) as u128;
+                let wanted = level.clamp(0, i64::from(site.cores) * NODE as i64) as u128;
                 sum += wanted * u128::from(next.0.since(step.0).micros());
             }
         }
@@ -147,12 +158,12 @@ impl Account for Queueing<'_> {
         (all.mean_turnaround_time, all.max_turnaround_time) = (self.turnarounds.mean(), self.turnarounds.max());
         (all.mean_slowdown, all.max_slowdown) = (self.slowdowns.mean(), self.slowdowns.max());
         (all.mean_bounded_slowdown, all.max_bounded_slowdown) = (self.bounded.mean(), self.bounded.max());
-        if self.work > 0 {
+        if self.held > 0 {
             all.makespan = Some(self.last.micros() as f64 / 1e6);
             let there = u128::from(self.last.since(self.first).micros()) * u128::from(all.nb_computing_machines);
-            let there = there * u128::from(self.node);
-            all.utilisation = (there > 0).then(|| self.work as f64 / there as f64);
-            all.underutilisation = Some(demand as f64 / self.work as f64 - 1.0);
+            let there = there * u128::from(NODE);
+            all.utilisation = (there > 0).then(|| self.held as f64 / there as f64);
+            all.underutilisation = Some(demand as f64 / self.worked as f64 - 1.0);
         }
         if let Some(results) = &mut self.results {
             results.schedule = pretty(all);

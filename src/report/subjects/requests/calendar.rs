@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::request;
+use super::until;
 use crate::protocol::Answer;
 use crate::report::Tally;
 use crate::report::page::chart::{Figure, LEFT, Levels, RIGHT, TOP, WIDTH, Window};
@@ -92,7 +92,7 @@ fn bookings(tally: &Tally) -> Vec<Booking> {
     let bookings = rows.filter_map(|(row, answered)| {
         let Answer::Accepted { site, start, nodes } = &answered.answer else { return None };
         let site = tally.site_index(*site)?;
-        let end = answered.until.unwrap_or(*start + request(row, answered)?.duration);
+        let end = until(tally, row, answered)?;
         let freed = match (row.given_up().is_some(), row.tasks.first().and_then(|task| task.end)) {
             (true, None) => row.given_up().map_or(*start, |at| at.clamp(*start, end)),
             (_, Some(real)) => real.min(end),

@@ -16,10 +16,12 @@
 mod calendar;
 mod section;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
 use super::{Better, Measure, Part, Subject, Topic, Words};
-use crate::grid::Request;
+use crate::grid::{NodeSet, Request};
 use crate::protocol::Answer;
 use crate::report::account::{Account, Table};
 use crate::report::page::Page;
@@ -141,7 +143,7 @@ impl Topic for Requests {
     fn account<'a>(&'a self, tally: &'a Tally, tables: bool) -> Box<dyn Account + 'a> {
         let text = tables.then(|| HEADER.as_bytes().to_vec());
         let (systems, sum) = (&self.systems, Reservations::default());
-        Box::new(Answers { tally, systems, text, sum, slowdowns: 0.0 })
+        Box::new(Answers { tally, systems, text, sum, slowdowns: 0.0, late: BTreeMap::new() })
     }
 
     fn section(&self, page: &Page<'_>) -> String {
@@ -157,6 +159,8 @@ struct Answers<'a> {
     text: Option<Vec<u8>>,
     sum: Reservations,
     slowdowns: f64,
+    /// By site and start: the nodes of those who started late where nodes fail.
+    late: BTreeMap<(usize, Time), Vec<NodeSet>>,
 }
 
 impl Answers<'_> {
@@ -167,18 +171,20 @@ impl Answers<'_> {
             None => sum.unanswered += 1,
             Some((Answer::Invalid(_), _)) => sum.invalid += 1,
             Some((Answer::Declined, _)) => sum.declined += 1,
-            Some((Answer::Accepted { site, start, .. }, answered)) => {
+            Some((Answer::Accepted { site, start, nodes }, answered)) => {
                 sum.accepted += 1;
                 sum.moved += u64::from(answered.moved > 0);
-                let is_late = row.tasks.first().and_then(|task| task.start).is_some_and(|at| at > *start);
-                let at_failing = self.tally.site_index(*site).is_some_and(|site| self.tally.failing.does(site));
-                sum.shortened += u64::from(is_late && at_failing && answered.moved == 0);
+                let late = row.tasks.first().and_then(|task| task.start).filter(|at| at > start && answered.moved == 0);
+                let failing = self.tally.site_index(*site).filter(|site| self.tally.failing.does(*site));
+                if let Some(late) = failing.zip(late) {
+                    self.late.entry(late).or_default().push(nodes.clone());
+                }
                 sum.compensation += answered.broken.map_or(0.0, |given| given.micros() as f64 / 1e6);
                 self.slowdowns += request(row, answered).map_or(0.0, |request| request.slowdown(*start));
                 match row.fate {
                     Fate::Completed { .. } => {
                         sum.finished += 1;
-                        sum.released += released(row, answered);
+                        sum.released += released(self.tally, row, answered);
                     }
                     Fate::Cancelled { .. } => sum.cancelled += 1,
                     Fate::Removed { .. } if answered.broken.is_some() => sum.broken += 1,
@@ -189,9 +195,26 @@ impl Answers<'_> {
         }
     }
 
+    /// How many of those who started late waited for nodes: some of theirs came back then. Others waited for their input.
+    fn shortened(&self) -> u64 {
+        let mut shortened = 0;
+        for site in self.late.keys().map(|(site, _)| *site).collect::<BTreeSet<usize>>() {
+            let mut waited: BTreeMap<Time, NodeSet> = BTreeMap::new();
+            self.tally.failing.each(site, self.tally.last, |down| {
+                if self.late.contains_key(&(site, down.to)) {
+                    waited.entry(down.to).or_default().unite(&down.nodes);
+                }
+            });
+            for (at, back) in waited {
+                shortened += self.late[&(site, at)].iter().filter(|nodes| nodes.meets(&back)).count() as u64;
+            }
+        }
+        shortened
+    }
+
     fn row(&mut self, row: &JobRow, answered: &AnsweredRow) {
         let Some(text) = &mut self.text else { return };
-        let AnsweredRow { ready, deadline, answer, moved, until, broken } = answered;
+        let AnsweredRow { ready, deadline, answer, moved, broken, .. } = answered;
         let request = request(row, answered);
         let mut line = Row(text);
         line.number(row.job.id.0).text(&self.tally.names.of_actor(row.user)).time(row.job.arrive).time(*ready);
@@ -201,7 +224,7 @@ impl Answers<'_> {
             Answer::Declined => line.text("declined").text(",,,,,,,,,,"),
             Answer::Invalid(invalid) => line.text("invalid").text(invalid.name()).text(",,,,,,,,,"),
             Answer::Accepted { site, start, nodes } => {
-                let end = until.unwrap_or(request.map_or(*start, |request| *start + request.duration));
+                let end = until(self.tally, row, answered).unwrap_or(*start);
                 let ran = row.tasks.first();
                 line.text("accepted").empty().text(&self.tally.names.of_actor(*site)).time(*start).time(end);
                 line.cores(nodes, 0).float(request.map_or(0.0, |request| request.slowdown(*start)));
@@ -237,6 +260,7 @@ impl Account for Answers<'_> {
 
     fn close(&mut self, summary: &mut Summary) {
         let mut sum = self.sum;
+        sum.shortened = self.shortened();
         assert!(sum.add_up(), "every request is counted once");
         let valid = sum.accepted + sum.declined;
         sum.acceptance = (valid > 0).then(|| sum.accepted as f64 / valid as f64);
@@ -290,10 +314,23 @@ fn request(row: &JobRow, answered: &AnsweredRow) -> Option<Request> {
     Request::of(&row.job, answered.ready, answered.deadline).ok()
 }
 
+/// The end of what was booked last, if anything was: checkpoints take time as well.
+fn until(tally: &Tally, row: &JobRow, answered: &AnsweredRow) -> Option<Time> {
+    let Answer::Accepted { site, start, .. } = answered.answer else { return None };
+    let booked = || {
+        let Request { duration, nodes, .. } = request(row, answered)?;
+        Some(start + tally.failing.stretched(tally.site_index(site)?, duration, nodes))
+    };
+    answered.until.or_else(booked)
+}
+
 /// Of the node seconds that were booked last.
-fn released(row: &JobRow, answered: &AnsweredRow) -> f64 {
+fn released(tally: &Tally, row: &JobRow, answered: &AnsweredRow) -> f64 {
     let [task] = row.job.tasks.as_slice() else { return 0.0 };
-    if let Some((until, end)) = answered.until.zip(row.tasks[0].end) {
+    // Where nodes fail a job may start late, and has more than its work to do.
+    let fails = matches!(answered.answer, Answer::Accepted { site, .. } if tally.site_index(site).is_some_and(|site| tally.failing.does(site)));
+    let until = until(tally, row, answered).filter(|_| fails || answered.until.is_some());
+    if let Some((until, end)) = until.zip(row.tasks[0].end) {
         return f64::from(task.cores) * until.since(end).micros() as f64 / 1e6;
     }
     let ran = row.tasks[0].end.zip(row.tasks[0].start).map_or(task.walltime, |(end, start)| end.since(start));
@@ -305,7 +342,7 @@ pub(in crate::report) mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::grid::{Invalid, Job, JobId, Kind, NodeSet, Task, TaskId};
+    use crate::grid::{Checkpoint, Course, Every, Failure, Fragile, Invalid, Job, JobId, Kind, Recovery, Task, TaskId};
     use crate::kernel::{ActorId, Entry};
     use crate::protocol::Record;
     use crate::report::tests::{BOB, ROUTER, YORK, names, table, topology};
@@ -398,5 +435,53 @@ pub(in crate::report) mod tests {
         );
         let columns = |line: &str| line.split(',').count();
         assert!(text.lines().all(|line| columns(line) == columns(HEADER)));
+    }
+
+    /// Nodes 0 and 1 are down until 12 min, and a checkpoint takes half a minute after three minutes of work.
+    #[test]
+    fn what_failures_and_checkpoints_take_is_told_and_late_input_is_not_theirs() {
+        let failure = Failure {
+            what: Fragile::Nodes { site: 0, nodes: NodeSet::all(2) },
+            course: Course::Once { at: minute(8), lasts: Span::from_minutes(4) },
+            announced: true,
+        };
+        let saves = Checkpoint { every: Every::Span(Span::from_minutes(3)), cost: Span::from_secs(30) };
+        let recovery = Recovery { checkpoint: Some(saves), ..Recovery::default() };
+        let topology = Topology { failures: vec![failure], recovery, ..reserving() };
+        let mut tally = Tally::new(&topology, &names());
+        let mut add = |at: u64, actor: ActorId, record: Record| {
+            tally.add(&Entry { stamp: Stamp::at(minute(at)), actor, record }).unwrap();
+        };
+        // The first waits for its nodes, the second for its input when these are back, the third for its input on others.
+        let asked = [(10, 12, "0-1"), (30, 33, "0-1"), (10, 12, "2-3")];
+        for (id, (start, _, nodes)) in (0..).zip(asked) {
+            let task = Task { walltime: Span::from_minutes(10), ..Task::new(Span::from_minutes(9), 2, Kind(0)) };
+            let (job, arrive) = (JobId(id), minute(0));
+            let asked = Job { id: job, arrive, first_task: id, tasks: vec![task], edges: Vec::new(), worth: None };
+            add(0, ROUTER, Record::Arrived { job: Arc::new(asked), user: BOB });
+            let nodes = NodeSet::parse(nodes).unwrap();
+            let answer = Answer::Accepted { site: YORK, start: minute(start), nodes };
+            add(0, ROUTER, Record::Answered { job, ready: minute(10), deadline: minute(60), answer });
+        }
+        add(8, YORK, Record::Down { cores: NodeSet::all(2), since: minute(8) });
+        add(12, YORK, Record::Up { cores: NodeSet::all(2), since: minute(12) });
+        for (id, at) in [(0, 12), (2, 12), (1, 33)] {
+            let (task, cores) = (TaskId { job: JobId(id), index: 0 }, NodeSet::parse(asked[id as usize].2).unwrap());
+            add(at, YORK, Record::Started { task, cores });
+            if id == 2 {
+                for id in [0, 2] {
+                    add(21, YORK, Record::Finished { task: TaskId { job: JobId(id), index: 0 } });
+                    add(21, ROUTER, Record::Completed { job: JobId(id), value: None });
+                }
+            }
+        }
+        let summary = tally.summary(1, Status::Complete, String::new());
+        let all = summary.part::<Reservations>().unwrap();
+        assert_eq!((all.shortened, all.moved, all.finished), (1, 0, 2));
+        // Of two nodes half a minute each: they were booked from 10 min to 21.5.
+        assert_eq!(all.released, 2.0 * 2.0 * 30.0);
+        let text = table(&tally, "reservations.csv");
+        let ends: Vec<&str> = text.lines().skip(1).map(|line| line.split(',').nth(11).unwrap()).collect();
+        assert_eq!(ends, ["1290", "2490", "1290"]);
     }
 }

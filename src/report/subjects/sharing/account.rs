@@ -26,8 +26,8 @@ struct Sum {
     moves: Moves,
 }
 
-/// Jobs for which the bound is reckoned by the way; `hansa bound` does so for any number.
-const BOUND_MAX: usize = 2_000;
+/// As many as `hansa bound` takes: some tenths of a second.
+const BOUND_MAX: usize = 20_000;
 
 const COLUMNS: &str = "job,site,tasks,cpu,memory,submission,start,end,runtime,turnaround,stretch,preemptions,migrations,\
                        paused_gb,migrated_gb\n";

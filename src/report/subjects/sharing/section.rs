@@ -68,7 +68,7 @@ fn side_by_side(sharing: &Sharing) -> String {
         0 => String::new(),
         more => format!("<p>And {more} more.</p>\n"),
     };
-    let note = "<p>A job's stretch is the time it took divided by the time it would have taken on nodes of its own, no time counting as less than 10 s; the bound is the largest stretch that no schedule could have avoided, even if it had known all jobs beforehand and memory were unlimited. Underutilisation is the additional work that the nodes could have done for jobs that were present, as a share of what they did.</p>\n";
+    let note = "<p>A job's stretch is the time it took divided by the time it would have taken on nodes of its own, no time counting as less than 10 s; the bound is the largest stretch that no schedule could have avoided, even if it had known all jobs beforehand and memory were unlimited; it is there for up to 20,000 jobs. Underutilisation is the additional work that the nodes could have done for jobs that were present, as a share of what they did.</p>\n";
     let sites = || sharing.sites.iter().take(SITES_MAX);
     let moved = table(&moves_columns, sites().filter(|site| site.shared).map(moves));
     table(&columns, sites().map(row)) + &rest + note + &moved

@@ -53,6 +53,13 @@ fn failing_cast(
     cast
 }
 
+/// The same with a user who takes back what has waited for so long, and hands it in again, up to five times.
+fn impatient_cast(mut cast: Cast, jobs: &[Rigid], patience: Span) -> Cast {
+    cast.pop();
+    cast.push(Box::new(User::new(Resubmit::new(Script::saying(says(jobs, None)), patience, 5))));
+    cast
+}
+
 /// What happened, in words; without what the dispatcher does.
 fn told(log: &[Entry<Record>]) -> Vec<String> {
     let tell = |entry: &Entry<Record>| {
@@ -96,6 +103,17 @@ fn who_is_lost_comes_back_to_the_head_or_the_tail_and_starts_again() {
     assert_eq!(play(Killed::Tail), [&begins[..], &tail].concat());
 }
 
+/// However long nodes stay down that nobody needs.
+#[test]
+fn a_run_ends_with_its_work() {
+    let jobs = [rigid(0, 2, 20, 10), rigid(1, 4, 9, 5)];
+    let failures = [once(0, "0", 4, 1_000), once(0, "5", 5, 2_000), once(0, "6", 1_500, 1)];
+    for policy in policy::ALL {
+        let told = play_failing(&jobs, &[(7, policy.name)], &failures, &Recovery::default());
+        assert!(told.last().is_some_and(|last| last.ends_with("ends")), "{}: {told:#?}", policy.name);
+    }
+}
+
 #[test]
 fn work_that_is_saved_is_not_done_again() {
     let jobs = [rigid(0, 1, 100, 25)];
@@ -137,6 +155,23 @@ fn who_goes_back_to_the_dispatcher_goes_elsewhere_and_who_fails_too_often_is_giv
     assert_eq!(play(Killed::Back, 9), all);
     assert_eq!(play(Killed::Back, 2), [&lost[..], &elsewhere, &["6: 0 is given up"]].concat());
     assert_eq!(play(Killed::Head, 1), [&lost[..], &["4: 0 is given up"]].concat());
+}
+
+#[test]
+fn whoever_is_handed_in_again_has_no_more_attempts_for_that() {
+    let jobs = [rigid(0, 2, 20, 10)];
+    let failures = [once(0, "0-1", 4, 20), once(0, "0", 30, 1)];
+    let lost = ["0: 0 on 0-1", "4: 0 is lost, 0 s saved", "4: 0-1 down since 4"];
+    let again = ["24: 0-1 up since 24", "24: 0 on 0-1", "30: 0 is lost, 0 s saved", "30: 0 down since 30"];
+    for (killed, patience) in [(Killed::Head, 10), (Killed::Tail, 10), (Killed::Back, 10), (Killed::Back, 1_000)] {
+        let recovery = Recovery { killed, attempts: 2, ..Recovery::default() };
+        let (failing, latencies) = (Failing { failures: &failures, recovery: &recovery, seed: 1 }, [Span::ZERO; 3]);
+        let cast = failing_cast(&[(2, "easy")], Dispatch::First, &jobs, failing, &latencies);
+        let log = judge::run(impatient_cast(cast, &jobs, Span::from_secs(patience)), &latencies);
+        let withdrawn = log.iter().filter(|entry| matches!(entry.record, Record::Withdrawn { .. })).count();
+        assert_eq!(withdrawn, if patience == 10 { 2 } else { 0 });
+        assert_eq!(told(&log), [&lost[..], &again, &["30: 0 is given up"]].concat(), "{killed:?}");
+    }
 }
 
 #[test]
@@ -246,7 +281,7 @@ proptest! {
         latencies in prop::collection::vec(0u64..3, 4),
         (mtbf, mttr, seed) in (20u64..200, 1u64..40, 0u64..1_000),
         (killed, attempts, every, announced) in (0usize..4, 1u32..6, 0u64..9, any::<bool>()),
-        dispatch in 0usize..3,
+        (dispatch, patience) in (0usize..3, prop::option::of(1u64..30)),
     ) {
         let mut jobs = jobs;
         jobs.sort_by_key(|job| job.0);
@@ -264,12 +299,18 @@ proptest! {
         let failing = Failing { failures: &failures, recovery: &recovery, seed };
         let latencies: Vec<Span> = std::iter::once(0).chain(latencies).take(4).map(Span::from_secs).collect();
         let dispatch = Dispatch::ALL[dispatch].1;
-        let log = judge::run(failing_cast(&sites, dispatch, &jobs, failing, &latencies), &latencies);
+        let cast = failing_cast(&sites, dispatch, &jobs, failing, &latencies);
+        let cast = match patience {
+            Some(patience) => impatient_cast(cast, &jobs, Span::from_secs(patience)),
+            None => cast,
+        };
+        let log = judge::run(cast, &latencies);
 
         let end = log.last().map_or(Time::ZERO, |entry| entry.stamp.time);
         // When it started or went on, since when it is on these nodes, and where.
         let mut on: BTreeMap<TaskId, (Time, Time, ActorId, NodeSet)> = BTreeMap::new();
-        let mut left: Vec<Span> = jobs.iter().map(|job| job.runtime.min(job.walltime)).collect();
+        let all: Vec<Span> = jobs.iter().map(|job| job.runtime.min(job.walltime)).collect();
+        let mut left = all.clone();
         let mut losses: BTreeMap<u32, u32> = BTreeMap::new();
         let mut fates: BTreeMap<u32, &str> = BTreeMap::new();
         let mut stints: Vec<(ActorId, NodeSet, Time, Time, bool)> = Vec::new();
@@ -303,6 +344,8 @@ proptest! {
                     *work = Span::from_micros(work.micros() - saved.micros());
                     stints.push((site, cores, since, now, true));
                 }
+                // Whoever is handed in again starts from the beginning, but its losses count.
+                Record::Withdrawn { task } => left[task.job.0 as usize] = all[task.job.0 as usize],
                 Record::Completed { job, .. } => {
                     prop_assert!(losses.get(&job.0).is_none_or(|losses| *losses < recovery.attempts), "job {}", job);
                     prop_assert_eq!(fates.insert(job.0, "done"), None);

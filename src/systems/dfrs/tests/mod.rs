@@ -1,4 +1,5 @@
 mod failing;
+mod grid;
 mod judge;
 mod logs;
 mod names;

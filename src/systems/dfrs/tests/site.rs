@@ -43,7 +43,7 @@ fn task(job: u32) -> TaskId {
 
 pub(super) fn admit(job: u32, timed: &Timed) -> (Time, Message) {
     let needs = Needs { cpu: timed.need.cpu, memory: timed.need.memory };
-    let admit = Admit { job: JobId(job), tasks: timed.need.tasks, needs, runtime: timed.runtime };
+    let admit = Admit { job: JobId(job), tasks: timed.need.tasks, needs, runtime: timed.runtime, losses: 0 };
     (timed.submit, Message::Admit(admit))
 }
 
@@ -78,10 +78,10 @@ fn a_site() -> crate::grid::Site {
 
 /// What a log tells of a site.
 #[derive(Debug, PartialEq)]
-struct Told {
-    ends: Vec<Option<Time>>,
-    preemptions: u64,
-    migrations: u64,
+pub(super) struct Told {
+    pub ends: Vec<Option<Time>>,
+    pub preemptions: u64,
+    pub migrations: u64,
 }
 
 /// Where a job is and what it gets of what it needs.
@@ -91,7 +91,7 @@ struct Seen {
 }
 
 /// Reads a log, and sees to it that no node gives more than it has.
-fn told(log: &[Entry<Record>], nodes: u32, jobs: &[Timed]) -> Told {
+pub(super) fn told(log: &[Entry<Record>], nodes: u32, jobs: &[Timed]) -> Told {
     let mut told = Told { ends: vec![None; jobs.len()], preemptions: 0, migrations: 0 };
     let mut seen: BTreeMap<u32, Seen> = BTreeMap::new();
     let mut stamp = Stamp::ZERO;
@@ -232,7 +232,7 @@ fn nonsense_is_passed_over() {
     let runtime = Span::from_secs(1);
     let says = |job, tasks, cpu, memory, runtime| {
         let needs = Needs { cpu, memory };
-        (Time::ZERO, Message::Admit(Admit { job: JobId(job), tasks, needs, runtime }))
+        (Time::ZERO, Message::Admit(Admit { job: JobId(job), tasks, needs, runtime, losses: 0 }))
     };
     let nonsense = vec![
         says(0, 0, 0.5, 0.5, runtime),

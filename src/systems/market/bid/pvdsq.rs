@@ -9,7 +9,7 @@ use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
 
 pub const ENTRY: Entry = Entry {
     name: "pvdsq",
-    about: "the largest projected value density, squared",
+    about: "the largest projected value per remaining core-tick squared",
     build: |market, _| Box::new(Pvdsq { squared: market.pvdsq }),
 };
 

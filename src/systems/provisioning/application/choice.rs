@@ -38,6 +38,8 @@ fn by_score(alpha: f64, options: &[(u64, u64)]) -> impl Fn(usize, usize) -> Orde
     let score = move |option: &(u64, u64)| alpha * share(option.0, costs) + (1.0 - alpha) * share(option.1, times);
     move |one, other| {
         let (one, other) = (&options[one], &options[other]);
-        score(one).total_cmp(&score(other)).then((one.1, one.0).cmp(&(other.1, other.0)))
+        // What differs by no more than rounding is equal.
+        let [first, second] = [one, other].map(|option| (score(option) * 1e12).round());
+        first.total_cmp(&second).then((one.1, one.0).cmp(&(other.1, other.0)))
     }
 }

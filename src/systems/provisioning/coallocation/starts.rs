@@ -21,7 +21,7 @@ pub struct Question {
 }
 
 impl Pool {
-    /// Of what the site of each leg has answered to a question for any start.
+    /// Of what the site of each leg has answered to a question for all starts.
     pub fn new(legs: Vec<Leg>, quotes: &[Quote]) -> Pool {
         let mut all: Vec<Time> = quotes.iter().flat_map(|quote| quote.offers.iter().map(|offer| offer.start)).collect();
         all.sort_unstable();

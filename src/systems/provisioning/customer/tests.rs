@@ -9,7 +9,9 @@ use crate::grid::{
     Advert, Area, BookingId, Denial, Edge, HoldId, Kind, Offer, Part, Quote, QuoteId, Rate, Receipt, Slot, Task,
 };
 use crate::kernel::{Actor, Cause, Entry, Event, judge};
-use crate::protocol::{Bargain, Barred, Claimed, Informed, Inquire, Lot, Pledge, PledgeAnswer, Query, Recalled, Reply};
+use crate::protocol::{
+    Bargain, Barred, Claimed, Enter, Informed, Inquire, Lot, Pledge, PledgeAnswer, Query, Recall, Recalled, Reply,
+};
 use crate::random::SplitMix64;
 use crate::roles::User;
 use crate::time::Stamp;
@@ -133,11 +135,14 @@ impl Trickster {
                         self.holds.insert(hold, part);
                         PledgeAnswer::Granted { expiry: part.start, fee: Area::ZERO }
                     }
-                    Pledge::Commit => match self.holds.get(&hold) {
-                        Some(part) => PledgeAnswer::Committed { booking: BookingId(hold.attempt.into()), part: *part },
-                        None => PledgeAnswer::Expired,
+                    Pledge::Commit => match self.holds.get(&hold).copied() {
+                        Some(part) if self.one_in(6) > 0 => {
+                            PledgeAnswer::Committed { booking: BookingId(hold.attempt.into()), part }
+                        }
+                        _ => PledgeAnswer::Expired,
                     },
                     Pledge::Abort => return None,
+                    Pledge::Cancel if self.one_in(3) == 0 => PledgeAnswer::Refused(Denial::InUse),
                     Pledge::Cancel => PledgeAnswer::Cancelled,
                 };
                 Some(Message::Coordinated(Coordinated { hold, answer }))
@@ -154,7 +159,9 @@ impl Trickster {
                 out.send_at(end, from, Message::Ended(Ended { task: enter.task, started: now }));
                 None
             }
-            Message::Recall(recall) => Some(Message::Recalled(Recalled { task: recall.task, in_time: false })),
+            Message::Recall(recall) => {
+                Some(Message::Recalled(Recalled { task: recall.task, in_time: false, losses: 0 }))
+            }
             _ => None,
         }
     }
@@ -197,7 +204,7 @@ impl Trickster {
             2 => Message::Claimed(Claimed { number, result: Ok(receipts) }),
             3 => Message::Coordinated(Coordinated { hold, answer }),
             4 => Message::Returned(Returned { booking: BookingId(number), result: Ok(fee) }),
-            5 => Message::Recalled(Recalled { task, in_time }),
+            5 => Message::Recalled(Recalled { task, in_time, losses: number as u32 }),
             6 => Message::Begun(Begun { task }),
             7 => Message::Ended(Ended { task, started: start }),
             _ => Message::Barred(Barred { task, why: Denial::NoRoom }),
@@ -367,6 +374,61 @@ impl Actor<Message, Record> for Young {
             }
         }
         self.0.handle(now, &mut rest, out);
+    }
+}
+
+/// Its padded job has ended, or is lost for good, before it is heard that it is wanted back.
+#[test]
+fn nothing_stays_reserved_for_a_job_that_is_over() {
+    for is_lost in [false, true] {
+        let entry = strategy::find("var-and-reserve").unwrap();
+        let ahead = Span::from_secs(3_000);
+        let approach = Approach { strategy: entry.name.to_owned(), ahead, ..Approach::default() };
+        let world = World::with(&[CORES], LATENCY).failing();
+        let (rules, errands) = (Provisioning::default(), vec![job(0, 100, 1)]);
+        let customer = Customer::new((ActorId(1), 7), world, rules, approach, entry, errands);
+        // It grants the first claim.
+        let site = Brief { site: Trickster::new(2, 0), is_lost };
+        let heard = site.site.heard.clone();
+        let actors: Vec<Box<dyn Actor<Message, Record> + Send>> = vec![Box::new(site), Box::new(User::new(customer))];
+        let log = judge::run(actors, &[Span::ZERO, LATENCY]);
+        assert_eq!((accused(&log), all_over(&log)), (Vec::new(), 1), "{log:#?}");
+        let heard = heard.lock().unwrap();
+        let is_back = |message: &&Message| matches!(message, Message::Return(back) if back.booking == BookingId(1));
+        assert!(heard.iter().any(|message| matches!(message, Message::Claim(_))));
+        assert_eq!(heard.iter().filter(is_back).count(), 1, "lost: {is_lost}, {heard:#?}");
+    }
+}
+
+/// Where a task that is wanted back has just ended, or is lost for good.
+struct Brief {
+    site: Trickster,
+    is_lost: bool,
+}
+
+impl Actor<Message, Record> for Brief {
+    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+        let mut rest = Vec::new();
+        for event in batch.drain(..) {
+            match event.cause {
+                Cause::Message(Message::Enter(Enter { task, .. })) => {
+                    out.send(event.from, Message::Begun(Begun { task }));
+                }
+                Cause::Message(Message::Recall(Recall { task })) => {
+                    let (started, saved) = (now.time, Span::ZERO);
+                    out.send(
+                        event.from,
+                        match self.is_lost {
+                            true => Message::Lost(Lost { task, started, saved }),
+                            false => Message::Ended(Ended { task, started }),
+                        },
+                    );
+                    out.send(event.from, Message::Recalled(Recalled { task, in_time: false, losses: 0 }));
+                }
+                _ => rest.push(event),
+            }
+        }
+        self.site.handle(now, &mut rest, out);
     }
 }
 

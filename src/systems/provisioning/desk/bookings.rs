@@ -115,8 +115,13 @@ impl Desk {
 
     /// Of what stands fast, and the queue as it is planned.
     pub(super) fn all_counts(&self) -> Counts {
+        self.counts_with(&self.plan.starts)
+    }
+
+    /// Of what stands fast, and the queue with these starts.
+    pub(super) fn counts_with(&self, starts: &[Time]) -> Counts {
         let fixed = self.plan.fixed.iter().map(|fixed| (fixed.from, fixed.until, fixed.procs));
-        let planned = self.queue.iter().zip(&self.plan.starts);
+        let planned = self.queue.iter().zip(starts);
         let planned = planned.map(|(queued, start)| (*start, *start + queued.ask.walltime, queued.ask.nodes));
         Counts::of(fixed.chain(planned))
     }

@@ -18,6 +18,8 @@ pub(super) struct Plan {
     asks: Vec<Ask>,
     pub fixed: Vec<Fixed>,
     pub moved: Vec<Time>,
+    /// When each of the queue would start if it were planned at the time of the last question about prices.
+    pub afresh: Vec<Time>,
 }
 
 /// How much of a plan holds.
@@ -39,6 +41,7 @@ impl Plan {
             asks: Vec::new(),
             fixed: Vec::new(),
             moved: Vec::new(),
+            afresh: Vec::new(),
         }
     }
 
@@ -102,10 +105,10 @@ impl Desk {
         self.queue.push(newcomer);
     }
 
-    /// Makes sure that the plan holds.
-    pub(super) fn freshen(&mut self) {
+    /// Makes sure that the plan holds; whether it had to be made anew.
+    pub(super) fn freshen(&mut self) -> bool {
         if self.plan.state < State::Void {
-            return;
+            return false;
         }
         self.look();
         let Plan { starts, fixed, asks, .. } = &mut self.plan;
@@ -116,6 +119,7 @@ impl Desk {
             self.plan.free.copy_from(left);
             self.plan.state = State::Holds;
         }
+        true
     }
 
     /// Makes sure that the plan holds and that its free slots are listed.
@@ -128,12 +132,27 @@ impl Desk {
             self.plan.free = free_beside(&question, starts);
             self.plan.state = State::Holds;
         }
-        self.plan.free.trim(self.now);
+        if self.plan.free.trim(self.now) {
+            self.plan.version += 1;
+        }
+    }
+
+    /// Plans the queue as it is now, which prices compare with: a plan from before the last starts took those who started for waiting.
+    /// The site's own plan stays what it is.
+    pub(super) fn plan_afresh(&mut self) {
+        let is_new = self.freshen();
+        self.look();
+        let mut afresh = std::mem::take(&mut self.plan.afresh);
+        match self.terms.mode {
+            Mode::Rebuild if !is_new => self.what_if(None, &mut afresh),
+            _ => afresh.clone_from(&self.plan.starts),
+        }
+        self.plan.afresh = afresh;
     }
 
     /// What a planner would say if this were booked too.
-    pub(super) fn what_if(&mut self, extra: &Part, starts: &mut Vec<Time>) {
-        let extra = Some(Fixed { from: extra.start, until: extra.end(), procs: extra.procs });
+    pub(super) fn what_if(&mut self, extra: Option<&Part>, starts: &mut Vec<Time>) {
+        let extra = extra.map(|extra| Fixed { from: extra.start, until: extra.end(), procs: extra.procs });
         let Plan { fixed, asks, .. } = &self.plan;
         let question = Question { now: self.now, procs: self.terms.procs, fixed, extra, queue: asks };
         self.planner.plan(&question, starts);

@@ -20,15 +20,14 @@ pub enum Wanted {
 impl Desk {
     /// What so many processors for so long would cost, at each admissible start that is wanted.
     ///
-    /// A start costs one pass of the planner, but for those where nobody of the queue would have to move.
+    /// A start costs one pass of the planner, but for those where nobody of the queue would have to move; all together cost one more.
     pub fn price(&mut self, now: Time, procs: u32, span: Span, wanted: Wanted) -> Result<Quote, Denial> {
         self.reach(now);
         self.begin_reservations();
         self.check(&Part { procs, start: now, span })?;
-        self.freshen();
-        self.look();
+        self.plan_afresh();
 
-        let counts = [self.fixed_counts(), self.all_counts()];
+        let counts = [self.fixed_counts(), self.counts_with(&self.plan.afresh)];
         let mut offers = Vec::new();
         for start in self.starts(wanted) {
             let part = Part { procs, start, span };
@@ -65,7 +64,7 @@ impl Desk {
             Wanted::From(start) => start.max(self.now),
         };
         let fixed = self.plan.fixed.iter().flat_map(|fixed| [fixed.from, fixed.until]);
-        let planned = self.queue.iter().zip(&self.plan.starts);
+        let planned = self.queue.iter().zip(&self.plan.afresh);
         let planned = planned.flat_map(|(queued, start)| [*start, *start + queued.ask.walltime]);
         let mut starts: Vec<Time> = fixed.chain(planned).filter(|start| *start > from).chain([from]).collect();
         starts.sort_unstable();
@@ -79,8 +78,8 @@ impl Desk {
             return Area::ZERO;
         }
         let mut moved = std::mem::take(&mut self.plan.moved);
-        self.what_if(part, &mut moved);
-        let lost = self.queue.iter().zip(self.plan.starts.iter().zip(&moved));
+        self.what_if(Some(part), &mut moved);
+        let lost = self.queue.iter().zip(self.plan.afresh.iter().zip(&moved));
         let fee = lost.map(|(queued, (before, after))| Area::of(queued.ask.nodes, after.since(*before))).sum();
         self.plan.moved = moved;
         fee
@@ -93,9 +92,8 @@ impl Desk {
         if let Some(offer) = quote.and_then(|quote| quote.offers.iter().find(|offer| offer.start == part.start)) {
             return offer.fee;
         }
-        self.freshen();
-        self.look();
-        let all = self.all_counts();
+        self.plan_afresh();
+        let all = self.counts_with(&self.plan.afresh);
         self.fee(part, &all)
     }
 

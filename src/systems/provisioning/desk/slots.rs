@@ -36,7 +36,7 @@ impl Desk {
             if is_current {
                 let slot = self.plan.free.all().get(*index as usize).ok_or(Denial::NoSuchSlot)?;
                 self.slot(slot, horizon).check(part)?;
-                is_carved = is_carved && free.carve(part);
+                is_carved = is_carved && free.carve_of(slot, part);
             } else {
                 let allows = |slot: &FreeSlot| self.slot(slot, horizon).check(part).is_ok();
                 let there = free.all().iter().any(allows) && free.carve(part);

@@ -196,6 +196,21 @@ fn slots_are_taken_as_advertised_or_not_at_all() {
     assert_eq!(deeds, [(3, Deed::Start(task(1))), (4, Deed::Start(task(3)))]);
 }
 
+/// In the meantime two of the slots have become one.
+#[test]
+fn what_is_claimed_late_is_what_was_advertised() {
+    let mut desk = desk(5, Mode::Exact, "slotlist");
+    for (number, nodes, length) in [(0, 2, 3), (1, 4, 1), (2, 1, 2), (3, 3, 2)] {
+        desk.submit(Time::ZERO, ask(number, nodes, length)).unwrap();
+    }
+    let advert = desk.advertise(Time::ZERO);
+    assert_eq!(pass(&mut desk, 0).len(), 2);
+    let wanted = part(1, 4, 2);
+    assert_eq!((advert.slots[3].start, advert.slots[3].check(&wanted)), (second(4), Ok(())));
+    let receipts = desk.take(second(2), advert.version, &[(3, wanted)]).unwrap();
+    assert_eq!(receipts[0].part, wanted);
+}
+
 /// What a user may do at a desk, at random; the judge is a table with a cell a second.
 #[test]
 fn a_desk_never_promises_more_than_there_is() {

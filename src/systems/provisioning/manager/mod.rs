@@ -2,7 +2,8 @@
 //!
 //! The desk counts processors; which of them a task gets is settled when it starts, the lowest that are free. All of an instant
 //! is heard before anything of it is answered, so that what is given back can be booked again at once: first what is taken
-//! back, then what is submitted, then questions and claims.
+//! back, then what is submitted, then questions and claims. But who takes back what he has just submitted means both, in that
+//! order: a co-allocation can fail in the instant in which it succeeds.
 //!
 //! A task that runs in what its user has booked is no business of the desk: its processors are taken already. It starts as soon as all
 //! of its bookings have begun, if they last; otherwise it joins the queue.
@@ -29,8 +30,9 @@ use crate::time::{Span, Time};
 
 pub struct Counter {
     desk: Desk,
-    /// What has been heard in this instant.
-    heard: Vec<(ActorId, Message)>,
+    /// What has been heard in this instant, and by whom which task has been entered.
+    heard: Vec<(Turn, ActorId, Message)>,
+    entering: BTreeSet<(ActorId, TaskId)>,
     /// Tasks that have not started.
     waiting: BTreeMap<TaskId, Waiting>,
     /// How long those run at least, each with how many do.
@@ -67,6 +69,7 @@ struct Runs {
     is_leg: bool,
     /// When it ends, if nothing happens to it.
     until: Time,
+    losses: u32,
     /// How it comes again if it is lost, where nodes fail.
     again: Option<Enter>,
 }
@@ -100,6 +103,7 @@ impl Counter {
         Counter {
             desk,
             heard: Vec::new(),
+            entering: BTreeSet::new(),
             waiting: BTreeMap::new(),
             lengths: BTreeMap::new(),
             telling: 0,
@@ -198,7 +202,7 @@ impl Counter {
     /// Whether a task can run in what it names, from when all of it has begun.
     fn fits(&self, now: Time, giver: ActorId, enter: &Enter) -> bool {
         let Enter { within, procs, not_before, .. } = enter;
-        let (runtime, _) = self.stretched(enter);
+        let lasts = self.lasts(enter);
         let bookings: Option<Vec<&Booked>> = within.iter().map(|(booking, _)| self.booked.get(booking)).collect();
         let Some(bookings) = bookings else { return false };
         // What one booking has is reckoned once.
@@ -210,7 +214,7 @@ impl Counter {
         bookings.iter().all(|booked| booked.user == giver)
             && within.iter().map(|(_, procs)| u64::from(*procs)).sum::<u64>() == u64::from(*procs)
             && within.iter().zip(&bookings).all(|((_, procs), booked)| *procs <= booked.part.procs)
-            && start.max(*not_before) + runtime <= end
+            && start.max(*not_before) + lasts <= end
     }
 
     /// Starts a task in its bookings, if all have begun and have room; sends it to the queue if it cannot end in time any more.
@@ -222,7 +226,7 @@ impl Counter {
         let has_room = |(booking, procs): &(BookingId, u32)| {
             self.booked.get(booking).is_some_and(|booked| booked.begun && booked.used + procs <= booked.part.procs)
         };
-        let lasts = enter.not_before.since(now) + self.stretched(enter).0;
+        let lasts = enter.not_before.since(now) + self.lasts(enter);
         if enter.within.iter().all(has_room) && self.fits(now, giver, enter) {
             for (booking, procs) in enter.within.clone() {
                 let booked = self.booked.get_mut(&booking).expect("it has room");
@@ -252,27 +256,26 @@ impl Counter {
         let is_stranded = self.stranded.get(&task) == Some(&user);
         let is_leg = self.running.get(&task).is_some_and(|runs| runs.giver == user && runs.is_leg);
         let in_time = waits || is_stranded || is_leg || self.running.get(&task).is_some_and(idles);
+        let mut losses = 0;
         if is_stranded {
             self.stranded.remove(&task);
         } else if is_leg {
             self.take_off(now, task);
-            self.remedy.iter_mut().for_each(|remedy| remedy.ends(task));
             orders.push(Order::Lose(task));
         } else if in_time && !waits {
-            self.running.remove(&task);
+            losses = self.running.remove(&task).map_or(0, |runs| runs.losses);
             self.desk.ended(now, task);
-            self.remedy.iter_mut().for_each(|remedy| remedy.ends(task));
             orders.push(Order::Abandon(task));
         } else if in_time {
             let Waiting { enter, .. } = self.leave(task);
-            self.remedy.iter_mut().for_each(|remedy| remedy.ends(task));
+            losses = enter.losses;
             if enter.within.is_empty() {
                 self.desk.withdraw(now, task);
             } else {
                 self.forget_within(&enter);
             }
         }
-        orders.push(Order::Say(user, Message::Recalled(Recalled { task, in_time })));
+        orders.push(Order::Say(user, Message::Recalled(Recalled { task, in_time, losses })));
     }
 
     fn wait(&mut self, giver: ActorId, enter: Enter) {
@@ -318,17 +321,17 @@ impl Counter {
         }));
         let idle_until = if enter.tells { enter.not_before } else { now };
         let again = self.remedy.is_some().then(|| enter.clone());
-        let is_leg = enter.is_leg();
+        let (is_leg, losses) = (enter.is_leg(), enter.losses);
         let (is_at_desk, until) = (enter.within.is_empty(), now + runtime.min(walltime));
-        self.running.insert(task, Runs { giver, within: enter.within, is_at_desk, idle_until, is_leg, until, again });
+        let within = enter.within;
+        self.running.insert(task, Runs { giver, within, is_at_desk, idle_until, is_leg, until, losses, again });
     }
 
     fn carry_out(&mut self, now: Time, deed: Deed, orders: &mut Vec<Order>) {
         match deed {
             Deed::Start(task) => self.start(now, task, orders),
             Deed::Begin(booking) => {
-                let Some(booked) = self.booked.get_mut(&booking) else { return };
-                booked.begun = true;
+                let Some(booked) = self.booked.get(&booking) else { return };
                 for task in booked.tasks.clone() {
                     self.start_within(now, task, orders);
                 }
@@ -345,7 +348,16 @@ impl Counter {
 
 impl Manager for Counter {
     fn hear(&mut self, _: Time, from: ActorId, message: Message, _: &Tasks, _: &mut Vec<Order>) {
-        self.heard.push((from, message));
+        let turn = match &message {
+            Message::Enter(Enter { task, .. }) => {
+                self.entering.insert((from, *task));
+                Turn::Submitted
+            }
+            Message::Recall(Recall { task }) if self.entering.contains(&(from, *task)) => Turn::Submitted,
+            Message::Return(_) | Message::Recall(_) => Turn::TakenBack,
+            _ => Turn::Asked,
+        };
+        self.heard.push((turn, from, message));
     }
 
     fn ended(&mut self, now: Time, ended: &Running) {
@@ -359,7 +371,6 @@ impl Manager for Counter {
                 self.freed.push(booking);
             }
         }
-        self.remedy.iter_mut().for_each(|remedy| remedy.ends(ended.task));
     }
 
     fn lost(&mut self, now: Time, task: &Running, saved: Span) {
@@ -377,8 +388,9 @@ impl Manager for Counter {
     fn decide(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
         self.mend(now, orders);
         let mut heard = std::mem::take(&mut self.heard);
-        heard.sort_by_key(|(_, message)| Turn::of(message));
-        for (user, message) in heard.drain(..) {
+        heard.sort_by_key(|(turn, ..)| *turn);
+        self.entering.clear();
+        for (_, user, message) in heard.drain(..) {
             self.act(now, user, message, orders);
         }
         self.heard = heard;
@@ -389,6 +401,14 @@ impl Manager for Counter {
         }
         let mut deeds = std::mem::take(&mut self.deeds);
         self.desk.pass(now, &mut deeds);
+        // A task may run in several bookings that begin now: none of its starts before all have.
+        for deed in &deeds {
+            if let Deed::Begin(booking) = deed
+                && let Some(booked) = self.booked.get_mut(booking)
+            {
+                booked.begun = true;
+            }
+        }
         for deed in deeds.drain(..) {
             self.carry_out(now, deed, orders);
         }
@@ -406,16 +426,6 @@ impl Manager for Counter {
             _ if self.remedy.is_some() && !self.booked.is_empty() => at,
             Some((shortest, _)) => at + *shortest,
             None => Time::NEVER,
-        }
-    }
-}
-
-impl Turn {
-    fn of(message: &Message) -> Turn {
-        match message {
-            Message::Return(_) | Message::Recall(_) => Turn::TakenBack,
-            Message::Enter(_) => Turn::Submitted,
-            _ => Turn::Asked,
         }
     }
 }

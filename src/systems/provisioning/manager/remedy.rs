@@ -34,10 +34,6 @@ impl Remedy {
         let attempts = Attempts::new(&fails, procs);
         Remedy { attempts, recovery: fails.recovery, news: None, lost: Vec::new(), broken: Vec::new() }
     }
-
-    pub fn ends(&mut self, task: TaskId) {
-        self.attempts.ends(task);
-    }
 }
 
 /// Whoever waits on his processors until he is to work saves nothing, nor does a leg, which does not come again.
@@ -62,10 +58,16 @@ impl Counter {
         (stretched(enter.runtime), stretched(enter.walltime))
     }
 
+    /// How long a task has its processors, beside what it waits on them: at its requested end it is killed.
+    pub(super) fn lasts(&self, enter: &Enter) -> Span {
+        let (runtime, walltime) = self.stretched(enter);
+        runtime.min(walltime)
+    }
+
     /// A task starts; what there is to know of it in case it is lost.
     pub(super) fn risks(&mut self, enter: &Enter) -> Loss {
         let Some(remedy) = &mut self.remedy else { return Loss::default() };
-        let loss = remedy.attempts.starts(enter.task, enter.procs);
+        let loss = remedy.attempts.starts(enter.losses, enter.procs);
         Loss { saves: loss.saves.filter(|_| saves(enter)), is_told: loss.is_told && !enter.is_leg() }
     }
 
@@ -74,12 +76,12 @@ impl Counter {
         let Some(Runs { giver, is_leg, again, .. }) = self.take_off(now, task) else { return };
         let Some((remedy, enter)) = self.remedy.as_mut().zip(again) else { return };
         if is_leg {
-            remedy.attempts.ends(task);
             remedy.broken.extend(enter.within.iter().map(|(booking, _)| *booking));
-        } else if remedy.attempts.lost(task, running.loss) {
+        } else if !running.loss.is_told {
             // Its user has been told once that it started.
             let (walltime, runtime) = (left_of(enter.walltime, saved), left_of(enter.runtime, saved));
-            remedy.lost.push((giver, Enter { walltime, runtime, tells: false, ..enter }));
+            let losses = enter.losses.saturating_add(1);
+            remedy.lost.push((giver, Enter { walltime, runtime, losses, tells: false, ..enter }));
         }
     }
 

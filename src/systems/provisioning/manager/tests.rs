@@ -105,6 +105,7 @@ fn enter(job: u32, procs: u32, (runs, asks): (u64, u64), within: &[u64]) -> Mess
         not_before: Time::ZERO,
         within: within.iter().map(|booking| (BookingId(*booking), procs)).collect(),
         tells: false,
+        losses: 0,
     })
 }
 
@@ -169,6 +170,44 @@ fn what_a_task_runs_in_is_not_taken_back() {
         _ => None,
     };
     assert_eq!(played.log.iter().filter_map(starts).collect::<Vec<_>>(), [(5, second(20)), (6, second(55))]);
+}
+
+/// A co-allocation that fails as it succeeds: its user enters a leg and wants it back in the same instant.
+#[test]
+fn what_is_entered_and_taken_back_at_once_does_not_run() {
+    let leg = |job, procs, within: &[u64]| match enter(job, procs, (30, 40), within) {
+        Message::Enter(enter) => Message::Enter(Enter { tells: true, ..enter }),
+        other => other,
+    };
+    let recall = |job| Message::Recall(Recall { task: task(job) });
+    let run = |at: u64, says: Vec<Message>| {
+        let booked = [(1, wants(5, part(6, 20, 50))), (2, pledge(5, Pledge::Commit))];
+        let played = play(None, vec![booked.into_iter().chain(says.into_iter().map(|says| (at, says))).collect()]);
+        let recalled = played.heard[0].iter().filter_map(|(_, message)| match message {
+            Message::Recalled(Recalled { in_time, .. }) => Some(*in_time),
+            _ => None,
+        });
+        let ends = played.log.iter().filter(|entry| matches!(entry.record, Record::Finished { .. })).count();
+        (recalled.collect::<Vec<_>>(), answers(&played, 0)[2..].to_vec(), ends)
+    };
+    // Before its booking begins, as it does, and when it has begun.
+    for at in [10, 20, 25] {
+        let says = vec![leg(5, 6, &[0]), recall(5), pledge(5, Pledge::Cancel)];
+        assert_eq!(run(at, says), (vec![true], vec![PledgeAnswer::Cancelled], 0), "{at}");
+        // The site does not have what it is to run in, or it waits in the queue.
+        let says = vec![leg(5, 6, &[7]), recall(5), pledge(5, Pledge::Cancel)];
+        assert_eq!(run(at, says), (vec![true], vec![PledgeAnswer::Cancelled], 0), "{at}");
+        let says = vec![enter(6, 8, (10, 10), &[]), recall(6)];
+        assert_eq!(run(at, says), (vec![true], vec![], 0), "{at}");
+        // What is taken back first can be entered again, and what is entered and taken back does not stand in its way.
+        let says = vec![leg(5, 6, &[0]), recall(5), leg(5, 6, &[0])];
+        assert_eq!(run(at, says), (vec![true], vec![], 1), "{at}");
+        let says = vec![recall(5), leg(5, 6, &[0])];
+        assert_eq!(run(at, says), (vec![false], vec![], 1), "{at}");
+        // It does not matter what others want.
+        let says = vec![leg(5, 6, &[0]), recall(6)];
+        assert_eq!(run(at, says), (vec![false], vec![], 1), "{at}");
+    }
 }
 
 /// It could be refused only when its booking is over, which is sooner than the site has promised to say anything.
@@ -264,6 +303,7 @@ fn any_word() -> impl Strategy<Value = Message> {
             not_before: second(not_before),
             within: within.into_iter().map(|(booking, procs)| (BookingId(booking), procs)).collect(),
             tells,
+            losses: 0,
         })
     });
     prop_oneof![

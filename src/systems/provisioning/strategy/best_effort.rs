@@ -8,6 +8,7 @@ use super::{Entry, Strategy};
 use crate::protocol::{Query, Reply};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
+use crate::time::Time;
 
 pub const ENTRY: Entry = Entry {
     name: "best-effort",
@@ -20,16 +21,40 @@ pub const ENTRY: Entry = Entry {
 /// Also what others do when they have got nothing else.
 #[derive(Default)]
 pub struct JustInTime {
-    /// Which task each question is for.
-    asked: BTreeMap<u64, u32>,
-    polls: BTreeMap<u32, Poll>,
+    /// Which poll each question belongs to, by its place among all.
+    asked: BTreeMap<u64, usize>,
+    polls: Vec<Poll>,
+    /// Where tasks have joined a queue, in that order.
+    joined: Vec<usize>,
 }
 
-/// The places that have been asked for a task.
+/// Tasks that have become ready together, and how full the places are that any of them may go to.
 struct Poll {
-    silent: usize,
-    /// The lightest load so far, and where.
-    best: Option<(u32, usize)>,
+    at: Time,
+    tasks: Vec<u32>,
+    loads: BTreeMap<usize, Option<u32>>,
+    /// How many had joined when it began: who joins later is in none of the loads.
+    joined: usize,
+}
+
+impl JustInTime {
+    /// All places have answered: each task, in order, goes where the fewest are, those before it included.
+    fn decide(&mut self, poll: usize, deal: &mut Deal<'_>) {
+        let Poll { tasks, loads, joined, .. } = &mut self.polls[poll];
+        for task in std::mem::take(tasks) {
+            let load = |place: usize| {
+                let since = self.joined[*joined..].iter().filter(|other| **other == place).count();
+                (loads.get(&place).copied().flatten().unwrap_or(0) as usize + since, place)
+            };
+            let Some((_, place)) = deal.fitting(task).into_iter().map(load).min() else { continue };
+            deal.send(task, Goes { place, ..Goes::default() });
+            // Whose data is under way joins later.
+            if deal.run.has_entered(task) {
+                self.joined.push(place);
+            }
+        }
+        loads.clear();
+    }
 }
 
 impl Strategy for JustInTime {
@@ -41,24 +66,32 @@ impl Strategy for JustInTime {
 
     fn ready(&mut self, task: u32, deal: &mut Deal<'_>) {
         let places = deal.fitting(task);
-        if let [place] = places[..] {
-            return deal.send(task, Goes { place, ..Goes::default() });
+        let is_open = self.polls.last().is_some_and(|poll| poll.at == deal.now && !poll.tasks.is_empty());
+        if !is_open {
+            // With one place to go to there is nothing to ask, unless others come before it.
+            if let [place] = places[..] {
+                return deal.send(task, Goes { place, ..Goes::default() });
+            }
+            let joined = self.joined.len();
+            self.polls.push(Poll { at: deal.now, tasks: Vec::new(), loads: BTreeMap::new(), joined });
         }
-        self.polls.insert(task, Poll { silent: places.len(), best: None });
+        let number = self.polls.len() - 1;
+        let poll = &mut self.polls[number];
+        poll.tasks.push(task);
         for place in places {
-            let number = deal.ask(place, Query::Load);
-            self.asked.insert(number, task);
+            poll.loads.entry(place).or_insert_with(|| {
+                self.asked.insert(deal.ask(place, Query::Load), number);
+                None
+            });
         }
     }
 
     fn informed(&mut self, number: u64, place: usize, reply: Reply, deal: &mut Deal<'_>) {
-        let (Some(task), Reply::Load(load)) = (self.asked.remove(&number), reply) else { return };
-        let Some(poll) = self.polls.get_mut(&task) else { return };
-        poll.silent -= 1;
-        poll.best = Some(poll.best.map_or((load, place), |best| best.min((load, place))));
-        if let (0, Some((_, place))) = (poll.silent, poll.best) {
-            self.polls.remove(&task);
-            deal.send(task, Goes { place, ..Goes::default() });
+        let (Some(poll), Reply::Load(load)) = (self.asked.remove(&number), reply) else { return };
+        let loads = &mut self.polls[poll].loads;
+        loads.insert(place, Some(load));
+        if loads.values().all(Option::is_some) {
+            self.decide(poll, deal);
         }
     }
 }

@@ -42,6 +42,8 @@ struct Bargaining {
     quoted: BTreeMap<(usize, Time), QuoteId>,
     /// What has been booked for each leg.
     booked: BTreeMap<usize, (BookingId, Part)>,
+    /// From when on starts have been asked for, if not for all.
+    from: Option<Time>,
     /// Whether any start was ever found that all sites would admit.
     found: bool,
 }
@@ -68,17 +70,40 @@ impl Bargaining {
     fn new(coordinator: Coordinator) -> Bargaining {
         let legs = coordinator.request().legs.len();
         let (asked, quoted, booked) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Bargaining { coordinator, asked, quotes: vec![None; legs], pool: None, quoted, booked, found: false }
+        Bargaining {
+            coordinator,
+            asked,
+            quotes: vec![None; legs],
+            pool: None,
+            quoted,
+            booked,
+            from: None,
+            found: false,
+        }
     }
 
-    fn ask_for_starts(&mut self, deal: &mut Deal<'_>) {
+    /// Asks for all starts, or for those from a time on.
+    fn ask_for_starts(&mut self, from: Option<Time>, deal: &mut Deal<'_>) {
         self.pool = None;
         self.quotes.fill(None);
         self.quoted.clear();
         for (leg, Leg { site, procs, span }) in self.coordinator.request().legs.clone().into_iter().enumerate() {
-            let number = deal.ask(site as usize, Query::Prices { procs, span });
+            let query = match from {
+                None => Query::Prices { procs, span },
+                Some(start) => Query::PricesFrom(Part { procs, start, span }),
+            };
+            let number = deal.ask(site as usize, query);
             self.asked.insert(number, leg);
         }
+        self.from = from;
+    }
+
+    /// The earliest start that all can have committed to, if the first of them is asked to hold it now: one is asked after the other, and
+    /// no lease outlasts the start.
+    fn soonest(&self, deal: &Deal<'_>) -> Time {
+        let latency = |leg: &Leg| deal.world.places[leg.site as usize].latency;
+        let held = self.coordinator.request().legs.iter().map(latency).fold(deal.now, |at, way| at + way + way);
+        held + deal.rules.delta + deal.rules.delta
     }
 
     fn pledge(&self, leg: usize, order: Order) -> Pledge {
@@ -119,6 +144,13 @@ impl Bargaining {
         }
         let mut starts = self.pool.as_ref().map(|pool| pool.ranked(deal.approach.alpha)).unwrap_or_default();
         starts.retain(|start| *start > deal.soonest());
+        if starts.is_empty() && self.from.is_none() {
+            // Where nothing changes, sites name no start but now, which is too late for a hold. They answer, and say what starts cost that
+            // only others have named.
+            let round = deal.round();
+            self.ask_for_starts(Some(self.soonest(deal) + round + round), deal);
+            return None;
+        }
         self.found |= !starts.is_empty();
         Some(starts)
     }
@@ -138,7 +170,7 @@ impl Coallocate {
             let Some(bargaining) = &mut self.bargaining else { return };
             match deed {
                 Deed::Log(entry) => self.log.push(entry),
-                Deed::Ask => bargaining.ask_for_starts(deal),
+                Deed::Ask => bargaining.ask_for_starts(None, deal),
                 Deed::Tell { leg, hold, order } => {
                     let place = bargaining.coordinator.request().legs[leg].site as usize;
                     deal.pledge(place, hold, bargaining.pledge(leg, order));
@@ -190,7 +222,7 @@ impl Strategy for Coallocate {
     fn begin(&mut self, deal: &mut Deal<'_>) {
         let coordinator = Coordinator::new(request(deal), Patience::new(deal.rules.delta));
         let mut bargaining = Bargaining::new(coordinator);
-        bargaining.ask_for_starts(deal);
+        bargaining.ask_for_starts(None, deal);
         self.bargaining = Some(bargaining);
     }
 

@@ -47,7 +47,7 @@ impl Greedy {
             return self.finish(&order, deal);
         }
         let places = deal.fitting(application.order()[at]);
-        let wishes = self.buying(&application, deal).wishes(deal.soonest());
+        let wishes = self.buying(&application, deal).wishes(deal.soonest_asked());
         let wishes: Vec<_> = wishes.into_iter().filter(|wish| places.contains(&wish.site)).collect();
         self.application = Some(application);
         self.silent = wishes.len();

@@ -103,6 +103,11 @@ pub trait Strategy: Send {
     /// A task that was to be taken back has been, or it was too late.
     fn recalled(&mut self, _task: u32, _in_time: bool, _deal: &mut Deal<'_>) {}
 
+    /// The job is over, or given up as a task of it is lost: the booking that it has kept beside those that its tasks go to, if any.
+    fn spare(&mut self) -> Option<(usize, BookingId)> {
+        None
+    }
+
     /// A time has come that it waited for.
     fn wake(&mut self, _token: u64, _deal: &mut Deal<'_>) {}
 }

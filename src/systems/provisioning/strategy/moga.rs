@@ -106,7 +106,7 @@ impl Moga {
         let mut within = self.shares(&plan, &booked);
         for placed in &plan.tasks {
             let within = within.remove(&placed.task).unwrap_or_default();
-            deal.send(placed.task, Goes { place: placed.site as usize, within, ..Goes::default() });
+            deal.send_for(placed.start, placed.task, Goes { place: placed.site as usize, within, ..Goes::default() });
         }
     }
 

@@ -1,7 +1,7 @@
 //! One reservation for a job of one task: of all starts that sites quote, the one that is best for whoever weighs cost against time.
 
 use super::{Entry, JustInTime, Strategy, TRIES};
-use crate::grid::{BookingId, Denial, Quote, QuoteId, Receipt};
+use crate::grid::{BookingId, Denial, Part, Quote, QuoteId, Receipt};
 use crate::protocol::{Bargain, Query, Reply};
 use crate::systems::provisioning::application::choose;
 use crate::systems::provisioning::deal::Deal;
@@ -34,7 +34,7 @@ impl Reserve {
         self.silent = places.len();
         for place in places {
             let (procs, span) = (task.cores, deal.world.places[place].lasts(&task) + deal.slack());
-            deal.ask(place, Query::Prices { procs, span });
+            deal.ask(place, Query::PricesFrom(Part { procs, start: deal.soonest_asked(), span }));
         }
     }
 
@@ -61,14 +61,14 @@ impl Reserve {
     }
 }
 
-/// Of starts that can still be had when a claim comes; of equal ones the earlier, the cheaper, the first site's.
+/// Of starts that can still be had when a claim comes; of equal ones that with the earlier end, the cheaper, the first site's.
 pub fn best(quotes: &[(usize, Quote)], deal: &Deal<'_>) -> Option<(usize, QuoteId, Time)> {
     let mut pool = Vec::new();
     let mut options = Vec::new();
     for (place, quote) in quotes {
         for offer in quote.offers.iter().filter(|offer| offer.start >= deal.soonest()) {
             pool.push((*place, quote.id, offer.start));
-            options.push((quote.cost(offer).micros(), offer.start.micros()));
+            options.push((quote.cost(offer).micros(), (offer.start + quote.span).micros()));
         }
     }
     choose(deal.approach.alpha, &options).map(|at| pool[at])

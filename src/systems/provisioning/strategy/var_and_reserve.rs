@@ -25,6 +25,7 @@ struct Both {
     silent: usize,
     /// The cheapest reservation so far, at which place.
     cheapest: Option<(usize, Quote)>,
+    /// What is booked, as long as it is not decided whether the work is done in it.
     reserved: Option<(usize, Receipt)>,
     job: PaddedJob,
     /// Whether there is a job beside the reservation, or in its place.
@@ -70,7 +71,7 @@ impl Both {
 
     /// The work is done in the reservation, if there is one.
     fn use_reservation(&mut self, deal: &mut Deal<'_>) {
-        match self.reserved {
+        match self.reserved.take() {
             Some((place, receipt)) => {
                 let within = vec![(receipt.booking, receipt.part.procs)];
                 deal.send(0, Goes { place, within, ..Goes::default() });
@@ -129,6 +130,11 @@ impl Strategy for Both {
         } else {
             self.use_reservation(deal);
         }
+    }
+
+    /// Its job may have ended, or been lost, before word of that it started, or could be had back, was there.
+    fn spare(&mut self) -> Option<(usize, BookingId)> {
+        self.reserved.take().map(|(place, receipt)| (place, receipt.booking))
     }
 
     /// The job has to do without it. If the work was to be done in it, it waits in the queue by now.

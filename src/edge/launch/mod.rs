@@ -1,6 +1,8 @@
 //! Starts a whole grid on this machine: one process for the router, one for each site and user, talking over
 //! loopback. Watches over them until the run is over, and leaves none behind.
 
+mod router;
+
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::net::SocketAddr;
@@ -10,13 +12,11 @@ use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{Child, ChildStdin, Command};
+use tokio::io::AsyncWriteExt;
+use tokio::process::{ChildStdin, Command};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use super::commit::RealDisk;
-use super::files::settle_after_the_dead;
 use super::host::{self, Activity};
 use super::identity::{Authority, Identity};
 use super::input::written_out;
@@ -29,6 +29,7 @@ use super::{Failure, pin, tell};
 use crate::protocol::handshake::Party;
 use crate::report::Input;
 use crate::topology::Topology;
+use router::{Ended, Halt, Routers, look_at};
 
 /// What to start.
 pub struct Launch<'a> {
@@ -120,9 +121,12 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     let mut end = End::default();
     // One that comes back is known by its identity, and found where it was.
     let identity = authority.issue(&[Party::Router], 30).map_err(system)?;
-    let role = Role { launch: &launch, join_within: patience, identity: &identity, topology: &topology };
-    let (mut router, address) = role.start(None, &mut interrupts, &mut end).await?;
-    let mut router_restarts = 0;
+    let mut routers = Routers::new(&launch, patience, &identity, &topology);
+    let (mut router, address) = match routers.first(&mut interrupts, &mut end).await {
+        Ok(started) => started,
+        Err(Halt::Ended(ended)) => return ended.conclude(&launch, end, Ok(false)),
+        Err(Halt::Failed(failure)) => return Err(failure),
+    };
     let (exits, mut exited) = mpsc::unbounded_channel::<(String, ExitStatus)>();
     let mut starting = Starting::new(
         groups,
@@ -131,16 +135,12 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     let mut pulse = Pulse::new();
     let quiet = launch.stall_after.max(QUIET_MIN);
     let mut looks = tokio::time::interval(LOOK_EVERY);
-    let (status, may_resume) = loop {
+    let ended = loop {
         tokio::select! {
             _ = looks.tick() => {
                 starting.look(launch.replace_after);
                 let Some(id) = router.process.id() else { continue };
-                if pulse.feel(host::activity(id)) {
-                    tell(&format!(
-                        "the router (process {id}) is stopped, as by SIGSTOP: the run does not go on until it is continued"
-                    ));
-                }
+                look_at(id, &mut pulse);
                 if end.is_near() && pulse.still_for() > quiet {
                     let quiet = quiet.as_secs_f64();
                     tell(&format!("the router (process {id}) has done nothing for {quiet} s and is terminated"));
@@ -148,18 +148,16 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
                 }
             }
             status = router.process.wait() => {
-                let status = status.map_err(system)?;
-                let may_resume = status.signal().is_some() && settle_after_the_dead(&RealDisk, &launch.out);
-                if !may_resume || end.is_near() || router_restarts == launch.restarts {
-                    break (status, may_resume);
-                }
-                router_restarts += 1;
-                tell(&format!("the router {}: it is started again from its journal", how_it_went(status)));
-                match role.start(Some(address), &mut interrupts, &mut end).await {
-                    Ok((again, _)) => (router, pulse) = (again, Pulse::new()),
-                    Err(failure) => {
+                match routers.next(status.map_err(system)?, &mut interrupts, &mut end).await {
+                    Ok((again, _)) => {
+                        (router, pulse) = (again, Pulse::new());
+                        // Everybody joins again.
+                        starting.joined(0);
+                    }
+                    Err(Halt::Ended(ended)) => break ended,
+                    Err(Halt::Failed(failure)) => {
                         end.failed = Some(failure);
-                        break (status, may_resume);
+                        break Ended::failed();
                     }
                 }
             }
@@ -207,10 +205,13 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
         }
     };
     drop(exits);
-    let Starting { started: mut members, progress, .. } = starting;
-    drop(progress);
     let printed = router.output.await.map_err(system)?;
-    if !status.success() {
+    while let Ok(joined) = router.joins.try_recv() {
+        starting.joined(joined);
+    }
+    let Starting { started: mut members, progress, joined, .. } = starting;
+    drop(progress);
+    if !ended.is_well() || joined < members.len() {
         // Nobody is there any more for those that have not even joined.
         sleep(GRACE).await;
         members.iter_mut().for_each(|member| drop(member.lifeline.take()));
@@ -223,7 +224,7 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     let to_blame =
         [Failure::LostRouter(String::new()), Failure::Breach(String::new())].map(|failure| failure.exit_code());
     if let Some(lost) = end.lost
-        && status.code().is_none_or(|code| to_blame.iter().any(|blamed| i32::from(*blamed) == code))
+        && ended.code().is_none_or(|code| to_blame.iter().any(|blamed| i32::from(*blamed) == code))
     {
         show_log_tail(&members[lost], |_| true);
     }
@@ -231,17 +232,7 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
         // What else is there is its own, and has been told by the router.
         show_log_tail(member, |line| !line.starts_with(&member.label) && !line.starts_with("error: "));
     }
-    match (status.code(), end.failed) {
-        (_, Some(failure)) => Err(failure),
-        (Some(0), None) => printed,
-        (Some(code), None) => Err(Failure::Told(u8::try_from(code).unwrap_or(1))),
-        (None, None) if end.interrupted => Err(Failure::Interrupted("interrupted".to_owned())),
-        (None, None) => {
-            let failure = Failure::LostRouter(format!("the router process has ended: it {}", how_it_went(status)));
-            let how = format!("resume with: hansa run --resume {}", launch.out.display());
-            Err(if may_resume { failure.with(&how) } else { failure })
-        }
-    }
+    ended.conclude(&launch, end, printed)
 }
 
 /// What brings a run to an early end.
@@ -351,16 +342,6 @@ fn join_within(processes: usize) -> Duration {
     JOIN_WITHIN + JOIN_WITHIN_EACH * processes as u32
 }
 
-/// A router that has been started.
-struct Router {
-    process: Child,
-    words: ChildStdin,
-    /// How many processes have joined.
-    joins: mpsc::UnboundedReceiver<usize>,
-    /// Hands what the router prints on to our own standard output.
-    output: tokio::task::JoinHandle<Result<(), Failure>>,
-}
-
 /// A process that plays sites or users.
 struct Member {
     label: String,
@@ -373,22 +354,6 @@ struct Member {
     /// Closing it tells the process to leave.
     lifeline: Option<ChildStdin>,
     log: PathBuf,
-}
-
-impl Router {
-    async fn tell(&mut self, word: &Word) {
-        // A router that has left cannot be told anything, and its exit is about to be noticed.
-        let _ = self.words.write_all(word.to_line().as_bytes()).await;
-    }
-
-    /// Ends the router if it has not left by then.
-    fn deadline(&self, within: Duration) {
-        let Some(id) = self.process.id() else { return };
-        tokio::spawn(async move {
-            sleep(within).await;
-            end_process(id);
-        });
-    }
 }
 
 fn end_process(id: u32) {
@@ -439,97 +404,6 @@ pub fn label(parties: &[Party]) -> String {
         [first, second] => format!("{first} and {}", name(second)),
         [first, rest @ ..] => format!("{first} and {} more", rest.len()),
     }
-}
-
-/// What a router needs, be it the first one of its run or one that takes the place of another.
-#[derive(Clone, Copy)]
-struct Role<'a> {
-    launch: &'a Launch<'a>,
-    join_within: Duration,
-    identity: &'a Identity,
-    topology: &'a Path,
-}
-
-impl Role<'_> {
-    /// Starts a router, or another one where the last one was.
-    async fn start(
-        self,
-        again_at: Option<SocketAddr>,
-        interrupts: &mut Interrupts,
-        end: &mut End,
-    ) -> Result<(Router, SocketAddr), Failure> {
-        let Role { launch, topology, .. } = self;
-        let mut command = hansa("router", topology)?;
-        let bind = again_at.map_or("127.0.0.1:0".to_owned(), |address| address.to_string());
-        command.args(["--bind", &bind, "--layout", "processes"]).args(&launch.router_flags);
-        match launch.resume.as_ref().or(again_at.map(|_| &launch.out)) {
-            Some(left) => command.arg("--resume").arg(left),
-            None => command.arg("--out").arg(&launch.out),
-        };
-        start_router(command, self, interrupts, end).await
-    }
-}
-
-async fn start_router(
-    mut command: Command,
-    role: Role<'_>,
-    interrupts: &mut Interrupts,
-    end: &mut End,
-) -> Result<(Router, SocketAddr), Failure> {
-    let Role { launch, join_within, identity, topology } = role;
-    command.arg("--join-within").arg(join_within.as_secs().to_string());
-    command.arg("--asked").arg(topology.with_file_name(ASKED));
-    command.stdout(Stdio::piped()).stderr(Stdio::inherit());
-    let mut process = command.spawn().map_err(|error| cannot_start(&error))?;
-    let mut words = process.stdin.take().expect("standard input is a pipe");
-    hand_over(identity, &mut words).await;
-    let mut lines = BufReader::new(process.stdout.take().expect("standard output is a pipe"));
-
-    let mut first = String::new();
-    {
-        let mut reading = std::pin::pin!(lines.read_line(&mut first));
-        loop {
-            tokio::select! {
-                read = &mut reading => {
-                    read.map_err(system)?;
-                    break;
-                }
-                () = interrupts.next() => {
-                    if end.interrupted {
-                        let _ = process.start_kill();
-                    }
-                    end.interrupted = true;
-                    let _ = words.write_all(Word::Interrupt.to_line().as_bytes()).await;
-                }
-            }
-        }
-    }
-    let Some(address) = first.trim().strip_prefix(LISTENING).and_then(|address| address.parse().ok()) else {
-        let status = process.wait().await.map_err(system)?;
-        if status.signal().is_some() {
-            settle_after_the_dead(&RealDisk, &launch.out);
-        }
-        // It has said itself what is wrong.
-        return Err(match status.code() {
-            Some(code) => Failure::Told(u8::try_from(code).unwrap_or(1)),
-            None if end.interrupted => Failure::Interrupted("interrupted".to_owned()),
-            None => Failure::LostRouter(format!("the router process {}", how_it_went(status))),
-        });
-    };
-    let (joined, joins) = mpsc::unbounded_channel();
-    let output = tokio::spawn(async move {
-        let mut rest = Vec::new();
-        loop {
-            lines.read_until(b'\n', &mut rest).await.map_err(system)?;
-            let line = std::str::from_utf8(&rest).ok();
-            let Some(number) = line.and_then(|line| line.trim_end().strip_prefix(JOINED)?.parse().ok()) else { break };
-            let _ = joined.send(number);
-            rest.clear();
-        }
-        lines.read_to_end(&mut rest).await.map_err(system)?;
-        super::print(&String::from_utf8_lossy(&rest))
-    });
-    Ok((Router { process, words, joins, output }, address))
 }
 
 async fn start_member(

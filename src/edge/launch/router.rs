@@ -1,0 +1,294 @@
+//! The launcher's side of the router: starts it, and starts another one in its place when it falls.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdin};
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+
+use super::{
+    ASKED, End, JOINED, LISTENING, LOOK_EVERY, Launch, Pulse, cannot_start, end_process, hand_over, hansa, how_it_went,
+    system,
+};
+use crate::edge::commit::RealDisk;
+use crate::edge::files::{SUMMARY, clear_after_the_dead, settle_after_the_dead};
+use crate::edge::identity::Identity;
+use crate::edge::input::read_plain;
+use crate::edge::journal::JOURNAL;
+use crate::edge::lifeline::Word;
+use crate::edge::results::Told;
+use crate::edge::resume::status_of;
+use crate::edge::signals::Interrupts;
+use crate::edge::{Failure, host, note, print, tell};
+use crate::report::{Status, SummaryFile};
+
+/// A router that listens.
+pub(super) struct Router {
+    pub process: Child,
+    words: ChildStdin,
+    /// How many processes have joined.
+    pub joins: mpsc::UnboundedReceiver<usize>,
+    /// Hands what the router prints on to our own standard output, and says whether that was anything.
+    pub output: tokio::task::JoinHandle<Result<bool, Failure>>,
+}
+
+impl Router {
+    pub async fn tell(&mut self, word: &Word) {
+        // A router that has left cannot be told anything, and its exit is about to be noticed.
+        let _ = self.words.write_all(word.to_line().as_bytes()).await;
+    }
+
+    /// Ends the router if it has not left by then.
+    pub fn deadline(&self, within: Duration) {
+        let Some(id) = self.process.id() else { return };
+        tokio::spawn(async move {
+            sleep(within).await;
+            end_process(id);
+        });
+    }
+}
+
+/// Names a router that is stopped, once.
+pub(super) fn look_at(router: u32, pulse: &mut Pulse) {
+    if pulse.feel(host::activity(router)) {
+        tell(&format!(
+            "the router (process {router}) is stopped, as by SIGSTOP: the run does not go on until it is continued"
+        ));
+    }
+}
+
+/// What a router that has fallen leaves of its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Remains {
+    /// The results are in their place, and whole.
+    Results,
+    /// A journal from which the run can go on.
+    Journal,
+    /// Not even the beginning of a journal: all can begin anew.
+    Nothing,
+}
+
+/// How the last router of a run has ended.
+pub(super) struct Ended {
+    /// None if there could not be one.
+    status: Option<ExitStatus>,
+    remains: Remains,
+}
+
+/// Why there is no router any more.
+pub(super) enum Halt {
+    Ended(Ended),
+    Failed(Failure),
+}
+
+impl From<Failure> for Halt {
+    fn from(failure: Failure) -> Halt {
+        Halt::Failed(failure)
+    }
+}
+
+impl Ended {
+    pub fn failed() -> Ended {
+        Ended { status: None, remains: Remains::Nothing }
+    }
+
+    pub fn is_well(&self) -> bool {
+        self.remains == Remains::Results || self.status.is_some_and(|status| status.success())
+    }
+
+    pub fn code(&self) -> Option<i32> {
+        self.status.and_then(|status| status.code())
+    }
+
+    /// How the run has ended with it, which has printed the summary by then, or has not.
+    pub fn conclude(self, launch: &Launch<'_>, end: End, printed: Result<bool, Failure>) -> Result<(), Failure> {
+        if let Some(failure) = end.failed {
+            return Err(failure);
+        }
+        let how = self.status.map_or_else(String::new, how_it_went);
+        if self.remains == Remains::Results {
+            note(&format!("the router {how} when the results were in their place: they are whole"));
+            return if printed? { Ok(()) } else { print_summary(launch) };
+        }
+        let failure = match self.code() {
+            Some(0) => return printed.map(drop),
+            // It has said itself what is wrong.
+            Some(code) => return Err(Failure::Told(u8::try_from(code).unwrap_or(1))),
+            None if end.interrupted => Failure::Interrupted("interrupted".to_owned()),
+            None => Failure::LostRouter(format!("the router process has ended: it {how}")),
+        };
+        let resume = format!("resume with: hansa run --resume {}", launch.out.display());
+        Err(if self.remains == Remains::Journal { failure.with(&resume) } else { failure })
+    }
+}
+
+/// Prints what a router has put in place but not told of.
+fn print_summary(launch: &Launch<'_>) -> Result<(), Failure> {
+    let path = launch.out.join(SUMMARY);
+    let summary = read_plain(&path).ok().and_then(|json| serde_json::from_slice::<SummaryFile>(&json).ok());
+    let summary = summary.ok_or_else(|| Failure::System(format!("cannot read {}", path.display())))?;
+    let told = if launch.router_flags.iter().any(|flag| flag == "--json") { Told::Json } else { Told::Table };
+    told.print(&summary, &launch.out)
+}
+
+/// The routers of a run, one after the other.
+pub(super) struct Routers<'a> {
+    launch: &'a Launch<'a>,
+    join_within: Duration,
+    identity: &'a Identity,
+    topology: &'a Path,
+    /// Which folder was in the place of the results before the run.
+    before: Option<(u64, u64)>,
+    /// Where the first one listens, and so all others.
+    address: Option<SocketAddr>,
+    /// How many have taken the place of another.
+    restarts: u32,
+}
+
+/// A router and where it listens; or how it has ended before it did.
+type Started = Result<(Router, SocketAddr), ExitStatus>;
+
+impl<'a> Routers<'a> {
+    pub fn new(
+        launch: &'a Launch<'a>,
+        join_within: Duration,
+        identity: &'a Identity,
+        topology: &'a Path,
+    ) -> Routers<'a> {
+        let before = folder_at(&launch.out);
+        Routers { launch, join_within, identity, topology, before, address: None, restarts: 0 }
+    }
+
+    /// The first one.
+    pub async fn first(&mut self, interrupts: &mut Interrupts, end: &mut End) -> Result<(Router, SocketAddr), Halt> {
+        match self.start(Remains::Nothing, interrupts, end).await? {
+            Ok(started) => Ok(started),
+            Err(status) => self.next(status, interrupts, end).await,
+        }
+    }
+
+    /// Another one where the last one was that has ended like this, if it has fallen and not too many have before. One that falls
+    /// before it listens is one of them.
+    pub async fn next(
+        &mut self,
+        mut status: ExitStatus,
+        interrupts: &mut Interrupts,
+        end: &mut End,
+    ) -> Result<(Router, SocketAddr), Halt> {
+        loop {
+            let remains = self.remains(status);
+            let is_over = status.signal().is_none() || remains == Remains::Results;
+            if is_over || end.is_near() || self.restarts >= self.launch.restarts {
+                return Err(Halt::Ended(Ended { status: Some(status), remains }));
+            }
+            self.restarts += 1;
+            let from = match remains {
+                Remains::Journal => "from its journal",
+                _ => "from the beginning, since it had no journal yet",
+            };
+            tell(&format!("the router {}: it is started again {from}", how_it_went(status)));
+            match self.start(remains, interrupts, end).await? {
+                Ok(started) => return Ok(started),
+                Err(again) => status = again,
+            }
+        }
+    }
+
+    /// Looks for what is left of the run, and clears away what is of no use.
+    fn remains(&self, status: ExitStatus) -> Remains {
+        let out = &self.launch.out;
+        if status.signal().is_none() {
+            // It has done so itself.
+            return Remains::Nothing;
+        }
+        let is_placed = folder_at(out) != self.before;
+        if is_placed && status_of(out) == Some(Status::Complete) {
+            clear_after_the_dead(&RealDisk, out);
+            let _ = fs::remove_file(out.join(JOURNAL));
+            return Remains::Results;
+        }
+        match settle_after_the_dead(&RealDisk, out) || (is_placed && out.join(JOURNAL).is_file()) {
+            true => Remains::Journal,
+            false => Remains::Nothing,
+        }
+    }
+
+    async fn start(
+        &mut self,
+        remains: Remains,
+        interrupts: &mut Interrupts,
+        end: &mut End,
+    ) -> Result<Started, Failure> {
+        let Launch { out, resume, router_flags, .. } = self.launch;
+        let mut command = hansa("router", self.topology)?;
+        let bind = self.address.map_or("127.0.0.1:0".to_owned(), |address| address.to_string());
+        command.args(["--bind", &bind, "--layout", "processes"]).args(router_flags);
+        match resume.as_ref().filter(|_| remains == Remains::Nothing) {
+            Some(left) => command.arg("--resume").arg(left),
+            None if remains == Remains::Journal => command.arg("--resume").arg(out),
+            None => command.arg("--out").arg(out),
+        };
+        command.arg("--join-within").arg(self.join_within.as_secs().to_string());
+        command.arg("--asked").arg(self.topology.with_file_name(ASKED));
+        command.stdout(Stdio::piped()).stderr(Stdio::inherit());
+        let mut process = command.spawn().map_err(|error| cannot_start(&error))?;
+        let mut words = process.stdin.take().expect("standard input is a pipe");
+        hand_over(self.identity, &mut words).await;
+        let mut lines = BufReader::new(process.stdout.take().expect("standard output is a pipe"));
+
+        let mut first = String::new();
+        {
+            let mut reading = std::pin::pin!(lines.read_line(&mut first));
+            let (mut looks, mut pulse) = (tokio::time::interval(LOOK_EVERY), Pulse::new());
+            loop {
+                tokio::select! {
+                    read = &mut reading => {
+                        read.map_err(system)?;
+                        break;
+                    }
+                    _ = looks.tick() => process.id().into_iter().for_each(|id| look_at(id, &mut pulse)),
+                    () = interrupts.next() => {
+                        if end.interrupted {
+                            let _ = process.start_kill();
+                        }
+                        end.interrupted = true;
+                        let _ = words.write_all(Word::Interrupt.to_line().as_bytes()).await;
+                    }
+                }
+            }
+        }
+        let address = first.trim().strip_prefix(LISTENING).and_then(|address| address.parse().ok());
+        let Some(address) = address else {
+            return Ok(Err(process.wait().await.map_err(system)?));
+        };
+        self.address = Some(address);
+        let (joined, joins) = mpsc::unbounded_channel();
+        let output = tokio::spawn(async move {
+            let mut rest = Vec::new();
+            loop {
+                lines.read_until(b'\n', &mut rest).await.map_err(system)?;
+                let line = std::str::from_utf8(&rest).ok();
+                let number = line.and_then(|line| line.trim_end().strip_prefix(JOINED)?.parse().ok());
+                let Some(number) = number else { break };
+                let _ = joined.send(number);
+                rest.clear();
+            }
+            lines.read_to_end(&mut rest).await.map_err(system)?;
+            print(&String::from_utf8_lossy(&rest))?;
+            Ok(!rest.is_empty())
+        });
+        Ok(Ok((Router { process, words, joins, output }, address)))
+    }
+}
+
+/// Which folder is there: another one has another number.
+fn folder_at(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}

@@ -1,0 +1,90 @@
+//! Live jobs from the highest priority to the lowest, where only the first few are wanted of thousands.
+
+/// Who has not been reached is never put in order. O(n) to begin with, and O(n) again for each time that four times as many as before
+/// are wanted: for the first `k` of `n`, O(n log k) at worst, at the price of looking, not of sorting.
+#[derive(Clone, Debug, Default)]
+pub struct Ranking {
+    /// No order among these, all of whom come after `first`.
+    rest: Vec<Rank>,
+    /// The next of them last.
+    first: Vec<Rank>,
+    /// How many are put in order next.
+    chunk: usize,
+}
+
+/// One number that is the higher the earlier its turn, so that comparing takes no branches: the priority, and of equals whoever came first.
+type Rank = u128;
+
+impl Ranking {
+    /// Of jobs by priority, which is not negative, and place.
+    pub fn of(jobs: impl Iterator<Item = (f64, usize)>) -> Ranking {
+        let mut ranking = Ranking::default();
+        ranking.restart(jobs);
+        ranking
+    }
+
+    /// Becomes a ranking of others, without giving memory back.
+    pub fn restart(&mut self, jobs: impl Iterator<Item = (f64, usize)>) {
+        self.first.clear();
+        self.rest.clear();
+        // Floats that are not negative are in the same order as their bits.
+        let rank = |(priority, at): (f64, usize)| Rank::from(priority.to_bits()) << 64 | Rank::from(!(at as u64));
+        self.rest.extend(jobs.map(rank));
+        self.chunk = 32;
+    }
+
+    /// Only these stay.
+    pub fn retain(&mut self, stays: impl Fn(usize) -> bool) {
+        self.rest.retain(|rank| stays(place(*rank)));
+        self.first.retain(|rank| stays(place(*rank)));
+    }
+
+    fn sort_some(&mut self) {
+        let cut = self.rest.len().saturating_sub(self.chunk);
+        if cut > 0 {
+            self.rest.select_nth_unstable(cut);
+        }
+        self.first.extend(self.rest.drain(cut..));
+        self.first.sort_unstable();
+        self.chunk *= 4;
+    }
+}
+
+impl Iterator for Ranking {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        if self.first.is_empty() {
+            self.sort_some();
+        }
+        self.first.pop().map(place)
+    }
+}
+
+fn place(rank: Rank) -> usize {
+    !(rank as u64) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_ranking_is_what_sorting_gives(
+            priorities in prop::collection::vec(prop_oneof![Just(f64::INFINITY), 0.0..4.0, (0u8..4).prop_map(f64::from)], 0..300),
+            reached in 0usize..300,
+        ) {
+            let mut wanted: Vec<usize> = (0..priorities.len()).collect();
+            wanted.sort_by(|a, b| priorities[*b].total_cmp(&priorities[*a]));
+            let mut ranking = Ranking::of(priorities.iter().copied().zip(0..));
+            let first: Vec<usize> = ranking.by_ref().take(reached).collect();
+            ranking.retain(|at| at % 3 != 0);
+            let wanted_later = wanted.split_off(first.len());
+            prop_assert_eq!(first, wanted);
+            prop_assert_eq!(ranking.collect::<Vec<_>>(), wanted_later.into_iter().filter(|at| at % 3 != 0).collect::<Vec<_>>());
+        }
+    }
+}

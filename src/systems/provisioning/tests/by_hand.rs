@@ -1,0 +1,167 @@
+//! Small grids whose schedules were worked out by hand.
+
+use std::collections::BTreeMap;
+
+use super::{play, read};
+use crate::grid::TaskId;
+use crate::kernel::Entry;
+use crate::protocol::Record;
+use crate::topology::{Plan, Topology, build, load};
+
+/// Each task with its site, when it starts and when it is off again, in seconds, in the order of starts; and all that happened.
+type Played = (Vec<(String, usize, f64, f64)>, Vec<Entry<Record>>);
+
+/// What each user says of itself, and its jobs: when each comes, and its tasks.
+type Users<'a> = [(&'a str, &'a [(u32, &'a str)])];
+
+/// What happens if these users are at these sites.
+fn schedule(sites: &[&str], users: &Users<'_>) -> Played {
+    let mut text = "name = \"by-hand\"\n[provisioning]\n".to_owned();
+    for (number, said) in sites.iter().enumerate() {
+        text += &format!("[[site]]\nname = \"site-{number}\"\n{said}\n");
+    }
+    for (number, (said, jobs)) in users.iter().enumerate() {
+        text += &format!("[[user]]\nname = \"user-{number}\"\n{said}\n");
+        text += &format!("[[workload]]\nsource = \"table\"\nusers = [\"user-{number}\"]\n");
+        for (arrive, tasks) in *jobs {
+            text += &format!("[[workload.job]]\narrive = \"{arrive} s\"\n{tasks}\n");
+        }
+    }
+    rows(&read(&text))
+}
+
+fn rows(topology: &Topology) -> Played {
+    let (log, all) = play(topology);
+    assert_eq!((all.torn, all.open, all.left_held, all.left_booked), (0, 0, 0, 0));
+    let seconds = |entry: &Entry<Record>| entry.stamp.time.micros() as f64 / 1e6;
+    let mut on: BTreeMap<TaskId, (usize, f64)> = BTreeMap::new();
+    let mut rows = Vec::new();
+    for entry in &log {
+        match &entry.record {
+            Record::Started { task, .. } => _ = on.insert(*task, (entry.actor.index(), seconds(entry))),
+            Record::Finished { task } | Record::Killed { task } => {
+                let (site, start) = on.remove(task).unwrap();
+                rows.push((task.to_string(), site, start, seconds(entry)));
+            }
+            _ => {}
+        }
+    }
+    let first = rows.iter().map(|row| row.1).min().unwrap_or(0);
+    rows.iter_mut().for_each(|row| row.1 -= first);
+    rows.sort_by(|a, b| (a.2, &a.0).partial_cmp(&(b.2, &b.0)).unwrap());
+    (rows, log)
+}
+
+#[test]
+fn tasks_that_are_ready_together_go_to_the_shortest_queue_one_after_the_other() {
+    let seconds = |span: u32| format!("{{ runtime = \"{span} s\", cores = 4 }}");
+    let tasks = format!("tasks = [{}]", [10, 40, 20, 30].map(seconds).join(", "));
+    let (rows, _) = schedule(&["cores = 4", "cores = 4"], &[("", &[(0, tasks.as_str())])]);
+    // In the order of HEFT: the longest first.
+    assert_eq!(
+        rows.iter().map(|row| (row.0.as_str(), row.1, row.2)).collect::<Vec<_>>(),
+        [("0.1", 0, 0.0), ("0.3", 1, 0.0), ("0.0", 1, 30.0), ("0.2", 0, 40.0),]
+    );
+}
+
+/// A crowd that holds all four processors until 50 s, somebody who has booked three of them from 111 s on, and a plan beside both.
+fn planned(tasks: &str, late: &str) -> Vec<(String, usize, f64, f64)> {
+    let users: &Users<'_> = &[
+        ("", &[(0, "tasks = [{ runtime = \"50 s\", cores = 4 }]"), (2, late)]),
+        ("strategy = \"var-and-reserve\"\nahead = \"111 s\"", &[(0, "tasks = [{ runtime = \"600 s\", cores = 3 }]")]),
+        ("strategy = \"moga\"\nalpha = 0.0", &[(1, tasks)]),
+    ];
+    let (rows, _) = schedule(&["cores = 4"], users);
+    rows.into_iter().filter(|row| row.3 - row.2 < 40.0).collect()
+}
+
+#[test]
+fn what_is_planned_runs_as_it_is_planned() {
+    // The first task takes a slot and a part of another one, which begin together; the second wants the first slot for itself.
+    let rows = planned(
+        "tasks = [{ runtime = \"20 s\", cores = 4 }, { runtime = \"10 s\", cores = 3 }]",
+        "tasks = [{ runtime = \"300 s\", cores = 1 }]",
+    );
+    assert_eq!(rows.iter().map(|row| (row.2, row.3)).collect::<Vec<_>>(), [(50.0, 70.0), (70.0, 80.0)]);
+    // Between the first task and the one after it the slot is free for a moment, which a later task must not take.
+    let rows = planned(
+        "tasks = [{ runtime = \"10 s\", cores = 1 }, { runtime = \"20 s\", cores = 3 }, { runtime = \"15 s\", cores = 3 }, \
+         { runtime = \"10 s\", cores = 1 }]\nedges = [[0, 1], [1, 3]]",
+        "tasks = [{ runtime = \"900 s\", cores = 1 }]",
+    );
+    assert!(rows.iter().all(|row| row.3 <= 95.0), "{rows:?}");
+}
+
+#[test]
+fn a_site_cuts_what_is_booked_out_of_the_slot_that_was_named() {
+    let users: &Users<'_> = &[
+        ("", &[(0, "tasks = [{ runtime = \"11 s\", cores = 2 }]"), (2, "tasks = [{ runtime = \"25 s\", cores = 1 }]")]),
+        ("strategy = \"moga\"\nalpha = 0.0", &[(1, "tasks = [{ runtime = \"10 s\", cores = 3 }]")]),
+    ];
+    let (rows, _) = schedule(&["cores = 4\nmode = \"exact\""], users);
+    let starts: Vec<(f64, f64)> = rows.iter().map(|row| (row.2, row.3)).collect();
+    assert_eq!(starts, [(0.0, 11.0), (2.0, 27.0), (11.0, 21.0)], "{rows:?}");
+}
+
+#[test]
+fn who_is_killed_in_time_runs_in_what_is_booked() {
+    // Requested are 60 s.
+    let log = "1 1 -1 61 1 -1 -1 1 60 -1 1 1 1 -1 -1 -1 -1 -1\n";
+    let text = "name = \"late\"\n[provisioning]\n[[site]]\nname = \"york\"\ncores = 1\n[[user]]\nname = \"crowd\"\n\
+                [[user]]\nname = \"booker\"\nstrategy = \"reserve\"\nalpha = 0.0\n\
+                [[workload]]\nsource = \"table\"\nusers = [\"crowd\"]\n\
+                [[workload.job]]\ntasks = [{ runtime = \"100 s\", cores = 1 }]\n\
+                [[workload]]\nsource = \"swf\"\nfile = \"log.swf\"\nusers = [\"booker\"]\n";
+    let mut read = |path: &str| Ok(if path == "grid.toml" { text } else { log }.as_bytes().to_vec());
+    let topology = load("grid.toml", &[], &mut read).unwrap().topology;
+    let (rows, _) = rows(&topology);
+    assert_eq!(rows, [("0.0".to_owned(), 0, 0.0, 100.0), ("1.0".to_owned(), 0, 100.0, 160.0)]);
+}
+
+#[test]
+fn a_price_is_what_the_queue_loses_by_the_slot_alone() {
+    let users: &Users<'_> = &[
+        (
+            "",
+            &[
+                (0, "tasks = [{ runtime = \"5 s\", cores = 2 }]"),
+                (0, "tasks = [{ runtime = \"9 s\", cores = 2 }]"),
+                (1, "tasks = [{ runtime = \"7 s\", cores = 1 }]"),
+                (1, "tasks = [{ runtime = \"5 s\", cores = 1 }]"),
+            ],
+        ),
+        ("strategy = \"var-and-reserve\"\nahead = \"8 s\"", &[(0, "tasks = [{ runtime = \"8 s\", cores = 1 }]")]),
+        ("strategy = \"reserve\"\nalpha = 1.0", &[(4, "tasks = [{ runtime = \"7 s\", cores = 2 }]")]),
+    ];
+    let (_, log) = schedule(&["cores = 3"], users);
+    let quoted = log.iter().rev().find_map(|entry| match &entry.record {
+        Record::Quoted { procs: 2, offers, .. } => Some(offers.clone()),
+        _ => None,
+    });
+    let offers: Vec<(u64, f64)> =
+        quoted.unwrap().iter().map(|offer| (offer.start.micros() / 1_000_000, offer.fee.seconds())).collect();
+    assert_eq!(offers.iter().map(|offer| offer.0).collect::<Vec<_>>(), [5, 8, 16, 17, 21]);
+    assert_eq!(offers[0], (5, 8.0));
+}
+
+#[test]
+fn who_wants_an_early_end_goes_where_work_is_faster() {
+    let users: &Users<'_> = &[
+        ("", &[(0, "tasks = [{ runtime = \"1 s\", cores = 4 }]"), (0, "tasks = [{ runtime = \"40 s\", cores = 4 }]")]),
+        ("strategy = \"reserve\"\nalpha = 0.0", &[(5, "tasks = [{ runtime = \"100 s\", cores = 2 }]")]),
+    ];
+    let (rows, _) = schedule(&["cores = 4\nspeed = 2.0", "cores = 4"], users);
+    let last = rows.iter().max_by(|a, b| a.3.total_cmp(&b.3)).unwrap();
+    assert!(last.3 <= 100.0, "{rows:?}");
+}
+
+#[test]
+fn a_leg_that_its_site_does_not_accept_is_told_before_the_run() {
+    let text = "name = \"long\"\n[provisioning]\n[[site]]\nname = \"york\"\ncores = 1\nlongest = \"1 h\"\n[[site]]\nname = \"leeds\"\ncores = 1\n\
+                [[user]]\nname = \"pair\"\nstrategy = \"coallocate\"\nlegs = [\"york\", \"leeds\"]\n\
+                [[workload]]\nsource = \"table\"\n[[workload.job]]\n\
+                tasks = [{ runtime = \"61 min\", cores = 1 }, { runtime = \"61 min\", cores = 1 }]\n";
+    let topology = read(text);
+    let error = build(&topology, &Plan::of(&topology).all()).err().unwrap().to_string();
+    assert!(error.contains("its leg is at york, which accepts up to 1 h"), "{error}");
+}

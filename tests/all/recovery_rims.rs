@@ -1,0 +1,216 @@
+//! Processes that are killed at the rims of a run: before it begins, while its journal begins, when everybody else has left,
+//! and when the results are in their place.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::faults::{children, no_children_left, who_plays};
+use crate::grid::{HANSA, Machines, Process, digest, long_topology};
+use crate::recovery::{BEGUN, SOON, World, has_a_journal, holds_no_journal, kill, router_of};
+
+/// As many as it takes for the tables to be written for some tenths of a second.
+const MANY: &str = "workload.0.jobs=2500";
+
+/// Asks again and again, until there is an answer.
+fn poll<T>(mut ask: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(begun.elapsed() < SOON, "it never comes to that");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn signal(id: u32, signal: &str) {
+    let _ = Command::new("kill").args([&format!("-{signal}"), &id.to_string()]).status();
+}
+
+fn untouched(world: &World, setting: &str) -> String {
+    let out = world.scratch.path("untouched");
+    let (topology, inline) = (world.scratch.path("grid.toml"), ["--inline", "--set", setting, "--out"]);
+    let ran = Command::new(HANSA).arg("run").arg(topology).args(inline).arg(&out).output().unwrap();
+    assert!(ran.status.success());
+    digest(&out)
+}
+
+/// All have said their last word, and nobody can be asked again.
+#[test]
+fn a_router_that_is_killed_when_all_others_have_left_needs_nobody() {
+    let world = World::new(23);
+    let mut launcher = world.launch("out", &["--set", MANY]);
+    launcher.says(BEGUN);
+    let (id, router) = (launcher.child.id(), router_of(&launcher).unwrap());
+    poll(|| (children(id) == [router]).then_some(()));
+    kill(router);
+    launcher.says("the router was killed by signal 9: it is started again from its journal");
+    let (code, said) = launcher.end(SOON);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("the run was over at virtual time"), "{said}");
+    let out = world.scratch.path("out");
+    assert_eq!(digest(&out), untouched(&world, MANY), "{said}");
+    holds_no_journal(&out);
+    no_children_left(id);
+}
+
+/// The same without a launcher.
+#[test]
+fn a_router_on_a_machine_of_its_own_writes_the_results_when_all_others_have_left() {
+    let world = World::new(29);
+    let topology = long_topology().replace("jobs = 40000", "jobs = 2500");
+    let mut machines = Machines::router(&topology, &[]);
+    machines.start(&["york.site", "durham.site", "leeds.site", "alice.user", "bob.user"]);
+    machines.router.says(BEGUN);
+    for member in &mut machines.members {
+        assert_eq!(member.end(SOON).0, Some(0));
+    }
+    kill(machines.router.child.id());
+    assert_eq!(machines.router.end(SOON).0, None, "it was over before it could be killed");
+    machines.router = machines.go_on();
+    let (code, said) = machines.router.end(SOON);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(digest(&machines.out()), untouched(&world, MANY), "{said}");
+}
+
+/// Stops a member before it joins, so that nothing begins until it goes on.
+fn before_it_begins(world: &World, flags: &[&str]) -> (Process, u32) {
+    let launcher = world.launch("out", flags);
+    let id = launcher.child.id();
+    let bob = poll(|| who_plays(id, "bob"));
+    signal(bob, "STOP");
+    std::thread::sleep(Duration::from_secs(1));
+    (launcher, bob)
+}
+
+#[test]
+fn a_router_that_is_killed_before_the_run_begins_is_started_again() {
+    let world = World::new(31);
+    let (mut launcher, bob) = before_it_begins(&world, &[]);
+    kill(router_of(&launcher).unwrap());
+    launcher.says("the router was killed by signal 9: it is started again from the beginning");
+    signal(bob, "CONT");
+    let (code, said) = launcher.end(SOON);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(digest(&world.scratch.path("out")), world.untouched(), "{said}");
+    holds_no_journal(&world.scratch.path("out"));
+}
+
+/// With an earlier journal in the place of the results, which is that of another run.
+#[test]
+fn a_journal_whose_beginning_is_half_written_is_begun_anew() {
+    let world = World::new(37);
+    let out = world.scratch.path("out");
+    let mut first = world.launch("out", &["--set", "workload.0.jobs=40000"]);
+    first.says(BEGUN);
+    std::thread::sleep(Duration::from_millis(300));
+    first.signal("INT");
+    assert_eq!(first.end(SOON).0, Some(130));
+    assert!(out.join("journal").is_file());
+
+    let mut launcher = world.launch("out", &[]);
+    launcher.says(BEGUN);
+    let (router, journal) = (router_of(&launcher).unwrap(), has_a_journal(&out).join("journal"));
+    signal(router, "STOP");
+    fs::File::options().write(true).open(&journal).unwrap().set_len(100).unwrap();
+    kill(router);
+    let (code, said) = launcher.end(SOON);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("it is started again from the beginning"), "{said}");
+    assert_eq!(digest(&out), world.untouched(), "{said}");
+    holds_no_journal(&out);
+}
+
+#[test]
+fn a_router_that_is_killed_again_before_it_listens_is_started_once_more() {
+    let world = World::new(41);
+    let mut launcher = world.launch("out", &["--set", "workload.0.jobs=3000", "--restarts", "5"]);
+    launcher.says(BEGUN);
+    has_a_journal(&world.scratch.path("out"));
+    let mut router = router_of(&launcher).unwrap();
+    kill(router);
+    for _ in 0..4 {
+        router = poll(|| router_of(&launcher).filter(|next| *next != router));
+        kill(router);
+    }
+    let (code, said) = launcher.end(SOON);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(said.matches("the router was killed by signal 9: it is started again").count(), 5, "{said}");
+    assert_eq!(digest(&world.scratch.path("out")), untouched(&world, "workload.0.jobs=3000"), "{said}");
+
+    // Not for ever, and what is there is of use.
+    let mut launcher = world.launch("out", &["--set", "workload.0.jobs=40000", "--restarts", "1"]);
+    launcher.says(BEGUN);
+    has_a_journal(&world.scratch.path("out"));
+    let router = router_of(&launcher).unwrap();
+    kill(router);
+    kill(poll(|| router_of(&launcher).filter(|next| *next != router)));
+    let (code, said) = launcher.end(SOON);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("resume with: hansa run --resume"), "{said}");
+}
+
+#[test]
+fn a_router_that_is_killed_when_the_results_are_in_their_place_has_done_its_work() {
+    let world = World::new(43);
+    let (out, expected) = (world.scratch.path("out"), world.untouched());
+    let folder = || fs::metadata(&out).map(|found| found.ino()).ok();
+    let mut hit = 0;
+    for _ in 0..8 {
+        let before = folder();
+        let mut launcher = world.launch("out", &[]);
+        launcher.says(BEGUN);
+        let router = rustix::process::Pid::from_raw(router_of(&launcher).unwrap() as i32).unwrap();
+        let begun = Instant::now();
+        while folder() == before || folder().is_none() {
+            assert!(begun.elapsed() < SOON);
+        }
+        let _ = rustix::process::kill_process(router, rustix::process::Signal::KILL);
+        let (code, said) = launcher.end(SOON);
+        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(digest(&out), expected, "{said}");
+        holds_no_journal(&out);
+        hit += u32::from(said.contains("the router was killed by signal 9 when the results were in their place"));
+    }
+    assert!(hit > 0, "no router was killed in time");
+}
+
+#[test]
+fn a_router_that_is_stopped_before_it_listens_is_named() {
+    let world = World::new(47);
+    let mut launcher = world.launch("out", &[]);
+    let router = poll(|| router_of(&launcher));
+    signal(router, "STOP");
+    let stopped = Instant::now();
+    launcher.says(&format!("the router (process {router}) is stopped, as by SIGSTOP"));
+    assert!(stopped.elapsed() < Duration::from_secs(8), "{:?}", stopped.elapsed());
+    signal(router, "CONT");
+    let (code, said) = launcher.end(SOON);
+    assert_eq!(code, Some(0), "{said}");
+}
+
+/// Nobody can tell it to begin anew.
+#[test]
+fn a_site_whose_scheduler_was_running_before_is_not_waited_for() {
+    let world = World::new(53);
+    // Something that accepts connections and never answers.
+    let scheduler = TcpListener::bind("127.0.0.1:0").unwrap();
+    let topology = format!(
+        "name = \"called\"\nseed = 1\n[batch]\n[[site]]\nname = \"york\"\ncores = 64\nscheduler = \"batsim\"\n\
+         socket = \"tcp://{}\"\ntimeout = \"60 s\"\n[[user]]\nname = \"alice\"\n[[workload]]\nsource = \"lublin\"\njobs = 30\n\
+         types = \"one\"\nnodes = 64\noverestimate = 2.0\n",
+        scheduler.local_addr().unwrap()
+    );
+    world.scratch.file("grid.toml", &topology);
+    let mut launcher = world.launch("out", &[]);
+    launcher.says(BEGUN);
+    kill(who_plays(launcher.child.id(), "york").unwrap());
+    let killed = Instant::now();
+    let (code, said) = launcher.end(SOON);
+    assert!(killed.elapsed() < Duration::from_secs(20), "{:?}: {said}", killed.elapsed());
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("lost site york at virtual time") && said.contains("cannot begin anew"), "{said}");
+}
