@@ -16,9 +16,9 @@ class Job:
 
     job: int
     nodes: int
-    #: How long it may run; how long it will run is not told.
+    #: How long it may run, with its checkpoints if it makes any; how long it will run is not told.
     walltime: float
-    #: When it came to the site.
+    #: When it came to the site, or came back to its queue from nodes that have failed.
     came: float
 
 
@@ -48,8 +48,10 @@ class Scheduler(Orders):
     #: Jobs that wait, in order of arrival, and those that run, in order of their start; both by number.
     waiting: dict[int, Job]
     running: dict[int, Running]
-    #: The nodes on which nothing runs.
+    #: The nodes that are up and on which nothing runs.
     free: set[int]
+    #: The nodes that are down, each with the time at which it is expected back.
+    down: dict[int, float]
 
     def decide(self) -> None:
         """Gives orders, once all that has happened at this moment is known."""
@@ -60,6 +62,12 @@ class Scheduler(Orders):
 
     def ended(self, running: Running, how: str) -> None:
         """A job has left its nodes: it is "done", its "walltime" was over, or it was "killed"."""
+
+    def lost(self, running: Running, again: Job | None) -> None:
+        """A node of a running job has failed. If it waits here again, `again` is what is left of it, and the last of `waiting`."""
+
+    def nodes_changed(self) -> None:
+        """Nodes have failed, or are up again, or are expected at another time: `down` and `free` say so."""
 
     def recalled(self, job: Job) -> None:
         """Its user has taken a waiting job back."""
@@ -89,11 +97,17 @@ class Scheduler(Orders):
     def greeted(self, said: dict[str, Any]) -> None:
         super().greeted(said)
         self.site = Cluster(said["site"]["name"], said["site"]["nodes"])
-        self.waiting, self.running, self.free = {}, {}, set(range(self.site.nodes))
+        self.waiting, self.running, self.free, self.down = {}, {}, set(range(self.site.nodes)), {}
         # Their ends have not been told yet.
         self._killed: dict[int, Running] = {}
 
     def _hear(self, event: dict[str, Any]) -> None:
+        if event["event"] == "nodes":
+            self.down = {node: part["back"] for part in event["down"] for node in _numbers(part["nodes"])}
+            taken = [node for running in self.running.values() for node in running.nodes]
+            self.free = set(range(self.site.nodes)).difference(self.down, taken)
+            self.nodes_changed()
+            return
         number = event["job"]
         if event["event"] == "submitted":
             job = self.waiting[number] = Job(number, event["nodes"], event["walltime"], self.now)
@@ -104,8 +118,22 @@ class Scheduler(Orders):
                 over = self.running.pop(number)
                 self.free.update(over.nodes)
             self.ended(killed or over, event["how"])
+        elif event["event"] == "lost":
+            over, again = self.running.pop(number), None
+            # Which of its nodes are up is told next.
+            self.free.update(over.nodes)
+            if event["waits"]:
+                again = self.waiting[number] = Job(number, over.job.nodes, event["walltime"], self.now)
+            self.lost(over, again)
         elif event["event"] == "recalled":
             self.recalled(self.waiting.pop(number))
+
+
+def _numbers(ranges: str) -> Iterable[int]:
+    """The nodes of "0-3 7", one by one."""
+    for run in ranges.split():
+        first, _, last = run.partition("-")
+        yield from range(int(first), int(last or first) + 1)
 
 
 def _ranges(nodes: list[int]) -> str:

@@ -75,6 +75,33 @@ def test_backfilling_in_python_is_backfilling(topologies):
     assert hansa.run(topology, scheduler={"york": Easy()}).digest == ours.digest
 
 
+@pytest.mark.parametrize("inline", [True, False])
+def test_nodes_that_fail_are_heard_of_and_who_was_on_them_waits_again(topologies, tmp_path, inline):
+    class Told(Fcfs):
+        lost_here, most_down = 0, 0
+
+        def lost(self, running, again):
+            self.lost_here += 1
+            assert again is self.waiting[running.job.job] and again.walltime <= running.job.walltime
+            assert not self.free.isdisjoint(running.nodes)
+
+        def nodes_changed(self):
+            self.most_down = max(self.most_down, len(self.down))
+            assert self.free.isdisjoint(self.down) and all(back > self.now for back in self.down.values())
+
+    failures = (
+        '[recovery]\nkilled = "tail"\ncheckpoint = { every = "20 min", cost = "10 s" }\n'
+        '[[failure]]\nsite = "york"\nmtbf = "4 d"\nmttr = "1 h"\n'
+    )
+    topology = tmp_path / "failing.toml"
+    topology.write_text((topologies / "foreign-site.toml").read_text() + failures)
+    settings = {"user.alice.planner": "script", "batch.dispatch": "least-work"}
+    york = Told()
+    mine = hansa.run(topology, settings, scheduler={"york": york}, inline=inline)
+    assert mine.digest == hansa.run(topology, {**settings, "site.york.scheduler": "fcfs"}).digest
+    assert york.lost_here > 5 and york.most_down > 1
+
+
 def test_orders_of_all_kinds_are_carried_out(topologies):
     class Moody(Fcfs):
         heard = []

@@ -189,14 +189,16 @@ async fn leave(mut joined: Joined, end: Result<Played, Failure>) -> Ending {
             if let Ok(WireError::Closed { close: Some(Close::Stopped), reason }) = closed {
                 return Ending::Over(Err(Failure::LostRouter(format!("the router stopped the run: {reason}"))));
             }
+            // A close may be lost; then only who has not heard all else is in doubt about the run's end.
             if let Ok(lost) = &closed
                 && lost.is_without_a_word()
-                && last == Played::Finished
+                && last.played == Played::Finished
+                && !last.is_whole
             {
                 return Ending::LostRouter(Failure::LostRouter(format!("lost the router: {lost}")), true);
             }
             joined.connection.leave(joined.sender, Close::Finished, "").await;
-            Ending::Over(match last {
+            Ending::Over(match last.played {
                 Played::Finished => Ok(()),
                 // Its reason travels with the close, which is lost.
                 Played::Stopped => {

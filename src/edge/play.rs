@@ -74,16 +74,29 @@ pub fn play(mut leaf: Leaf<Message, Record>, stage: Stage<'_>) -> Result<Played,
     Ok(if leaf.stopped() { Played::Stopped } else { Played::Finished })
 }
 
-/// Waits until the router closes the connection, and tells what it has said by then: a run may still fail after a leaf has
-/// said its last word.
-pub async fn listen_to_the_end(played: Played, receiver: &mut FrameReceiver) -> Played {
-    let mut last = played;
-    while let Ok(Some(frame)) = receiver.next().await {
-        if codec::decode::<Down<Message>>(frame).is_ok_and(|down| down.then == Then::Stop) {
-            last = Played::Stopped;
-        }
+/// What a leaf has heard that has said its last word.
+#[derive(Clone, Copy, Debug)]
+pub struct Last {
+    pub played: Played,
+    /// The router has ended its stream in order, as it does once it has everybody's last words. One that was killed has not.
+    pub is_whole: bool,
+}
+
+/// Waits until the router has no more to say, and tells what it has said by then: a run may still fail after a leaf has said its
+/// last word.
+pub async fn listen_to_the_end(mut played: Played, receiver: &mut FrameReceiver) -> Last {
+    loop {
+        let is_whole = match receiver.next().await {
+            Ok(Some(frame)) => {
+                if codec::decode::<Down<Message>>(frame).is_ok_and(|down| down.then == Then::Stop) {
+                    played = Played::Stopped;
+                }
+                continue;
+            }
+            end => end.is_ok(),
+        };
+        return Last { played, is_whole };
     }
-    last
 }
 
 /// Writes what there is to say, and waits for the next frame of the router, or for something else that ends it all.

@@ -60,6 +60,8 @@ pub struct Entrust {
     pub walltime: Span,
     /// What only the job itself knows.
     pub runtime: Span,
+    /// How often it has been lost already.
+    pub losses: u32,
 }
 
 /// Such a site does not take a job that it has been given: it has not run there and will not.

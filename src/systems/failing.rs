@@ -1,12 +1,11 @@
 //! How the sites and links of a grid fail, for whoever takes part in a run: everybody works it out alone, from topology and seed.
 
 use super::{Cast, CastError, Grid};
-use crate::grid::{Failure, Fragile, Killed, News, Outages, Recovery, Saves, Site};
+use crate::grid::{Failure, Fragile, News, Outages, Recovery, Site};
 use crate::kernel::ActorId;
 use crate::roles;
 use crate::roles::scheduler::InTurn;
-use crate::roles::site::Loss;
-use crate::time::Span;
+use crate::roles::site::Attempts;
 
 /// All failures of a grid, and what is done about them.
 #[derive(Clone, Copy)]
@@ -22,14 +21,6 @@ pub struct Fails {
     pub outages: Outages,
     pub failures: Vec<Failure>,
     pub recovery: Recovery,
-}
-
-/// What a site that fails does about its tasks, by how often each has been lost.
-pub struct Attempts {
-    recovery: Recovery,
-    /// How the site fails.
-    failures: Vec<Failure>,
-    nodes: u32,
 }
 
 impl Failing<'_> {
@@ -59,40 +50,11 @@ impl Grid<'_> {
     }
 }
 
-impl Attempts {
-    /// At a site of so many nodes.
-    pub fn new(fails: &Fails, nodes: u32) -> Attempts {
-        let Fails { recovery, failures, .. } = fails.clone();
-        Attempts { recovery, failures, nodes }
+impl Fails {
+    /// What a manager of a site with so many nodes does about tasks that are lost.
+    pub fn attempts(&self, nodes: u32) -> Attempts {
+        Attempts::new(self.recovery.clone(), self.failures.clone(), nodes)
     }
-
-    /// Whether who is lost comes before all who wait.
-    pub fn are_first(&self) -> bool {
-        self.recovery.killed == Killed::Head
-    }
-
-    /// How a task on so many nodes saves its work.
-    fn saves(&self, nodes: u32) -> Option<Saves> {
-        self.recovery.saves(&self.failures, self.nodes, nodes)
-    }
-
-    /// How long a span of work takes on so many nodes, with its checkpoints.
-    pub fn stretched(&self, work: Span, nodes: u32) -> Span {
-        self.saves(nodes).map_or(work, |saves| saves.stretched(work))
-    }
-
-    /// A task starts on so many nodes that has been lost so often; says what is done if it is lost again. If that is to be told, it does
-    /// not come again here.
-    pub fn starts(&self, losses: u32, nodes: u32) -> Loss {
-        let is_last = losses.saturating_add(1) >= self.recovery.attempts;
-        let is_told = is_last || matches!(self.recovery.killed, Killed::Back | Killed::Lost);
-        Loss { saves: self.saves(nodes), is_told }
-    }
-}
-
-/// What is left of some work, of which so much is saved: not nothing, for there is something to be done yet.
-pub fn left_of(work: Span, saved: Span) -> Span {
-    Span::from_micros(work.micros().saturating_sub(saved.micros()).max(1))
 }
 
 /// The site of a service that decides what runs there, and gives it task by task.

@@ -29,7 +29,7 @@ use crate::time::Span;
 use crate::workload::Workload;
 
 pub use deal::{DataLimit, DealError, Dealing, Errand, JobError, Lines};
-pub use failing::{Attempts, Failing, Fails, left_of};
+pub use failing::{Failing, Fails};
 
 /// Every system that a topology may ask for.
 pub const ALL: &[Row] = &[market::ROW, reservation::ROW, heft::ROW, batch::ROW, provisioning::ROW];

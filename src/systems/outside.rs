@@ -31,9 +31,9 @@ pub const BATSIM: Kind = Kind {
     build,
 };
 
-/// Its nodes never fail: a topology in which they do is refused.
-fn build(site: &Site, _: Option<&Fails>, outsider: Option<Outsider>) -> Result<Box<dyn Manager>, CastError> {
+fn build(site: &Site, fails: Option<&Fails>, outsider: Option<Outsider>) -> Result<Box<dyn Manager>, CastError> {
     let decider = outsider.and_then(|outsider| outsider.downcast::<Box<dyn Decides>>().ok());
     let decider = *decider.ok_or(CastError::NoOutsider)?;
-    Ok(Box::new(Managed::new(decider, site.cores)))
+    let attempts = fails.map(|fails| fails.attempts(site.cores));
+    Ok(Box::new(Managed::new(decider, site.cores).recovering(attempts)))
 }

@@ -159,12 +159,16 @@ while True:
         break
 "#;
 
+/// How long one may take to start on a machine that has much to do.
+const PATIENT: &str = "30 s";
+
 /// A site whose scheduler decides like that, in Python; jobs of one node each.
-fn deciding(scratch: &Scratch, python: &str, decide: &str, kind: &str) -> PathBuf {
+fn deciding(scratch: &Scratch, python: &str, decide: &str, kind: &str, timeout: &str) -> PathBuf {
     let program = format!("KIND = {kind:?}\ndef decide(asked, said, event):\n{decide}\n{SCHEDULER}");
     scratch.file("scheduler.py", &program);
-    let run =
-        format!("scheduler = \"batsim\"\ncommand = [{python:?}, \"scheduler.py\", \"{{socket}}\"]\ntimeout = \"4 s\"");
+    let run = format!(
+        "scheduler = \"batsim\"\ncommand = [{python:?}, \"scheduler.py\", \"{{socket}}\"]\ntimeout = \"{timeout}\""
+    );
     topology(scratch, "york", 1, 4, &run, "serial = 1.0\njobs = 20")
 }
 
@@ -205,7 +209,7 @@ const GREEDY: &str = "
 fn jobs_are_rejected_killed_and_called_for_alike_in_both_layouts() {
     let Some(python) = python("zmq") else { return };
     let scratch = Scratch::new();
-    let topology = deciding(&scratch, &python, GREEDY, "REP");
+    let topology = deciding(&scratch, &python, GREEDY, "REP", PATIENT);
     let inline = digest_of(&scratch, &topology, &[INLINE, PROCESSES]);
     let schedule = crate::grid::json(&scratch.path("york-0").join("schedule.json"));
     let counted =
@@ -259,7 +263,8 @@ fn a_scheduler_that_fails_ends_the_run_and_is_named() {
         let layouts: &[&[&str]] = if number % 3 == 0 { &[INLINE, PROCESSES] } else { &[INLINE] };
         for flags in layouts {
             let scratch = Scratch::new();
-            let ran = run(&deciding(&scratch, &python, &decide, kind), &scratch.path("out"), flags);
+            let timeout = if says.ends_with("within 4 s") { "4 s" } else { PATIENT };
+            let ran = run(&deciding(&scratch, &python, &decide, kind, timeout), &scratch.path("out"), flags);
             let said = text(&ran.stderr);
             assert_eq!(ran.status.code(), Some(8), "{decide}, {flags:?}: {said}");
             assert!(
@@ -286,7 +291,7 @@ fn a_scheduler_that_runs_already_is_called_and_one_that_does_not_is_told_of() {
         // Whoever closes with something unread takes its own words back.
         let _ = std::io::copy(&mut stream, &mut std::io::sink());
     });
-    let web_page = topology(&scratch, "web", 1, 4, &at("5 s"), jobs);
+    let web_page = topology(&scratch, "web", 1, 4, &at(PATIENT), jobs);
     let ran = run(&web_page, &scratch.path("out"), INLINE);
     web.join().unwrap();
     let said = text(&ran.stderr);
@@ -302,10 +307,10 @@ fn a_scheduler_that_runs_already_is_called_and_one_that_does_not_is_told_of() {
     assert!(said.contains(&format!("cannot be reached at {socket} in time: ")), "{said}");
 
     let Some(python) = python("zmq") else { return };
-    let greedy = deciding(&scratch, &python, GREEDY, "REP");
+    let greedy = deciding(&scratch, &python, GREEDY, "REP", PATIENT);
     let made = digest_of(&scratch, &greedy, &[INLINE]);
     let mut scheduler = Command::new(&python).arg(scratch.path("scheduler.py")).arg(&socket).spawn().unwrap();
-    let called = topology(&scratch, "called", 1, 4, &at("10 s"), jobs);
+    let called = topology(&scratch, "called", 1, 4, &at(PATIENT), jobs);
     assert_eq!(digest_of(&scratch, &called, &[INLINE]), made);
     assert!(scheduler.wait().unwrap().success(), "it has heard that the simulation is over");
 }

@@ -133,6 +133,17 @@ for path in sys.argv[2:]:
 "#;
 
 /// What Hansa and its examples say to each other, line by line, and lines that nobody should say.
+/// What a manager does that counts the nodes that are free, where nodes fail.
+const HEARS_OF_FAILURES: &str = r#"elif event["event"] == "lost":
+                free += nodes[event["job"]]
+                queue.append(event["job"])
+            elif event["event"] == "nodes":
+                runs = [run.split("-") for part in event["down"] for run in part["nodes"].split()]
+                down = sum(int(run[-1]) - int(run[0]) + 1 for run in runs)
+                free += globals().get("was_down", 0) - down
+                was_down = down
+            "#;
+
 #[test]
 fn what_programs_and_hansa_say_is_as_the_schema_of_the_conversation_says() {
     if !has_validator() {
@@ -141,13 +152,23 @@ fn what_programs_and_hansa_say_is_as_the_schema_of_the_conversation_says() {
     let scratch = Scratch::new();
     let schema = scratch.file("conversation.json", &text(&hansa_ok(&["schema", "--conversation"]).stdout));
     let mut fine = Vec::new();
-    for (topology, programs) in
-        [("foreign-bidder.toml", &["bidder"][..]), ("foreign-site.toml", &["manager", "planner"])]
-    {
-        let mut written = std::fs::read_to_string(crate::grid::shipped(topology)).unwrap();
+    let manager = std::fs::read_to_string(crate::grid::shipped("manager.py")).unwrap();
+    let before = "elif event[\"event\"] == \"recalled\":";
+    assert!(manager.contains(before));
+    let hearing = scratch.file("manager.py", &manager.replace(before, &format!("{HEARS_OF_FAILURES}{before}")));
+    let fails = "[[failure]]\nsite = \"york\"\nmtbf = \"4 d\"\nmttr = \"1 h\"\n";
+    let stories = [
+        ("foreign-bidder.toml", "", &["bidder"][..]),
+        ("foreign-site.toml", "", &["manager", "planner"]),
+        ("foreign-site.toml", fails, &["manager", "planner"]),
+    ];
+    for (number, (topology, more, programs)) in (0..).zip(stories) {
+        let mut written = std::fs::read_to_string(crate::grid::shipped(topology)).unwrap() + more;
         for program in programs {
-            let [said, answered] = ["said", "answered"].map(|what| scratch.path(&format!("{program}-{what}.jsonl")));
-            let path = crate::grid::shipped(&format!("{program}.py"));
+            let [said, answered] =
+                ["said", "answered"].map(|what| scratch.path(&format!("{program}-{what}-{number}.jsonl")));
+            let hears = !more.is_empty() && *program == "manager";
+            let path = if hears { hearing.clone() } else { crate::grid::shipped(&format!("{program}.py")) };
             let through = format!("tee {} | python3 {} | tee {}", said.display(), path.display(), answered.display());
             let direct = format!("[\"python3\", \"{program}.py\"]");
             assert!(written.contains(&direct), "{topology}");
@@ -177,9 +198,12 @@ fn what_programs_and_hansa_say_is_as_the_schema_of_the_conversation_says() {
     for (number, verdict) in verdicts.iter().enumerate() {
         assert_eq!(verdict.ends_with(" FINE"), number < fine.len(), "{verdict}");
     }
-    for file in fine {
-        assert!(std::fs::read_to_string(&file).unwrap().lines().count() > 10, "{} has some lines", file.display());
+    for file in &fine {
+        assert!(std::fs::read_to_string(file).unwrap().lines().count() > 10, "{} has some lines", file.display());
     }
+    let heard = std::fs::read_to_string(scratch.path("manager-said-2.jsonl")).unwrap();
+    let events = ["\"event\":\"lost\"", "\"event\":\"nodes\",\"down\":[{\"nodes\""];
+    assert!(events.iter().all(|event| heard.contains(event)), "all there is to say has been said");
 }
 
 /// `HANSA_GOLDEN=write` writes it anew.

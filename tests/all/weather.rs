@@ -31,7 +31,7 @@ fn agrees(topology: &str, members: &[&str], weather: Weather) {
     let (code, said) = machines.router.end(Duration::from_secs(120));
     assert_eq!(code, Some(0), "{weather:?} {:?}: {said}", relay.seen());
     for member in &mut machines.members {
-        let (code, said) = member.end(Duration::from_secs(20));
+        let (code, said) = member.end(Duration::from_secs(40));
         assert_eq!(code, Some(0), "{weather:?} {}: {said}", member.label);
     }
     assert_eq!(digest(&machines.out()), digest(&inline), "{weather:?}");

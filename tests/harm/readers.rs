@@ -193,7 +193,7 @@ fn obeyed(asked: Time, advice: Advice) {
     let mut orders = Vec::new();
     for job in 0..4 {
         let (walltime, runtime) = (Span::from_secs(20), Span::from_secs(10));
-        let entrust = Entrust { job: JobId(job), nodes: 2, walltime, runtime };
+        let entrust = Entrust { job: JobId(job), nodes: 2, walltime, runtime, losses: 0 };
         managed.hear(asked, ActorId(0), Message::Entrust(entrust), &site, &mut orders);
     }
     managed.decide(asked, &site, &mut orders);

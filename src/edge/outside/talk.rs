@@ -89,16 +89,26 @@ impl Talk {
     /// Asks, and reads an answer in JSON; `expected` shows what such a one looks like.
     pub fn ask<T: DeserializeOwned>(&mut self, question: &impl Serialize, expected: &str) -> Result<T, Trouble> {
         let began = Instant::now();
-        if let Ok(Ok(early)) = self.answers.try_recv() {
-            return Err(self.wrong(&format!("says `{}` without having been asked", brief(&early))).into());
+        match self.answers.try_recv() {
+            Ok(Ok(early)) => {
+                return Err(self.wrong(&format!("says `{}` without having been asked", brief(&early))).into());
+            }
+            Ok(Err(fault)) => return Err(self.ended_or(&fault).into()),
+            Err(_) => {}
         }
         let question =
             serde_json::to_vec(question).map_err(|error| self.wrong(&format!("cannot be asked: {error}")))?;
         match self.questions.as_ref().map(|questions| questions.try_send(question)) {
             Some(Ok(())) => {}
             Some(Err(TrySendError::Full(_))) => return Err(self.wrong("does not read what it is asked").into()),
-            // Why is the last that was heard.
-            Some(Err(TrySendError::Disconnected(_))) | None => return Err(self.gone().into()),
+            Some(Err(TrySendError::Disconnected(_))) | None => {
+                // Why is the last that was heard.
+                let why = match self.answers.try_recv() {
+                    Ok(Err(fault)) => self.ended_or(&fault),
+                    _ => self.gone(),
+                };
+                return Err(why.into());
+            }
         }
         let answer = loop {
             let Some(left) = self.timeout.checked_sub(began.elapsed()) else {
@@ -216,4 +226,31 @@ fn call(caller: &Caller, questions: &Receiver<Vec<u8>>, heard: &SyncSender<Resul
 
 fn in_words(said: Vec<u8>) -> Result<String, String> {
     String::from_utf8(said).map_err(|_| "sends what is not UTF-8".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether the question or the fault comes first is for the threads to settle.
+    #[test]
+    fn who_fails_before_anything_is_asked_is_told_of_in_the_same_words() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = Endpoint::parse(&format!("tcp://{}", listener.local_addr().unwrap())).unwrap();
+        let web = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+            let _ = std::io::copy(&mut stream, &mut std::io::sink());
+        });
+        let timeout = Duration::from_secs(30);
+        let mut talk = Talk::over_socket("it".to_owned(), &[], &endpoint, timeout, &Stop::default()).unwrap();
+        // By then the thread that has called it is long done.
+        std::thread::sleep(Duration::from_millis(300));
+        let Err(Trouble::Fault(said)) = talk.ask::<serde_json::Value>(&"how are you?", "an answer") else {
+            panic!("it cannot answer")
+        };
+        assert!(said.starts_with("it does not speak ZeroMQ's protocol"), "{said}");
+        drop(talk);
+        web.join().unwrap();
+    }
 }

@@ -80,8 +80,8 @@ pub fn happens(now: Time, happened: &[(Time, Happened)]) -> Value {
                     killed.push((*at, *job, *progress));
                 }
             }
-            // It has no word for this, and so nothing is taken back from a site that it manages.
-            Happened::Recalled { .. } => {}
+            // It has no word for a job that is taken back or lost, so that happens at no site that it manages.
+            Happened::Recalled { .. } | Happened::Lost { .. } | Happened::Nodes { .. } => {}
             Happened::Called => events.push(event(*at, "REQUESTED_CALL", &json!({}))),
         }
     }

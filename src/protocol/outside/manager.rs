@@ -29,10 +29,37 @@ pub struct Question {
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum Line {
-    Submitted { job: JobId, nodes: u32, walltime: f64 },
-    Ended { job: JobId, how: &'static str, nodes: String },
-    Recalled { job: JobId },
+    Submitted {
+        job: JobId,
+        nodes: u32,
+        walltime: f64,
+    },
+    Ended {
+        job: JobId,
+        how: &'static str,
+        nodes: String,
+    },
+    Lost {
+        job: JobId,
+        nodes: String,
+        waits: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        walltime: Option<f64>,
+    },
+    Nodes {
+        down: Vec<Down>,
+    },
+    Recalled {
+        job: JobId,
+    },
     Called,
+}
+
+/// Nodes that are down, and when they are expected back.
+#[derive(Debug, Serialize)]
+struct Down {
+    nodes: String,
+    back: f64,
 }
 
 impl Question {
@@ -48,6 +75,15 @@ impl Question {
                     End::Killed => "killed",
                 };
                 Line::Ended { job: *job, how, nodes: on.to_string() }
+            }
+            Happened::Lost { job, on, waits } => {
+                let walltime = waits.map(|walltime| seconds(walltime.micros()));
+                Line::Lost { job: *job, nodes: on.to_string(), waits: waits.is_some(), walltime }
+            }
+            Happened::Nodes { down } => {
+                let down =
+                    down.iter().map(|one| Down { nodes: one.nodes.to_string(), back: seconds(one.back.micros()) });
+                Line::Nodes { down: down.collect() }
             }
             &Happened::Recalled { job } => Line::Recalled { job },
             Happened::Called => Line::Called,

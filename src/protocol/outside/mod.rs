@@ -10,7 +10,7 @@ pub mod planner;
 
 use serde::{Deserialize, Serialize};
 
-use crate::grid::{JobId, NodeSet};
+use crate::grid::{Expected, JobId, NodeSet};
 use crate::time::{Span, Time};
 
 /// The version of the conversation in lines. It goes up when a program that kept to the last one would be misunderstood; more
@@ -24,6 +24,10 @@ pub enum Happened {
     Submitted { job: JobId, nodes: u32, walltime: Span, runtime: Span },
     /// A job has left these nodes for good, having done this part of its work.
     Ended { job: JobId, how: End, on: NodeSet, progress: f64 },
+    /// A node of a running job has failed, so it has left all of them; how long it may run from now on, if it waits here again.
+    Lost { job: JobId, on: NodeSet, waits: Option<Span> },
+    /// These nodes are down, and all others are up.
+    Nodes { down: Vec<Expected> },
     /// A job that waited has been taken back.
     Recalled { job: JobId },
     /// The time has come at which the program wanted to be asked.

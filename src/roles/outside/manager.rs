@@ -8,11 +8,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::grid::{Demand, JobId, NodeSet, TaskId};
+use crate::grid::{Demand, Expected, JobId, NodeSet, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::outside::{Advice, End, Happened, Wish, seconds};
 use crate::protocol::{Declined, Entrust, Message, Recall, Recalled};
-use crate::roles::site::{Ending, Loss, Manager, On, Order, Running, Start, Tasks};
+use crate::roles::site::{Attempts, Ending, Loss, Manager, On, Order, Running, Start, Tasks, left_of};
 use crate::time::{Span, Time};
 
 /// Somebody outside who decides for a site.
@@ -44,8 +44,12 @@ pub struct Managed {
     has_begun: bool,
     waiting: BTreeMap<JobId, Waiting>,
     running: BTreeMap<JobId, Runs>,
+    /// Nodes on which nothing runs; of these, some may be down.
     free: NodeSet,
+    down: NodeSet,
     nodes: u32,
+    /// What is done about jobs that are lost, where nodes fail.
+    attempts: Option<Attempts>,
     /// What has happened that the program has not heard of.
     happened: Vec<(Time, Happened)>,
     /// What it wants at later times, each in the order in which it was said.
@@ -58,15 +62,18 @@ pub struct Managed {
 struct Waiting {
     giver: ActorId,
     nodes: u32,
+    /// Without checkpoints.
     walltime: Span,
     runtime: Span,
+    /// How often it has been lost.
+    losses: u32,
 }
 
 struct Runs {
     on: NodeSet,
     since: Time,
-    walltime: Span,
-    runtime: Span,
+    /// What it is, if it is to wait once more.
+    work: Waiting,
 }
 
 impl Managed {
@@ -77,7 +84,9 @@ impl Managed {
             waiting: BTreeMap::new(),
             running: BTreeMap::new(),
             free: NodeSet::all(nodes),
+            down: NodeSet::default(),
             nodes,
+            attempts: None,
             happened: Vec::new(),
             later: BTreeMap::new(),
             calls: BTreeSet::new(),
@@ -85,21 +94,32 @@ impl Managed {
         }
     }
 
+    /// At a site whose nodes fail, with this done about it.
+    pub fn recovering(self, attempts: Option<Attempts>) -> Managed {
+        Managed { attempts, ..self }
+    }
+
+    /// How long a span of work takes with its checkpoints, if it makes any.
+    fn stretched(&self, work: Span, nodes: u32) -> Span {
+        self.attempts.as_ref().map_or(work, |attempts| attempts.stretched(work, nodes))
+    }
+
     /// They know how large a site is; what fits nowhere, and what is no job at all, is nothing to answer to.
     fn take(&mut self, now: Time, giver: ActorId, entrust: Entrust) {
-        let Entrust { job, nodes, walltime, runtime } = entrust;
+        let Entrust { job, nodes, walltime, runtime, losses } = entrust;
         let known = self.waiting.contains_key(&job) || self.running.contains_key(&job);
         if (1..=self.nodes).contains(&nodes) && !runtime.min(walltime).is_zero() && !known {
-            self.waiting.insert(job, Waiting { giver, nodes, walltime, runtime });
+            self.waiting.insert(job, Waiting { giver, nodes, walltime, runtime, losses });
+            let (walltime, runtime) = (self.stretched(walltime, nodes), self.stretched(runtime, nodes));
             self.happened.push((now, Happened::Submitted { job, nodes, walltime, runtime }));
         }
     }
 
-    /// A job that has not started goes back, unless the program could not be told.
-    fn recall(&mut self, now: Time, giver: ActorId, job: JobId) -> bool {
-        let is_its = self.waiting.get(&job).is_some_and(|waiting| waiting.giver == giver);
-        if !is_its || !self.decider.hears_of_recalls() {
-            return false;
+    /// A job that does not run goes back, unless the program could not be told; says how often it has been lost.
+    fn recall(&mut self, now: Time, giver: ActorId, job: JobId) -> Option<u32> {
+        let losses = self.waiting.get(&job).filter(|waiting| waiting.giver == giver)?.losses;
+        if !self.decider.hears_of_recalls() {
+            return None;
         }
         self.waiting.remove(&job);
         let submitted =
@@ -109,7 +129,7 @@ impl Managed {
             Some(place) => drop(self.happened.remove(place)),
             None => self.happened.push((now, Happened::Recalled { job })),
         }
-        true
+        Some(losses)
     }
 
     /// Obeys what falls due, and asks about what has happened, until there is nothing more of either now.
@@ -171,7 +191,7 @@ impl Managed {
             Wish::Kill { job } => match self.running.remove(&job) {
                 Some(runs) => {
                     self.free.unite(&runs.on);
-                    let progress = runs.progress(now);
+                    let progress = self.progress(now, &runs);
                     self.happened.push((now, Happened::Ended { job, how: End::Killed, on: runs.on, progress }));
                     orders.push(Order::Kill(task(job)));
                 }
@@ -183,11 +203,16 @@ impl Managed {
     }
 
     fn start(&mut self, now: Time, job: JobId, on: Option<NodeSet>) -> Result<Order, String> {
-        let Waiting { giver, nodes, walltime, runtime } = self.leave_queue(job, "starts")?;
+        let work = self.leave_queue(job, "starts")?;
+        let Waiting { giver, nodes, walltime, runtime, losses } = work;
         let on = match on {
-            None => self.free.lowest(nodes).ok_or_else(|| {
-                format!("starts job {} on {nodes} nodes, but only {} are free", job.0, self.free.len())
-            })?,
+            None => {
+                let mut free = self.free.clone();
+                free.subtract(&self.down);
+                let lowest = free.lowest(nodes);
+                lowest
+                    .ok_or_else(|| format!("starts job {} on {nodes} nodes, but only {} are free", job.0, free.len()))?
+            }
             Some(on) => {
                 let last = on.runs().last().map_or(0, |run| run.1);
                 let has = self.nodes;
@@ -202,11 +227,16 @@ impl Managed {
                     taken.subtract(&self.free);
                     return Err(format!("starts job {} on {on}, of which other jobs have {taken}", job.0));
                 }
+                if on.meets(&self.down) {
+                    let down = on.intersection(&self.down);
+                    return Err(format!("starts job {} on {on}, of which {down} are down", job.0));
+                }
                 on
             }
         };
         self.free.subtract(&on);
-        self.running.insert(job, Runs { on: on.clone(), since: now, walltime, runtime });
+        self.running.insert(job, Runs { on: on.clone(), since: now, work });
+        let loss = self.attempts.as_ref().map_or(Loss::default(), |attempts| attempts.starts(losses, nodes));
         Ok(Order::Start(Start {
             task: task(job),
             giver,
@@ -214,13 +244,19 @@ impl Managed {
             on: On::These(on.into()),
             demand: Demand::NODE,
             share: 1.0,
-            runtime,
-            walltime,
+            runtime: self.stretched(runtime, nodes),
+            walltime: self.stretched(walltime, nodes),
             // It may be killed at any time.
             ending: Ending::Reckoned,
-            loss: Loss::default(),
+            loss,
             rank: job.0.into(),
         }))
+    }
+
+    /// The part of its work that a job has done.
+    fn progress(&self, now: Time, runs: &Runs) -> f64 {
+        let takes = self.stretched(runs.work.runtime, runs.work.nodes);
+        (now.since(runs.since).micros() as f64 / takes.micros() as f64).min(1.0)
     }
 
     fn leave_queue(&mut self, job: JobId, does: &str) -> Result<Waiting, String> {
@@ -236,8 +272,9 @@ impl Manager for Managed {
         match message {
             Message::Entrust(entrust) => self.take(now, giver, entrust),
             Message::Recall(Recall { task }) => {
-                let in_time = self.recall(now, giver, task.job);
-                orders.push(Order::Say(giver, Message::Recalled(Recalled { task, in_time, losses: 0 })));
+                let losses = self.recall(now, giver, task.job);
+                let recalled = Recalled { task, in_time: losses.is_some(), losses: losses.unwrap_or_default() };
+                orders.push(Order::Say(giver, Message::Recalled(recalled)));
             }
             _ => {}
         }
@@ -247,9 +284,33 @@ impl Manager for Managed {
         let job = ended.task.job;
         let Some(runs) = self.running.remove(&job) else { return };
         self.free.unite(&runs.on);
-        let how = if runs.walltime < runs.runtime { End::Walltime } else { End::Done };
-        let progress = runs.progress(now);
+        let how = if runs.work.walltime < runs.work.runtime { End::Walltime } else { End::Done };
+        let progress = self.progress(now, &runs);
         self.happened.push((now, Happened::Ended { job, how, on: runs.on, progress }));
+    }
+
+    /// It waits here again, unless its giver is told, who sees to it.
+    fn lost(&mut self, now: Time, lost: &Running, saved: Span) {
+        let job = lost.task.job;
+        let Runs { on, work, .. } = self.running.remove(&job).expect("who is lost has run");
+        self.free.unite(&on);
+        let waits = (!lost.loss.is_told).then(|| {
+            let (walltime, runtime) = (left_of(work.walltime, saved), left_of(work.runtime, saved));
+            let nodes = work.nodes;
+            self.waiting.insert(job, Waiting { walltime, runtime, losses: work.losses.saturating_add(1), ..work });
+            self.stretched(walltime, nodes)
+        });
+        self.happened.push((now, Happened::Lost { job, on, waits }));
+    }
+
+    fn are_down(&mut self, now: Time, down: &[Expected]) {
+        self.down = NodeSet::default();
+        down.iter().for_each(|one| self.down.unite(&one.nodes));
+        self.happened.push((now, Happened::Nodes { down: down.to_vec() }));
+    }
+
+    fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
     }
 
     /// Once the program has failed nothing is decided any more, and the run is about to end.
@@ -262,6 +323,11 @@ impl Manager for Managed {
         }
     }
 
+    /// Where nobody is there is nothing to order, whatever else is told.
+    fn floor(&self, at: Time) -> Time {
+        if self.waiting.is_empty() && self.running.is_empty() { Time::NEVER } else { at }
+    }
+
     fn wake(&self) -> Option<Time> {
         if self.decider.has_failed() {
             return None;
@@ -271,13 +337,6 @@ impl Manager for Managed {
         let call = self.calls.first().map(|call| (*call).max(self.ready));
         let hears = (!self.happened.is_empty()).then_some(self.ready);
         later.into_iter().chain(call).chain(hears).min()
-    }
-}
-
-impl Runs {
-    /// The part of its work that it has done.
-    fn progress(&self, now: Time) -> f64 {
-        (now.since(self.since).micros() as f64 / self.runtime.micros() as f64).min(1.0)
     }
 }
 

@@ -7,6 +7,7 @@
 //! future. For the rest it sets one timer at a time, for the next instant at which anything happens here, with the
 //! promise that its manager gives for it: many a timer only keeps the books, and holds nobody up.
 
+mod attempts;
 mod failing;
 mod manager;
 mod nodes;
@@ -17,6 +18,7 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+pub use self::attempts::{Attempts, left_of};
 pub use self::manager::{Ending, Loss, Manager, On, Order, Start};
 pub use self::tasks::{Running, State, Tasks};
 use super::scheduler;

@@ -13,7 +13,7 @@ use crate::grid::{Invalid, Job, JobId, Killed, Needs, Recovery, Staging, Task, T
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::network::{Staged, Stager};
 use crate::protocol::{Declined, Ended, Enqueue, Lost, Message, Over, Recall, Recalled, Record};
-use crate::systems::left_of;
+use crate::roles::site::left_of;
 use crate::time::{Span, Stamp, Time};
 
 pub struct Dispatcher {

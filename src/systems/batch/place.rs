@@ -55,7 +55,7 @@ impl Place {
         match self.takes {
             Takes::Queued => Message::Queue(Queue { job: job.id, nodes: cores, walltime, runtime, losses, safe: None }),
             Takes::Shared => Message::Admit(Admit { job: job.id, tasks: cores, needs, runtime, losses }),
-            Takes::Entrusted => Message::Entrust(Entrust { job: job.id, nodes: cores, walltime, runtime }),
+            Takes::Entrusted => Message::Entrust(Entrust { job: job.id, nodes: cores, walltime, runtime, losses }),
         }
     }
 }

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use super::policy::{Policy, Reserved};
 use crate::grid::{Expected, TaskId};
 use crate::kernel::ActorId;
-use crate::roles::site::Loss;
-use crate::systems::{Attempts, Fails, left_of};
+use crate::roles::site::{Attempts, Loss, left_of};
+use crate::systems::Fails;
 use crate::time::{Span, Time};
 
 /// The remedies of one site.
@@ -36,7 +36,7 @@ pub struct Work {
 
 impl Remedy {
     pub fn new(fails: &Fails, nodes: u32) -> Remedy {
-        let attempts = Attempts::new(fails, nodes);
+        let attempts = fails.attempts(nodes);
         Remedy { attempts, running: BTreeMap::new(), down: Vec::new(), back: Vec::new() }
     }
 

@@ -13,9 +13,9 @@ use super::{Algorithm, Changes, Cluster, Events, Fractional, Live, Need, Placed,
 use crate::grid::{Demand, Expected, Layers, Named, NodeSet, Share, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Admit, Message, Recall, Recalled};
-use crate::roles::site::{Ending, Loss, Manager, On, Order, Running, Start, Tasks};
+use crate::roles::site::{Attempts, Ending, Loss, Manager, On, Order, Running, Start, Tasks, left_of};
+use crate::systems::CastError;
 use crate::systems::managers::{Kind, Runs};
-use crate::systems::{Attempts, CastError, left_of};
 use crate::time::{Span, Time};
 
 pub const KIND: Kind = Kind {
@@ -28,7 +28,7 @@ pub const KIND: Kind = Kind {
     runs: Runs::Sharing,
     build: |site, fails, _| {
         let rules = rules(&site.scheduler).ok_or_else(|| CastError::unknown("algorithm", &site.scheduler))?;
-        let sharing = Sharing::new(rules, site.cores, fails.map(|fails| Attempts::new(fails, site.cores)));
+        let sharing = Sharing::new(rules, site.cores, fails.map(|fails| fails.attempts(site.cores)));
         Ok(Box::new(if site.latency.is_zero() { sharing.waiting(STEPS) } else { sharing }))
     },
 };

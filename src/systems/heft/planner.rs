@@ -20,7 +20,7 @@ use crate::grid::{Edge, EdgeId, Graph, Job, JobId, Killed, News, Recovery, TaskI
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::network::{Carrier, Network};
 use crate::protocol::{Ended, Lost, Message, Outcome, Record, Run, Verdict};
-use crate::systems::left_of;
+use crate::roles::site::left_of;
 use crate::time::{Span, Stamp, Time};
 
 pub struct Planner {

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::auctioneer::Out;
 use super::clusters::Clusters;
 use crate::grid::{News, Recovery, TaskId};
-use crate::systems::left_of;
+use crate::roles::site::left_of;
 use crate::time::{Span, Time};
 
 pub(super) struct Failing {

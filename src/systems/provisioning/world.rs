@@ -5,7 +5,8 @@ use crate::kernel::ActorId;
 use crate::network::Paths;
 use crate::protocol::{Message, Ship};
 use crate::roles::Out;
-use crate::systems::{Attempts, Grid};
+use crate::roles::site::Attempts;
+use crate::systems::Grid;
 use crate::time::{Span, Time};
 
 use super::application::{Application, Link, Need};
@@ -158,7 +159,7 @@ impl World {
         let failures = [Failure { what, course: Course::Once { at: Time::ZERO + once, lasts: once }, announced: true }];
         let failing = crate::systems::Failing { failures: &failures, recovery: &Recovery::default(), seed: 1 };
         let fails = failing.site(0).expect("it fails");
-        self.places.iter_mut().for_each(|place| place.fails = Some(Attempts::new(&fails, place.cores)));
+        self.places.iter_mut().for_each(|place| place.fails = Some(fails.attempts(place.cores)));
         self
     }
 }
@@ -176,7 +177,7 @@ impl Place {
             speed_millionths: site.speed_millionths,
             longest: site.terms.longest,
             latency: site.latency,
-            fails: grid.fails(id).map(|fails| Attempts::new(&fails, site.cores)),
+            fails: grid.fails(id).map(|fails| fails.attempts(site.cores)),
         }
     }
 

@@ -12,7 +12,8 @@ use crate::settings::{
     Attached, Field, Fields, FilePath, Flag, Form, FormExt, Layout, Maybe, Millionths, Moment, Names, Number, OneOf,
     POSITIVE_SPAN, Purpose, SPAN, Shape, Walk, key, quoted,
 };
-use crate::systems::{Row, managers};
+use crate::systems::Row;
+use crate::systems::managers::{self, Tongue};
 use crate::time::{Span, Time};
 use crate::topology::Site;
 use crate::topology::trace;
@@ -341,10 +342,9 @@ fn unbearable(site: &Site) -> Option<String> {
     if site.systems.len() > 1 {
         return Some(format!("the nodes of {name} cannot fail: several systems use them"));
     }
-    if managers::tongue(&site.scheduler).is_some() {
+    if managers::tongue(&site.scheduler) == Some(Tongue::Batsim) {
         return Some(format!(
-            "the nodes of {name} cannot fail: {}, under which an external program decides, has no message for that",
-            site.scheduler
+            "the nodes of {name} cannot fail: Batsim's protocol has no message for a job that is lost with them"
         ));
     }
     let is_reserved = !site.reserved.is_empty();

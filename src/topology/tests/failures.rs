@@ -227,8 +227,11 @@ fn systems_that_know_nothing_of_failures_refuse_them() {
     let shared = grid("[batch]", lublin).replace("cores = 8", "cores = 8\nscheduler = \"/per\"");
     assert!(load_text(&shared, &[]).is_ok_and(|topology| topology.failing().site(0).is_some()));
     let outside = "cores = 8\nscheduler = \"batsim\"\ncommand = [\"batsched\"]";
-    let why = "the nodes of york cannot fail: batsim, under which an external program decides,";
+    let why = "the nodes of york cannot fail: Batsim's protocol has no message for a job that is lost";
     refused(grid("[batch]", lublin).replace("cores = 8", outside), why);
+    let external = grid("[batch]", lublin).replace("cores = 8", &outside.replace("\"batsim\"", "\"external\""));
+    let external = load_text(&external, &[]);
+    assert!(external.is_ok_and(|topology| topology.failing().site(0).is_some()));
     let reserved = "cores = 8\nreserved = [{ from = \"1 h\", until = \"2 h\", nodes = \"0\" }]";
     refused(grid("[batch]", lublin).replace("cores = 8", reserved), "as some are `reserved`");
 }

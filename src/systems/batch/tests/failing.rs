@@ -8,10 +8,11 @@ use super::*;
 use crate::grid::{
     Checkpoint, Course, Distribution, Drawn, Every, Failure, Fragile, Killed, Law, News, Outages, Per, Recovery,
 };
+use crate::roles::site::Manager;
 use crate::systems::batch::Remedy;
 use crate::systems::{Failing, Fails};
 
-fn once(site: usize, nodes: &str, at: u64, lasts: u64) -> Failure {
+pub(super) fn once(site: usize, nodes: &str, at: u64, lasts: u64) -> Failure {
     let what = Fragile::Nodes { site, nodes: NodeSet::parse(nodes).unwrap() };
     Failure { what, course: Course::Once { at: second(at), lasts: Span::from_secs(lasts) }, announced: true }
 }
@@ -24,7 +25,7 @@ fn drawn(site: usize, nodes: u32, mtbf: u64, mttr: u64, per: Per, announced: boo
     Failure { what: Fragile::Nodes { site, nodes: NodeSet::all(nodes) }, course, announced }
 }
 
-/// A dispatcher, sites whose nodes fail, and a user.
+/// A dispatcher, sites with queues whose nodes fail, and a user.
 fn failing_cast(
     sites: &[(u32, &str)],
     dispatch: Dispatch,
@@ -32,20 +33,40 @@ fn failing_cast(
     failing: Failing<'_>,
     latencies: &[Span],
 ) -> Cast {
+    managed_cast(sites, dispatch, jobs, failing, latencies, super::Takes::Queued, &desk)
+}
+
+pub(super) fn desk(nodes: u32, name: &str, fails: Option<&Fails>) -> Box<dyn Manager> {
+    let desk = Desk::new((policy::find(name).unwrap().build)(nodes, &[]));
+    Box::new(match fails {
+        Some(fails) => desk.with_remedy(Remedy::new(fails, nodes)),
+        None => desk,
+    })
+}
+
+/// The manager of a site with so many nodes, by the name of a policy, where nodes fail in such a way.
+pub(super) type MakesManager<'a> = &'a dyn Fn(u32, &str, Option<&Fails>) -> Box<dyn Manager>;
+
+/// The same with any managers that are given jobs in this way.
+pub(super) fn managed_cast(
+    sites: &[(u32, &str)],
+    dispatch: Dispatch,
+    jobs: &[Rigid],
+    failing: Failing<'_>,
+    latencies: &[Span],
+    takes: super::Takes,
+    manager: MakesManager<'_>,
+) -> Cast {
     let fails = |site: usize| -> Option<Fails> { failing.site(site) };
     let mut places = Vec::new();
     let mut cast: Cast = Vec::new();
     for (number, (nodes, name)) in sites.iter().enumerate() {
-        let place = super::Place::new(ActorId(number as u32 + 1), *nodes, super::Takes::Queued);
+        let place = super::Place::new(ActorId(number as u32 + 1), *nodes, takes);
         let outages = fails(number).map(|fails| fails.outages);
         places
             .push(place.failing(outages.clone().map(|outages| News::new(outages, latencies[number + 1], Span::ZERO))));
-        let desk = Desk::new((policy::find(name).unwrap().build)(*nodes, &[]));
-        let desk = match fails(number) {
-            Some(fails) => desk.with_remedy(Remedy::new(&fails, *nodes)),
-            None => desk,
-        };
-        cast.push(Box::new(Site::new(*nodes, Box::new(desk), [ROUTER]).failing(outages)));
+        let manager = manager(*nodes, name, fails(number).as_ref());
+        cast.push(Box::new(Site::new(*nodes, manager, [ROUTER]).failing(outages)));
     }
     let dispatcher = Dispatcher::new(places, dispatch, None).recovering(failing.recovery.clone());
     cast.insert(0, Box::new(dispatcher));
@@ -54,14 +75,14 @@ fn failing_cast(
 }
 
 /// The same with a user who takes back what has waited for so long, and hands it in again, up to five times.
-fn impatient_cast(mut cast: Cast, jobs: &[Rigid], patience: Span) -> Cast {
+pub(super) fn impatient_cast(mut cast: Cast, jobs: &[Rigid], patience: Span) -> Cast {
     cast.pop();
     cast.push(Box::new(User::new(Resubmit::new(Script::saying(says(jobs, None)), patience, 5))));
     cast
 }
 
 /// What happened, in words; without what the dispatcher does.
-fn told(log: &[Entry<Record>]) -> Vec<String> {
+pub(super) fn told(log: &[Entry<Record>]) -> Vec<String> {
     let tell = |entry: &Entry<Record>| {
         let at = entry.stamp.time.seconds();
         Some(match &entry.record {

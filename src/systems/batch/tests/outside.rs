@@ -3,17 +3,59 @@
 use std::sync::{Arc, Mutex};
 
 use super::*;
+use crate::grid::{Checkpoint, Every, Expected, Killed, Recovery};
 use crate::protocol::outside::planner::{Heard, Plan};
 use crate::protocol::outside::{Advice, Happened, Wish};
 use crate::roles::outside::{Decides, Managed, Planned, Plans};
-use crate::systems::batch::{Ask, Policy, Step, Takes};
+use crate::roles::site::Manager;
+use crate::systems::batch::{Ask, Policy, Remedy, Step};
+use crate::systems::{Failing, Fails};
 
 type Told = Arc<Mutex<Vec<String>>>;
 
 /// Decides as a policy for queues does, from what a program outside is told.
 struct AsPolicy {
     policy: Box<dyn Policy>,
-    walltimes: BTreeMap<JobId, (Span, Time)>,
+    /// Of each job its nodes, its walltime and its start.
+    known: BTreeMap<JobId, (u32, Span, Time)>,
+    /// What is done where nodes fail, and whether who is lost comes before all others.
+    remedy: Option<(Remedy, bool)>,
+    lost: Vec<JobId>,
+}
+
+impl AsPolicy {
+    fn new(policy: &str, nodes: u32, fails: Option<&Fails>) -> AsPolicy {
+        let policy = (super::policy::find(policy).unwrap().build)(nodes, &[]);
+        let remedy = fails.map(|fails| (Remedy::new(fails, nodes), fails.recovery.killed == Killed::Head));
+        AsPolicy { policy, known: BTreeMap::new(), remedy, lost: Vec::new() }
+    }
+
+    fn ask(&self, job: JobId) -> Ask {
+        let (nodes, walltime, _) = self.known[&job];
+        Ask { job: TaskId { job, index: 0 }, nodes, walltime }
+    }
+
+    fn leaves(&mut self, now: Time, job: JobId) {
+        let (_, walltime, start) = self.known[&job];
+        self.policy.end(now, TaskId { job, index: 0 }, start + walltime);
+    }
+
+    /// Books what is down, and hands in again who was lost with it.
+    fn plan_around(&mut self, now: Time, down: &[Expected]) {
+        let (remedy, is_first) = self.remedy.as_mut().expect("nodes fail here");
+        remedy.book(now, down, &mut *self.policy);
+        let (is_first, mut lost) = (*is_first, std::mem::take(&mut self.lost));
+        if is_first {
+            lost.reverse();
+        }
+        for job in lost {
+            let ask = self.ask(job);
+            match is_first {
+                true => self.policy.submit_first(now, ask),
+                false => self.policy.submit(now, ask),
+            }
+        }
+    }
 }
 
 impl Decides for AsPolicy {
@@ -21,13 +63,18 @@ impl Decides for AsPolicy {
         for (_, happened) in happened {
             match happened {
                 &Happened::Submitted { job, nodes, walltime, .. } => {
-                    self.walltimes.insert(job, (walltime, Time::ZERO));
-                    self.policy.submit(now, Ask { job: TaskId { job, index: 0 }, nodes, walltime });
+                    self.known.insert(job, (nodes, walltime, Time::ZERO));
+                    self.policy.submit(now, self.ask(job));
                 }
-                Happened::Ended { job, .. } => {
-                    let (walltime, start) = self.walltimes[job];
-                    self.policy.end(now, TaskId { job: *job, index: 0 }, start + walltime);
+                Happened::Ended { job, .. } => self.leaves(now, *job),
+                Happened::Lost { job, waits, .. } => {
+                    self.leaves(now, *job);
+                    if let Some(walltime) = waits {
+                        self.known.get_mut(job).expect("it was submitted").1 = *walltime;
+                        self.lost.push(*job);
+                    }
                 }
+                Happened::Nodes { down } => self.plan_around(now, down),
                 Happened::Recalled { job } => self.policy.withdraw(now, TaskId { job: *job, index: 0 }),
                 Happened::Called => {}
             }
@@ -36,7 +83,7 @@ impl Decides for AsPolicy {
         self.policy.pass(now, &mut steps);
         let wish = |step| {
             let Step::Start { job: TaskId { job, .. }, nodes } = step else { panic!("nothing is booked here") };
-            self.walltimes.get_mut(&job).expect("it was submitted").1 = now;
+            self.known.get_mut(&job).expect("it was submitted").2 = now;
             (now, Wish::Start { job, on: Some(nodes) })
         };
         let mut wishes: Vec<_> = steps.into_iter().map(wish).collect();
@@ -68,6 +115,14 @@ impl Decides for Scripted {
             match happened {
                 Happened::Submitted { job, .. } => format!("{at} submitted {}", job.0),
                 Happened::Ended { job, how, on, progress } => format!("{at} {how:?} {} {on} {progress}", job.0),
+                Happened::Lost { job, on, waits } => {
+                    let waits = waits.map_or("is gone".to_owned(), |left| format!("waits for {} s", left.seconds()));
+                    format!("{at} lost {} {on}, {waits}", job.0)
+                }
+                Happened::Nodes { down } => {
+                    let down = down.iter().map(|one| format!("{} until {}", one.nodes, one.back.seconds()));
+                    format!("{at} down [{}]", down.collect::<Vec<_>>().join(", "))
+                }
                 Happened::Recalled { job } => format!("{at} recalled {}", job.0),
                 Happened::Called => format!("{at} called"),
             }
@@ -131,14 +186,90 @@ proptest! {
         let latencies = vec![Span::from_secs(latency); count + 2];
         let user = || User::new(Script::saying(says(&jobs, None)));
         let inside = judge::run(cast(&vec![(4, policy); count], Dispatch::LeastWork, vec![user()]), &latencies);
-        let decider = |_| {
-            let policy = (super::policy::find(policy).unwrap().build)(4, &[]);
-            (4, Box::new(AsPolicy { policy, walltimes: BTreeMap::new() }) as Box<dyn Decides>)
-        };
+        let decider = |_| (4, Box::new(AsPolicy::new(policy, 4, None)) as Box<dyn Decides>);
         let outside = judge::run(managed((0..count).map(decider).collect(), user()), &latencies);
         prop_assert_eq!(ran(&outside), ran(&inside));
         prop_assert_eq!(assigned(&outside), assigned(&inside));
     }
+
+    /// And so it is where nodes fail, whatever is done about that.
+    #[test]
+    fn who_decides_alike_outside_gets_the_same_schedule_where_nodes_fail(
+        drawn in prop::collection::vec((0u64..40, 1u32..5, 1u64..20, 1u64..20), 1..20),
+        policy in prop::sample::select(&["fcfs", "easy", "conservative"][..]),
+        spec in prop::collection::vec((0usize..2, 0u32..4, 1u64..90, 1u64..25), 1..12),
+        (killed, attempts, every, patience) in (0usize..4, 1u32..5, 0u64..9, prop::option::of(1u64..30)),
+        latency in 0u64..3,
+    ) {
+        let mut drawn = drawn;
+        drawn.sort_by_key(|job| job.0);
+        let jobs: Vec<Rigid> = drawn.iter().map(|&(at, nodes, wall, run)| rigid(at, nodes, wall, run)).collect();
+        let failures: Vec<_> =
+            spec.iter().map(|(site, node, at, lasts)| failing::once(*site, &node.to_string(), *at, *lasts)).collect();
+        let saves = Checkpoint { every: Every::Span(Span::from_secs(every.max(1))), cost: Span::from_millis(500) };
+        let checkpoint = (every > 0).then_some(saves);
+        let recovery = Recovery { killed: Killed::ALL[killed].1, attempts, checkpoint, ..Recovery::default() };
+        let failing = Failing { failures: &failures, recovery: &recovery, seed: 1 };
+        let latencies = [0, latency, latency, latency].map(Span::from_secs);
+        let sites = [(4, policy); 2];
+        let ran = |takes: Takes, manager: failing::MakesManager<'_>| {
+            // By work it would also count in which order a site tells of what happens at once.
+            let cast = failing::managed_cast(&sites, Dispatch::First, &jobs, failing, &latencies, takes, manager);
+            let cast = match patience {
+                Some(patience) => failing::impatient_cast(cast, &jobs, Span::from_secs(patience)),
+                None => cast,
+            };
+            judge::run(cast, &latencies)
+        };
+        let inside = ran(Takes::Queued, &failing::desk);
+        let outside = ran(Takes::Entrusted, &|nodes, name, fails| {
+            let decider = Box::new(AsPolicy::new(name, nodes, fails));
+            Box::new(Managed::new(decider, nodes).recovering(fails.map(|fails| fails.attempts(nodes))))
+        });
+        // Who has asked to be called looks at nodes that nobody needs, too; and what a site tells of one instant it tells in an order
+        // of its own.
+        let of_jobs = |log: &[Entry<Record>]| {
+            let lines = failing::told(log).into_iter().filter(|line| !line.contains(" since "));
+            lines.collect::<std::collections::BTreeSet<_>>()
+        };
+        prop_assert_eq!(of_jobs(&outside), of_jobs(&inside));
+        prop_assert_eq!(assigned(&outside), assigned(&inside));
+    }
+}
+
+#[test]
+fn it_hears_of_nodes_that_fail_and_of_who_was_on_them() {
+    let jobs = [rigid(0, 2, 20, 10), rigid(1, 2, 9, 5), rigid(3, 1, 9, 5)];
+    let answers = vec![
+        now(0, vec![start(0, "0-1")]),
+        now(1, vec![start(1, "2-3")]),
+        now(3, vec![]),
+        // The lowest that are free are not those that are down.
+        now(4, vec![start(2, "")]),
+        now(6, vec![start(0, "2-3")]),
+    ];
+    let told = Told::default();
+    let failures = [failing::once(0, "1", 4, 30)];
+    let recovery = Recovery::default();
+    let failing = Failing { failures: &failures, recovery: &recovery, seed: 1 };
+    let manager = |nodes: u32, _: &str, fails: Option<&Fails>| -> Box<dyn Manager> {
+        let scripted = Scripted { answers: answers.clone(), told: told.clone(), failed: false };
+        Box::new(Managed::new(Box::new(scripted), nodes).recovering(fails.map(|fails| fails.attempts(nodes))))
+    };
+    let latencies = [Span::ZERO; 3];
+    let cast =
+        failing::managed_cast(&[(4, "")], Dispatch::First, &jobs, failing, &latencies, Takes::Entrusted, &manager);
+    judge::run(cast, &latencies);
+    let expected = [
+        "0: 0 submitted 0",
+        "1: 1 submitted 1",
+        "3: 3 submitted 2",
+        "4: 4 lost 0 0-1, waits for 20 s, 4 down [1 until 34]",
+        "6: 6 Done 1 2-3 1",
+        "9: 9 Done 2 0 1",
+        "16: 16 Done 0 2-3 1",
+    ];
+    assert_eq!(*told.lock().unwrap(), expected);
 }
 
 #[test]
@@ -222,8 +353,7 @@ fn a_job_that_is_taken_back_in_time_is_told_of_and_goes_elsewhere() {
     let jobs = [rigid(0, 1, 10, 5)];
     let told = Told::default();
     let idle = Scripted { answers: Vec::new(), told: told.clone(), failed: false };
-    let policy = (super::policy::find("fcfs").unwrap().build)(4, &[]);
-    let other = AsPolicy { policy, walltimes: BTreeMap::new() };
+    let other = AsPolicy::new("fcfs", 4, None);
     let user = User::new(Resubmit::new(Script::saying(says(&jobs, None)), Span::from_secs(7), 3));
     let log = judge::run(managed(vec![(4, Box::new(idle)), (4, Box::new(other))], user), &[Span::ZERO; 4]);
     assert_eq!(*told.lock().unwrap(), ["0: 0 submitted 0", "7: 7 recalled 0"]);

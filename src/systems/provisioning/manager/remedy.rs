@@ -8,9 +8,9 @@ use super::{Booked, Counter, Runs};
 use crate::grid::{Area, BookingId, Expected, Killed, Recovery, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Enter, HoldFate, Message, Postponed, Record, Revoked};
-use crate::roles::site::{Loss, Order, Running};
+use crate::roles::site::{Attempts, Loss, Order, Running, left_of};
+use crate::systems::Fails;
 use crate::systems::provisioning::desk::Yields;
-use crate::systems::{Attempts, Fails, left_of};
 use crate::time::{Span, Time};
 
 /// The remedies of one site.
@@ -31,7 +31,7 @@ impl Remedy {
         if fails.recovery.killed == Killed::Back {
             fails.recovery.killed = Killed::Head;
         }
-        let attempts = Attempts::new(&fails, procs);
+        let attempts = fails.attempts(procs);
         Remedy { attempts, recovery: fails.recovery, news: None, lost: Vec::new(), broken: Vec::new() }
     }
 }
