@@ -3,6 +3,7 @@
 //! The modules in reading order, lowest first; each may use only those above it. Only [`edge`]
 //! touches the world: sockets, files, processes, the terminal and the wall clock.
 
+mod decimal;
 pub mod math;
 pub mod near;
 pub mod random;

@@ -1,20 +1,8 @@
-//! Numbers and names as bytes, by hand: the formatting machinery costs more than all else that is done for a row.
+//! Rows of tables, and what stands in them.
 
-use std::io::Write;
-
+use crate::decimal::{put_number, put_seconds, put_shortest};
 use crate::grid::{EdgeId, NodeSet};
 use crate::time::{Span, Time};
-
-/// `00` to `99`.
-const PAIRS: [[u8; 2]; 100] = {
-    let mut pairs = [[b'0'; 2]; 100];
-    let mut number = 0;
-    while number < 100 {
-        pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
-        number += 1;
-    }
-    pairs
-};
 
 /// From which task to which, as `3-4`; or `home`, where a job's data is before and after it.
 pub(super) fn put_ends(line: &mut Vec<u8>, edge: &EdgeId) {
@@ -25,39 +13,6 @@ pub(super) fn put_ends(line: &mut Vec<u8>, edge: &EdgeId) {
     put(line, edge.from);
     line.push(b'-');
     put(line, edge.to);
-}
-
-pub(super) fn put_number(line: &mut Vec<u8>, mut number: u64) {
-    if number < 10 {
-        return line.push(b'0' + number as u8);
-    }
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    while number >= 10 {
-        at -= 2;
-        digits[at..at + 2].copy_from_slice(&PAIRS[(number % 100) as usize]);
-        number /= 100;
-    }
-    if number > 0 {
-        at -= 1;
-        digits[at] = b'0' + number as u8;
-    }
-    line.extend_from_slice(&digits[at..]);
-}
-
-/// Whole microseconds as decimal seconds, with the decimals that are needed.
-pub(super) fn put_seconds(line: &mut Vec<u8>, micros: u64) {
-    put_number(line, micros / 1_000_000);
-    let mut rest = (micros % 1_000_000) as usize;
-    if rest > 0 {
-        let mut digits = *b".000000";
-        for place in [5, 3, 1] {
-            digits[place..place + 2].copy_from_slice(&PAIRS[rest % 100]);
-            rest /= 100;
-        }
-        let used = digits.len() - digits.iter().rev().take_while(|digit| **digit == b'0').count();
-        line.extend_from_slice(&digits[..used]);
-    }
 }
 
 /// Runs of cores as `0-3 7`, counted from `first`.
@@ -100,7 +55,7 @@ impl Row<'_> {
 
     /// The shortest decimals that read back as the same number.
     pub fn float(&mut self, number: f64) -> &mut Self {
-        write!(self.0, "{number}").expect("writing to memory does not fail");
+        put_shortest(self.0, number);
         self.empty()
     }
 
@@ -140,25 +95,12 @@ pub(super) fn field(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     fn put(put: impl FnOnce(&mut Vec<u8>)) -> String {
         let mut line = Vec::new();
         put(&mut line);
         String::from_utf8(line).unwrap()
-    }
-
-    proptest! {
-        /// The formatting machinery is the judge.
-        #[test]
-        fn numbers_are_as_the_machinery_writes_them(number in any::<u64>(), shift in 0u32..64) {
-            let number = number >> shift;
-            prop_assert_eq!(put(|line| put_number(line, number)), number.to_string());
-            let seconds = Time::from_micros(number).seconds().to_string();
-            prop_assert_eq!(put(|line| put_seconds(line, number)), seconds);
-        }
     }
 
     #[test]

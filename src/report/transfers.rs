@@ -16,8 +16,9 @@ use std::io::Write;
 use serde::{Deserialize, Serialize};
 
 use super::tally::SiteFacts;
-use super::text::{Row, put_ends, put_number};
+use super::text::{Row, put_ends};
 use super::{Inconsistent, Tally};
+use crate::decimal::put_number;
 use crate::grid::{CableId, EdgeId, Fragile, JobId};
 use crate::network::{Link, LinkId, Paths};
 use crate::time::Time;

@@ -4,9 +4,9 @@
 //! processor-seconds, rates thousandths of what best effort costs.
 
 use super::{Cursor, EventReader, EventWriter, Field, Unreadable, put_key, put_list};
+use crate::decimal::{put_number, put_seconds};
 use crate::grid::{Area, BookingId, HoldId, Offer, Part, Rate, Receipt, Slot};
 use crate::protocol::{Bargain, Fault, HoldFate, Refusal};
-use crate::report::text::{put_number, put_seconds};
 use crate::time::{Span, Time};
 
 impl Field for Span {

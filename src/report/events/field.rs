@@ -1,12 +1,11 @@
 //! What can stand in a record: numbers, times, names, and how each is written and read.
 
-use std::io::Write;
-
 use super::{Cursor, EventReader, EventWriter, Unreadable, put_list};
+use crate::decimal::{put_float, put_number, put_seconds};
 use crate::grid::{CableId, EdgeId, Invalid, JobId, Needs, NodeSet, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::Answer;
-use crate::report::text::{self, put_number, put_seconds};
+use crate::report::text;
 use crate::time::Time;
 
 /// What can stand in a record, under a key.
@@ -252,9 +251,4 @@ pub(super) fn put_name(line: &mut Vec<u8>, names: &[String], number: u32) {
         Some(name) => line.extend_from_slice(name.as_bytes()),
         None => put_number(line, number.into()),
     }
-}
-
-/// The shortest decimals that read back as the same number.
-pub(super) fn put_float(line: &mut Vec<u8>, number: f64) {
-    write!(line, "{number:?}").expect("writing to memory does not fail");
 }

@@ -17,9 +17,9 @@ use std::sync::Arc;
 
 pub(super) use self::cursor::Cursor;
 pub(super) use self::field::Field;
-use self::field::{put_float, put_key, put_name};
+use self::field::{put_key, put_name};
 use super::Names;
-use super::text::{put_number, put_seconds};
+use crate::decimal::{put_float, put_number, put_seconds};
 use crate::grid::{CableId, Edge, Job, JobId, Kind, Task, Worth};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::Record;
