@@ -68,8 +68,8 @@ fn rules(name: &str) -> Fractional {
 /// A whole log as one run, by the paper's rules for nodes with two processors.
 fn log(path: &Path, nodes: u32, name: &str) {
     let trace = gzip::open(path).and_then(swf::read).expect("a log that can be read");
-    let timed = |job: &hansa::workload::Rigid| {
-        let shape = needs::dual_core(job, 2 * 1024 * 1024).ok()?;
+    let timed = |job: hansa::workload::Rigid| {
+        let shape = needs::dual_core(&job, 2 * 1024 * 1024).ok()?;
         let need = Need::new(shape.tasks, shape.needs.cpu, shape.needs.memory).ok()?;
         Some(Timed { submit: job.submit, runtime: job.runs_for().ok()?, need })
     };

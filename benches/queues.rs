@@ -119,7 +119,7 @@ fn log(path: &Path) -> Vec<Rigid> {
 
 fn rigid(trace: Trace, overestimate: u64) -> Vec<Rigid> {
     let content = Content::of(trace, Window::default());
-    let job = |job: &hansa::workload::Rigid| {
+    let job = |job: hansa::workload::Rigid| {
         let runtime = job.runs_for().expect("jobs that cannot be run are left out");
         let nodes = job.nodes().expect("jobs that cannot be run are left out");
         let asked = Span::from_micros(runtime.micros() * overestimate);

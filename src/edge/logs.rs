@@ -135,6 +135,7 @@ pub fn convert(
     out: Option<&Path>,
 ) -> Result<(), Failure> {
     let Trace { mut header, jobs, mut faults, .. } = trace;
+    let jobs: Vec<Rigid> = jobs.iter().collect();
     if to != Format::Swf {
         for job in &jobs {
             match job.check() {
@@ -224,7 +225,7 @@ pub fn generate(args: &Lublins) -> Result<(), Failure> {
         times: Times::default(),
         rate_millionths: millionths(args.arrival_factor).max(1),
     };
-    let mut jobs = model.generate();
+    let mut jobs: Vec<Rigid> = model.generate().iter().collect();
     for job in &mut jobs {
         let runtime = job.runs_for().map_or(0, Span::micros) as f64;
         // Whole seconds, as logs have them.

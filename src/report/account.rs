@@ -21,10 +21,15 @@ pub(super) trait Account {
 
     /// After the last job: the rows and files that had to wait for it, and its part of the summary.
     fn close(&mut self, summary: &mut Summary);
+
+    /// After that: makes more rows; says whether there were any left.
+    fn goes_on(&mut self) -> bool {
+        false
+    }
 }
 
 /// Bytes of rows that are written at once.
-const PIECE: usize = 1 << 16;
+const PIECE: usize = 1 << 18;
 
 impl Tally {
     /// Looks at every job once. Hands over the tables in pieces of some kilobytes, each with the name of its file, and
@@ -71,6 +76,9 @@ impl Tally {
         for account in &mut accounts {
             account.close(&mut summary);
             if tables {
+                while account.goes_on() {
+                    hand_over(account.tables(), PIECE, put)?;
+                }
                 hand_over(account.tables(), 0, put)?;
             }
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::grid::JobId;
 use crate::topology::Topology;
+use crate::workload::packed::Packed;
 use crate::workload::rigids::{Content, Origin, Rigids};
 use crate::workload::{Rigid, Source};
 
@@ -24,7 +25,7 @@ pub(super) struct OwnNumbers {
 struct Numbered {
     /// The run's number of the first of them.
     first: u32,
-    jobs: Arc<Vec<Rigid>>,
+    jobs: Arc<Packed>,
     /// The names of what they do.
     profiles: Arc<Vec<String>>,
     /// What they are called, where it is not their number.
@@ -55,26 +56,35 @@ impl OwnNumbers {
     }
 
     /// The job as its log has it.
-    pub fn rigid(&self, job: JobId) -> Option<&Rigid> {
-        self.log_of(job).map(|(rigid, _)| rigid)
+    pub fn rigid(&self, job: JobId) -> Option<Rigid> {
+        let (log, place) = self.log_of(job)?;
+        log.jobs.get(place)
     }
 
     /// The name of what it does, where its log has such.
     pub fn profile(&self, job: JobId) -> Option<&str> {
-        let (rigid, log) = self.log_of(job)?;
-        log.profiles.get(rigid.profile? as usize).map(String::as_str)
+        let (log, place) = self.log_of(job)?;
+        // Most have none, and finding a job takes a while.
+        if log.profiles.is_empty() {
+            return None;
+        }
+        log.profiles.get(log.jobs.get(place)?.profile? as usize).map(String::as_str)
     }
 
     /// What its log calls it, where that is not its number.
     pub fn id(&self, job: JobId) -> Option<&str> {
-        let (rigid, log) = self.log_of(job)?;
-        log.ids.get(&rigid.number).map(String::as_str)
+        let (log, place) = self.log_of(job)?;
+        if log.ids.is_empty() {
+            return None;
+        }
+        log.ids.get(&log.jobs.get(place)?.number).map(String::as_str)
     }
 
-    fn log_of(&self, job: JobId) -> Option<(&Rigid, &Numbered)> {
+    /// The log that a job may be from, and its place there.
+    fn log_of(&self, job: JobId) -> Option<(&Numbered, usize)> {
         let at = self.numbered.partition_point(|log| log.first <= job.0).checked_sub(1)?;
         let log = &self.numbered[at];
-        Some((log.jobs.get((job.0 - log.first) as usize)?, log))
+        Some((log, (job.0 - log.first) as usize))
     }
 
     /// What its log, or else the run, numbers it.

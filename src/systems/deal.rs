@@ -1,23 +1,23 @@
 //! Who says what: workloads become what users hand in.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Grid;
 use crate::grid::{Edge, Job, JobId, Staging};
 use crate::kernel::ActorId;
 use crate::protocol::codec::MESSAGE_MAX;
-use crate::protocol::{Enqueue, Message, Submit};
-use crate::roles::Later;
+use crate::protocol::{Message, Submit};
+use crate::roles::{Later, Stock, Then};
 use crate::time::{Span, Time};
+use crate::workload::market::Rest;
 use crate::workload::{Numbering, Platform, Workload, WorkloadError};
 
 /// What one user says to whom at its time, and what it hands in after another job.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Lines {
     pub says: Vec<(Time, ActorId, Message)>,
     pub later: Vec<Later>,
-    pub then: BTreeMap<JobId, Vec<(Span, ActorId, Enqueue)>>,
+    pub then: Vec<Then>,
     /// What it sees to itself.
     pub errands: Vec<Errand>,
 }
@@ -138,6 +138,13 @@ impl Grid<'_> {
     }
 }
 
+impl Stock for Rest {
+    fn message(&self, place: u32) -> (Time, Message) {
+        let job = Arc::new(self.job(place));
+        (job.arrive, Message::Submit(Submit { job }))
+    }
+}
+
 /// Deals jobs that are submitted to a system's service, each checked.
 pub(super) fn submit(
     workload: &Workload,
@@ -154,8 +161,9 @@ pub(super) fn submit(
     })?;
     let users = workload.users.len();
     if let Some(rest) = rest.map(Arc::new) {
-        for (place, &user) in rest.places().zip(workload.users.iter().cycle().skip(jobs.len() % users)).take(users) {
-            lines[user].later.push(Later { to: grid.hub(), jobs: rest.clone(), place, step: users });
+        for (&user, first) in workload.users.iter().cycle().skip(jobs.len() % users).take(users).zip(rest.places()) {
+            let places = (first..rest.places().end).step_by(users).collect();
+            lines[user].later.push(Later::new(grid.hub(), rest.clone(), places));
         }
     }
     for (job, &user) in jobs.into_iter().zip(workload.users.iter().cycle()) {

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::{Topology, faults, link_names, paths};
-use crate::grid::{Habit, JobId, Site};
+use crate::grid::{Habit, Job, JobId, Site};
 use crate::kernel::{ActorId, BoxedActor, Latencies};
 use crate::near::nearest;
 use crate::network::{Exchange, Network};
 use crate::protocol::handshake::Party;
 use crate::protocol::{Author, Enqueue, Message, Record, Reserve, Submit};
 use crate::roles::outside::{Planned, Plans};
-use crate::roles::{self, Later, Resubmit, User};
+use crate::roles::{self, Later, Resubmit, Then, User};
 use crate::settings::units::SPAN_MAX;
 use crate::systems::{CastError, DataLimit, DealError, Dealing, Errand, Grid, Lines, Outsider, Row, Service};
 use crate::time::{Span, Time};
@@ -186,21 +186,25 @@ pub fn owners(topology: &Topology) -> Result<BTreeMap<JobId, Owned>, BuildError>
     for (user, Lines { says, later, then, errands }) in users.zip(stage.deal(&grids)?) {
         let owned = |errand: &Errand| Owned { user, after: errand.after.map(|(before, _)| before) };
         owners.extend(errands.iter().map(|errand| (errand.job.id, owned(errand))));
-        for (_, _, message) in says {
-            if let Message::Submit(Submit { job })
-            | Message::Reserve(Reserve { job, .. })
-            | Message::Enqueue(Enqueue { job, .. }) = message
-            {
-                owners.insert(job.id, Owned { user, after: None });
-            }
+        for (_, _, message) in says.into_iter().chain(later.into_iter().flatten()) {
+            let job = handed_in(&message);
+            owners.extend(job.map(|job| (job.id, Owned { user, after: None })));
         }
-        let later = later.iter().flat_map(|later| later.numbers());
-        owners.extend(later.map(|job| (job, Owned { user, after: None })));
-        for (before, next) in then {
-            owners.extend(next.iter().map(|(_, _, next)| (next.job.id, Owned { user, after: Some(before) })));
+        for (before, message) in then.iter().flat_map(|then| then.left()) {
+            let job = handed_in(&message);
+            owners.extend(job.map(|job| (job.id, Owned { user, after: Some(before) })));
         }
     }
     Ok(owners)
+}
+
+fn handed_in(message: &Message) -> Option<&Job> {
+    match message {
+        Message::Submit(Submit { job })
+        | Message::Reserve(Reserve { job, .. })
+        | Message::Enqueue(Enqueue { job, .. }) => Some(job),
+        _ => None,
+    }
 }
 
 /// As [`build`], with whoever speaks for the programs outside that the topology asks for.
@@ -263,18 +267,22 @@ fn planned(
     outsider: Option<Outsider>,
     says: Vec<(Time, ActorId, Message)>,
     later: Vec<Later>,
-    then: BTreeMap<JobId, Vec<(Span, ActorId, Enqueue)>>,
+    then: Vec<Then>,
     site_ids: &[ActorId],
 ) -> Result<User, CastError> {
     let decider = outsider.and_then(|outsider| outsider.downcast::<Box<dyn Plans>>().ok());
     let decider = *decider.ok_or(CastError::NoOutsider)?;
     let (mut jobs, mut rest) = (Vec::new(), Vec::new());
-    for (time, to, message) in says {
+    let is_for_queues = |later: &Later| matches!(later.peek(), Some((_, Message::Enqueue(_))));
+    let (queued, later): (Vec<Later>, Vec<Later>) = later.into_iter().partition(is_for_queues);
+    for (time, to, message) in says.into_iter().chain(queued.into_iter().flatten()) {
         match message {
             Message::Enqueue(enqueue) => jobs.push((time, to, enqueue)),
             message => rest.push((time, to, message)),
         }
     }
+    // What arrives at one time does so in the order of numbers, wherever it is from.
+    jobs.sort_by_key(|(time, _, enqueue)| (*time, enqueue.job.id));
     let sites = for_planners(topology).map(|site| (topology.sites[site].name.clone(), site_ids[site])).collect();
     Ok(User::new(Planned::new(decider, roles::Script::saying(rest).later(later), jobs, then, sites)))
 }

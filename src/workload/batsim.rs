@@ -478,6 +478,11 @@ fn seconds(micros: u64) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::packed::Packed;
+
+    fn written(trace: &Trace) -> Vec<u8> {
+        write(&trace.jobs.iter().collect::<Vec<_>>(), 4)
+    }
 
     const FILE: &str = r#"{
         "nb_res": 4, "command": "anybody may add keys",
@@ -555,10 +560,10 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again() {
         let trace = read(FILE.as_bytes()).unwrap();
-        let again = read(&write(&trace.jobs, 4)[..]).unwrap();
+        let again = read(&written(&trace)[..]).unwrap();
         assert_eq!(again.header, trace.header);
-        let unnamed = |jobs: Vec<Rigid>| jobs.into_iter().map(|job| Rigid { profile: None, ..job }).collect::<Vec<_>>();
-        assert_eq!(unnamed(again.jobs), unnamed(trace.jobs));
+        let unnamed = |trace: &Trace| trace.jobs.iter().map(|job| Rigid { profile: None, ..job }).collect::<Vec<_>>();
+        assert_eq!(unnamed(&again), unnamed(&trace));
     }
 
     #[test]
@@ -567,16 +572,17 @@ mod tests {
                    3 12 -1 5 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n\
                    4 13 -1 0 3 1.5 1024.5 -1 0 0.25 1 -1 -1 -1 -1 -1 -1 -1\n5 14 -1 1 2 -1 -1 0 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n";
         let trace = crate::workload::swf::read(log.as_bytes()).unwrap();
-        let again = read(&write(&trace.jobs, 4)[..]).unwrap();
-        let unnamed: Vec<_> = again.jobs.iter().map(|job| Rigid { profile: None, ..job.clone() }).collect();
+        let again = read(&written(&trace)[..]).unwrap();
+        let unnamed: Packed = again.jobs.iter().map(|job| Rigid { profile: None, ..job }).collect();
         assert_eq!(unnamed, trace.jobs);
         let names: Vec<_> =
             again.jobs.iter().map(|job| again.profiles[job.profile.unwrap() as usize].as_str()).collect();
         assert_eq!(names, ["delay_60", "delay_90", "delay_5", "delay_1", "delay_1"]);
         // What was changed in the meantime counts.
-        let written = String::from_utf8(write(&trace.jobs, 4)).unwrap();
+        let written = String::from_utf8(written(&trace)).unwrap();
         let changed = read(written.replace("\"res\": 3", "\"res\": 2").as_bytes()).unwrap();
-        assert_eq!((changed.jobs[3].requested, changed.jobs[3].nodes()), (Some(2), Ok(2)));
+        let last = changed.jobs.get(3).unwrap();
+        assert_eq!((last.requested, last.nodes()), (Some(2), Ok(2)));
         // What others mean by that key is theirs.
         let other = FILE.replace("\"user\": \"me\"", "\"swf\": [1, \"me\"]");
         assert_eq!(read(other.as_bytes()).unwrap().jobs.len(), 3);

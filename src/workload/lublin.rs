@@ -6,6 +6,7 @@
 
 use serde::Serialize;
 
+use super::packed::Packed;
 use super::rigid::Rigid;
 use crate::math;
 use crate::random::SplitMix64;
@@ -228,7 +229,7 @@ const LEAST_WEIGHT: f64 = 1e-9;
 
 impl Lublin {
     /// Draws all jobs, in order of submission. Interactive jobs are of queue 0, batch jobs of queue 1.
-    pub fn generate(&self) -> Vec<Rigid> {
+    pub fn generate(&self) -> Packed {
         let mut uniform = match self.stream {
             Stream::Own => Uniform::Own(SplitMix64::new(self.seed)),
             Stream::Posix48 => Uniform::posix48(self.seed),
@@ -242,7 +243,7 @@ impl Lublin {
         let mut batch = Arrivals::new(&batch_habits, &mut uniform);
         let mut others = Arrivals::new(&other_habits, &mut uniform);
 
-        let mut jobs = Vec::with_capacity(self.jobs as usize);
+        let mut jobs = Packed::default();
         for number in 0..self.jobs {
             let is_batch = self.types == Types::Two && batch.clock < others.clock;
             let (arrivals, habits) = if is_batch { (&mut batch, &batch_habits) } else { (&mut others, &other_habits) };
@@ -250,7 +251,7 @@ impl Lublin {
             arrivals.step(&mut uniform);
             let size = self.size(habits, &mut uniform);
             let runtime = runtime(habits, size, self.sizes.unit.unwrap_or(1), &mut uniform);
-            jobs.push(Rigid {
+            jobs.push(&Rigid {
                 number: u64::from(number) + 1,
                 submit: self.at(submit),
                 runtime: Some(Span::from_secs(runtime)),
@@ -427,7 +428,7 @@ mod tests {
         Lublin { seed: 1, jobs, nodes: 128, types, stream, sizes, times, rate_millionths: 1_000_000 }
     }
 
-    fn short(job: &Rigid) -> (u64, u64, u32, Option<u32>) {
+    fn short(job: Rigid) -> (u64, u64, u32, Option<u32>) {
         let seconds = |micros: u64| micros / 1_000_000;
         (seconds(job.submit.micros()), seconds(job.runtime.unwrap().micros()), job.requested.unwrap(), job.queue)
     }
@@ -485,8 +486,8 @@ mod tests {
         };
         assert_eq!(jobs(Types::One, same), usual);
 
-        let of = |jobs: &[Rigid], what: fn(&Rigid) -> u64| jobs.iter().map(what).sum::<u64>() / jobs.len() as u64;
-        let runtime = |job: &Rigid| job.runtime.unwrap().micros() / 1_000_000;
+        let of = |jobs: &Packed, what: fn(Rigid) -> u64| jobs.iter().map(what).sum::<u64>() / jobs.len() as u64;
+        let runtime = |job: Rigid| job.runtime.unwrap().micros() / 1_000_000;
         // All are short, and last about e^2 seconds.
         let short =
             Times { short: Some((200.0, 0.01)), short_share: Some(1.0), short_by_size: Some(0.0), ..Times::default() };
@@ -494,12 +495,12 @@ mod tests {
         assert!((5..10).contains(&of(&short, runtime)), "{}", of(&short, runtime));
         // A gap of about e^3 seconds in the mean.
         let dense = jobs(Types::One, Times { gap: Some((300.0, 0.01)), ..Times::default() });
-        let last = |jobs: &[Rigid]| jobs.last().unwrap().submit.micros() / 1_000_000;
+        let last = |jobs: &Packed| jobs.last().unwrap().submit.micros() / 1_000_000;
         assert!((15..30).contains(&(last(&dense) / 3_000)) && last(&usual) / 3_000 > 300, "{}", last(&dense));
         // Nearly all within three half hours of the fifteenth of each day.
         let early = Times { gap: Some((700.0, 0.01)), day: Some((225.0, 1.0 / 15.0)), ..Times::default() };
         let early = jobs(Types::One, early);
-        let is_early = |job: &&Rigid| (11..=18).contains(&(job.submit.micros() / 1_800_000_000 % 48));
+        let is_early = |job: &Rigid| (11..=18).contains(&(job.submit.micros() / 1_800_000_000 % 48));
         let count = early.iter().filter(is_early).count();
         assert!(count > 2_900 && usual.iter().filter(is_early).count() < 1_500, "{count}");
     }
@@ -509,7 +510,7 @@ mod tests {
         for nodes in [1, 3, 16, 1000] {
             let jobs = Lublin { nodes, ..model(Types::Two, Stream::Own, 2_000) }.generate();
             assert!(jobs.iter().all(|job| job.check().is_ok() && job.requested <= Some(nodes)));
-            assert!(jobs.is_sorted_by_key(|job| job.submit));
+            assert!(jobs.iter().is_sorted_by_key(|job| job.submit));
             assert!(nodes < 16 || jobs.iter().any(|job| job.requested > Some(nodes / 2)));
         }
         let usual = model(Types::One, Stream::Own, 50).generate();

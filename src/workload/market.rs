@@ -265,7 +265,7 @@ impl Generator {
         }
         let first = jobs.len();
         let places = arrivals.drain(first..).zip(places).map(|(arrive, (id, task))| (arrive, id, task)).collect();
-        Ok((jobs, Some(Rest { generator: self.clone(), tick, first, places })))
+        Ok((jobs, Some(Rest { generator: self.clone(), tick, first: first as u32, places })))
     }
 
     /// A job that was drawn, as it arrives at a tick.
@@ -366,26 +366,20 @@ pub struct Rest {
     generator: Generator,
     tick: Span,
     /// The place of the first of them in the workload.
-    first: usize,
+    first: u32,
     /// When each arrives, its number, and that of its first task.
     places: Vec<(Time, JobId, u32)>,
 }
 
 impl Rest {
     /// The places of these jobs in their workload.
-    pub fn places(&self) -> std::ops::Range<usize> {
-        self.first..self.first + self.places.len()
+    pub fn places(&self) -> std::ops::Range<u32> {
+        self.first..self.first + self.places.len() as u32
     }
 
-    /// When the job at a place arrives, and its number.
-    pub fn arrival(&self, place: usize) -> (Time, JobId) {
-        let (arrive, id, _) = self.places[place - self.first];
-        (arrive, id)
-    }
-
-    pub fn job(&self, place: usize) -> Job {
-        let (arrive, id, first_task) = self.places[place - self.first];
-        let seed = SplitMix64::new(self.generator.seed).after(place as u64).next_u64();
+    pub fn job(&self, place: u32) -> Job {
+        let (arrive, id, first_task) = self.places[(place - self.first) as usize];
+        let seed = SplitMix64::new(self.generator.seed).after(place.into()).next_u64();
         let drawn = self.generator.draw(&mut SplitMix64::new(seed));
         let job = self.generator.job(drawn, 0.0, self.tick).expect("it was drawn before");
         Job { id, arrive, first_task, ..job }
@@ -565,8 +559,7 @@ mod tests {
             assert_eq!(rest.is_some(), most < 50);
             for place in rest.iter().flat_map(Rest::places) {
                 let rest = rest.as_ref().unwrap();
-                assert_eq!(rest.job(place), all[place]);
-                assert_eq!(rest.arrival(place), (all[place].arrive, all[place].id));
+                assert_eq!(rest.job(place), all[place as usize]);
             }
         }
     }

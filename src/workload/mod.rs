@@ -7,6 +7,7 @@ pub(crate) mod lines;
 pub mod lublin;
 pub mod market;
 pub mod needs;
+pub mod packed;
 pub mod parallel;
 pub mod raise;
 pub mod reservations;
@@ -159,7 +160,12 @@ impl Source {
                 return Ok(self.asks(next)?.into_iter().map(|(job, _)| job).collect());
             }
             Source::Rigid(rigids) => {
-                return Ok(rigids.hand_out(next, 1)?.into_iter().map(|handed| handed.job).collect());
+                let mut jobs = Vec::with_capacity(rigids.content.jobs.len());
+                rigids.hand_out(next, 1, |handed| {
+                    jobs.push(handed.job);
+                    Ok::<_, WorkloadError>(())
+                })?;
+                return Ok(jobs);
             }
         };
         for job in &mut jobs {
@@ -200,7 +206,7 @@ impl Source {
     pub fn needs(&self, place: usize) -> Option<Needs> {
         match self {
             Source::Table(table) => table.jobs.get(place)?.needs,
-            Source::Rigid(rigids) => rigids.content.shapes.get(place).map(|shape| shape.needs),
+            Source::Rigid(rigids) => rigids.needs(place as u32),
             _ => None,
         }
     }
@@ -210,7 +216,7 @@ impl Source {
         match self {
             Source::Table(table) => table.data.of(table.jobs.get(place)?.volumes),
             Source::Requests(table) => table.data.of(table.asks.get(place)?.volumes),
-            Source::Rigid(rigids) => rigids.data.of(rigids.data.each),
+            Source::Rigid(rigids) => rigids.staging(),
             Source::Reservations(demand) => demand.data.of(demand.data.each),
             _ => None,
         }
@@ -253,5 +259,10 @@ impl Numbering {
         self.job = self.job.checked_add(1)?;
         self.task = self.task.checked_add(u32::try_from(tasks).ok()?)?;
         Some(given)
+    }
+
+    /// The numbers of a job of one task that comes so many of its kind later.
+    pub fn after(self, jobs: u32) -> (JobId, u32) {
+        (JobId(self.job + jobs), self.task + jobs)
     }
 }

@@ -5,12 +5,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::packed::Packed;
 use crate::grid::LONGEST;
 use crate::settings::printable;
 use crate::time::{Span, Time};
 
 /// A job of a log: all that the Standard Workload Format says about it. `None` is unknown.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rigid {
     pub number: u64,
     pub submit: Time,
@@ -36,12 +37,11 @@ pub struct Rigid {
     pub preceding: Option<u64>,
     pub think: Option<Span>,
     /// An index into the profiles of its trace, where a format gives jobs any.
-    #[serde(skip)]
     pub profile: Option<u32>,
 }
 
 /// An amount of memory. Some logs have means with decimals here; they are kept to the millionth, and count as whole ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Kilobytes {
     millionths: u64,
 }
@@ -68,11 +68,11 @@ impl fmt::Display for Kilobytes {
 }
 
 /// Jobs of a file, in order of submission, and what the file says besides.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
     /// Comments, without the semicolon.
     pub header: Vec<String>,
-    pub jobs: Vec<Rigid>,
+    pub jobs: Packed,
     /// The names of what jobs do, in formats that have such.
     pub profiles: Vec<String>,
     /// What jobs are called in their file, by their numbers, where that is something else.
@@ -246,7 +246,7 @@ impl Collector {
         if !self.numbers.add(job.number) {
             return self.leave_out(place, format!("there is a job {} already", job.number));
         }
-        self.trace.jobs.push(job);
+        self.trace.jobs.push(&job);
     }
 
     /// Whether no more jobs can be taken.
@@ -257,14 +257,17 @@ impl Collector {
     /// Jobs in order of submission, and by their numbers where they were submitted at the same time.
     pub fn finish(self) -> Trace {
         let mut trace = self.trace;
-        for place in misplaced(&trace.jobs) {
-            let number = trace.jobs[place].number;
+        if trace.jobs.iter().is_sorted_by_key(|job| (job.submit, job.number)) {
+            return trace;
+        }
+        let mut jobs: Vec<Rigid> = trace.jobs.iter().collect();
+        for place in misplaced(&jobs) {
+            let number = jobs[place].number;
             trace.faults.disordered += 1;
             trace.faults.list(format_args!("job {number}"), "it is out of order by its submit time".to_owned());
         }
-        if !trace.jobs.is_sorted_by_key(|job| (job.submit, job.number)) {
-            trace.jobs.sort_by_key(|job| (job.submit, job.number));
-        }
+        jobs.sort_by_key(|job| (job.submit, job.number));
+        trace.jobs = jobs.into_iter().collect();
         trace
     }
 }

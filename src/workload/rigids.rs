@@ -9,13 +9,14 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::lublin::Lublin;
 use super::needs::{self, Shape};
+use super::packed::Packed;
 use super::raise::{Bulk, raised, utilisation};
 use super::reservations::Ask;
 use super::rigid::{Faults, Rigid, Trace};
 use super::staging::Data;
 use super::terms::Terms;
 use super::{Numbering, Row, Source, Supply, WorkloadError, batsim, swf};
-use crate::grid::{Job, JobId, Kind, Request, Task};
+use crate::grid::{Job, JobId, Kind, Needs, Request, Staging, Task};
 use crate::settings::units::MILLION;
 use crate::settings::{
     Context, Field, Fields, FilePath, Flag, FormExt, Layout, Maybe, Millionths, Purpose, SPAN, Text, Unless, Walk, key,
@@ -91,9 +92,9 @@ pub struct Window {
 /// The jobs themselves.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Content {
-    pub jobs: Arc<Vec<Rigid>>,
+    pub jobs: Arc<Packed>,
     /// What each is as tasks that share nodes; none of them, if all tasks have nodes to themselves.
-    pub shapes: Vec<Shape>,
+    pub shapes: Arc<Vec<Shape>>,
     /// Jobs of whose memory nobody knows, where it matters.
     pub without_memory: u64,
     /// The names of what they do, where they have such.
@@ -110,6 +111,8 @@ pub struct Content {
 /// A job with its number in the run, and who submits it when.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Handed {
+    /// Its place in the workload.
+    pub place: u32,
     pub job: Job,
     /// The place of its user among those of the workload.
     pub user: usize,
@@ -317,10 +320,11 @@ impl Rigids {
             (needs::Rule::QuadCore, Origin::Lublin(lublin)) => {
                 let tasks: Vec<u32> = jobs.iter().map(|job| job.nodes().expect(known)).collect();
                 let needs = needs::quad_core(lublin.seed, tasks.iter().copied());
-                *shapes = tasks.iter().zip(needs).map(|(&tasks, needs)| Shape { tasks, needs }).collect();
+                *shapes = Arc::new(tasks.iter().zip(needs).map(|(&tasks, needs)| Shape { tasks, needs }).collect());
             }
             (needs::Rule::DualCore, _) => {
-                *shapes = jobs.iter().map(|job| needs::dual_core(job, self.node_kilobytes).expect(known)).collect();
+                let shape = |job: Rigid| needs::dual_core(&job, self.node_kilobytes).expect(known);
+                *shapes = Arc::new(jobs.iter().map(shape).collect());
                 *without_memory = jobs.iter().filter(|job| !needs::tells_memory(job)).count() as u64;
             }
             (needs::Rule::Whole | needs::Rule::QuadCore, _) => {}
@@ -351,19 +355,19 @@ impl Rigids {
 impl Rigids {
     /// Lets the jobs use this share of so many cores while they come.
     fn load(&mut self, target: f64, cores: u64, fields: &Fields<'_>, seed: u64) {
-        let jobs = &self.content.jobs;
+        let jobs = self.content.weighed();
         let end = jobs.last().map_or(Time::ZERO, |job| job.submit) + Span::from_micros(1);
         let raised = match self.origin {
             Origin::Lublin(_) => {
-                let faster = target / utilisation(jobs, cores);
-                let submit = |job: &Rigid| Time::from_micros((job.submit.micros() as f64 / faster) as u64);
-                jobs.iter().map(|job| Rigid { submit: submit(job), ..job.clone() }).collect()
+                let faster = target / utilisation(&jobs, cores);
+                let submit = |job: &Weighed| Time::from_micros((job.submit.micros() as f64 / faster) as u64);
+                jobs.into_iter().map(|job| Weighed { submit: submit(&job), ..job }).collect()
             }
-            Origin::Swf(_) | Origin::Batsim(_) => raised(jobs, cores, target, end, seed),
+            Origin::Swf(_) | Origin::Batsim(_) => raised(&jobs, cores, target, end, seed),
         };
         let reached = utilisation(&raised, cores);
         let Some(field) = fields.get("utilisation").filter(|_| reached < (1.0 - NEAR_LOAD) * target) else {
-            self.content.jobs = Arc::new(raised);
+            self.content.jobs = Arc::new(raised.iter().map(|job| job.among(&self.content.jobs)).collect());
             return;
         };
         field.complain(format!("even if all jobs are used twice, they use only {reached:.3} of {cores} cores"));
@@ -373,20 +377,43 @@ impl Rigids {
 /// How far a load may be below what was wanted, as a share of it: jobs are whole.
 const NEAR_LOAD: f64 = 0.05;
 
-impl Bulk for Rigid {
+/// What has to be known of a job to choose among them, or to let it come a second time.
+#[derive(Clone, Copy, Debug)]
+pub struct Weighed {
+    place: u32,
+    is_copy: bool,
+    submit: Time,
+    work: u128,
+}
+
+impl Weighed {
+    fn of((place, job): (u32, Rigid)) -> Weighed {
+        let (nodes, runs) = (job.nodes().unwrap_or(0), job.runs_for().unwrap_or_default());
+        let work = u128::from(nodes) * u128::from(job.walltime().map_or(runs, |asked| runs.min(asked)).micros());
+        Weighed { place, is_copy: false, submit: job.submit, work }
+    }
+
+    /// The whole job. One that comes again is a job of its own, that follows nobody.
+    fn among(&self, jobs: &Packed) -> Rigid {
+        let job = Rigid { submit: self.submit, ..jobs.get(self.place as usize).expect("it is one of them") };
+        if !self.is_copy {
+            return job;
+        }
+        Rigid { number: job.number | COPIED, preceding: None, think: None, ..job }
+    }
+}
+
+impl Bulk for Weighed {
     fn submit(&self) -> Time {
         self.submit
     }
 
     fn work(&self) -> u128 {
-        let (nodes, runs) = (self.nodes().unwrap_or(0), self.runs_for().unwrap_or_default());
-        u128::from(nodes) * u128::from(self.walltime().map_or(runs, |asked| runs.min(asked)).micros())
+        self.work
     }
 
-    /// It is a job of its own, that follows nobody.
-    fn later(&self, by: Span) -> Rigid {
-        let number = self.number | COPIED;
-        Rigid { number, submit: self.submit + by, preceding: None, think: None, ..self.clone() }
+    fn later(&self, by: Span) -> Weighed {
+        Weighed { is_copy: true, submit: self.submit + by, ..*self }
     }
 }
 
@@ -458,8 +485,8 @@ impl Content {
         let end = window.to.map_or(Time::NEVER, |to| Time::ZERO + to);
         let all = jobs.len() as u64;
         let mut unrunnable = 0;
-        let mut kept: Vec<Rigid> = Vec::with_capacity(jobs.len());
-        for mut job in jobs {
+        let mut kept = Packed::default();
+        for mut job in &jobs {
             if let Err(why) = job.check() {
                 unrunnable += 1;
                 faults.leave_out(format_args!("job {}", job.number), why.to_string());
@@ -471,17 +498,22 @@ impl Content {
             }
             job.submit = Time::ZERO + job.submit.since(start);
             faults.note_job(&job);
-            kept.push(job);
+            kept.push(&job);
         }
         let outside = all - unrunnable - kept.len() as u64;
         for follower in lost(&kept) {
-            let Rigid { number, preceding, .. } = kept[follower];
+            let Rigid { number, preceding, .. } = kept.get(follower).expect("it has been found");
             let preceding = preceding.unwrap_or_default();
             let what = format!("job {preceding} does not precede it, so it is submitted at its own time");
             faults.release(format_args!("job {number}"), what);
         }
         let (jobs, profiles, ids) = (Arc::new(kept), Arc::new(profiles), Arc::new(ids));
         Content { jobs, profiles, ids, faults, outside, ..Content::default() }
+    }
+
+    /// What a load is made of.
+    pub fn weighed(&self) -> Vec<Weighed> {
+        (0..).zip(&*self.jobs).map(Weighed::of).collect()
     }
 
     /// What is not wrong with them, but should be known.
@@ -498,32 +530,48 @@ impl Content {
     /// Whether no schedule of these jobs comes to where time can no longer be counted.
     pub fn is_bearable(&self, overestimate_millionths: u64) -> bool {
         let last = self.jobs.last().map_or(0, |job| job.submit.micros());
-        let all: u128 = self.jobs.iter().map(|job| u128::from(asks_for(job, overestimate_millionths).micros())).sum();
         // Thinking takes time as well.
-        let thinks: u128 = self.jobs.iter().map(|job| u128::from(job.think.map_or(0, Span::micros))).sum();
-        all + thinks + u128::from(last) < u128::from(u64::MAX / 4)
+        let takes = |job: Rigid| {
+            u128::from(asks_for(&job, overestimate_millionths).micros()) + u128::from(job.think.map_or(0, Span::micros))
+        };
+        let all: u128 = self.jobs.iter().map(takes).sum();
+        all + u128::from(last) < u128::from(u64::MAX / 4)
     }
 }
 
 /// Jobs that name one before them which is not there.
-fn lost(jobs: &[Rigid]) -> Vec<usize> {
-    let ahead = ahead(jobs);
-    (0..jobs.len()).filter(|&place| jobs[place].preceding.is_some() && ahead[place].is_none()).collect()
+fn lost(jobs: &Packed) -> Vec<usize> {
+    let ahead = Ahead::of(jobs);
+    let names_one = jobs.iter().enumerate().filter(|(_, job)| job.preceding.is_some());
+    names_one.map(|(place, _)| place).filter(|place| ahead.of_job(*place).is_none()).collect()
 }
 
 /// For each job the place of the one that it follows, which is always an earlier one.
-fn ahead(jobs: &[Rigid]) -> Vec<Option<usize>> {
-    if jobs.iter().all(|job| job.preceding.is_none()) {
-        return vec![None; jobs.len()];
+struct Ahead {
+    /// Nothing at all, where nobody follows anybody.
+    places: Vec<Option<u32>>,
+}
+
+impl Ahead {
+    const NOBODY: Ahead = Ahead { places: Vec::new() };
+
+    fn of(jobs: &Packed) -> Ahead {
+        if jobs.iter().all(|job| job.preceding.is_none()) {
+            return Ahead::NOBODY;
+        }
+        let mut by_number: Vec<(u64, u32)> = jobs.iter().map(|job| job.number).zip(0..).collect();
+        by_number.sort_unstable();
+        let place_of = |number: u64| {
+            let at = by_number.binary_search_by_key(&number, |one| one.0).ok()?;
+            Some(by_number[at].1)
+        };
+        let of = |(job, place): (Rigid, u32)| place_of(job.preceding?).filter(|before| *before < place);
+        Ahead { places: jobs.iter().zip(0..).map(of).collect() }
     }
-    let mut by_number: Vec<(u64, usize)> = jobs.iter().enumerate().map(|(place, job)| (job.number, place)).collect();
-    by_number.sort_unstable();
-    let place_of = |number: u64| {
-        let at = by_number.binary_search_by_key(&number, |one| one.0).ok()?;
-        Some(by_number[at].1)
-    };
-    let of = |(place, job): (usize, &Rigid)| place_of(job.preceding?).filter(|before| *before < place);
-    jobs.iter().enumerate().map(of).collect()
+
+    fn of_job(&self, place: usize) -> Option<usize> {
+        self.places.get(place).copied().flatten().map(|before| before as usize)
+    }
 }
 
 fn asks_for(job: &Rigid, overestimate_millionths: u64) -> Span {
@@ -535,47 +583,73 @@ fn asks_for(job: &Rigid, overestimate_millionths: u64) -> Span {
 }
 
 impl Rigids {
-    /// All jobs in order of submission, numbered on from `next`, for so many users.
-    pub fn hand_out(&self, next: &mut Numbering, users: usize) -> Result<Vec<Handed>, WorkloadError> {
+    /// Hands out all jobs in order of submission, numbered on from `next`, to so many users.
+    pub fn hand_out<E: From<WorkloadError>>(
+        &self,
+        next: &mut Numbering,
+        users: usize,
+        mut take: impl FnMut(Handed) -> Result<(), E>,
+    ) -> Result<(), E> {
         if let Some(why) = &self.content.missing {
-            return Err(WorkloadError::Missing(why.clone()));
+            return Err(WorkloadError::Missing(why.clone()).into());
         }
+        let first = *next;
         let jobs = &self.content.jobs;
-        let ahead = if self.follow { ahead(jobs) } else { vec![None; jobs.len()] };
-        let mut handed: Vec<Handed> = Vec::with_capacity(jobs.len());
-        for (place, rigid) in jobs.iter().enumerate() {
-            let (id, first_task) = next.give(1).ok_or(WorkloadError::TooMany)?;
-            let (Ok(nodes), Ok(runtime)) = (rigid.nodes(), rigid.runs_for()) else { unreachable!("they were checked") };
-            let nodes = self.content.shapes.get(place).map_or(nodes, |shape| shape.tasks);
-            let walltime = asks_for(rigid, self.overestimate_millionths);
-            let task = Task { runtime, cores: nodes, kind: Kind(0), walltime };
-            let worth = self.terms.as_ref().map(|terms| terms.of(place, &task).worth);
-            let job = Job { id, arrive: rigid.submit, first_task, tasks: vec![task], edges: Vec::new(), worth };
-            let before = ahead[place].map(|before| &handed[before]);
-            let after = before.map(|before| (before.job.id, rigid.think.unwrap_or_default()));
+        let ahead = if self.follow { Ahead::of(jobs) } else { Ahead::NOBODY };
+        // Who waits for a job must be who hears of its end.
+        let mut whose = vec![0u32; ahead.places.len()];
+        for (rigid, place) in jobs.iter().zip(0u32..) {
+            next.give(1).ok_or(WorkloadError::TooMany)?;
+            let job = self.job(&rigid, place, first);
             let key = match self.deal {
-                Deal::Group => rigid.group.unwrap_or(0) as usize,
-                Deal::User => rigid.user.unwrap_or(0) as usize,
+                Deal::Group => rigid.group.unwrap_or(0),
+                Deal::User => rigid.user.unwrap_or(0),
                 Deal::RoundRobin => place,
             };
-            // Who waits for a job must be who hears of its end.
-            let user = before.map_or(key % users.max(1), |before| before.user);
-            handed.push(Handed { job, user, after });
+            let before = ahead.of_job(place as usize);
+            let user = before.map_or(key as usize % users.max(1), |before| whose[before] as usize);
+            if let Some(mine) = whose.get_mut(place as usize) {
+                *mine = user as u32;
+            }
+            let after = before.map(|before| (first.after(before as u32).0, rigid.think.unwrap_or_default()));
+            take(Handed { place, job, user, after })?;
         }
-        Ok(handed)
+        Ok(())
+    }
+
+    /// The job at a place, if the first of them has these numbers.
+    pub fn job(&self, rigid: &Rigid, place: u32, first: Numbering) -> Job {
+        let (Ok(nodes), Ok(runtime)) = (rigid.nodes(), rigid.runs_for()) else { unreachable!("they were checked") };
+        let nodes = self.content.shapes.get(place as usize).map_or(nodes, |shape| shape.tasks);
+        let walltime = asks_for(rigid, self.overestimate_millionths);
+        let task = Task { runtime, cores: nodes, kind: Kind(0), walltime };
+        let worth = self.terms.as_ref().map(|terms| terms.of(place as usize, &task).worth);
+        let (id, first_task) = first.after(place);
+        Job { id, arrive: rigid.submit, first_task, tasks: vec![task], edges: Vec::new(), worth }
+    }
+
+    /// What each task of the job at a place needs of its node, if it does not need all of it.
+    pub fn needs(&self, place: u32) -> Option<Needs> {
+        self.content.shapes.get(place as usize).map(|shape| shape.needs)
+    }
+
+    /// The data that goes with each of them, if any does.
+    pub fn staging(&self) -> Option<Staging> {
+        self.data.of(self.data.each)
     }
 
     /// The same as requests for reservations, which are ready at once and have the deadlines of their terms.
     pub fn ask(&self, next: &mut Numbering) -> Result<Vec<(Job, Ask)>, WorkloadError> {
-        let handed = self.hand_out(next, 1)?;
-        let ask = |(place, Handed { job, .. }): (usize, Handed)| {
+        let mut asks = Vec::with_capacity(self.content.jobs.len());
+        self.hand_out(next, 1, |Handed { place, job, .. }| {
             let task = job.tasks[0];
-            let within = self.terms.as_ref().map_or(task.walltime, |terms| terms.of(place, &task).within);
+            let within = self.terms.as_ref().map_or(task.walltime, |terms| terms.of(place as usize, &task).within);
             let (arrive, duration, nodes) = (job.arrive, task.walltime, task.cores);
             let request = Request { arrive, ready: arrive, duration, deadline: arrive + within, nodes };
-            (job, Ask { request, runtime: task.runtime, cancel: None, volumes: self.data.each })
-        };
-        Ok(handed.into_iter().enumerate().map(ask).collect())
+            asks.push((job, Ask { request, runtime: task.runtime, cancel: None, volumes: self.data.each }));
+            Ok::<_, WorkloadError>(())
+        })?;
+        Ok(asks)
     }
 }
 
@@ -637,7 +711,12 @@ mod tests {
     #[test]
     fn followers_stay_with_the_user_of_the_job_ahead() {
         let rigids = rigids(Window::default(), Deal::Group);
-        let handed = rigids.hand_out(&mut Numbering { job: 10, task: 20 }, 3).unwrap();
+        let mut handed = Vec::new();
+        let take = |one| {
+            handed.push(one);
+            Ok::<_, WorkloadError>(())
+        };
+        rigids.hand_out(&mut Numbering { job: 10, task: 20 }, 3, take).unwrap();
         let seen: Vec<_> = handed.iter().map(|one| (one.job.id.0, one.job.first_task, one.user, one.after)).collect();
         let after = Some((JobId(10), Span::from_secs(5)));
         assert_eq!(

@@ -4,11 +4,11 @@
 //! Times are seconds. Most logs have whole ones; what decimals there are, are kept to the microsecond. A line that
 //! cannot be read is left out and counted, one that comes late is put in order and counted.
 
-use std::fmt::{self, Write};
 use std::io::{self, BufRead};
 
 use super::lines::{Line, Lines};
 use super::rigid::{Collector, JOBS_MAX, Kilobytes, Rigid, Trace, bearable};
+use crate::decimal::{put_number, put_seconds};
 use crate::time::{Span, Time};
 
 const FIELDS: usize = 18;
@@ -164,18 +164,24 @@ fn read_number(word: &[u8]) -> Result<Option<u64>, &'static str> {
 
 /// Writes a log, in pieces of some kilobytes.
 pub fn write<E>(header: &[String], jobs: &[Rigid], mut put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-    let mut text = String::new();
-    for line in header {
-        writeln!(text, "; {}", line.replace(['\n', '\r'], " ").trim_end()).expect("memory takes all");
-    }
+    let mut text = Vec::new();
+    write_header(header, &mut text);
     for job in jobs {
-        write_job(&mut text, job).expect("memory takes all");
+        write_job(job, &mut text);
         if text.len() > 1 << 16 {
-            put(text.as_bytes())?;
+            put(&text)?;
             text.clear();
         }
     }
-    put(text.as_bytes())
+    put(&text)
+}
+
+pub fn write_header(header: &[String], text: &mut Vec<u8>) {
+    for line in header {
+        text.extend_from_slice(b"; ");
+        text.extend_from_slice(line.replace(['\n', '\r'], " ").trim_end().as_bytes());
+        text.push(b'\n');
+    }
 }
 
 /// The header of a log that Hansa writes.
@@ -191,28 +197,42 @@ pub fn header(about: &str, jobs: usize, nodes: u32) -> Vec<String> {
     ]
 }
 
-fn write_job(text: &mut String, job: &Rigid) -> fmt::Result {
-    fn known(text: &mut String, field: Option<impl fmt::Display>) -> fmt::Result {
-        match field {
-            Some(field) => write!(text, " {field}"),
-            None => text.write_str(" -1"),
-        }
+pub fn write_job(job: &Rigid, text: &mut Vec<u8>) {
+    fn number(text: &mut Vec<u8>, number: Option<impl Into<u64>>) {
+        known(text, number.map(Into::into), put_number);
     }
-    write!(text, "{} {}", job.number, job.submit.seconds())?;
-    known(text, job.wait.map(Span::seconds))?;
-    known(text, job.runtime.map(Span::seconds))?;
-    known(text, job.allocated)?;
-    known(text, job.cpu_time.map(Span::seconds))?;
-    known(text, job.memory_used)?;
-    known(text, job.requested)?;
-    known(text, job.requested_time.map(Span::seconds))?;
-    known(text, job.memory_requested)?;
-    for number in [job.status, job.user, job.group, job.executable, job.queue, job.partition] {
-        known(text, number)?;
+    fn span(text: &mut Vec<u8>, span: Option<Span>) {
+        known(text, span.map(Span::micros), put_seconds);
     }
-    known(text, job.preceding)?;
-    known(text, job.think.map(Span::seconds))?;
-    text.write_char('\n')
+    fn memory(text: &mut Vec<u8>, memory: Option<Kilobytes>) {
+        known(text, memory.map(Kilobytes::millionths), put_seconds);
+    }
+    put_number(text, job.number);
+    text.push(b' ');
+    put_seconds(text, job.submit.micros());
+    span(text, job.wait);
+    span(text, job.runtime);
+    number(text, job.allocated);
+    span(text, job.cpu_time);
+    memory(text, job.memory_used);
+    number(text, job.requested);
+    span(text, job.requested_time);
+    memory(text, job.memory_requested);
+    for field in [job.status, job.user, job.group, job.executable, job.queue, job.partition] {
+        number(text, field);
+    }
+    number(text, job.preceding);
+    span(text, job.think);
+    text.push(b'\n');
+}
+
+/// The next field of a line.
+fn known(text: &mut Vec<u8>, field: Option<u64>, put: fn(&mut Vec<u8>, u64)) {
+    text.push(b' ');
+    match field {
+        Some(field) => put(text, field),
+        None => text.extend_from_slice(b"-1"),
+    }
 }
 
 #[cfg(test)]
@@ -230,7 +250,8 @@ mod tests {
 
     fn rewritten(trace: &Trace) -> String {
         let mut bytes = Vec::new();
-        write(&trace.header, &trace.jobs, |piece| {
+        let jobs: Vec<Rigid> = trace.jobs.iter().collect();
+        write(&trace.header, &jobs, |piece| {
             bytes.extend_from_slice(piece);
             Ok::<(), ()>(())
         })
@@ -243,7 +264,8 @@ mod tests {
         let trace = read(LOG.as_bytes()).unwrap();
         assert!(trace.faults.is_empty());
         assert_eq!(trace.header, ["Version: 2.2", "MaxProcs: 240"]);
-        let [first, second] = &trace.jobs[..] else { panic!("two jobs") };
+        let jobs: Vec<Rigid> = trace.jobs.iter().collect();
+        let [first, second] = &jobs[..] else { panic!("two jobs") };
         assert_eq!((first.nodes(), first.walltime()), (Ok(32), Some(Span::from_secs(43_200))));
         assert_eq!((second.nodes(), second.walltime()), (Ok(40), None));
         assert_eq!(second.cpu_time, Some(Span::from_millis(552_210)));
@@ -299,7 +321,7 @@ mod tests {
     fn jobs_that_cannot_be_run_say_why() {
         let job = |fields: &str| {
             let line = format!("1 0 -1 {fields} 10 -1 1 1 1 -1 -1 -1 -1 -1");
-            read(line.as_bytes()).unwrap().jobs[0].check().map_err(|why| why.to_string())
+            read(line.as_bytes()).unwrap().jobs.get(0).unwrap().check().map_err(|why| why.to_string())
         };
         assert_eq!(job("-1 4 -1 -1 4"), Err("its run time is unknown".to_owned()));
         assert_eq!(job("10 0 -1 -1 -1"), Err("its number of processors is unknown".to_owned()));
@@ -324,7 +346,7 @@ mod tests {
                 let (runtime, requested) = (Some(Span::from_micros(micros)), (nodes > 0).then_some(nodes));
                 jobs.push(Rigid { number: number as u64 + 1, submit, runtime, requested, ..Rigid::default() });
             }
-            let trace = Trace { jobs, ..Trace::default() };
+            let trace = Trace { jobs: jobs.into_iter().collect(), ..Trace::default() };
             prop_assert_eq!(read(rewritten(&trace).as_bytes()).unwrap(), trace);
         }
     }

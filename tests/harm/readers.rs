@@ -38,7 +38,8 @@ pub fn swf(bytes: &[u8]) {
     let trace = swf::read(bytes).expect("bytes in memory can be read");
     trace.faults.first.iter().for_each(|fault| is_told(&fault.what));
     let mut written = Vec::new();
-    swf::write(&trace.header, &trace.jobs, |piece| {
+    let jobs: Vec<Rigid> = trace.jobs.iter().collect();
+    swf::write(&trace.header, &jobs, |piece| {
         written.extend_from_slice(piece);
         Ok::<(), std::convert::Infallible>(())
     })
@@ -72,11 +73,11 @@ pub fn batsim(bytes: &[u8]) {
     match batsim::read(bytes) {
         Ok(trace) => {
             trace.faults.first.iter().for_each(|fault| is_told(&fault.what));
-            let runnable: Vec<_> = trace.jobs.into_iter().filter(|job| job.check().is_ok()).collect();
+            let runnable: Vec<_> = trace.jobs.iter().filter(|job| job.check().is_ok()).collect();
             let written = batsim::write(&runnable, 64);
             let again = batsim::read(&written[..]).expect("what was written can be read");
-            let meaning = |job: &Rigid| (job.number, job.submit, job.nodes(), job.runs_for(), job.walltime());
-            let same = again.jobs.iter().map(meaning).eq(runnable.iter().map(meaning));
+            let meaning = |job: Rigid| (job.number, job.submit, job.nodes(), job.runs_for(), job.walltime());
+            let same = again.jobs.iter().map(meaning).eq(runnable.into_iter().map(meaning));
             assert!(same, "{}", String::from_utf8_lossy(&written));
         }
         Err(wrong) => is_told(&wrong.to_string()),

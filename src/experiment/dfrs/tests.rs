@@ -133,7 +133,7 @@ fn weeks_are_cut_on_the_logs_own_clock() {
     let second = Some(Span::from_secs(1));
     let jobs =
         vec![job(5, 2, second), job(6, 2, None), job(604_800 * 2 + 7, 3, second), job(604_800 * 2 + 8, 500, second)];
-    let weeks = weeks(&Trace { jobs, ..Trace::default() });
+    let weeks = weeks(&Trace { jobs: jobs.into_iter().collect(), ..Trace::default() });
     let sizes: Vec<(usize, usize)> = weeks.iter().map(|week| (week.jobs.len(), week.left_out)).collect();
     assert_eq!(sizes, [(1, 1), (0, 0), (1, 1)]);
     assert_eq!(weeks[2].jobs[0].submit, Time::ZERO + Span::from_secs(7));

@@ -2,9 +2,9 @@
 
 use crate::systems::dfrs::{Need, Timed, offered_load};
 use crate::time::{Span, Time};
-use crate::workload::Trace;
 use crate::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
 use crate::workload::needs;
+use crate::workload::{Rigid, Trace};
 
 /// Of generated traces: quad-core nodes.
 pub const NODES: u32 = 128;
@@ -28,14 +28,14 @@ pub fn generated(seed: u64) -> Vec<Timed> {
         rate_millionths: 1_000_000,
     };
     let jobs = model.generate();
-    let tasks = |job: &crate::workload::Rigid| job.nodes().expect("the model draws a size");
-    let needs = needs::quad_core(seed, jobs.iter().map(tasks));
+    let tasks = |job: &Rigid| job.nodes().expect("the model draws a size");
+    let needs = needs::quad_core(seed, jobs.iter().map(|job| tasks(&job)));
     jobs.iter()
         .zip(needs)
         .map(|(job, needs)| Timed {
             submit: job.submit,
             runtime: job.runs_for().expect("the model draws a run time"),
-            need: Need::new(tasks(job), needs.cpu, needs.memory).expect("the model draws shares"),
+            need: Need::new(tasks(&job), needs.cpu, needs.memory).expect("the model draws shares"),
         })
         .collect()
 }
@@ -65,7 +65,7 @@ pub fn weeks(log: &Trace) -> Vec<Week> {
             weeks.resize(week + 1, Week { jobs: Vec::new(), left_out: 0 });
         }
         let timed = || {
-            let shape = needs::dual_core(job, LOG_KILOBYTES).ok()?;
+            let shape = needs::dual_core(&job, LOG_KILOBYTES).ok()?;
             let need = Need::new(shape.tasks, shape.needs.cpu, shape.needs.memory).ok()?;
             let runs_both_ways = need.tasks <= LOG_NODES && need.check(LOG_NODES).is_ok();
             let submit = Time::from_micros(job.submit.micros() % WEEK);

@@ -6,6 +6,7 @@ use crate::random::SplitMix64;
 use crate::roles::queue::Rigid;
 use crate::time::{Span, Time};
 use crate::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
+use crate::workload::packed::Packed;
 pub use crate::workload::raise::utilisation;
 use crate::workload::raise::{Bulk, raised};
 use crate::workload::rigid;
@@ -98,9 +99,9 @@ impl Logs {
 }
 
 /// The jobs of a log that could run at a site, from its first day on. Whoever runs for longer than he asked for is killed.
-pub fn jobs_of(log: &[rigid::Rigid], site: Site) -> Arc<[Rigid]> {
-    let first = log.first().map_or(Time::ZERO, |job| job.submit);
-    let job = |job: &rigid::Rigid| {
+pub fn jobs_of(log: &Packed, site: Site) -> Arc<[Rigid]> {
+    let first = log.get(0).map_or(Time::ZERO, |job| job.submit);
+    let job = |job: rigid::Rigid| {
         let (nodes, runtime) = (job.allocated.or(job.requested)?, job.runtime?);
         let walltime = job.requested_time.filter(|asked| !asked.is_zero()).unwrap_or(runtime);
         let fits = (1..=site.procs()).contains(&nodes) && !runtime.is_zero();

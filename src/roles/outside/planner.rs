@@ -11,7 +11,7 @@ use crate::kernel::ActorId;
 use crate::protocol::outside::planner::{Heard, Plan};
 use crate::protocol::outside::seconds;
 use crate::protocol::{Enqueue, Message, Over, Recall, Recalled};
-use crate::roles::user::{Out, Planner, Script};
+use crate::roles::user::{Out, Planner, Script, Then};
 use crate::time::{Span, Time};
 
 /// Somebody outside who decides for a user.
@@ -35,8 +35,8 @@ pub struct Planned {
     sites: Sites,
     /// Jobs by the time that has to come first.
     due: BTreeMap<Time, Vec<(ActorId, Enqueue)>>,
-    /// What follows a job that is over, and after how long.
-    then: BTreeMap<JobId, Vec<(Span, ActorId, Enqueue)>>,
+    /// What follows jobs that are over.
+    then: Vec<Then>,
     /// What is with the user.
     held: BTreeMap<JobId, Held>,
     /// What has been handed in and is not over.
@@ -59,7 +59,7 @@ impl Planned {
         decider: Box<dyn Plans>,
         script: Script,
         jobs: Vec<(Time, ActorId, Enqueue)>,
-        then: BTreeMap<JobId, Vec<(Span, ActorId, Enqueue)>>,
+        then: Vec<Then>,
         sites: Sites,
     ) -> Planned {
         let mut due: BTreeMap<Time, Vec<(ActorId, Enqueue)>> = BTreeMap::new();
@@ -150,8 +150,10 @@ impl Planner for Planned {
         match message {
             Message::Over(Over { job, .. }) if self.out.remove(&job).is_some() => {
                 self.heard.push(Heard::Over { job });
-                for (think, to, enqueue) in self.then.remove(&job).unwrap_or_default() {
-                    self.due.entry(now + think).or_default().push((to, enqueue));
+                for (think, to, message) in self.then.iter_mut().flat_map(|then| then.take(job)) {
+                    if let Message::Enqueue(enqueue) = message {
+                        self.due.entry(now + think).or_default().push((to, enqueue));
+                    }
                 }
             }
             Message::Recalled(Recalled { task: TaskId { job, .. }, in_time, .. }) => {

@@ -1,12 +1,14 @@
 //! A user: an agent with a planner, which says what a user does about its jobs.
 
+mod later;
 mod resubmit;
 mod script;
 #[cfg(test)]
 mod tests;
 
+pub use later::{Follower, Later, Stock, Then};
 pub use resubmit::Resubmit;
-pub use script::{Later, Script};
+pub use script::Script;
 
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::protocol::{Message, Record};

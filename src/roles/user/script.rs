@@ -1,14 +1,13 @@
 //! The planner of a user who follows a calendar: hands in jobs when their time comes.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::{Out, Planner};
+use super::{Later, Out, Planner, Then};
 use crate::grid::{Job, JobId};
 use crate::kernel::ActorId;
 use crate::protocol::{Enqueue, Message, Over, Submit};
-use crate::time::{Span, Time};
-use crate::workload::market::Rest;
+use crate::time::Time;
 
 /// Jobs that are sent ahead together. Enough that the router seldom waits for the next ones, few enough that the
 /// jobs of a long run are not all under way at once.
@@ -17,41 +16,13 @@ const CHUNK: usize = 64;
 /// The token of the timer for the next chunk.
 pub(super) const NEXT: u64 = 0;
 
-/// Jobs to submit, each made when its time comes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Later {
-    pub to: ActorId,
-    pub jobs: Arc<Rest>,
-    /// The place of the next one in its workload.
-    pub place: usize,
-    /// How far it is from one of this user's jobs to the next.
-    pub step: usize,
-}
-
-impl Later {
-    /// The numbers of all that are left.
-    pub fn numbers(&self) -> impl Iterator<Item = JobId> {
-        (self.place..self.jobs.places().end).step_by(self.step).map(|place| self.jobs.arrival(place).1)
-    }
-
-    fn next(&self) -> Option<(Time, JobId)> {
-        self.jobs.places().contains(&self.place).then(|| self.jobs.arrival(self.place))
-    }
-
-    fn say(&mut self) -> (ActorId, Message) {
-        let job = Arc::new(self.jobs.job(self.place));
-        self.place += self.step;
-        (self.to, Message::Submit(Submit { job }))
-    }
-}
-
 pub struct Script {
     /// What to say when, and to whom; in order of time.
     says: VecDeque<(Time, ActorId, Message)>,
     /// The same, not yet made.
     later: Vec<Later>,
-    /// What it hands in once a job is over, and how long after that.
-    then: BTreeMap<JobId, Vec<(Span, ActorId, Enqueue)>>,
+    /// What it hands in once other jobs are over.
+    then: Vec<Then>,
     /// When it goes on, if there is more to say.
     comes_back: Option<Time>,
 }
@@ -65,7 +36,7 @@ impl Script {
     /// Says each thing at its time.
     pub fn saying(mut says: Vec<(Time, ActorId, Message)>) -> Script {
         says.sort_by_key(|(time, ..)| *time);
-        Script { says: says.into(), later: Vec::new(), then: BTreeMap::new(), comes_back: None }
+        Script { says: says.into(), later: Vec::new(), then: Vec::new(), comes_back: None }
     }
 
     /// Says more, which is not made before.
@@ -74,7 +45,7 @@ impl Script {
     }
 
     /// Hands in more jobs, each when another one is over and it has thought for a while.
-    pub fn then(self, then: BTreeMap<JobId, Vec<(Span, ActorId, Enqueue)>>) -> Script {
+    pub fn then(self, then: Vec<Then>) -> Script {
         Script { then, ..self }
     }
 
@@ -90,7 +61,9 @@ impl Script {
         out: &mut Out,
         said: &mut dyn FnMut(Time, ActorId, &Message),
     ) {
-        for (think, to, enqueue) in self.then.remove(&over.job).unwrap_or_default() {
+        for (think, to, message) in self.then.iter_mut().flat_map(|then| then.take(over.job)) {
+            // Nobody follows but in queues.
+            let Message::Enqueue(enqueue) = message else { continue };
             let arrive = now + think;
             let job = Arc::new(Job { arrive, ..(*enqueue.job).clone() });
             let message = Message::Enqueue(Enqueue { job, ..enqueue });
@@ -103,7 +76,8 @@ impl Script {
     fn next(&self) -> Option<(Time, Option<usize>)> {
         let said = self.says.front().map(|(time, _, message)| (*time, about(message), None));
         let later = self.later.iter().enumerate();
-        let later = later.filter_map(|(index, later)| later.next().map(|(time, job)| (time, job, Some(index))));
+        let later =
+            later.filter_map(|(index, later)| later.peek().map(|(time, message)| (*time, about(message), Some(index))));
         // What comes at one time is said in the order of jobs.
         said.into_iter().chain(later).min().map(|(time, _, index)| (time, index))
     }
@@ -118,10 +92,10 @@ impl Script {
             last = time;
             sent += 1;
             let next = match index {
-                None => self.says.pop_front().map(|(_, to, message)| (to, message)),
-                Some(index) => self.later.get_mut(index).map(Later::say),
+                None => self.says.pop_front(),
+                Some(index) => self.later[index].next(),
             };
-            let (to, message) = next.expect("what comes next is there");
+            let (_, to, message) = next.expect("what comes next is there");
             said(time, to, &message);
             out.send_at(time, to, message);
         }

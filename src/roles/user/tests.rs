@@ -51,9 +51,9 @@ fn what_is_made_later_is_said_as_if_it_had_been_there() {
         let mine = |job: &Job| job.id.0 % 1000 % 3 == 1;
         let jobs = parts.iter().flat_map(|(jobs, _)| jobs).filter(|job| mine(job));
         let user = Script::submitting(jobs.map(|job| Arc::new(job.clone())).collect(), ActorId(0));
-        let later = parts.iter().filter_map(|(_, rest)| rest.clone()).filter_map(|rest| {
-            let place = rest.places().find(|place| place % 3 == 1)?;
-            Some(Later { to: ActorId(0), jobs: Arc::new(rest), place, step: 3 })
+        let later = parts.iter().filter_map(|(_, rest)| rest.clone()).map(|rest| {
+            let places = rest.places().filter(|place| place % 3 == 1).collect();
+            Later::new(ActorId(0), Arc::new(rest), places)
         });
         let user = user.later(later.collect());
         judge::run(vec![Box::new(Router), Box::new(User::new(user))], &[Span::ZERO, Span::ZERO])

@@ -1,21 +1,20 @@
 //! The row of batch queues, and who is who on their grid.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::stock::Queued;
 use super::{Batch, Desk, Dispatch, Dispatcher, Place, Remedy, Takes, policy};
-use crate::grid::{JobId, Named, Site};
+use crate::grid::{Job, Named, Site, Staging};
 use crate::kernel::ActorId;
 use crate::protocol::{Enqueue, Message};
-use crate::roles;
 use crate::roles::site::Manager;
+use crate::roles::{self, Follower, Later, Then};
 use crate::settings::Walk;
 use crate::systems::managers::{self, Runs};
 use crate::systems::{
-    Cast, CastError, DealError, Dealing, Fails, Gives, Grid, Outsider, Own, Policy, Row, Service, System,
+    Cast, CastError, DataLimit, DealError, Dealing, Fails, Gives, Grid, Outsider, Own, Policy, Row, Service, System,
 };
-use crate::time::Span;
-use crate::workload::rigids::Handed;
+use crate::workload::rigids::{Handed, Rigids};
 use crate::workload::{Source, Workload};
 
 pub const ROW: Row = Row {
@@ -92,41 +91,47 @@ impl System for Batch {
     }
 
     fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {
-        let users = &workload.users;
-        let (handed, site) = match &workload.source {
-            Source::Rigid(rigids) => (rigids.hand_out(&mut dealing.next, users.len())?, rigids.site),
-            source => {
-                let jobs = source.jobs(&grid.platform(), self.tick(), &mut dealing.next)?;
-                let hand = |(place, job)| Handed { job, user: place % users.len(), after: None };
-                (jobs.into_iter().enumerate().map(hand).collect(), None)
-            }
-        };
-        let site = site.map(|site| grid.site_ids[site]);
-        // How soon after a job another one may follow it.
-        let mut thinks: BTreeMap<JobId, Span> = BTreeMap::new();
-        for (before, think) in handed.iter().filter_map(|one| one.after) {
-            let soonest = thinks.entry(before).or_insert(think);
-            *soonest = think.min(*soonest);
+        if let Source::Rigid(rigids) = &workload.source {
+            return deal_rigid(rigids, &workload.users, grid, dealing);
         }
-        for (place, Handed { job, user, after }) in handed.into_iter().enumerate() {
-            grid.check_tellable(&job)?;
-            let (id, arrive) = (job.id, job.arrive);
-            let think = if thinks.is_empty() { None } else { thinks.get(&id).copied() };
-            let needs = workload.source.needs(place);
-            let staging = workload.source.staging(place);
-            let checked = dealing.data.take_staged(&staging);
-            checked.map_err(|error| DealError::Job { job: id, error })?;
-            let enqueue = Enqueue { job: Arc::new(job), site, think, needs, staging };
-            let script = &mut dealing.lines[users[user]];
-            match after {
-                None => script.says.push((arrive, grid.hub(), Message::Enqueue(enqueue))),
-                Some((before, think)) => {
-                    script.then.entry(before).or_default().push((think, grid.hub(), enqueue));
-                }
-            }
+        let jobs = workload.source.jobs(&grid.platform(), self.tick(), &mut dealing.next)?;
+        for ((place, job), &user) in jobs.into_iter().enumerate().zip(workload.users.iter().cycle()) {
+            let (needs, staging) = (workload.source.needs(place), workload.source.staging(place));
+            check(&job, &staging, grid, &mut dealing.data)?;
+            let arrive = job.arrive;
+            let enqueue = Enqueue { job: Arc::new(job), site: None, think: None, needs, staging };
+            dealing.lines[user].says.push((arrive, grid.hub(), Message::Enqueue(enqueue)));
         }
         Ok(())
     }
+}
+
+/// Deals jobs that are made when their time comes: all of them are looked at, and none is kept.
+fn deal_rigid(rigids: &Rigids, users: &[usize], grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {
+    let Dealing { next, data, lines } = dealing;
+    let (first, staging) = (*next, rigids.staging());
+    let mut places: Vec<Vec<u32>> = vec![Vec::new(); users.len()];
+    let mut followers: Vec<Vec<Follower>> = vec![Vec::new(); users.len()];
+    rigids.hand_out(next, users.len(), |Handed { place, job, user, after }| {
+        check(&job, &staging, grid, data)?;
+        match after {
+            None => places[user].push(place),
+            Some((before, think)) => followers[user].push(Follower { before, place, think }),
+        }
+        Ok::<_, DealError>(())
+    })?;
+    let site = rigids.site.map(|site| grid.site_ids[site]);
+    let stock = Arc::new(Queued::new(rigids, first, site, followers.iter().flatten()));
+    for ((places, followers), &user) in places.into_iter().zip(followers).zip(users) {
+        lines[user].later.push(Later::new(grid.hub(), stock.clone(), places));
+        lines[user].then.push(Then::new(grid.hub(), stock.clone(), followers));
+    }
+    Ok(())
+}
+
+fn check(job: &Job, staging: &Option<Staging>, grid: &Grid<'_>, data: &mut DataLimit) -> Result<(), DealError> {
+    grid.check_tellable(job)?;
+    data.take_staged(staging).map_err(|error| DealError::Job { job: job.id, error })
 }
 
 /// The policies for queues that a site may name, the usual one first.

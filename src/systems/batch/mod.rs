@@ -10,6 +10,7 @@ mod dispatcher;
 mod place;
 mod remedy;
 mod rules;
+mod stock;
 #[cfg(test)]
 mod tests;
 

@@ -14,7 +14,7 @@ use super::{Desk, Dispatch, Dispatcher, Place, Ran, Rigid, Takes, play, policy};
 use crate::grid::{Invalid, Job, JobId, Kind, NodeSet, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, judge};
 use crate::protocol::{Book, Ended, Enqueue, Message, Queue, Recall, Record, Run};
-use crate::roles::{Resubmit, Script, Site, User};
+use crate::roles::{Follower, Resubmit, Script, Site, Stock, Then, User};
 use crate::time::{Span, Stamp, Time};
 
 const ROUTER: ActorId = ActorId(0);
@@ -84,6 +84,17 @@ fn assigned(log: &[Entry<Record>]) -> Vec<u32> {
     log.iter().filter_map(site).collect()
 }
 
+/// Jobs that are there from the start.
+#[derive(Debug)]
+struct Written(Vec<Enqueue>);
+
+impl Stock for Written {
+    fn message(&self, place: u32) -> (Time, Message) {
+        let enqueue = self.0[place as usize].clone();
+        (enqueue.job.arrive, Message::Enqueue(enqueue))
+    }
+}
+
 #[test]
 fn jobs_go_where_the_rule_says() {
     let jobs = [rigid(0, 2, 10, 10), rigid(0, 2, 10, 10), rigid(1, 4, 10, 10), rigid(2, 1, 5, 5), rigid(3, 1, 5, 5)];
@@ -122,12 +133,11 @@ fn who_follows_comes_when_the_other_is_over_and_its_user_has_thought() {
         (second(0), ROUTER, Message::Enqueue(enqueue(0, Some(five)))),
         (second(4), ROUTER, Message::Enqueue(enqueue(2, Some(two)))),
     ];
-    let then = BTreeMap::from([
-        (JobId(0), vec![(five, ROUTER, enqueue(1, None))]),
-        (JobId(2), vec![(two, ROUTER, enqueue(3, None))]),
-    ]);
+    let written: Vec<Enqueue> = (0..4).map(|number| enqueue(number, None)).collect();
+    let follows = |(before, place, think)| Follower { before: JobId(before), place, think };
+    let then = Then::new(ROUTER, Arc::new(Written(written)), [(0, 1, five), (2, 3, two)].map(follows).to_vec());
     for latency in [0, 1] {
-        let user = User::new(Script::saying(says.clone()).then(then.clone()));
+        let user = User::new(Script::saying(says.clone()).then(vec![then.clone()]));
         let latency = Span::from_secs(latency);
         let log = judge::run(cast(&[(2, "easy")], Dispatch::First, vec![user]), &[Span::ZERO, Span::ZERO, latency]);
         let there_and_back = latency.micros() / 1_000_000;

@@ -96,23 +96,23 @@ impl System for Provisioning {
 
     fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {
         let users = &workload.users;
-        let (handed, site) = match &workload.source {
-            Source::Rigid(rigids) => (rigids.hand_out(&mut dealing.next, users.len())?, rigids.site),
-            source => {
-                let jobs = source.jobs(&grid.platform(), self.tick(), &mut dealing.next)?;
-                let hand = |(place, job)| Handed { job, user: place % users.len(), after: None };
-                (jobs.into_iter().enumerate().map(hand).collect(), None)
-            }
-        };
+        let Dealing { next, data, lines } = dealing;
+        let site = if let Source::Rigid(rigids) = &workload.source { rigids.site } else { None };
         let site = site.map(|site| grid.site_ids[site]);
-        for Handed { job, user, after } in handed {
+        let mut give = |Handed { job, user, after, .. }: Handed| {
             let (_, owner) = grid.users[users[user]];
             grid.check_tellable(&job)?;
-            let checked = check(&job, owner, self.delta, grid).and_then(|()| dealing.data.take(&job.edges));
+            let checked = check(&job, owner, self.delta, grid).and_then(|()| data.take(&job.edges));
             checked.map_err(|error| DealError::Job { job: job.id, error })?;
-            dealing.lines[users[user]].errands.push(Errand { job: Arc::new(job), site, after });
+            lines[users[user]].errands.push(Errand { job: Arc::new(job), site, after });
+            Ok(())
+        };
+        if let Source::Rigid(rigids) = &workload.source {
+            return rigids.hand_out(next, users.len(), give);
         }
-        Ok(())
+        let jobs = workload.source.jobs(&grid.platform(), self.tick(), next)?;
+        let mut jobs = jobs.into_iter().zip(0u32..);
+        jobs.try_for_each(|(job, place)| give(Handed { place, job, user: place as usize % users.len(), after: None }))
     }
 }
 

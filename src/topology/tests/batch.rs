@@ -6,7 +6,7 @@ use crate::systems::batch::Batch;
 use crate::time::{Span, Time};
 use crate::topology::{BuildError, Plan, build};
 use crate::workload::rigids::Rigids;
-use crate::workload::{Numbering, Platform, Source};
+use crate::workload::{Numbering, Platform, Source, WorkloadError};
 
 pub const QUEUEING: &str = r#"name = "queueing"
 [batch]
@@ -246,11 +246,20 @@ fn terms_let_a_log_go_anywhere() {
     assert_eq!((first.request.duration, first.runtime), (Span::from_secs(20), Span::from_secs(10)));
     // In a queue they are worth as much, and wait for whom they follow.
     let queue = logged(&[terms]).unwrap();
-    let handed = rigids(&queue).hand_out(&mut Numbering::default(), 1).unwrap();
+    let hand_out = |topology| {
+        let mut handed = Vec::new();
+        let take = |one| {
+            handed.push(one);
+            Ok::<_, WorkloadError>(())
+        };
+        rigids(topology).hand_out(&mut Numbering::default(), 1, take).unwrap();
+        handed
+    };
+    let handed = hand_out(&queue);
     assert_eq!(handed[0].job.worth, jobs[0].worth);
     assert!(handed[1].after.is_some());
     let freed = logged(&["workload.0.follow=false"]).unwrap();
-    assert!(rigids(&freed).hand_out(&mut Numbering::default(), 1).unwrap().iter().all(|one| one.after.is_none()));
+    assert!(hand_out(&freed).iter().all(|one| one.after.is_none()));
     for (setting, expected) in [
         ("workload.0.terms={ deadline = [0.5, 2.0] }", "a number of at least 1"),
         ("workload.0.terms={ deadline = [5.0, 2.0] }", "the smaller number first"),

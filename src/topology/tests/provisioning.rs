@@ -193,7 +193,7 @@ fn jobs_use_as_much_of_a_site_as_is_asked_for() {
         let topology = load_text(&text, settings).unwrap();
         assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
         let Source::Rigid(rigids) = &topology.workloads[0].source else { panic!("they are rigid") };
-        utilisation(&rigids.content.jobs, cores)
+        utilisation(&rigids.content.weighed(), cores)
     };
     let near = |found: f64, wanted: f64| assert!((found - wanted).abs() < 0.01 * wanted, "{found} {wanted}");
     near(used(&["workload.0.utilisation=0.5"], 12), 0.5);
@@ -206,7 +206,7 @@ fn jobs_use_as_much_of_a_site_as_is_asked_for() {
     for (target, jobs) in [("0.4", 550..600), ("0.2", 270..310)] {
         let loaded = load(&[&format!("workload.0.utilisation={target}")]).unwrap().topology;
         let Source::Rigid(rigids) = &loaded.workloads[0].source else { panic!("they are rigid") };
-        near(utilisation(&rigids.content.jobs, 12), target.parse().unwrap());
+        near(utilisation(&rigids.content.weighed(), 12), target.parse().unwrap());
         assert!(jobs.contains(&rigids.count), "{}", rigids.count);
         let again = load_files(&[("grid.toml", loaded.to_toml().as_bytes()), ("log.swf", log.as_bytes())], &[]);
         assert_eq!(again.unwrap().topology, loaded);

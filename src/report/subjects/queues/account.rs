@@ -8,7 +8,7 @@ use crate::report::manifest::pretty;
 use crate::report::tally::{Fate, JobRow, Standing};
 use crate::report::{Summary, Tally};
 use crate::time::Time;
-use crate::workload::Rigid;
+use crate::workload::packed::Packed;
 
 pub struct Queueing<'a> {
     tally: &'a Tally,
@@ -31,10 +31,13 @@ pub struct Queueing<'a> {
     results: Option<Results>,
 }
 
-/// In order of their numbers.
 #[derive(Default)]
 struct Results {
-    jobs: Vec<(JobId, Rigid)>,
+    /// In order of their numbers.
+    ids: Vec<JobId>,
+    jobs: Packed,
+    /// Once all of them are here.
+    log: Option<result::Log>,
     swf: Vec<u8>,
     schedule: Vec<u8>,
 }
@@ -139,7 +142,8 @@ impl Account for Queueing<'_> {
         self.count(row);
         self.step(row);
         if let Some(results) = &mut self.results {
-            results.jobs.push((row.job.id, result::of(self.tally, self.queues, row)));
+            results.ids.push(row.job.id);
+            results.jobs.push(&result::of(self.tally, self.queues, row));
         }
     }
 
@@ -167,8 +171,13 @@ impl Account for Queueing<'_> {
         }
         if let Some(results) = &mut self.results {
             results.schedule = pretty(all);
-            result::swf(self.tally, self.queues, std::mem::take(&mut results.jobs), &mut results.swf);
+            let jobs = std::mem::take(&mut results.jobs);
+            results.log = Some(result::Log::of(self.tally, self.queues, &results.ids, jobs, &mut results.swf));
         }
         summary.put(all);
+    }
+
+    fn goes_on(&mut self) -> bool {
+        self.results.as_mut().is_some_and(|Results { log, swf, .. }| log.as_mut().is_some_and(|log| log.go_on(swf)))
     }
 }

@@ -1,6 +1,6 @@
 //! `result.swf`: what became of the jobs in the Standard Workload Format, which knows whole seconds.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::Queues;
 use super::fared::Fared;
@@ -8,45 +8,85 @@ use crate::grid::JobId;
 use crate::report::Tally;
 use crate::report::tally::{JobRow, Standing};
 use crate::time::{Span, Time};
+use crate::workload::packed::Packed;
 use crate::workload::{Rigid, swf};
 
-/// What became of the jobs in the Standard Workload Format, which knows whole seconds.
-pub fn swf(tally: &Tally, queues: &Queues, mut jobs: Vec<(JobId, Rigid)>, text: &mut Vec<u8>) {
-    let sites = queues.sites(tally);
-    let nodes: u64 = sites.iter().map(|site| u64::from(tally.sites[*site].cores)).sum();
-    tell_apart(tally, &mut jobs);
-    let mut jobs: Vec<Rigid> = jobs.into_iter().map(|(_, job)| job).collect();
-    jobs.sort_by_key(|job| job.submit);
-    let mut header = swf::header(&tally.topology, jobs.len(), u32::try_from(nodes).unwrap_or(u32::MAX));
-    if tally.sites.len() > 1 {
-        header.extend(sites.iter().map(|site| format!("Partition: {} {}", site + 1, tally.sites[*site].name)));
+/// `result.swf` in the making: its jobs in order of submission.
+pub struct Log {
+    jobs: Packed,
+    /// Their places in that order, where it is not that of their numbers.
+    order: Option<Vec<u32>>,
+    written: usize,
+}
+
+/// Lines that are made at once.
+const LINES: usize = 1_000;
+
+impl Log {
+    /// Of these jobs, in order of their numbers. Writes the header.
+    pub fn of(tally: &Tally, queues: &Queues, ids: &[JobId], jobs: Packed, text: &mut Vec<u8>) -> Log {
+        let sites = queues.sites(tally);
+        let nodes: u64 = sites.iter().map(|site| u64::from(tally.sites[*site].cores)).sum();
+        let mut header = swf::header(&tally.topology, jobs.len(), u32::try_from(nodes).unwrap_or(u32::MAX));
+        if tally.sites.len() > 1 {
+            header.extend(sites.iter().map(|site| format!("Partition: {} {}", site + 1, tally.sites[*site].name)));
+        }
+        header.push("Note: moments are rounded to whole seconds".to_owned());
+        swf::write_header(&header, text);
+        let jobs = if are_told_apart(&jobs) { jobs } else { tell_apart(tally, ids, &jobs) };
+        Log { order: in_order_of_submission(&jobs), jobs, written: 0 }
     }
-    header.push("Note: moments are rounded to whole seconds".to_owned());
-    let put = |piece: &[u8]| {
-        text.extend_from_slice(piece);
-        Ok::<_, std::convert::Infallible>(())
-    };
-    swf::write(&header, &jobs, put).expect("memory takes all that is written");
+
+    /// Writes the next lines; says whether there were any.
+    pub fn go_on(&mut self, text: &mut Vec<u8>) -> bool {
+        let next = self.written..self.jobs.len().min(self.written + LINES);
+        self.written = next.end;
+        match &self.order {
+            None => self.jobs.iter_from(next.start).take(next.len()).for_each(|job| swf::write_job(&job, text)),
+            Some(order) => {
+                let jobs = order[next.clone()].iter().filter_map(|place| self.jobs.get(*place as usize));
+                jobs.for_each(|job| swf::write_job(&job, text));
+            }
+        }
+        !next.is_empty()
+    }
+}
+
+fn in_order_of_submission(jobs: &Packed) -> Option<Vec<u32>> {
+    if jobs.iter().is_sorted_by_key(|job| job.submit) {
+        return None;
+    }
+    let submits: Vec<Time> = jobs.iter().map(|job| job.submit).collect();
+    let mut order: Vec<u32> = (0..submits.len() as u32).collect();
+    order.sort_unstable_by_key(|place| (submits[*place as usize], *place));
+    Some(order)
+}
+
+fn are_told_apart(jobs: &Packed) -> bool {
+    if jobs.iter().map(|job| job.number).is_sorted_by(|one, next| one < next) {
+        return true;
+    }
+    let mut numbers: Vec<u64> = jobs.iter().map(|job| job.number).collect();
+    numbers.sort_unstable();
+    numbers.is_sorted_by(|one, next| one < next)
 }
 
 /// Several workloads may use the same numbers; then the run's own, counted from 1, take their place.
-fn tell_apart(tally: &Tally, jobs: &mut [(JobId, Rigid)]) {
-    let numbers: BTreeSet<u64> = jobs.iter().map(|(_, job)| job.number).collect();
-    if numbers.len() == jobs.len() {
-        return;
-    }
+fn tell_apart(tally: &Tally, ids: &[JobId], jobs: &Packed) -> Packed {
     let workload = |id: JobId| tally.workload(id);
     let anew = |id: JobId| u64::from(id.0) + 1;
-    let names: BTreeMap<_, u64> = jobs.iter().map(|(id, job)| ((workload(*id), job.number), anew(*id))).collect();
-    for (id, job) in jobs {
-        job.number = anew(*id);
-        job.preceding = job.preceding.and_then(|before| names.get(&(workload(*id), before)).copied());
-    }
+    let numbered = || ids.iter().copied().zip(jobs);
+    let names: BTreeMap<_, u64> = numbered().map(|(id, job)| ((workload(id), job.number), anew(id))).collect();
+    let told = |(id, job): (JobId, Rigid)| {
+        let preceding = job.preceding.and_then(|before| names.get(&(workload(id), before)).copied());
+        Rigid { number: anew(id), preceding, ..job }
+    };
+    numbered().map(told).collect()
 }
 
 /// As its log has it, with what became of it here.
 pub fn of(tally: &Tally, queues: &Queues, row: &JobRow) -> Rigid {
-    let logged = tally.own_numbers.rigid(row.job.id).cloned();
+    let logged = tally.own_numbers.rigid(row.job.id);
     let logged = logged.unwrap_or_else(|| Rigid { number: u64::from(row.job.id.0) + 1, ..Rigid::default() });
     let (task, fared) = (row.job.tasks[0], Fared::of(tally, row));
     let site = row.tasks[0].site.filter(|_| tally.sites.len() > 1).map(|site| site + 1);

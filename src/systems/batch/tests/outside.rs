@@ -403,8 +403,9 @@ fn a_planner_outside_chooses_when_and_where_and_takes_back() {
         handed.push((time, to, enqueue));
     }
     // The last one follows the first.
-    let (_, to, follower) = handed.pop().unwrap();
-    let then = BTreeMap::from([(JobId(0), vec![(Span::from_secs(2), to, follower)])]);
+    let (_, to, last) = handed.pop().unwrap();
+    let follower = Follower { before: JobId(0), place: 0, think: Span::from_secs(2) };
+    let then = vec![Then::new(to, Arc::new(Written(vec![last])), vec![follower])];
     let sites = BTreeMap::from([("york".to_owned(), ActorId(1)), ("hull".to_owned(), ActorId(2))]);
     let user = User::new(Planned::new(decider, Script::saying(Vec::new()), handed, then, sites));
     let log = judge::run(cast(&[(2, "fcfs"), (2, "fcfs")], Dispatch::First, vec![user]), &[Span::ZERO; 4]);

@@ -1,0 +1,102 @@
+//! What users say later, made when its time comes: all jobs of a long workload together would fill memory.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::grid::JobId;
+use crate::kernel::ActorId;
+use crate::protocol::Message;
+use crate::time::{Span, Time};
+
+/// The jobs of a workload, in order of arrival.
+pub trait Stock: fmt::Debug + Send + Sync {
+    /// When the job at a place arrives, and what its user says.
+    fn message(&self, place: u32) -> (Time, Message);
+}
+
+/// Jobs that a user hands in when they arrive.
+#[derive(Clone, Debug)]
+pub struct Later {
+    to: ActorId,
+    stock: Arc<dyn Stock>,
+    /// The user's own, and how many of them have been made.
+    places: Vec<u32>,
+    made: usize,
+    /// The last of these, which has not been said.
+    next: Option<(Time, Message)>,
+}
+
+impl Later {
+    /// These of the jobs, in their order.
+    pub fn new(to: ActorId, stock: Arc<dyn Stock>, mut places: Vec<u32>) -> Later {
+        places.shrink_to_fit();
+        let mut later = Later { to, stock, places, made: 0, next: None };
+        later.make();
+        later
+    }
+
+    /// What comes next, and when.
+    pub fn peek(&self) -> Option<&(Time, Message)> {
+        self.next.as_ref()
+    }
+
+    fn make(&mut self) -> Option<(Time, Message)> {
+        let made = self.places.get(self.made).map(|place| self.stock.message(*place));
+        self.made += usize::from(made.is_some());
+        std::mem::replace(&mut self.next, made)
+    }
+}
+
+impl Iterator for Later {
+    type Item = (Time, ActorId, Message);
+
+    fn next(&mut self) -> Option<(Time, ActorId, Message)> {
+        self.make().map(|(time, message)| (time, self.to, message))
+    }
+}
+
+/// Jobs that a user hands in once other ones are over, and it has thought for a while.
+#[derive(Clone, Debug)]
+pub struct Then {
+    to: ActorId,
+    stock: Arc<dyn Stock>,
+    /// In the order of those that they follow.
+    followers: Vec<Follower>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Follower {
+    /// Whom it follows.
+    pub before: JobId,
+    pub place: u32,
+    pub think: Span,
+}
+
+impl Follower {
+    /// In the place of one that has been handed in.
+    const GONE: u32 = u32::MAX;
+}
+
+impl Then {
+    pub fn new(to: ActorId, stock: Arc<dyn Stock>, mut followers: Vec<Follower>) -> Then {
+        followers.shrink_to_fit();
+        followers.sort_unstable();
+        Then { to, stock, followers }
+    }
+
+    /// What follows a job, each told once: how long after it, to whom, and what is said.
+    pub fn take(&mut self, over: JobId) -> impl Iterator<Item = (Span, ActorId, Message)> {
+        let first = self.followers.partition_point(|follower| follower.before < over);
+        let count = self.followers[first..].partition_point(|follower| follower.before == over);
+        self.followers[first..first + count].iter_mut().filter_map(|follower| {
+            let place = std::mem::replace(&mut follower.place, Follower::GONE);
+            (place != Follower::GONE).then(|| (follower.think, self.to, self.stock.message(place).1))
+        })
+    }
+
+    /// All that follow, with whom they follow.
+    pub fn left(&self) -> impl Iterator<Item = (JobId, Message)> {
+        let left = self.followers.iter().filter(|follower| follower.place != Follower::GONE);
+        left.map(|follower| (follower.before, self.stock.message(follower.place).1))
+    }
+}

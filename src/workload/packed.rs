@@ -1,0 +1,406 @@
+//! Many jobs of a log in little memory.
+//!
+//! A [`Rigid`] has room for all that a log may say, more than two hundred bytes, and most logs and models say little of it.
+//! So a list of them is kept as bytes: which fields there are, and their values, in as many bytes as each takes. What
+//! mostly grows from job to job, the number and the time of submission, is told by how much. A job takes some 12 bytes if
+//! a model has drawn it, and some 35 if a log knows all about it. Every eighth job stands alone, so any of them is found by
+//! reading eight at most.
+
+use super::rigid::{Kilobytes, Rigid};
+use crate::time::{Span, Time};
+
+/// Jobs in the order in which they were added.
+#[derive(Clone, Default)]
+pub struct Packed {
+    bytes: Vec<u8>,
+    /// Where each group of jobs begins.
+    groups: Vec<usize>,
+    count: usize,
+    last: Base,
+}
+
+/// What the next job's number and submission are told relative to.
+#[derive(Clone, Copy, Default)]
+struct Base {
+    number: u64,
+    submit: u64,
+}
+
+/// Jobs that are read to find one.
+const GROUP: usize = 8;
+
+impl Packed {
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub fn push(&mut self, job: &Rigid) {
+        if self.count.is_multiple_of(GROUP) {
+            self.groups.push(self.bytes.len());
+            self.last = Base::default();
+        }
+        self.count += 1;
+        write(&mut self.bytes, self.last, job);
+        self.last = Base::of(job);
+    }
+
+    pub fn get(&self, place: usize) -> Option<Rigid> {
+        self.iter_from(place).next()
+    }
+
+    pub fn last(&self) -> Option<Rigid> {
+        self.get(self.count.checked_sub(1)?)
+    }
+
+    pub fn iter(&self) -> Jobs<'_> {
+        self.iter_from(0)
+    }
+
+    /// From the job at a place on.
+    pub fn iter_from(&self, place: usize) -> Jobs<'_> {
+        let none = Jobs { packed: self, place: self.count, at: self.bytes.len(), last: Base::default() };
+        if place >= self.count {
+            return none;
+        }
+        let mut jobs = Jobs { place: place - place % GROUP, at: self.groups[place / GROUP], ..none };
+        while jobs.place < place {
+            jobs.skip_one();
+        }
+        jobs
+    }
+}
+
+impl FromIterator<Rigid> for Packed {
+    fn from_iter<I: IntoIterator<Item = Rigid>>(jobs: I) -> Packed {
+        let mut packed = Packed::default();
+        jobs.into_iter().for_each(|job| packed.push(&job));
+        packed
+    }
+}
+
+impl PartialEq for Packed {
+    /// What is the same is written the same.
+    fn eq(&self, other: &Packed) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl std::fmt::Debug for Packed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self).finish()
+    }
+}
+
+impl<'a> IntoIterator for &'a Packed {
+    type Item = Rigid;
+    type IntoIter = Jobs<'a>;
+
+    fn into_iter(self) -> Jobs<'a> {
+        self.iter()
+    }
+}
+
+/// Jobs, read one after another.
+#[derive(Clone)]
+pub struct Jobs<'a> {
+    packed: &'a Packed,
+    place: usize,
+    at: usize,
+    last: Base,
+}
+
+impl Iterator for Jobs<'_> {
+    type Item = Rigid;
+
+    fn next(&mut self) -> Option<Rigid> {
+        if self.place == self.packed.count {
+            return None;
+        }
+        if self.place.is_multiple_of(GROUP) {
+            self.last = Base::default();
+        }
+        self.place += 1;
+        let mut reader = Reader { bytes: &self.packed.bytes, at: self.at };
+        let (signs, base) = reader.head(self.last);
+        let job = reader.rest(signs, base);
+        (self.at, self.last) = (reader.at, base);
+        Some(job)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.packed.count - self.place;
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for Jobs<'_> {}
+
+impl Jobs<'_> {
+    /// Passes a job that is not the last of its group.
+    fn skip_one(&mut self) {
+        self.place += 1;
+        let mut reader = Reader { bytes: &self.packed.bytes, at: self.at };
+        let (signs, base) = reader.head(self.last);
+        for _ in 0..(signs >> FIRST_SIGN).count_ones() {
+            reader.number();
+        }
+        (self.at, self.last) = (reader.at, base);
+    }
+}
+
+impl Base {
+    fn of(job: &Rigid) -> Base {
+        Base { number: job.number, submit: job.submit.micros() }
+    }
+}
+
+/// What a job may say beside its number and its submission; what is said most often comes first, as the signs of seven fit
+/// into a byte.
+const FIELDS: usize = 16;
+
+/// Which of these are counted in millionths, and how many: the run time, the time asked for, the wait, the CPU time, the
+/// time to think, and memory used and asked for.
+const FINE: [bool; FIELDS] = {
+    let mut fine = [false; FIELDS];
+    let mut field = 0;
+    while field < FIELDS {
+        fine[field] = matches!(field, 0 | 2 | 6 | 11 | 12 | 13 | 15);
+        field += 1;
+    }
+    fine
+};
+
+/// Ahead of the signs of the fields: whether the submission, and anything else, are told in millionths and not in whole.
+const SUBMIT_IS_FINE: u64 = 1;
+const REST_IS_FINE: u64 = 2;
+const FIRST_SIGN: u32 = 2;
+const ALL_SIGNS: u64 = (1 << FIELDS) - 1;
+/// After the signs of the fields, as only formats with profiles have it.
+const PROFILE_SIGN: u64 = 1 << (FIRST_SIGN + FIELDS as u32);
+
+const MILLION: u64 = 1_000_000;
+
+fn fields(job: &Rigid) -> [Option<u64>; FIELDS] {
+    let span = |span: Option<Span>| span.map(Span::micros);
+    let number = |number: Option<u32>| number.map(u64::from);
+    let memory = |memory: Option<Kilobytes>| memory.map(Kilobytes::millionths);
+    [
+        span(job.runtime),
+        number(job.requested),
+        span(job.requested_time),
+        number(job.queue),
+        number(job.status),
+        number(job.user),
+        span(job.wait),
+        number(job.allocated),
+        number(job.group),
+        number(job.executable),
+        number(job.partition),
+        span(job.cpu_time),
+        memory(job.memory_used),
+        memory(job.memory_requested),
+        job.preceding,
+        span(job.think),
+    ]
+}
+
+fn write(bytes: &mut Vec<u8>, last: Base, job: &Rigid) {
+    let fields = fields(job);
+    let step = job.submit.micros().wrapping_sub(last.submit).cast_signed();
+    let is_submit_fine = step % MILLION.cast_signed() != 0;
+    let of_time = fields.iter().zip(FINE).filter(|(_, fine)| *fine).filter_map(|(field, _)| *field);
+    let is_rest_fine = of_time.into_iter().any(|field| field % MILLION != 0);
+
+    let mut signs = if is_submit_fine { SUBMIT_IS_FINE } else { 0 } | if is_rest_fine { REST_IS_FINE } else { 0 };
+    for (place, field) in fields.iter().enumerate() {
+        signs |= u64::from(field.is_some()) << (FIRST_SIGN + place as u32);
+    }
+    signs |= if job.profile.is_some() { PROFILE_SIGN } else { 0 };
+    put(bytes, signs);
+    put(bytes, zigzag(job.number.wrapping_sub(last.number).wrapping_sub(1).cast_signed()));
+    put(bytes, zigzag(if is_submit_fine { step } else { step / MILLION.cast_signed() }));
+    for (field, fine) in fields.iter().zip(FINE) {
+        if let Some(value) = *field {
+            put(bytes, if fine && !is_rest_fine { value / MILLION } else { value });
+        }
+    }
+    job.profile.into_iter().for_each(|profile| put(bytes, profile.into()));
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Reader<'_> {
+    /// Which fields follow, and the number and the submission.
+    fn head(&mut self, last: Base) -> (u64, Base) {
+        let signs = self.number();
+        let number = unzigzag(self.number()).cast_unsigned().wrapping_add(last.number).wrapping_add(1);
+        let step = unzigzag(self.number());
+        let step = if signs & SUBMIT_IS_FINE > 0 { step } else { step * MILLION.cast_signed() };
+        (signs, Base { number, submit: last.submit.wrapping_add_signed(step) })
+    }
+
+    fn rest(&mut self, signs: u64, Base { number, submit }: Base) -> Rigid {
+        let unit = if signs & REST_IS_FINE > 0 { 1 } else { MILLION };
+        let mut fields = [None; FIELDS];
+        let mut left = signs >> FIRST_SIGN & ALL_SIGNS;
+        while left > 0 {
+            let place = left.trailing_zeros() as usize;
+            fields[place] = Some(self.number() * if FINE[place] { unit } else { 1 });
+            left &= left - 1;
+        }
+        let profile = (signs & PROFILE_SIGN > 0).then(|| self.number() as u32);
+        let [
+            runtime,
+            requested,
+            requested_time,
+            queue,
+            status,
+            user,
+            wait,
+            allocated,
+            group,
+            executable,
+            partition,
+            cpu_time,
+            memory_used,
+            memory_requested,
+            preceding,
+            think,
+        ] = fields;
+        let span = |span: Option<u64>| span.map(Span::from_micros);
+        let small = |number: Option<u64>| number.map(|number| number as u32);
+        let memory = |memory: Option<u64>| memory.map(Kilobytes::from_millionths);
+        Rigid {
+            number,
+            submit: Time::from_micros(submit),
+            wait: span(wait),
+            runtime: span(runtime),
+            allocated: small(allocated),
+            cpu_time: span(cpu_time),
+            memory_used: memory(memory_used),
+            requested: small(requested),
+            requested_time: span(requested_time),
+            memory_requested: memory(memory_requested),
+            status: small(status),
+            user: small(user),
+            group: small(group),
+            executable: small(executable),
+            queue: small(queue),
+            partition: small(partition),
+            preceding,
+            think: span(think),
+            profile,
+        }
+    }
+
+    #[inline]
+    fn number(&mut self) -> u64 {
+        let mut number = 0;
+        let mut shift = 0;
+        loop {
+            let byte = self.bytes[self.at];
+            self.at += 1;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return number;
+            }
+            shift += 7;
+        }
+    }
+}
+
+/// Seven bits a byte, the low ones first; all bytes but the last have their top bit set.
+fn put(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// Numbers near zero on either side become small ones.
+fn zigzag(number: i64) -> u64 {
+    (number << 1 ^ number >> 63).cast_unsigned()
+}
+
+fn unzigzag(number: u64) -> i64 {
+    (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn number() -> impl Strategy<Value = u64> {
+        prop_oneof![0u64..300, (0u64..4_000).prop_map(|whole| whole * MILLION), any::<u64>()]
+    }
+
+    fn job() -> impl Strategy<Value = Rigid> {
+        let wide = prop::collection::vec(prop::option::of(number()), 8);
+        let small = prop::collection::vec(prop::option::of(any::<u32>()), 9);
+        (number(), number(), wide, small).prop_map(|(number, submit, wide, small)| {
+            let span = |at: usize| wide[at].map(Span::from_micros);
+            let memory = |at: usize| wide[at].map(Kilobytes::from_millionths);
+            Rigid {
+                number,
+                submit: Time::from_micros(submit),
+                wait: span(0),
+                runtime: span(1),
+                allocated: small[0],
+                cpu_time: span(2),
+                memory_used: memory(3),
+                requested: small[1],
+                requested_time: span(4),
+                memory_requested: memory(5),
+                status: small[2],
+                user: small[3],
+                group: small[4],
+                executable: small[5],
+                queue: small[6],
+                partition: small[7],
+                preceding: wide[6],
+                think: span(7),
+                profile: small[8],
+            }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn jobs_come_out_as_they_went_in(jobs in prop::collection::vec(job(), 0..30)) {
+            let packed: Packed = jobs.iter().cloned().collect();
+            prop_assert_eq!(packed.len(), jobs.len());
+            prop_assert_eq!(packed.iter().collect::<Vec<_>>(), jobs.clone());
+            let found: Vec<_> = (0..jobs.len()).filter_map(|place| packed.get(place)).collect();
+            prop_assert_eq!(&found, &jobs);
+            prop_assert_eq!(packed.get(jobs.len()), None);
+            let half = jobs.len() / 2;
+            prop_assert_eq!(packed.iter_from(half).collect::<Vec<_>>(), &jobs[half..]);
+            prop_assert_eq!(packed.last(), jobs.last().cloned());
+            prop_assert!(packed == found.into_iter().collect());
+        }
+    }
+
+    #[test]
+    fn what_a_model_says_takes_few_bytes() {
+        let job = |number: u64| Rigid {
+            number: number + 1,
+            submit: Time::from_micros(number * 700 * MILLION),
+            runtime: Some(Span::from_secs(number % 90_000)),
+            requested: Some(1 + number as u32 % 128),
+            queue: Some(1),
+            ..Rigid::default()
+        };
+        let packed: Packed = (0..80_000).map(job).collect();
+        assert!(packed.bytes.len() < 11 * packed.len(), "{} bytes", packed.bytes.len());
+    }
+}
