@@ -2,8 +2,9 @@
 
 use super::Tally;
 use super::account::{Account, Table};
+use super::by_size::Sizes;
 use super::jobs::Sheet;
-use super::summary::{Counts, SizeGroup, Spread, Stretch, Summary, Use, Utilisation, Value, work};
+use super::summary::{Counts, Spread, Stretch, Summary, Use, Utilisation, Value, work};
 use super::tally::{JobRow, Standing, Used};
 use super::view::Views;
 use crate::time::{Span, Time};
@@ -17,11 +18,10 @@ pub(super) struct Core<'a> {
     in_time: Mean,
     /// Obtained, and at most.
     value: Option<(f64, f64)>,
-    job_waits: Vec<Span>,
-    task_waits: Vec<Span>,
+    waits: Waits,
     stretches: Vec<f64>,
     slr: Mean,
-    sizes: Vec<Sized>,
+    sizes: Sizes,
     sites: Vec<Busy>,
     useful: Useful,
     views: Views,
@@ -30,12 +30,30 @@ pub(super) struct Core<'a> {
     whole: Option<(Time, Time)>,
 }
 
-/// What the groups of jobs by size are made of.
-struct Sized {
-    work: u128,
-    slr: Option<f64>,
-    censored: Option<f64>,
-    starved: Option<bool>,
+/// How long jobs and tasks waited. A job of one task waits as long as that does, and there may be millions of them.
+#[derive(Default)]
+struct Waits {
+    /// Of jobs that are one task.
+    same: Vec<Span>,
+    jobs: Vec<Span>,
+    tasks: Vec<Span>,
+}
+
+impl Waits {
+    /// Of jobs, and of tasks.
+    fn spreads(self) -> (Option<Spread>, Option<Spread>) {
+        let Waits { mut same, jobs, tasks } = self;
+        if jobs.is_empty() && tasks.is_empty() {
+            let spread = Spread::of(same);
+            return (spread, spread);
+        }
+        let count = same.len();
+        same.extend(jobs);
+        let of_jobs = Spread::of(same.clone());
+        same.truncate(count);
+        same.extend(tasks);
+        (of_jobs, Spread::of(same))
+    }
 }
 
 /// Core microseconds of work.
@@ -74,12 +92,11 @@ impl<'a> Core<'a> {
             starved: None,
             in_time: Mean::default(),
             value: None,
+            waits: Waits::default(),
             // Of millions, what doubling leaves unused is much.
-            job_waits: Vec::with_capacity(tally.totals.jobs as usize),
-            task_waits: Vec::with_capacity(tally.totals.started as usize),
             stretches: Vec::with_capacity(tally.totals.jobs as usize),
             slr: Mean::default(),
-            sizes: Vec::with_capacity(tally.totals.jobs as usize),
+            sizes: Sizes::of(tally.totals.jobs as usize),
             sites: vec![Busy::default(); tally.sites.len()],
             useful: Useful::default(),
             views: Views::default(),
@@ -93,7 +110,8 @@ impl<'a> Core<'a> {
         for (index, (task, wish)) in row.tasks.iter().zip(&row.job.tasks).enumerate() {
             self.tasks.add(row.task_standing(index));
             let Some(start) = task.start else { continue };
-            self.task_waits.extend(ready[index].map(|from| start.since(from)));
+            let waits = if row.tasks.len() == 1 { &mut self.waits.same } else { &mut self.waits.tasks };
+            waits.extend(ready[index].map(|from| start.since(from)));
             let Some(site) = task.site else { continue };
             self.sites[site as usize].tasks += 1;
             for stint in task.stints(self.tally.last) {
@@ -116,14 +134,6 @@ impl<'a> Core<'a> {
         if value > 0.0 {
             self.useful.paid += done;
         }
-    }
-
-    fn by_size(&mut self) -> Vec<SizeGroup> {
-        // Equal work is left in the order of numbers.
-        self.sizes.sort_by_key(|job| job.work);
-        let count = self.sizes.len();
-        let groups = (0..10).map(|group| &self.sizes[group * count / 10..(group + 1) * count / 10]);
-        groups.filter(|group| !group.is_empty()).map(size_group).collect()
     }
 
     fn utilisation(&mut self) -> Utilisation {
@@ -151,7 +161,9 @@ impl Account for Core<'_> {
             sheet.job(row, ready);
         }
         self.jobs.add(row.standing());
-        self.job_waits.extend(row.wait());
+        if row.tasks.len() != 1 {
+            self.waits.jobs.extend(row.wait());
+        }
         self.stretches.extend(row.stretch());
         let done = self.tasks(row, ready);
         self.useful.anything_has_worth |= row.job.worth.is_some();
@@ -171,7 +183,7 @@ impl Account for Core<'_> {
             let is_in_time = !starved && row.standing() == Standing::Finished;
             self.in_time.add(f64::from(u8::from(is_in_time)));
         }
-        self.sizes.push(Sized { work: work(row), slr, censored, starved });
+        self.sizes.add(work(row), slr, starved.map(|starved| (starved, censored)));
     }
 
     fn tables(&mut self) -> Vec<Table<'_>> {
@@ -190,29 +202,14 @@ impl Account for Core<'_> {
             let proportion = (max > 0.0).then(|| obtained / max);
             Value { obtained, max, proportion }
         });
-        summary.job_wait = Spread::of(std::mem::take(&mut self.job_waits));
-        summary.task_wait = Spread::of(std::mem::take(&mut self.task_waits));
+        (summary.job_wait, summary.task_wait) = std::mem::take(&mut self.waits).spreads();
         summary.stretch = Stretch::of(std::mem::take(&mut self.stretches));
         summary.slr = self.slr.get();
-        summary.slr_by_size = self.by_size();
+        summary.slr_by_size = std::mem::take(&mut self.sizes).groups();
         summary.utilisation = self.utilisation();
         let Useful { anything_has_worth, all, paid } = self.useful;
         summary.useful = (anything_has_worth && all > 0).then(|| paid as f64 / all as f64);
         summary.view = self.views.of(self.tally);
-    }
-}
-
-fn size_group(group: &[Sized]) -> SizeGroup {
-    let mean = |what: fn(&Sized) -> Option<f64>| {
-        let mut mean = Mean::default();
-        group.iter().filter_map(what).for_each(|number| mean.add(number));
-        mean.get()
-    };
-    SizeGroup {
-        jobs: group.len() as u64,
-        slr: mean(|job| job.slr),
-        slr_censored: mean(|job| job.censored),
-        starved: mean(|job| job.starved.map(|starved| f64::from(u8::from(starved)))),
     }
 }
 

@@ -22,8 +22,10 @@ pub trait Store: Send {
     fn read_at(&self, place: u64, buffer: &mut [u8]) -> io::Result<()>;
 }
 
-/// Tasks that are gathered before a run of them goes to the store: some fifty megabytes.
+/// Tasks that are gathered before a run of them goes to the store: some thirty megabytes.
 const RUN: usize = 200_000;
+/// What a job takes beside its tasks, in tasks.
+const JOB: usize = 3;
 /// How much of a run is read at once.
 const WINDOW: usize = 256 << 10;
 /// Before each job in a run: its number, and how many bytes it takes.
@@ -33,7 +35,7 @@ pub(super) struct Ledger {
     store: Box<dyn Store>,
     run: usize,
     gathered: Vec<JobRow>,
-    /// How many they have.
+    /// What they take, in tasks.
     tasks: usize,
     /// Where each run begins and ends in the store.
     runs: Vec<(u64, u64)>,
@@ -72,7 +74,7 @@ impl Ledger {
     /// Puts a job aside, which must not be here already.
     pub fn put(&mut self, row: JobRow) -> io::Result<()> {
         self.seen.add(row.job.id);
-        self.tasks += row.tasks.len();
+        self.tasks += JOB + row.tasks.len();
         self.gathered.push(row);
         if self.tasks >= self.run { self.store() } else { Ok(()) }
     }

@@ -3,6 +3,7 @@
 
 mod account;
 mod blame;
+mod by_size;
 mod called;
 mod core;
 mod events;

@@ -5,8 +5,12 @@ use crate::kernel::{Digest, Entry};
 use crate::protocol::Record;
 use crate::protocol::codec::{self, CodecError};
 
+/// Bytes that are taken into the digest at once.
+const PIECE: usize = 1 << 14;
+
 pub struct Recorder {
     digest: Digest,
+    /// What is not in there yet.
     encoded: Vec<u8>,
     pub tally: Tally,
     lines: Option<EventWriter>,
@@ -34,10 +38,16 @@ impl Recorder {
 
     /// Takes the next entry. One that contradicts those before it leaves no trace.
     pub fn record(&mut self, entry: &Entry<Record>) -> Result<(), Unrecorded> {
-        self.encoded.clear();
+        let before = self.encoded.len();
         codec::encode(entry, &mut self.encoded)?;
-        self.tally.add(entry)?;
-        self.digest.update(&self.encoded);
+        if let Err(untaken) = self.tally.add(entry) {
+            self.encoded.truncate(before);
+            return Err(untaken.into());
+        }
+        if self.encoded.len() >= PIECE {
+            self.digest.update(&self.encoded);
+            self.encoded.clear();
+        }
         if let Some(lines) = &self.lines {
             lines.write(entry, &mut self.text);
         }
@@ -51,6 +61,8 @@ impl Recorder {
 
     /// The digest of all that has been recorded.
     pub fn digest(&self) -> String {
-        self.digest.finish()
+        let mut digest = self.digest.clone();
+        digest.update(&self.encoded);
+        digest.finish()
     }
 }

@@ -395,6 +395,9 @@ fn with_service(topology: &Topology, has_one: bool) -> impl Iterator<Item = u32>
 
 /// The longest way through a job, as the system that it was handed to reckons.
 fn critical_path(job: &Job, system: &Reckoning) -> Span {
+    if job.edges.is_empty() {
+        return job.tasks.iter().map(|task| task.runtime).max().unwrap_or(Span::ZERO);
+    }
     let delay = |task: usize| output_delay(job.tasks[task].runtime, system.ccr_millionths, system.tick);
     let ranks = forced_ranks(job, &Graph::new(job.tasks.len(), &job.edges), delay);
     ranks.into_iter().max().unwrap_or(Span::ZERO)
