@@ -18,22 +18,50 @@ use serde_json::Value;
 
 const MARKET: &str = "topologies/market-paper.toml";
 
-/// The market paper's experiment with so many jobs; 800,000 of them are ten million tasks.
+/// Jobs of a model in a queue that they keep busy.
+const QUEUE: &str = r#"
+name = "queue"
+[batch]
+[[site]]
+name = "york"
+cores = 128
+[[user]]
+name = "alice"
+[[user]]
+name = "bob"
+[[workload]]
+source = "lublin"
+jobs = 1
+nodes = 128
+utilisation = 0.7
+"#;
+
+/// The market paper's experiment with so many jobs, of which 800,000 are ten million tasks; and as many jobs of a model in
+/// a queue, each of which is a task.
 pub fn measure(asked: Option<u64>) {
-    let sizes = asked.map_or_else(|| vec![10_000, 40_000, 160_000], |jobs| vec![jobs]);
+    let scratch = tempfile::tempdir().expect("there is room for a topology");
+    let queue = scratch.path().join("queue.toml");
+    fs::write(&queue, QUEUE).expect("there is room for a topology");
     println!(
-        "{:>10}{:>12}{:>10}{:>12}{:>12}{:>10}{:>12}{:>10}{:>10}",
-        "jobs", "tasks", "peak MB", "bytes/task", "simulate s", "write s", "write/sim", "told s", "wall s"
+        "{:>8}{:>10}{:>10}{:>9}{:>12}{:>12}{:>9}{:>11}{:>8}{:>8}",
+        "", "jobs", "tasks", "peak MB", "bytes/task", "simulate s", "write s", "write/sim", "told s", "wall s"
     );
-    sizes.into_iter().for_each(grown);
+    for (what, topology, sizes) in
+        [("market", Path::new(MARKET), [10_000, 40_000, 160_000]), ("queue", &queue, [50_000, 200_000, 800_000])]
+    {
+        let sizes = asked.map_or_else(|| sizes.to_vec(), |jobs| vec![jobs]);
+        sizes.into_iter().for_each(|jobs| grown(what, topology, jobs));
+    }
 }
 
-fn grown(jobs: u64) {
+fn grown(what: &str, topology: &Path, jobs: u64) {
     let scratch = tempfile::tempdir().expect("there is room for results");
     let out = scratch.path().join("out");
     let begun = Instant::now();
     let child = Command::new(env!("CARGO_BIN_EXE_hansa"))
-        .args(["run", "--inline", MARKET, "--set", &format!("workload.0.jobs={jobs}"), "--out"])
+        .args(["run", "--inline"])
+        .arg(topology)
+        .args(["--set", &format!("workload.0.jobs={jobs}"), "--out"])
         .arg(&out)
         .stdout(Stdio::null())
         .spawn()
@@ -45,7 +73,7 @@ fn grown(jobs: u64) {
     let tasks = number("/results/tasks/submitted");
     let (run, write) = (number("/run/run_seconds"), number("/run/write_seconds"));
     println!(
-        "{jobs:>10}{tasks:>12}{:>10.0}{:>12.0}{run:>12.2}{write:>10.2}{:>12.2}{:>10.2}{wall:>10.2}",
+        "{what:>8}{jobs:>10}{tasks:>10}{:>9.0}{:>12.0}{run:>12.2}{write:>9.2}{:>11.2}{:>8.2}{wall:>8.2}",
         peak as f64 / 1e6,
         peak as f64 / tasks,
         write / run,
