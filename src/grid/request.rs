@@ -40,10 +40,12 @@ pub enum Invalid {
     NoShare,
     #[error("its tasks need more memory than any site has that it may go to")]
     TooMuchMemory,
+    #[error("it requests more time than any site allows that is large enough")]
+    TooLong,
 }
 
 impl Invalid {
-    pub const ALL: [Invalid; 10] = [
+    pub const ALL: [Invalid; 11] = [
         Invalid::NotOneTask,
         Invalid::NoNodes,
         Invalid::TooManyNodes,
@@ -54,6 +56,7 @@ impl Invalid {
         Invalid::Duplicate,
         Invalid::NoShare,
         Invalid::TooMuchMemory,
+        Invalid::TooLong,
     ];
 
     /// A short name for tables.
@@ -69,6 +72,7 @@ impl Invalid {
             Invalid::Duplicate => "duplicate",
             Invalid::NoShare => "no_share",
             Invalid::TooMuchMemory => "too_much_memory",
+            Invalid::TooLong => "too_long",
         }
     }
 }

@@ -21,7 +21,7 @@ pub use provisioning::{
     Barred, Begun, Claim, Claimed, Coordinate, Coordinated, Enter, Informed, Inquire, Lot, Pledge, PledgeAnswer,
     Postponed, Query, Reply, Return, Returned, Revoked,
 };
-pub use record::{Author, Bargain, Fault, HoldFate, Record, Refusal};
+pub use record::{Author, Bargain, Fault, HoldFate, Reason, Record, Refusal};
 pub use reservation::{Answer, Answered, Book, Booked, Cancel, Hold, Provided, Recall, Recalled, Reserve, Withdraw};
 pub use submission::{Outcome, Submit, Verdict};
 pub use transfer::{Landed, Ship};

@@ -76,8 +76,8 @@ pub enum Record {
     Dropped { task: TaskId },
     /// What became of a hold.
     Settled { hold: HoldId, fate: HoldFate },
-    /// What came of a user's bargaining for a job.
-    Bargained { job: JobId, end: Bargain },
+    /// What came of a user's bargaining for a job, and why it was not booked.
+    Bargained { job: JobId, end: Bargain, why: Option<Reason> },
     /// A site took a task in, from this user: whoever hands in what is not his is known by it.
     Entered { user: ActorId, task: TaskId },
     /// A site broke its contract with a user. One of the two lies, and the run is over.
@@ -155,6 +155,33 @@ words! {
         /// Its user gave up.
         GivenUp = "given_up",
     }
+    /// Why a user did not get what it bargained for, as far as it knows.
+    Reason {
+        /// Sites answered, but named no start.
+        NoStart = "no site named a start",
+        /// All starts that sites named would have been over before a claim and a task can be there.
+        TooSoon = "no site named a start that a claim can still reach",
+        /// Nothing that was advertised is of use.
+        NoPlan = "no plan fits the slots that sites advertised",
+        /// Others came first, or time passed, as often as it tried.
+        Gone = "what it claimed was gone, as often as it tried",
+        /// A claim was denied, as the processors are others'.
+        NoRoom = "a site had no room for its claim",
+        /// A claim was denied for another reason.
+        Unfit = "a site found its claim unfit",
+        /// For a job that imitates a reservation.
+        NoChance = "no site saw a chance of a start in time",
+        /// The time when its work is wanted came first.
+        TooLate = "it was too late to submit it",
+        /// Its job was in a queue when its work was wanted.
+        NotStarted = "it had not started when its work was wanted",
+        /// Several sites are wanted at once.
+        NoCommonStart = "no start suits all sites",
+        /// They named starts, but refused to hold them or held them too briefly.
+        NotHeld = "not all sites held the same start, as often as it tried",
+        /// A lease had run out, or nodes had failed, when it came to committing.
+        NotCommitted = "a site no longer held what it was to commit to",
+    }
 }
 
 impl From<Denial> for Refusal {
@@ -164,6 +191,17 @@ impl From<Denial> for Refusal {
             Denial::BadPart(_) | Denial::NoSuchSlot => Refusal::BadSubslot,
             Denial::NoRoom => Refusal::NoRoom,
             _ => Refusal::Unfit,
+        }
+    }
+}
+
+impl From<Denial> for Reason {
+    /// Why a claim was denied that is not made again.
+    fn from(denial: Denial) -> Reason {
+        match Refusal::from(denial) {
+            Refusal::Stale => Reason::Gone,
+            Refusal::NoRoom => Reason::NoRoom,
+            Refusal::BadSubslot | Refusal::Unfit => Reason::Unfit,
         }
     }
 }

@@ -40,6 +40,8 @@ pub use recorder::{Recorder, Unrecorded};
 pub use replay::{Unreplayable, replay};
 #[cfg(test)]
 pub use subjects::bargains::Bargaining;
+#[cfg(test)]
+pub use subjects::bargains::calendars_fit;
 pub use subjects::{Better, Measure, Part, Reservations, Schedule, measures, plan};
 pub use summary::{
     Counts, MovedFacts, RunFacts, SizeGroup, Spread, Stretch, Summary, SummaryFile, Use, Utilisation, Value,

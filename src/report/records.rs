@@ -146,7 +146,10 @@ records! { (names)
     "elapsed" Elapsed { booking, used } => elapsed, format!("sees booking {booking} end");
     "dropped" Dropped { task } => dropped, format!("drops task {task}, which has done nothing");
     "settled" Settled { hold, fate } => settled, format!("sees what becomes of hold {hold}: {}", fate.word());
-    "bargained" Bargained { job, end } => bargained, format!("has negotiated for job {job}: {}", end.word());
+    "bargained" Bargained { job, end, why } => bargained, {
+        let why = why.map_or(String::new(), |why| format!(", as {}", why.word()));
+        format!("has negotiated for job {job}: {}{why}", end.word())
+    };
     "entered" Entered { user, task } => entered, format!("accepts task {task} from {}", names.of_actor(*user));
     "down" Down { cores, since } => are_down, format!("finds cores {cores} down, since {since}");
     "up" Up { cores, since } => are_up, format!("finds cores {cores} up again, since {since}");

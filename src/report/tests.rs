@@ -12,7 +12,7 @@ use crate::grid::{
     Receipt, Slot, Task, TaskId, Worth,
 };
 use crate::kernel::{ActorId, Digest, Entry};
-use crate::protocol::{Answer, Bargain, Fault, HoldFate, Record, Refusal, codec};
+use crate::protocol::{Answer, Bargain, Fault, HoldFate, Reason, Record, Refusal, codec};
 use crate::systems::Service;
 use crate::systems::market::{Market, Unplaceable};
 use crate::time::{Span, Stamp, Time};
@@ -458,7 +458,9 @@ fn any_bargain() -> impl Strategy<Value = Record> {
         (any::<u64>(), area()).prop_map(|(booking, used)| Record::Elapsed { booking: BookingId(booking), used }),
         any::<(u32, u32)>().prop_map(|(job, index)| Record::Dropped { task: TaskId { job: JobId(job), index } }),
         (hold(), 0..HoldFate::ALL.len()).prop_map(|(hold, fate)| Record::Settled { hold, fate: HoldFate::ALL[fate].1 }),
-        (job(), 0..Bargain::ALL.len()).prop_map(|(job, end)| Record::Bargained { job, end: Bargain::ALL[end].1 }),
+        (job(), 0..Bargain::ALL.len(), proptest::option::of(0..Reason::ALL.len())).prop_map(|(job, end, why)| {
+            Record::Bargained { job, end: Bargain::ALL[end].1, why: why.map(|why| Reason::ALL[why].1) }
+        }),
         (user(), any::<(u32, u32)>())
             .prop_map(|(user, (job, index))| Record::Entered { user, task: TaskId { job: JobId(job), index } }),
         (user(), 0..Fault::ALL.len()).prop_map(|(site, fault)| Record::Accused { site, fault: Fault::ALL[fault].1 }),

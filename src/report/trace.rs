@@ -2,17 +2,21 @@
 //!
 //! In the JSON of the Trace Event Format: one process per site, whose threads are lanes in which no two tasks overlap, and a
 //! process a system with what it gave to sites at each instant and how many tasks waited. An arrow leads from there to the
-//! task's start. Where there are links, a process shows what crossed them. One microsecond of the trace is one of virtual
-//! time.
+//! task's start. A task that shares its nodes has a slice for each yield. Where users bargain with sites, further lanes of a site
+//! have what was booked, for its time, and what was held, for as long as it was. Where there are links, a process shows what
+//! crossed them. One microsecond of the trace is one of virtual time.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+mod lanes;
+mod let_out;
+
+use std::collections::BTreeMap;
 use std::io::Write;
 
+use self::lanes::Lanes;
 use super::Tally;
 use super::tally::{JobRow, Stint, TaskRow};
 use super::transfers::Flow;
-use crate::grid::NodeSet;
+use crate::grid::JobId;
 use crate::systems::Gives;
 use crate::time::Time;
 
@@ -134,40 +138,40 @@ impl Tally {
         trace: &mut Trace<P>,
     ) -> Result<(), E> {
         trace.process(pid, &format!("site {}", self.sites[site].name))?;
-        let mut tasks: Vec<(Time, Time, &NodeSet, TaskOf<'_>)> = self
+        let mut tasks: Vec<(Stint<'_>, TaskOf<'_>)> = self
             .tasks()
             .flat_map(|task| {
                 let is_here = move |stint: &Stint<'_>| stint.site.or(task.row.site) == Some(site as u32);
                 let here = task.row.stints(self.last).filter(is_here);
-                here.map(move |stint| (stint.from, stint.to, stint.nodes, task))
+                here.map(move |stint| (stint, task))
             })
             .collect();
-        tasks.sort_by_key(|(start, _, _, task)| (*start, task.number));
+        tasks.sort_by_key(|(stint, task)| (stint.from, task.number));
 
         let (mut lanes, mut busy) = (Lanes::default(), Steps::default());
-        for (start, end, cores, task) in tasks {
-            let (lane, is_new) = lanes.take(start, end);
+        for (stint, task) in tasks {
+            let (lane, is_new) = lanes.take(stint.from, stint.to);
             if is_new {
                 trace.thread(pid, lane, &format!("lane {lane}"))?;
             }
-            busy.add(start, end, i64::from(task.job.job.tasks[task.index].cores));
-            self.task_event(pid, lane, (start, end, cores), &task, trace)?;
+            busy.add(stint.from, stint.to, i64::from(task.job.job.tasks[task.index].cores));
+            self.task_event((pid, lane), &stint, self.sites[site].is_shared, &task, trace)?;
         }
-        trace.counter(pid, "busy cores", &busy)
+        trace.counter(pid, "busy cores", &busy)?;
+        self.let_out(site, pid, lanes.count(), trace)
     }
 
     fn task_event<E, P: FnMut(&[u8]) -> Result<(), E>>(
         &self,
-        pid: usize,
-        lane: u32,
-        (start, end, cores): (Time, Time, &NodeSet),
+        (pid, lane): (usize, u32),
+        stint: &Stint<'_>,
+        is_shared: bool,
         task: &TaskOf<'_>,
         trace: &mut Trace<P>,
     ) -> Result<(), E> {
-        let (number, index, ts) = (self.number(task.job.job.id), task.index, start.micros());
-        // Several workloads may use the same numbers.
-        let workload = self.workload(task.job.job.id).map_or(String::new(), |workload| format!("{workload}:"));
-        let job = format_args!("{workload}{number}");
+        let Stint { from: start, to: end, nodes: cores, share, .. } = *stint;
+        let (index, ts) = (task.index, start.micros());
+        let job = self.job_in_trace(task.job.job.id);
         let called = |name: Option<&str>| {
             name.map_or(String::new(), |name| json(&format!(" {name}")).trim_matches('"').to_owned())
         };
@@ -175,8 +179,9 @@ impl Tally {
         let task_name = called(self.called.task(task.job.job.id, index));
         let user = json(&self.names.of_actor(task.job.user));
         let cut = if task.row.end.is_none() { r#","running":"when the log ended""# } else { "" };
+        let shared = if is_shared { format!(r#","yield":{share}"#) } else { String::new() };
         trace.event(format_args!(
-            r#"{{"ph":"X","pid":{pid},"tid":{lane},"ts":{ts},"dur":{},"name":"job {job}{name}","cat":"task","args":{{"task":"{job}.{index}{task_name}","user":{user},"cores":"{}"{cut}}}}}"#,
+            r#"{{"ph":"X","pid":{pid},"tid":{lane},"ts":{ts},"dur":{},"name":"job {job}{name}","cat":"task","args":{{"task":"{job}.{index}{task_name}","user":{user},"cores":"{}"{shared}{cut}}}}}"#,
             end.since(start).micros(),
             cores,
         ))?;
@@ -189,6 +194,12 @@ impl Tally {
             ))?;
         }
         Ok(())
+    }
+
+    /// Several workloads may use the same numbers.
+    fn job_in_trace(&self, job: JobId) -> String {
+        let workload = self.workload(job).map_or(String::new(), |workload| format!("{workload}:"));
+        format!("{workload}{}", self.number(job))
     }
 
     fn tasks(&self) -> impl Iterator<Item = TaskOf<'_>> {
@@ -208,37 +219,6 @@ struct TaskOf<'a> {
     row: &'a TaskRow,
     /// Counts through all tasks of the run; a job's own numbers need not be unique in a log that was tampered with.
     number: u64,
-}
-
-/// Lanes of a site: the lowest that is free is taken.
-#[derive(Default)]
-struct Lanes {
-    free: BTreeSet<u32>,
-    taken: BinaryHeap<Reverse<(Time, u32)>>,
-    count: u32,
-}
-
-impl Lanes {
-    /// The lane for what comes next in order of starts, and whether it is a new one.
-    fn take(&mut self, start: Time, end: Time) -> (u32, bool) {
-        while let Some(&Reverse((until, lane))) = self.taken.peek()
-            && until <= start
-        {
-            self.taken.pop();
-            self.free.insert(lane);
-        }
-        let (lane, is_new) = match self.free.pop_first() {
-            Some(lane) => (lane, false),
-            None => {
-                self.count += 1;
-                (self.count, true)
-            }
-        };
-        // What takes no time still takes its place, so that its arrow points at nothing else.
-        let until = end.max(Time::from_micros(start.micros().saturating_add(1)));
-        self.taken.push(Reverse((until, lane)));
-        (lane, is_new)
-    }
 }
 
 /// A number that changes at moments.
@@ -416,6 +396,51 @@ mod tests {
         assert!(text.contains(r#""ts":600000000,"dur":60000000,"name":"data 0.0-1""#), "{text}");
     }
 
+    #[test]
+    fn what_is_booked_and_held_has_lanes_of_its_own() {
+        let (_, tally) = crate::report::page::tests::bargaining(90);
+        let trace = trace(&tally);
+        assert_eq!(well_formed(&trace), (90 + 90, 0));
+        let text = String::from_utf8(trace).unwrap();
+        let (job, user) = (tally.number(JobId(1)), tally.names.of_actor(crate::kernel::ActorId(10)));
+        // Its time has begun, and ends five seconds later with half of it used.
+        let booking = format!(
+            r#""ts":160000000,"dur":5000000,"name":"booked for job {job}","cat":"booking","args":{{"user":"{user}","processors":2,"used":0.5}}"#
+        );
+        let hold = format!(
+            r#""ts":104000000,"dur":60000000,"name":"hold 1.0.0","cat":"hold","args":{{"user":"{user}","processors":2,"start":160000000,"lasts":3600000000,"fate":"expired"}}"#
+        );
+        for what in [r#""name":"bookings, lane 1""#, r#""name":"holds, lane 1""#, &booking, &hold] {
+            assert!(text.contains(what), "{what} in {text}");
+        }
+    }
+
+    #[test]
+    fn a_task_that_shares_its_nodes_has_a_slice_for_each_yield() {
+        let mut grid = topology();
+        grid.sites.iter_mut().for_each(|site| site.scheduler = "GreedyPM */per/opt=min/minvt=600".to_owned());
+        let mut tally = Tally::new(&grid, &names());
+        let task = crate::grid::TaskId { job: JobId(0), index: 0 };
+        let shared = |minutes, share| Entry {
+            stamp: Stamp::at(Time::ZERO + Span::from_minutes(minutes)),
+            actor: YORK,
+            record: Record::Shared { task, share },
+        };
+        for entry in story().into_iter().take(3).chain([shared(4, 0.5), shared(9, 0.25)]) {
+            tally.add(&entry).unwrap();
+        }
+        let trace = String::from_utf8(trace(&tally)).unwrap();
+        let slice = |ts: &str, share: &str| {
+            let is_its = |line: &&str| line.contains(r#""cat":"task""#) && line.contains(&format!(r#""ts":{ts},"#));
+            let line = trace.lines().find(is_its).unwrap_or_else(|| panic!("{trace}"));
+            assert!(line.contains(&format!(r#""yield":{share}"#)), "{line}");
+        };
+        slice("0", "1");
+        slice("240000000", "0.5");
+        let whole = String::from_utf8(super::tests::trace(&super::tests::tally(&story()))).unwrap();
+        assert!(!whole.contains("yield"));
+    }
+
     proptest! {
         /// In order of time, as logs are, but with tasks that start, overlap and end as they like.
         #[test]
@@ -432,24 +457,6 @@ mod tests {
             let (tasks, _) = well_formed(&trace(&tally));
             let all = tally.summary(1, Status::Complete, String::new()).utilisation.all.tasks;
             prop_assert_eq!(tasks as u64, all);
-        }
-
-        #[test]
-        fn lanes_are_free_when_taken_and_no_more_than_needed(
-            mut stretches in prop::collection::vec((0u64..60, 0u64..20), 0..60),
-        ) {
-            stretches.sort_unstable();
-            let mut lanes = Lanes::default();
-            let mut until: BTreeMap<u32, u64> = BTreeMap::new();
-            for (start, length) in stretches {
-                let busy = until.values().filter(|until| **until > start).count();
-                let (lane, is_new) =
-                    lanes.take(Time::from_micros(start), Time::from_micros(start + length));
-                let before = until.insert(lane, start + length.max(1));
-                prop_assert_eq!(is_new, before.is_none());
-                prop_assert!(before.is_none_or(|until| until <= start));
-                prop_assert!(!is_new || busy + 1 == until.len());
-            }
         }
     }
 }

@@ -93,7 +93,7 @@ mod tests {
     };
     use crate::protocol::{
         Bargain, Barred, Begun, Claim, Claimed, Coordinate, Coordinated, Enter, Fault, HoldFate, Informed, Inquire,
-        Lot, Pledge, PledgeAnswer, Query, Refusal, Reply, Return, Returned,
+        Lot, Pledge, PledgeAnswer, Query, Reason, Refusal, Reply, Return, Returned,
     };
     use crate::protocol::{
         Landed, Postponed, Recall, Recalled, Record, Reserve, Revoked, Run, Ship, Submit, Verdict, Withdraw,
@@ -243,7 +243,8 @@ mod tests {
             Record::Postponed { receipt },
             Record::Dropped { task },
             Record::Settled { hold, fate: HoldFate::Expired },
-            Record::Bargained { job: id, end: Bargain::GivenUp },
+            Record::Bargained { job: id, end: Bargain::GivenUp, why: Some(Reason::NoChance) },
+            Record::Bargained { job: id, end: Bargain::Booked, why: None },
             Record::Entered { user, task },
             Record::Accused { site, fault: Fault::Senseless },
             Record::Down { cores: cores.clone(), since: arrive },

@@ -6,7 +6,7 @@
 use super::{Cursor, EventReader, EventWriter, Field, Unreadable, put_key, put_list};
 use crate::decimal::{put_number, put_seconds};
 use crate::grid::{Area, BookingId, HoldId, Offer, Part, Rate, Receipt, Slot};
-use crate::protocol::{Bargain, Fault, HoldFate, Refusal};
+use crate::protocol::{Bargain, Fault, HoldFate, Reason, Refusal};
 use crate::time::{Span, Time};
 
 impl Field for Span {
@@ -33,18 +33,24 @@ impl Field for Area {
     }
 }
 
-/// Left out where there is none.
-impl Field for Option<Area> {
-    fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
-        if let Some(area) = self {
-            area.put(key, writer, line);
-        }
-    }
+/// Fields that are left out where there is nothing.
+macro_rules! optional {
+    ($($kind:ident)*) => {$(
+        impl Field for Option<$kind> {
+            fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+                if let Some(field) = self {
+                    field.put(key, writer, line);
+                }
+            }
 
-    fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Option<Area>, Unreadable> {
-        if at.is_at_key(key) { Area::read(key, reader, at).map(Some) } else { Ok(None) }
-    }
+            fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Option<$kind>, Unreadable> {
+                if at.is_at_key(key) { $kind::read(key, reader, at).map(Some) } else { Ok(None) }
+            }
+        }
+    )*};
 }
+
+optional! { Area Reason }
 
 impl Field for BookingId {
     fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
@@ -195,5 +201,6 @@ fields! {
     Refusal, "why something was denied";
     HoldFate, "what became of a hold";
     Bargain, "what came of bargaining";
+    Reason, "why bargaining came to nothing";
     Fault, "what a site has done";
 }

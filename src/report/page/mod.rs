@@ -170,4 +170,4 @@ pub(crate) fn style() -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

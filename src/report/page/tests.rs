@@ -314,7 +314,7 @@ fn a_large_run_makes_a_page_of_a_bounded_size_that_says_what_it_put_together() {
 }
 
 /// Users who bargain at many sites: each job has a quote, a booking, a hold that expires, and a claim that is stale.
-fn bargaining(jobs: u32) -> (Topology, Tally) {
+pub fn bargaining(jobs: u32) -> (Topology, Tally) {
     let text = "name = \"bargains\"\n[provisioning]\n[[site]]\nname = \"site-{}\"\ncores = 64\ncount = 9\n\
                 [[user]]\nname = \"user-{}\"\nstrategy = \"var\"\nahead = \"2 h\"\ncount = 100\n\
                 [[workload]]\nsource = \"lublin\"\njobs = 2\nnodes = 4\n";
@@ -365,22 +365,29 @@ fn what_users_bargained_for_is_drawn_within_bounds_and_told_apart_by_patterns() 
         shown(&manifest(), &topology, &tally)
     };
     let bargains = section(&few, "bargains");
-    for what in ["q1 edge", "q2 edge", "q3 edge", "q4 edge"] {
-        let what = what.split(' ').next().unwrap();
-        assert!(bargains.contains(&format!("class=\"{what}")), "{what}");
-        assert!(bargains.contains(&format!("<pattern id=\"{what}\"")), "{what}");
+    let calendar = bargains.split("id=\"calendar-site-1\"").nth(1).unwrap().split("</figure>").next().unwrap();
+    for what in ["q2", "q3", "q5"] {
+        assert!(calendar.contains(&format!("<path class=\"{what}")), "{what}");
+        assert!(calendar.contains(&format!("<li><i class=\"{what}\"")), "{what}");
+        assert!(what == "q5" || bargains.contains(&format!("<pattern id=\"{what}\"")), "{what}");
     }
     // A claim that was stale is a cross, and a quote a point: ten of each at this site.
     let quotes = bargains.split("id=\"prices-site-1\"").nth(1).unwrap().split("</figure>").next().unwrap();
     assert_eq!((quotes.matches("<circle").count(), quotes.matches("class=\"line l3\"").count()), (10, 10));
-    assert!(bargains.contains("10 in total") && bargains.contains("expired"));
+    assert!(
+        bargains.contains("10 in total")
+            && calendar.contains("Holds of the whole run: 10 expired.")
+            && calendar.contains(">expired</text>")
+    );
+    assert!(!calendar.contains("a part of the run") && !bargains.contains("means-site-1"));
     assert!(bargains.contains("3 more sites are not shown here") && bargains.contains("90 of 90 had not started"));
-    assert!(bargains.contains("800 largest of 1,000 slots are drawn") && bargains.contains("30 more users"));
+    assert!(bargains.contains("120 largest of 1,000 slots are drawn") && bargains.contains("30 more users"));
 
     let (topology, tally) = bargaining(20_000);
     let many = shown(&manifest(), &topology, &tally);
     assert!(many.len() < 3 << 20, "{}", many.len());
-    assert!(section(&many, "bargains").contains("largest of 4,446 bookings and holds are drawn"));
+    let bargains = section(&many, "bargains");
+    assert!(bargains.contains("This is a part of the run, from") && bargains.contains("means-site-1"));
     assert!(section(&many, "bargains").contains("One in 3 of them is drawn"));
 }
 

@@ -1,25 +1,29 @@
 //! What came of bargaining: what was asked, booked, held and given back, and whether all of it adds up.
 
+mod records;
+
 use std::collections::BTreeMap;
 
-use super::counting::{By, Taken};
-use super::{Inconsistent, Tally, TaskRow};
-use crate::grid::{Area, BookingId, HoldId, JobId, Offer, Part, Receipt, Slot, TaskId};
+use super::Tally;
+use crate::grid::{Area, BookingId, HoldId, JobId, Part, Receipt, Slot, TaskId};
 use crate::kernel::ActorId;
-use crate::protocol::{Bargain, Fault, HoldFate, Refusal};
-use crate::report::records::tell;
-use crate::time::{Span, Time};
+use crate::protocol::{Bargain, HoldFate, Reason, Refusal};
+use crate::time::Time;
 
 /// Keeps what is open, and counts what is over, user by user: each charge has its booking, and each hold its end.
 #[derive(Clone, Debug, Default)]
 pub struct Bargains {
     /// What is booked, by site.
-    open: BTreeMap<(ActorId, BookingId), (ActorId, Receipt)>,
-    /// Whose holds are open.
-    held: BTreeMap<(ActorId, HoldId), (ActorId, Part)>,
+    open: BTreeMap<(ActorId, BookingId), Open>,
+    /// Whose holds are open, and since when.
+    held: BTreeMap<(ActorId, HoldId), (ActorId, Part, Time)>,
     /// What has just been committed, and is booked next.
     committing: Option<(ActorId, JobId)>,
     pub users: BTreeMap<ActorId, Counts>,
+    /// Why bargaining came to nothing.
+    pub causes: [u64; Reason::ALL.len()],
+    /// What each site took for bookings, and gave back as its nodes failed.
+    pub sites: BTreeMap<ActorId, Takings>,
     /// Jobs that have had several sites at once, but for those that are put aside and have nothing booked any more.
     together: BTreeMap<JobId, Together>,
     /// What has become of these.
@@ -68,21 +72,71 @@ pub enum Seen {
         site: u32,
         time: Time,
     },
-    /// With the share of it that tasks used.
-    Booking {
-        site: u32,
-        user: ActorId,
-        from: Time,
-        until: Time,
-        procs: u32,
-        used: f64,
-    },
-    Hold {
-        site: u32,
-        user: ActorId,
-        part: Part,
-        fate: HoldFate,
-    },
+    Booking(Booking),
+    Hold(Hold),
+    Idled(Idled),
+}
+
+/// What somebody had booked, from when its time began until it was over.
+#[derive(Clone, Copy, Debug)]
+pub struct Booking {
+    pub site: u32,
+    pub user: ActorId,
+    pub job: JobId,
+    pub from: Time,
+    pub until: Time,
+    pub procs: u32,
+    /// The share of it that tasks used, and how much that is; not known of one that is not over.
+    pub used: Option<f64>,
+    pub worked: Option<Area>,
+    /// Whether it was a hold before.
+    pub was_held: bool,
+    /// Whether it was taken from its user as nodes failed.
+    pub is_revoked: bool,
+}
+
+/// What a site held for somebody: which part, from when to when, and what became of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Hold {
+    pub site: u32,
+    pub user: ActorId,
+    pub hold: HoldId,
+    pub part: Part,
+    pub since: Time,
+    pub over: Time,
+    pub fate: HoldFate,
+}
+
+/// A task that was taken back while it waited on its processors for its work.
+#[derive(Clone, Copy, Debug)]
+pub struct Idled {
+    pub site: u32,
+    pub user: ActorId,
+    pub task: TaskId,
+    pub from: Time,
+    pub until: Time,
+    pub procs: u32,
+}
+
+/// What is booked and not over.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    user: ActorId,
+    job: JobId,
+    receipt: Receipt,
+    was_held: bool,
+}
+
+/// What a site took: each charge has its booking. That of queues follows from what ran there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Takings {
+    pub bookings: u64,
+    pub rents: Area,
+    pub fees: Area,
+    pub penalties: Area,
+    pub compensation: Area,
+    /// Of what was booked, what tasks ran on.
+    pub used: Area,
 }
 
 /// What came of one user's bargaining.
@@ -118,6 +172,11 @@ impl Bargains {
 
     fn of(&mut self, user: ActorId) -> &mut Counts {
         self.users.entry(user).or_default()
+    }
+
+    /// What is charged for bookings that are not over.
+    pub fn pending(&self) -> Area {
+        self.open.values().fold(Area::ZERO, |sum, open| sum + open.receipt.total())
     }
 
     /// How much is held and booked still.
@@ -168,188 +227,34 @@ impl Bargains {
         self.together.len() + self.legs.len() + self.open.len() + self.held.len()
     }
 
-    fn close(&mut self, site: ActorId, booking: BookingId) -> Option<(ActorId, &mut Counts, Receipt)> {
-        let (user, receipt) = self.open.remove(&(site, booking))?;
-        Some((user, self.of(user), receipt))
+    fn at(&mut self, site: ActorId) -> &mut Takings {
+        self.sites.entry(site).or_default()
     }
 }
 
-/// What the records of bargaining mean.
 impl Tally {
-    pub fn advertised(&mut self, by: By, user: &ActorId, _version: &u64, slots: &[Slot]) -> Taken {
-        self.bargains.of(*user).adverts += 1;
-        if let (true, Some(&site)) = (self.bargains.keeps, self.site_of.get(&by.actor)) {
-            let most = self.bargains.offers.entry(site).or_default();
-            if slots.len() > most.1.len() {
-                *most = (by.now, slots.to_vec());
-            }
-        }
-        Ok(None)
-    }
-
-    pub fn quoted(&mut self, by: By, user: &ActorId, procs: &u32, span: &Span, offers: &[Offer]) -> Taken {
-        self.bargains.of(*user).quotes += 1;
-        if let (true, Some(first), Some(&site)) = (self.bargains.keeps, offers.first(), self.site_of.get(&by.actor)) {
-            let area = Area::of(*procs, *span).seconds();
-            let share = |fee: Area| if area > 0.0 { fee.seconds() / area } else { 0.0 };
-            self.bargains.seen.push(Seen::Quote { site, time: by.now, soonest: share(first.fee) });
-        }
-        Ok(None)
-    }
-
-    pub fn denied(&mut self, by: By, user: &ActorId, job: &JobId, why: &Refusal) -> Taken {
-        self.asks_for(*user, *job)?;
-        self.bargains.of(*user).denied[*why as usize] += 1;
-        if let (true, Refusal::Stale, Some(&site)) = (self.bargains.keeps, why, self.site_of.get(&by.actor)) {
-            self.bargains.seen.push(Seen::Stale { site, time: by.now });
-        }
-        Ok(None)
-    }
-
-    pub fn booked(&mut self, by: By, user: &ActorId, job: &JobId, receipt: &Receipt) -> Taken {
-        self.asks_for(*user, *job)?;
-        let key = (by.actor, receipt.booking);
-        if self.bargains.open.contains_key(&key) {
-            return Err(Inconsistent::BookedTwice(receipt.booking, self.names.of_actor(by.actor)));
-        }
-        self.bargains.open.insert(key, (*user, *receipt));
-        self.bargains.of(*user).booked += 1;
-        if self.bargains.committing.take() == Some((by.actor, *job)) {
-            self.bargains.legs.insert(key, *job);
-            let together = self.bargains.together.entry(*job).or_default();
-            together.has += 1;
-            together.open += 1;
-        }
-        Ok(None)
-    }
-
-    pub fn returned(&mut self, by: By, booking: &BookingId, used: &Area, penalty: &Option<Area>) -> Taken {
-        let closed = self.bargains.close(by.actor, *booking);
-        let (user, counts, receipt) =
-            closed.ok_or_else(|| Inconsistent::NoBooking(*booking, self.names.of_actor(by.actor)))?;
-        counts.returned += 1;
-        let area = receipt.part.area();
-        match penalty {
-            Some(penalty) => counts.penalties += *penalty,
-            None => counts.charge(&receipt, *used),
-        }
-        self.bargains.leg_over(by.actor, *booking, |together| together.has -= 1);
-        self.see_booking(by, user, &receipt, area, *used);
-        Ok(None)
-    }
-
-    pub fn elapsed(&mut self, by: By, booking: &BookingId, used: &Area) -> Taken {
-        let closed = self.bargains.close(by.actor, *booking);
-        let (user, counts, receipt) =
-            closed.ok_or_else(|| Inconsistent::NoBooking(*booking, self.names.of_actor(by.actor)))?;
-        counts.charge(&receipt, *used);
-        self.bargains.leg_over(by.actor, *booking, |_| {});
-        self.see_booking(by, user, &receipt, receipt.part.area(), *used);
-        Ok(None)
-    }
-
-    /// Nodes of a booking have failed: its user pays for what was used of it.
-    pub fn revoked(&mut self, by: By, booking: &BookingId, used: &Area, paid: &Area, compensation: &Area) -> Taken {
-        let closed = self.bargains.close(by.actor, *booking);
-        let (user, counts, receipt) =
-            closed.ok_or_else(|| Inconsistent::NoBooking(*booking, self.names.of_actor(by.actor)))?;
-        counts.revoked += 1;
-        counts.rents += *paid;
-        counts.area += *used;
-        counts.used += *used;
-        counts.compensation += *compensation;
-        self.bargains.leg_over(by.actor, *booking, |together| {
-            together.has -= 1;
-            together.is_broken = true;
+    /// All bookings whose time has begun, those first that are over.
+    pub(in crate::report) fn bookings(&self) -> impl Iterator<Item = Booking> {
+        let over = self.bargains.seen.iter().filter_map(|seen| match seen {
+            Seen::Booking(booking) => Some(*booking),
+            _ => None,
         });
-        self.see_booking(by, user, &receipt, receipt.part.area(), *used);
-        Ok(None)
-    }
-
-    /// Nodes of a booking have failed: it begins later, and may be shorter for it.
-    pub fn postponed(&mut self, by: By, receipt: &Receipt) -> Taken {
-        let open = self.bargains.open.get_mut(&(by.actor, receipt.booking));
-        let (user, its) =
-            open.ok_or_else(|| Inconsistent::NoBooking(receipt.booking, self.names.of_actor(by.actor)))?;
-        *its = *receipt;
-        let user = *user;
-        self.bargains.of(user).postponed += 1;
-        Ok(None)
-    }
-
-    /// A booking up to now, for the page.
-    fn see_booking(&mut self, by: By, user: ActorId, receipt: &Receipt, area: Area, used: Area) {
-        let Part { procs, start, .. } = receipt.part;
-        if let (true, Some(&site)) = (self.bargains.keeps && start < by.now, self.site_of.get(&by.actor)) {
-            let share = if area.is_zero() { 0.0 } else { used.seconds() / area.seconds() };
-            let booking = Seen::Booking { site, user, from: start, until: by.now, procs, used: share.min(1.0) };
-            self.bargains.seen.push(booking);
-        }
-    }
-
-    pub fn held(&mut self, by: By, user: &ActorId, hold: &HoldId, part: &Part, _fee: &Area, _expiry: &Time) -> Taken {
-        let job =
-            u32::try_from(hold.request).map_err(|_| Inconsistent::NoHold(*hold, self.names.of_actor(by.actor)))?;
-        self.asks_for(*user, JobId(job))?;
-        if self.bargains.held.contains_key(&(by.actor, *hold)) {
-            return Err(Inconsistent::HeldTwice(*hold, self.names.of_actor(by.actor)));
-        }
-        self.bargains.held.insert((by.actor, *hold), (*user, *part));
-        self.bargains.of(*user).held += 1;
-        Ok(None)
-    }
-
-    pub fn settled(&mut self, by: By, hold: &HoldId, fate: &HoldFate) -> Taken {
-        let held = self.bargains.held.remove(&(by.actor, *hold));
-        let (user, part) = held.ok_or_else(|| Inconsistent::NoHold(*hold, self.names.of_actor(by.actor)))?;
-        self.bargains.of(user).fates[*fate as usize] += 1;
-        if *fate == HoldFate::Committed {
-            self.bargains.committing = u32::try_from(hold.request).ok().map(|job| (by.actor, JobId(job)));
-        }
-        if let (true, Some(&site)) = (self.bargains.keeps, self.site_of.get(&by.actor)) {
-            self.bargains.seen.push(Seen::Hold { site, user, part, fate: *fate });
-        }
-        Ok(None)
-    }
-
-    /// Whether a user may want something for a job: it is his, though it may be over.
-    fn asks_for(&self, user: ActorId, job: JobId) -> Result<(), Inconsistent> {
-        match self.jobs.get(&job) {
-            Some(row) if row.user == user => Ok(()),
-            None if self.knows(job) => Ok(()),
-            Some(_) => Err(Inconsistent::NotItsJob(job, self.names.of_actor(user))),
-            None => Err(Inconsistent::UnknownJob(job)),
-        }
-    }
-
-    /// A site has taken a task in: from its user, who has said before that it goes there.
-    pub fn entered(&mut self, by: By, user: &ActorId, task: &TaskId) -> Taken {
-        let (site, name) = (self.site(by.actor)?, self.names.of_actor(by.actor));
-        if self.open(task.job)?.user != *user {
-            return Err(Inconsistent::NotItsJob(task.job, self.names.of_actor(*user)));
-        }
-        let row = self.given(*task, site)?;
-        match row {
-            TaskRow { site: None, .. } => return Err(Inconsistent::NotGiven(*task, name)),
-            TaskRow { entered: true, .. } => return Err(Inconsistent::Again(*task, "been taken in")),
-            _ => row.entered = true,
-        }
-        Ok(None)
-    }
-
-    /// The run makes no sense any more, whoever of the two is right.
-    pub fn accused(&mut self, by: By, site: &ActorId, fault: &Fault) -> Taken {
-        let (user, site) = (self.names.of_actor(by.actor), self.names.of_actor(*site));
-        Err(Inconsistent::Accused(user, site, tell(*fault)))
-    }
-
-    pub fn bargained(&mut self, by: By, job: &JobId, end: &Bargain) -> Taken {
-        let row = self.told_of(by, *job)?;
-        if row.bargain.replace(*end).is_some() {
-            return Err(Inconsistent::BargainedTwice(*job));
-        }
-        self.bargains.of(by.actor).ends[*end as usize] += 1;
-        Ok(None)
+        let open = self.bargains.open.iter().filter_map(|((site, _), open)| {
+            let from = open.receipt.part.start;
+            (from < self.last).then_some(Booking {
+                site: *self.site_of.get(site)?,
+                user: open.user,
+                job: open.job,
+                from,
+                until: self.last,
+                procs: open.receipt.part.procs,
+                used: None,
+                worked: None,
+                was_held: open.was_held,
+                is_revoked: false,
+            })
+        });
+        over.chain(open)
     }
 }
 
@@ -362,14 +267,5 @@ impl Verdicts {
             has if has == tasks => &mut self.whole,
             _ => &mut self.torn,
         } += 1;
-    }
-}
-
-impl Counts {
-    fn charge(&mut self, receipt: &Receipt, used: Area) {
-        self.rents += receipt.rent;
-        self.fees += receipt.fee;
-        self.area += receipt.part.area();
-        self.used += used;
     }
 }

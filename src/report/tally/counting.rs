@@ -206,6 +206,8 @@ impl Tally {
         if row.start.is_none() || row.end.is_some() {
             return Err(Inconsistent::NotRunning(*task));
         }
+        self.see_idled(by, *task);
+        let row = self.given(*task, site)?;
         *row = TaskRow { site: row.site, assigned: row.assigned, ..TaskRow::default() };
         self.totals.started -= 1;
         self.totals.running -= 1;

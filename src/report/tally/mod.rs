@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, btree_map};
 use std::io;
 
 use self::bargains::Bargains;
-pub(super) use self::bargains::{Seen, Verdicts};
+pub(super) use self::bargains::{Booking, Hold, Idled, Seen, Takings, Verdicts};
 pub(super) use self::counting::By;
 pub(super) use self::failing::Failing;
 pub use self::inconsistent::{Inconsistent, Untaken};

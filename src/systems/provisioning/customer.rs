@@ -16,7 +16,7 @@ use super::rules::Provisioning;
 use super::run::Run;
 use super::strategy::{self, Strategy};
 use super::world::World;
-use crate::grid::{Approach, Crash, Invalid, Job, JobId, TaskId};
+use crate::grid::{Approach, Crash, Job, JobId, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{
     Begun, Coordinated, Ended, Fault, Landed, Lost, Message, Postponed, Recalled, Record, Returned, Revoked,
@@ -105,10 +105,9 @@ impl Customer {
     fn take_up(&mut self, now: Time, errand: Errand, out: &mut Out) {
         let Errand { job, site, .. } = errand;
         let pinned = site.and_then(|site| self.world.place_of(site));
-        let fits_nowhere = job.tasks.iter().any(|task| self.world.fitting(task, pinned).next().is_none());
         let (id, user) = (job.id, self.id);
-        if fits_nowhere {
-            out.log(Record::Rejected { job: job.clone(), user, why: Invalid::TooManyNodes });
+        if let Some(why) = self.world.excludes(&job, pinned) {
+            out.log(Record::Rejected { job: job.clone(), user, why });
             return self.follow(now, id, out);
         }
         out.log(Record::Arrived { job: job.clone(), user });

@@ -9,7 +9,7 @@ use super::run::{Goes, Leaves, Padded, Run};
 use super::world::World;
 use crate::grid::{Approach, Area, BookingId, EdgeId, HoldId, JobId, Part, Quote, QuoteId, TaskId};
 use crate::protocol::{
-    Bargain, Claim, Coordinate, Enter, Inquire, Lot, Message, Pledge, Query, Recall, Record, Return,
+    Bargain, Claim, Coordinate, Enter, Inquire, Lot, Message, Pledge, Query, Reason, Recall, Record, Return,
 };
 use crate::random::SplitMix64;
 use crate::roles::Out;
@@ -128,9 +128,9 @@ impl Deal<'_> {
         SplitMix64::new(self.seed).after(u64::from(self.run.job.id.0)).next_u64()
     }
 
-    /// What came of bargaining, once for each job that is bargained for.
-    pub fn bargained(&mut self, end: Bargain) {
-        self.out.log(Record::Bargained { job: self.run.job.id, end });
+    /// What came of bargaining, and why if nothing did, once for each job that is bargained for.
+    pub fn bargained(&mut self, end: Bargain, why: Option<Reason>) {
+        self.out.log(Record::Bargained { job: self.run.job.id, end, why });
     }
 
     /// Gives the job up.

@@ -12,7 +12,7 @@ use crate::grid::{
 };
 use crate::kernel::{ActorId, Entry, judge};
 use crate::protocol::{Bargain, HoldFate, Record};
-use crate::report::{Bargaining, Names, Status, Tally};
+use crate::report::{Bargaining, Names, Status, Tally, calendars_fit};
 use crate::time::{Span, Time};
 use crate::topology::{Plan, Topology, build, load};
 
@@ -34,6 +34,9 @@ fn play(topology: &Topology) -> (Vec<Entry<Record>>, Bargaining) {
     let [all, same]: [Bargaining; 2] = [summary, same].map(|summary| summary.part().expect("users have bargained"));
     assert_eq!((all.whole, all.broken, all.empty, all.torn), (same.whole, same.broken, same.empty, same.torn));
     assert_eq!(aside.remembers(), 0, "all is over");
+    assert!(all.add_up(), "{all:?}");
+    assert_eq!((&all.sites, &all.causes), (&same.sites, &same.causes));
+    calendars_fit(topology, &tally);
     (log, all)
 }
 

@@ -1,6 +1,6 @@
 //! What a user knows of the grid: its sites, and how data gets from one to another.
 
-use crate::grid::{EdgeId, Job, Kind, Rate, Site, Step, Task, User, Workflow};
+use crate::grid::{EdgeId, Invalid, Job, Kind, Rate, Site, Step, Task, User, Workflow};
 use crate::kernel::ActorId;
 use crate::network::Paths;
 use crate::protocol::{Message, Ship};
@@ -70,6 +70,14 @@ impl World {
         let task = *task;
         let places = self.places.iter().enumerate().filter(move |(at, _)| pinned.is_none_or(|pinned| pinned == *at));
         places.filter(move |(_, place)| place.fits(&task)).map(|(at, _)| at)
+    }
+
+    /// What keeps a job from every place, if anything does: a task that is too large, or too long for those that are large enough.
+    pub fn excludes(&self, job: &Job, pinned: Option<usize>) -> Option<Invalid> {
+        let task = job.tasks.iter().find(|task| self.fitting(task, pinned).next().is_none())?;
+        let mut places = self.places.iter().enumerate().filter(|(at, _)| pinned.is_none_or(|pinned| pinned == *at));
+        let is_large = places.any(|(_, place)| place.is_large_enough(task));
+        Some(if is_large { Invalid::TooLong } else { Invalid::TooManyNodes })
     }
 
     /// What lies between two different places, if nobody else is on the way.
@@ -183,7 +191,11 @@ impl Place {
 
     pub fn fits(&self, task: &Task) -> bool {
         let is_short = self.time(task.walltime) <= longest(self.longest);
-        self.kind == task.kind && self.cores >= task.cores && is_short
+        self.is_large_enough(task) && is_short
+    }
+
+    fn is_large_enough(&self, task: &Task) -> bool {
+        self.kind == task.kind && self.cores >= task.cores
     }
 
     /// Whether its nodes fail.
@@ -212,6 +224,27 @@ mod tests {
     use crate::roles::queue::Ask;
     use crate::systems::provisioning::desk::{Desk, Mode, Terms};
     use crate::systems::provisioning::{forecast::History, planner};
+
+    #[test]
+    fn a_job_that_fits_no_place_is_too_large_or_too_long_for_those_that_are_large_enough() {
+        let mut world = World::with(&[4, 8], Span::ZERO);
+        let hour = Span::from_minutes(60);
+        world.places[1].longest = Some(hour);
+        let why = |cores, walltime, pinned| {
+            let small = Task::new(hour, 1, Kind(0));
+            let tasks = vec![small, Task { walltime, ..Task::new(hour, cores, Kind(0)) }];
+            let id = crate::grid::JobId(0);
+            let job = Job { id, arrive: Time::ZERO, first_task: 0, tasks, edges: Vec::new(), worth: None };
+            world.excludes(&job, pinned)
+        };
+        let long = hour + Span::from_micros(1);
+        assert_eq!([why(4, long, None), why(8, hour, None)], [None, None]);
+        assert_eq!(why(9, hour, None), Some(Invalid::TooManyNodes));
+        assert_eq!(why(8, long, None), Some(Invalid::TooLong));
+        // Where it has to go to one of them.
+        assert_eq!(why(8, hour, Some(0)), Some(Invalid::TooManyNodes));
+        assert_eq!(why(4, long, Some(1)), Some(Invalid::TooLong));
+    }
 
     #[test]
     fn what_fits_a_place_its_desk_takes() {

@@ -1,10 +1,12 @@
 //! The account of users who bargain.
 
-use super::{Bargaining, Fared, Known, Strategies, count_of};
+use std::collections::BTreeMap;
+
+use super::{Bargaining, Earned, Fared, Known, Strategies, count_of};
 use crate::grid::Area;
-use crate::protocol::{Bargain, HoldFate, Refusal};
+use crate::protocol::{Bargain, HoldFate, Reason, Refusal};
 use crate::report::account::Account;
-use crate::report::tally::{Fate, JobRow, Verdicts};
+use crate::report::tally::{Fate, JobRow, Takings, Verdicts};
 use crate::report::{Summary, Tally};
 use crate::time::Time;
 
@@ -19,6 +21,8 @@ pub struct Accounts<'a> {
     /// already, and who is not among them never had anything.
     together: Verdicts,
     others: u64,
+    /// By site, what tasks have had of its processors.
+    areas: BTreeMap<usize, Area>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -38,14 +42,13 @@ impl<'a> Accounts<'a> {
     pub fn new(tally: &'a Tally, known: &'a Strategies) -> Accounts<'a> {
         let first = known.users.first().and_then(|user| tally.names.actor(&user.name)).map_or(0, |actor| actor.0);
         let (users, all) = (vec![User::default(); known.users.len()], Bargaining::default());
-        Accounts { tally, known, first, users, all, together: Verdicts::default(), others: 0 }
+        Accounts { tally, known, first, users, all, together: Verdicts::default(), others: 0, areas: BTreeMap::new() }
     }
 
     fn fared(&self, at: usize, known: &Known, user: &User) -> Fared {
         let actor = crate::kernel::ActorId(self.first + at as u32);
         let counts = self.tally.bargains.users.get(&actor).copied().unwrap_or_default();
         let mean = |sum: u128, count: u64| (count > 0).then(|| sum as f64 / count as f64 / 1e6);
-        let hours = |area: Area| area.seconds() / 3_600.0;
         let queued = user.area.saturating_sub(counts.used);
         let unused = counts.area.saturating_sub(counts.used);
         Fared {
@@ -104,9 +107,17 @@ impl Account for Accounts<'_> {
             let Some(start) = task.start else { continue };
             let ran = task.ran_by(self.tally.last);
             user.area += Area::of(asked.cores, ran);
+            for stint in task.stints(self.tally.last) {
+                if let Some(site) = stint.site.or(task.site) {
+                    *self.areas.entry(site as usize).or_default() += Area::of(asked.cores, stint.to.since(stint.from));
+                }
+            }
             if let Some(ahead) = known.ahead {
                 user.padding += Area::of(asked.cores, (row.job.arrive + ahead).since(start).min(ran));
             }
+        }
+        if let Fate::Rejected(why) = row.fate {
+            *self.all.rejected.entry(why.to_string()).or_default() += 1;
         }
         // Those that fit nowhere were never asked for.
         if known.bargains && !matches!(row.fate, Fate::Rejected(_)) {
@@ -136,7 +147,45 @@ impl Account for Accounts<'_> {
         (all.whole, all.broken, all.torn) = (known.whole + whole, known.broken + broken, known.torn + torn);
         all.empty = known.empty + self.others.saturating_sub(whole + broken + torn);
         (all.left_held, all.left_booked) = self.tally.bargains.left();
+        let told = Reason::ALL.iter().filter(|(_, cause, _)| self.tally.bargains.causes[*cause as usize] > 0);
+        all.causes =
+            told.map(|(words, cause, _)| ((*words).to_owned(), self.tally.bargains.causes[*cause as usize])).collect();
         all.users = users;
-        summary.put(all);
+        self.settle_revenue();
+        summary.put(&self.all);
     }
+}
+
+impl Accounts<'_> {
+    /// What each site earned, and whether that is what users paid: sites charge when something is booked, users count what was
+    /// booked when it is over.
+    fn settle_revenue(&mut self) {
+        let (mut earned, mut given) = (Area::ZERO, Area::ZERO);
+        for site in self.tally.sites_of(&self.known.systems) {
+            let name = &self.tally.sites[site].name;
+            let actor = self.tally.names.actor(name);
+            let takings = actor.and_then(|actor| self.tally.bargains.sites.get(&actor)).copied().unwrap_or_default();
+            let queue = self.areas.get(&site).copied().unwrap_or_default().saturating_sub(takings.used);
+            let Takings { bookings, rents, fees, penalties, compensation, .. } = takings;
+            let sum = queue + rents + fees + penalties;
+            (earned, given) = (earned + sum, given + compensation);
+            let [earned, queue, rents, fees, penalties, compensation] =
+                [sum, queue, rents, fees, penalties, compensation].map(hours);
+            let site = name.clone();
+            self.all.sites.push(Earned { site, earned, queue, rents, fees, penalties, compensation, bookings });
+        }
+        let (mut paid, mut got) = (self.tally.bargains.pending(), Area::ZERO);
+        for (at, user) in self.users.iter().enumerate() {
+            let actor = crate::kernel::ActorId(self.first + at as u32);
+            let counts = self.tally.bargains.users.get(&actor).copied().unwrap_or_default();
+            paid += user.area.saturating_sub(counts.used) + counts.rents + counts.fees + counts.penalties;
+            got += counts.compensation;
+        }
+        let apart = |one: Area, other: Area| one.saturating_sub(other) + other.saturating_sub(one);
+        self.all.unbalanced = hours(apart(earned, paid) + apart(given, got));
+    }
+}
+
+fn hours(area: Area) -> f64 {
+    area.seconds() / 3_600.0
 }

@@ -3,6 +3,8 @@
 mod account;
 mod section;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Better, Measure, Part, Subject, Topic};
@@ -10,6 +12,7 @@ use crate::protocol::Bargain;
 use crate::report::account::Account;
 use crate::report::page::Page;
 use crate::report::{Summary, Tally};
+use crate::settings::counted;
 use crate::time::Span;
 use crate::topology::Topology;
 
@@ -84,7 +87,34 @@ pub struct Bargaining {
     /// Holds and bookings that nobody has told the end of.
     pub left_held: u64,
     pub left_booked: u64,
+    /// Why jobs were not bargained for, as they fit no site, and why bargaining came to nothing: how many, by reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rejected: BTreeMap<String, u64>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub causes: BTreeMap<String, u64>,
     pub users: Vec<Fared>,
+    #[serde(default)]
+    pub sites: Vec<Earned>,
+    /// What users say they have paid and been given, and sites do not, or the other way round: nothing.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub unbalanced: f64,
+}
+
+/// What one site earned, in processor hours at price 1.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Earned {
+    pub site: String,
+    /// The sum of the next four.
+    pub earned: f64,
+    /// For what came through its queue.
+    pub queue: f64,
+    /// For bookings, at its rate; on top of that, for their displacing the queue; for cancelling some.
+    pub rents: f64,
+    pub fees: f64,
+    pub penalties: f64,
+    /// What it gave its users for bookings that it took from them.
+    pub compensation: f64,
+    pub bookings: u64,
 }
 
 /// How one user fared. Areas are processor hours, times are seconds.
@@ -147,7 +177,7 @@ impl Part for Bargaining {
 impl Bargaining {
     pub fn add_up(&self) -> bool {
         let ends = self.booked + self.refused + self.stale + self.given_up + self.open;
-        self.requests == ends && self.torn == 0
+        self.requests == ends && self.torn == 0 && self.unbalanced == 0.0
     }
 
     /// Whether nodes have failed that were booked or held.
@@ -157,6 +187,21 @@ impl Bargaining {
 
     fn sum(&self, of: fn(&Fared) -> u64) -> u64 {
         self.users.iter().map(of).sum()
+    }
+
+    /// What all sites earned, as if they were one.
+    fn all_sites(&self) -> Earned {
+        let sum = |of: fn(&Earned) -> f64| self.sites.iter().map(of).sum();
+        Earned {
+            site: String::new(),
+            earned: sum(|site| site.earned),
+            queue: sum(|site| site.queue),
+            rents: sum(|site| site.rents),
+            fees: sum(|site| site.fees),
+            penalties: sum(|site| site.penalties),
+            compensation: sum(|site| site.compensation),
+            bookings: self.sites.iter().map(|site| site.bookings).sum(),
+        }
     }
 
     fn share_booked(&self) -> Option<f64> {
@@ -195,6 +240,10 @@ struct Known {
 
 impl Strategies {
     fn of(topology: &Topology, systems: Vec<u32>) -> Option<Box<dyn Topic>> {
+        Some(Box::new(Strategies::known(topology, systems)))
+    }
+
+    fn known(topology: &Topology, systems: Vec<u32>) -> Strategies {
         let known = |user: &crate::topology::User| {
             let entry = crate::systems::provisioning::strategy::find(&user.approach.strategy);
             Known {
@@ -205,8 +254,14 @@ impl Strategies {
                 ahead: entry.filter(|entry| entry.has_ahead).map(|_| user.approach.ahead),
             }
         };
-        Some(Box::new(Strategies { systems, users: topology.users.iter().map(known).collect() }))
+        Strategies { systems, users: topology.users.iter().map(known).collect() }
     }
+}
+
+/// Whether calendars of a run fit their sites, see `section/shapes.rs`.
+#[cfg(test)]
+pub fn calendars_fit(topology: &Topology, tally: &Tally) {
+    section::calendars_fit(&Strategies::known(topology, Vec::new()), tally);
 }
 
 impl Topic for Strategies {
@@ -237,6 +292,11 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         let text = format!("{revoked} revoked, {postponed} postponed, {compensation:.1} core h of compensation");
         lines.push(("bookings", text));
     }
+    lines.extend(all.rejected.iter().map(|(why, count)| ("refused", format!("{}: {why}", counted(*count, "job")))));
+    let label = |at: usize| if at == 0 { "not booked" } else { "" };
+    let told = all.causes.iter().enumerate();
+    lines.extend(told.map(|(at, (why, count))| (label(at), format!("{}: {why}", counted(*count, "job")))));
+    lines.extend(revenue(&all));
     if !all.add_up() {
         lines.push(("", "these do not add up: some peer has violated the protocol".to_owned()));
     }
@@ -263,7 +323,28 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// Users with a line each; summaries have all of them.
+/// What sites earned, site by site and all of them.
+fn revenue(all: &Bargaining) -> Vec<(&'static str, String)> {
+    let words = |site: &Earned| {
+        let given = if site.compensation > 0.0 {
+            format!("; {:.1} of compensation paid", site.compensation)
+        } else {
+            String::new()
+        };
+        let Earned { earned, queue, rents, fees, penalties, .. } = site;
+        format!(
+            "{earned:.1} core h: {queue:.1} for its queue, {rents:.1} rent, {fees:.1} fees, {penalties:.1} penalties{given}"
+        )
+    };
+    let each = all.sites.iter().take(LINES_MAX).map(|site| format!("{}: {}", site.site, words(site)));
+    let more = all.sites.len().saturating_sub(LINES_MAX);
+    let more = (more > 0).then(|| format!("and {more} more sites"));
+    let total = (all.sites.len() > 1).then(|| format!("all sites: {}", words(&all.all_sites())));
+    let texts = each.chain(more).chain(total);
+    texts.enumerate().map(|(at, text)| (if at == 0 { "revenue" } else { "" }, text)).collect()
+}
+
+/// Users with a line each, and sites; summaries have all of them.
 const LINES_MAX: usize = 20;
 
 /// The place of an end of bargaining in counts.

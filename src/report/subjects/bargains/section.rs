@@ -1,12 +1,18 @@
 //! The strategies side by side, what was asked of sites, and what was on their processors.
 
 mod calendar;
-mod offer;
 mod padding;
 mod patterns;
 mod prices;
+mod rows;
+mod shapes;
 
-use super::{Bargaining, Fared, Strategies};
+#[cfg(test)]
+pub use self::shapes::fit as calendars_fit;
+
+use std::collections::BTreeMap;
+
+use super::{Bargaining, Earned, Fared, Strategies};
 use crate::report::page::Page;
 use crate::report::page::html::{count, counted, escape, number, short, span, table};
 
@@ -31,6 +37,8 @@ pub fn strategies(known: &Strategies, page: &Page<'_>) -> String {
             all.whole, all.empty, all.torn
         ));
     }
+    html.push_str(&reasons("Why jobs were not bargained for", &all.rejected));
+    html.push_str(&reasons("Why bargaining came to nothing", &all.causes));
     html.push_str(&fared(&all.users));
     html.push_str(&bargained(&all.users));
     if all.has_suffered() {
@@ -40,13 +48,12 @@ pub fn strategies(known: &Strategies, page: &Page<'_>) -> String {
         let more = counted((all.users.len() - ROWS) as u64, "more user");
         html.push_str(&format!("<p>{more} are only in summary.json.</p>\n"));
     }
+    html.push_str(&earned(&all));
     html.push_str(&patterns::definitions());
     html.push_str(&padding::rows(known, page));
     let sites = page.tally.sites_of(&known.systems);
     for &site in sites.iter().take(SITES_MAX) {
-        html.push_str(&calendar::areas(page, site));
-        html.push_str(&calendar::rectangles(page, site));
-        html.push_str(&offer::slots(page, site));
+        html.push_str(&calendar::calendar(known, page, site));
         html.push_str(&prices::quotes(page, site));
     }
     if sites.len() > SITES_MAX {
@@ -126,6 +133,52 @@ fn bargained(users: &[Fared]) -> String {
         "#Expired",
     ];
     format!("<h3>What was requested and granted</h3>\n{}", table(&columns, users.iter().take(ROWS).map(row)))
+}
+
+fn reasons(title: &str, reasons: &BTreeMap<String, u64>) -> String {
+    if reasons.is_empty() {
+        return String::new();
+    }
+    let row = |(why, jobs): (&String, &u64)| vec![escape(why), count(*jobs)];
+    format!("<h3>{title}</h3>\n{}", table(&["Reason", "#Jobs"], reasons.iter().map(row)))
+}
+
+/// Empty for a result of an earlier version, which does not say it.
+fn earned(all: &Bargaining) -> String {
+    if all.sites.is_empty() {
+        return String::new();
+    }
+    let row = |name: String, site: &Earned| {
+        let Earned { bookings, queue, rents, fees, penalties, earned, compensation, .. } = site;
+        let hours = [queue, rents, fees, penalties, earned, compensation].map(|hours| number(*hours));
+        [name, count(*bookings)].into_iter().chain(hours).collect::<Vec<String>>()
+    };
+    let columns = [
+        "Site",
+        "#Bookings",
+        "#For its queue, core h",
+        "#Rent",
+        "#Fees",
+        "#Penalties",
+        "#Earned",
+        "#Compensation paid",
+    ];
+    let each = all.sites.iter().take(ROWS).map(|site| row(short(&site.site, 40), site));
+    let more = all.sites.len().saturating_sub(ROWS) as u64;
+    let more = if more > 0 {
+        format!("<p>{} are only in summary.json.</p>\n", counted(more, "more site"))
+    } else {
+        String::new()
+    };
+    let total = row("All sites".to_owned(), &all.all_sites());
+    let agrees = match all.unbalanced == 0.0 {
+        true => "This is what users paid, to the last processor-second.".to_owned(),
+        false => format!("What users paid and were given differs by {} core h.", number(all.unbalanced)),
+    };
+    format!(
+        "<h3>What sites earned</h3>\n{}{more}<p>{agrees} Hours of queues count at price 1.</p>\n",
+        table(&columns, each.chain([total]))
+    )
 }
 
 fn broken(users: &[Fared]) -> String {

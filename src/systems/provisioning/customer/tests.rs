@@ -6,11 +6,13 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::grid::{
-    Advert, Area, BookingId, Denial, Edge, HoldId, Kind, Offer, Part, Quote, QuoteId, Rate, Receipt, Slot, Task,
+    Advert, Area, BookingId, Denial, Edge, HoldId, Invalid, Kind, Offer, Part, Quote, QuoteId, Rate, Receipt, Slot,
+    Task,
 };
 use crate::kernel::{Actor, Cause, Entry, Event, judge};
 use crate::protocol::{
-    Bargain, Barred, Claimed, Enter, Informed, Inquire, Lot, Pledge, PledgeAnswer, Query, Recall, Recalled, Reply,
+    Bargain, Barred, Claimed, Enter, Informed, Inquire, Lot, Pledge, PledgeAnswer, Query, Reason, Recall, Recalled,
+    Reply,
 };
 use crate::random::SplitMix64;
 use crate::roles::User;
@@ -273,8 +275,15 @@ fn with_honest_sites_every_strategy_comes_to_an_end() {
         for seed in 0..20 {
             let log = play(entry.name, [Trickster::new(seed, 0), Trickster::new(seed + 50, 0)]);
             assert_eq!((accused(&log), all_over(&log)), (Vec::new(), 2), "{} {seed}: {log:#?}", entry.name);
-            let bargained = log.iter().filter(|entry| matches!(entry.record, Record::Bargained { .. })).count();
-            assert_eq!(bargained, if entry.bargains { 2 } else { 0 }, "{} {seed}", entry.name);
+            let bargained = log.iter().filter_map(|entry| match entry.record {
+                Record::Bargained { end, why, .. } => Some((end, why)),
+                _ => None,
+            });
+            let bargained: Vec<_> = bargained.collect();
+            assert_eq!(bargained.len(), if entry.bargains { 2 } else { 0 }, "{} {seed}", entry.name);
+            for (end, why) in bargained {
+                assert_eq!(end == Bargain::Booked, why.is_none(), "{} {seed}: {why:?}", entry.name);
+            }
         }
     }
 }
@@ -350,11 +359,13 @@ fn without_any_chance_it_is_the_reservation_or_nothing() {
         let site = Young(Trickster::new(2, 0));
         let actors: Vec<Box<dyn Actor<Message, Record> + Send>> = vec![Box::new(site), Box::new(User::new(customer))];
         let log = judge::run(actors, &[Span::ZERO, LATENCY]);
-        let ends: Vec<Bargain> = log
-            .iter()
-            .filter_map(|entry| if let Record::Bargained { end, .. } = entry.record { Some(end) } else { None })
-            .collect();
-        assert_eq!((ends, all_over(&log)), (vec![end], 1), "{name}");
+        let told = |entry: &Entry<Record>| match entry.record {
+            Record::Bargained { end, why, .. } => Some((end, why)),
+            _ => None,
+        };
+        let ends: Vec<_> = log.iter().filter_map(told).collect();
+        let why = (end == Bargain::GivenUp).then_some(Reason::NoChance);
+        assert_eq!((ends, all_over(&log)), (vec![(end, why)], 1), "{name}");
     }
 }
 
@@ -562,7 +573,7 @@ fn tasks_whose_time_together_has_passed_do_not_run_at_all() {
     // At some of these the first job's commits are on their way.
     for (at, seed) in (106..118).flat_map(|at| (0..8).map(move |seed| (at, seed))) {
         let log = play_crashing(Crash { at: Span::from_secs(at), lasts: Span::from_secs(20_000) }, seed);
-        let booked = Record::Bargained { job: JobId(0), end: Bargain::Booked };
+        let booked = Record::Bargained { job: JobId(0), end: Bargain::Booked, why: None };
         let removed = Record::Removed { job: JobId(0) };
         let is_late = [booked, removed].iter().all(|record| log.iter().any(|entry| entry.record == *record));
         late += usize::from(is_late);

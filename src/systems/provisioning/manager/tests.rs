@@ -1,5 +1,6 @@
 //! What a site does for users who want too much, too late, twice, or what is another one's.
 
+mod books;
 mod failing;
 
 use std::sync::{Arc, Mutex};
@@ -49,7 +50,7 @@ fn play(longest: Option<Span>, users: Vec<Vec<(u64, Message)>>) -> Played {
     play_at(Desk::new(terms, planner::build("slotlist").unwrap(), Box::new(History::new())), None, users)
 }
 
-/// The same at any desk, where nodes may fail.
+/// The same at any desk, where nodes may fail. What the site has taken is what it has told.
 fn play_at(desk: Desk, fails: Option<Fails>, users: Vec<Vec<(u64, Message)>>) -> Played {
     let outages = fails.clone().map(|fails| fails.outages);
     let counter = Counter::new(desk);
@@ -57,9 +58,11 @@ fn play_at(desk: Desk, fails: Option<Fails>, users: Vec<Vec<(u64, Message)>>) ->
         Some(fails) => counter.failing(fails),
         None => counter,
     };
+    let account = Arc::default();
+    let watched = books::Watched { counter, account: Arc::clone(&account) };
     let givers = (1..=users.len() as u32).map(ActorId);
     let mut actors: Vec<Box<dyn Actor<Message, Record> + Send>> =
-        vec![Box::new(Site::new(PROCS, Box::new(counter), givers).failing(outages))];
+        vec![Box::new(Site::new(PROCS, Box::new(watched), givers).failing(outages))];
     let mut ears = Vec::new();
     for says in users {
         let heard = Arc::new(Mutex::new(Vec::new()));
@@ -69,6 +72,7 @@ fn play_at(desk: Desk, fails: Option<Fails>, users: Vec<Vec<(u64, Message)>>) ->
     }
     let latencies = vec![Span::ZERO; actors.len()];
     let log = judge::run(actors, &latencies);
+    assert_eq!(books::told(&log), *account.lock().unwrap());
     Played { log, heard: ears.iter().map(|heard| heard.lock().unwrap().clone()).collect() }
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::{Entry, Strategy};
 use crate::grid::{BookingId, HoldId, Part, Quote, QuoteId};
-use crate::protocol::{Bargain, Pledge, PledgeAnswer, Query, Reply};
+use crate::protocol::{Bargain, Pledge, PledgeAnswer, Query, Reason, Reply};
 use crate::systems::provisioning::coallocation::{
     Answer, Coordinator, Deed, Leg, Log, Order, Outcome, Patience, Pool, Request,
 };
@@ -188,16 +188,26 @@ impl Coallocate {
         self.log.contains(&Log::Over(Outcome::Whole))
     }
 
+    /// Why it has come to nothing, though starts were found or not.
+    fn cause(&self, found: bool) -> Reason {
+        match found {
+            _ if self.log.contains(&Log::Compensate) => Reason::NotCommitted,
+            true => Reason::NotHeld,
+            false => Reason::NoCommonStart,
+        }
+    }
+
     fn over(&mut self, outcome: Outcome, deal: &mut Deal<'_>) {
         let Some(bargaining) = self.bargaining.take() else { return };
         if outcome == Outcome::Nothing {
             // What was whole has been told of already.
             if !self.was_whole() {
-                deal.bargained(if bargaining.found { Bargain::GivenUp } else { Bargain::Refused });
+                let end = if bargaining.found { Bargain::GivenUp } else { Bargain::Refused };
+                deal.bargained(end, Some(self.cause(bargaining.found)));
             }
             return deal.give_up();
         }
-        deal.bargained(Bargain::Booked);
+        deal.bargained(Bargain::Booked, None);
         let tasks = tasks(deal);
         // After a crash it may be too late for some. Together or not at all: then it was paid for nothing.
         let is_late = |(leg, (task, place)): (usize, &(u32, usize))| {

@@ -1,9 +1,10 @@
 //! A workflow bought task by task: for each, in the order of HEFT, all sites quote, and the best by alpha is booked before the next
 //! one is asked for.
 
+use super::reserve::nothing_in;
 use super::{Entry, JustInTime, Strategy, TRIES};
 use crate::grid::{Denial, Quote, Receipt};
-use crate::protocol::{Bargain, Query, Reply};
+use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::{Application, Greedy as Buying};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
@@ -59,6 +60,7 @@ impl Greedy {
     fn buy(&mut self, deal: &mut Deal<'_>) {
         let mut quotes = std::mem::take(&mut self.quotes);
         quotes.sort_by_key(|(place, _)| *place);
+        let nothing = nothing_in(&quotes);
         for (_, quote) in &mut quotes {
             quote.offers.retain(|offer| offer.start >= deal.soonest());
         }
@@ -69,13 +71,13 @@ impl Greedy {
             Some((place, quote, start)) => {
                 deal.buy(place, &quotes, (quote, start));
             }
-            None => self.give_in(Bargain::Refused, deal),
+            None => self.give_in(Bargain::Refused, nothing, deal),
         }
     }
 
     fn finish(&mut self, order: &[u32], deal: &mut Deal<'_>) {
         self.settled = true;
-        deal.bargained(Bargain::Booked);
+        deal.bargained(Bargain::Booked, None);
         for (task, (place, receipt)) in order.iter().zip(std::mem::take(&mut self.bought)) {
             let within = vec![(receipt.booking, receipt.part.procs)];
             deal.send(*task, Goes { place, within, ..Goes::default() });
@@ -83,12 +85,12 @@ impl Greedy {
     }
 
     /// Gives all back that has been bought, and leaves it to queues.
-    fn give_in(&mut self, end: Bargain, deal: &mut Deal<'_>) {
+    fn give_in(&mut self, end: Bargain, why: Reason, deal: &mut Deal<'_>) {
         self.settled = true;
         for (place, receipt) in std::mem::take(&mut self.bought) {
             deal.give_back(place, receipt.booking);
         }
-        deal.bargained(end);
+        deal.bargained(end, Some(why));
         self.queue.begin(deal);
     }
 }
@@ -127,8 +129,8 @@ impl Strategy for Greedy {
                 self.tries += 1;
                 match denial.is_stale() {
                     true if self.tries < TRIES => self.go_on(deal),
-                    true => self.give_in(Bargain::Stale, deal),
-                    false => self.give_in(Bargain::Refused, deal),
+                    true => self.give_in(Bargain::Stale, denial.into(), deal),
+                    false => self.give_in(Bargain::Refused, denial.into(), deal),
                 }
             }
         }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Entry, JustInTime, Strategy, TRIES};
 use crate::grid::{Advert, BookingId, Denial, Part, Receipt, Slot};
-use crate::protocol::{Bargain, Query, Reply};
+use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::{Plan, Settings, plan};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
@@ -67,7 +67,7 @@ impl Moga {
         };
         let front = plan(&application, now, &slots, settings);
         let Some(chosen) = front.choose(deal.approach.alpha).cloned() else {
-            return self.give_in(Bargain::Refused, deal);
+            return self.give_in(Bargain::Refused, Reason::NoPlan, deal);
         };
 
         self.left = ats;
@@ -97,12 +97,12 @@ impl Moga {
             self.tries += 1;
             return match denial.is_stale() {
                 _ if self.tries < TRIES => self.ask(deal),
-                true => self.give_in(Bargain::Stale, deal),
-                false => self.give_in(Bargain::Refused, deal),
+                true => self.give_in(Bargain::Stale, denial.into(), deal),
+                false => self.give_in(Bargain::Refused, denial.into(), deal),
             };
         }
         self.settled = true;
-        deal.bargained(Bargain::Booked);
+        deal.bargained(Bargain::Booked, None);
         let mut within = self.shares(&plan, &booked);
         for placed in &plan.tasks {
             let within = within.remove(&placed.task).unwrap_or_default();
@@ -136,9 +136,9 @@ impl Moga {
         shares
     }
 
-    fn give_in(&mut self, end: Bargain, deal: &mut Deal<'_>) {
+    fn give_in(&mut self, end: Bargain, why: Reason, deal: &mut Deal<'_>) {
         self.settled = true;
-        deal.bargained(end);
+        deal.bargained(end, Some(why));
         self.queue.begin(deal);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Entry, JustInTime, Strategy, TRIES};
 use crate::grid::{BookingId, Denial, Part, Quote, QuoteId, Receipt};
-use crate::protocol::{Bargain, Query, Reply};
+use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::choose;
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
@@ -44,21 +44,27 @@ impl Reserve {
             Some((place, quote, start)) => {
                 deal.buy(place, &quotes, (quote, start));
             }
-            None => self.give_in(Bargain::Refused, deal),
+            None => self.give_in(Bargain::Refused, nothing_in(&quotes), deal),
         }
     }
 
-    fn give_in(&mut self, end: Bargain, deal: &mut Deal<'_>) {
-        self.is_settled(end, deal);
+    fn give_in(&mut self, end: Bargain, why: Reason, deal: &mut Deal<'_>) {
+        self.is_settled(end, Some(why), deal);
         self.queue.begin(deal);
     }
 
     /// What came of it is told once, whatever becomes of what is booked.
-    fn is_settled(&mut self, end: Bargain, deal: &mut Deal<'_>) {
+    fn is_settled(&mut self, end: Bargain, why: Option<Reason>, deal: &mut Deal<'_>) {
         if !std::mem::replace(&mut self.bargained, true) {
-            deal.bargained(end);
+            deal.bargained(end, why);
         }
     }
+}
+
+/// Why there is nothing to choose from in what sites have quoted.
+pub fn nothing_in(quotes: &[(usize, Quote)]) -> Reason {
+    let names_none = quotes.iter().all(|(_, quote)| quote.offers.is_empty());
+    if names_none { Reason::NoStart } else { Reason::TooSoon }
 }
 
 /// Of starts that can still be had when a claim comes; of equal ones that with the earlier end, the cheaper, the first site's.
@@ -101,13 +107,13 @@ impl Strategy for Reserve {
         self.tries += 1;
         match result {
             Ok(receipts) => {
-                self.is_settled(Bargain::Booked, deal);
+                self.is_settled(Bargain::Booked, None, deal);
                 let within = receipts.iter().map(|receipt| (receipt.booking, receipt.part.procs)).collect();
                 deal.send(0, Goes { place, within, ..Goes::default() });
             }
             Err(denial) if denial.is_stale() && self.tries < TRIES => self.ask(deal),
-            Err(denial) if denial.is_stale() => self.give_in(Bargain::Stale, deal),
-            Err(_) => self.give_in(Bargain::Refused, deal),
+            Err(denial) if denial.is_stale() => self.give_in(Bargain::Stale, denial.into(), deal),
+            Err(denial) => self.give_in(Bargain::Refused, denial.into(), deal),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use super::{Entry, Strategy};
 use crate::grid::Part;
-use crate::protocol::{Bargain, Query, Reply};
+use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::{Goes, Padded};
 use crate::systems::provisioning::virtual_reservation::{STEP, requested};
@@ -96,7 +96,7 @@ impl Strategy for Var {
 
     fn informed(&mut self, _: u64, place: usize, reply: Reply, deal: &mut Deal<'_>) {
         if self.job.informed(place, &reply, deal) == Some(false) {
-            deal.bargained(Bargain::GivenUp);
+            deal.bargained(Bargain::GivenUp, Some(Reason::NoChance));
             deal.give_up();
         }
     }
@@ -110,20 +110,20 @@ impl Strategy for Var {
             return deal.recall(0);
         }
         // Answers took so long that it was never submitted.
-        deal.bargained(Bargain::GivenUp);
+        deal.bargained(Bargain::GivenUp, Some(Reason::TooLate));
         deal.give_up();
     }
 
     fn begun(&mut self, _: u32, deal: &mut Deal<'_>) {
         self.job.begun = true;
-        deal.bargained(Bargain::Booked);
+        deal.bargained(Bargain::Booked, None);
     }
 
     fn recalled(&mut self, _: u32, in_time: bool, deal: &mut Deal<'_>) {
         if in_time {
             // It may have begun when it was called back, and have been lost before that was heard.
             if !self.job.begun {
-                deal.bargained(Bargain::GivenUp);
+                deal.bargained(Bargain::GivenUp, Some(Reason::NotStarted));
             }
             deal.give_up();
         }

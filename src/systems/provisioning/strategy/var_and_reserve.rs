@@ -6,7 +6,7 @@
 use super::var::{PaddedJob, WANTED, work};
 use super::{Entry, Strategy};
 use crate::grid::{BookingId, Denial, Part, Quote, Receipt};
-use crate::protocol::{Bargain, Query, Reply};
+use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
 use crate::systems::provisioning::virtual_reservation::{Opening, is_job_cheaper, open, padding};
@@ -62,22 +62,22 @@ impl Both {
         deal.wake_at(deal.run.job.arrive + deal.approach.ahead, WANTED);
     }
 
-    fn is_settled(&mut self, end: Bargain, deal: &mut Deal<'_>) {
+    fn is_settled(&mut self, end: Bargain, why: Option<Reason>, deal: &mut Deal<'_>) {
         if !self.bargained {
             self.bargained = true;
-            deal.bargained(end);
+            deal.bargained(end, why);
         }
     }
 
-    /// The work is done in the reservation, if there is one.
-    fn use_reservation(&mut self, deal: &mut Deal<'_>) {
+    /// The work is done in the reservation, if there is one; there is no job for this reason.
+    fn use_reservation(&mut self, no_job: Reason, deal: &mut Deal<'_>) {
         match self.reserved.take() {
             Some((place, receipt)) => {
                 let within = vec![(receipt.booking, receipt.part.procs)];
                 deal.send(0, Goes { place, within, ..Goes::default() });
             }
             None => {
-                self.is_settled(Bargain::GivenUp, deal);
+                self.is_settled(Bargain::GivenUp, Some(no_job), deal);
                 deal.give_up();
             }
         }
@@ -104,7 +104,7 @@ impl Strategy for Both {
             // Without any chance it is the reservation, or nothing.
             if self.job.informed(place, &reply, deal) == Some(false) {
                 self.tries_job = false;
-                self.use_reservation(deal);
+                self.use_reservation(Reason::NoChance, deal);
             }
             return;
         }
@@ -120,7 +120,7 @@ impl Strategy for Both {
     fn claimed(&mut self, _: u64, place: usize, result: Result<Vec<Receipt>, Denial>, deal: &mut Deal<'_>) {
         match result {
             Ok(receipts) => {
-                self.is_settled(Bargain::Booked, deal);
+                self.is_settled(Bargain::Booked, None, deal);
                 self.reserved = receipts.first().map(|receipt| (place, *receipt));
             }
             Err(_) => self.tries_job = true,
@@ -128,7 +128,7 @@ impl Strategy for Both {
         if self.tries_job {
             self.try_job(deal);
         } else {
-            self.use_reservation(deal);
+            self.use_reservation(Reason::Unfit, deal);
         }
     }
 
@@ -158,12 +158,12 @@ impl Strategy for Both {
         }
         // Answers took so long that it was never submitted.
         self.tries_job = false;
-        self.use_reservation(deal);
+        self.use_reservation(Reason::TooLate, deal);
     }
 
     fn begun(&mut self, _: u32, deal: &mut Deal<'_>) {
         self.job.begun = true;
-        self.is_settled(Bargain::Booked, deal);
+        self.is_settled(Bargain::Booked, None, deal);
         let Some((place, receipt)) = self.reserved else { return };
         let part = Part { span: receipt.part.span, ..receipt.part };
         let penalty = receipt.fee.part(deal.world.places[place].cancelling);
@@ -177,7 +177,7 @@ impl Strategy for Both {
 
     fn recalled(&mut self, _: u32, in_time: bool, deal: &mut Deal<'_>) {
         match (in_time, self.reserved) {
-            (true, _) => self.use_reservation(deal),
+            (true, _) => self.use_reservation(Reason::NotStarted, deal),
             // It runs after all, so the reservation is of no use.
             (false, Some((place, receipt))) => {
                 self.reserved = None;

@@ -1,202 +1,289 @@
-//! The calendar of a site: what its processors were for, and each booking and hold by itself.
+//! The calendar of a site: one chart of all that was on its processors, and of what was held and advertised.
+//!
+//! What ran, was booked or was down lies from below, each in rows of its own; what was only held or advertised is drawn over that
+//! from above, where processors are free for longest. A long run is shown in part, with the means over all of it beneath.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::patterns::{BEST_EFFORT, HELD, IDLE, USED, legend};
+use super::patterns::{BEST_EFFORT, DOWN, FREE, HELD, IDLE, PADDING, USED, legend};
+use super::rows::assign;
+use super::shapes::{Shape, lapsed, slots, solid};
 use super::{SHAPES_MAX, left_out};
-use crate::grid::Area;
+use crate::grid::NodeSet;
 use crate::protocol::HoldFate;
-use crate::report::page::chart::{self, BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, WIDTH, plain, time_axis, top};
-use crate::report::page::html::{at, escape, micros};
+use crate::report::Tally;
+use crate::report::page::chart::{
+    self, BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, WIDTH, Window, plain, time_axis, top,
+};
+use crate::report::page::html::{at, count, counted, escape, micros};
 use crate::report::page::{CHART, PARTS, Page};
+use crate::report::subjects::bargains::Strategies;
 use crate::report::tally::Seen;
-use crate::time::Time;
+use crate::time::{Span, Time};
 
-/// What processors of a site were for, over time.
-pub fn areas(page: &Page<'_>, site: usize) -> String {
-    let (tally, window) = (page.tally, page.window);
-    let mut levels: Vec<Levels> = (0..3).map(|_| Levels::new(window, PARTS)).collect();
-    for seen in &tally.bargains.seen {
-        if let Seen::Booking { site: place, from, until, procs, used, .. } = *seen
-            && place as usize == site
-        {
-            let procs = f64::from(procs);
-            let busy = procs * used;
-            levels[USED].add(from, until, busy);
-            levels[IDLE].add(from, until, procs - busy);
-            // What runs in a booking is no best effort.
-            levels[BEST_EFFORT].add(from, until, -busy);
+/// Of what is drawn over the rest, which would hide it if it were more.
+const OVER_MAX: usize = 120;
+const TALL: f64 = 420.0;
+
+/// The chart; where it shows a part of the run, also what processors were used for in all of it.
+pub fn calendar(known: &Strategies, page: &Page<'_>, site: usize) -> String {
+    let tally = page.tally;
+    let all = solid(known, tally, site);
+    let advertised = slots(tally, site);
+    let around = advertised.as_ref().map_or_else(|| busiest(tally, site, page.window), |(time, _)| *time);
+    let window = stretch(&all, page.window, around);
+    let means = if window.from == page.window.from && window.to == page.window.to {
+        String::new()
+    } else {
+        means(&all, page, site)
+    };
+    let solid = within(all, window, SHAPES_MAX);
+    let held = within(lapsed(tally, site), window, OVER_MAX);
+    let free = within(advertised.map_or_else(Vec::new, |(_, slots)| slots), window, OVER_MAX);
+    drawn(page, site, window, [solid, held, free]) + &means
+}
+
+/// What there is in a stretch of time, and how much of it is left out as it is too small.
+struct Shown<'a> {
+    shapes: Vec<Shape<'a>>,
+    all: usize,
+}
+
+/// The largest there are in a window, in their order.
+fn within(mut shapes: Vec<Shape<'_>>, window: Window, most: usize) -> Shown<'_> {
+    shapes.retain(|shape| shape.from < window.to && window.from < shape.until);
+    let all = shapes.len();
+    if all > most {
+        let mut areas: Vec<(u128, usize)> = shapes.iter().map(Shape::area).zip(0..).collect();
+        areas.sort_by_key(|(area, place)| (std::cmp::Reverse(*area), *place));
+        let kept: BTreeSet<usize> = areas[..most].iter().map(|(_, place)| *place).collect();
+        let mut place = 0..;
+        shapes.retain(|_| place.next().is_some_and(|place| kept.contains(&place)));
+    }
+    Shown { shapes, all }
+}
+
+/// All of a window, or a part of it about a time: half of it, a quarter and so on, until there is little enough to draw.
+fn stretch(shapes: &[Shape<'_>], whole: Window, around: Time) -> Window {
+    let mut window = whole;
+    let mut length = whole.micros();
+    let is_shown = |shape: &&Shape<'_>, window: Window| shape.from < window.to && window.from < shape.until;
+    while shapes.iter().filter(|shape| is_shown(shape, window)).count() > SHAPES_MAX && length > SHORTEST {
+        length /= 2;
+        let latest = whole.to.micros() - length;
+        let from = around.micros().saturating_sub(length / 8).clamp(whole.from.micros(), latest);
+        window = Window { from: Time::from_micros(from), to: Time::from_micros(from + length) };
+    }
+    window
+}
+
+/// A window is not made shorter than this: a minute.
+const SHORTEST: u64 = 60_000_000;
+
+/// When most was booked, or held in vain.
+fn busiest(tally: &Tally, site: usize, window: Window) -> Time {
+    let mut levels = Levels::new(window, PARTS);
+    let bookings = tally.bookings().filter(|booking| booking.site as usize == site);
+    bookings.for_each(|booking| levels.add(booking.from, booking.until, booking.procs.into()));
+    lapsed(tally, site).iter().for_each(|hold| levels.add(hold.from, hold.until, hold.procs.into()));
+    let means = levels.means();
+    let most = (0..PARTS).rev().max_by(|a, b| means[*a].total_cmp(&means[*b])).unwrap_or(0);
+    window.from + Span::from_micros(window.micros() / PARTS as u64 * most as u64)
+}
+
+fn drawn(page: &Page<'_>, site: usize, window: Window, shown: [Shown<'_>; 3]) -> String {
+    let tally = page.tally;
+    let facts = &tally.sites[site];
+    let [solid, held, free] = &shown;
+    let rows_of = |shown: &Shown<'_>| {
+        let items: Vec<_> = shown.shapes.iter().map(Shape::item).collect();
+        assign(&items, facts.cores)
+    };
+    let (from_below, rows) = rows_of(solid);
+    let scale = Scale::new(rows.into(), TALL);
+    let has_room = held.shapes.len() <= BESIDE_MAX;
+    let mut sheet = Sheet { tally, window, scale, has_room, body: scale.axis("processors", plain) };
+    for (shape, rows) in solid.shapes.iter().zip(&from_below) {
+        sheet.put(shape, rows);
+    }
+    for over in [free, held] {
+        // What was held at different times may have been wanted for the same, and be more than there is.
+        let from_above = rows_of(over).0.into_iter().map(|rows| turned(&rows, facts.cores));
+        for (shape, rows) in over.shapes.iter().zip(from_above) {
+            sheet.put(shape, &rows);
         }
     }
-    for row in tally.jobs.values() {
-        for (task, asked) in row.tasks.iter().zip(&row.job.tasks) {
-            if let (Some(start), Some(place)) = (task.start, task.site)
-                && place as usize == site
-            {
-                levels[BEST_EFFORT].add(start, task.end.unwrap_or(tally.last), f64::from(asked.cores));
-            }
-        }
-    }
-    let means = |levels: &Levels| levels.means().into_iter().map(|level| level.max(0.0)).collect();
-    let series: Vec<(String, Vec<f64>)> =
-        levels.iter().enumerate().map(|(number, levels)| (format!("q{number}"), means(levels))).collect();
-    let scale = Scale::new(top(&series), CHART);
-    let name = &tally.sites[site].name;
+    let mut body = sheet.body;
+    body.push_str(&time_axis(window, TALL - BOTTOM));
+    let kinds: BTreeSet<usize> =
+        shown.iter().flat_map(|shown| &shown.shapes).flat_map(|shape| shape.parts().map(|part| part.0)).collect();
+    let name = &facts.name;
     Figure {
         id: &format!("calendar-{}", escape(name)),
-        title: &format!("What the processors of {} were used for", escape(name)),
-        desc: "A stacked area over time of processors: best effort, bookings that tasks ran in, and idle bookings.".to_owned(),
-        note: format!(
-            "Each of the {PARTS} steps is a mean. Best effort is everything that came through the queue, including padded jobs. What tasks used of a booking is spread over all of it."
-        ),
-        legend: legend(&[BEST_EFFORT, USED, IDLE]),
-        height: CHART,
-        body: scale.axis("processors", plain) + &chart::areas(window, scale, &series),
-    }
-    .html()
-}
-
-/// A booking, or a hold that came to nothing.
-struct Rectangle {
-    from: Time,
-    until: Time,
-    procs: u32,
-    /// Of a booking the share that was used.
-    used: Option<f64>,
-    words: String,
-}
-
-/// Bookings and holds, each a rectangle as high as it has processors. Where one lies says nothing about nodes.
-pub fn rectangles(page: &Page<'_>, site: usize) -> String {
-    let (tally, window) = (page.tally, page.window);
-    let mut all: Vec<Rectangle> = tally.bargains.seen.iter().filter_map(|seen| rectangle(page, site, seen)).collect();
-    if all.is_empty() {
-        return String::new();
-    }
-    let count = all.len();
-    all.sort_by_key(|one| std::cmp::Reverse(Area::of(one.procs, one.until - one.from)));
-    all.truncate(SHAPES_MAX);
-    all.sort_by_key(|one| (one.from, one.until));
-    let places = packed(&all);
-    let highest = all.iter().zip(&places).map(|(one, place)| place + u64::from(one.procs)).max().unwrap_or(1);
-    let scale = Scale::new(highest as f64, CHART);
-
-    let mut body = scale.axis("processors", plain);
-    for (one, place) in all.iter().zip(&places) {
-        let (left, right) = (window.x(one.from), window.x(one.until));
-        let width = (right - left).max(1.0).min(WIDTH - RIGHT - left.max(LEFT));
-        let mut bar = |class: usize, low: f64, high: f64| {
-            let (top, bottom) = (scale.y(high), scale.y(low));
-            // A line around what is hardly wider than that would hide it.
-            let edge = if width > 4.0 && bottom - top > 4.0 { " edge" } else { "" };
-            let _ = write!(
-                body,
-                "<rect class=\"q{class}{edge}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}</title></rect>",
-                at(left),
-                at(top),
-                at(width),
-                at((bottom - top).max(0.5)),
-                one.words
-            );
-        };
-        let (low, procs) = (*place as f64, f64::from(one.procs));
-        match one.used {
-            Some(used) => {
-                let middle = low + procs * used;
-                if used > 0.0 {
-                    bar(USED, low, middle);
-                }
-                if used < 1.0 {
-                    bar(IDLE, middle, low + procs);
-                }
-            }
-            None => bar(HELD, low, low + procs),
-        }
-    }
-    body.push_str(&time_axis(window, CHART - BOTTOM));
-    let name = &tally.sites[site].name;
-    Figure {
-        id: &format!("bookings-{}", escape(name)),
-        title: &format!("Bookings and holds at {}, one by one", escape(name)),
-        desc: "Rectangles over time; their height is the number of processors of a booking or hold.".to_owned(),
-        note: format!(
-            "{}A booking is drawn for as long as it existed, and its lower part is the share that tasks used. A hold that was committed is a booking; the others would have begun here. Point at one to see its user and outcome.",
-            left_out(all.len(), count, "bookings and holds")
-        ),
-        legend: legend(&[USED, IDLE, HELD]),
-        height: CHART,
+        title: &format!("The calendar of {}", escape(name)),
+        desc: "Shapes over time, as high as they have processors: best effort, bookings, padding, holds, slots."
+            .to_owned(),
+        note: note(page, site, window, &shown, &kinds),
+        legend: legend(kinds),
+        height: TALL,
         body,
     }
     .html()
 }
 
-fn rectangle(page: &Page<'_>, site: usize, seen: &Seen) -> Option<Rectangle> {
-    let user = |actor| escape(&page.tally.names.of_actor(actor));
-    let is_here = |place: u32| place as usize == site;
-    match seen {
-        Seen::Booking { site, user: actor, from, until, procs, used } if is_here(*site) => {
-            let words = format!(
-                "{}: {procs} processors from {} for {}, {:.0} % used",
-                user(*actor),
-                shown(*from),
-                micros((*until - *from).micros()),
-                used * 100.0
-            );
-            Some(Rectangle { from: *from, until: *until, procs: *procs, used: Some(*used), words })
-        }
-        Seen::Hold { site, user: actor, part, fate } if is_here(*site) && *fate != HoldFate::Committed => {
-            let words = format!(
-                "{}: {} processors held from {} for {}, {}",
-                user(*actor),
-                part.procs,
-                shown(part.start),
-                micros(part.span.micros()),
-                fate.word()
-            );
-            Some(Rectangle { from: part.start, until: part.end(), procs: part.procs, used: None, words })
-        }
-        _ => None,
+/// What lies in the lowest rows, in the highest ones; what has no row there is put on others.
+fn turned(rows: &NodeSet, count: u32) -> NodeSet {
+    let mut turned = NodeSet::default();
+    for &(first, last) in rows.runs() {
+        let high = count.saturating_sub(1).saturating_sub(first % count.max(1));
+        turned.unite(&NodeSet::run(high.saturating_sub(last - first), high));
     }
+    turned
 }
 
-fn shown(time: Time) -> String {
-    micros(time.since(Time::ZERO).micros())
+/// Where shapes are drawn.
+struct Sheet<'a> {
+    tally: &'a Tally,
+    window: Window,
+    scale: Scale,
+    /// Whether what is too small for its caption has it beside it.
+    has_room: bool,
+    body: String,
 }
 
-/// How high above the ground each is put, so that no two overlap: as low as there is room. They come in order of their starts.
-fn packed(all: &[Rectangle]) -> Vec<u64> {
-    let mut standing: Vec<(Time, u64, u64)> = Vec::new();
-    let place = |one: &Rectangle| {
-        standing.retain(|(until, ..)| *until > one.from);
-        standing.sort_unstable_by_key(|(_, low, _)| *low);
-        let mut low = 0;
-        for (_, bottom, top) in &standing {
-            if low + u64::from(one.procs) <= *bottom {
-                break;
+impl Sheet<'_> {
+    fn put(&mut self, shape: &Shape<'_>, rows: &NodeSet) {
+        let words = shape.words(self.tally);
+        let mut place: Option<(&str, f64, f64)> = None;
+        for (kind, from, until) in shape.parts() {
+            // Outlines beside each other are told apart.
+            let inset = if kind == FREE { 0.9 } else { 0.0 };
+            let (left, right) = (self.window.x(from) + inset, self.window.x(until) - inset);
+            let width = (right - left).max(0.8).min(WIDTH - RIGHT - left.max(LEFT));
+            let (mut path, mut least) = (String::new(), f64::MAX);
+            for &(first, last) in rows.runs() {
+                let (top, bottom) = (self.scale.y(f64::from(last) + 1.0), self.scale.y(first.into()));
+                let (top, height) = (top + inset, (bottom - top - 2.0 * inset).max(0.4));
+                let across = at(width);
+                let _ = write!(path, "M{} {}h{across}v{}h-{across}z", at(left), at(top), at(height));
+                least = least.min(height);
+                if width > CAPTION.0 && height > CAPTION.1 {
+                    place = Some(("middle", left + width / 2.0, top + height / 2.0 + 4.0));
+                } else if kind == HELD && self.has_room && place.is_none() {
+                    let is_left = right + CAPTION.0 > WIDTH - RIGHT;
+                    let beside = if is_left { ("end", left - 4.0) } else { ("begin", right + 4.0) };
+                    place = Some((beside.0, beside.1, top + 11.0));
+                }
             }
-            low = low.max(*top);
+            // What is dark in black and white has light around it.
+            if kind == FREE {
+                let _ = writeln!(self.body, "<path class=\"halo\" d=\"{path}\"/>");
+            }
+            // A line around what is hardly wider than that would hide it.
+            let edge = if width > 3.0 && least > 3.0 { " edge" } else { "" };
+            let _ = writeln!(self.body, "<path class=\"q{kind}{edge}\" d=\"{path}\"><title>{words}</title></path>");
         }
-        standing.push((one.until, low, low + u64::from(one.procs)));
-        low
-    };
-    all.iter().map(place).collect()
+        if let Some(((anchor, x, y), caption)) = place.zip(shape.caption()) {
+            let _ =
+                writeln!(self.body, "<text class=\"marked {anchor}\" x=\"{}\" y=\"{}\">{caption}</text>", at(x), at(y));
+        }
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// A shape with so much room, in width and height, has its caption on it.
+const CAPTION: (f64, f64) = (60.0, 15.0);
+/// Up to so many captions fit beside holds.
+const BESIDE_MAX: usize = 16;
 
-    #[test]
-    fn rectangles_lie_as_low_as_there_is_room() {
-        let second = |at: u64| Time::from_micros(at * 1_000_000);
-        let one = |(from, until, procs): (u64, u64, u32)| Rectangle {
-            from: second(from),
-            until: second(until),
-            procs,
-            used: None,
-            words: String::new(),
-        };
-        let all: Vec<Rectangle> = [(0, 10, 4), (0, 5, 2), (2, 9, 3), (5, 8, 2), (6, 7, 1), (10, 11, 9)].map(one).into();
-        assert_eq!(packed(&all), [0, 4, 6, 4, 9, 0]);
+fn note(page: &Page<'_>, site: usize, window: Window, shown: &[Shown<'_>; 3], kinds: &BTreeSet<usize>) -> String {
+    let tally = page.tally;
+    let time = |time: Time| micros(time.since(Time::ZERO).micros());
+    let mut note = String::new();
+    if window.micros() < page.window.micros() {
+        let _ = write!(
+            note,
+            "This is a part of the run, from {} to {}: all of it, {}, is too much for one chart; the next chart shows means over all of it. ",
+            time(window.from),
+            time(window.to),
+            micros(page.window.micros())
+        );
     }
+    let what = ["tasks, bookings and outages", "holds", "slots"];
+    for (shown, what) in shown.iter().zip(what) {
+        note.push_str(&left_out(shown.shapes.len(), shown.all, what));
+    }
+    note.push_str(
+        "Each is as high as it has processors; where it lies does not say which. What ran in a booking is drawn in it. ",
+    );
+    if kinds.contains(&HELD) {
+        note.push_str("Hatched, without a ground, are holds that were never booked, where they would have been. ");
+    }
+    let fates = fates(tally, site);
+    if !fates.is_empty() {
+        let _ = write!(note, "Holds of the whole run: {fates}. ");
+    }
+    if let Some((at, slots)) = tally.bargains.offers.get(&(site as u32)).filter(|_| kinds.contains(&FREE)) {
+        let _ = write!(
+            note,
+            "The outlines are the free slots of one advertisement, after {}: the one with the most, {}. ",
+            time(*at),
+            counted(slots.len() as u64, "slot")
+        );
+    }
+    note.push_str("Point at anything to read about it.");
+    note
+}
+
+/// What became of holds: a hold that was committed is a booking.
+fn fates(tally: &Tally, site: usize) -> String {
+    let mut fates: BTreeMap<&str, u64> = BTreeMap::new();
+    for seen in &tally.bargains.seen {
+        if let Seen::Hold(hold) = seen
+            && hold.site as usize == site
+        {
+            *fates.entry(hold.fate.word()).or_default() += 1;
+        }
+    }
+    let known = HoldFate::ALL.iter().filter_map(|(word, ..)| Some(format!("{} {word}", count(*fates.get(word)?))));
+    known.collect::<Vec<_>>().join(", ")
+}
+
+/// What processors of a site were for, over the whole run.
+fn means(shapes: &[Shape<'_>], page: &Page<'_>, site: usize) -> String {
+    let window = page.window;
+    const KINDS: [usize; 5] = [BEST_EFFORT, PADDING, USED, IDLE, DOWN];
+    let mut levels: BTreeMap<usize, Levels> = KINDS.map(|kind| (kind, Levels::new(window, PARTS))).into();
+    for shape in shapes {
+        let procs = f64::from(shape.procs);
+        for (kind, from, until) in shape.parts() {
+            let mut add = |kind: usize, procs: f64| {
+                if let Some(levels) = levels.get_mut(&kind) {
+                    levels.add(from, until, procs);
+                }
+            };
+            add(kind, procs);
+            // What is used of a booking is not idle.
+            if kind == USED {
+                add(IDLE, -procs);
+            }
+        }
+    }
+    let kinds = KINDS.into_iter().map(|kind| (kind, levels[&kind].means()));
+    let there: Vec<(usize, Vec<f64>)> = kinds.filter(|(_, means)| means.iter().any(|mean| *mean > 0.0)).collect();
+    let shown: Vec<usize> = there.iter().map(|(kind, _)| *kind).collect();
+    let series: Vec<(String, Vec<f64>)> = there.into_iter().map(|(kind, means)| (format!("q{kind}"), means)).collect();
+    let scale = Scale::new(top(&series), CHART);
+    let name = &page.tally.sites[site].name;
+    Figure {
+        id: &format!("means-{}", escape(name)),
+        title: &format!("What the processors of {} were used for, over the whole run", escape(name)),
+        desc: "A stacked area over time of processors: best effort, padding, bookings that tasks ran in, and idle bookings."
+            .to_owned(),
+        note: format!("Each of the {PARTS} steps is a mean. Best effort is everything that came through the queue."),
+        legend: legend(shown),
+        height: CHART,
+        body: scale.axis("processors", plain) + &chart::areas(window, scale, &series),
+    }
+    .html()
 }

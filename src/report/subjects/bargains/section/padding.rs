@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use super::patterns::{BEST_EFFORT, PADDING};
+use super::shapes::first_user;
 use crate::grid::Area;
 use crate::report::page::Page;
 use crate::report::page::chart::{Figure, LEFT, RIGHT, TOP, WIDTH, Window, time_axis};
@@ -17,7 +19,7 @@ const BELOW: f64 = 46.0;
 
 /// One row per job; empty if no user wants jobs at a time.
 pub fn rows(known: &Strategies, page: &Page<'_>) -> String {
-    let first = known.users.first().and_then(|user| page.tally.names.actor(&user.name)).map_or(0, |actor| actor.0);
+    let first = first_user(known, page.tally);
     let user = |row: &JobRow| known.users.get(row.user.0.wrapping_sub(first) as usize);
     let wanted = |row: &JobRow| Some(row.job.arrive + user(row)?.ahead?);
     let mut all: Vec<(&JobRow, Time)> =
@@ -38,6 +40,7 @@ pub fn rows(known: &Strategies, page: &Page<'_>) -> String {
     let last =
         all.iter().map(|(row, wanted)| ended(row).unwrap_or(*wanted).max(*wanted)).max().unwrap_or(page.window.to);
     let window = Window { from: all[0].0.job.arrive, to: last };
+    let class = |kind: usize| format!("q{kind} edge");
     let mut body = String::new();
     for (line, (row, wanted)) in all.iter().enumerate() {
         let y = TOP + line as f64 * TALL;
@@ -69,9 +72,9 @@ pub fn rows(known: &Strategies, page: &Page<'_>) -> String {
         };
         if let Some(start) = start {
             if start < *wanted {
-                bar("q2 edge", start, *wanted);
+                bar(&class(PADDING), start, *wanted);
             }
-            bar("q1 edge", start.max(*wanted), end);
+            bar(&class(BEST_EFFORT), start.max(*wanted), end);
         }
         let class = if start.is_some() { "mark" } else { "line l5" };
         let _ = write!(body, "<path class=\"{class}\" d=\"M{} {}v{}\"/>", at(x(*wanted)), at(y + 0.5), TALL - 1.0);
@@ -93,11 +96,13 @@ pub fn rows(known: &Strategies, page: &Page<'_>) -> String {
         title: "Jobs that imitate reservations",
         desc: "One row per job: waiting, idling until its work is wanted, and working.".to_owned(),
         note: format!(
-            "A thin line is a job before it starts; the part hatched with dashes is how long it idles until its work is wanted, at the vertical mark. {} of {} had not started by then and did nothing; their mark is coloured.{some}",
+            "A thin line is a job before it starts; the part with crosses is how long it idles until its work is wanted, at the vertical mark. {} of {} had not started by then and did nothing; their mark is coloured.{some}",
             count(failed as u64),
             count(rows as u64)
         ),
-        legend: [("q2", "idle until wanted"), ("q1", "working")].map(|(class, words)| (class.to_owned(), words.to_owned())).to_vec(),
+        legend: [(PADDING, "idle until wanted"), (BEST_EFFORT, "working")]
+            .map(|(kind, words)| (format!("q{kind}"), words.to_owned()))
+            .to_vec(),
         height: bottom + BELOW,
         body,
     }

@@ -5,24 +5,39 @@ pub const BEST_EFFORT: usize = 0;
 pub const USED: usize = 1;
 pub const IDLE: usize = 2;
 pub const HELD: usize = 3;
-pub const FREE: usize = 4;
+pub const PADDING: usize = 4;
+pub const FREE: usize = 5;
+pub const DOWN: usize = 6;
 
-pub const WORDS: [&str; 5] = ["best effort", "booked and used", "booked and idle", "held, and never booked", "free"];
+pub const WORDS: [&str; 7] = [
+    "best effort",
+    "booked and used",
+    "booked and idle",
+    "held, and never booked",
+    "padding: idle until its work is wanted",
+    "an advertised slot",
+    "down",
+];
 
-/// Size of a tile, and what is drawn in it over the colour; [`BEST_EFFORT`] is plain.
-const TILES: [(usize, &str, &str); 4] = [
-    (USED, "7", "M-1 8L8 -1M-1 1L1 -1M6 8L8 6"),
-    (IDLE, "6", "M1.5 3h3"),
-    (HELD, "7", "M0 0L7 7M7 0L0 7"),
-    (FREE, "6", "M3 0V6"),
+/// Size of a tile, its ground, and what is drawn in it; [`BEST_EFFORT`] is plain, and of [`FREE`] only the outline is drawn. One
+/// without ground lies over others.
+const TILES: [(usize, &str, Option<&str>, &str); 5] = [
+    (USED, "7", Some("f1"), "M-1 8L8 -1M-1 1L1 -1M6 8L8 6"),
+    (IDLE, "6", Some("f2"), "M1.5 3h3"),
+    (HELD, "8", None, "M0 0L8 8M8 0L0 8"),
+    (PADDING, "5", Some("f4"), "M1.6 2.5h1.8M2.5 1.6v1.8"),
+    (DOWN, "5", Some("f7"), "M0 2.5H5"),
 ];
 
 /// For all figures of the page, which draw nothing themselves.
 pub fn definitions() -> String {
-    let tile = |(number, size, path): &(usize, &str, &str)| {
+    let tile = |(number, size, ground, path): &(usize, &str, Option<&str>, &str)| {
+        let class = if ground.is_some() { "over" } else { "line l3" };
+        let ground = ground
+            .map_or(String::new(), |class| format!("<rect width=\"{size}\" height=\"{size}\" class=\"{class}\"/>"));
         format!(
             "<pattern id=\"q{number}\" width=\"{size}\" height=\"{size}\" patternUnits=\"userSpaceOnUse\">\
-             <rect width=\"{size}\" height=\"{size}\" class=\"f{number}\"/><path class=\"over\" d=\"{path}\"/></pattern>"
+             {ground}<path class=\"{class}\" d=\"{path}\"/></pattern>"
         )
     };
     let tiles: String = TILES.iter().map(tile).collect();
@@ -30,6 +45,6 @@ pub fn definitions() -> String {
 }
 
 /// A legend of some of them.
-pub fn legend(of: &[usize]) -> Vec<(String, String)> {
-    of.iter().map(|number| (format!("q{number}"), WORDS[*number].to_owned())).collect()
+pub fn legend(of: impl IntoIterator<Item = usize>) -> Vec<(String, String)> {
+    of.into_iter().map(|number| (format!("q{number}"), WORDS[number].to_owned())).collect()
 }

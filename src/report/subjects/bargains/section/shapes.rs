@@ -1,0 +1,283 @@
+//! What was on the processors of a site, one shape each: tasks, bookings, what was down; and over them what was held or advertised.
+
+use std::collections::BTreeMap;
+
+use super::patterns::{BEST_EFFORT, DOWN, FREE, HELD, IDLE, PADDING, USED};
+use super::rows::{Item, Lies};
+use crate::grid::{Area, JobId, Slot};
+use crate::kernel::ActorId;
+use crate::protocol::HoldFate;
+use crate::report::Tally;
+use crate::report::page::html::{escape, micros};
+use crate::report::subjects::bargains::Strategies;
+use crate::report::tally::{Booking, Hold, Idled, JobRow, Seen};
+use crate::time::{Span, Time};
+
+pub struct Shape<'a> {
+    pub from: Time,
+    pub until: Time,
+    pub procs: u32,
+    pub lies: Lies,
+    /// Until then it was idle, if that is known.
+    idle_until: Time,
+    what: What<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum What<'a> {
+    /// It ran, in a booking or not.
+    Task(&'a JobRow, usize),
+    Idled(Idled),
+    Booking(Booking),
+    Down,
+    Hold(Hold),
+    Slot(&'a Slot),
+}
+
+impl<'a> Shape<'a> {
+    fn new((from, until): (Time, Time), procs: u32, lies: Lies, what: What<'a>) -> Shape<'a> {
+        Shape { from, until, procs, lies, idle_until: from, what }
+    }
+
+    /// Its stretches of time, each with what its processors were for.
+    pub fn parts(&self) -> impl Iterator<Item = (usize, Time, Time)> {
+        let idle = (PADDING, self.from, self.idle_until);
+        [idle, (self.kind(), self.idle_until, self.until)].into_iter().filter(|(_, from, until)| from < until)
+    }
+
+    fn kind(&self) -> usize {
+        match (self.what, self.lies) {
+            (What::Task(..), Lies::Within(_)) => USED,
+            (What::Task(..), _) => BEST_EFFORT,
+            (What::Idled(_), _) => PADDING,
+            (What::Booking(_), _) => IDLE,
+            (What::Down, _) => DOWN,
+            (What::Hold(_), _) => HELD,
+            (What::Slot(_), _) => FREE,
+        }
+    }
+
+    /// What is written on it, if there is room.
+    pub fn caption(&self) -> Option<&'static str> {
+        match self.what {
+            What::Hold(hold) => Some(hold.fate.word()),
+            What::Booking(booking) if booking.is_revoked => Some("revoked"),
+            _ => None,
+        }
+    }
+
+    pub fn item(&self) -> Item {
+        Item { from: self.from, until: self.until, procs: self.procs, lies: self.lies }
+    }
+
+    /// As processors and time.
+    pub fn area(&self) -> u128 {
+        u128::from(self.procs) * u128::from(self.until.since(self.from).micros())
+    }
+
+    /// What whoever points at it is told, as HTML.
+    pub fn words(&self, tally: &Tally) -> String {
+        let who = |user: ActorId| escape(&tally.names.of_actor(user));
+        let job = |job: JobId| format!("job {}", tally.number(job));
+        let procs = self.procs;
+        let when = format!(
+            "from {} for {}",
+            micros(self.from.since(Time::ZERO).micros()),
+            micros(self.until.since(self.from).micros())
+        );
+        match self.what {
+            What::Task(row, index) => {
+                let task = if row.tasks.len() > 1 { format!(", task {index}") } else { String::new() };
+                let place = if self.kind() == USED { "in a booking" } else { "best effort" };
+                let idle = match self.idle_until.since(self.from) {
+                    Span::ZERO => String::new(),
+                    idle => format!(", idle for {}", micros(idle.micros())),
+                };
+                format!("{}, {}{task}: {procs} processors {when}, {place}{idle}", who(row.user), job(row.job.id))
+            }
+            What::Idled(idled) => {
+                let job = job(idled.task.job);
+                format!("{}, {job}: {procs} processors {when}, idle and then taken back", who(idled.user))
+            }
+            What::Booking(booking) => {
+                let used = booking.used.map_or(", not over".to_owned(), |used| format!(", {:.0} % used", used * 100.0));
+                let held = if booking.was_held { ", held before" } else { "" };
+                let revoked = if booking.is_revoked { ", revoked" } else { "" };
+                format!("{}, {}: {procs} processors {when}{used}{held}{revoked}", who(booking.user), job(booking.job))
+            }
+            What::Down => format!("{procs} processors down {when}"),
+            What::Hold(hold) => {
+                format!("{}: {procs} processors held {when}, {}", who(hold.user), hold.fate.word())
+            }
+            What::Slot(slot) => {
+                let end = if slot.extensible { ", without end" } else { "" };
+                format!("{procs} processors free {when}{end}")
+            }
+        }
+    }
+}
+
+/// All that had processors of a site, in order of starts; a booking comes before what begins in it then.
+pub fn solid<'a>(known: &Strategies, tally: &'a Tally, site: usize) -> Vec<Shape<'a>> {
+    let is_here = |place: u32| place as usize == site;
+    let mut shapes = Vec::new();
+    let mut bookings: BTreeMap<JobId, Vec<Booking>> = BTreeMap::new();
+    for booking in tally.bookings().filter(|booking| is_here(booking.site)) {
+        let Booking { job, from, until, procs, .. } = booking;
+        bookings.entry(job).or_default().push(booking);
+        shapes.push(Shape::new((from, until), procs, Lies::Around(job, booking.is_revoked), What::Booking(booking)));
+    }
+    for seen in &tally.bargains.seen {
+        if let Seen::Idled(idled) = *seen
+            && is_here(idled.site)
+        {
+            let Idled { from, until, procs, .. } = idled;
+            shapes.push(Shape::new((from, until), procs, Lies::Alone, What::Idled(idled)));
+        }
+    }
+    tally.failing.each(site, tally.last, |down| {
+        shapes.push(Shape::new((down.from, down.to), down.nodes.len(), Lies::Alone, What::Down));
+    });
+    let first = first_user(known, tally);
+    for row in tally.jobs.values() {
+        let booked = bookings.get(&row.job.id).into_iter().flatten();
+        let mut rooms: Vec<Room> = booked.map(|booking| Room::of(*booking)).collect();
+        let ahead = known.users.get(row.user.0.wrapping_sub(first) as usize).and_then(|user| user.ahead);
+        let wanted = ahead.map(|ahead| row.job.arrive + ahead);
+        let mut stints = Vec::new();
+        for (index, task) in row.tasks.iter().enumerate() {
+            let here = task.stints(tally.last).filter(|stint| stint.site.or(task.site).is_some_and(is_here));
+            stints.extend(here.map(|stint| (stint.from, stint.to, index)));
+        }
+        stints.sort_unstable();
+        for (from, until, index) in stints {
+            let procs = row.job.tasks[index].cores;
+            let lies = match took(&mut rooms, procs, (from, until)) {
+                true => Lies::Within(row.job.id),
+                false => Lies::Alone,
+            };
+            let idle_until = wanted.map_or(from, |wanted| wanted.clamp(from, until));
+            shapes.push(Shape { idle_until, ..Shape::new((from, until), procs, lies, What::Task(row, index)) });
+        }
+    }
+    shapes.retain(|shape| shape.from < shape.until);
+    shapes.sort_by_key(|shape| (shape.from, shape.lies, shape.until));
+    shapes
+}
+
+/// The number of the first user's actor.
+pub fn first_user(known: &Strategies, tally: &Tally) -> u32 {
+    known.users.first().and_then(|user| tally.names.actor(&user.name)).map_or(0, |actor| actor.0)
+}
+
+/// A booking, and how much of what was used of it nobody has had yet.
+struct Room {
+    booking: Booking,
+    left: Option<Area>,
+}
+
+impl Room {
+    fn of(booking: Booking) -> Room {
+        Room { booking, left: booking.worked }
+    }
+
+    /// For how long what ran from then to then was in it, if it can have been: who is late joins the queue, as he would not be done in
+    /// time, but a booking that is revoked leaves its tasks where they are.
+    fn lasts(&self, from: Time, until: Time) -> Option<Span> {
+        let Booking { from: begin, until: end, is_revoked, .. } = self.booking;
+        let is_open = begin <= from && from < end && (is_revoked || until <= end);
+        is_open.then(|| until.min(end).since(from))
+    }
+}
+
+/// Whether something ran in the bookings of its job, as no record says: those that are open have to last and to have been used so
+/// much, and what fits one of them exactly was that. Where nodes fail it is a guess.
+fn took(rooms: &mut [Room], procs: u32, (from, until): (Time, Time)) -> bool {
+    let is_its = |room: &&mut Room| {
+        room.left.is_some() && room.left == room.lasts(from, until).map(|span| Area::of(procs, span))
+    };
+    if let Some(room) = rooms.iter_mut().find(is_its) {
+        room.left = Some(Area::ZERO);
+        return true;
+    }
+    let mut open: Vec<(&mut Room, Span)> =
+        rooms.iter_mut().filter_map(|room| room.lasts(from, until).map(|span| (room, span))).collect();
+    open.sort_by_key(|(room, _)| room.booking.until);
+    let (mut missing, mut shares) = (procs, Vec::new());
+    for (room, span) in &open {
+        let most = room.left.map_or(u64::MAX, |left| left.micros() / span.micros().max(1));
+        let share = missing.min(room.booking.procs).min(u32::try_from(most).unwrap_or(u32::MAX));
+        missing -= share;
+        shares.push(share);
+    }
+    if missing > 0 {
+        return took_of_all(rooms, procs, (from, until));
+    }
+    for ((room, span), share) in open.into_iter().zip(shares) {
+        room.left = room.left.map(|left| left.saturating_sub(Area::of(share, span)));
+    }
+    true
+}
+
+/// The same where what a plan shares out among bookings was reckoned to others of them so far: all that are open count as one.
+fn took_of_all(rooms: &mut [Room], procs: u32, (from, until): (Time, Time)) -> bool {
+    let has_room: u32 =
+        rooms.iter().filter(|room| room.lasts(from, until).is_some()).map(|room| room.booking.procs).sum();
+    let mut open: Vec<&mut Area> = rooms
+        .iter_mut()
+        .filter(|room| room.booking.from <= from && from < room.booking.until)
+        .filter_map(|room| room.left.as_mut())
+        .collect();
+    let mut missing = Area::of(procs, until.since(from));
+    if has_room < procs || open.iter().fold(Area::ZERO, |sum, left| sum + **left) < missing {
+        return false;
+    }
+    for left in &mut open {
+        let part = (**left).min(missing);
+        **left = left.saturating_sub(part);
+        missing = missing.saturating_sub(part);
+    }
+    true
+}
+
+/// Holds that came to nothing, where they would have been.
+pub fn lapsed(tally: &Tally, site: usize) -> Vec<Shape<'_>> {
+    let hold = |seen: &Seen| match *seen {
+        Seen::Hold(hold) if hold.site as usize == site && hold.fate != HoldFate::Committed => Some(hold),
+        _ => None,
+    };
+    let shape =
+        |hold: Hold| Shape::new((hold.part.start, hold.part.end()), hold.part.procs, Lies::Alone, What::Hold(hold));
+    let mut shapes: Vec<Shape<'_>> = tally.bargains.seen.iter().filter_map(hold).map(shape).collect();
+    shapes.sort_by_key(|shape| (shape.from, shape.until));
+    shapes
+}
+
+/// The slots of the advertisement with the most of them, and when that was.
+pub fn slots<'a>(tally: &'a Tally, site: usize) -> Option<(Time, Vec<Shape<'a>>)> {
+    let (time, slots) = tally.bargains.offers.get(&(site as u32))?;
+    let shape = |slot: &'a Slot| Shape::new((slot.start, slot.end()), slot.procs, Lies::Alone, What::Slot(slot));
+    let mut shapes: Vec<Shape<'a>> = slots.iter().map(shape).collect();
+    shapes.sort_by_key(|shape| (shape.from, shape.until));
+    Some((*time, shapes))
+}
+
+/// What the calendars of a run are made of fits: no site has more on its processors than it has, and what is drawn in bookings is
+/// what sites say was used of them.
+#[cfg(test)]
+pub fn fit(known: &Strategies, tally: &Tally) {
+    // Where nodes fail it does not follow for sure what ran in which: users have tasks run elsewhere and at other times than planned.
+    if (0..tally.sites.len()).any(|site| tally.failing.does(site)) {
+        return;
+    }
+    for (site, facts) in tally.sites.iter().enumerate() {
+        let shapes = solid(known, tally, site);
+        let items: Vec<Item> = shapes.iter().map(Shape::item).collect();
+        let (_, rows) = super::rows::assign(&items, facts.cores);
+        assert_eq!(rows, facts.cores, "{} has fewer processors", facts.name);
+        let used = shapes.iter().filter(|shape| shape.kind() == USED);
+        let used = used.fold(Area::ZERO, |sum, shape| sum + Area::of(shape.procs, shape.until - shape.from));
+        let actor = tally.names.actor(&facts.name).unwrap();
+        assert_eq!(used, tally.bargains.sites.get(&actor).copied().unwrap_or_default().used, "{}", facts.name);
+    }
+}

@@ -1,0 +1,246 @@
+//! What the records of bargaining mean.
+
+use super::{Booking, Counts, Hold, Idled, Open, Seen, Takings};
+use crate::grid::{Area, BookingId, HoldId, JobId, Offer, Part, Receipt, Slot, TaskId};
+use crate::kernel::ActorId;
+use crate::protocol::{Bargain, Fault, HoldFate, Reason, Refusal};
+use crate::report::records::tell;
+use crate::report::tally::counting::{By, Taken};
+use crate::report::tally::{Inconsistent, Tally, TaskRow};
+use crate::time::{Span, Time};
+
+impl Tally {
+    pub fn advertised(&mut self, by: By, user: &ActorId, _version: &u64, slots: &[Slot]) -> Taken {
+        self.bargains.of(*user).adverts += 1;
+        if let (true, Some(&site)) = (self.bargains.keeps, self.site_of.get(&by.actor)) {
+            let most = self.bargains.offers.entry(site).or_default();
+            if slots.len() > most.1.len() {
+                *most = (by.now, slots.to_vec());
+            }
+        }
+        Ok(None)
+    }
+
+    pub fn quoted(&mut self, by: By, user: &ActorId, procs: &u32, span: &Span, offers: &[Offer]) -> Taken {
+        self.bargains.of(*user).quotes += 1;
+        if let (true, Some(first), Some(&site)) = (self.bargains.keeps, offers.first(), self.site_of.get(&by.actor)) {
+            let area = Area::of(*procs, *span).seconds();
+            let share = |fee: Area| if area > 0.0 { fee.seconds() / area } else { 0.0 };
+            self.bargains.seen.push(Seen::Quote { site, time: by.now, soonest: share(first.fee) });
+        }
+        Ok(None)
+    }
+
+    pub fn denied(&mut self, by: By, user: &ActorId, job: &JobId, why: &Refusal) -> Taken {
+        self.asks_for(*user, *job)?;
+        self.bargains.of(*user).denied[*why as usize] += 1;
+        if let (true, Refusal::Stale, Some(&site)) = (self.bargains.keeps, why, self.site_of.get(&by.actor)) {
+            self.bargains.seen.push(Seen::Stale { site, time: by.now });
+        }
+        Ok(None)
+    }
+
+    pub fn booked(&mut self, by: By, user: &ActorId, job: &JobId, receipt: &Receipt) -> Taken {
+        self.asks_for(*user, *job)?;
+        let key = (by.actor, receipt.booking);
+        if self.bargains.open.contains_key(&key) {
+            return Err(Inconsistent::BookedTwice(receipt.booking, self.names.of_actor(by.actor)));
+        }
+        let was_held = self.bargains.committing.take() == Some((by.actor, *job));
+        self.bargains.open.insert(key, Open { user: *user, job: *job, receipt: *receipt, was_held });
+        self.bargains.of(*user).booked += 1;
+        self.bargains.at(by.actor).charge(receipt);
+        if was_held {
+            self.bargains.legs.insert(key, *job);
+            let together = self.bargains.together.entry(*job).or_default();
+            together.has += 1;
+            together.open += 1;
+        }
+        Ok(None)
+    }
+
+    pub fn returned(&mut self, by: By, booking: &BookingId, used: &Area, penalty: &Option<Area>) -> Taken {
+        let open = self.close_booking(by, *booking)?;
+        let counts = self.bargains.of(open.user);
+        counts.returned += 1;
+        match penalty {
+            Some(penalty) => counts.penalties += *penalty,
+            None => counts.charge(&open.receipt, *used),
+        }
+        let takings = self.bargains.at(by.actor);
+        match penalty {
+            Some(penalty) => {
+                takings.give_back(&open.receipt);
+                takings.penalties += *penalty;
+            }
+            None => takings.used += *used,
+        }
+        self.bargains.leg_over(by.actor, *booking, |together| together.has -= 1);
+        self.see_booking(by, &open, *used, false);
+        Ok(None)
+    }
+
+    pub fn elapsed(&mut self, by: By, booking: &BookingId, used: &Area) -> Taken {
+        let open = self.close_booking(by, *booking)?;
+        self.bargains.of(open.user).charge(&open.receipt, *used);
+        self.bargains.at(by.actor).used += *used;
+        self.bargains.leg_over(by.actor, *booking, |_| {});
+        self.see_booking(by, &open, *used, false);
+        Ok(None)
+    }
+
+    /// Nodes of a booking have failed: its user pays for what was used of it.
+    pub fn revoked(&mut self, by: By, booking: &BookingId, used: &Area, paid: &Area, compensation: &Area) -> Taken {
+        let open = self.close_booking(by, *booking)?;
+        let counts = self.bargains.of(open.user);
+        counts.revoked += 1;
+        counts.rents += *paid;
+        counts.area += *used;
+        counts.used += *used;
+        counts.compensation += *compensation;
+        let takings = self.bargains.at(by.actor);
+        takings.give_back(&open.receipt);
+        takings.rents += *paid;
+        takings.used += *used;
+        takings.compensation += *compensation;
+        self.bargains.leg_over(by.actor, *booking, |together| {
+            together.has -= 1;
+            together.is_broken = true;
+        });
+        self.see_booking(by, &open, *used, true);
+        Ok(None)
+    }
+
+    /// Nodes of a booking have failed: it begins later, and may be shorter for it.
+    pub fn postponed(&mut self, by: By, receipt: &Receipt) -> Taken {
+        let open = self.bargains.open.get_mut(&(by.actor, receipt.booking));
+        let open = open.ok_or_else(|| Inconsistent::NoBooking(receipt.booking, self.names.of_actor(by.actor)))?;
+        let before = std::mem::replace(&mut open.receipt, *receipt);
+        let user = open.user;
+        self.bargains.of(user).postponed += 1;
+        let takings = self.bargains.at(by.actor);
+        takings.give_back(&before);
+        takings.rents += receipt.rent;
+        takings.fees += receipt.fee;
+        Ok(None)
+    }
+
+    fn close_booking(&mut self, by: By, booking: BookingId) -> Result<Open, Inconsistent> {
+        let open = self.bargains.open.remove(&(by.actor, booking));
+        open.ok_or_else(|| Inconsistent::NoBooking(booking, self.names.of_actor(by.actor)))
+    }
+
+    /// A booking up to now, for the page.
+    fn see_booking(&mut self, by: By, open: &Open, used: Area, is_revoked: bool) {
+        let Open { user, job, receipt, was_held } = *open;
+        let Part { procs, start, .. } = receipt.part;
+        if let (true, Some(&site)) = (self.bargains.keeps && start < by.now, self.site_of.get(&by.actor)) {
+            let area = receipt.part.area();
+            let share = if area.is_zero() { 0.0 } else { used.seconds() / area.seconds() };
+            let (from, until, worked, used) = (start, by.now, Some(used), Some(share.min(1.0)));
+            let booking = Booking { site, user, job, from, until, procs, used, worked, was_held, is_revoked };
+            self.bargains.seen.push(Seen::Booking(booking));
+        }
+    }
+
+    /// A task that is taken back while it waits for its work, for the page.
+    pub(in crate::report::tally) fn see_idled(&mut self, by: By, task: TaskId) {
+        let Some(row) = self.jobs.get(&task.job).filter(|_| self.bargains.keeps) else { return };
+        let (index, user) = (task.index as usize, row.user);
+        if let TaskRow { site: Some(site), start: Some(from), .. } = row.tasks[index] {
+            let procs = row.job.tasks[index].cores;
+            self.bargains.seen.push(Seen::Idled(Idled { site, user, task, from, until: by.now, procs }));
+        }
+    }
+
+    pub fn held(&mut self, by: By, user: &ActorId, hold: &HoldId, part: &Part, _fee: &Area, _expiry: &Time) -> Taken {
+        let job =
+            u32::try_from(hold.request).map_err(|_| Inconsistent::NoHold(*hold, self.names.of_actor(by.actor)))?;
+        self.asks_for(*user, JobId(job))?;
+        if self.bargains.held.contains_key(&(by.actor, *hold)) {
+            return Err(Inconsistent::HeldTwice(*hold, self.names.of_actor(by.actor)));
+        }
+        self.bargains.held.insert((by.actor, *hold), (*user, *part, by.now));
+        self.bargains.of(*user).held += 1;
+        Ok(None)
+    }
+
+    pub fn settled(&mut self, by: By, hold: &HoldId, fate: &HoldFate) -> Taken {
+        let held = self.bargains.held.remove(&(by.actor, *hold));
+        let (user, part, since) = held.ok_or_else(|| Inconsistent::NoHold(*hold, self.names.of_actor(by.actor)))?;
+        self.bargains.of(user).fates[*fate as usize] += 1;
+        if *fate == HoldFate::Committed {
+            self.bargains.committing = u32::try_from(hold.request).ok().map(|job| (by.actor, JobId(job)));
+        }
+        if let (true, Some(&site)) = (self.bargains.keeps, self.site_of.get(&by.actor)) {
+            let hold = Hold { site, user, hold: *hold, part, since, over: by.now, fate: *fate };
+            self.bargains.seen.push(Seen::Hold(hold));
+        }
+        Ok(None)
+    }
+
+    /// Whether a user may want something for a job: it is his, though it may be over.
+    fn asks_for(&self, user: ActorId, job: JobId) -> Result<(), Inconsistent> {
+        match self.jobs.get(&job) {
+            Some(row) if row.user == user => Ok(()),
+            None if self.knows(job) => Ok(()),
+            Some(_) => Err(Inconsistent::NotItsJob(job, self.names.of_actor(user))),
+            None => Err(Inconsistent::UnknownJob(job)),
+        }
+    }
+
+    /// A site has taken a task in: from its user, who has said before that it goes there.
+    pub fn entered(&mut self, by: By, user: &ActorId, task: &TaskId) -> Taken {
+        let (site, name) = (self.site(by.actor)?, self.names.of_actor(by.actor));
+        if self.open(task.job)?.user != *user {
+            return Err(Inconsistent::NotItsJob(task.job, self.names.of_actor(*user)));
+        }
+        let row = self.given(*task, site)?;
+        match row {
+            TaskRow { site: None, .. } => return Err(Inconsistent::NotGiven(*task, name)),
+            TaskRow { entered: true, .. } => return Err(Inconsistent::Again(*task, "been taken in")),
+            _ => row.entered = true,
+        }
+        Ok(None)
+    }
+
+    /// The run makes no sense any more, whoever of the two is right.
+    pub fn accused(&mut self, by: By, site: &ActorId, fault: &Fault) -> Taken {
+        let (user, site) = (self.names.of_actor(by.actor), self.names.of_actor(*site));
+        Err(Inconsistent::Accused(user, site, tell(*fault)))
+    }
+
+    pub fn bargained(&mut self, by: By, job: &JobId, end: &Bargain, why: &Option<Reason>) -> Taken {
+        let row = self.told_of(by, *job)?;
+        if row.bargain.replace(*end).is_some() {
+            return Err(Inconsistent::BargainedTwice(*job));
+        }
+        self.bargains.of(by.actor).ends[*end as usize] += 1;
+        if let Some(why) = why {
+            self.bargains.causes[*why as usize] += 1;
+        }
+        Ok(None)
+    }
+}
+
+impl Counts {
+    fn charge(&mut self, receipt: &Receipt, used: Area) {
+        self.rents += receipt.rent;
+        self.fees += receipt.fee;
+        self.area += receipt.part.area();
+        self.used += used;
+    }
+}
+
+impl Takings {
+    fn charge(&mut self, receipt: &Receipt) {
+        self.bookings += 1;
+        self.rents += receipt.rent;
+        self.fees += receipt.fee;
+    }
+
+    fn give_back(&mut self, receipt: &Receipt) {
+        self.rents = self.rents.saturating_sub(receipt.rent);
+        self.fees = self.fees.saturating_sub(receipt.fee);
+    }
+}

@@ -1,0 +1,93 @@
+//! What a site let out to users who bargained for it: bookings and holds, in lanes after those of its tasks.
+
+use super::lanes::Lanes;
+use super::{Trace, json};
+use crate::report::Tally;
+use crate::report::tally::{Booking, Hold, Seen};
+use crate::time::Time;
+
+impl Tally {
+    pub(super) fn let_out<E, P: FnMut(&[u8]) -> Result<(), E>>(
+        &self,
+        site: usize,
+        pid: usize,
+        lanes: u32,
+        trace: &mut Trace<P>,
+    ) -> Result<(), E> {
+        let bookings = self.bookings().filter(|booking| booking.site as usize == site);
+        let bookings = bookings.map(|booking| self.booking_slice(&booking)).collect();
+        let lanes = trace.slices(pid, lanes, "bookings", bookings)?;
+        let holds = self.bargains.seen.iter().filter_map(|seen| match seen {
+            Seen::Hold(hold) if hold.site as usize == site => Some(self.hold_slice(hold)),
+            _ => None,
+        });
+        trace.slices(pid, lanes, "holds", holds.collect())?;
+        Ok(())
+    }
+
+    /// For as long as its time was, or is so far.
+    fn booking_slice(&self, booking: &Booking) -> Slice {
+        let Booking { user, job, from, until, procs, used, was_held, is_revoked, .. } = *booking;
+        let used = used.map_or(r#","open":"when the log ended""#.to_owned(), |used| format!(r#","used":{used}"#));
+        let held = if was_held { r#","held":"before""# } else { "" };
+        let revoked = if is_revoked { r#","revoked":"as nodes failed""# } else { "" };
+        let user = json(&self.names.of_actor(user));
+        Slice {
+            from,
+            to: until,
+            name: format!("booked for job {}", self.job_in_trace(job)),
+            category: "booking",
+            args: format!(r#""user":{user},"processors":{procs}{used}{held}{revoked}"#),
+        }
+    }
+
+    /// For as long as it was held: that is over before the time for which it was.
+    fn hold_slice(&self, hold: &Hold) -> Slice {
+        let Hold { user, hold, part, since, over, fate, .. } = *hold;
+        let user = json(&self.names.of_actor(user));
+        let (start, lasts) = (part.start.micros(), part.span.micros());
+        Slice {
+            from: since,
+            to: over,
+            name: format!("hold {hold}"),
+            category: "hold",
+            args: format!(
+                r#""user":{user},"processors":{},"start":{start},"lasts":{lasts},"fate":"{}""#,
+                part.procs,
+                fate.word()
+            ),
+        }
+    }
+}
+
+/// Something with a beginning and an end; names and arguments as they stand in JSON.
+pub(super) struct Slice {
+    from: Time,
+    to: Time,
+    name: String,
+    category: &'static str,
+    args: String,
+}
+
+impl<P> Trace<P> {
+    /// Puts slices into lanes after these many; says how many there are then.
+    fn slices<E>(&mut self, pid: usize, before: u32, what: &str, mut slices: Vec<Slice>) -> Result<u32, E>
+    where
+        P: FnMut(&[u8]) -> Result<(), E>,
+    {
+        slices.sort_by_key(|slice| (slice.from, slice.to));
+        let mut lanes = Lanes::default();
+        for Slice { from, to, name, category, args } in slices {
+            let (lane, is_new) = lanes.take(from, to);
+            let tid = before + lane;
+            if is_new {
+                self.thread(pid, tid, &format!("{what}, lane {lane}"))?;
+            }
+            let (ts, dur) = (from.micros(), to.since(from).micros());
+            self.event(format_args!(
+                r#"{{"ph":"X","pid":{pid},"tid":{tid},"ts":{ts},"dur":{dur},"name":"{name}","cat":"{category}","args":{{{args}}}}}"#
+            ))?;
+        }
+        Ok(before + lanes.count())
+    }
+}

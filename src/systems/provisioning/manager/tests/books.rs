@@ -1,0 +1,84 @@
+//! A site's own account beside what it has told: each charge has its booking.
+
+use super::*;
+use crate::grid::Receipt;
+use crate::systems::provisioning::desk::Account;
+
+/// A counter whose desk's account can be read when all is over.
+pub struct Watched {
+    pub counter: Counter,
+    pub account: Arc<Mutex<Account>>,
+}
+
+impl Manager for Watched {
+    fn hear(&mut self, now: Time, from: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
+        self.counter.hear(now, from, message, site, orders);
+    }
+
+    fn ended(&mut self, now: Time, task: &Running) {
+        self.counter.ended(now, task);
+    }
+
+    fn lost(&mut self, now: Time, task: &Running, saved: Span) {
+        self.counter.lost(now, task, saved);
+    }
+
+    fn are_down(&mut self, now: Time, down: &[Expected]) {
+        self.counter.are_down(now, down);
+    }
+
+    fn has_waiting(&self) -> bool {
+        self.counter.has_waiting()
+    }
+
+    fn decide(&mut self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
+        self.counter.decide(now, site, orders);
+        *self.account.lock().unwrap() = *self.counter.desk.account();
+    }
+
+    fn wake(&self) -> Option<Time> {
+        self.counter.wake()
+    }
+
+    fn floor(&self, at: Time) -> Time {
+        self.counter.floor(at)
+    }
+}
+
+/// What a site has taken, as its log has it.
+pub fn told(log: &[Entry<Record>]) -> Account {
+    let mut open: BTreeMap<BookingId, Receipt> = BTreeMap::new();
+    let mut account = Account::default();
+    for entry in log {
+        match entry.record {
+            Record::Booked { receipt, .. } => {
+                open.insert(receipt.booking, receipt);
+                account.booked += 1;
+                account.rents += receipt.rent;
+                account.fees += receipt.fee;
+            }
+            Record::Postponed { receipt } => {
+                let before = open.insert(receipt.booking, receipt).expect("it was booked");
+                account.rents = account.rents.saturating_sub(before.rent) + receipt.rent;
+            }
+            Record::Returned { booking, penalty: Some(penalty), .. } => {
+                account.cancelled += 1;
+                account.penalties += penalty;
+                give_back(&mut account, open.remove(&booking));
+            }
+            Record::Revoked { booking, paid, .. } => {
+                account.revoked += 1;
+                give_back(&mut account, open.remove(&booking));
+                account.rents += paid;
+            }
+            _ => {}
+        }
+    }
+    account
+}
+
+fn give_back(account: &mut Account, receipt: Option<Receipt>) {
+    let Receipt { rent, fee, .. } = receipt.expect("it was booked");
+    account.rents = account.rents.saturating_sub(rent);
+    account.fees = account.fees.saturating_sub(fee);
+}
