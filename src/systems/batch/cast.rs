@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Batch, Desk, Dispatch, Dispatcher, Place, Remedy, Takes, policy};
+use super::{Batch, Desk, Dispatch, Dispatcher, Place, Takes, policy};
 use crate::grid::{JobId, Named, Site};
 use crate::kernel::ActorId;
 use crate::protocol::{Enqueue, Message};
@@ -78,7 +78,7 @@ impl System for Batch {
         let desk = || {
             let desk = Desk::new(queue()?);
             Some(Box::new(match &fails {
-                Some(fails) => desk.with_remedy(Remedy::new(fails, site.cores)),
+                Some(fails) => desk.failing(fails, site.cores, &site.reserved),
                 None => desk,
             }) as Box<dyn Manager>)
         };

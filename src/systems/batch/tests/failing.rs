@@ -9,7 +9,6 @@ use crate::grid::{
     Checkpoint, Course, Distribution, Drawn, Every, Failure, Fragile, Killed, Law, News, Outages, Per, Recovery,
 };
 use crate::roles::site::Manager;
-use crate::systems::batch::Remedy;
 use crate::systems::{Failing, Fails};
 
 pub(super) fn once(site: usize, nodes: &str, at: u64, lasts: u64) -> Failure {
@@ -39,7 +38,7 @@ fn failing_cast(
 pub(super) fn desk(nodes: u32, name: &str, fails: Option<&Fails>) -> Box<dyn Manager> {
     let desk = Desk::new((policy::find(name).unwrap().build)(nodes, &[]));
     Box::new(match fails {
-        Some(fails) => desk.with_remedy(Remedy::new(fails, nodes)),
+        Some(fails) => desk.failing(fails, nodes, &[]),
         None => desk,
     })
 }
