@@ -88,10 +88,11 @@ impl Claims {
         !self.down.iter().any(|one| one.nodes.meets(nodes))
     }
 
-    /// What is over needs no room.
+    /// What is over needs no room, nor what should be back: if it is not, that is told in a moment.
     fn forget(&mut self, now: Time) {
         self.standing.retain(|claim| claim.held.until > now);
         self.entered.retain(|entered| entered.until > now);
+        self.down.retain(|down| down.back > now);
     }
 
     /// Sees to it that the policy has on its calendar what it should, with these of the queue running up to their times.
