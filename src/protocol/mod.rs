@@ -22,7 +22,9 @@ pub use provisioning::{
     Postponed, Query, Reply, Return, Returned, Revoked,
 };
 pub use record::{Author, Bargain, Fault, HoldFate, Record, Refusal};
-pub use reservation::{Answer, Answered, Book, Booked, Cancel, Hold, Provided, Recall, Recalled, Release, Reserve, Withdraw};
+pub use reservation::{
+    Answer, Answered, Book, Booked, Cancel, Hold, Provided, Recall, Recalled, Release, Reserve, Withdraw,
+};
 pub use submission::{Outcome, Submit, Verdict};
 pub use transfer::{Landed, Ship};
 

@@ -124,7 +124,8 @@ impl Bookings {
             self.ready.remove(&(self.all[&task].start, task));
         }
         let late: Vec<TaskId> = self.due(now).collect();
-        let room = late.iter().map(|task| claims.has_room_from(*task)).filter(|from| now < *from && *from < Time::NEVER);
+        let room =
+            late.iter().map(|task| claims.has_room_from(*task)).filter(|from| now < *from && *from < Time::NEVER);
         let coming = self.ready.iter().map(|(start, _)| *start).find(|start| *start > now);
         self.next = room.chain(coming).min();
         self.is_late = !late.is_empty();

@@ -95,9 +95,9 @@ impl MetaScheduler {
                 }
                 Step::Latest => {
                     seek.next = Step::Elsewhere;
-                    let latest = seek.refused.and_then(|(cluster, start)| {
-                        Some((cluster, self.latest(now, cluster, &left, start)?))
-                    });
+                    let latest = seek
+                        .refused
+                        .and_then(|(cluster, start)| Some((cluster, self.latest(now, cluster, &left, start)?)));
                     latest.and_then(|(cluster, latest)| Some((cluster, self.ask(cluster, now, None, &latest)?)))
                 }
                 Step::Elsewhere => {

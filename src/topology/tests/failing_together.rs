@@ -109,8 +109,11 @@ impl Story {
                 1 => "[\"batch\", \"reservation\"]".to_owned(),
                 _ => "\"reservation\"".to_owned(),
             };
-            writeln!(text, "[[site]]\nname = \"{name}\"\ncores = {cores}\nlatency = \"{latency} s\"\nsystem = {system}")
-                .unwrap();
+            writeln!(
+                text,
+                "[[site]]\nname = \"{name}\"\ncores = {cores}\nlatency = \"{latency} s\"\nsystem = {system}"
+            )
+            .unwrap();
             if report_every > 0 {
                 writeln!(text, "report_every = \"{report_every} s\"").unwrap();
             }
@@ -321,7 +324,12 @@ fn check_nodes(story: &Story, topology: &Topology, log: &[Entry<Record>], all: &
 type Promises = BTreeMap<JobId, Vec<(ActorId, Time, Time, NodeSet)>>;
 
 /// Each request is answered once, and what is accepted comes to one end; what runs does so within a promise.
-fn check_promises(story: &Story, topology: &Topology, log: &[Entry<Record>], all: &[Stint]) -> Result<(), TestCaseError> {
+fn check_promises(
+    story: &Story,
+    topology: &Topology,
+    log: &[Entry<Record>],
+    all: &[Stint],
+) -> Result<(), TestCaseError> {
     let (bookings, _, _, every) = story.recovery;
     let bookings = Bookings::ALL[bookings].1;
     let stretched = |work: Span| match topology.recovery.checkpoint {

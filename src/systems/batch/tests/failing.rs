@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::roles::queue::Reserved;
 use crate::grid::{
     Checkpoint, Course, Distribution, Drawn, Every, Failure, Fragile, Killed, Law, News, Outages, Per, Recovery,
 };
+use crate::roles::queue::Reserved;
 use crate::roles::site::Manager;
 use crate::systems::{Failing, Fails};
 
@@ -211,12 +211,7 @@ pub(super) fn cases(usual: u32) -> ProptestConfig {
 }
 
 /// A site under FCFS, second by second: who is lost starts again, before all others.
-pub(super) fn plain_fcfs(
-    nodes: u32,
-    jobs: &[Rigid],
-    outages: &Outages,
-    reserved: &[Reserved],
-) -> Vec<Vec<(u64, u64)>> {
+pub(super) fn plain_fcfs(nodes: u32, jobs: &[Rigid], outages: &Outages, reserved: &[Reserved]) -> Vec<Vec<(u64, u64)>> {
     let mut outages = outages.clone();
     let mut stints = vec![Vec::new(); jobs.len()];
     let mut queue: Vec<usize> = Vec::new();
