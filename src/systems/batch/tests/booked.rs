@@ -295,12 +295,12 @@ proptest! {
         by_booker.extend(provided.iter().map(|(at, job)| (second(*at), Message::Provided(Provided { task: task(*job) }))));
         by_booker.sort_by_key(|said| said.0);
 
-        let recovery = Recovery { attempts: 1_000, ..Recovery::default() };
+        let recovery = Recovery { attempts: 50, ..Recovery::default() };
         for entry in ALL {
             let log = meet_failing(entry.name, &reserved, &failures, &recovery, [by_queue.clone(), by_booker.clone()]);
             let mut on: BTreeMap<TaskId, NodeSet> = BTreeMap::new();
             let mut down: Outages = Failing { failures: &failures, recovery: &recovery, seed: 1 }.site(0).unwrap().outages;
-            let (mut over, mut granted, mut started) = (0, BTreeMap::new(), Vec::new());
+            let (mut over, mut losses, mut granted, mut started) = (0, BTreeMap::new(), BTreeMap::new(), Vec::new());
             let mut stamp = Stamp::ZERO;
             for Entry { stamp: now, record, .. } in &log {
                 if *now != stamp {
@@ -330,7 +330,13 @@ proptest! {
                             prop_assert!(now.time <= book.start + book.walltime);
                         }
                     }
-                    Record::Lost { task, .. } => prop_assert!(on.remove(task).is_some()),
+                    Record::Lost { task, .. } => {
+                        prop_assert!(on.remove(task).is_some());
+                        let times: &mut u32 = losses.entry(*task).or_default();
+                        *times += 1;
+                        // Then it is given up.
+                        over += u32::from(task.job.0 < 200 && *times == recovery.attempts);
+                    }
                     // It may start before the answer is there; nobody takes back what he has not booked.
                     Record::Completed { job, value } => {
                         granted.entry(*job).and_modify(|said| *said |= *value == Some(1.0)).or_insert(*value == Some(1.0));
