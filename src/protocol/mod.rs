@@ -22,7 +22,9 @@ pub use provisioning::{
     Postponed, Query, Reply, Return, Returned, Revoked,
 };
 pub use record::{Author, Bargain, Fault, HoldFate, Reason, Record, Refusal};
-pub use reservation::{Answer, Answered, Book, Booked, Cancel, Hold, Provided, Recall, Recalled, Reserve, Withdraw};
+pub use reservation::{
+    Answer, Answered, Book, Booked, Cancel, Hold, Provided, Recall, Recalled, Release, Reserve, Withdraw,
+};
 pub use submission::{Outcome, Submit, Verdict};
 pub use transfer::{Landed, Ship};
 
@@ -65,6 +67,7 @@ pub enum Message {
     Declined(Declined),
     Revoked(Revoked),
     Postponed(Postponed),
+    Release(Release),
 }
 
 impl kernel::Message for Message {
@@ -106,6 +109,7 @@ impl kernel::Message for Message {
             Message::Declined(m) => m.reaction(),
             Message::Revoked(m) => m.reaction(),
             Message::Postponed(m) => m.reaction(),
+            Message::Release(m) => m.reaction(),
         }
     }
 
@@ -147,6 +151,7 @@ impl kernel::Message for Message {
             Message::Declined(_) => "Declined",
             Message::Revoked(_) => "Revoked",
             Message::Postponed(_) => "Postponed",
+            Message::Release(_) => "Release",
         }
     }
 }

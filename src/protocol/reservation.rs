@@ -108,6 +108,13 @@ pub struct Recalled {
     pub losses: u32,
 }
 
+/// A task that was booked at a site with a queue has been lost there, and whoever booked its nodes does not want what is left of
+/// their time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Release {
+    pub task: TaskId,
+}
+
 impl Reserve {
     pub fn reaction(&self) -> Reaction {
         Reaction::Now
@@ -168,6 +175,13 @@ impl Recall {
 }
 
 impl Recalled {
+    pub fn reaction(&self) -> Reaction {
+        Reaction::Now
+    }
+}
+
+impl Release {
+    /// Others may start at once.
     pub fn reaction(&self) -> Reaction {
         Reaction::Now
     }

@@ -32,6 +32,7 @@ fn inline_and_processes_agree_on_every_shipped_topology() {
         "failures.toml",
         "broken-promises.toml",
         "broken-bargains.toml",
+        "broken-calendar.toml",
         "cut-cable.toml",
     ] {
         let scratch = Scratch::new();

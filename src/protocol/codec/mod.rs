@@ -96,7 +96,7 @@ mod tests {
         Lot, Pledge, PledgeAnswer, Query, Reason, Refusal, Reply, Return, Returned,
     };
     use crate::protocol::{
-        Landed, Postponed, Recall, Recalled, Record, Reserve, Revoked, Run, Ship, Submit, Verdict, Withdraw,
+        Landed, Postponed, Recall, Recalled, Record, Release, Reserve, Revoked, Run, Ship, Submit, Verdict, Withdraw,
     };
     use crate::time::{Span, Time};
 
@@ -189,6 +189,7 @@ mod tests {
             Message::Booked(Booked { task, granted: true }),
             Message::Recall(Recall { task }),
             Message::Recalled(Recalled { task, in_time: false, losses: 3 }),
+            Message::Release(Release { task }),
             Message::Inquire(Inquire { number: 3, query: Query::Chances { work: part, step: Span::MAX } }),
             Message::Informed(Informed { number: 3, reply: Reply::Slots(Advert { version: 7, slots: vec![slot] }) }),
             Message::Informed(Informed { number: 3, reply: Reply::Chances(vec![0.25, 1.0 / 3.0]) }),

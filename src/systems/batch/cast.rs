@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::stock::Queued;
-use super::{Batch, Desk, Dispatch, Dispatcher, Place, Remedy, Takes, policy};
+use super::{Batch, Desk, Dispatch, Dispatcher, Place, Takes, policy};
 use crate::grid::{Job, Named, Site, Staging};
 use crate::kernel::ActorId;
 use crate::protocol::{Enqueue, Message};
@@ -77,7 +77,7 @@ impl System for Batch {
         let desk = || {
             let desk = Desk::new(queue()?);
             Some(Box::new(match &fails {
-                Some(fails) => desk.with_remedy(Remedy::new(fails, site.cores)),
+                Some(fails) => desk.failing(fails, site.cores, &site.reserved),
                 None => desk,
             }) as Box<dyn Manager>)
         };

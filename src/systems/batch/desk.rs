@@ -7,15 +7,20 @@
 //! Once a job has started its end is known, so it is told at once; so is that of a booked one. What holds the rest of the
 //! run up is what may start at the next instant, and even that can be told of no sooner than the shortest job of the queue
 //! lasts.
+//!
+//! Where nodes fail a job that is lost comes back to the queue, as the topology says. Everybody else sees to his own: of a task
+//! that was to run at once, or was booked, whoever gave it is told, and says what becomes of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::bookings::{Bookings, Stage};
 use super::policy::{Ask, Policy, Reserved, Step};
 use super::remedy::{Remedy, Work};
 use crate::grid::{Demand, Expected, TaskId};
 use crate::kernel::ActorId;
-use crate::protocol::{Book, Booked, Message, Provided, Queue, Recall, Recalled, Run};
+use crate::protocol::{Book, Booked, Message, Provided, Queue, Recall, Recalled, Release, Run};
 use crate::roles::site::{Ending, Loss, Manager, On, Order, Running, Start, Tasks};
+use crate::systems::Fails;
 use crate::time::{Span, Time};
 
 pub struct Desk {
@@ -25,18 +30,10 @@ pub struct Desk {
     lengths: BTreeMap<Span, u32>,
     /// Those of the queue that have started.
     running: BTreeSet<TaskId>,
-    /// What is booked for tasks that have not ended.
-    booked: BTreeMap<TaskId, Booking>,
+    booked: Bookings,
     steps: Vec<Step>,
     /// What is done where nodes fail.
     remedy: Option<Remedy>,
-}
-
-struct Booking {
-    giver: ActorId,
-    held: Reserved,
-    /// How long it runs, if its input is not there yet: then nothing runs on its nodes meanwhile.
-    awaiting: Option<Span>,
 }
 
 impl Desk {
@@ -46,20 +43,21 @@ impl Desk {
             waiting: BTreeMap::new(),
             lengths: BTreeMap::new(),
             running: BTreeSet::new(),
-            booked: BTreeMap::new(),
+            booked: Bookings::default(),
             steps: Vec::new(),
             remedy: None,
         }
     }
 
-    /// The desk of a site whose nodes fail. It is given nothing to book.
-    pub fn with_remedy(self, remedy: Remedy) -> Desk {
+    /// The desk of a site of so many nodes that fail, some of which its policy knows to be reserved.
+    pub fn failing(self, fails: &Fails, nodes: u32, reserved: &[Reserved]) -> Desk {
+        let remedy = Remedy::new(fails, nodes, &*self.policy, reserved);
         Desk { remedy: Some(remedy), ..self }
     }
 
     /// They know how large a site is; what fits nowhere, and what is no task at all, is nothing to answer to.
     fn queue(&mut self, now: Time, site: &Tasks, task: TaskId, work: Work) {
-        let known = self.waiting.contains_key(&task) || self.running.contains(&task) || self.booked.contains_key(&task);
+        let known = self.waiting.contains_key(&task) || self.running.contains(&task) || self.booked.has(task);
         if (1..=site.total()).contains(&work.nodes) && !work.lasts().is_zero() && !known {
             let ask = self.join_queue(task, work);
             self.policy.submit(now, ask);
@@ -92,35 +90,45 @@ impl Desk {
         let Book { task, start, nodes, walltime, runtime, awaits_input } = book;
         let held = Reserved { from: start, until: start + walltime, nodes };
         let makes_sense = start >= now && !runtime.is_zero() && self.can_be(task, &held, site);
-        let granted = makes_sense && self.policy.has_room(now, &held);
+        let granted = makes_sense && self.has_room(now, &held);
         orders.push(Order::Say(giver, Message::Booked(Booked { task, granted })));
         if !granted {
             return;
         }
-        self.policy.book(now, &held);
+        match &mut self.remedy {
+            Some(remedy) => remedy.book(now, task, &held, &mut *self.policy),
+            None => self.policy.book(now, &held),
+        }
         if start == now {
             self.clear_way(now, orders);
         }
-        let booking = Booking { giver, held, awaiting: awaits_input.then_some(runtime) };
-        if !awaits_input {
-            orders.push(booking.begin(task, start, runtime));
+        let fails = self.remedy.is_some();
+        let stage = if awaits_input { Stage::AwaitsInput(runtime) } else { once_ready(fails, runtime) };
+        let booking = self.booked.add(task, giver, held, stage);
+        if stage == Stage::Begun {
+            orders.push(booking.begin(task, start, runtime, Loss::default()));
         }
-        self.booked.insert(task, booking);
+    }
+
+    fn has_room(&self, now: Time, wanted: &Reserved) -> bool {
+        let leave = |remedy: &Remedy| remedy.claims().leave(wanted);
+        self.policy.has_room(now, wanted) && self.remedy.as_ref().is_none_or(leave)
     }
 
     /// The input of a booked task is there. If its time has begun, it has what is left of it.
     fn provided(&mut self, now: Time, giver: ActorId, task: TaskId, orders: &mut Vec<Order>) {
-        let Some(booking) = self.booked.get_mut(&task).filter(|booking| booking.giver == giver) else { return };
-        let at = booking.held.from.max(now);
-        if at < booking.held.until
-            && let Some(runtime) = booking.awaiting.take()
-        {
-            orders.push(booking.begin(task, at, runtime));
+        if self.booked.of(giver, task).is_none_or(|booking| now >= booking.held.until) {
+            return;
+        }
+        let fails = self.remedy.is_some();
+        let provided = self.booked.provide(giver, task, |runtime| once_ready(fails, runtime));
+        if let Some((booking, runtime)) = provided.filter(|_| !fails) {
+            orders.push(booking.begin(task, booking.held.from.max(now), runtime, Loss::default()));
         }
     }
 
     fn can_be(&self, task: TaskId, wanted: &Reserved, site: &Tasks) -> bool {
-        let known = self.waiting.contains_key(&task) || self.booked.contains_key(&task);
+        let known = self.waiting.contains_key(&task) || self.booked.has(task);
         let known = known || site.all().any(|other| other.task == task);
         let last = wanted.nodes.runs().last().map(|run| run.1);
         let is_here = last.is_some_and(|last| last < site.total());
@@ -133,19 +141,49 @@ impl Desk {
             losses = self.leave_queue(task).losses;
             self.policy.withdraw(now, task);
             true
-        } else if self.booked.get(&task).is_some_and(|booking| booking.giver == giver)
+        } else if self.booked.of(giver, task).is_some_and(|booking| !booking.is_lost())
             && !site.all().any(|other| other.task == task && other.nodes().is_some())
         {
-            let booking = self.booked.remove(&task).expect("it has been found");
-            if now < booking.held.until {
-                self.policy.release(now, &booking.held);
-            }
+            self.give_up_booking(now, task);
             orders.push(Order::Drop { task, giver });
             true
         } else {
             false
         };
         orders.push(Order::Say(giver, Message::Recalled(Recalled { task, in_time, losses })));
+    }
+
+    /// A booked task was lost, and its giver does not want the rest of its time.
+    fn release(&mut self, now: Time, giver: ActorId, task: TaskId) {
+        if self.booked.of(giver, task).is_some_and(|booking| booking.is_lost()) {
+            self.give_up_booking(now, task);
+        }
+    }
+
+    /// What is left of what is booked for a task is not any more. Says whether anything was.
+    fn give_up_booking(&mut self, now: Time, task: TaskId) -> bool {
+        let Some(booking) = self.booked.remove(task) else { return false };
+        match &mut self.remedy {
+            Some(remedy) => remedy.release(now, task, &mut *self.policy),
+            None if now < booking.held.until => self.policy.release(now, &booking.held),
+            None => {}
+        }
+        true
+    }
+
+    /// Starts what is booked for now, or was to start before and could not.
+    fn start_booked(&mut self, now: Time, orders: &mut Vec<Order>) {
+        let Some(remedy) = &self.remedy else { return };
+        let starting = self.booked.can_start(now, remedy.claims());
+        if !starting.is_empty() {
+            self.clear_way(now, orders);
+        }
+        let remedy = self.remedy.as_ref().expect(REMEDY);
+        for task in starting {
+            let start = |nodes| remedy.starts_booked(nodes);
+            orders.push(self.booked.start(now, task, start));
+        }
+        self.booked.look_ahead(now, remedy.claims());
     }
 
     fn clear_way(&mut self, now: Time, orders: &mut Vec<Order>) {
@@ -161,7 +199,9 @@ impl Desk {
                 Step::Move { job, nodes } => Order::Move { task: job, nodes: nodes.into(), from: now },
                 Step::Start { job, nodes } => {
                     let work = self.leave_queue(job);
-                    let loss = self.remedy.as_mut().map_or(Loss::default(), |remedy| remedy.starts(job, work));
+                    let walltime = self.stretched(work.walltime, work.nodes);
+                    let until = now + walltime;
+                    let loss = self.remedy.as_mut().map_or(Loss::default(), |remedy| remedy.starts(job, work, until));
                     // Whoever may be moved may get away from a node that fails.
                     let moves = self.remedy.is_some() && self.policy.moves();
                     self.running.insert(job);
@@ -173,7 +213,7 @@ impl Desk {
                         demand: Demand::NODE,
                         share: 1.0,
                         runtime: self.stretched(work.runtime, work.nodes),
-                        walltime: self.stretched(work.walltime, work.nodes),
+                        walltime,
                         ending: if moves { Ending::Reckoned } else { Ending::Settled },
                         loss,
                         rank: rank(job),
@@ -193,32 +233,35 @@ impl Manager for Desk {
         match message {
             Message::Queue(queue) => {
                 let Queue { job, nodes, walltime, runtime, losses, .. } = queue;
-                self.queue(now, site, TaskId { job, index: 0 }, Work { giver, nodes, walltime, runtime, losses });
+                let work = Work { giver, nodes, walltime, runtime, losses, goes_back: false };
+                self.queue(now, site, TaskId { job, index: 0 }, work);
             }
             // Whoever gives it knows exactly how long it takes.
             Message::Run(Run { task, cores, runtime, .. }) => {
-                self.queue(now, site, task, Work { giver, nodes: cores, walltime: runtime, runtime, losses: 0 });
+                let work = Work { giver, nodes: cores, walltime: runtime, runtime, losses: 0, goes_back: true };
+                self.queue(now, site, task, work);
             }
             Message::Book(book) => self.book(now, giver, book, site, orders),
             Message::Provided(Provided { task }) => self.provided(now, giver, task, orders),
             Message::Recall(Recall { task }) => self.recall(now, giver, task, site, orders),
+            Message::Hold(hold) => self.booked.hold(now, giver, &hold),
+            Message::Release(Release { task }) => self.release(now, giver, task),
             _ => {}
         }
     }
 
     fn ended(&mut self, now: Time, ended: &Running) {
-        match self.booked.remove(&ended.task) {
-            None => {
-                self.running.remove(&ended.task);
-                self.policy.end(now, ended.task, ended.until());
-                self.remedy.iter_mut().for_each(|remedy| remedy.ends(ended.task));
-            }
-            Some(Booking { held, .. }) if now < held.until => self.policy.release(now, &held),
-            Some(_) => {}
+        if !self.give_up_booking(now, ended.task) {
+            self.running.remove(&ended.task);
+            self.policy.end(now, ended.task, ended.until());
+            self.remedy.iter_mut().for_each(|remedy| remedy.ends(now, ended.task, &mut *self.policy));
         }
     }
 
     fn lost(&mut self, now: Time, task: &Running, saved: Span) {
+        if self.booked.lose(task.task) {
+            return;
+        }
         self.running.remove(&task.task);
         self.policy.end(now, task.task, task.until());
         self.remedy.as_mut().expect(REMEDY).lost(task.task, task.loss, saved);
@@ -226,7 +269,7 @@ impl Manager for Desk {
 
     fn are_down(&mut self, now: Time, down: &[Expected]) {
         let remedy = self.remedy.as_mut().expect(REMEDY);
-        remedy.book(now, down, &mut *self.policy);
+        remedy.are_down(now, down, &mut *self.policy);
         let (returning, is_first) = remedy.returning();
         for (task, work) in returning {
             let ask = self.join_queue(task, work);
@@ -238,10 +281,11 @@ impl Manager for Desk {
     }
 
     fn has_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+        !self.waiting.is_empty() || self.booked.is_anybody_late()
     }
 
     fn decide(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
+        self.start_booked(now, orders);
         let mut steps = std::mem::take(&mut self.steps);
         self.policy.pass(now, &mut steps);
         self.carry_out(now, &mut steps, orders);
@@ -249,31 +293,18 @@ impl Manager for Desk {
     }
 
     fn wake(&self) -> Option<Time> {
-        self.policy.wake()
+        self.policy.wake().into_iter().chain(self.booked.next()).min()
     }
 
     fn floor(&self, at: Time) -> Time {
-        self.lengths.first_key_value().map_or(Time::NEVER, |(shortest, _)| at + *shortest)
+        let queued = self.lengths.first_key_value().map_or(Time::NEVER, |(shortest, _)| at + *shortest);
+        queued.min(self.booked.soonest_end(at))
     }
 }
 
-impl Booking {
-    /// Only its giver can take the task back, so its end is told at once.
-    fn begin(&self, task: TaskId, at: Time, runtime: Span) -> Order {
-        Order::Start(Start {
-            task,
-            giver: self.giver,
-            at,
-            on: On::These(self.held.nodes.clone().into()),
-            demand: Demand::NODE,
-            share: 1.0,
-            runtime,
-            walltime: self.held.until.since(at),
-            ending: Ending::Settled,
-            loss: Loss::default(),
-            rank: rank(task),
-        })
-    }
+/// Where nodes fail nothing is settled before it starts.
+fn once_ready(fails: bool, runtime: Span) -> Stage {
+    if fails { Stage::Ready(runtime) } else { Stage::Begun }
 }
 
 const REMEDY: &str = "where nodes fail there is a remedy";
@@ -286,6 +317,6 @@ impl Work {
 }
 
 /// Jobs that end at one instant do so in the order of their numbers.
-fn rank(task: TaskId) -> u64 {
+pub(super) fn rank(task: TaskId) -> u64 {
     u64::from(task.job.0) << 32 | u64::from(task.index)
 }

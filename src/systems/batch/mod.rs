@@ -4,7 +4,9 @@
 //! at its walltime it is killed. Ours: nodes by identity where others count them, and the places named in each
 //! policy where others differ.
 
+mod bookings;
 mod cast;
+mod claims;
 mod desk;
 mod dispatcher;
 mod place;
@@ -19,5 +21,4 @@ pub use cast::{ROW, policies};
 pub use desk::Desk;
 pub use dispatcher::Dispatcher;
 pub use place::{Place, Takes};
-pub use remedy::Remedy;
 pub use rules::{Batch, Dispatch};

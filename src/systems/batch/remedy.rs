@@ -1,10 +1,11 @@
 //! What a desk does about nodes that fail: who was on them comes back to the queue, and the queue plans around them.
 //!
-//! To the queue's policy a node that is down is booked until it is expected back. Costs grow with the nodes that are down and the jobs
-//! that run.
+//! To the queue's policy a node that is down is booked until it is expected back, unless it is reserved or booked anyway
+//! (`claims.rs`). Costs grow with the nodes that are down, what is claimed, and the jobs that run.
 
 use std::collections::BTreeMap;
 
+use super::claims::Claims;
 use super::policy::{Policy, Reserved};
 use crate::grid::{Expected, TaskId};
 use crate::kernel::ActorId;
@@ -15,9 +16,11 @@ use crate::time::{Span, Time};
 /// The remedies of one site.
 pub struct Remedy {
     attempts: Attempts,
-    /// Whoever runs, and what is left of it in the end.
-    running: BTreeMap<TaskId, Work>,
-    down: Vec<Reserved>,
+    /// Whoever runs, until when he may, and what is left of it in the end.
+    running: BTreeMap<TaskId, (Time, Work)>,
+    claims: Claims,
+    /// Whether the policy only counts, so that it matters how many run.
+    counts: bool,
     /// Who has been lost in this instant and comes back to the queue.
     back: Vec<(TaskId, Work)>,
 }
@@ -32,12 +35,17 @@ pub struct Work {
     pub runtime: Span,
     /// How often it has been lost.
     pub losses: u32,
+    /// Whether whoever gave it sees to it himself if it is lost.
+    pub goes_back: bool,
 }
 
 impl Remedy {
-    pub fn new(fails: &Fails, nodes: u32) -> Remedy {
-        let attempts = fails.attempts(nodes);
-        Remedy { attempts, running: BTreeMap::new(), down: Vec::new(), back: Vec::new() }
+    /// For a site that is run by such a policy, which knows what is reserved.
+    pub fn new(fails: &Fails, nodes: u32, policy: &dyn Policy, reserved: &[Reserved]) -> Remedy {
+        // Only whoever counts moves jobs.
+        let counts = policy.moves();
+        let (attempts, claims) = (fails.attempts(nodes), Claims::new(nodes, counts, reserved));
+        Remedy { attempts, running: BTreeMap::new(), claims, counts, back: Vec::new() }
     }
 
     /// How long a span of work takes on so many nodes, with its checkpoints.
@@ -45,40 +53,57 @@ impl Remedy {
         self.attempts.stretched(work, nodes)
     }
 
-    /// It starts; says what is done if it is lost.
-    pub fn starts(&mut self, task: TaskId, work: Work) -> Loss {
-        self.running.insert(task, work);
-        self.attempts.starts(work.losses, work.nodes)
+    /// It starts, and may run until then; says what is done if it is lost.
+    pub fn starts(&mut self, task: TaskId, work: Work, until: Time) -> Loss {
+        self.running.insert(task, (until, work));
+        let loss = self.attempts.starts(work.losses, work.nodes);
+        Loss { is_told: loss.is_told || work.goes_back, ..loss }
+    }
+
+    /// What is booked for so many nodes starts: its giver hears of its loss.
+    pub fn starts_booked(&self, nodes: u32) -> Loss {
+        Loss { is_told: true, ..self.attempts.starts(0, nodes) }
     }
 
     /// It is over, or gone.
-    pub fn ends(&mut self, task: TaskId) {
+    pub fn ends(&mut self, now: Time, task: TaskId, policy: &mut dyn Policy) {
         self.running.remove(&task);
+        if self.claims.keep_waiting(now) {
+            self.claims.settle(now, &self.widths(), policy);
+        }
     }
 
     pub fn lost(&mut self, task: TaskId, loss: Loss, saved: Span) {
-        let work = self.running.remove(&task).expect("who is lost has run");
+        let (_, work) = self.running.remove(&task).expect("who is lost has run");
         if !loss.is_told {
             let (walltime, runtime) = (left_of(work.walltime, saved), left_of(work.runtime, saved));
             self.back.push((task, Work { walltime, runtime, losses: work.losses.saturating_add(1), ..work }));
         }
     }
 
-    /// Books what is down; what is not any more, or for another time, is released.
-    pub fn book(&mut self, now: Time, expected: &[Expected], policy: &mut dyn Policy) {
-        let stays = |held: &Reserved| expected.iter().any(|one| one.back == held.until && one.nodes == held.nodes);
-        for held in self.down.extract_if(.., |held| !stays(held)) {
-            if held.until > now {
-                policy.release(now, &held);
-            }
-        }
-        for Expected { back, nodes } in expected {
-            if !self.down.iter().any(|held| held.until == *back && held.nodes == *nodes) {
-                let held = Reserved { from: now, until: *back, nodes: nodes.clone() };
-                policy.book(now, &held);
-                self.down.push(held);
-            }
-        }
+    pub fn claims(&self) -> &Claims {
+        &self.claims
+    }
+
+    /// These nodes, for which the policy has room, are booked.
+    pub fn book(&mut self, now: Time, task: TaskId, held: &Reserved, policy: &mut dyn Policy) {
+        self.claims.add(now, task, held, policy);
+    }
+
+    /// What is left of what was booked for a task is not any more.
+    pub fn release(&mut self, now: Time, task: TaskId, policy: &mut dyn Policy) {
+        self.claims.remove(now, task, &self.widths(), policy);
+    }
+
+    /// These nodes are down, and all others are up.
+    pub fn are_down(&mut self, now: Time, down: &[Expected], policy: &mut dyn Policy) {
+        self.claims.are_down(now, down, &self.widths(), policy);
+    }
+
+    /// Until when how many nodes are in use by the queue's own, if that matters.
+    fn widths(&self) -> Vec<(Time, u32)> {
+        let all = self.running.values().filter(|_| self.counts);
+        all.map(|(until, work)| (*until, work.nodes)).collect()
     }
 
     /// Those that come back to the queue, in the order in which they do, and whether it is to its head.

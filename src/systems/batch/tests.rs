@@ -1,5 +1,6 @@
 //! Dispatcher, sites and users together, in one place.
 
+mod booked;
 mod failing;
 mod outside;
 mod staging;

@@ -2,12 +2,13 @@
 //!
 //! It hears of nodes as late as news of their site travels, and then finds the reservations that are in for it. One whose task may
 //! have started meanwhile cannot be moved behind its site's back, so the site is asked for the task, and says whether it
-//! comes in time. A task that has run and is lost is told of by its site, which has nothing more to do with it then.
+//! comes in time. A task that has run and is lost is told of by its site, which has nothing more to do with it then; but where others
+//! use the site too, it keeps the task's nodes until it is told to start it again, or that nobody wants them.
 
 use super::meta::{Cluster, Live, MetaScheduler, Out, Phase};
-use crate::grid::{Bookings, JobId, Request, TaskId};
+use crate::grid::{Bookings, JobId, TaskId};
 use crate::kernel::ActorId;
-use crate::protocol::{Answer, Answered, Lost, Message, Outcome, Recall, Record, Verdict};
+use crate::protocol::{Lost, Message, Outcome, Recall, Record, Release, Verdict};
 use crate::time::{Span, Time};
 
 impl MetaScheduler {
@@ -23,7 +24,7 @@ impl MetaScheduler {
             let watch = cluster.watch.as_mut().expect("it is watched");
             let Some(down) = watch.hear(now) else { continue };
             cluster.book.block(now, down.to_vec());
-            let (site, bookings) = (cluster.site, watch.recovery.bookings);
+            let (site, is_shared, bookings) = (cluster.site, cluster.is_shared, watch.recovery.bookings);
             let is_hit = |live: &Live| match watch.back(&live.nodes) {
                 None => false,
                 // As long as some of its time is left, it has that.
@@ -33,10 +34,12 @@ impl MetaScheduler {
             let here = self.live.iter().filter(|(_, live)| live.cluster == number && live.phase != Phase::Returning);
             let hit: Vec<JobId> = here.filter(|(_, live)| is_hit(live)).map(|(job, _)| *job).collect();
             for job in hit {
-                match self.live[&job].phase {
-                    Phase::Given if self.recalls.contains_key(&(site, job)) => {}
-                    Phase::Given => self.recall(site, job, out),
-                    _ => self.give_back(now, job, out),
+                // A site that has been asked knows of it before its input is there.
+                let has_it = is_shared || self.live[&job].phase == Phase::Given;
+                match has_it {
+                    true if self.recalls.contains_key(&(site, job)) => {}
+                    true => self.recall(site, job, out),
+                    false => self.give_back(now, job, out),
                 }
             }
         }
@@ -68,6 +71,14 @@ impl MetaScheduler {
         }
     }
 
+    /// It is odd if nothing has been heard of a task at a site whose nodes fail once its time is over.
+    pub(super) fn await_end(&mut self, job: JobId) {
+        let live = &self.live[&job];
+        if let Some(watch) = &self.clusters[live.cluster].watch {
+            self.overdue.insert((watch.overdue(live.end), job));
+        }
+    }
+
     /// Asks a site for a task that may have started.
     pub(super) fn recall(&mut self, site: ActorId, job: JobId, out: &mut Out) {
         *self.recalls.entry((site, job)).or_default() += 1;
@@ -92,6 +103,10 @@ impl MetaScheduler {
         }
         let live = self.live.remove(&job).expect("it is live");
         self.free(now, &live);
+        if self.clusters[live.cluster].is_shared {
+            // It has kept the nodes.
+            out.send(from, Message::Release(Release { task: lost.task }));
+        }
         let left = if bookings == Bookings::Move { self.move_on(now, job, live, out) } else { Some(live) };
         if let Some(live) = left {
             self.breaks(job, &live, out);
@@ -106,56 +121,15 @@ impl MetaScheduler {
         let moves = watch.is_some_and(|watch| watch.recovery.bookings == Bookings::Move);
         let left = if moves { self.move_on(now, job, live, out) } else { Some(live) };
         if let Some(live) = left {
-            if live.losses == 0 {
-                out.log(Record::Withdrawn { task: TaskId { job, index: 0 } });
-            }
             self.breaks(job, &live, out);
         }
     }
 
-    /// Finds other nodes for what is left of a job: at its time, or later, or elsewhere. Gives it back if there are none.
-    ///
-    /// Where its input is, or is to be, it stays; and as nobody knows better, it starts no sooner than it was to when that is
-    /// on its way.
-    fn move_on(&mut self, now: Time, job: JobId, mut live: Live, out: &mut Out) -> Option<Live> {
-        let before = live.cluster;
-        let left = Request { duration: live.left(live.request.duration), ..live.request };
-        let soonest = now + self.clusters[before].latency;
-        let lasts = self.lasts(before, &left);
-        let at_its_time = Request { ready: live.start, deadline: live.start + lasts, ..left };
-        let awaits = live.phase == Phase::Awaited;
-        let later = Request { ready: if awaits { left.ready.max(live.start) } else { left.ready }, ..left };
-        let found = if live.start >= soonest { self.ask(before, now, None, &at_its_time) } else { None };
-        let found = match found {
-            Some(offer) => Some(offer),
-            None => self.ask(before, now, None, &later),
-        };
-        let found = match found {
-            Some(offer) => Some((before, offer)),
-            None if live.staging.is_some_and(|staging| staging.volumes.input > 0) => None,
-            None => self.find(now, &left, None, &[before]),
-        };
-        let Some((number, offer)) = found else { return Some(live) };
-
-        let (start, until) = (offer.start, offer.start + self.lasts(number, &left));
-        let cluster = &mut self.clusters[number];
-        cluster.book.add(start, until, &offer.nodes).expect("what is offered is free");
-        let (site, nodes) = (cluster.site, offer.nodes);
-        out.log(Record::Rebooked { job, site, start, until, nodes: nodes.clone() });
-        out.log(Record::Assigned { task: TaskId { job, index: 0 }, site });
-        let answer = Answer::Accepted { site, start, nodes: nodes.clone() };
-        out.send(live.user, Message::Answered(Answered { job, answer }));
-        (live.cluster, live.start, live.end, live.nodes) = (number, start, until, nodes);
-        let is_given = live.phase == Phase::Given;
-        self.live.insert(job, live);
-        if is_given {
-            self.hold(now, job, start, out);
-        }
-        None
-    }
-
     /// The promise is broken, and the user has something for it.
-    fn breaks(&self, job: JobId, live: &Live, out: &mut Out) {
+    pub(super) fn breaks(&self, job: JobId, live: &Live, out: &mut Out) {
+        if live.losses == 0 {
+            out.log(Record::Withdrawn { task: TaskId { job, index: 0 } });
+        }
         let watch = self.clusters[live.cluster].watch.as_ref().expect("nodes of it have failed");
         let compensation = watch.recovery.compensation(live.request.area());
         out.log(Record::Broken { job, compensation });

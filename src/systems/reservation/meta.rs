@@ -7,15 +7,17 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, btree_map};
 
+use super::asking::Asked;
 use super::book::{Book, Offer};
+use super::moving::Moving;
 use super::rules::Choose;
 use super::watch::Watch;
 use crate::grid::{Invalid, JobId, NodeSet, Request, Staging, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::network::{Staged, Stager};
 use crate::protocol::{
-    self, Answer, Answered, Booked, Cancel, Ended, Hold, Message, Outcome, Provided, Recall, Recalled, Record, Reserve,
-    Verdict, Withdraw,
+    Answer, Answered, Cancel, Ended, Hold, Message, Outcome, Provided, Recall, Recalled, Record, Reserve, Verdict,
+    Withdraw,
 };
 use crate::time::{Span, Stamp, Time};
 
@@ -29,10 +31,12 @@ pub struct MetaScheduler {
     /// What has been accepted, and has neither ended nor been taken back.
     pub(super) live: BTreeMap<JobId, Live>,
     /// What sites that others use too have been asked to book, and have not answered.
-    asked: BTreeMap<JobId, Asked>,
+    pub(super) asked: BTreeMap<JobId, Asked>,
+    /// The same for what had been accepted before its nodes failed.
+    pub(super) moving: BTreeMap<JobId, Moving>,
     seen: BTreeSet<JobId>,
     /// Who brings data, where there are links.
-    stager: Option<Stager>,
+    pub(super) stager: Option<Stager>,
     /// How often sites have been asked to give back what they have, and have not answered.
     pub(super) recalls: BTreeMap<(ActorId, JobId), u32>,
     /// The clusters whose nodes fail.
@@ -55,23 +59,6 @@ pub struct Cluster {
     pub book: Book,
     /// What is heard of its nodes, if they fail.
     pub watch: Option<Watch>,
-}
-
-/// A request that a site has been asked for. The site knows what else it runs: if it refuses the start that the policy prefers,
-/// it is asked for the latest one, when others are least in the way, and then the next site is asked.
-struct Asked {
-    user: ActorId,
-    reserve: Reserve,
-    request: Request,
-    cluster: usize,
-    start: Time,
-    nodes: NodeSet,
-    /// Whether this is the latest start already.
-    is_latest: bool,
-    /// Its user has taken it back meanwhile.
-    is_cancelled: bool,
-    /// The clusters that will not have it.
-    refused: Vec<usize>,
 }
 
 pub(super) struct Live {
@@ -115,6 +102,7 @@ impl MetaScheduler {
             bounds: Vec::new(),
             live: BTreeMap::new(),
             asked: BTreeMap::new(),
+            moving: BTreeMap::new(),
             seen: BTreeSet::new(),
             stager,
             recalls: BTreeMap::new(),
@@ -154,104 +142,7 @@ impl MetaScheduler {
         }
     }
 
-    /// Takes what a cluster has to offer; where others use it too, it has the last word.
-    fn book(
-        &mut self,
-        now: Time,
-        (user, reserve, request): (ActorId, Reserve, Request),
-        (cluster, offer): (usize, Offer),
-        (is_latest, refused): (bool, Vec<usize>),
-        out: &mut Out,
-    ) {
-        let job = &reserve.job;
-        let runtime = runtime(&reserve, &request);
-        let Offer { start, nodes, .. } = offer;
-        let lasts = self.lasts(cluster, &request);
-        let Cluster { site, ref mut book, is_shared, .. } = self.clusters[cluster];
-        book.add(start, start + lasts, &nodes).expect("what is offered is free");
-        let task = TaskId { job: job.id, index: 0 };
-        if is_shared {
-            let (nodes, walltime, awaits_input) = (nodes.clone(), request.duration, self.has_to_bring(&reserve, site));
-            out.send(site, Message::Book(protocol::Book { task, start, nodes, walltime, runtime, awaits_input }));
-        }
-        let id = job.id;
-        let is_cancelled = false;
-        let asked = Asked { user, reserve, request, cluster, start, nodes, is_latest, is_cancelled, refused };
-        if is_shared {
-            // It may start before the site's answer is here.
-            out.log(Record::Assigned { task, site });
-            self.asked.insert(id, asked);
-        } else {
-            self.accept(now, asked, out);
-        }
-    }
-
-    /// A site that others use too has answered.
-    fn booked(&mut self, now: Time, from: ActorId, booked: Booked, out: &mut Out) {
-        let job = booked.task.job;
-        if self.asked.get(&job).is_none_or(|asked| self.clusters[asked.cluster].site != from) {
-            return;
-        }
-        let asked = self.asked.remove(&job).expect("it was just there");
-        if booked.granted {
-            let (user, is_cancelled) = (asked.user, asked.is_cancelled);
-            self.accept(now, asked, out);
-            if is_cancelled {
-                self.cancel(now, user, job, out);
-            }
-            return;
-        }
-        let Asked { user, reserve, request, cluster, start, nodes, is_latest, is_cancelled, mut refused } = asked;
-        out.log(Record::Withdrawn { task: TaskId { job, index: 0 } });
-        let end = start + request.duration;
-        if start.max(now) < end {
-            self.clusters[cluster].book.delete(start.max(now), end, &nodes).expect("what was asked for is booked");
-        }
-        let latest = request.latest_start(now).filter(|latest| *latest > start && !is_latest);
-        let staging = reserve.staging;
-        let latest = latest.and_then(|latest| self.ask(cluster, now, staging, &Request { ready: latest, ..request }));
-        let again = match latest {
-            _ if is_cancelled => None,
-            Some(offer) => Some(((cluster, offer), true)),
-            None => {
-                refused.push(cluster);
-                self.find(now, &request, staging, &refused).map(|offer| (offer, false))
-            }
-        };
-        match again {
-            Some((offer, is_latest)) => self.book(now, (user, reserve, request), offer, (is_latest, refused), out),
-            None => Self::answer(user, &reserve, Answer::Declined, out),
-        }
-    }
-
-    fn accept(&mut self, now: Time, asked: Asked, out: &mut Out) {
-        let Asked { user, reserve, request, cluster, start, nodes, is_cancelled, .. } = asked;
-        let Cluster { site, is_shared, .. } = self.clusters[cluster];
-        let job = reserve.job.id;
-        let waits = self.has_to_bring(&reserve, site);
-        let (end, nodes_held) = (start + self.lasts(cluster, &request), nodes.clone());
-        let (runtime, staging) = (runtime(&reserve, &request), reserve.staging);
-        Self::answer(user, &reserve, Answer::Accepted { site, start, nodes }, out);
-        if !is_shared {
-            out.log(Record::Assigned { task: TaskId { job, index: 0 }, site });
-        }
-        // Nobody wants the data of what is taken back in a moment.
-        if let Some((stager, staging)) = self.stager.as_mut().zip(staging.as_ref())
-            && !is_cancelled
-        {
-            stager.bring(now, job, staging, site, out);
-        }
-        let phase = if waits { Phase::Awaited } else { Phase::Given };
-        let (nodes, is_cancelled, losses, saved) = (nodes_held, false, 0, Span::ZERO);
-        let live =
-            Live { user, request, cluster, start, end, nodes, is_cancelled, runtime, staging, phase, losses, saved };
-        self.live.insert(job, live);
-        if !waits && !is_shared {
-            self.hold(now, job, start, out);
-        }
-    }
-
-    fn has_to_bring(&self, reserve: &Reserve, site: ActorId) -> bool {
+    pub(super) fn has_to_bring(&self, reserve: &Reserve, site: ActorId) -> bool {
         let bringing = self.stager.as_ref().zip(reserve.staging.as_ref());
         bringing.is_some_and(|(stager, staging)| stager.has_to_bring(staging, site))
     }
@@ -278,7 +169,11 @@ impl MetaScheduler {
     }
 
     /// The input of a job is where it was to go; its user may have taken it back meanwhile.
-    fn provided(&mut self, now: Time, job: JobId, out: &mut Out) {
+    pub(super) fn provided(&mut self, now: Time, job: JobId, out: &mut Out) {
+        if let Some(moving) = self.moving.get_mut(&job) {
+            // Whoever gets it is told once it is clear who that is.
+            moving.live.phase = Phase::Given;
+        }
         let Some(live) = self.live.get_mut(&job) else { return };
         let Cluster { site, latency, is_shared, .. } = self.clusters[live.cluster];
         let task = TaskId { job, index: 0 };
@@ -301,7 +196,7 @@ impl MetaScheduler {
         out.send(live.user, Message::Outcome(Outcome { job, verdict: Verdict::Removed }));
     }
 
-    fn answer(user: ActorId, reserve: &Reserve, answer: Answer, out: &mut Out) {
+    pub(super) fn answer(user: ActorId, reserve: &Reserve, answer: Answer, out: &mut Out) {
         let Reserve { job, ready, deadline, .. } = reserve;
         let (id, ready, deadline) = (job.id, *ready, *deadline);
         out.log(Record::Answered { job: id, ready, deadline, answer: answer.clone() });
@@ -405,9 +300,13 @@ impl MetaScheduler {
     }
 
     /// Too late, and without effect, once the site might start the job before it hears of this.
-    fn cancel(&mut self, now: Time, from: ActorId, job: JobId, out: &mut Out) {
+    pub(super) fn cancel(&mut self, now: Time, from: ActorId, job: JobId, out: &mut Out) {
         if let Some(asked) = self.asked.get_mut(&job).filter(|asked| asked.user == from) {
             asked.is_cancelled = true;
+            return;
+        }
+        if let Some(moving) = self.moving.get_mut(&job).filter(|moving| moving.live.user == from) {
+            moving.is_cancelled = true;
             return;
         }
         let waits = |live: &Live| {
@@ -430,6 +329,10 @@ impl MetaScheduler {
         if live.phase == Phase::Given {
             out.send(site, Message::Withdraw(Withdraw { task }));
         }
+        Self::cancelled(job, &live, out);
+    }
+
+    pub(super) fn cancelled(job: JobId, live: &Live, out: &mut Out) {
         out.log(Record::Cancelled { job });
         out.send(live.user, Message::Outcome(Outcome { job, verdict: Verdict::Removed }));
     }
@@ -452,36 +355,33 @@ impl MetaScheduler {
         }
         let live = self.live.remove(&job).expect("it is live");
         self.free(now, &live);
-        out.log(Record::Cancelled { job });
-        out.send(live.user, Message::Outcome(Outcome { job, verdict: Verdict::Removed }));
+        Self::cancelled(job, &live, out);
     }
 
     pub(super) fn free(&mut self, now: Time, live: &Live) {
-        let from = live.start.max(now);
-        if from < live.end {
-            let book = &mut self.clusters[live.cluster].book;
-            book.delete(from, live.end, &live.nodes).expect("what is live is booked");
+        self.unbook(now, live.cluster, (live.start, live.end), &live.nodes);
+    }
+
+    /// Frees what is left of something booked.
+    pub(super) fn unbook(&mut self, now: Time, cluster: usize, (start, end): (Time, Time), nodes: &NodeSet) {
+        let from = start.max(now);
+        if from < end {
+            let book = &mut self.clusters[cluster].book;
+            book.delete(from, end, nodes).expect("what is live or asked for is booked");
             book.block_again(now);
         }
     }
 
-    /// Tells a site that nobody else uses to start a job then, in what is left of its time.
+    /// Tells a site to start a job then, in what is left of its time: one that nobody else uses, or that has its nodes booked.
     pub(super) fn hold(&mut self, now: Time, job: JobId, start: Time, out: &mut Out) {
         let live = &self.live[&job];
         let (task, nodes, walltime) = (TaskId { job, index: 0 }, live.nodes.clone(), live.end.since(start));
         let runtime = live.left(live.runtime);
         let cluster = &mut self.clusters[live.cluster];
         let safe = cluster.watch.as_mut().map(|watch| watch.safe(now));
-        if let Some(watch) = &cluster.watch {
-            self.overdue.insert((watch.overdue(live.end), job));
-        }
         out.send(cluster.site, Message::Hold(Hold { task, start, nodes, runtime, walltime, safe }));
+        self.await_end(job);
     }
-}
-
-/// How long a job really runs in what it asks for.
-fn runtime(reserve: &Reserve, request: &Request) -> Span {
-    reserve.job.tasks[0].runtime.min(request.duration)
 }
 
 impl Actor<Message, Record> for MetaScheduler {

@@ -4,12 +4,14 @@
 //! jobs with deadlines". Ours: the exact set of candidate starts, where rectangles without end count as ending, what
 //! becomes of malformed and late requests, and the calendar in place of a linked list (`crate::grid::Calendar`).
 
+mod asking;
 mod book;
 mod cast;
 pub mod fit;
 mod holder;
 mod mending;
 mod meta;
+mod moving;
 pub mod reference;
 mod rules;
 #[cfg(test)]

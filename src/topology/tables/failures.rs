@@ -338,18 +338,12 @@ fn books_nodes(failure: &Failure, around: &Around<'_>) -> bool {
 
 /// Why the nodes of a site must not fail.
 fn unbearable(site: &Site) -> Option<String> {
-    let name = &site.name;
-    if site.systems.len() > 1 {
-        return Some(format!("the nodes of {name} cannot fail: several systems use them"));
-    }
-    if managers::tongue(&site.scheduler) == Some(Tongue::Batsim) {
-        return Some(format!(
-            "the nodes of {name} cannot fail: Batsim's protocol has no message for a job that is lost with them"
-        ));
-    }
-    let is_reserved = !site.reserved.is_empty();
-    is_reserved.then(|| {
-        format!("the nodes of {name} cannot fail, as some are `reserved`, and there is no rule for both together")
+    let is_batsim = managers::tongue(&site.scheduler) == Some(Tongue::Batsim);
+    is_batsim.then(|| {
+        format!(
+            "the nodes of {} cannot fail: Batsim's protocol has no message for a job that is lost with them",
+            site.name
+        )
     })
 }
 

@@ -192,7 +192,7 @@ fn nobody_can_go_another_way_where_there_is_none() {
 }
 
 #[test]
-fn systems_that_know_nothing_of_failures_refuse_them() {
+fn who_knows_nothing_of_failures_refuses_them_and_everybody_else_does_not() {
     let failure = "[[failure]]\nsite = \"york\"\nat = \"1 h\"\nfor = \"1 h\"\n";
     let refused = |text: String, why: &str| {
         let complaints = load_text(&text, &[]).map(|_| ()).unwrap_err().to_string();
@@ -207,7 +207,9 @@ fn systems_that_know_nothing_of_failures_refuse_them() {
     let lublin = "source = \"lublin\"\njobs = 3\nnodes = 4";
     let both =
         grid("[batch]\n[reservation]", lublin).replace("cores = 8", "cores = 8\nsystem = [\"batch\", \"reservation\"]");
-    refused(both, "the nodes of york cannot fail: several systems use them");
+    let both = both.replace("cores = 4", "cores = 4\nsystem = \"batch\"");
+    let theirs = load_text(&format!("{both}[recovery]\nbookings = \"break\"\n"), &[]);
+    assert!(theirs.is_ok_and(|topology| topology.failing().site(0).is_some()));
     let books = GRID.replace('#', &format!("{failure}[recovery]\nbookings = \"break\"\ncompensation = 0.5"));
     let none_books = "expected a [[failure]] of a site whose system books nodes for a later time";
     refused(books, none_books);
@@ -233,5 +235,6 @@ fn systems_that_know_nothing_of_failures_refuse_them() {
     let external = load_text(&external, &[]);
     assert!(external.is_ok_and(|topology| topology.failing().site(0).is_some()));
     let reserved = "cores = 8\nreserved = [{ from = \"1 h\", until = \"2 h\", nodes = \"0\" }]";
-    refused(grid("[batch]", lublin).replace("cores = 8", reserved), "as some are `reserved`");
+    let kept = load_text(&grid("[batch]", lublin).replace("cores = 8", reserved), &[]);
+    assert!(kept.is_ok_and(|topology| topology.failing().site(0).is_some() && !topology.sites[0].reserved.is_empty()));
 }

@@ -110,6 +110,13 @@ fn by_site(tally: &Tally, sites: &[usize], policies: &[String], fared: &[Vec<Far
         let waits = Spread::of(fared.iter().map(|fared| fared.wait).collect());
         let longest = fared.iter().map(|fared| fared.wait).max().unwrap_or(Span::ZERO);
         let bounded = || fared.iter().map(Fared::bounded_slowdown);
+        let [mean, most] = match fared.len() {
+            0 => ["–".to_owned(), "–".to_owned()],
+            ran => {
+                let mean = bounded().sum::<f64>() / ran as f64;
+                [format!("{mean:.2}"), number(bounded().fold(0.0, f64::max))]
+            }
+        };
         let of_waits = |what: fn(Spread) -> f64| waits.map_or("–".to_owned(), |waits| span(what(waits)));
         vec![
             escape(&tally.sites[site].name),
@@ -119,8 +126,8 @@ fn by_site(tally: &Tally, sites: &[usize], policies: &[String], fared: &[Vec<Far
             of_waits(|waits| waits.median),
             of_waits(|waits| waits.p95),
             micros(longest.micros()),
-            format!("{:.2}", bounded().sum::<f64>() / fared.len().max(1) as f64),
-            number(bounded().fold(0.0, f64::max)),
+            mean,
+            most,
         ]
     };
     let rows = sites.iter().zip(fared).take(SITES_MAX).map(row);

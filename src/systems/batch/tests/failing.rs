@@ -8,8 +8,8 @@ use super::*;
 use crate::grid::{
     Checkpoint, Course, Distribution, Drawn, Every, Failure, Fragile, Killed, Law, News, Outages, Per, Recovery,
 };
+use crate::roles::queue::Reserved;
 use crate::roles::site::Manager;
-use crate::systems::batch::Remedy;
 use crate::systems::{Failing, Fails};
 
 pub(super) fn once(site: usize, nodes: &str, at: u64, lasts: u64) -> Failure {
@@ -17,7 +17,7 @@ pub(super) fn once(site: usize, nodes: &str, at: u64, lasts: u64) -> Failure {
     Failure { what, course: Course::Once { at: second(at), lasts: Span::from_secs(lasts) }, announced: true }
 }
 
-fn drawn(site: usize, nodes: u32, mtbf: u64, mttr: u64, per: Per, announced: bool) -> Failure {
+pub(super) fn drawn(site: usize, nodes: u32, mtbf: u64, mttr: u64, per: Per, announced: bool) -> Failure {
     let law = |kind| Law { kind, shape: 0.8 };
     let (mtbf, mttr) = (Span::from_secs(mtbf), Span::from_secs(mttr));
     let (between, repair) = (law(Distribution::Weibull), law(Distribution::Exponential));
@@ -39,7 +39,7 @@ fn failing_cast(
 pub(super) fn desk(nodes: u32, name: &str, fails: Option<&Fails>) -> Box<dyn Manager> {
     let desk = Desk::new((policy::find(name).unwrap().build)(nodes, &[]));
     Box::new(match fails {
-        Some(fails) => desk.with_remedy(Remedy::new(fails, nodes)),
+        Some(fails) => desk.failing(fails, nodes, &[]),
         None => desk,
     })
 }
@@ -204,8 +204,14 @@ fn what_ends_in_the_instant_of_a_failure_has_ended() {
     );
 }
 
+/// `PROPTEST_CASES` says how many are drawn, if it is set.
+pub(super) fn cases(usual: u32) -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    ProptestConfig::with_cases(asked.unwrap_or(usual))
+}
+
 /// A site under FCFS, second by second: who is lost starts again, before all others.
-fn plain_fcfs(nodes: u32, jobs: &[Rigid], outages: &Outages) -> Vec<Vec<(u64, u64)>> {
+pub(super) fn plain_fcfs(nodes: u32, jobs: &[Rigid], outages: &Outages, reserved: &[Reserved]) -> Vec<Vec<(u64, u64)>> {
     let mut outages = outages.clone();
     let mut stints = vec![Vec::new(); jobs.len()];
     let mut queue: Vec<usize> = Vec::new();
@@ -245,7 +251,14 @@ fn plain_fcfs(nodes: u32, jobs: &[Rigid], outages: &Outages) -> Vec<Vec<(u64, u6
         queue.extend((0..jobs.len()).filter(|job| jobs[*job].submit == second(now)));
         while let Some(&head) = queue.first() {
             let taken = |node: &u32| running.iter().any(|(_, _, on)| on.contains(node));
-            let free: Vec<u32> = (0..nodes).filter(|node| !down[*node as usize] && !taken(node)).collect();
+            let (start, end) = (second(now), second(now) + jobs[head].walltime);
+            let overlaps = |held: &&Reserved| held.from < end && start < held.until;
+            let is_kept = |node: &u32| {
+                let alone = NodeSet::run(*node, *node);
+                reserved.iter().filter(overlaps).any(|held| held.nodes.meets(&alone))
+            };
+            let free: Vec<u32> =
+                (0..nodes).filter(|node| !down[*node as usize] && !taken(node) && !is_kept(node)).collect();
             let Some(on) = free.get(..jobs[head].nodes as usize) else { break };
             running.push((head, now, on.to_vec()));
             queue.remove(0);
@@ -254,8 +267,25 @@ fn plain_fcfs(nodes: u32, jobs: &[Rigid], outages: &Outages) -> Vec<Vec<(u64, u6
     unreachable!("time goes on for ever")
 }
 
+/// From when to when each of so many jobs ran, in seconds.
+pub(super) fn stints(log: &[Entry<Record>], jobs: usize) -> Vec<Vec<(u64, u64)>> {
+    let mut stints: Vec<Vec<(u64, u64)>> = vec![Vec::new(); jobs];
+    let mut started = BTreeMap::new();
+    for Entry { stamp, record, .. } in log {
+        let now = stamp.time.micros() / 1_000_000;
+        match record {
+            Record::Started { task, .. } => drop(started.insert(task.job.0, now)),
+            Record::Finished { task } | Record::Killed { task } | Record::Lost { task, .. } => {
+                stints[task.job.0 as usize].push((started.remove(&task.job.0).unwrap(), now));
+            }
+            _ => {}
+        }
+    }
+    stints
+}
+
 /// Outages at whole seconds, for who looks second by second.
-fn at_seconds(spec: &[(u32, u64, u64)], nodes: u32) -> Vec<Failure> {
+pub(super) fn at_seconds(spec: &[(u32, u64, u64)], nodes: u32) -> Vec<Failure> {
     spec.iter().map(|(node, at, lasts)| once(0, &(node % nodes).to_string(), *at, *lasts)).collect()
 }
 
@@ -278,19 +308,7 @@ proptest! {
         let failing = Failing { failures: &failures, recovery: &recovery, seed: 1 };
         let Some(fails) = failing.site(0) else { return Ok(()) };
         let log = judge::run(failing_cast(&[(NODES, "fcfs")], Dispatch::First, &jobs, failing, &[Span::ZERO; 3]), &[Span::ZERO; 3]);
-        let mut stints: Vec<Vec<(u64, u64)>> = vec![Vec::new(); jobs.len()];
-        let mut started = BTreeMap::new();
-        for Entry { stamp, record, .. } in &log {
-            let now = stamp.time.micros() / 1_000_000;
-            match record {
-                Record::Started { task, .. } => drop(started.insert(task.job.0, now)),
-                Record::Finished { task } | Record::Killed { task } | Record::Lost { task, .. } => {
-                    stints[task.job.0 as usize].push((started.remove(&task.job.0).unwrap(), now));
-                }
-                _ => {}
-            }
-        }
-        prop_assert_eq!(stints, plain_fcfs(NODES, &jobs, &fails.outages));
+        prop_assert_eq!(stints(&log, jobs.len()), plain_fcfs(NODES, &jobs, &fails.outages, &[]));
     }
 
     /// Under every policy, remedy and latency: nothing runs on what is down, nobody shares a node, work adds up, each job comes to

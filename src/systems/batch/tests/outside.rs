@@ -8,7 +8,8 @@ use crate::protocol::outside::planner::{Heard, Plan};
 use crate::protocol::outside::{Advice, Happened, Wish};
 use crate::roles::outside::{Decides, Managed, Planned, Plans};
 use crate::roles::site::Manager;
-use crate::systems::batch::{Ask, Policy, Remedy, Step};
+use crate::systems::batch::claims::Claims;
+use crate::systems::batch::{Ask, Policy, Step};
 use crate::systems::{Failing, Fails};
 
 type Told = Arc<Mutex<Vec<String>>>;
@@ -18,15 +19,16 @@ struct AsPolicy {
     policy: Box<dyn Policy>,
     /// Of each job its nodes, its walltime and its start.
     known: BTreeMap<JobId, (u32, Span, Time)>,
-    /// What is done where nodes fail, and whether who is lost comes before all others.
-    remedy: Option<(Remedy, bool)>,
+    /// What is down where nodes fail, and whether who is lost comes before all others.
+    remedy: Option<(Claims, bool)>,
     lost: Vec<JobId>,
 }
 
 impl AsPolicy {
     fn new(policy: &str, nodes: u32, fails: Option<&Fails>) -> AsPolicy {
         let policy = (super::policy::find(policy).unwrap().build)(nodes, &[]);
-        let remedy = fails.map(|fails| (Remedy::new(fails, nodes), fails.recovery.killed == Killed::Head));
+        let claims = Claims::new(nodes, policy.moves(), &[]);
+        let remedy = fails.map(|fails| (claims, fails.recovery.killed == Killed::Head));
         AsPolicy { policy, known: BTreeMap::new(), remedy, lost: Vec::new() }
     }
 
@@ -42,8 +44,8 @@ impl AsPolicy {
 
     /// Books what is down, and hands in again who was lost with it.
     fn plan_around(&mut self, now: Time, down: &[Expected]) {
-        let (remedy, is_first) = self.remedy.as_mut().expect("nodes fail here");
-        remedy.book(now, down, &mut *self.policy);
+        let (claims, is_first) = self.remedy.as_mut().expect("nodes fail here");
+        claims.are_down(now, down, &[], &mut *self.policy);
         let (is_first, mut lost) = (*is_first, std::mem::take(&mut self.lost));
         if is_first {
             lost.reverse();

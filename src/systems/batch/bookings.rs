@@ -1,0 +1,184 @@
+//! What others have booked at a desk, and how far its tasks have got.
+//!
+//! Where no node fails a booked task is given to the site at once, to start at its time. Where nodes fail it starts as soon after
+//! that as all of its nodes are up and there is room for it, in what is left of its time; and one that is lost keeps its nodes
+//! until whoever booked them has heard of it: he says when it starts again, or gives them back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::claims::Claims;
+use super::policy::Reserved;
+use crate::grid::{Demand, TaskId};
+use crate::kernel::ActorId;
+use crate::protocol::Hold;
+use crate::roles::site::{Ending, Loss, On, Order, Start};
+use crate::time::{Span, Time};
+
+/// What is booked for tasks that have not ended.
+#[derive(Default)]
+pub struct Bookings {
+    all: BTreeMap<TaskId, Booking>,
+    /// Those that start as soon as they can, where nodes fail, by their times.
+    ready: BTreeSet<(Time, TaskId)>,
+    /// Whether the time of any of them has come.
+    is_late: bool,
+    /// When the next one may start, as far as is known.
+    next: Option<Time>,
+}
+
+pub struct Booking {
+    pub giver: ActorId,
+    pub held: Reserved,
+    /// When its task is to start.
+    start: Time,
+    stage: Stage,
+}
+
+/// How far a booked task has got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Nothing runs on its nodes before its input is there. Then it runs for so long, as it does where it is ready.
+    AwaitsInput(Span),
+    Ready(Span),
+    /// The site has it.
+    Begun,
+    Lost,
+}
+
+impl Bookings {
+    pub fn has(&self, task: TaskId) -> bool {
+        self.all.contains_key(&task)
+    }
+
+    pub fn of(&self, giver: ActorId, task: TaskId) -> Option<&Booking> {
+        self.all.get(&task).filter(|booking| booking.giver == giver)
+    }
+
+    pub fn add(&mut self, task: TaskId, giver: ActorId, held: Reserved, stage: Stage) -> &Booking {
+        let start = held.from;
+        if let Stage::Ready(_) = stage {
+            self.ready.insert((start, task));
+        }
+        self.all.entry(task).insert_entry(Booking { giver, held, start, stage }).into_mut()
+    }
+
+    pub fn remove(&mut self, task: TaskId) -> Option<Booking> {
+        let booking = self.all.remove(&task)?;
+        self.ready.remove(&(booking.start, task));
+        Some(booking)
+    }
+
+    /// The input of a task is there, which has got to that stage now: the booking, and how long it runs, if it has waited for it.
+    pub fn provide(&mut self, giver: ActorId, task: TaskId, stage: impl Fn(Span) -> Stage) -> Option<(&Booking, Span)> {
+        let booking = self.all.get_mut(&task).filter(|booking| booking.giver == giver)?;
+        let Stage::AwaitsInput(runtime) = booking.stage else { return None };
+        booking.stage = stage(runtime);
+        if let Stage::Ready(_) = booking.stage {
+            self.ready.insert((booking.start, task));
+        }
+        Some((booking, runtime))
+    }
+
+    /// Whether a task was booked that has been lost now.
+    pub fn lose(&mut self, task: TaskId) -> bool {
+        let lost = self.all.get_mut(&task);
+        lost.map(|booking| booking.stage = Stage::Lost).is_some()
+    }
+
+    /// A task that was lost starts again then, in what is left of its time.
+    pub fn hold(&mut self, now: Time, giver: ActorId, hold: &Hold) {
+        let Hold { task, start, nodes, runtime, walltime, .. } = hold;
+        let Some(booking) = self.all.get_mut(task).filter(|booking| booking.giver == giver) else { return };
+        let held = &booking.held;
+        let is_its = *start >= now.max(held.from) && *start + *walltime == held.until && *nodes == held.nodes;
+        if booking.is_lost() && is_its && !walltime.is_zero() && !runtime.is_zero() {
+            (booking.start, booking.stage) = (*start, Stage::Ready(*runtime));
+            self.ready.insert((*start, *task));
+        }
+    }
+
+    /// Those who can start now.
+    pub fn can_start(&self, now: Time, claims: &Claims) -> Vec<TaskId> {
+        let can_start = |task: &TaskId| {
+            let held = &self.all[task].held;
+            now < held.until && claims.has_room_from(*task) <= now && claims.are_up(&held.nodes)
+        };
+        self.due(now).filter(can_start).collect()
+    }
+
+    /// One of them starts; this says what is done if a task on so many nodes is lost.
+    pub fn start(&mut self, now: Time, task: TaskId, loss: impl Fn(u32) -> Loss) -> Order {
+        let booking = self.all.get_mut(&task).expect("who starts has booked");
+        self.ready.remove(&(booking.start, task));
+        let Stage::Ready(runtime) = booking.stage else { unreachable!("who starts was ready to") };
+        booking.stage = Stage::Begun;
+        let loss = loss(booking.held.nodes.len());
+        let runtime = loss.saves.map_or(runtime, |saves| saves.stretched(runtime));
+        booking.begin(task, now, runtime, loss)
+    }
+
+    /// All that can start now has. Whose time is over is left to his giver, who asks for him.
+    pub fn look_ahead(&mut self, now: Time, claims: &Claims) {
+        let over: Vec<TaskId> = self.due(now).filter(|task| self.all[task].held.until <= now).collect();
+        for task in over {
+            self.ready.remove(&(self.all[&task].start, task));
+        }
+        let late: Vec<TaskId> = self.due(now).collect();
+        let room =
+            late.iter().map(|task| claims.has_room_from(*task)).filter(|from| now < *from && *from < Time::NEVER);
+        let coming = self.ready.iter().map(|(start, _)| *start).find(|start| *start > now);
+        self.next = room.chain(coming).min();
+        self.is_late = !late.is_empty();
+    }
+
+    fn due(&self, now: Time) -> impl Iterator<Item = TaskId> {
+        self.ready.iter().take_while(move |(start, _)| *start <= now).map(|(_, task)| *task)
+    }
+
+    /// Whether somebody's time has come who has not started.
+    pub fn is_anybody_late(&self) -> bool {
+        self.is_late
+    }
+
+    pub fn next(&self) -> Option<Time> {
+        self.next
+    }
+
+    /// When the first of those ends at the soonest who have not started.
+    pub fn soonest_end(&self, at: Time) -> Time {
+        let mut soonest = Time::NEVER;
+        for (start, task) in &self.ready {
+            if *start >= soonest {
+                break;
+            }
+            let booking = &self.all[task];
+            if let (Stage::Ready(runtime), true) = (booking.stage, at < booking.held.until) {
+                soonest = soonest.min((at.max(*start) + runtime).min(booking.held.until));
+            }
+        }
+        soonest
+    }
+}
+
+impl Booking {
+    pub fn is_lost(&self) -> bool {
+        self.stage == Stage::Lost
+    }
+
+    /// Only its giver can take the task back, so its end is told at once.
+    pub fn begin(&self, task: TaskId, at: Time, runtime: Span, loss: Loss) -> Order {
+        Order::Start(Start {
+            task,
+            giver: self.giver,
+            at,
+            on: On::These(self.held.nodes.clone().into()),
+            demand: Demand::NODE,
+            share: 1.0,
+            runtime,
+            walltime: self.held.until.since(at),
+            ending: Ending::Settled,
+            loss,
+            rank: super::desk::rank(task),
+        })
+    }
+}

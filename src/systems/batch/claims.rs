@@ -1,0 +1,247 @@
+//! What stands on a queue's calendar beside its jobs where nodes fail: what is reserved, what others have booked, and what is down.
+//!
+//! These may overlap. To the policy they are bookings, no two of which share a node at any time: what is reserved or booked stands
+//! for itself, and what is down for the rest of its time. So whoever gives something back takes nothing from anybody else.
+//!
+//! A policy that only counts nodes moves jobs out of the way of what begins, and with nodes down there may be nowhere to go. What
+//! runs stays where it is then, and so does what has begun; the others begin once they have room up to their ends. Whoever has his
+//! place does not lose it to one that comes forward. Where nodes have identities nobody is ever in the way.
+
+use super::policy::{Counts, Policy, Reserved};
+use crate::grid::{Expected, NodeSet, TaskId};
+use crate::time::Time;
+
+/// What is claimed of one site.
+pub struct Claims {
+    nodes: u32,
+    /// Whether its policy only counts.
+    counts: bool,
+    /// What is reserved, and then what is booked, in the order in which it was.
+    standing: Vec<Claim>,
+    down: Vec<Expected>,
+    /// What is on the policy's calendar.
+    entered: Vec<Reserved>,
+}
+
+struct Claim {
+    /// Who is to run there, if it is not just reserved.
+    task: Option<TaskId>,
+    held: Reserved,
+    /// From when on there is room for it.
+    from: Time,
+}
+
+impl Claims {
+    /// With what is reserved, of which the policy knows already.
+    pub fn new(nodes: u32, counts: bool, reserved: &[Reserved]) -> Claims {
+        let claim = |held: &Reserved| Claim { task: None, held: held.clone(), from: held.from };
+        let standing = reserved.iter().map(claim).collect();
+        Claims { nodes, counts, standing, down: Vec::new(), entered: reserved.to_vec() }
+    }
+
+    /// Whether nobody else claims some of these nodes for some of that time, be there room for him or not.
+    pub fn leave(&self, wanted: &Reserved) -> bool {
+        let overlaps = |other: &&Claim| other.held.from < wanted.until && wanted.from < other.held.until;
+        !self.standing.iter().filter(overlaps).any(|other| other.held.nodes.meets(&wanted.nodes))
+    }
+
+    /// These nodes, for which the policy has room, are booked.
+    pub fn add(&mut self, now: Time, task: TaskId, held: &Reserved, policy: &mut dyn Policy) {
+        self.forget(now);
+        self.standing.push(Claim { task: Some(task), held: held.clone(), from: held.from });
+        self.entered.push(held.clone());
+        policy.book(now, held);
+    }
+
+    /// What is left of what was booked for a task is free, as far as it is up.
+    pub fn remove(&mut self, now: Time, task: TaskId, running: &[(Time, u32)], policy: &mut dyn Policy) {
+        self.forget(now);
+        let Some(place) = self.standing.iter().position(|claim| claim.task == Some(task)) else { return };
+        let held = self.standing.remove(place).held;
+        if !self.down.is_empty() || self.keep_waiting(now) {
+            return self.settle(now, running, policy);
+        }
+        let is_its = |entered: &Reserved| entered.until == held.until && entered.nodes == held.nodes;
+        if let Some(place) = self.entered.iter().position(is_its) {
+            policy.release(now, &self.entered.remove(place));
+        }
+    }
+
+    /// These are down, and all others are up.
+    pub fn are_down(&mut self, now: Time, down: &[Expected], running: &[(Time, u32)], policy: &mut dyn Policy) {
+        self.down = down.to_vec();
+        self.settle(now, running, policy);
+    }
+
+    /// Whether there is no room for somebody at his time.
+    pub fn keep_waiting(&self, now: Time) -> bool {
+        self.standing.iter().any(|claim| claim.is_kept_waiting(now))
+    }
+
+    /// From when on there is room for what is booked for a task.
+    pub fn has_room_from(&self, task: TaskId) -> Time {
+        let its = self.standing.iter().find(|claim| claim.task == Some(task));
+        its.map_or(Time::NEVER, |claim| claim.from)
+    }
+
+    pub fn are_up(&self, nodes: &NodeSet) -> bool {
+        !self.down.iter().any(|one| one.nodes.meets(nodes))
+    }
+
+    /// What is over needs no room, nor what should be back: if it is not, that is told in a moment.
+    fn forget(&mut self, now: Time) {
+        self.standing.retain(|claim| claim.held.until > now);
+        self.entered.retain(|entered| entered.until > now);
+        self.down.retain(|down| down.back > now);
+    }
+
+    /// Sees to it that the policy has on its calendar what it should, with these of the queue running up to their times.
+    ///
+    /// O(C² + D C) for `C` claims and `D` times at which nodes are expected back.
+    pub fn settle(&mut self, now: Time, running: &[(Time, u32)], policy: &mut dyn Policy) {
+        self.forget(now);
+        if self.counts {
+            self.make_room(now, running);
+        }
+        let wanted = self.wanted(now);
+        let is_same = |one: &Reserved, other: &Reserved| {
+            one.until == other.until && one.from.max(now) == other.from.max(now) && one.nodes == other.nodes
+        };
+        let stays = |entered: &mut Reserved| wanted.iter().any(|wanted| is_same(entered, wanted));
+        for entered in self.entered.extract_if(.., |entered| !stays(entered)) {
+            policy.release(now, &entered);
+        }
+        for wanted in wanted {
+            if !self.entered.iter().any(|entered| is_same(entered, &wanted)) {
+                policy.book(now, &wanted);
+                self.entered.push(wanted);
+            }
+        }
+    }
+
+    /// What there is room for, and what of it is down for nobody.
+    fn wanted(&self, now: Time) -> Vec<Reserved> {
+        let fitting = self.standing.iter().filter(|claim| claim.from < claim.held.until);
+        let mut wanted: Vec<Reserved> =
+            fitting.map(|claim| Reserved { from: claim.from, ..claim.held.clone() }).collect();
+        let claimed = wanted.len();
+        for Expected { back, nodes } in &self.down {
+            let meets = |claim: &&Reserved| claim.from < *back && claim.nodes.meets(nodes);
+            let there: Vec<Reserved> = wanted[..claimed].iter().filter(meets).cloned().collect();
+            wanted.extend(beside(now, *back, nodes, &there));
+        }
+        wanted
+    }
+
+    fn make_room(&mut self, now: Time, running: &[(Time, u32)]) {
+        let mut room = Room::new(now, self.nodes, running, &self.down);
+        for claim in self.standing.iter().filter(|claim| claim.from < now) {
+            room.take(claim);
+        }
+        for claim in self.standing.iter_mut().filter(|claim| claim.from >= now) {
+            claim.from = room.first(claim.from, &claim.held);
+            room.take(claim);
+        }
+        for claim in self.standing.iter_mut().filter(|claim| claim.is_kept_waiting(now)) {
+            room.give_back(claim);
+            claim.from = room.first(claim.held.from.max(now), &claim.held);
+            room.take(claim);
+        }
+    }
+}
+
+impl Claim {
+    fn is_kept_waiting(&self, now: Time) -> bool {
+        self.from > self.held.from.max(now)
+    }
+}
+
+/// When these nodes are nobody's of those who claim some of them, between now and a time.
+fn beside(now: Time, back: Time, nodes: &NodeSet, claims: &[Reserved]) -> Vec<Reserved> {
+    let mut rest = nodes.clone();
+    claims.iter().for_each(|claim| rest.subtract(&claim.nodes));
+    let mut touched = nodes.clone();
+    touched.subtract(&rest);
+    let mut all = vec![Reserved { from: now, until: back, nodes: rest }];
+
+    let changes = claims.iter().flat_map(|claim| [claim.from, claim.until]);
+    let mut times: Vec<Time> = changes.filter(|at| now < *at && *at < back).chain([now, back]).collect();
+    times.sort_unstable();
+    times.dedup();
+    for span in times.windows(2) {
+        let (from, until) = (span[0], span[1]);
+        let mut nodes = touched.clone();
+        let meanwhile = claims.iter().filter(|claim| claim.from < until && from < claim.until);
+        meanwhile.for_each(|claim| nodes.subtract(&claim.nodes));
+        match all.last_mut() {
+            Some(before) if before.until == from && before.nodes == nodes => before.until = until,
+            _ => all.push(Reserved { from, until, nodes }),
+        }
+    }
+    all.retain(|one| !one.nodes.is_empty());
+    all
+}
+
+/// How many nodes of a site are taken when.
+struct Room<'a> {
+    nodes: u32,
+    counts: Counts,
+    /// What is down; by when it is back.
+    down: &'a [Expected],
+    now: Time,
+}
+
+impl Room<'_> {
+    fn new<'a>(now: Time, nodes: u32, running: &[(Time, u32)], down: &'a [Expected]) -> Room<'a> {
+        let running = running.iter().map(|(until, count)| (now, *until, *count));
+        let counts = Counts::of(running.chain(down.iter().map(|one| (now, one.back, one.nodes.len()))));
+        Room { nodes, counts, down, now }
+    }
+
+    fn take(&mut self, claim: &Claim) {
+        for (from, to, count) in self.parts(claim.from, &claim.held) {
+            self.counts.insert(from, to, count);
+        }
+    }
+
+    fn give_back(&mut self, claim: &Claim) {
+        for (from, to, count) in self.parts(claim.from, &claim.held) {
+            self.counts.remove(from, to, count);
+        }
+    }
+
+    /// From when on, at `from` or later, there is room for all of a claim up to its end; never, if there is none.
+    fn first(&self, from: Time, held: &Reserved) -> Time {
+        let mut first = from;
+        for (start, end, count) in self.parts(from, held) {
+            let mut at = start;
+            while at < end {
+                let next = self.counts.next_change(at).map_or(end, |next| next.min(end));
+                if self.counts.most(at, next) + count > self.nodes {
+                    first = next;
+                }
+                at = next;
+            }
+        }
+        if first < held.until { first } else { Time::NEVER }
+    }
+
+    /// How many nodes a claim takes from a time on that are not down anyway.
+    fn parts(&self, from: Time, held: &Reserved) -> Vec<(Time, Time, u32)> {
+        let mut up = held.nodes.clone();
+        self.down.iter().for_each(|one| up.subtract(&one.nodes));
+        let (mut parts, mut at) = (Vec::new(), from.max(self.now));
+        let mut add = |at: &mut Time, to: Time, up: &NodeSet| {
+            if *at < to && !up.is_empty() {
+                parts.push((*at, to, up.len()));
+            }
+            *at = to.max(*at);
+        };
+        for one in self.down.iter().filter(|one| one.nodes.meets(&held.nodes)) {
+            add(&mut at, one.back.min(held.until), &up);
+            up.unite(&one.nodes.intersection(&held.nodes));
+        }
+        add(&mut at, held.until, &up);
+        parts
+    }
+}

@@ -1,0 +1,425 @@
+//! Sites that several systems use, or some of whose nodes are reserved, and whose nodes fail: whole grids, drawn at random.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use proptest::prelude::*;
+
+use super::load_text;
+use crate::grid::{Bookings, Calendar, JobId, Killed, NodeSet, Outages, TaskId};
+use crate::kernel::{ActorId, Entry, judge};
+use crate::protocol::{Answer, Record};
+use crate::report::{Names, Status, Tally};
+use crate::roles::queue;
+use crate::time::{Span, Time};
+use crate::topology::{Plan, Topology, build};
+
+/// York and bath are shared, leeds has reservations only.
+const SITES: [(&str, u32); 3] = [("york", 6), ("bath", 4), ("leeds", 5)];
+
+/// When it comes, how many nodes it wants, for how long, and how long it runs; and how much input it has.
+type Queued = (u64, u32, u64, u64, u64);
+/// When it is made, how long before it is ready, how long it has nodes and has time beside that, how long it runs, on how many nodes,
+/// after how long it is taken back, and how much input it has.
+type Asked = (u64, u64, u64, u64, u64, u32, Option<u64>, u64);
+/// From when on, for how long, and which nodes.
+type Kept = (u64, u64, u32, u32);
+
+#[derive(Clone, Debug)]
+struct Story {
+    policies: (usize, usize),
+    queued: Vec<Queued>,
+    asked: Vec<Asked>,
+    /// Tasks of a market and of a planner at york, if these use it too.
+    sold: Option<Vec<(u64, u32, u64)>>,
+    reserved: Vec<Kept>,
+    latencies: [u64; 4],
+    report_every: [u64; 3],
+    has_links: bool,
+    global: bool,
+    failures: (u64, u64, u64, bool),
+    recovery: (usize, usize, u32, u64),
+}
+
+fn story() -> impl Strategy<Value = Story> {
+    let input = || prop::sample::select(vec![0u64, 0, 3, 9]);
+    let queued = (0u64..60, 1u32..=7, 1u64..30, 1u64..30, input());
+    let cancel = prop::option::weighted(0.2, 0u64..40);
+    let asked = (0u64..60, 0u64..20, 1u64..20, 0u64..40, 1u64..20, 1u32..7, cancel, input());
+    let sold = prop::option::weighted(0.4, prop::collection::vec((0u64..60, 1u32..6, 1u64..15), 2..6));
+    let kept = (0u64..80, 1u64..25, 0u32..6, 1u32..5);
+    (
+        ((0..queue::ALL.len(), 0..queue::ALL.len()), any::<bool>(), any::<bool>()),
+        (prop::collection::vec(queued, 0..14), prop::collection::vec(asked, 1..18), sold),
+        prop::collection::vec(kept, 0..4),
+        (prop::array::uniform4(0u64..3), prop::array::uniform3(prop::sample::select(vec![0u64, 0, 0, 4]))),
+        (10u64..150, 1u64..40, 0u64..1_000, any::<bool>()),
+        (0usize..3, 0usize..4, 1u32..5, prop::sample::select(vec![0u64, 0, 2, 5])),
+    )
+        .prop_map(|((policies, has_links, global), (queued, asked, sold), reserved, rest, failures, recovery)| {
+            let (latencies, report_every) = rest;
+            Story {
+                policies,
+                queued,
+                asked,
+                sold,
+                reserved,
+                latencies,
+                report_every,
+                has_links,
+                global,
+                failures,
+                recovery,
+            }
+        })
+}
+
+impl Story {
+    fn policy(&self, site: usize) -> Option<&'static str> {
+        let policies = [Some(self.policies.0), Some(self.policies.1), None];
+        policies[site].map(|policy| queue::ALL[policy].name)
+    }
+
+    /// What is reserved at york: of what would overlap the first.
+    fn reserved(&self) -> Vec<(Time, Time, NodeSet)> {
+        let mut calendar = Calendar::new(SITES[0].1);
+        let meant = self.reserved.iter().map(|&(from, lasts, first, count)| {
+            let nodes = NodeSet::run(first, (first + count - 1).min(SITES[0].1 - 1));
+            (second(from), second(from + lasts), nodes)
+        });
+        meant.filter(|(from, until, nodes)| calendar.insert(*from, *until, nodes).is_ok()).collect()
+    }
+
+    fn text(&self) -> String {
+        let (mtbf, mttr, seed, announced) = self.failures;
+        let mut text = format!("name = \"together\"\nseed = {seed}\n[batch]\n[reservation]\n");
+        let choose = if self.global { "global" } else { "first" };
+        writeln!(text, "choose = \"{choose}\"").unwrap();
+        let others = match &self.sold {
+            Some(_) => {
+                text += "[market]\npolicy = \"fifo\"\n[workflow]\npolicy = \"heft\"\n";
+                ", \"market\", \"workflow\""
+            }
+            None => "",
+        };
+        for (number, (name, cores)) in SITES.iter().enumerate() {
+            let (latency, report_every) = (self.latencies[number], self.report_every[number]);
+            let system = match number {
+                0 => format!("[\"batch\", \"reservation\"{others}]"),
+                1 => "[\"batch\", \"reservation\"]".to_owned(),
+                _ => "\"reservation\"".to_owned(),
+            };
+            writeln!(
+                text,
+                "[[site]]\nname = \"{name}\"\ncores = {cores}\nlatency = \"{latency} s\"\nsystem = {system}"
+            )
+            .unwrap();
+            if report_every > 0 {
+                writeln!(text, "report_every = \"{report_every} s\"").unwrap();
+            }
+            if let Some(policy) = self.policy(number) {
+                writeln!(text, "scheduler = \"{policy}\"").unwrap();
+            }
+            let reserved = if number == 0 { self.reserved() } else { Vec::new() };
+            let kept = reserved.iter().map(|(from, until, nodes)| {
+                let (from, until) = (from.seconds(), until.seconds());
+                format!("{{ from = \"{from} s\", until = \"{until} s\", nodes = \"{nodes}\" }}")
+            });
+            let kept: Vec<String> = kept.collect();
+            if !kept.is_empty() {
+                writeln!(text, "reserved = [{}]", kept.join(", ")).unwrap();
+            }
+        }
+        if self.has_links {
+            for name in ["york", "bath"] {
+                writeln!(
+                    text,
+                    "[[link]]\nname = \"{name}-leeds\"\ncapacity = \"8 Mbps\"\nbetween = [\"{name}\", \"leeds\"]"
+                )
+                .unwrap();
+            }
+            text += "[[link]]\nname = \"york-bath\"\ncapacity = \"8 Mbps\"\nbetween = [\"york\", \"bath\"]\n";
+        }
+        writeln!(text, "[[user]]\nname = \"ann\"\nlatency = \"{} s\"", self.latencies[3]).unwrap();
+        writeln!(
+            text,
+            "[[failure]]\nsite = \"york\"\nmtbf = \"{mtbf} s\"\nmttr = \"{mttr} s\"\nannounced = {announced}\n\
+             [[failure]]\nsite = \"bath\"\nmtbf = \"{} s\"\nmttr = \"{mttr} s\"\nper = \"site\"\nshare = 0.5\nannounced = {}\n\
+             [[failure]]\nsite = \"york\"\nat = \"20 s\"\nfor = \"15 s\"\nnodes = \"0-3\"\n\
+             [[failure]]\nsite = \"leeds\"\nat = \"30 s\"\nfor = \"20 s\"",
+            2 * mtbf, !announced
+        )
+        .unwrap();
+        let (bookings, killed, attempts, every) = self.recovery;
+        let (bookings, killed) = (Bookings::ALL[bookings].0, Killed::ALL[killed].0);
+        writeln!(
+            text,
+            "[recovery]\nbookings = \"{bookings}\"\nkilled = \"{killed}\"\nattempts = {attempts}\ncompensation = 0.25"
+        )
+        .unwrap();
+        if every > 0 {
+            writeln!(text, "checkpoint = {{ every = \"{every} s\", cost = \"500 ms\" }}").unwrap();
+        }
+        self.write_jobs(&mut text);
+        text
+    }
+
+    fn write_jobs(&self, text: &mut String) {
+        let data = |text: &mut String, input: u64| {
+            if self.has_links && input > 0 {
+                writeln!(text, "input = {}", input * 1_000_000).unwrap();
+            }
+        };
+        let home = if self.has_links { "home = \"leeds\"\noutput = 500000\n" } else { "" };
+        let mut queued = self.queued.clone();
+        queued.sort_by_key(|job| job.0);
+        if !queued.is_empty() {
+            write!(text, "[[workload]]\nsource = \"table\"\nsystem = \"batch\"\n{home}").unwrap();
+        }
+        for (arrive, nodes, walltime, runtime, input) in queued {
+            writeln!(
+                text,
+                "[[workload.job]]\narrive = \"{arrive} s\"\n\
+                 tasks = [{{ runtime = \"{runtime} s\", walltime = \"{walltime} s\", cores = {nodes} }}]"
+            )
+            .unwrap();
+            data(text, input);
+        }
+        let mut asked = self.asked.clone();
+        asked.sort_by_key(|request| request.0);
+        write!(text, "[[workload]]\nsource = \"requests\"\n{home}").unwrap();
+        for (arrive, ahead, duration, slack, runtime, nodes, cancel, input) in asked {
+            let (ready, runtime) = (arrive + ahead, runtime.min(duration));
+            writeln!(
+                text,
+                "[[workload.request]]\narrive = \"{arrive} s\"\nready = \"{ready} s\"\nduration = \"{duration} s\"\n\
+                 deadline = \"{} s\"\nnodes = {nodes}\nruntime = \"{runtime} s\"",
+                ready + duration + slack
+            )
+            .unwrap();
+            if let Some(cancel) = cancel {
+                writeln!(text, "cancel = \"{} s\"", arrive + cancel).unwrap();
+            }
+            data(text, input);
+        }
+        let Some(sold) = &self.sold else { return };
+        let mut sold = sold.clone();
+        sold.sort_by_key(|task| task.0);
+        for system in ["market", "workflow"] {
+            writeln!(text, "[[workload]]\nsource = \"table\"\nsystem = \"{system}\"").unwrap();
+            for (arrive, cores, runtime) in &sold {
+                writeln!(
+                    text,
+                    "[[workload.job]]\narrive = \"{arrive} s\"\n\
+                     tasks = [{{ runtime = \"{runtime} s\", cores = {cores} }}, {{ runtime = \"5 s\", cores = 1 }}]\n\
+                     edges = [[0, 1]]"
+                )
+                .unwrap();
+            }
+        }
+    }
+}
+
+fn second(second: u64) -> Time {
+    Time::ZERO + Span::from_secs(second)
+}
+
+fn play(topology: &Topology) -> Vec<Entry<Record>> {
+    let plan = Plan::of(topology);
+    let actors = build(topology, &plan.all()).unwrap();
+    judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &plan.latencies)
+}
+
+/// A task on some nodes of a site, from when to when, and whether it was lost then.
+struct Stint {
+    task: TaskId,
+    site: ActorId,
+    nodes: NodeSet,
+    from: Time,
+    to: Time,
+    is_first: bool,
+    lost: bool,
+}
+
+/// Where tasks were when; it is an error if one is at two places, or comes to no end.
+fn stints(log: &[Entry<Record>]) -> Result<Vec<Stint>, TestCaseError> {
+    let mut on: BTreeMap<TaskId, Stint> = BTreeMap::new();
+    let mut all = Vec::new();
+    let mut ran = BTreeSet::new();
+    for Entry { stamp, actor, record } in log {
+        let now = stamp.time;
+        match record {
+            Record::Started { task, cores } => {
+                let (task, site, nodes, is_first) = (*task, *actor, cores.clone(), ran.insert(*task));
+                let stint = Stint { task, site, nodes, from: now, to: Time::NEVER, is_first, lost: false };
+                prop_assert!(on.insert(task, stint).is_none(), "{} runs twice", task);
+            }
+            Record::Moved { task, cores } => {
+                let stint = on.get_mut(task).expect("who moves has started");
+                let next = Stint { nodes: cores.clone(), from: now, to: Time::NEVER, is_first: false, ..*stint };
+                all.push(Stint { to: now, ..std::mem::replace(stint, next) });
+            }
+            Record::Finished { task } | Record::Killed { task } | Record::Lost { task, .. } => {
+                let lost = matches!(record, Record::Lost { .. });
+                let stint = on.remove(task);
+                prop_assert!(stint.is_some(), "{} ends but does not run", task);
+                all.extend(stint.map(|stint| Stint { to: now, lost, ..stint }));
+            }
+            _ => {}
+        }
+    }
+    prop_assert!(on.is_empty());
+    Ok(all)
+}
+
+/// What was down at a site up to a time, by node.
+fn outages(mut outages: Outages, end: Time) -> Vec<(Time, Time, u32)> {
+    let mut since: BTreeMap<u32, Time> = BTreeMap::new();
+    let mut all = Vec::new();
+    for change in outages.advance(end) {
+        for node in change.nodes.each() {
+            match change.is_up {
+                true => all.extend(since.remove(&node).map(|from| (from, change.at, node))),
+                false => assert_eq!(since.insert(node, change.at), None),
+            }
+        }
+    }
+    all.extend(since.into_iter().map(|(node, from)| (from, end + Span::from_secs(1), node)));
+    all
+}
+
+/// No node runs two tasks, or any while it is down, and whoever is lost is so as a node of his fails. Where nodes have identities,
+/// nothing runs on what is reserved either.
+fn check_nodes(story: &Story, topology: &Topology, log: &[Entry<Record>], all: &[Stint]) -> Result<(), TestCaseError> {
+    let end = log.last().map_or(Time::ZERO, |entry| entry.stamp.time);
+    let plan = Plan::of(topology);
+    for (number, (name, nodes)) in SITES.iter().enumerate() {
+        let site = plan.names.iter().position(|other| other == name).expect("it is in the plan");
+        let here = || all.iter().filter(|stint| stint.site.index() == site);
+        let down = outages(topology.failing().site(number).unwrap().outages, end);
+        for Stint { task, nodes, from, to, lost, .. } in here() {
+            let fails = down.iter().filter(|(_, _, node)| nodes.contains(&NodeSet::run(*node, *node)));
+            let fails: Vec<Time> = fails.map(|(at, ..)| *at).filter(|at| from < at && at <= to).collect();
+            prop_assert!(fails.iter().all(|at| at == to), "{} is on {} up to {}", task, nodes, to);
+            prop_assert!(!lost || !fails.is_empty(), "{} is lost on {} at {}", task, nodes, to);
+        }
+        let mut calendar = Calendar::new(*nodes);
+        for (from, to, node) in down {
+            prop_assert_eq!(calendar.insert(from, to, &NodeSet::run(node, node)), Ok(()));
+        }
+        for Stint { task, nodes, from, to, .. } in here().filter(|stint| stint.from < stint.to) {
+            let free = calendar.insert(*from, *to, nodes);
+            prop_assert_eq!(free, Ok(()), "{} on {} from {} to {} at {}", task, nodes, from, to, name);
+        }
+        let counts = story.policy(number).is_some_and(|name| name.ends_with("-count") || name == "slotlist");
+        for (from, until, kept) in story.reserved().iter().filter(|_| number == 0 && !counts) {
+            let mut there = here().filter(|stint| stint.from < *until && *from < stint.to);
+            prop_assert!(!there.any(|stint| stint.nodes.meets(kept)), "{} are reserved from {}", kept, from);
+        }
+    }
+    Ok(())
+}
+
+/// What a request was promised last, and before: where, from when to when, and on which nodes.
+type Promises = BTreeMap<JobId, Vec<(ActorId, Time, Time, NodeSet)>>;
+
+/// Each request is answered once, and what is accepted comes to one end; what runs does so within a promise.
+fn check_promises(
+    story: &Story,
+    topology: &Topology,
+    log: &[Entry<Record>],
+    all: &[Stint],
+) -> Result<(), TestCaseError> {
+    let (bookings, _, _, every) = story.recovery;
+    let bookings = Bookings::ALL[bookings].1;
+    let stretched = |work: Span| match topology.recovery.checkpoint {
+        Some(checkpoint) if every > 0 => checkpoint.saves(0.0).unwrap().stretched(work),
+        _ => work,
+    };
+    let mut asked = story.asked.clone();
+    asked.sort_by_key(|request| request.0);
+    let first = story.queued.len() as u32;
+    let request = |job: &JobId| &asked[(job.0 - first) as usize];
+    let mut promises: Promises = BTreeMap::new();
+    let (mut answered, mut broken, mut ends) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
+    for Entry { stamp, record, .. } in log {
+        match record {
+            Record::Answered { job, answer, ready, deadline } => {
+                prop_assert!(answered.insert(*job), "{} is answered twice", job);
+                if let Answer::Accepted { site, start, nodes } = answer {
+                    let until = *start + stretched(Span::from_secs(request(job).2));
+                    prop_assert!(start >= ready && until <= *deadline);
+                    promises.entry(*job).or_default().push((*site, *start, until, nodes.clone()));
+                }
+            }
+            Record::Rebooked { job, site, start, until, nodes } => {
+                prop_assert!(bookings == Bookings::Move && nodes.len() == request(job).5);
+                let (arrive, ahead, duration, slack, ..) = *request(job);
+                prop_assert!(*start < *until && *until <= second(arrive + ahead + duration + slack));
+                promises.get_mut(job).unwrap().push((*site, *start, *until, nodes.clone()));
+            }
+            Record::Broken { job, .. } => {
+                prop_assert!(promises.contains_key(job) && broken.insert(*job));
+            }
+            Record::Completed { job, .. } | Record::Removed { job } | Record::Cancelled { job } => {
+                prop_assert!(ends.insert(*job, stamp.time).is_none(), "{} ends twice", job);
+            }
+            _ => {}
+        }
+    }
+    let is_request = |job: &JobId| (first..first + asked.len() as u32).contains(&job.0);
+    prop_assert_eq!(answered.len(), asked.len());
+    for job in promises.keys() {
+        prop_assert!(ends.contains_key(job), "{} never ends", job);
+    }
+    for stint in all.iter().filter(|stint| is_request(&stint.task.job)) {
+        let Stint { task, site, nodes, from, to, is_first, .. } = stint;
+        let within = |promise: &&(ActorId, Time, Time, NodeSet)| {
+            promise.0 == *site && promise.3 == *nodes && promise.1 <= *from && to <= &promise.2
+        };
+        let promise = promises.get(&task.job).and_then(|all| all.iter().rfind(within));
+        prop_assert!(promise.is_some(), "{} is on {} of {} from {} to {}", task, nodes, site, from, to);
+        // Where it has to wait for nothing else, it is late only as long as a node of it is down.
+        let waits = story.has_links && request(&task.job).7 > 0;
+        let (Some((_, start, ..)), false, true) = (promise, waits, *is_first) else { continue };
+        let number = SITES.iter().position(|(name, _)| Plan::of(topology).names[site.index()] == *name).unwrap();
+        let counts = story.policy(number).is_some_and(|name| name.ends_with("-count") || name == "slotlist");
+        if start < from && !counts {
+            let down = outages(topology.failing().site(number).unwrap().outages, *from);
+            let is_back = |&(_, up, node): &(Time, Time, u32)| up == *from && nodes.contains(&NodeSet::run(node, node));
+            prop_assert!(down.iter().any(is_back), "{} is late at {}", task, from);
+        }
+    }
+    Ok(())
+}
+
+fn check(story: &Story) -> Result<(), TestCaseError> {
+    let text = story.text();
+    let topology = load_text(&text, &[]).unwrap_or_else(|faults| panic!("{faults}\n{text}"));
+    let log = play(&topology);
+    let mut tally = Tally::new(&topology, &Names::of(&topology));
+    for entry in &log {
+        let taken = tally.add(entry);
+        prop_assert!(taken.is_ok(), "{entry:?}: {taken:?}");
+    }
+    prop_assert_eq!(tally.jobs_ended(), topology.jobs());
+    // It adds up, or there is a panic.
+    tally.summary(1, Status::Complete, String::new());
+    let all = stints(&log)?;
+    check_nodes(story, &topology, &log, &all)?;
+    check_promises(story, &topology, &log, &all)
+}
+
+fn cases(usual: u32) -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    ProptestConfig::with_cases(asked.unwrap_or(usual))
+}
+
+proptest! {
+    #![proptest_config(cases(if cfg!(debug_assertions) { 30 } else { 100 }))]
+
+    #[test]
+    fn who_shares_a_site_that_fails_keeps_his_promises_or_breaks_them(story in story()) {
+        check(&story)?;
+    }
+}
