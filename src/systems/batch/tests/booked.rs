@@ -266,7 +266,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(if cfg!(debug_assertions) { 60 } else { 400 }))]
+    #![proptest_config(cases(if cfg!(debug_assertions) { 30 } else { 100 }))]
 
     /// Whatever is queued, booked, taken back, reserved and down, under every policy: what is granted runs on its nodes and in its
     /// time, if at all, no node runs two tasks or any while it is down, and everybody who queues comes to an end.
