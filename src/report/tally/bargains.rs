@@ -45,6 +45,8 @@ struct Together {
     open: u32,
     /// Whether nodes of one failed.
     is_broken: bool,
+    /// Whether nodes failed that one held for it.
+    is_hold_broken: bool,
     /// Once the job is put aside: how many tasks it has, if it counts.
     aside: Option<Option<usize>>,
 }
@@ -260,11 +262,13 @@ impl Tally {
 
 impl Verdicts {
     fn count(&mut self, together: &Together, tasks: usize) {
-        let Together { has, open, is_broken, .. } = *together;
+        let Together { has, open, is_broken, is_hold_broken, .. } = *together;
         *match has as usize {
             _ if is_broken && open == 0 => &mut self.broken,
             0 => &mut self.empty,
             has if has == tasks => &mut self.whole,
+            // What another site had committed was over before a user who was down could give it back.
+            _ if is_hold_broken && open == 0 => &mut self.broken,
             _ => &mut self.torn,
         } += 1;
     }

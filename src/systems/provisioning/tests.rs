@@ -323,15 +323,28 @@ proptest! {
         failures in prop::collection::vec((0usize..2, 1u32..9, 0u64..500, 1u64..90), 1..12),
         (killed, bookings) in (0usize..4, 0usize..3),
     ) {
-        let mut topology = read(&grid(seed, planner.name, mode, latencies));
-        let once = |(site, nodes, at, lasts): (usize, u32, u64, u64)| {
-            let nodes = NodeSet::all(nodes.min([8, 6][site]));
-            let course = Course::Once { at: Time::ZERO + Span::from_secs(at), lasts: Span::from_secs(lasts) };
-            Failure { what: Fragile::Nodes { site, nodes }, course, announced: true }
-        };
-        topology.failures = failures.into_iter().map(once).collect();
-        let (killed, bookings) = (Killed::ALL[killed].1, Bookings::ALL[bookings].1);
-        topology.recovery = Recovery { killed, bookings, compensation_millionths: 500_000, ..Recovery::default() };
-        all_cope(&topology);
+        all_cope(&meeting(&grid(seed, planner.name, mode, latencies), &failures, (killed, bookings)));
     }
+}
+
+/// A grid on which so many nodes of a site fail once, each time at whole seconds.
+fn meeting(grid: &str, failures: &[(usize, u32, u64, u64)], (killed, bookings): (usize, usize)) -> Topology {
+    let mut topology = read(grid);
+    let once = |&(site, nodes, at, lasts): &(usize, u32, u64, u64)| {
+        let nodes = NodeSet::all(nodes.min([8, 6][site]));
+        let course = Course::Once { at: Time::ZERO + Span::from_secs(at), lasts: Span::from_secs(lasts) };
+        Failure { what: Fragile::Nodes { site, nodes }, course, announced: true }
+    };
+    topology.failures = failures.iter().map(once).collect();
+    let (killed, bookings) = (Killed::ALL[killed].1, Bookings::ALL[bookings].1);
+    topology.recovery = Recovery { killed, bookings, compensation_millionths: 500_000, ..Recovery::default() };
+    topology
+}
+
+/// Nodes fail that one site held, and before the user can give back what the other one has committed he is down until that is over.
+#[test]
+fn what_is_left_over_by_a_broken_hold_is_broken_too() {
+    let topology = meeting(&grid(254, "slotlist", "exact", (2, 5)), &[(0, 4, 28, 59), (0, 6, 52, 35)], (0, 0));
+    assert_eq!(play(&topology).1.broken, 1);
+    all_cope(&topology);
 }

@@ -172,6 +172,11 @@ impl Tally {
         if *fate == HoldFate::Committed {
             self.bargains.committing = u32::try_from(hold.request).ok().map(|job| (by.actor, JobId(job)));
         }
+        if let (HoldFate::Broken, Ok(job)) = (fate, u32::try_from(hold.request).map(JobId))
+            && self.jobs.contains_key(&job)
+        {
+            self.bargains.together.entry(job).or_default().is_hold_broken = true;
+        }
         if let (true, Some(&site)) = (self.bargains.keeps, self.site_of.get(&by.actor)) {
             let hold = Hold { site, user, hold: *hold, part, since, over: by.now, fate: *fate };
             self.bargains.seen.push(Seen::Hold(hold));
