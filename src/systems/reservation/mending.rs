@@ -64,10 +64,19 @@ impl MetaScheduler {
     /// Comes back when there is news, as long as it is about somebody.
     pub(super) fn wake(&mut self, out: &mut Out) {
         let next = self.overdue.first().map_or(self.news_at, |(at, _)| self.news_at.min(*at));
-        let next = Some(next).filter(|next| *next < Time::NEVER && !self.live.is_empty());
+        let next = Some(next).filter(|next| *next < Time::NEVER && self.awaits_anybody());
         if let Some(next) = next.filter(|next| self.awake_until.is_none_or(|until| *next < until)) {
             self.awake_until = Some(next);
             out.wake_at(next, 0);
+        }
+    }
+
+    /// Whether there is anybody whose end may still be heard of.
+    fn awaits_anybody(&self) -> bool {
+        if self.missing.is_empty() {
+            !self.live.is_empty()
+        } else {
+            self.live.keys().any(|job| !self.missing.contains(job))
         }
     }
 

@@ -45,6 +45,8 @@ pub struct MetaScheduler {
     pub(super) news_at: Time,
     /// When it is odd that nothing has been heard of what they hold.
     pub(super) overdue: BTreeSet<(Time, JobId)>,
+    /// What a site has neither ended nor still holds, though it had it: it keeps something back, and nobody waits for it.
+    pub(super) missing: BTreeSet<JobId>,
     /// Until when a timer is set for the next news of them.
     pub(super) awake_until: Option<Time>,
 }
@@ -109,6 +111,7 @@ impl MetaScheduler {
             failing,
             news_at: Time::ZERO,
             overdue: BTreeSet::new(),
+            missing: BTreeSet::new(),
             awake_until: None,
         }
     }
@@ -348,6 +351,11 @@ impl MetaScheduler {
         let has_it = |live: &&Live| self.clusters[live.cluster].site == from && live.phase != Phase::Returning;
         let Some(live) = self.live.get(&job).filter(has_it) else { return };
         if !recalled.in_time {
+            // No honest site has kept its end back until now.
+            let watch = self.clusters[live.cluster].watch.as_ref();
+            if live.phase == Phase::Given && watch.is_some_and(|watch| watch.overdue(live.end) <= now) {
+                self.missing.insert(job);
+            }
             return;
         }
         if !live.is_cancelled {
