@@ -39,6 +39,9 @@ pub trait Decides: Send {
 /// How often a program is asked at one moment, at most: each time because of what it has just ordered.
 const ASKED_MAX: u32 = 10_000;
 
+/// How often nodes fail or come back, at most, while jobs wait and the program starts none.
+const IDLE_CHANGES_MAX: u32 = 1_000;
+
 pub struct Managed {
     decider: Box<dyn Decides>,
     has_begun: bool,
@@ -50,6 +53,8 @@ pub struct Managed {
     nodes: u32,
     /// What is done about jobs that are lost, where nodes fail.
     attempts: Option<Attempts>,
+    /// How often it has been told of nodes since anything ran here.
+    idle_changes: u32,
     /// What has happened that the program has not heard of.
     happened: Vec<(Time, Happened)>,
     /// What it wants at later times, each in the order in which it was said.
@@ -87,6 +92,7 @@ impl Managed {
             down: NodeSet::default(),
             nodes,
             attempts: None,
+            idle_changes: 0,
             happened: Vec::new(),
             later: BTreeMap::new(),
             calls: BTreeSet::new(),
@@ -102,6 +108,12 @@ impl Managed {
     /// How long a span of work takes with its checkpoints, if it makes any.
     fn stretched(&self, work: Span, nodes: u32) -> Span {
         self.attempts.as_ref().map_or(work, |attempts| attempts.stretched(work, nodes))
+    }
+
+    fn up_and_free(&self) -> NodeSet {
+        let mut free = self.free.clone();
+        free.subtract(&self.down);
+        free
     }
 
     /// They know how large a site is; what fits nowhere, and what is no job at all, is nothing to answer to.
@@ -207,8 +219,7 @@ impl Managed {
         let Waiting { giver, nodes, walltime, runtime, losses } = work;
         let on = match on {
             None => {
-                let mut free = self.free.clone();
-                free.subtract(&self.down);
+                let free = self.up_and_free();
                 let lowest = free.lowest(nodes);
                 lowest
                     .ok_or_else(|| format!("starts job {} on {nodes} nodes, but only {} are free", job.0, free.len()))?
@@ -306,11 +317,14 @@ impl Manager for Managed {
     fn are_down(&mut self, now: Time, down: &[Expected]) {
         self.down = NodeSet::default();
         down.iter().for_each(|one| self.down.unite(&one.nodes));
+        self.idle_changes = if self.running.is_empty() { self.idle_changes + 1 } else { 0 };
         self.happened.push((now, Happened::Nodes { down: down.to_vec() }));
     }
 
+    /// A program that starts nobody, however often nodes have failed and come back, may not know what to do about that; the run must
+    /// not go on for ever then.
     fn has_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+        !self.waiting.is_empty() && self.idle_changes < IDLE_CHANGES_MAX
     }
 
     /// Once the program has failed nothing is decided any more, and the run is about to end.

@@ -94,7 +94,7 @@ impl Site {
     /// When nodes fail or come back next, or planners take them to, if anybody here would mind.
     pub(super) fn next_change(&self) -> Option<Time> {
         let outages = self.outages.as_ref()?;
-        let is_busy = self.manager.has_waiting() || self.tasks.all().next().is_some();
+        let is_busy = self.tasks.all().next().is_some() || self.manager.has_waiting();
         let expects = Some(self.expects).filter(|expects| *expects < Time::NEVER);
         if is_busy { outages.next().into_iter().chain(expects).min() } else { None }
     }

@@ -239,6 +239,28 @@ proptest! {
     }
 }
 
+/// Nodes fail again and again, and nobody starts the job that was lost once more.
+#[test]
+fn a_run_ends_though_a_program_forgets_who_was_lost() {
+    let jobs = [rigid(0, 2, 20, 10), rigid(1, 2, 9, 5)];
+    let told = Told::default();
+    let failures: Vec<_> = (0..1_000).map(|round| failing::once(0, "0", 4 + 20 * round, 10)).collect();
+    let recovery = Recovery::default();
+    let failing = Failing { failures: &failures, recovery: &recovery, seed: 1 };
+    let manager = |nodes: u32, _: &str, fails: Option<&Fails>| -> Box<dyn Manager> {
+        let answers = vec![now(0, vec![start(0, "0-1")]), now(1, vec![start(1, "2-3")])];
+        let scripted = Scripted { answers, told: told.clone(), failed: false };
+        Box::new(Managed::new(Box::new(scripted), nodes).recovering(fails.map(|fails| fails.attempts(nodes))))
+    };
+    let latencies = [Span::ZERO; 3];
+    let cast =
+        failing::managed_cast(&[(4, "")], Dispatch::First, &jobs, failing, &latencies, Takes::Entrusted, &manager);
+    judge::run(cast, &latencies);
+    // Of 2,000 changes it has been told of half.
+    let told = told.lock().unwrap().len();
+    assert!((1_000..1_010).contains(&told), "{told}");
+}
+
 #[test]
 fn it_hears_of_nodes_that_fail_and_of_who_was_on_them() {
     let jobs = [rigid(0, 2, 20, 10), rigid(1, 2, 9, 5), rigid(3, 1, 9, 5)];
