@@ -110,12 +110,6 @@ impl Managed {
         self.attempts.as_ref().map_or(work, |attempts| attempts.stretched(work, nodes))
     }
 
-    fn up_and_free(&self) -> NodeSet {
-        let mut free = self.free.clone();
-        free.subtract(&self.down);
-        free
-    }
-
     /// They know how large a site is; what fits nowhere, and what is no job at all, is nothing to answer to.
     fn take(&mut self, now: Time, giver: ActorId, entrust: Entrust) {
         let Entrust { job, nodes, walltime, runtime, losses } = entrust;
@@ -219,7 +213,8 @@ impl Managed {
         let Waiting { giver, nodes, walltime, runtime, losses } = work;
         let on = match on {
             None => {
-                let free = self.up_and_free();
+                let mut free = self.free.clone();
+                free.subtract(&self.down);
                 let lowest = free.lowest(nodes);
                 lowest
                     .ok_or_else(|| format!("starts job {} on {nodes} nodes, but only {} are free", job.0, free.len()))?
