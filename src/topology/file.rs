@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::settings::{Attached, Complaint, Findings, Node, Path, Place, Table, Value, convert_table};
+use crate::settings::{Attached, Complaint, Entry, Findings, Node, Path, Place, Table, Value, convert_table};
 
 /// Largest file that is read.
 pub const BYTES_MAX: usize = 64 << 20;
@@ -172,8 +172,15 @@ pub(crate) fn commands(root: &Table, findings: &Findings) -> BTreeMap<String, St
         if let Value::Table(inner) = &table.get(key)?.value { Some(inner) } else { None }
     }
     let mut places = BTreeMap::new();
-    if let Some(bidder) = table(root, "market").and_then(|market| table(market, "bidder")?.get("command")) {
-        places.insert("market.bidder.command".to_owned(), findings.location(bidder.place));
+    // A system's own: the table of the system, and in it that of the program.
+    for Entry { key: system, node, .. } in &root.entries {
+        let Value::Table(system_table) = &node.value else { continue };
+        for Entry { key: program, node, .. } in system_table.entries.iter().filter(|_| system != "defaults") {
+            let Value::Table(program_table) = &node.value else { continue };
+            if let Some(command) = program_table.get("command") {
+                places.insert(format!("{system}.{program}.command"), findings.location(command.place));
+            }
+        }
     }
     let mut last = None;
     for section in ["site", "user"] {

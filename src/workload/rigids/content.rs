@@ -1,0 +1,180 @@
+//! What of a log or a model is to be run, and how much load that is.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::handing::{Ahead, asks_for};
+use super::{Origin, Rigids};
+use crate::settings::Fields;
+use crate::time::{Span, Time};
+use crate::workload::needs::Shape;
+use crate::workload::packed::Packed;
+use crate::workload::raise::{Bulk, raised, utilisation};
+use crate::workload::rigid::{Faults, Rigid, Trace};
+
+/// Which jobs are meant; times then count from the start of the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Window {
+    pub from: Span,
+    pub to: Option<Span>,
+    /// Only so many, the first ones.
+    pub jobs: Option<u32>,
+}
+
+/// The jobs themselves.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Content {
+    pub jobs: Arc<Packed>,
+    /// What each is as tasks that share nodes; none of them, if all tasks have nodes to themselves.
+    pub shapes: Arc<Vec<Shape>>,
+    /// Jobs of whose memory nobody knows, where it matters.
+    pub without_memory: u64,
+    /// The names of what they do, where they have such.
+    pub profiles: Arc<Vec<String>>,
+    /// What they are called in their file, by their numbers, where that is something else.
+    pub ids: Arc<BTreeMap<u64, String>>,
+    pub faults: Faults,
+    /// Jobs outside of the window.
+    pub outside: u64,
+    /// Why they are not here.
+    pub missing: Option<String>,
+}
+
+impl Content {
+    /// What of a log is to be run: jobs that can be, in the window, counted from its start.
+    pub fn of(trace: Trace, window: Window) -> Content {
+        let Trace { jobs, mut faults, profiles, ids, .. } = trace;
+        let start = Time::ZERO + window.from;
+        let end = window.to.map_or(Time::NEVER, |to| Time::ZERO + to);
+        let all = jobs.len() as u64;
+        let mut unrunnable = 0;
+        let mut kept = Packed::default();
+        for mut job in &jobs {
+            if let Err(why) = job.check() {
+                unrunnable += 1;
+                faults.leave_out(format_args!("job {}", job.number), why.to_string());
+                continue;
+            }
+            let full = window.jobs.is_some_and(|most| kept.len() >= most as usize);
+            if !(start..end).contains(&job.submit) || full {
+                continue;
+            }
+            job.submit = Time::ZERO + job.submit.since(start);
+            faults.note_job(&job);
+            kept.push(&job);
+        }
+        let outside = all - unrunnable - kept.len() as u64;
+        for follower in lost(&kept) {
+            let Rigid { number, preceding, .. } = kept.get(follower).expect("it has been found");
+            let preceding = preceding.unwrap_or_default();
+            let what = format!("job {preceding} does not precede it, so it is submitted at its own time");
+            faults.release(format_args!("job {number}"), what);
+        }
+        let (jobs, profiles, ids) = (Arc::new(kept), Arc::new(profiles), Arc::new(ids));
+        Content { jobs, profiles, ids, faults, outside, ..Content::default() }
+    }
+
+    /// What a load is made of.
+    pub fn weighed(&self) -> Vec<Weighed> {
+        (0..).zip(&*self.jobs).map(Weighed::of).collect()
+    }
+
+    /// What is not wrong with them, but should be known.
+    pub fn note(&self) -> Option<String> {
+        let memory = format!(
+            "the memory of {} jobs is unknown; their tasks are assumed to use the minimum",
+            self.without_memory
+        );
+        let memory = (self.without_memory > 0).then_some(memory);
+        let notes: Vec<String> = self.faults.note().into_iter().chain(memory).collect();
+        (!notes.is_empty()).then(|| notes.join("; "))
+    }
+
+    /// Whether no schedule of these jobs comes to where time can no longer be counted.
+    pub fn is_bearable(&self, overestimate_millionths: u64) -> bool {
+        let last = self.jobs.last().map_or(0, |job| job.submit.micros());
+        // Thinking takes time as well.
+        let takes = |job: Rigid| {
+            u128::from(asks_for(&job, overestimate_millionths).micros()) + u128::from(job.think.map_or(0, Span::micros))
+        };
+        let all: u128 = self.jobs.iter().map(takes).sum();
+        all + u128::from(last) < u128::from(u64::MAX / 4)
+    }
+}
+
+/// Jobs that name one before them which is not there.
+fn lost(jobs: &Packed) -> Vec<usize> {
+    let ahead = Ahead::of(jobs);
+    let names_one = jobs.iter().enumerate().filter(|(_, job)| job.preceding.is_some());
+    names_one.map(|(place, _)| place).filter(|place| ahead.of_job(*place).is_none()).collect()
+}
+
+impl Rigids {
+    /// Lets the jobs use this share of so many cores while they come.
+    pub(super) fn load(&mut self, target: f64, cores: u64, fields: &Fields<'_>, seed: u64) {
+        let jobs = self.content.weighed();
+        let end = jobs.last().map_or(Time::ZERO, |job| job.submit) + Span::from_micros(1);
+        let raised = match self.origin {
+            Origin::Lublin(_) => {
+                let faster = target / utilisation(&jobs, cores);
+                let submit = |job: &Weighed| Time::from_micros((job.submit.micros() as f64 / faster) as u64);
+                jobs.into_iter().map(|job| Weighed { submit: submit(&job), ..job }).collect()
+            }
+            Origin::Swf(_) | Origin::Batsim(_) => raised(&jobs, cores, target, end, seed),
+        };
+        let reached = utilisation(&raised, cores);
+        let Some(field) = fields.get("utilisation").filter(|_| reached < (1.0 - NEAR_LOAD) * target) else {
+            self.content.jobs = Arc::new(raised.iter().map(|job| job.among(&self.content.jobs)).collect());
+            return;
+        };
+        field.complain(format!("even if all jobs are used twice, they use only {reached:.3} of {cores} cores"));
+    }
+}
+
+/// How far a load may be below what was wanted, as a share of it: jobs are whole.
+const NEAR_LOAD: f64 = 0.05;
+
+/// What has to be known of a job to choose among them, or to let it come a second time.
+#[derive(Clone, Copy, Debug)]
+pub struct Weighed {
+    place: u32,
+    is_copy: bool,
+    submit: Time,
+    work: u128,
+}
+
+impl Weighed {
+    fn of((place, job): (u32, Rigid)) -> Weighed {
+        let (nodes, runs) = (job.nodes().unwrap_or(0), job.runs_for().unwrap_or_default());
+        let work = u128::from(nodes) * u128::from(job.walltime().map_or(runs, |asked| runs.min(asked)).micros());
+        Weighed { place, is_copy: false, submit: job.submit, work }
+    }
+
+    /// The whole job. One that comes again is a job of its own, that follows nobody.
+    fn among(&self, jobs: &Packed) -> Rigid {
+        let job = Rigid { submit: self.submit, ..jobs.get(self.place as usize).expect("it is one of them") };
+        if !self.is_copy {
+            return job;
+        }
+        Rigid { number: job.number | COPIED, preceding: None, think: None, ..job }
+    }
+}
+
+impl Bulk for Weighed {
+    fn submit(&self) -> Time {
+        self.submit
+    }
+
+    fn work(&self) -> u128 {
+        self.work
+    }
+
+    fn later(&self, by: Span) -> Weighed {
+        Weighed { is_copy: true, submit: self.submit + by, ..*self }
+    }
+}
+
+/// In the number of a job that came before.
+const COPIED: u64 = 1 << 63;

@@ -1,0 +1,117 @@
+//! Who submits which of the jobs when, and what each asks for.
+
+use super::{Deal, Rigids};
+use crate::grid::{Job, JobId, Kind, Request, Task};
+use crate::time::Span;
+use crate::workload::packed::Packed;
+use crate::workload::reservations::Ask;
+use crate::workload::rigid::Rigid;
+use crate::workload::{Numbering, WorkloadError};
+
+/// A job with its number in the run, and who submits it when.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Handed {
+    /// Its place in the workload.
+    pub place: u32,
+    pub job: Job,
+    /// The place of its user among those of the workload.
+    pub user: usize,
+    /// It is submitted once that job is over, and this long after it.
+    pub after: Option<(JobId, Span)>,
+}
+
+/// For each job the place of the one that it follows, which is always an earlier one.
+pub(super) struct Ahead {
+    /// Nothing at all, where nobody follows anybody.
+    places: Vec<Option<u32>>,
+}
+
+impl Ahead {
+    const NOBODY: Ahead = Ahead { places: Vec::new() };
+
+    pub fn of(jobs: &Packed) -> Ahead {
+        if jobs.iter().all(|job| job.preceding.is_none()) {
+            return Ahead::NOBODY;
+        }
+        let mut by_number: Vec<(u64, u32)> = jobs.iter().map(|job| job.number).zip(0..).collect();
+        by_number.sort_unstable();
+        let place_of = |number: u64| {
+            let at = by_number.binary_search_by_key(&number, |one| one.0).ok()?;
+            Some(by_number[at].1)
+        };
+        let of = |(job, place): (Rigid, u32)| place_of(job.preceding?).filter(|before| *before < place);
+        Ahead { places: jobs.iter().zip(0..).map(of).collect() }
+    }
+
+    pub fn of_job(&self, place: usize) -> Option<usize> {
+        self.places.get(place).copied().flatten().map(|before| before as usize)
+    }
+}
+
+pub(super) fn asks_for(job: &Rigid, overestimate_millionths: u64) -> Span {
+    job.walltime().unwrap_or_else(|| {
+        let runtime = job.runs_for().map_or(0, Span::micros);
+        let micros = (u128::from(runtime) * u128::from(overestimate_millionths)).div_ceil(1_000_000);
+        Span::from_micros(u64::try_from(micros).unwrap_or(u64::MAX).max(1))
+    })
+}
+
+impl Rigids {
+    /// Hands out all jobs in order of submission, numbered on from `next`, to so many users.
+    pub fn hand_out<E: From<WorkloadError>>(
+        &self,
+        next: &mut Numbering,
+        users: usize,
+        mut take: impl FnMut(Handed) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if let Some(why) = &self.content.missing {
+            return Err(WorkloadError::Missing(why.clone()).into());
+        }
+        let first = *next;
+        let jobs = &self.content.jobs;
+        let ahead = if self.follow { Ahead::of(jobs) } else { Ahead::NOBODY };
+        // Who waits for a job must be who hears of its end.
+        let mut whose = vec![0u32; ahead.places.len()];
+        for (rigid, place) in jobs.iter().zip(0u32..) {
+            next.give(1).ok_or(WorkloadError::TooMany)?;
+            let job = self.job(&rigid, place, first);
+            let key = match self.deal {
+                Deal::Group => rigid.group.unwrap_or(0),
+                Deal::User => rigid.user.unwrap_or(0),
+                Deal::RoundRobin => place,
+            };
+            let before = ahead.of_job(place as usize);
+            let user = before.map_or(key as usize % users.max(1), |before| whose[before] as usize);
+            if let Some(mine) = whose.get_mut(place as usize) {
+                *mine = user as u32;
+            }
+            let after = before.map(|before| (first.after(before as u32).0, rigid.think.unwrap_or_default()));
+            take(Handed { place, job, user, after })?;
+        }
+        Ok(())
+    }
+
+    /// The job at a place, if the first of them has these numbers.
+    pub fn job(&self, rigid: &Rigid, place: u32, first: Numbering) -> Job {
+        let (Ok(nodes), Ok(runtime)) = (rigid.nodes(), rigid.runs_for()) else { unreachable!("they were checked") };
+        let nodes = self.content.shapes.get(place as usize).map_or(nodes, |shape| shape.tasks);
+        let walltime = asks_for(rigid, self.overestimate_millionths);
+        let task = Task { runtime, cores: nodes, kind: Kind(0), walltime };
+        let worth = self.terms.as_ref().map(|terms| terms.of(place as usize, &task).worth);
+        let (id, first_task) = first.after(place);
+        Job { id, arrive: rigid.submit, first_task, tasks: vec![task], edges: Vec::new(), worth }
+    }
+    /// The same as requests for reservations, which are ready at once and have the deadlines of their terms.
+    pub fn ask(&self, next: &mut Numbering) -> Result<Vec<(Job, Ask)>, WorkloadError> {
+        let mut asks = Vec::with_capacity(self.content.jobs.len());
+        self.hand_out(next, 1, |Handed { place, job, .. }| {
+            let task = job.tasks[0];
+            let within = self.terms.as_ref().map_or(task.walltime, |terms| terms.of(place as usize, &task).within);
+            let (arrive, duration, nodes) = (job.arrive, task.walltime, task.cores);
+            let request = Request { arrive, ready: arrive, duration, deadline: arrive + within, nodes };
+            asks.push((job, Ask { request, runtime: task.runtime, cancel: None, volumes: self.data.each }));
+            Ok::<_, WorkloadError>(())
+        })?;
+        Ok(asks)
+    }
+}

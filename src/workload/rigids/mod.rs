@@ -1,0 +1,280 @@
+//! Rigid jobs of a log or a model, as a batch queue gets them: which of them, who submits each, and what each asks for.
+
+mod content;
+mod handing;
+mod settings;
+
+use std::num::NonZeroU32;
+
+use serde::Serialize;
+
+pub use self::content::{Content, Window};
+pub use self::handing::Handed;
+use super::lublin::Lublin;
+use super::needs;
+use super::rigid::Trace;
+use super::staging::Data;
+use super::terms::Terms;
+use super::{Row, Source, Supply};
+use crate::grid::{Needs, Staging};
+use crate::settings::units::MILLION;
+use crate::settings::{Context, FormExt, Maybe, Millionths, Walk, key};
+use crate::words::words;
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Rigids {
+    pub origin: Origin,
+    pub deal: Deal,
+    /// An index into the topology's sites: the only site that these jobs go to.
+    pub site: Option<usize>,
+    /// The share of the processors there that they are to use while they come, in millionths, if it is not to be what
+    /// it is.
+    pub utilisation: Option<NonZeroU32>,
+    /// What they are worth and when they are wanted, if anybody says so.
+    pub terms: Option<Terms>,
+    /// Whether they wait for the jobs that their log says they follow.
+    pub follow: bool,
+    pub data: Data,
+    /// What jobs ask for that say nothing, as a multiple of their run time, in millionths.
+    pub overestimate_millionths: u64,
+    /// How it is found out what tasks need of their nodes, and how much memory a node has.
+    pub needs: needs::Rule,
+    pub node_kilobytes: u64,
+    pub window: Window,
+    /// How many jobs there are to run.
+    pub count: u32,
+    #[serde(skip)]
+    pub content: Box<Content>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    Swf(LogFile),
+    Batsim(LogFile),
+    Lublin(Box<Lublin>),
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LogFile {
+    pub path: String,
+    /// XXH3-128 of its bytes, uncompressed, in hexadecimal.
+    pub hash: String,
+    pub strict: bool,
+}
+
+words! {
+    /// Who submits a job.
+    #[derive(Default)]
+    Deal {
+        /// All jobs of a group, by its number, go to one user.
+        Group = "group",
+        /// All jobs of a user of the log, by number, go to one user.
+        User = "user",
+        /// One job after another goes to one user after another.
+        #[default]
+        RoundRobin = "round-robin",
+    }
+}
+
+pub const SWF: Row = Row {
+    name: "swf",
+    about: "rigid jobs of a log in the Standard Workload Format",
+    read: |w, context| Source::Rigid(Rigids::read(Origin::Swf(LogFile::default()), w, context)),
+};
+
+pub const BATSIM: Row = Row {
+    name: "batsim",
+    about: "rigid jobs of a Batsim workload, those with delays",
+    read: |w, context| Source::Rigid(Rigids::read(Origin::Batsim(LogFile::default()), w, context)),
+};
+
+pub const LUBLIN: Row = Row {
+    name: "lublin",
+    about: "rigid jobs of the model of Lublin and Feitelson",
+    read: |w, context| Source::Rigid(Rigids::read(Origin::Lublin(Lublin::usual(context).into()), w, context)),
+};
+
+impl Rigids {
+    /// What the dual-core nodes of HPC2N had, whose log it is.
+    pub const NODE_KILOBYTES: u64 = 2 << 20;
+
+    /// What of a log is to be run, with what its jobs need.
+    pub fn of_log(trace: Trace, window: Window, needs: needs::Rule, node_kilobytes: u64) -> Rigids {
+        let content = Box::new(Content::of(trace, window));
+        let (count, usual) = (content.jobs.len() as u32, Rigids::usual(Origin::Swf(LogFile::default())));
+        let mut rigids = Rigids { needs, node_kilobytes, window, count, content, ..usual };
+        rigids.shape();
+        rigids
+    }
+
+    fn read(origin: Origin, w: &mut dyn Walk, context: &Context<'_>) -> Rigids {
+        let mut rigids = Rigids::usual(origin);
+        rigids.walk(w, context);
+        rigids
+    }
+
+    /// As they are where nothing is said, and before any job is known.
+    fn usual(origin: Origin) -> Rigids {
+        Rigids {
+            origin,
+            deal: Deal::default(),
+            site: None,
+            utilisation: None,
+            terms: None,
+            follow: true,
+            data: Data::default(),
+            overestimate_millionths: MILLION,
+            needs: needs::Rule::default(),
+            node_kilobytes: Rigids::NODE_KILOBYTES,
+            window: Window::default(),
+            count: 0,
+            content: Box::default(),
+        }
+    }
+
+    /// What each task of the job at a place needs of its node, if it does not need all of it.
+    pub fn needs(&self, place: u32) -> Option<Needs> {
+        self.content.shapes.get(place as usize).map(|shape| shape.needs)
+    }
+
+    /// The data that goes with each of them, if any does.
+    pub fn staging(&self) -> Option<Staging> {
+        self.data.of(self.data.each)
+    }
+}
+
+impl Supply for Rigids {
+    fn name(&self) -> &'static str {
+        match self.origin {
+            Origin::Swf(_) => SWF.name,
+            Origin::Batsim(_) => BATSIM.name,
+            Origin::Lublin(_) => LUBLIN.name,
+        }
+    }
+
+    fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+        match &mut self.origin {
+            Origin::Swf(_) | Origin::Batsim(_) => self.walk_log(w, context),
+            Origin::Lublin(lublin) => lublin.walk(w, context),
+        }
+        let deal = key("deal", "which user submits a rigid job");
+        let one_by_one = "users take turns here: only for a queue, or to bargain, may one user have certain jobs";
+        w.set(deal.only_if(context.followers, one_by_one), &mut self.deal, Deal::ALL);
+        let site = key("site", "the only site that these jobs go to").usual("all sites");
+        let anywhere = "these jobs go where they are given a place: only queues are chosen, and sites to bargain with";
+        w.set(site.only_if(context.followers, anywhere), &mut self.site, Maybe(context.site()));
+        let about = "the share of the cores of `site`, or of all sites, that the jobs use during the period in which they arrive: jobs of a log are used twice, a week apart, or left out; jobs of a model arrive faster or more slowly";
+        let share = Millionths { most: 1 }.that("a share above 0, up to 1", |share: &u64| *share > 0);
+        let share = share.meaning(
+            |share: u64| NonZeroU32::new(share as u32).expect("it is no zero"),
+            |share: &NonZeroU32| share.get().into(),
+        );
+        w.set(key("utilisation", about).usual("what it is"), &mut self.utilisation, Maybe(share));
+        let factor = Millionths { most: 1_000 }.that("a factor of at least 1", |factor: &u64| *factor >= MILLION);
+        let overestimate =
+            key("overestimate", "the walltime of jobs that request none, as a multiple of their run time");
+        w.set(overestimate, &mut self.overestimate_millionths, factor);
+        self.walk_terms(w, context);
+        self.walk_needs(w);
+        self.data.walk(w, context);
+        self.data.check([], w);
+        if let Some(fields) = w.fields() {
+            self.settle(fields, context);
+        }
+    }
+
+    fn jobs_in_all(&self) -> u64 {
+        self.count.into()
+    }
+
+    fn tasks_in_all(&self) -> u64 {
+        self.count.into()
+    }
+
+    fn told(&self) -> (&'static str, String) {
+        let from = match &self.origin {
+            Origin::Swf(log) | Origin::Batsim(log) => format!("of {}", log.path),
+            Origin::Lublin(_) => "of the model of Lublin and Feitelson".to_owned(),
+        };
+        ("job", from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::JobId;
+    use crate::time::Span;
+    use crate::workload::{Numbering, WorkloadError, swf};
+
+    const LOG: &str = "\
+1 100 -1 10 1 -1 -1 1 20 -1 1 7 1 -1 -1 -1 -1 -1
+2 110 -1 10 1 -1 -1 1 -1 -1 1 8 2 -1 -1 -1 1 5
+3 120 -1 -1 1 -1 -1 1 20 -1 5 8 2 -1 -1 -1 -1 -1
+4 130 -1 10 0 -1 -1 -1 20 -1 1 9 3 -1 -1 -1 -1 -1
+5 140 -1 10 1 -1 -1 1 20 -1 1 9 3 -1 -1 -1 3 5
+6 150 -1 10 1 -1 -1 1 20 -1 1 9 3 -1 -1 -1 9 5
+7 160 -1 10 1 -1 -1 1 20 -1 1 9 3 -1 -1 -1 -1 -1
+";
+
+    fn rigids(window: Window, deal: Deal) -> Rigids {
+        let content = Box::new(Content::of(swf::read(LOG.as_bytes()).unwrap(), window));
+        let file = LogFile { path: "log.swf".into(), hash: String::new(), strict: false };
+        let (count, usual) = (content.jobs.len() as u32, Rigids::usual(Origin::Swf(file)));
+        Rigids { deal, overestimate_millionths: 1_500_000, window, count, content, ..usual }
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_counted_and_listed() {
+        let Content { jobs, faults, outside, .. } = *rigids(Window::default(), Deal::Group).content;
+        assert_eq!(jobs.iter().map(|job| job.number).collect::<Vec<_>>(), [1, 2, 5, 6, 7]);
+        assert_eq!((faults.left_out, faults.released, outside), (2, 2, 0));
+        assert_eq!(
+            faults.to_string(),
+            "2 left out, 0 put in order, 2 without the job that they follow\n  \
+             job 3: its run time is unknown\n  \
+             job 4: its number of processors is unknown\n  \
+             job 5: job 3 does not precede it, so it is submitted at its own time\n  \
+             job 6: job 9 does not precede it, so it is submitted at its own time\n  \
+             1 job requesting no time taken to request `overestimate` times their run time"
+        );
+    }
+
+    #[test]
+    fn followers_stay_with_the_user_of_the_job_ahead() {
+        let rigids = rigids(Window::default(), Deal::Group);
+        let mut handed = Vec::new();
+        let take = |one| {
+            handed.push(one);
+            Ok::<_, WorkloadError>(())
+        };
+        rigids.hand_out(&mut Numbering { job: 10, task: 20 }, 3, take).unwrap();
+        let seen: Vec<_> = handed.iter().map(|one| (one.job.id.0, one.job.first_task, one.user, one.after)).collect();
+        let after = Some((JobId(10), Span::from_secs(5)));
+        assert_eq!(
+            seen,
+            [(10, 20, 1, None), (11, 21, 1, after), (12, 22, 0, None), (13, 23, 0, None), (14, 24, 0, None)]
+        );
+        // Nobody asked for any time for job 2.
+        assert_eq!(handed[1].job.tasks[0].walltime, Span::from_secs(15));
+        assert_eq!(handed[0].job.tasks[0].walltime, Span::from_secs(20));
+    }
+
+    #[test]
+    fn a_window_is_cut_out_and_begins_at_zero() {
+        let window = Window { from: Span::from_secs(105), to: Some(Span::from_secs(160)), jobs: Some(2) };
+        let Content { jobs, outside, .. } = *rigids(window, Deal::RoundRobin).content;
+        let seen: Vec<_> = jobs.iter().map(|job| (job.number, job.submit.micros() / 1_000_000)).collect();
+        assert_eq!((seen, outside), (vec![(2, 5), (5, 35)], 3));
+    }
+
+    #[test]
+    fn jobs_that_last_for_ever_together_are_too_much() {
+        let line = |number: u64| format!("{number} 0 -1 9000000000 1 -1 -1 1 9000000000 -1 1 1 1 -1 -1 -1 -1 -1\n");
+        let text: String = (1..=1000).map(line).collect();
+        let content = Content::of(swf::read(text.as_bytes()).unwrap(), Window::default());
+        assert!(!content.is_bearable(1_000_000));
+        assert!(rigids(Window::default(), Deal::Group).content.is_bearable(1_000_000));
+    }
+}

@@ -1,0 +1,181 @@
+//! What a workload of rigid jobs says of itself, and what is read from its file.
+
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::{Content, LogFile, Origin, Rigids, Window};
+use crate::settings::units::MILLION;
+use crate::settings::{
+    Context, Field, Fields, FilePath, Flag, FormExt, Layout, Maybe, Purpose, SPAN, Text, Unless, Walk, key,
+};
+use crate::workload::needs::{self, Shape};
+use crate::workload::rigid::{Rigid, Trace};
+use crate::workload::terms::Terms;
+use crate::workload::{batsim, swf};
+
+const LOG: &str = "a log of jobs";
+
+impl Rigids {
+    pub(super) fn walk_log(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+        let about = "whether a job waits for the one that its log says it follows";
+        w.set(key("follow", about), &mut self.follow, Flag);
+        let Rigids { origin: Origin::Swf(log) | Origin::Batsim(log), window, count, .. } = self else { return };
+        let LogFile { path, hash, strict } = log;
+        // What a resolved topology says about a log that may be elsewhere.
+        let (mut said_hash, mut said_count) =
+            if w.writes() { (Some(hash.clone()), Some(*count)) } else { (None, None) };
+        // The same log is the same meaning, wherever it lies.
+        w.set(key("file", "").need(LOG).aside(), path, FilePath("the path of a log of jobs"));
+        let in_file = key("hash", "of the uncompressed content")
+            .means("the hash that the uncompressed file must have")
+            .usual("that of the file");
+        w.set(in_file, &mut said_hash, Maybe(Text("the hash of the log")));
+        let count = key("count", "the number of its jobs that run").usual("what is in the file");
+        w.set(count, &mut said_count, Maybe(1..=u32::MAX));
+        w.set(key("strict", "whether any fault in it is an error"), strict, Flag);
+        let from = key("from", "jobs submitted before this are left out; it becomes time zero");
+        w.set(from, &mut window.from, SPAN);
+        let to = key("to", "jobs submitted at this time or later are left out").usual("no end");
+        w.set(to, &mut window.to, Maybe(SPAN));
+        let jobs = key("jobs", "at most, the first ones").means("only the first ones, up to this number").usual("all");
+        w.set(jobs, &mut window.jobs, Maybe(1..=u32::MAX));
+        let Some(fields) = w.fields() else { return };
+        if window.to.is_some_and(|to| to <= window.from) {
+            fields.complain("expected `to` after `from`".to_owned());
+        }
+        self.open(fields, said_hash, said_count, context);
+    }
+
+    /// Takes the jobs from the file, or what is said of it if it is not here.
+    fn open(&mut self, fields: &Fields<'_>, hash: Option<String>, count: Option<u32>, context: &Context<'_>) {
+        let Rigids { origin: Origin::Swf(log) | Origin::Batsim(log), .. } = self else { return };
+        let Some(field) = fields.get("file") else { return };
+        let Some((path, read)) = context.attached.get(&field.place()) else { return };
+        log.path.clone_from(path);
+        match (read, hash, count) {
+            (Ok(bytes), hash, _) => {
+                log.hash = format!("{:032x}", xxh3_128(bytes));
+                if hash.is_some_and(|hash| hash != log.hash) {
+                    field.complain(format!("{path} has changed: its hash is {}", log.hash));
+                }
+                let strict = log.strict;
+                *self.content = self.jobs_of(&field, path, bytes);
+                let faults = &self.content.faults;
+                if strict && !faults.is_empty() {
+                    field.complain(format!("{path}, as it is read strictly: {faults}"));
+                }
+            }
+            (Err(reason), Some(hash), Some(count)) => {
+                log.hash = hash;
+                self.count = count;
+                self.content.missing = Some(format!("cannot read {path}: {reason}"));
+            }
+            (Err(reason), ..) => field.complain(format!("cannot read {path}: {reason}")),
+        }
+    }
+
+    fn jobs_of(&self, field: &Field<'_>, path: &str, bytes: &[u8]) -> Content {
+        let trace = match self.origin {
+            Origin::Batsim(_) => batsim::read(bytes).map_err(|error| error.to_string()),
+            Origin::Swf(_) | Origin::Lublin(_) => swf::read(bytes).map_err(|error| error.to_string()),
+        };
+        let content = match trace {
+            Ok(trace) => Content::of(trace, self.window),
+            Err(what) => {
+                field.complain(format!("{path}: {what}"));
+                return Content::default();
+            }
+        };
+        if content.jobs.is_empty() {
+            let Content { faults, outside, .. } = &content;
+            let why = match (outside, faults.is_empty()) {
+                (0, true) => String::new(),
+                (0, false) => format!(": {faults}"),
+                (_, true) => format!(": {outside} are outside of the selected part"),
+                (_, false) => format!(": {outside} are outside of the selected part, and of the others {faults}"),
+            };
+            field.complain(format!("{path} has no job to run{why}"));
+        }
+        content
+    }
+
+    /// What they are worth, and whom they follow.
+    pub(super) fn walk_terms(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+        let terms = key("terms", "")
+            .means("what these jobs are worth to their users, and when they are wanted, drawn by a rule");
+        let terms = terms.usual("nothing").expects("a table such as { deadline = [2.0, 8.0] }, or {}");
+        w.maybe(terms, Layout::Inline, &mut self.terms, || Terms::usual(context), |terms, w| terms.walk(w, context));
+        let Some(fields) = w.fields() else { return };
+        if context.deadlines && self.terms.is_none() && !fields.has("terms") {
+            fields
+                .missing("terms", "when these jobs are wanted, as a reservation has a deadline: {} for the usual rule");
+        }
+        let followers = self.content.jobs.iter().filter(|job| job.preceding.is_some()).count();
+        if !context.followers && self.follow && followers > 0 {
+            let message = format!(
+                "{followers} of these jobs follow others, but only jobs that queue wait for the job that they follow: \
+                 add `follow = false`, and each is submitted at its own time"
+            );
+            fields.findings().add(fields.complaint("follow", message));
+        }
+    }
+
+    /// What jobs need of their nodes.
+    pub(super) fn walk_needs(&mut self, w: &mut dyn Walk) {
+        let Rigids { origin, needs, node_kilobytes, .. } = self;
+        let draws = matches!(origin, Origin::Lublin(_)) || w.purpose() == Purpose::List;
+        let rule = needs::Rule::ALL.that("whole or dual-core: memory is drawn only for jobs of a model", |rule| {
+            draws || *rule != needs::Rule::QuadCore
+        });
+        let about = "what tasks need of their nodes, at sites whose nodes are shared";
+        w.set(key("needs", about).usual("`\"whole\"`"), needs, Unless(rule, needs::Rule::Whole));
+        // No other source tells of memory.
+        if !matches!(origin, Origin::Swf(_)) {
+            return;
+        }
+        let fits = w.purpose() == Purpose::List || *needs == needs::Rule::DualCore;
+        let node = key("node_kilobytes", "the memory of a node in the units of the log");
+        let node = node.only_if(fits, "expected also needs = \"dual-core\"");
+        w.set(node, node_kilobytes, 1..=u64::MAX >> 11);
+    }
+
+    /// Finds out what the jobs need.
+    pub(super) fn shape(&mut self) {
+        let Content { jobs, shapes, without_memory, .. } = &mut *self.content;
+        let known = "jobs that cannot be run have been left out";
+        match (self.needs, &self.origin) {
+            (needs::Rule::QuadCore, Origin::Lublin(lublin)) => {
+                let tasks: Vec<u32> = jobs.iter().map(|job| job.nodes().expect(known)).collect();
+                let needs = needs::quad_core(lublin.seed, tasks.iter().copied());
+                *shapes = Arc::new(tasks.iter().zip(needs).map(|(&tasks, needs)| Shape { tasks, needs }).collect());
+            }
+            (needs::Rule::DualCore, _) => {
+                let shape = |job: Rigid| needs::dual_core(&job, self.node_kilobytes).expect(known);
+                *shapes = Arc::new(jobs.iter().map(shape).collect());
+                *without_memory = jobs.iter().filter(|job| !needs::tells_memory(job)).count() as u64;
+            }
+            (needs::Rule::Whole | needs::Rule::QuadCore, _) => {}
+        }
+    }
+
+    /// Settles which jobs there are, once all has been read.
+    pub(super) fn settle(&mut self, fields: &Fields<'_>, context: &Context<'_>) {
+        if let Origin::Lublin(lublin) = &self.origin {
+            let trace = Trace { jobs: lublin.generate(), ..Trace::default() };
+            *self.content = Content::of(trace, Window::default());
+        }
+        if let Some(share) = self.utilisation.filter(|_| !self.content.jobs.is_empty()) {
+            let site = self.site.and_then(|site| context.cores.get(site)).map(|cores| u64::from(*cores));
+            let target = f64::from(share.get()) / MILLION as f64;
+            self.load(target, site.unwrap_or(context.cores_in_all).max(1), fields, context.seed);
+        }
+        if !self.content.is_bearable(self.overestimate_millionths) {
+            fields.complain("the total run time of the jobs is longer than time can be counted".to_owned());
+        }
+        if self.content.missing.is_none() {
+            self.count = self.content.jobs.len() as u32;
+        }
+        self.shape();
+    }
+}
