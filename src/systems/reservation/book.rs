@@ -1,5 +1,6 @@
 //! A cluster's reservations: admission, cancellation, early release.
 
+use super::blocked::Blocked;
 use super::fit::{Fit, Measure, Seek};
 use super::rules::RectEnd;
 use crate::grid::{Bounds, Calendar, Clash, Expected, NodeSet, Rectangle, Request, Wish};
@@ -13,9 +14,8 @@ pub struct Book {
     rect_end: RectEnd,
     /// Nothing is booked from here on.
     until: Time,
-    /// Which nodes are down, and for how long that keeps others from booking them: as long as nobody else has them.
-    down: Vec<Expected>,
-    blocked: Vec<(Time, Time, NodeSet)>,
+    /// What is down, and not booked by anybody.
+    blocked: Blocked,
 }
 
 /// A start for a request, and the nodes it would get.
@@ -38,8 +38,7 @@ pub struct Bound {
 
 impl Book {
     pub fn new(nodes: u32, fit: &'static Fit, rect_end: RectEnd) -> Book {
-        let (down, blocked) = (Vec::new(), Vec::new());
-        Book { calendar: Calendar::new(nodes), fit, rect_end, until: Time::ZERO, down, blocked }
+        Book { calendar: Calendar::new(nodes), fit, rect_end, until: Time::ZERO, blocked: Blocked::default() }
     }
 
     pub fn nodes(&self) -> u32 {
@@ -132,43 +131,16 @@ impl Book {
         Ok(())
     }
 
-    /// Frees what is left of a booking from a time on.
+    /// Frees what is left of a booking from a time on, which is now or later; what of it is down, nobody else may book meanwhile.
     pub fn delete(&mut self, start: Time, end: Time, nodes: &NodeSet) -> Result<(), Clash> {
-        self.calendar.remove(start, end, nodes)
+        self.calendar.remove(start, end, nodes)?;
+        self.blocked.take_up(start, end, nodes, &mut self.calendar);
+        Ok(())
     }
 
     /// These nodes are down, and all others up: nobody books them before they are expected back.
-    pub fn block(&mut self, now: Time, down: Vec<Expected>) {
-        self.down = down;
-        self.block_again(now);
-    }
-
-    /// The same after something was freed. What is booked on nodes that are down stays so until its owner says otherwise.
-    ///
-    /// All is blocked anew: O(D C log R) for `D` times at which nodes are expected back, `C` changes of the calendar up to then and its
-    /// `R` records; nothing, if no node is down.
-    pub fn block_again(&mut self, now: Time) {
-        for (from, to, nodes) in self.blocked.drain(..) {
-            let from = from.max(now);
-            if from < to {
-                self.calendar.remove(from, to, &nodes).expect("what is blocked is nobody's");
-            }
-        }
-        for Expected { back, nodes } in &self.down {
-            let mut from = now;
-            let changes = self.calendar.changes(now, *back);
-            for to in changes.into_iter().filter(|at| at < back).chain([*back]) {
-                if from >= to {
-                    continue;
-                }
-                let free = self.calendar.free_over(from, to).intersection(nodes);
-                if !free.is_empty() {
-                    self.calendar.insert(from, to, &free).expect("it is free");
-                    self.blocked.push((from, to, free));
-                }
-                from = to;
-            }
-            self.until = self.until.max(*back);
-        }
+    pub fn block(&mut self, now: Time, down: &[Expected]) {
+        self.blocked.block(now, down, &mut self.calendar);
+        self.until = down.iter().map(|one| one.back).fold(self.until, Time::max);
     }
 }

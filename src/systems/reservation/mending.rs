@@ -13,7 +13,7 @@ use crate::time::{Span, Time};
 
 impl MetaScheduler {
     /// Takes in what is heard of nodes by now: nobody books what is down, and who has booked it is seen to. As long as there is no
-    /// news, that costs nothing; news of a site costs a look at all that is live, and at all that is blocked there.
+    /// news, that costs nothing; news of a site costs a look at all that is live, and at what is down there.
     pub(super) fn hear_news(&mut self, now: Time, out: &mut Out) {
         self.awake_until = self.awake_until.filter(|until| *until > now);
         if now < self.news_at {
@@ -23,7 +23,7 @@ impl MetaScheduler {
             let cluster = &mut self.clusters[number];
             let watch = cluster.watch.as_mut().expect("it is watched");
             let Some(down) = watch.hear(now) else { continue };
-            cluster.book.block(now, down.to_vec());
+            cluster.book.block(now, down);
             let (site, is_shared, bookings) = (cluster.site, cluster.is_shared, watch.recovery.bookings);
             let is_hit = |live: &Live| match watch.back(&live.nodes) {
                 None => false,

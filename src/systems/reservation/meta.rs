@@ -376,7 +376,6 @@ impl MetaScheduler {
         if from < end {
             let book = &mut self.clusters[cluster].book;
             book.delete(from, end, nodes).expect("what is live or asked for is booked");
-            book.block_again(now);
         }
     }
 

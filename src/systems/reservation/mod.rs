@@ -5,6 +5,7 @@
 //! becomes of malformed and late requests, and the calendar in place of a linked list (`crate::grid::Calendar`).
 
 mod asking;
+mod blocked;
 mod book;
 mod cast;
 pub mod fit;

@@ -1,5 +1,6 @@
 //! The paper's Figure 1, the calendar against the paper's own list under random histories, and whole runs.
 
+mod blocked;
 mod failing;
 
 use std::collections::BTreeMap;
