@@ -3,6 +3,7 @@
 use super::{CastError, Fails, Outsider, dfrs, outside};
 use crate::grid::{Named, Site};
 use crate::roles::site::Manager;
+use crate::time::Span;
 
 /// A kind of manager whose names follow a grammar.
 pub struct Kind {
@@ -18,6 +19,8 @@ pub struct Kind {
     /// What one should know before using this name.
     pub warning: fn(&str) -> Option<String>,
     pub runs: Runs,
+    /// For how long a job makes no progress at this site once it is resumed or moved.
+    pub penalty: fn(&Site) -> Span,
     /// The manager of this site, whose nodes may fail in such a way; `outsider` speaks for the program outside, where one decides.
     pub build: fn(&Site, Option<&Fails>, Option<Outsider>) -> Managing,
 }
@@ -58,6 +61,11 @@ pub fn read(name: &str) -> Option<Result<String, String>> {
 /// Whether jobs share the nodes of a site that is run like that.
 pub fn shares_nodes(name: &str) -> bool {
     find(name).is_some_and(|kind| kind.runs == Runs::Sharing)
+}
+
+/// For how long a job makes no progress at a site once it is resumed or moved.
+pub fn penalty(site: &Site) -> Span {
+    find(&site.scheduler).map_or(Span::ZERO, |kind| (kind.penalty)(site))
 }
 
 /// How the program is talked to that decides at a site that is run like that, if one does.

@@ -28,7 +28,7 @@ use super::transfers::Transfers;
 use crate::grid::{Graph, Job, JobId, Kind, Needs, NodeSet, forced_ranks, output_delay};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::Record;
-use crate::systems::{Gives, System, dfrs, managers};
+use crate::systems::{Gives, System, managers};
 use crate::time::{Span, Time};
 use crate::topology::Topology;
 
@@ -180,7 +180,7 @@ impl Tally {
                 report_every: site.report_every,
                 systems: site.systems.clone(),
                 is_shared: managers::shares_nodes(&site.scheduler),
-                penalty: dfrs::penalty(&site.scheduler),
+                penalty: managers::penalty(site),
             });
             first_core += u64::from(site.cores);
         }

@@ -26,6 +26,7 @@ pub const KIND: Kind = Kind {
     read,
     warning: |name| rules(name)?.warning(),
     runs: Runs::Sharing,
+    penalty: |site| rules(&site.scheduler).map_or(Span::ZERO, |rules| rules.penalty),
     build: |site, fails, _| {
         let rules = rules(&site.scheduler).ok_or_else(|| CastError::unknown("algorithm", &site.scheduler))?;
         let sharing = Sharing::new(rules, site.cores, fails.map(|fails| fails.attempts(site.cores)));
@@ -65,11 +66,6 @@ const GRAMMAR: &[&str] = &[
 /// What an algorithm of this name does, if it shares nodes.
 fn rules(name: &str) -> Option<Fractional> {
     Algorithm::parse(name).ok()?.fractional().copied()
-}
-
-/// For how long a job makes no progress that is resumed or moved by the algorithm of this name.
-pub fn penalty(name: &str) -> Span {
-    rules(name).map_or(Span::ZERO, |rules| rules.penalty)
 }
 
 fn read(name: &str) -> Option<Result<String, String>> {

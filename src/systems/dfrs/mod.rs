@@ -30,7 +30,7 @@ pub use algorithm::{Action, Algorithm, Fractional, Grace, Optimise, Periodic};
 pub use alone::{Outcome, Timed, run};
 pub use bound::{Bound, bound};
 pub use cluster::{Changes, Cluster, Events, Live, Placed, Stage};
-pub use manager::{KIND, penalty};
+pub use manager::KIND;
 pub use measures::{Moves, Usage, bounded_stretch, offered_load, underutilisation};
 pub use name::NameError;
 pub use need::{BadNeed, Need, Refusal};
