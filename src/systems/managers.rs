@@ -1,9 +1,8 @@
 //! Managers of sites that belong to no system of their own: a system that takes them in finds them here by their names.
 
 use super::{CastError, Fails, Outsider, dfrs, outside};
-use crate::grid::{Named, Site};
+use crate::grid::{MoveCost, Named, Site};
 use crate::roles::site::Manager;
-use crate::time::Span;
 
 /// A kind of manager whose names follow a grammar.
 pub struct Kind {
@@ -16,11 +15,11 @@ pub struct Kind {
     pub about: &'static str,
     /// A name as it is printed, or what is wrong with it; `None` for what is none of its names at all.
     pub read: fn(&str) -> Option<Result<String, String>>,
-    /// What one should know before using this name.
-    pub warning: fn(&str) -> Option<String>,
+    /// What one should know before running this site so.
+    pub warning: fn(&Site) -> Option<String>,
     pub runs: Runs,
-    /// For how long a job makes no progress at this site once it is resumed or moved.
-    pub penalty: fn(&Site) -> Span,
+    /// What it costs a job of this site to be resumed or moved.
+    pub move_cost: fn(&Site) -> MoveCost,
     /// The manager of this site, whose nodes may fail in such a way; `outsider` speaks for the program outside, where one decides.
     pub build: fn(&Site, Option<&Fails>, Option<Outsider>) -> Managing,
 }
@@ -63,9 +62,9 @@ pub fn shares_nodes(name: &str) -> bool {
     find(name).is_some_and(|kind| kind.runs == Runs::Sharing)
 }
 
-/// For how long a job makes no progress at a site once it is resumed or moved.
-pub fn penalty(site: &Site) -> Span {
-    find(&site.scheduler).map_or(Span::ZERO, |kind| (kind.penalty)(site))
+/// What it costs a job of a site to be resumed or moved.
+pub fn move_cost(site: &Site) -> MoveCost {
+    find(&site.scheduler).map_or(MoveCost::default(), |kind| (kind.move_cost)(site))
 }
 
 /// How the program is talked to that decides at a site that is run like that, if one does.

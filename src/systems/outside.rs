@@ -2,10 +2,9 @@
 
 use super::managers::{Kind, Runs, Tongue};
 use super::{CastError, Fails, Outsider};
-use crate::grid::{Named, Site};
+use crate::grid::{MoveCost, Named, Site};
 use crate::roles::outside::{Decides, Managed};
 use crate::roles::site::Manager;
-use crate::time::Span;
 
 const EXTERNAL: Named = Named { name: "external", about: "whatever an external program orders, in JSON lines" };
 const OF_BATSIM: Named = Named { name: "batsim", about: "whatever a scheduler written for Batsim 4 orders" };
@@ -18,7 +17,7 @@ pub const LINES: Kind = Kind {
     read: |name| (name == EXTERNAL.name).then(|| Ok(name.to_owned())),
     warning: |_| None,
     runs: Runs::Outside(Tongue::Lines),
-    penalty: |_| Span::ZERO,
+    move_cost: |_| MoveCost::default(),
     build,
 };
 
@@ -30,7 +29,7 @@ pub const BATSIM: Kind = Kind {
     read: |name| (name == OF_BATSIM.name).then(|| Ok(name.to_owned())),
     warning: |_| None,
     runs: Runs::Outside(Tongue::Batsim),
-    penalty: |_| Span::ZERO,
+    move_cost: |_| MoveCost::default(),
     build,
 };
 
