@@ -27,7 +27,7 @@ pub struct Fractional {
     pub optimise: Optimise,
     pub grace: Option<Grace>,
     pub period: Span,
-    /// How long a job makes no progress after it has been resumed or moved.
+    /// How long a job makes no progress after it has been resumed or moved, beside what its images take.
     pub penalty: Span,
 }
 

@@ -61,7 +61,7 @@ const GRAMMAR: &[&str] = &[
     "    (with /stretch-per: /opt=max, the default, or /opt=avg)",
     "/minvt=SECONDS or /minft=SECONDS: jobs that have made less progress, or were submitted more recently, are not moved by repacking",
     "/period=SECONDS: how often all jobs are repacked (default: 600)",
-    "/penalty=SECONDS: how long a job that is resumed or moved makes no progress (default: 300)",
+    "/penalty=SECONDS: how long a job that is resumed or moved makes no progress, beside what `image_bandwidth` adds (default: 300)",
 ];
 
 /// What an algorithm of this name does, if it shares nodes.
