@@ -9,7 +9,9 @@ use std::path::Path;
 use hansa::edge::gzip;
 use hansa::experiment::dfrs::{BEST, NODES, timed};
 use hansa::grid::{JobId, TaskId};
-use hansa::systems::dfrs::{Algorithm, Cluster, Events, Fractional, Need, Timed, bound, run};
+use hansa::systems::dfrs::{
+    Algorithm, Cluster, Events, Fractional, Need, Timed, bound, bounded_stretch, run, underutilisation,
+};
 use hansa::time::Time;
 use hansa::workload::{needs, swf};
 use rustix::time::{ClockId, clock_gettime};
@@ -75,18 +77,24 @@ fn log(path: &Path, nodes: u32, name: &str) {
     };
     let jobs: Vec<Timed> = trace.jobs.iter().filter_map(timed).collect();
     let (mut instants, mut most, mut live) = (0_u64, 0, 0);
+    let mut ends = Vec::new();
     let seconds = measured(|| {
-        drop(run(rules(name), nodes, &jobs, |_, cluster, _| {
+        let outcome = run(rules(name), nodes, &jobs, |_, cluster, _| {
             instants += 1;
             live += cluster.live().len() as u64;
             most = most.max(cluster.live().len());
-        }))
+        });
+        ends = outcome.ends;
     });
+    let ended = || jobs.iter().zip(&ends).filter_map(|(job, end)| Some((*job, (*end)?)));
+    let stretch = ended().map(|(job, end)| bounded_stretch(end.since(job.submit), job.runtime)).fold(1.0, f64::max);
     println!(
-        "{} jobs on {nodes} nodes under {name}: {seconds:.1} s, {instants} instants of {:.0} us, {} live jobs in the mean, {most} at most",
+        "{} jobs on {nodes} nodes under {name}: {seconds:.1} s, {instants} instants of {:.0} us, {} live jobs in the mean, {most} at most, \
+         largest stretch {stretch:.0}, underutilisation {:.2}",
         jobs.len(),
         seconds * 1e6 / instants.max(1) as f64,
-        live / instants.max(1)
+        live / instants.max(1),
+        underutilisation(nodes, ended()).normalised()
     );
 }
 

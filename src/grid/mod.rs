@@ -8,6 +8,7 @@ mod failure;
 mod graph;
 mod job;
 mod layers;
+mod moving;
 mod needs;
 mod news;
 mod nodes;
@@ -30,6 +31,7 @@ pub use failure::{CableId, Course, Distribution, Drawn, Failure, Fragile, Law, P
 pub use graph::Graph;
 pub use job::{Edge, EdgeId, Job, JobId, Kind, Task, TaskId, Worth};
 pub use layers::Layers;
+pub use moving::{Images, MoveCost};
 pub use needs::Needs;
 pub use news::News;
 pub use nodes::NodeSet;

@@ -16,6 +16,8 @@ pub struct Site {
     pub scheduler: String,
     /// Of a node, where jobs share nodes: what they take along when they are moved counts in it.
     pub memory_kb: u64,
+    /// At which rate the images of a job's tasks move, in bits a second, where that is reckoned.
+    pub image_bandwidth: Option<u64>,
     /// Latency of the link to the router, one way.
     pub latency: Span,
     /// The site tells what has ended at whole multiples of this; at once, if it is zero.

@@ -34,6 +34,7 @@ pub(crate) fn topology() -> Topology {
         latency: Span::ZERO,
         report_every: Span::ZERO,
         memory_kb: 8_000_000,
+        image_bandwidth: None,
         reserved: Vec::new(),
         terms: crate::grid::Terms::default(),
         program: crate::grid::Program::default(),

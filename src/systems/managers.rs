@@ -1,7 +1,7 @@
 //! Managers of sites that belong to no system of their own: a system that takes them in finds them here by their names.
 
 use super::{CastError, Fails, Outsider, dfrs, outside};
-use crate::grid::{Named, Site};
+use crate::grid::{MoveCost, Named, Site};
 use crate::roles::site::Manager;
 
 /// A kind of manager whose names follow a grammar.
@@ -15,9 +15,11 @@ pub struct Kind {
     pub about: &'static str,
     /// A name as it is printed, or what is wrong with it; `None` for what is none of its names at all.
     pub read: fn(&str) -> Option<Result<String, String>>,
-    /// What one should know before using this name.
-    pub warning: fn(&str) -> Option<String>,
+    /// What one should know before running this site so.
+    pub warning: fn(&Site) -> Option<String>,
     pub runs: Runs,
+    /// What it costs a job of this site to be resumed or moved.
+    pub move_cost: fn(&Site) -> MoveCost,
     /// The manager of this site, whose nodes may fail in such a way; `outsider` speaks for the program outside, where one decides.
     pub build: fn(&Site, Option<&Fails>, Option<Outsider>) -> Managing,
 }
@@ -58,6 +60,11 @@ pub fn read(name: &str) -> Option<Result<String, String>> {
 /// Whether jobs share the nodes of a site that is run like that.
 pub fn shares_nodes(name: &str) -> bool {
     find(name).is_some_and(|kind| kind.runs == Runs::Sharing)
+}
+
+/// What it costs a job of a site to be resumed or moved.
+pub fn move_cost(site: &Site) -> MoveCost {
+    find(&site.scheduler).map_or(MoveCost::default(), |kind| (kind.move_cost)(site))
 }
 
 /// How the program is talked to that decides at a site that is run like that, if one does.

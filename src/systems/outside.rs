@@ -2,7 +2,7 @@
 
 use super::managers::{Kind, Runs, Tongue};
 use super::{CastError, Fails, Outsider};
-use crate::grid::{Named, Site};
+use crate::grid::{MoveCost, Named, Site};
 use crate::roles::outside::{Decides, Managed};
 use crate::roles::site::Manager;
 
@@ -17,6 +17,7 @@ pub const LINES: Kind = Kind {
     read: |name| (name == EXTERNAL.name).then(|| Ok(name.to_owned())),
     warning: |_| None,
     runs: Runs::Outside(Tongue::Lines),
+    move_cost: |_| MoveCost::default(),
     build,
 };
 
@@ -28,6 +29,7 @@ pub const BATSIM: Kind = Kind {
     read: |name| (name == OF_BATSIM.name).then(|| Ok(name.to_owned())),
     warning: |_| None,
     runs: Runs::Outside(Tongue::Batsim),
+    move_cost: |_| MoveCost::default(),
     build,
 };
 

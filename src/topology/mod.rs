@@ -79,7 +79,7 @@ impl Topology {
     /// What one should know before running it, though nothing is wrong.
     pub fn warnings(&self) -> Vec<String> {
         let warning = |site: &Site| {
-            let warning = (managers::find(&site.scheduler)?.warning)(&site.scheduler)?;
+            let warning = (managers::find(&site.scheduler)?.warning)(site)?;
             Some(format!("site {}, {}: {warning}", site.name, site.scheduler))
         };
         let nowhere = self.recovery.data == Interrupted::Reroute && !has_way_around(self);

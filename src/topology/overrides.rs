@@ -137,6 +137,10 @@ fn no_place(setting: &Setting, at: usize, known: Known) -> Complaint {
             let complaint = Complaint::new(*place, key, message);
             complaint.hint(format!("--set {table}={{}} adds one, with its defaults")).meant(nearest(step, there))
         }
+        Known::Elsewhere(paths) => {
+            let meant = any_of(paths.iter().map(String::as_str));
+            Complaint::new(*place, key, "a topology itself has no such key").hint(format!("did you mean {meant}?"))
+        }
         Known::Nothing => Complaint::new(setting.whole, key, format!("{before} is a single value and has no {step:?}")),
     }
 }
@@ -154,6 +158,30 @@ enum Known {
     Nothing,
     /// A table that this topology does not have, and that no setting makes; with the tables that it has instead.
     Absent(&'static str, Vec<&'static str>),
+    /// The paths of keys of this name in tables that this topology has, which itself has none.
+    Elsewhere(Vec<String>),
+}
+
+/// Where a key is in the tables of a topology that is not one of the topology's own.
+fn elsewhere(root: &Table, step: &str) -> Option<Vec<String>> {
+    static KEYS: LazyLock<Vec<Listed>> = LazyLock::new(super::keys);
+    if KEYS.iter().any(|listed| listed.key.name == step) {
+        return None;
+    }
+    let mut paths = Vec::new();
+    for Listed { key, what, .. } in KEYS.iter() {
+        let What::Table(_, keys) = what else { continue };
+        let is_there = keys.iter().any(|listed| listed.key.name == step && matches!(listed.what, What::Value(_)));
+        let Some(node) = root.get(key.name).filter(|_| is_there) else { continue };
+        match &node.value {
+            Value::List(items) => paths.extend(items.iter().enumerate().map(|(index, item)| {
+                let name = name(item).map_or(index.to_string(), str::to_owned);
+                format!("`{}.{name}.{step}`", key.name)
+            })),
+            _ => paths.push(format!("`{}.{step}`", key.name)),
+        }
+    }
+    (!paths.is_empty()).then_some(paths)
 }
 
 /// Why a setting may not make the table that it is for: nobody wants another system, or half a link.
@@ -179,6 +207,11 @@ fn put_in_table(table: &mut Table, setting: &Setting, at: usize, stage: Stage) -
     let (step, place) = &setting.path[at];
     let entry = |node| Entry { key: step.clone(), key_place: *place, node };
     if at + 1 == setting.path.len() {
+        if at == 0
+            && let Some(paths) = elsewhere(table, step)
+        {
+            return Err((at, Known::Elsewhere(paths)));
+        }
         table.set(entry(setting.value.clone()));
         return Ok(());
     }

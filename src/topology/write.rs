@@ -70,7 +70,7 @@ impl Topology {
         let around = Around { systems: &rows, names: &names, some_kind: true, defaults: false };
         let described = |site: &Site| {
             let kind = self.kinds[usize::from(site.kind.0)].clone();
-            Described { site: site.clone(), kind }
+            Described { site: site.clone(), kind, says_memory: true }
         };
         let mut sites = self.sites.iter().map(described).collect();
         members::walk_sites(&mut sites, &Described::usual(), &around, w);

@@ -66,8 +66,16 @@ fn text_column(scratch: &Scratch, file: &str, name: &str) -> Vec<String> {
 fn what_failures_cost_where_nodes_are_shared_adds_up() {
     let scratch = Scratch::new();
     let topology = std::fs::read_to_string("tests/all/digests/failing-dfrs.toml").unwrap();
-    for killed in ["head", "back", "lost"] {
-        run(&scratch, &topology, &["--inline", "--set", &format!("recovery.killed={killed}")]);
+    let images = ["york", "leeds"].map(|site| {
+        let key = |key: &str| ["--set".to_owned(), format!("site.{site}.{key}")];
+        [key("memory_gb=8"), key("image_bandwidth=1 Gbps")].concat()
+    });
+    let images: Vec<&str> = images.iter().flatten().map(String::as_str).collect();
+    for (killed, images) in
+        [("head", &[][..]), ("back", &[]), ("lost", &[]), ("head", &images), ("back", &images), ("lost", &images)]
+    {
+        let killed_so = format!("recovery.killed={killed}");
+        run(&scratch, &topology, &[&["--inline", "--set", &killed_so], images].concat());
         let facts = json(&scratch.path("out").join("summary.json"));
         let failures = &facts["results"]["failures"];
         let number = |key: &str| failures[key].as_f64().unwrap();
@@ -165,6 +173,63 @@ fn processes_agree_and_the_report_shows_both_sites() {
     hansa_ok(&["verify", scratch.path("inline").to_str().unwrap(), out.to_str().unwrap()]);
 }
 
+/// Two nodes of 8 GB, whose images move at 100 Mbps: a GB takes 80 s.
+#[test]
+fn images_take_their_time_beside_the_penalty_or_instead_of_it() {
+    let scratch = Scratch::new();
+    let four = FOUR.replace("cores = 2\n", "cores = 2\nmemory_gb = 8\nimage_bandwidth = \"100 Mbps\"\n");
+    // The third job is paused at 30 s, after 10 s, and resumed at 130 s: its 4 GB take 320 s. The second one is paused at 20 s, and
+    // resumed when the third one ends: its 4.8 GB take 384 s.
+    for (name, ends) in [
+        ("GreedyPM */penalty=0", [600.0, 1_844.0, 480.0, 130.0]),
+        ("GreedyPM */penalty=10", [600.0, 1_864.0, 490.0, 130.0]),
+    ] {
+        run(&scratch, &four, &["--inline", "--set", &format!("site.york.scheduler={name}")]);
+        assert_eq!(column(&scratch, "sharing.csv", "end"), ends, "{name}");
+        let york = &sites(&scratch)[0];
+        assert_eq!((york["preemptions"].as_u64(), york["paused_gb"].as_f64()), (Some(2), Some(8.8)), "{york}");
+    }
+    // Where it takes next to no time, the penalty is all there is.
+    let set = ["--inline", "--set", "site.york.image_bandwidth=1000000 Tbps"];
+    run(&scratch, &four, &set);
+    let ended = column(&scratch, "sharing.csv", "end");
+    assert!(ended.iter().zip([600.0, 1740.0, 460.0, 130.0]).all(|(a, b)| (a - b).abs() < 1e-5), "{ended:?}");
+}
+
+#[test]
+fn processes_agree_where_images_take_time() {
+    let scratch = Scratch::new();
+    let topology = std::fs::read_to_string(shipped("dfrs.toml")).unwrap();
+    let out = scratch.path("out");
+    run(&scratch, &topology, &["--inline"]);
+    let without = digest(&out);
+    let set = ["--set", "site.leeds.image_bandwidth=2 Gbps"];
+    run(&scratch, &topology, &[&["--inline"], &set[..]].concat());
+    let inline = digest(&out);
+    assert_ne!(inline, without);
+    let leeds = sites(&scratch).remove(1);
+    assert!(leeds["preemptions"].as_u64() > Some(0) && leeds["migrations"].as_u64() > Some(0), "{leeds}");
+    run(&scratch, &topology, &set);
+    assert_eq!(digest(&out), inline);
+}
+
+#[test]
+fn a_site_that_becomes_a_queue_keeps_what_it_says_of_its_memory() {
+    let scratch = Scratch::new();
+    let topology = std::fs::read_to_string(shipped("dfrs.toml")).unwrap();
+    let plain = topology.replace("memory_gb = 8\n", "");
+    let easy = ["--inline", "--set", "site.leeds.scheduler=easy-count"];
+    assert!(!run(&scratch, &plain, &easy).contains("no effect"));
+    let as_if_unsaid = digest(&scratch.path("out"));
+    let said = run(&scratch, &topology, &[&easy[..], &["--set", "site.leeds.image_bandwidth=1 Gbps"]].concat());
+    let expected = "warning: memory_gb and image_bandwidth have no effect at leeds: jobs share no nodes there";
+    assert!(said.contains(expected), "{said}");
+    assert_eq!(digest(&scratch.path("out")), as_if_unsaid);
+    let refused = hansa(&["run", shipped("dfrs.toml").to_str().unwrap(), "--inline", "--set", "scheduler=easy"]);
+    let said = text(&refused.stderr);
+    assert!(said.contains("did you mean `site.york.scheduler` or `site.leeds.scheduler`?"), "{said}");
+}
+
 #[test]
 fn what_can_never_run_is_refused_with_its_reason() {
     let scratch = Scratch::new();
@@ -210,6 +275,12 @@ fn what_no_job_can_need_and_no_site_can_be_is_told_with_its_place() {
         ("cpu = 0.5\nmemory = 0.6", "cpu = 1.01", ["workload.0.job.1.cpu", "above 0 and at most 1"]),
         ("cores = 2\nscheduler", "cores = 0\nscheduler", ["site.york.cores", "expected a whole number from 1"]),
         ("scheduler", "memory_gb = 0\nscheduler", ["site.york.memory_gb", "above zero"]),
+        (
+            "scheduler",
+            "image_bandwidth = \"10 Gbps\"\nscheduler",
+            ["site.york.memory_gb", "how much memory a node has"],
+        ),
+        ("scheduler", "memory_gb = 8\nimage_bandwidth = 10\nscheduler", ["site.york.image_bandwidth", "a capacity"]),
         ("GreedyPM */opt=min", "Greedy/stretch-per", ["site.york.scheduler", "cannot follow a policy"]),
         ("GreedyPM */opt=min", "GreedyPM */opt=mni", ["site.york.scheduler", "did you mean `min`?"]),
         ("GreedyPM */opt=min", "/per/period=0", ["site.york.scheduler", "above 0"]),

@@ -182,6 +182,7 @@ fn topology(policy: &str, sites: &[(u32, u16)], source: Source) -> Topology {
         latency: Span::ZERO,
         report_every: Span::ZERO,
         memory_kb: 8_000_000,
+        image_bandwidth: None,
         reserved: Vec::new(),
         terms: crate::grid::Terms::default(),
         program: crate::grid::Program::default(),

@@ -25,10 +25,10 @@ use super::ledger::{Ledger, Merged, Store};
 use super::own_numbers::OwnNumbers;
 use super::subjects::{self, Present, USUAL, Words};
 use super::transfers::Transfers;
-use crate::grid::{Graph, Job, JobId, Kind, Needs, NodeSet, forced_ranks, output_delay};
+use crate::grid::{Graph, Job, JobId, Kind, MoveCost, Needs, NodeSet, forced_ranks, output_delay};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::Record;
-use crate::systems::{Gives, System, dfrs, managers};
+use crate::systems::{Gives, System, managers};
 use crate::time::{Span, Time};
 use crate::topology::Topology;
 
@@ -106,8 +106,8 @@ pub(super) struct SiteFacts {
     pub systems: Vec<usize>,
     /// Whether jobs share its nodes.
     pub is_shared: bool,
-    /// For how long a job makes no progress there once it is resumed or moved.
-    pub penalty: Span,
+    /// What it costs a job to be resumed or moved there.
+    pub move_cost: MoveCost,
 }
 
 /// How many of a site's cores a task uses.
@@ -180,7 +180,7 @@ impl Tally {
                 report_every: site.report_every,
                 systems: site.systems.clone(),
                 is_shared: managers::shares_nodes(&site.scheduler),
-                penalty: dfrs::penalty(&site.scheduler),
+                move_cost: managers::move_cost(site),
             });
             first_core += u64::from(site.cores);
         }

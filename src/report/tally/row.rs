@@ -164,25 +164,30 @@ impl TaskRow {
     }
 
     /// How much work each of its cores did in each stint up to now, and why that was over. Who shares its nodes does as much as its
-    /// share lets it, and nothing for a while after it was paused or moved.
+    /// share lets it, and nothing until what it costs to be paused or moved is over.
     pub fn worked<'a>(
         &'a self,
         now: Time,
         needs: Option<Needs>,
         sites: &'a [SiteFacts],
     ) -> impl Iterator<Item = (Span, Option<Left>)> + 'a {
-        let (mut before, mut held) = (None, Time::ZERO);
+        let (mut before, mut held) = (None::<Stint<'_>>, Time::ZERO);
         self.stints(now).map(move |stint| {
             let site = stint.site.or(self.site).map(|site| &sites[site as usize]);
-            match (before, site) {
-                (Some(Left::Suspended | Left::Moved), Some(site)) => held = stint.from + site.penalty,
+            let left = before.as_ref().and_then(|before| before.left);
+            match (&before, left, site) {
+                (Some(before), Some(left @ (Left::Suspended | Left::Moved)), Some(site)) => {
+                    let come = if left == Left::Moved { stint.newly_there(before) } else { stint.tasks() };
+                    held = held.max(stint.from + site.move_cost.of(come, needs.unwrap_or(Needs::NODE).memory));
+                }
                 // It comes as if it were new.
-                (Some(Left::Lost), _) => held = Time::ZERO,
+                (_, Some(Left::Lost), _) => held = Time::ZERO,
                 _ => {}
             }
-            before = stint.left;
             let time = stint.to.since(stint.from.max(held));
-            (site.map_or(Span::ZERO, |site| site.work(needs, time, stint.share)), stint.left)
+            let worked = (site.map_or(Span::ZERO, |site| site.work(needs, time, stint.share)), stint.left);
+            before = Some(stint);
+            worked
         })
     }
 

@@ -137,6 +137,21 @@ impl<'a> Stint<'a> {
         self.left == Some(Left::Lost)
     }
 
+    /// How many parallel tasks it has.
+    pub fn tasks(&self) -> u32 {
+        self.layers().map(NodeSet::len).sum()
+    }
+
+    /// How many of its tasks are where there were fewer before.
+    pub fn newly_there(&self, before: &Stint<'_>) -> u32 {
+        let mut had = before.layers();
+        let come = |nodes: &NodeSet| match had.next() {
+            Some(had) => nodes.len() - nodes.intersection(had).len(),
+            None => nodes.len(),
+        };
+        self.layers().map(come).sum()
+    }
+
     /// Its nodes in layers: a node is in as many as it has of the job's parallel tasks.
     pub fn layers(&self) -> impl Iterator<Item = &'a NodeSet> + use<'a> {
         std::iter::once(self.nodes).chain(self.more)

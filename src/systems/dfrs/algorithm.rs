@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::name::{NameError, Reader};
+use crate::grid::{Images, MoveCost};
 use crate::time::Span;
 
 /// One of the paper's algorithms, by its name.
@@ -26,7 +27,7 @@ pub struct Fractional {
     pub optimise: Optimise,
     pub grace: Option<Grace>,
     pub period: Span,
-    /// How long a job makes no progress after it has been resumed or moved.
+    /// How long a job makes no progress after it has been resumed or moved, beside what its images take.
     pub penalty: Span,
 }
 
@@ -148,14 +149,26 @@ impl Fractional {
         self.submission == Action::Mcb8 || self.periodic.is_some()
     }
 
-    /// What one should know before using it.
-    pub fn warning(&self) -> Option<String> {
-        (self.periodic.is_some() && self.period <= self.penalty).then(|| {
-            let Fractional { period, penalty, .. } = self;
-            format!(
-                "the period of {period} is not longer than the penalty of {penalty}: jobs that are moved at every tick may never make progress"
-            )
-        })
+    /// What it costs a job to be resumed or moved where images move like that.
+    pub fn move_cost(&self, images: Option<Images>) -> MoveCost {
+        MoveCost { penalty: self.penalty, images }
+    }
+
+    /// What one should know before using it where images move like that.
+    pub fn warning(&self, images: Option<Images>) -> Option<String> {
+        let Fractional { periodic, period, penalty, .. } = *self;
+        // Of what is on one node: most jobs are no larger, and of larger ones it depends on how much of them moves.
+        let image = images.map_or(Span::ZERO, |images| images.time(1, 1.0));
+        let cause = match (period <= penalty, period <= penalty + image) {
+            _ if periodic.is_none() => return None,
+            (true, _) => format!("the penalty of {penalty}"),
+            (false, true) if penalty.is_zero() => format!("the {image} in which what fills a node moves"),
+            (false, true) => format!("the penalty of {penalty} and the {image} in which what fills a node moves"),
+            (false, false) => return None,
+        };
+        Some(format!(
+            "the period of {period} is not longer than {cause}: jobs that are moved at every tick may never make progress"
+        ))
     }
 }
 

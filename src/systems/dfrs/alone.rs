@@ -25,8 +25,12 @@ pub struct Outcome {
 /// Runs jobs, which are in order of submission, and shows each instant after it has been.
 ///
 /// Costs are those of [`Cluster::advance`], once an instant, and O(running jobs) to find the next.
-pub fn run(rules: Fractional, nodes: u32, jobs: &[Timed], mut watch: impl FnMut(Time, &Cluster, &Changes)) -> Outcome {
-    let mut cluster = Cluster::new(rules, nodes);
+pub fn run(rules: Fractional, nodes: u32, jobs: &[Timed], watch: impl FnMut(Time, &Cluster, &Changes)) -> Outcome {
+    run_on(Cluster::new(rules, nodes), jobs, watch)
+}
+
+/// The same on a cluster that nothing has happened on.
+pub fn run_on(mut cluster: Cluster, jobs: &[Timed], mut watch: impl FnMut(Time, &Cluster, &Changes)) -> Outcome {
     let mut outcome = Outcome { ends: vec![None; jobs.len()], refused: 0, moves: Moves::default() };
     let (mut next, mut now) = (0, Time::ZERO);
     let mut events = Events::default();

@@ -9,7 +9,7 @@ use super::need::TOLERANCE;
 use super::ranking::Ranking;
 use super::room::{Places, Room, Up};
 use super::{Need, Refusal, mcb8, stretch, yields};
-use crate::grid::{NodeSet, TaskId};
+use crate::grid::{Images, MoveCost, NodeSet, TaskId};
 use crate::time::{Span, Time};
 
 /// A cluster whose jobs share nodes.
@@ -23,6 +23,7 @@ use crate::time::{Span, Time};
 #[derive(Clone, Debug)]
 pub struct Cluster {
     rules: Fractional,
+    cost: MoveCost,
     nodes: u32,
     /// Those that nobody is on, and nobody is put on.
     down: NodeSet,
@@ -110,6 +111,7 @@ impl Cluster {
     pub fn new(rules: Fractional, nodes: u32) -> Cluster {
         Cluster {
             rules,
+            cost: rules.move_cost(None),
             nodes,
             down: NodeSet::default(),
             live: Vec::new(),
@@ -119,6 +121,11 @@ impl Cluster {
             first: None,
             last_tick: None,
         }
+    }
+
+    /// One in which images of tasks move like that.
+    pub fn moving(self, images: Option<Images>) -> Cluster {
+        Cluster { cost: self.rules.move_cost(images), ..self }
     }
 
     /// Whether it could ever run a job; who is refused must not be handed to `advance`.
@@ -388,8 +395,11 @@ impl Cluster {
             }
             let is_first = !live.has_run;
             live.has_run = true;
-            live.from = if is_first { now } else { now + self.rules.penalty };
             let moved = newly_placed(&before, &live.places);
+            if !is_first {
+                // Who is moved again still waits for what is on its way.
+                live.from = live.from.max(now + self.cost.of(moved, live.need.memory));
+            }
             let placed = Placed { job: live.job, places: live.places.clone(), moved, from: live.from };
             if is_first {
                 changes.started.push(placed);

@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Algorithm, Changes, Cluster, Events, Fractional, Live, Need, Placed, Stage};
-use crate::grid::{Demand, Expected, Layers, Named, NodeSet, Share, TaskId};
+use crate::grid::{Demand, Expected, Images, Layers, MoveCost, Named, NodeSet, Share, Site, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Admit, Message, Recall, Recalled};
 use crate::roles::site::{Attempts, Ending, Loss, Manager, On, Order, Running, Start, Tasks, left_of};
@@ -24,11 +24,13 @@ pub const KIND: Kind = Kind {
     pattern: r"^\s*((Greedy|GreedyP|GreedyPM|MCB8)\s*(\*\s*)?)?(/(stretch-)?per\s*)?(/(opt|minvt|minft|period|penalty)=[^/]+)*$",
     about: "jobs share nodes, and are paused and moved",
     read,
-    warning: |name| rules(name)?.warning(),
+    warning: |site| rules(&site.scheduler)?.warning(images(site)),
     runs: Runs::Sharing,
+    move_cost: |site| rules(&site.scheduler).map_or(MoveCost::default(), |rules| rules.move_cost(images(site))),
     build: |site, fails, _| {
         let rules = rules(&site.scheduler).ok_or_else(|| CastError::unknown("algorithm", &site.scheduler))?;
-        let sharing = Sharing::new(rules, site.cores, fails.map(|fails| fails.attempts(site.cores)));
+        let cluster = Cluster::new(rules, site.cores).moving(images(site));
+        let sharing = Sharing::new(cluster, fails.map(|fails| fails.attempts(site.cores)));
         Ok(Box::new(if site.latency.is_zero() { sharing.waiting(STEPS) } else { sharing }))
     },
 };
@@ -59,7 +61,7 @@ const GRAMMAR: &[&str] = &[
     "    (with /stretch-per: /opt=max, the default, or /opt=avg)",
     "/minvt=SECONDS or /minft=SECONDS: jobs that have made less progress, or were submitted more recently, are not moved by repacking",
     "/period=SECONDS: how often all jobs are repacked (default: 600)",
-    "/penalty=SECONDS: how long a job that is resumed or moved makes no progress (default: 300)",
+    "/penalty=SECONDS: how long a job that is resumed or moved makes no progress, beside what `image_bandwidth` adds (default: 300)",
 ];
 
 /// What an algorithm of this name does, if it shares nodes.
@@ -67,9 +69,10 @@ fn rules(name: &str) -> Option<Fractional> {
     Algorithm::parse(name).ok()?.fractional().copied()
 }
 
-/// For how long a job makes no progress that is resumed or moved by the algorithm of this name.
-pub fn penalty(name: &str) -> Span {
-    rules(name).map_or(Span::ZERO, |rules| rules.penalty)
+/// How images of tasks move there, if that is reckoned.
+fn images(site: &Site) -> Option<Images> {
+    let &Site { memory_kb, image_bandwidth, .. } = site;
+    image_bandwidth.map(|bandwidth| Images { memory_kb, bandwidth })
 }
 
 fn read(name: &str) -> Option<Result<String, String>> {
@@ -128,9 +131,9 @@ struct Given {
 }
 
 impl Sharing {
-    fn new(rules: Fractional, nodes: u32, attempts: Option<Attempts>) -> Sharing {
+    fn new(cluster: Cluster, attempts: Option<Attempts>) -> Sharing {
         Sharing {
-            cluster: Cluster::new(rules, nodes),
+            cluster,
             given: BTreeMap::new(),
             events: Events::default(),
             steps: 0,

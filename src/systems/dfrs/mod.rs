@@ -8,6 +8,7 @@
 //! What is ours where the paper leaves it open: the time under a penalty adds nothing to a job's virtual time; `GreedyP` may displace
 //! any running job; the greedy fill goes on after a failure; ticks count from the first submission of a job that is not refused; a job that is placed and displaced
 //! within one instant has never run; MCB8 searches list C first on a node with as much memory as processor.
+//! So is what a move costs beside the penalty where images take time: docs/dfrs.md has the rule.
 
 mod algorithm;
 mod alone;
@@ -27,10 +28,10 @@ mod tests;
 mod yields;
 
 pub use algorithm::{Action, Algorithm, Fractional, Grace, Optimise, Periodic};
-pub use alone::{Outcome, Timed, run};
+pub use alone::{Outcome, Timed, run, run_on};
 pub use bound::{Bound, bound};
 pub use cluster::{Changes, Cluster, Events, Live, Placed, Stage};
-pub use manager::{KIND, penalty};
+pub use manager::KIND;
 pub use measures::{Moves, Usage, bounded_stretch, offered_load, underutilisation};
 pub use name::NameError;
 pub use need::{BadNeed, Need, Refusal};

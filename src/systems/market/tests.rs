@@ -60,6 +60,7 @@ fn grid(market: Market, sites: &[(u32, u16)], users: usize, source: Source) -> T
         latency: Span::ZERO,
         report_every: Span::ZERO,
         memory_kb: 8_000_000,
+        image_bandwidth: None,
         reserved: Vec::new(),
         terms: crate::grid::Terms::default(),
         program: crate::grid::Program::default(),

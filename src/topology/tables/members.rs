@@ -9,8 +9,8 @@ use crate::grid::{Calendar, Habit, Kind, Named, NodeSet, Program, Reserved, Term
 use crate::settings::Names as SiteNames;
 use crate::settings::limits::CORES_MAX;
 use crate::settings::{
-    Complaint, Field, Fields, Form, FormExt, Layout, Millionths, Moment, NAME, POSITIVE_SPAN, Place, Purpose, SPAN,
-    Shape, Unless, Walk, Word, any_of, is_name, key, quoted,
+    Complaint, Field, Fields, Form, FormExt, Layout, Maybe, Millionths, Moment, NAME, POSITIVE_SPAN, Place, Purpose,
+    Rate, SPAN, Shape, Unless, Walk, Word, any_of, is_name, key, quoted,
 };
 use crate::systems::{self, Row, Service, managers};
 use crate::time::{Span, Time};
@@ -74,6 +74,8 @@ pub struct Described {
     pub site: Site,
     /// Its kind; nothing if nothing has been said.
     pub kind: String,
+    /// Whether it has been said how much memory its nodes have.
+    pub says_memory: bool,
 }
 
 /// What sites may refer to.
@@ -96,17 +98,18 @@ impl Described {
             scheduler: String::new(),
             latency: Span::ZERO,
             memory_kb: USUAL_MEMORY,
+            image_bandwidth: None,
             report_every: Span::ZERO,
             reserved: Vec::new(),
             terms: crate::grid::Terms::default(),
             systems: Vec::new(),
             program: crate::grid::Program::default(),
         };
-        Described { site, kind: String::new() }
+        Described { site, kind: String::new(), says_memory: false }
     }
 
     pub fn walk(&mut self, around: &Around<'_>, w: &mut dyn Walk) {
-        let Described { site, kind } = self;
+        let Described { site, kind, says_memory } = self;
         if !around.defaults {
             w.set(key("name", "").need(NAME), &mut site.name, FreshName { names: around.names, what: "site" });
             walk_count(w);
@@ -149,12 +152,27 @@ impl Described {
         let is_outside = managers::tongue(&site.scheduler).is_some();
         // Of a name that cannot be read it has been told already.
         let is_lost = site.scheduler == usual && w.fields().is_some_and(|fields| fields.has("scheduler"));
+        let could = site.systems.len() == 1 && takes_managers(&rows);
+        // Under a queue it is as true as ever, and matters to nobody.
+        let may_be_said = match w.purpose() {
+            Purpose::List => true,
+            Purpose::Write => shares_nodes,
+            Purpose::Read => shares_nodes || is_lost || could || around.defaults && takes_managers(&rows),
+        };
         let about = "memory of a node, in GB; used to compute how much memory is moved with jobs";
         let why = "expected also a scheduler under which jobs share nodes, such as \"GreedyPM */per\"";
-        let memory = key("memory_gb", about).only_if(shares_nodes || is_lost || w.purpose() == Purpose::List, why);
+        let memory = key("memory_gb", about).only_if(may_be_said, why);
         let above_zero = Millionths { most: MEMORY_MAX }.that("a number of GB above zero", |memory: &u64| *memory > 0);
         w.set(memory, &mut site.memory_kb, above_zero);
-        let could = site.systems.len() == 1 && takes_managers(&rows);
+        let about = "at which rate the images of a job's tasks move when it is resumed or moved";
+        let images = key("image_bandwidth", about).usual("only the penalty counts").only_if(may_be_said, why);
+        w.set(images, &mut site.image_bandwidth, Maybe(Rate));
+        if let Some(fields) = w.fields() {
+            *says_memory |= fields.has("memory_gb");
+            if shares_nodes && site.image_bandwidth.is_some() && !*says_memory && !around.defaults {
+                fields.missing("memory_gb", "how much memory a node has, as there is an image_bandwidth");
+            }
+        }
         let open = Open { is_lost, defaults: around.defaults, could };
         walk_program(&mut site.program, managers::tongue(&site.scheduler), open, w);
         w.set(latency_key(), &mut site.latency, SPAN);
@@ -229,8 +247,8 @@ impl Around<'_> {
         if !rows.iter().any(|row| row.has_speeds) {
             site.speed_millionths = USUAL_SPEED;
         }
-        if !is_managed {
-            site.memory_kb = USUAL_MEMORY;
+        if !managers::shares_nodes(&site.scheduler) {
+            (site.memory_kb, site.image_bandwidth) = (USUAL_MEMORY, None);
         }
         if is_managed || !rows.iter().any(|row| row.has_reserved) {
             site.reserved.clear();
@@ -505,8 +523,13 @@ pub fn read_sites(
     walk_sites(&mut described, &usual, &around, w);
     let mut kinds = Kinds::default();
     let mut sites = Vec::with_capacity(described.len());
-    for Described { mut site, kind } in described {
+    let mut idle = Vec::new();
+    for Described { mut site, kind, says_memory } in described {
+        let says_more = says_memory && !usual.says_memory || site.image_bandwidth != usual.site.image_bandwidth;
         around.fit(&mut site);
+        if says_more && !managers::shares_nodes(&site.scheduler) {
+            idle.push(site.name.clone());
+        }
         if site.cores == 0 {
             site.cores = CORES_MAX;
         }
@@ -522,6 +545,11 @@ pub fn read_sites(
     }
     if let Some(field) = &field {
         check_all(field, &sites, &rows);
+        if !idle.is_empty() {
+            let names = any_of(idle.iter().map(String::as_str)).replace(" or ", " and ");
+            let keys = "memory_gb and image_bandwidth have no effect at";
+            field.findings().note(format!("{keys} {names}: jobs share no nodes there, and are not moved"));
+        }
     }
     (sites, kinds.names)
 }

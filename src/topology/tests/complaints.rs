@@ -171,6 +171,8 @@ fn of_settings() {
     let settings: &[&[&str]] = &[
         &["market.polcy=fifo"],
         &["markt.policy=fifo"],
+        &["cores=5"],
+        &["latency=5 ms"],
         &["market.policy=fifoo", "market.tick=60"],
         &["site.yrok.cores=5"],
         &["site.york.cores=none"],

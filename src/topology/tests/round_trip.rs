@@ -92,10 +92,10 @@ fn bases() -> Vec<(String, String)> {
         grid("[batch]", "source = \"lublin\"\njobs = 2").replace("cores = 64", reserved),
     ));
     bases.push(("queueing".to_owned(), QUEUEING.to_owned()));
-    let shared = "cores = 64\nscheduler = \"GreedyPM */per\"";
+    let shared = "cores = 64\nscheduler = \"GreedyPM */per\"\nmemory_gb = 4";
     let lublin = "source = \"lublin\"\njobs = 2";
     bases.push(("shared nodes".to_owned(), grid("[batch]", lublin).replacen("cores = 64", shared, 1)));
-    let usual = "[defaults.site]\nscheduler = \"/per\"\n[batch]";
+    let usual = "[defaults.site]\nscheduler = \"/per\"\nmemory_gb = 4\n[batch]";
     bases.push(("all share nodes".to_owned(), grid(usual, lublin)));
     let needing = "source = \"swf\"\nfile = \"log.swf\"\nneeds = \"dual-core\"";
     bases.push(("needing".to_owned(), grid("[batch]", needing)));

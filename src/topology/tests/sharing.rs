@@ -44,6 +44,58 @@ fn a_site_may_be_named_after_what_it_does() {
 }
 
 #[test]
+fn images_move_at_a_rate_where_it_is_known_how_large_they_are() {
+    let bare = load_text(SHARING, &[]).unwrap();
+    let rate = "site.york.image_bandwidth=\"125 MB/s\"";
+    let topology = load_text(SHARING, &[rate]).unwrap();
+    assert_eq!((bare.sites[0].image_bandwidth, topology.sites[0].image_bandwidth), (None, Some(1_000_000_000)));
+    assert_ne!(topology.hash(), bare.hash());
+    assert!(topology.to_toml().contains("image_bandwidth = \"1 Gbps\"") && !bare.to_toml().contains("image_band"));
+    assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
+    assert_eq!(topology.warnings(), Vec::<String>::new());
+    // A node of 2.5 GB takes 400 s at 50 Mbps.
+    let slow = load_text(SHARING, &["site.york.image_bandwidth=\"50 Mbps\""]).unwrap().warnings();
+    assert!(slow.len() == 1 && slow[0].contains("the penalty of 5 min and the 400 s in which"), "{slow:?}");
+
+    let unknown = SHARING.replace("memory_gb = 2.5\n", "image_bandwidth = \"1 Gbps\"\n");
+    let said = told(&unknown, "seed=1");
+    assert!(said.contains("grid.toml:3") && said.contains("site.york.memory_gb"), "{said}");
+    assert!(said.contains("missing: expected how much memory a node has"), "{said}");
+    assert!(told(SHARING, "site.york.image_bandwidth=\"0 bps\"").contains("expected a capacity above zero"));
+
+    // What holds for all sites may be said of all, each half where it belongs.
+    let all = |key: &str, text: &str| text.replacen("[batch]", &format!("[defaults.site]\n{key}\n[batch]"), 1);
+    let halves = load_text(&all("memory_gb = 2.5", &unknown), &[]).unwrap();
+    assert_eq!(halves.hash(), topology.hash());
+    let halves = load_text(&all("image_bandwidth = \"1 Gbps\"", SHARING), &[]).unwrap();
+    assert_eq!(halves.hash(), topology.hash());
+    let both = unknown.replace("image_bandwidth = \"1 Gbps\"\n", "");
+    let both = load_text(&all("memory_gb = 2.5\nimage_bandwidth = \"1 Gbps\"", &both), &[]).unwrap();
+    assert_eq!(both.hash(), topology.hash());
+}
+
+#[test]
+fn a_queue_is_told_that_it_moves_nothing() {
+    let notes = |text: &str, settings: &[&str]| {
+        let loaded = load_files(&[("grid.toml", text.as_bytes())], settings).unwrap();
+        (loaded.topology.hash(), loaded.notes)
+    };
+    let queue = "site.york.scheduler=\"easy\"";
+    let (unsaid, none) = notes(&SHARING.replace("memory_gb = 2.5\n", ""), &[queue]);
+    assert_eq!(none, [""; 0]);
+    let (said, told) = notes(SHARING, &[queue]);
+    assert_eq!(said, unsaid);
+    let no_effect = "memory_gb and image_bandwidth have no effect at";
+    assert_eq!(told, [format!("{no_effect} york: jobs share no nodes there, and are not moved")]);
+    let (said, told) = notes(SHARING, &[queue, "site.york.image_bandwidth=\"1 Gbps\"", "site.leeds.memory_gb=8"]);
+    assert_eq!(said, unsaid);
+    assert_eq!(told, [format!("{no_effect} york and leeds: jobs share no nodes there, and are not moved")]);
+    // What holds for all sites is for those where it matters.
+    let all = SHARING.replacen("[batch]", "[defaults.site]\nimage_bandwidth = \"1 Gbps\"\n[batch]", 1);
+    assert_eq!(notes(&all, &[]).1, [""; 0]);
+}
+
+#[test]
 fn a_period_that_is_not_above_the_penalty_is_warned_of() {
     let slow = load_text(SHARING, &["site.york.scheduler=\"/per/period=300\""]).unwrap();
     let warnings = slow.warnings();
@@ -78,8 +130,10 @@ fn names_outside_of_the_grammar_are_told_with_what_was_expected_where() {
 fn nodes_are_shared_where_that_makes_sense() {
     let said = told(SHARING, "site.york.reserved=[{ from = \"1 h\", until = \"2 h\", nodes = \"0\" }]");
     assert!(said.contains("schedulers of shared nodes do not plan around it"), "{said}");
-    let said = told(SHARING, "site.leeds.memory_gb=2");
-    assert!(said.contains("expected also a scheduler under which jobs share nodes"), "{said}");
+    for key in ["memory_gb=2", "image_bandwidth=\"1 Gbps\""] {
+        let said = told(FINE, &format!("site.york.{key}"));
+        assert!(said.contains("expected also a scheduler under which jobs share nodes"), "{said}");
+    }
     let said = told(SHARING, "site.york.memory_gb=0");
     assert!(said.contains("expected a number of GB above zero"), "{said}");
     let said = told(SHARING, "site.york.cores=0");

@@ -1,6 +1,6 @@
 //! What became of one job, as the measures of sharing want it.
 
-use crate::grid::{Needs, NodeSet};
+use crate::grid::Needs;
 use crate::report::tally::{JobRow, Left, Stint};
 use crate::systems::dfrs::{Moves, Need, Timed};
 use crate::time::Time;
@@ -32,7 +32,7 @@ impl Fared {
             match before.and_then(|before| before.left.map(|left| (before, left))) {
                 Some((before, Left::Moved)) => {
                     here.migrations += 1;
-                    here.migrated += memory * newly_there(&before, &stint) as f64;
+                    here.migrated += memory * f64::from(stint.newly_there(&before));
                 }
                 Some((_, Left::Suspended)) => {
                     here.preemptions += 1;
@@ -49,14 +49,4 @@ impl Fared {
     pub fn each(&self) -> impl Iterator<Item = (usize, &Moves)> {
         self.moves.iter().map(|(site, moves)| (*site as usize, moves))
     }
-}
-
-/// How many tasks are where there were fewer.
-fn newly_there(before: &Stint<'_>, after: &Stint<'_>) -> u32 {
-    let mut had = before.layers();
-    let mut came = |nodes: &NodeSet| match had.next() {
-        Some(had) => nodes.len() - nodes.intersection(had).len(),
-        None => nodes.len(),
-    };
-    after.layers().map(&mut came).sum()
 }

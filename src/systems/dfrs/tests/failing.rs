@@ -7,9 +7,10 @@ use proptest::prelude::*;
 use super::super::algorithm::{Optimise, Periodic};
 use super::super::{Algorithm, Fractional, Timed, bound, bounded_stretch};
 use super::judge::{Down, judge};
+use super::properties::any_images;
 use super::site::{SITE, WAY, admit, any_jobs, play};
 use super::{algorithm, timed};
-use crate::grid::{Checkpoint, Course, Every, Failure, Fragile, Killed, NodeSet, Recovery, Traced};
+use crate::grid::{Checkpoint, Course, Every, Failure, Fragile, Killed, MoveCost, NodeSet, Recovery, Traced};
 use crate::kernel::Entry;
 use crate::protocol::Record;
 use crate::systems::{Failing, Fails};
@@ -77,7 +78,7 @@ fn tell_with(
     outages: &[(u32, u64, u64)],
     recovery: Recovery,
 ) -> Vec<String> {
-    told(&play(algorithm(name), nodes, failing(nodes, outages, recovery), says(&timed(jobs))))
+    told(&play(algorithm(name), nodes, None, failing(nodes, outages, recovery), says(&timed(jobs))))
 }
 
 #[test]
@@ -136,7 +137,7 @@ fn what_ends_in_the_instant_of_a_failure_has_ended() {
     let what = Fragile::Nodes { site: 0, nodes: NodeSet::all(1) };
     let failures = [Failure { what, course: Course::Traced(vec![down].into()), announced: true }];
     let fails = Failing { failures: &failures, recovery: &Recovery::default(), seed: 1 }.site(0);
-    let log = play(algorithm("Greedy *"), 1, fails, says(&timed(&jobs[..2])));
+    let log = play(algorithm("Greedy *"), 1, None, fails, says(&timed(&jobs[..2])));
     assert_eq!(told(&log), ["0: 0 on 0", "0: 1 on 0", "20: 0 ends", "20: 1 ends"]);
 }
 
@@ -175,6 +176,9 @@ fn checkpoints_are_made_of_progress() {
 /// Where a job is and how far it has got, as a log has it.
 struct Seen {
     on: Option<Vec<NodeSet>>,
+    /// Where it was before, and until when it waited there.
+    before: (Vec<NodeSet>, Time),
+    has_run: bool,
     share: f64,
     done: f64,
     from: Time,
@@ -189,9 +193,19 @@ impl Seen {
         }
     }
 
-    fn put(&mut self, now: Time, from: Time, cores: &NodeSet) {
+    fn put(&mut self, now: Time, cores: &NodeSet) {
         self.settle(now);
-        (self.on, self.from) = (Some(vec![cores.clone()]), from);
+        self.before = (self.on.take().unwrap_or_default(), self.from);
+        (self.on, self.from) = (Some(vec![cores.clone()]), now);
+    }
+
+    /// It has gone on now, on all of its nodes: what has come to them has to be waited for.
+    fn wait(&mut self, now: Time, cost: &MoveCost, memory: f64) {
+        let count =
+            |layers: &[NodeSet], node: u32| layers.iter().filter(|on| on.meets(&NodeSet::run(node, node))).count();
+        let on = self.on.as_deref().expect("it runs");
+        let come: usize = on[0].each().map(|node| count(on, node).saturating_sub(count(&self.before.0, node))).sum();
+        self.from = self.before.1.max(now + cost.of(come as u32, memory));
     }
 }
 
@@ -200,7 +214,7 @@ impl Seen {
 fn follow(
     log: &[Entry<Record>],
     nodes: u32,
-    rules: &Fractional,
+    cost: &MoveCost,
     jobs: &[Timed],
     saves: Option<Checkpoint>,
 ) -> Vec<Option<Time>> {
@@ -217,18 +231,24 @@ fn follow(
             Record::Started { task, cores } => {
                 let job = task.job.0;
                 let left = left[job as usize];
-                let mut one = Seen { on: None, share: 1.0, done: 0.0, from: now, left };
-                one.put(now, now, cores);
+                let before = (Vec::new(), Time::ZERO);
+                let mut one = Seen { on: None, before, has_run: false, share: 1.0, done: 0.0, from: now, left };
+                one.put(now, cores);
                 assert!(seen.insert(job, one).is_none(), "job {job} starts twice");
             }
             Record::Resumed { task, cores } | Record::Moved { task, cores } => {
                 let one = seen.get_mut(&task.job.0).expect("it has started");
                 assert_eq!(one.on.is_some(), matches!(record, Record::Moved { .. }));
-                one.put(now, now + rules.penalty, cores);
+                one.put(now, cores);
+                one.has_run = true;
+                one.wait(now, cost, jobs[task.job.0 as usize].need.memory);
             }
             Record::Stacked { task, cores } => {
                 let one = seen.get_mut(&task.job.0).expect("it has started");
                 one.on.as_mut().expect("it runs").push(cores.clone());
+                if one.has_run {
+                    one.wait(now, cost, jobs[task.job.0 as usize].need.memory);
+                }
             }
             Record::Suspended { task } => {
                 let one = seen.get_mut(&task.job.0).expect("it has started");
@@ -313,6 +333,7 @@ proptest! {
         outages in any_outages(),
         (which, nodes, slow) in (0usize..116, 1u32..5, 0u64..4),
         (killed, attempts, every) in (0usize..4, 1u32..9, 0u64..40),
+        images in any_images(1_000),
     ) {
         let rules = *Algorithm::published()[which].fractional().expect("all of these share nodes");
         let period = if rules.periodic.is_some() { Span::from_secs(20) } else { rules.period };
@@ -325,7 +346,8 @@ proptest! {
         let fails = failing(nodes, &outages, recovery);
         let may_be_lost = fails.is_some() && matches!(killed, Killed::Back | Killed::Lost);
         let saves = fails.as_ref().and(checkpoint);
-        let ends = follow(&play(rules, nodes, fails, says(&jobs)), nodes, &rules, &jobs, saves);
+        let log = play(rules, nodes, images, fails, says(&jobs));
+        let ends = follow(&log, nodes, &rules.move_cost(images), &jobs, saves);
         let mut worst: f64 = 1.0;
         for (job, end) in jobs.iter().zip(&ends) {
             prop_assert!(end.is_some() || may_be_lost, "{}", rules);
@@ -345,7 +367,7 @@ proptest! {
         outages in any_outages(),
         rules in prop::sample::select(judged_rules()),
         nodes in 1u32..5,
-        slow in 0u64..4,
+        (slow, images) in (0u64..4, any_images(1_000)),
     ) {
         let period = if rules.periodic.is_some() { Span::from_secs(20) } else { rules.period };
         let rules = Fractional { period, penalty: Span::from_secs(5 * slow), ..rules };
@@ -358,12 +380,12 @@ proptest! {
         };
         let jobs: Vec<Timed> = (0..).zip(jobs).map(odd).collect();
         let outages: Vec<_> = outages.into_iter().filter(|one| one.0 < nodes).collect();
-        let log = play(rules, nodes, failing(nodes, &outages, Recovery::default()), says(&jobs));
-        let ends = follow(&log, nodes, &rules, &jobs, None);
+        let log = play(rules, nodes, images, failing(nodes, &outages, Recovery::default()), says(&jobs));
+        let ends = follow(&log, nodes, &rules.move_cost(images), &jobs, None);
         let there: Vec<Timed> = jobs.iter().map(|job| Timed { submit: job.submit + WAY, ..*job }).collect();
         let down = |&(node, from, to): &(u32, u64, u64)| Down { node: node as usize, from: second(from), to: second(to) };
         let down: Vec<Down> = outages.iter().map(down).collect();
-        let judged = judge(&rules, nodes as usize, &there, &down, 20_000);
+        let judged = judge(&rules, nodes as usize, images, &there, &down, 20_000);
         for (end, judged) in ends.iter().zip(&judged.ends) {
             let is_near = match (end, judged) {
                 (Some(end), Some(judged)) => end.since(*judged).max(judged.since(*end)) <= Span::from_micros(20),

@@ -3,6 +3,7 @@
 
 use super::super::algorithm::{Action, Fractional, Grace, Optimise, Periodic};
 use super::super::{Need, Timed};
+use crate::grid::Images;
 use crate::time::{Span, Time};
 
 const NEAR: f64 = 1e-9;
@@ -46,7 +47,14 @@ impl Job {
 }
 
 /// Seconds, of which all have at most six decimals. Who is on a node that fails comes anew, from the start.
-pub fn judge(rules: &Fractional, nodes: usize, jobs: &[Timed], outages: &[Down], instants: usize) -> Judged {
+pub fn judge(
+    rules: &Fractional,
+    nodes: usize,
+    images: Option<Images>,
+    jobs: &[Timed],
+    outages: &[Down],
+    instants: usize,
+) -> Judged {
     let seconds = |micros: u64| micros as f64;
     let (period, penalty) = (seconds(rules.period.micros()), seconds(rules.penalty.micros()));
     let mut judged = Judged { ends: vec![None; jobs.len()], preemptions: 0, migrations: 0 };
@@ -150,9 +158,11 @@ pub fn judge(rules: &Fractional, nodes: usize, jobs: &[Timed], outages: &[Down],
                 (true, false) => judged.preemptions += 1,
                 (true, true) if was.is_some_and(|was| was.on != job.on) => {
                     judged.migrations += 1;
-                    job.held_until = now + penalty;
+                    // What of it is still on its way has to come, too.
+                    let come = copied(images, job, was.map(|was| &was.on[..]));
+                    job.held_until = job.held_until.max(now + penalty + come);
                 }
-                (false, true) if job.has_run => job.held_until = now + penalty,
+                (false, true) if job.has_run => job.held_until = now + penalty + copied(images, job, None),
                 _ => {}
             }
             job.has_run |= job.is_on();
@@ -163,6 +173,23 @@ pub fn judge(rules: &Fractional, nodes: usize, jobs: &[Timed], outages: &[Down],
         }
     }
     judged
+}
+
+/// How long the images of a job take, task by task that is where fewer were before, in exact numbers: up to the next microsecond.
+fn copied(images: Option<Images>, job: &Job, before: Option<&[u32]>) -> f64 {
+    let Some(Images { memory_kb, bandwidth }) = images else { return 0.0 };
+    let bytes = (job.need.memory * (memory_kb * 1_000) as f64).round() as u128;
+    let mut bits = 0;
+    for node in 0..job.on.len() {
+        for _ in before.map_or(0, |before| before[node])..job.on[node] {
+            bits += 8 * bytes;
+        }
+    }
+    let mut micros = bits * 1_000_000 / u128::from(bandwidth);
+    if micros * u128::from(bandwidth) < bits * 1_000_000 {
+        micros += 1;
+    }
+    micros as f64
 }
 
 fn by_priority(live: &[Job], now: f64) -> Vec<usize> {

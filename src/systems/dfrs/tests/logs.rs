@@ -1,7 +1,8 @@
 //! Whole runs of small sets of jobs, worked by hand and by two other programs.
 
-use super::super::{Timed, bound, bounded_stretch, measures::seconds, run, underutilisation};
+use super::super::{Cluster, Timed, bound, bounded_stretch, measures::seconds, run, run_on, underutilisation};
 use super::{algorithm, timed};
+use crate::grid::Images;
 use crate::time::{Span, Time};
 
 const A: [(u64, u64, u32, f64, f64); 4] =
@@ -80,6 +81,39 @@ fn a_log_tells_each_step() {
         r#"1740 start [] resume [] pause [] yields []"#,
     ];
     assert_eq!(log, expected);
+}
+
+/// The third job makes the first one move to node 4 with both of its tasks, the last one makes one of these move on.
+#[test]
+fn who_is_moved_again_still_waits_for_what_is_on_its_way() {
+    let jobs = timed(&[
+        (0, 5_000, 2, 0.1, 0.3),
+        (90, 5_000, 1, 1.0, 0.6),
+        (100, 5_000, 3, 0.1, 0.75),
+        (110, 5_000, 1, 0.1, 0.5),
+    ]);
+    let moves = |name: &str, millis: u64| {
+        // An image of the first job takes three tenths of that.
+        let images = Images { memory_kb: 1_000_000, bandwidth: 8_000_000_000_000 / millis };
+        let mut moves = Vec::new();
+        run_on(Cluster::new(algorithm(name), 5).moving(Some(images)), &jobs, |now, _, changes| {
+            let seconds = |time: Time| time.micros() / 1_000_000;
+            let all = changes.migrated.iter().map(|placed| {
+                assert_eq!(placed.job.job.0, 0);
+                (seconds(now), placed.places.clone(), placed.moved, seconds(placed.from))
+            });
+            moves.extend(all);
+        });
+        moves.truncate(2);
+        moves
+    };
+    let (both, apart) = (vec![(4, 2)], vec![(2, 1), (4, 1)]);
+    let expected = |first, second| [(100, both.clone(), 2, first), (110, apart.clone(), 1, second)];
+    assert_eq!(moves("GreedyPM */penalty=0", 1_000_000), expected(700, 700));
+    assert_eq!(moves("GreedyPM */penalty=400", 1_000_000), expected(1_100, 1_100));
+    // What is on its way already takes less than what comes then.
+    assert_eq!(moves("GreedyPM */penalty=0", 20_000), expected(112, 116));
+    assert_eq!(moves("GreedyPM */penalty=400", 20_000), expected(512, 516));
 }
 
 #[test]

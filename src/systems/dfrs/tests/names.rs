@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::super::Algorithm;
+use crate::grid::Images;
 
 #[test]
 fn there_are_116_and_each_says_its_own_name() {
@@ -67,10 +68,23 @@ fn what_names_nothing_is_told_with_its_place() {
 
 #[test]
 fn a_period_that_a_penalty_may_fill_is_warned_of() {
-    let warning = |name| Algorithm::parse(name).unwrap().fractional().unwrap().warning();
+    let warning = |name| Algorithm::parse(name).unwrap().fractional().unwrap().warning(None);
     assert_eq!(warning("/per"), None);
     assert!(
         warning("/per/period=300").unwrap().contains("the period of 5 min is not longer than the penalty of 5 min")
     );
     assert_eq!(warning("Greedy */penalty=1000"), None);
+
+    // A full node of 8 GB takes 320 s at 200 Mbps, and 290 s at 220 Mbps or so.
+    let at = |name, bandwidth| {
+        let rules = *Algorithm::parse(name).unwrap().fractional().unwrap();
+        rules.warning(Some(Images { memory_kb: 8_000_000, bandwidth }))
+    };
+    assert_eq!(at("/per", 220_690_000), None);
+    let said = at("/per", 200_000_000).unwrap();
+    assert!(said.contains("the penalty of 5 min and the 320 s in which what fills a node moves"), "{said}");
+    assert_eq!(at("/per/penalty=0", 200_000_000), None);
+    let said = at("/per/penalty=0", 100_000_000).unwrap();
+    assert!(said.contains("not longer than the 640 s in which"), "{said}");
+    assert_eq!(at("Greedy */penalty=0", 1), None);
 }

@@ -2,10 +2,11 @@
 
 use proptest::prelude::*;
 
-use super::super::{Algorithm, Fractional, Places, Timed, bound, bounded_stretch, run, stretch, yields};
+use super::super::{Algorithm, Fractional, Places, Timed, bound, bounded_stretch, run, run_on, stretch, yields};
 use super::judge::judge;
 use super::{algorithm, need};
-use crate::systems::dfrs::{Cluster, Need, Optimise, Periodic};
+use crate::grid::{Images, TaskId};
+use crate::systems::dfrs::{Changes, Cluster, Need, Optimise, Periodic};
 use crate::time::{Span, Time};
 
 /// Small sets of jobs on few nodes, with numbers that meet often.
@@ -27,6 +28,16 @@ fn fractional(algorithm: &Algorithm) -> Fractional {
     *algorithm.fractional().expect("all that are published share nodes")
 }
 
+/// How images move, if that is reckoned: at a rate at which what fills a node takes so many milliseconds at most. Where a job takes as
+/// long as a period, it may never end.
+pub(super) fn any_images(most: u64) -> impl Strategy<Value = Option<Images>> {
+    let images = (1..9_999_999_u64, 1..=most).prop_map(|(memory_kb, millis)| {
+        let bandwidth = (8_000_000 * memory_kb).div_ceil(millis);
+        Images { memory_kb, bandwidth }
+    });
+    prop::option::of(images)
+}
+
 /// `PROPTEST_CASES` says how many are drawn in a release build.
 fn config() -> ProptestConfig {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
@@ -38,15 +49,15 @@ proptest! {
 
     /// The event-driven cluster does what the plain reading of the rules says.
     #[test]
-    fn the_judge_agrees((nodes, jobs) in sets(), short in any::<bool>()) {
+    fn the_judge_agrees((nodes, jobs) in sets(), slow in 0..3_u64, images in any_images(60_000)) {
         let judged = |rules: &Fractional| {
             rules.periodic != Some(Periodic::Stretch) && rules.optimise == Optimise::Min
         };
         for algorithm in Algorithm::published().iter().map(fractional).filter(judged) {
-            let penalty = Span::from_secs(if short { 30 } else { 300 });
+            let penalty = Span::from_secs([300, 30, 0][slow as usize]);
             let rules = Fractional { penalty, ..algorithm };
-            let outcome = run(rules, nodes, &jobs, |_, _, _| {});
-            let judged = judge(&rules, nodes as usize, &jobs, &[], 5_000);
+            let outcome = run_on(Cluster::new(rules, nodes).moving(images), &jobs, |_, _, _| {});
+            let judged = judge(&rules, nodes as usize, images, &jobs, &[], 5_000);
             // Each change of a yield may be rounded either way.
             for (end, judged) in outcome.ends.iter().zip(&judged.ends) {
                 let is_near = match (end, judged) {
@@ -62,11 +73,15 @@ proptest! {
 
     /// No node gives more than it has, nobody is faster than alone, and nothing beats the bound.
     #[test]
-    fn what_must_hold_holds((nodes, jobs) in sets()) {
+    fn what_must_hold_holds((nodes, jobs) in sets(), images in any_images(60_000)) {
         let possible: Vec<Timed> = jobs.iter().copied().filter(|job| job.need.check(nodes).is_ok()).collect();
         let least = bound(nodes, &possible).lo;
         for algorithm in Algorithm::published().iter().map(fractional) {
-            let outcome = run(algorithm, nodes, &jobs, |now, cluster, _| check(now, cluster, &jobs));
+            let cluster = Cluster::new(algorithm, nodes).moving(images);
+            let outcome = run_on(cluster, &jobs, |now, cluster, changes| {
+                check(now, cluster, &jobs);
+                check_waits(now, algorithm.penalty, images, changes, &jobs);
+            });
             let mut worst: f64 = 1.0;
             for (job, end) in jobs.iter().zip(&outcome.ends) {
                 prop_assert_eq!(end.is_none(), job.need.check(nodes).is_err(), "{}", algorithm);
@@ -219,6 +234,32 @@ fn check(now: Time, cluster: &Cluster, jobs: &[Timed]) {
         }
     }
     assert!(taken.iter().all(|(cpu, memory)| *cpu <= 1.0 + 1e-8 && *memory <= 1.0 + 1e-8), "{taken:?} at {now}");
+}
+
+/// Who starts goes on at once. Who is resumed waits for all its memory, and who is moved for what of it moves, at least: it may wait for
+/// more that was on its way already, but for no more than all of it.
+fn check_waits(now: Time, penalty: Span, images: Option<Images>, changes: &Changes, jobs: &[Timed]) {
+    let seconds = |span: Span| span.micros() as f64 / 1e6;
+    let takes = |job: TaskId, tasks: u32| {
+        let gigabytes = images.map_or(0.0, |images| images.memory_kb as f64 / 1e6);
+        let bytes = 1e9 * gigabytes * jobs[job.job.0 as usize].need.memory * f64::from(tasks);
+        seconds(penalty) + images.map_or(0.0, |images| 8.0 * bytes / images.bandwidth as f64)
+    };
+    // A byte that is rounded off each image, and a microsecond.
+    let slack = |tasks: u32| 2e-6 + images.map_or(0.0, |images| 8.0 * f64::from(tasks) / images.bandwidth as f64);
+    assert!(changes.started.iter().all(|placed| placed.from == now));
+    for placed in &changes.resumed {
+        let all = jobs[placed.job.job.0 as usize].need.tasks;
+        let waits = seconds(placed.from.since(now));
+        assert!((waits - takes(placed.job, all)).abs() <= slack(all), "{placed:?} at {now} waits {waits} s");
+    }
+    for placed in &changes.migrated {
+        let all = jobs[placed.job.job.0 as usize].need.tasks;
+        let waits = seconds(placed.from.since(now));
+        assert!((1..=all).contains(&placed.moved));
+        let (least, most) = (takes(placed.job, placed.moved), takes(placed.job, all));
+        assert!((least - slack(all)..=most + slack(all)).contains(&waits), "{placed:?} at {now} waits {waits} s");
+    }
 }
 
 /// Some jobs on up to three nodes, whatever their memory.

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::super::{Algorithm, Fractional, Outcome, Timed, run};
+use super::super::{Algorithm, Cluster, Fractional, Outcome, Timed, run_on};
+use super::properties::any_images;
 use super::{algorithm, need};
-use crate::grid::{JobId, Layers, Needs, NodeSet, TaskId};
+use crate::grid::{Images, JobId, Layers, Needs, NodeSet, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, judge};
 use crate::protocol::{Admit, Message, Recall, Record};
 use crate::roles::Site;
@@ -50,10 +51,13 @@ pub(super) fn admit(job: u32, timed: &Timed) -> (Time, Message) {
 pub(super) fn play(
     rules: Fractional,
     nodes: u32,
+    images: Option<Images>,
     fails: Option<Fails>,
     says: Vec<(Time, Message)>,
 ) -> Vec<Entry<Record>> {
-    let site = crate::grid::Site { scheduler: rules.to_string(), cores: nodes, ..a_site() };
+    let (memory_kb, image_bandwidth) =
+        (images.map_or(1, |images| images.memory_kb), images.map(|images| images.bandwidth));
+    let site = crate::grid::Site { scheduler: rules.to_string(), cores: nodes, memory_kb, image_bandwidth, ..a_site() };
     let manager = (super::super::KIND.build)(&site, fails.as_ref(), None).expect("it is a name of its kind");
     let site = Site::new(nodes, manager, [HUB]).failing(fails.map(|fails| fails.outages));
     judge::run(vec![Box::new(Hub { says }), Box::new(site)], &[Span::ZERO, WAY])
@@ -67,6 +71,7 @@ fn a_site() -> crate::grid::Site {
         speed_millionths: 1_000_000,
         scheduler: String::new(),
         memory_kb: 1,
+        image_bandwidth: None,
         latency: WAY,
         report_every: Span::ZERO,
         reserved: Vec::new(),
@@ -148,11 +153,11 @@ fn check(seen: &BTreeMap<u32, Seen>, nodes: u32, jobs: &[Timed], at: Stamp) {
 }
 
 /// The site and the cluster on its own do the same at the same times, but for the way that jobs have to the site.
-fn agree(rules: Fractional, nodes: u32, jobs: &[Timed]) {
+fn agree(rules: Fractional, nodes: u32, images: Option<Images>, jobs: &[Timed]) {
     let says = (0..).zip(jobs).map(|(job, timed)| admit(job, timed)).collect();
-    let log = play(rules, nodes, None, says);
+    let log = play(rules, nodes, images, None, says);
     let there: Vec<Timed> = jobs.iter().map(|job| Timed { submit: job.submit + WAY, ..*job }).collect();
-    let Outcome { ends, moves, .. } = run(rules, nodes, &there, |_, _, _| {});
+    let Outcome { ends, moves, .. } = run_on(Cluster::new(rules, nodes).moving(images), &there, |_, _, _| {});
     let alone = Told { ends, preemptions: moves.preemptions, migrations: moves.migrations };
     assert_eq!(told(&log, nodes, jobs), alone, "{rules}");
     let heard = log.iter().filter(|entry| entry.actor == HUB).map(|entry| {
@@ -183,13 +188,18 @@ proptest! {
 
     /// Under every algorithm, with ticks that fall on submissions now and then.
     #[test]
-    fn a_site_does_what_a_cluster_does(jobs in any_jobs(), which in 0usize..116, nodes in 1u32..5, slow in 0u64..4) {
+    fn a_site_does_what_a_cluster_does(
+        jobs in any_jobs(),
+        which in 0usize..116,
+        nodes in 1u32..5,
+        (slow, images) in (0u64..4, any_images(1_000)),
+    ) {
         let rules = *Algorithm::published()[which].fractional().expect("all of these share nodes");
         let period = if rules.periodic.is_some() { Span::from_secs(20) } else { rules.period };
         let penalty = Span::from_secs(5 * slow);
         let fits = |job: &Timed| job.need.check(nodes).is_ok();
         let jobs: Vec<Timed> = jobs.into_iter().filter(fits).collect();
-        agree(Fractional { period, penalty, ..rules }, nodes, &jobs);
+        agree(Fractional { period, penalty, ..rules }, nodes, images, &jobs);
     }
 }
 
@@ -205,7 +215,7 @@ fn who_waits_can_be_taken_back_and_who_has_run_cannot() {
         says.push((second(at), Message::Recall(Recall { task: task(job) })));
     }
     says.sort_by_key(|(at, _)| *at);
-    let log = play(algorithm("Greedy *"), 1, None, says);
+    let log = play(algorithm("Greedy *"), 1, None, None, says);
     let back: Vec<u32> = log
         .iter()
         .filter_map(|entry| match entry.record {
@@ -223,7 +233,7 @@ fn who_waits_can_be_taken_back_and_who_has_run_cannot() {
 #[test]
 fn a_whole_node_leaves_room_for_nearly_nothing() {
     let timed = |cpu, memory| Timed { submit: Time::ZERO, runtime: Span::from_secs(9), need: need(1, cpu, memory) };
-    agree(algorithm("Greedy *"), 1, &[timed(1.0, 1.0), timed(1e-12, 1e-12), timed(1e-10, 5e-10)]);
+    agree(algorithm("Greedy *"), 1, None, &[timed(1.0, 1.0), timed(1e-12, 1e-12), timed(1e-10, 5e-10)]);
 }
 
 /// Strangers may say anything; nothing comes of what makes no sense.
@@ -243,7 +253,7 @@ fn nonsense_is_passed_over() {
         says(5, 1, 0.5, 0.5, runtime),
         says(5, 1, 0.5, 0.5, runtime),
     ];
-    let log = play(algorithm("MCB8 */per"), 2, None, nonsense);
+    let log = play(algorithm("MCB8 */per"), 2, None, None, nonsense);
     let started = log.iter().filter(|entry| matches!(entry.record, Record::Started { .. }));
     assert_eq!(started.count(), 1);
 }
