@@ -157,6 +157,7 @@ fn topology(
         scheduler: scheduler.to_owned(),
         latency: Span::ZERO,
         memory_kb: 8_000_000,
+        image_bandwidth: None,
         report_every: Span::ZERO,
         reserved: Vec::new(),
         terms: hansa::grid::Terms::default(),
