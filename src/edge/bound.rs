@@ -50,7 +50,7 @@ pub fn tell(args: &BoundArgs) -> Result<(), Failure> {
     }
     let loaded = load_topology(path, &[])?;
     let rigid = loaded.topology.workloads.iter().enumerate();
-    let mut rigid = rigid.filter(|(_, workload)| loaded.topology.system_of(workload).row().is_rigid).peekable();
+    let mut rigid = rigid.filter(|(_, workload)| loaded.topology.system_of(workload).row().traits.is_rigid).peekable();
     if rigid.peek().is_none() {
         return Err(Failure::Input(format!(
             "{path}: expected a workload of rigid jobs, under a [batch] table, found none"

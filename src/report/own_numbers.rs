@@ -35,7 +35,7 @@ struct Numbered {
 impl OwnNumbers {
     pub fn of(topology: &Topology) -> OwnNumbers {
         let mut own = OwnNumbers::default();
-        if !topology.systems.iter().any(|system| system.row().is_rigid) {
+        if !topology.systems.iter().any(|system| system.row().traits.is_rigid) {
             return own;
         }
         let mut next = 0;

@@ -49,6 +49,26 @@ pub struct Row {
     pub schedulers: fn() -> Vec<Named>,
     /// What its sites and users may be told beside that.
     pub own: Own,
+    pub traits: Traits,
+    /// Most cores of a grid.
+    pub cores_max: u64,
+    /// What it calls the moments at which it gives tasks to sites.
+    pub gives: Gives,
+    /// Its policies that can plan a workflow without a run, the usual one first.
+    pub plans: &'static [plans::Entry],
+    /// As it is where nothing is said.
+    pub usual: fn() -> Service,
+}
+
+impl Row {
+    /// All sources that it takes.
+    pub fn takes(&self) -> impl Iterator<Item = &'static str> + Clone {
+        self.sources.iter().chain(self.also).copied()
+    }
+}
+
+/// What sets a system apart; a row says what is true of it.
+pub struct Traits {
     /// Whether sites differ in speed.
     pub has_speeds: bool,
     /// Whether its sites can be used by other systems too: then what they run is this system's.
@@ -71,21 +91,22 @@ pub struct Row {
     pub stages_data: bool,
     /// Whether it books nodes for a later time, so that their failure breaks a promise.
     pub books_nodes: bool,
-    /// Most cores of a grid.
-    pub cores_max: u64,
-    /// What it calls the moments at which it gives tasks to sites.
-    pub gives: Gives,
-    /// Its policies that can plan a workflow without a run, the usual one first.
-    pub plans: &'static [plans::Entry],
-    /// As it is where nothing is said.
-    pub usual: fn() -> Service,
 }
 
-impl Row {
-    /// All sources that it takes.
-    pub fn takes(&self) -> impl Iterator<Item = &'static str> + Clone {
-        self.sources.iter().chain(self.also).copied()
-    }
+impl Traits {
+    pub const NONE: Traits = Traits {
+        has_speeds: false,
+        shares_sites: false,
+        takes_managers: false,
+        has_planners: false,
+        has_terms: false,
+        has_reserved: false,
+        is_rigid: false,
+        wants_deadlines: false,
+        has_followers: false,
+        stages_data: false,
+        books_nodes: false,
+    };
 }
 
 /// Keys of sites and users that are about one system; `fits` is whether this one has to do with it.

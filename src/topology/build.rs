@@ -289,14 +289,14 @@ fn planned(
 
 /// The sites that a program may choose from which plans for a user: those of systems that have such planners.
 pub fn for_planners(topology: &Topology) -> impl Iterator<Item = usize> {
-    let has_them = |system: &usize| topology.systems[*system].row().has_planners;
+    let has_them = |system: &usize| topology.systems[*system].row().traits.has_planners;
     (0..topology.sites.len()).filter(move |site| topology.sites[*site].systems.iter().any(has_them))
 }
 
 /// The system whose rules a site follows: of several that use it the one that lets others in.
 fn runs<'a>(topology: &'a Topology, site: &Site) -> &'a Service {
     let used = || site.systems.iter().map(|system| &topology.systems[*system]);
-    let host = used().find(|system| system.row().shares_sites);
+    let host = used().find(|system| system.row().traits.shares_sites);
     host.or_else(|| used().next()).expect("every site is used by some system")
 }
 

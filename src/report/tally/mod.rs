@@ -383,7 +383,7 @@ impl Reckoning {
     fn of(system: &dyn System) -> Reckoning {
         let row = system.row();
         let (tick, ccr_millionths) = (system.tick(), system.ccr_millionths());
-        Reckoning { tick, ccr_millionths, is_rigid: row.is_rigid, gives: row.gives }
+        Reckoning { tick, ccr_millionths, is_rigid: row.traits.is_rigid, gives: row.gives }
     }
 }
 

@@ -13,6 +13,7 @@ use crate::settings::Walk;
 use crate::systems::managers::{self, Runs};
 use crate::systems::{
     Cast, CastError, DataLimit, DealError, Dealing, Fails, Gives, Grid, Outsider, Own, Policy, Row, Service, System,
+    Traits,
 };
 use crate::workload::rigids::{Handed, Rigids};
 use crate::workload::{Source, Workload};
@@ -25,17 +26,16 @@ pub const ROW: Row = Row {
     also: &[],
     schedulers: policies,
     own: Own::NOTHING,
-    has_speeds: false,
-    shares_sites: true,
-    takes_managers: true,
-    has_planners: true,
-    has_terms: false,
-    has_reserved: true,
-    is_rigid: true,
-    wants_deadlines: false,
-    has_followers: true,
-    stages_data: true,
-    books_nodes: false,
+    traits: Traits {
+        shares_sites: true,
+        takes_managers: true,
+        has_planners: true,
+        has_reserved: true,
+        is_rigid: true,
+        has_followers: true,
+        stages_data: true,
+        ..Traits::NONE
+    },
     cores_max: u64::MAX,
     gives: Gives { moment: "dispatcher", task: "submitted to a queue", category: "dispatch" },
     plans: &[],

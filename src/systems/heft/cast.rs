@@ -7,7 +7,9 @@ use crate::roles;
 use crate::settings::Walk;
 use crate::systems::deal::submit;
 use crate::systems::failing::in_turn;
-use crate::systems::{Cast, DealError, Dealing, Fails, Gives, Grid, Outsider, Own, Policy, Row, Service, System};
+use crate::systems::{
+    Cast, DealError, Dealing, Fails, Gives, Grid, Outsider, Own, Policy, Row, Service, System, Traits,
+};
 use crate::time::Span;
 use crate::workload::Workload;
 
@@ -19,17 +21,7 @@ pub const ROW: Row = Row {
     also: &[],
     schedulers: roles::schedulers,
     own: Own::NOTHING,
-    has_speeds: true,
-    shares_sites: false,
-    takes_managers: false,
-    has_planners: false,
-    has_terms: false,
-    has_reserved: false,
-    is_rigid: false,
-    wants_deadlines: false,
-    has_followers: false,
-    stages_data: false,
-    books_nodes: false,
+    traits: Traits { has_speeds: true, ..Traits::NONE },
     cores_max: CORES_MAX,
     gives: Gives { moment: "planner", task: "sent to its site", category: "plan" },
     plans: plans::ALL,

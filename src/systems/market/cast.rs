@@ -10,6 +10,7 @@ use crate::systems::deal::submit;
 use crate::systems::failing::in_turn;
 use crate::systems::{
     Cast, CastError, DealError, Dealing, Fails, Gives, Grid, JobError, Outsider, Own, Policy, Row, Service, System,
+    Traits,
 };
 use crate::time::Span;
 use crate::workload::Workload;
@@ -22,17 +23,7 @@ pub const ROW: Row = Row {
     also: &["swf", "batsim", "lublin"],
     schedulers: roles::schedulers,
     own: Own::NOTHING,
-    has_speeds: false,
-    shares_sites: false,
-    takes_managers: false,
-    has_planners: false,
-    has_terms: false,
-    has_reserved: false,
-    is_rigid: false,
-    wants_deadlines: false,
-    has_followers: false,
-    stages_data: false,
-    books_nodes: false,
+    traits: Traits::NONE,
     cores_max: u64::MAX,
     gives: Gives { moment: "auction", task: "bid won", category: "bid" },
     plans: &[],

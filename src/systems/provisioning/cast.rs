@@ -16,7 +16,7 @@ use crate::roles;
 use crate::settings::Walk;
 use crate::systems::{
     Cast, CastError, DealError, Dealing, Errand, Fails, Gives, Grid, JobError, Lines, Outsider, Own, Policy, Row,
-    Service, System,
+    Service, System, Traits,
 };
 use crate::time::Span;
 use crate::workload::rigids::Handed;
@@ -30,17 +30,7 @@ pub const ROW: Row = Row {
     also: &[],
     schedulers: planner::names,
     own: Own { site: walk_site, user: walk_user },
-    has_speeds: true,
-    shares_sites: false,
-    takes_managers: false,
-    has_planners: false,
-    has_terms: true,
-    has_reserved: false,
-    is_rigid: false,
-    wants_deadlines: false,
-    has_followers: true,
-    stages_data: false,
-    books_nodes: true,
+    traits: Traits { has_speeds: true, has_terms: true, has_followers: true, books_nodes: true, ..Traits::NONE },
     cores_max: u64::MAX,
     gives: Gives { moment: "users", task: "entered at a site", category: "entry" },
     plans: plans::ALL,

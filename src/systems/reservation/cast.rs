@@ -10,7 +10,7 @@ use crate::roles;
 use crate::roles::site::Manager;
 use crate::settings::Walk;
 use crate::systems::{
-    Cast, CastError, DealError, Dealing, Fails, Gives, Grid, Outsider, Own, Policy, Row, Service, System,
+    Cast, CastError, DealError, Dealing, Fails, Gives, Grid, Outsider, Own, Policy, Row, Service, System, Traits,
 };
 use crate::workload::Workload;
 
@@ -22,17 +22,7 @@ pub const ROW: Row = Row {
     also: &["swf", "batsim", "lublin"],
     schedulers: Vec::new,
     own: Own::NOTHING,
-    has_speeds: false,
-    shares_sites: false,
-    takes_managers: false,
-    has_planners: false,
-    has_terms: false,
-    has_reserved: false,
-    is_rigid: false,
-    wants_deadlines: true,
-    has_followers: false,
-    stages_data: true,
-    books_nodes: true,
+    traits: Traits { wants_deadlines: true, stages_data: true, books_nodes: true, ..Traits::NONE },
     cores_max: u64::MAX,
     gives: Gives { moment: "answers", task: "booked", category: "booking" },
     plans: &[],

@@ -333,7 +333,7 @@ impl Written {
 fn books_nodes(failure: &Failure, around: &Around<'_>) -> bool {
     let Fragile::Nodes { site, .. } = failure.what else { return false };
     let systems = around.sites.get(site).map_or(&[][..], |site| &site.systems);
-    systems.iter().any(|system| around.systems[*system].books_nodes)
+    systems.iter().any(|system| around.systems[*system].traits.books_nodes)
 }
 
 /// Why the nodes of a site must not fail.

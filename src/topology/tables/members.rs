@@ -129,9 +129,10 @@ impl Described {
         around.walk_systems(&mut site.systems, w);
 
         let rows = around.rows(&site.systems);
-        let has_speeds = rows.iter().any(|row| row.has_speeds);
-        let why =
-            || format!("leave speed out: only sites under a {} may differ in speed", tables(|row| row.has_speeds));
+        let has_speeds = rows.iter().any(|row| row.traits.has_speeds);
+        let why = || {
+            format!("leave speed out: only sites under a {} may differ in speed", tables(|row| row.traits.has_speeds))
+        };
         let speed = key("speed", "run times of tasks are divided by this").only_if(has_speeds, why());
         let above_zero = Millionths { most: SPEED_MAX }.that("a speed above zero", |speed: &u64| *speed > 0);
         w.set(speed, &mut site.speed_millionths, above_zero);
@@ -181,14 +182,14 @@ impl Described {
         for row in systems::ALL {
             (row.own.site)(site, rows.iter().any(|its| its.key == row.key), w);
         }
-        let reserves = rows.iter().any(|row| row.has_reserved);
+        let reserves = rows.iter().any(|row| row.traits.has_reserved);
         let why = match (shares_nodes, is_outside) {
             (true, _) => "expected nothing reserved: schedulers of shared nodes do not plan around it".to_owned(),
             (_, true) => "expected nothing reserved: an external program does not know of it".to_owned(),
             _ => {
                 format!(
                     "expected nothing reserved: only sites under a {} plan around it",
-                    tables(|row| row.has_reserved)
+                    tables(|row| row.traits.has_reserved)
                 )
             }
         };
@@ -216,8 +217,8 @@ impl Around<'_> {
         w.set(system, systems, Systems { keys: self.systems.iter().map(|row| row.key).collect() });
         let Some(fields) = w.fields() else { return };
         let used = || systems.iter().map(|system| self.systems[*system]);
-        if systems.len() > 1 && !used().any(|row| row.shares_sites) {
-            let hosts = tables(|row| row.shares_sites);
+        if systems.len() > 1 && !used().any(|row| row.traits.shares_sites) {
+            let hosts = tables(|row| row.traits.shares_sites);
             let keys = any_of(used().map(|row| row.key)).replace(" or ", " and ");
             let text =
                 format!("{keys} cannot share a site: only a {hosts} shares its sites, so it has to be one of them");
@@ -244,19 +245,19 @@ impl Around<'_> {
         if !is_managed && !fitting.iter().any(|named| named.name == site.scheduler) {
             site.scheduler = fitting.first().map_or("", |named| named.name).to_owned();
         }
-        if !rows.iter().any(|row| row.has_speeds) {
+        if !rows.iter().any(|row| row.traits.has_speeds) {
             site.speed_millionths = USUAL_SPEED;
         }
         if !managers::shares_nodes(&site.scheduler) {
             (site.memory_kb, site.image_bandwidth) = (USUAL_MEMORY, None);
         }
-        if is_managed || !rows.iter().any(|row| row.has_reserved) {
+        if is_managed || !rows.iter().any(|row| row.traits.has_reserved) {
             site.reserved.clear();
         }
         if managers::tongue(&site.scheduler).is_none() {
             site.program = Program::default();
         }
-        if !rows.iter().any(|row| row.has_terms) {
+        if !rows.iter().any(|row| row.traits.has_terms) {
             site.terms = Terms::default();
         }
     }
@@ -343,7 +344,7 @@ impl Form<Vec<usize>> for Systems {
 /// The names that a site may choose from, the usual one first; those of whoever lets others in, if it is shared.
 pub fn schedulers(rows: &[&Row], is_shared: bool) -> Vec<Named> {
     let mut all: Vec<Named> = Vec::new();
-    let hosts = |row: &&&Row| !is_shared || row.shares_sites;
+    let hosts = |row: &&&Row| !is_shared || row.traits.shares_sites;
     for named in rows.iter().filter(hosts).flat_map(|row| (row.schedulers)()) {
         if !all.contains(&named) {
             all.push(named);
@@ -353,7 +354,7 @@ pub fn schedulers(rows: &[&Row], is_shared: bool) -> Vec<Named> {
 }
 
 fn takes_managers(rows: &[&Row]) -> bool {
-    rows.iter().any(|row| row.takes_managers)
+    rows.iter().any(|row| row.traits.takes_managers)
 }
 
 struct Scheduler<'r> {
@@ -371,7 +372,7 @@ impl Scheduler<'_> {
         match name {
             Err(wrong) => field.complain(wrong),
             Ok(name) if !takes_managers(self.rows) => {
-                let tables = tables(|row| row.takes_managers);
+                let tables = tables(|row| row.traits.takes_managers);
                 let why = match managers::shares_nodes(&name) {
                     true => "jobs share nodes at its sites only",
                     false => "only its sites can be managed by an external program",
@@ -401,7 +402,7 @@ impl Form<String> for Scheduler<'_> {
         {
             let here: Vec<String> = self.rows.iter().map(|row| format!("[{}]", row.key)).collect();
             let here = any_of(here.iter().map(String::as_str));
-            let of = match self.rows.iter().find(|row| self.is_shared && row.shares_sites) {
+            let of = match self.rows.iter().find(|row| self.is_shared && row.traits.shares_sites) {
                 Some(host) => format!("[{}], which runs what {} share", host.key, here.replace(" or ", " and ")),
                 None => format!("a site under {here}"),
             };
@@ -667,7 +668,7 @@ fn walk_habit(user: &mut User, around: &People<'_>, w: &mut dyn Walk) {
     let tries = key("tries", "how often a job is resubmitted at most").only_if(resubmits, why);
     w.set(tries, &mut most, 1..=TRIES_MAX);
     let is_external = planning == Planning::External;
-    let could = around.systems.iter().any(|row| row.has_planners);
+    let could = around.systems.iter().any(|row| row.traits.has_planners);
     walk_planner(program, is_external, could, around.names.is_none(), w);
     if let Some(fields) = w.fields()
         && is_external
@@ -676,7 +677,7 @@ fn walk_habit(user: &mut User, around: &People<'_>, w: &mut dyn Walk) {
     {
         field.complain(format!(
             "external needs a {} table: only its users can plan like that",
-            tables(|row| row.has_planners)
+            tables(|row| row.traits.has_planners)
         ));
     }
     *habit = match planning {

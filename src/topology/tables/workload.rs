@@ -205,7 +205,7 @@ impl Written {
     fn check(&self, fields: &Fields<'_>, around: &Around<'_>) {
         let row = around.systems[self.system].row();
         if let Some(Source::Table(table)) = &self.source
-            && row.is_rigid
+            && row.traits.is_rigid
             && table.jobs.iter().any(|job| job.tasks.len() > 1)
             && let Some(field) = fields.get("source")
         {

@@ -36,7 +36,7 @@ fn bases() -> Vec<(String, String)> {
     for row in systems::ALL {
         for source in row.takes() {
             let (name, keys) = sources.iter().find(|(name, _)| *name == source).expect("every source is here");
-            let wanted = row.wants_deadlines && row.also.contains(&source);
+            let wanted = row.traits.wants_deadlines && row.also.contains(&source);
             let keys = if wanted { format!("{keys}\nterms = {{}}") } else { keys.clone() };
             let text = grid(&format!("[{}]", row.key), &format!("source = \"{name}\"\n{keys}"));
             // It has tasks on many cores.
@@ -44,7 +44,7 @@ fn bases() -> Vec<(String, String)> {
             bases.push((format!("{} {source}", row.key), text));
         }
     }
-    for row in systems::ALL.iter().filter(|row| row.stages_data) {
+    for row in systems::ALL.iter().filter(|row| row.traits.stages_data) {
         for &source in row.sources {
             let (name, keys) = sources.iter().find(|(name, _)| *name == source).expect("every source is here");
             let staged = format!("source = \"{name}\"\nhome = \"york\"\n{keys}");
