@@ -103,10 +103,14 @@ impl Process {
         assert!(Command::new("kill").args([&format!("-{signal}"), &id]).status().unwrap().success());
     }
 
+    pub fn has_said(&self, text: &str) -> bool {
+        self.said.lock().unwrap().contains(text)
+    }
+
     /// Waits until it has written this to standard error.
     pub fn says(&self, text: &str) {
         let deadline = Instant::now() + Duration::from_secs(60);
-        while !self.said.lock().unwrap().contains(text) {
+        while !self.has_said(text) {
             assert!(Instant::now() < deadline, "{} has not said {text:?}: {}", self.label, self.said.lock().unwrap());
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -115,7 +119,7 @@ impl Process {
     /// Waits until it has written one of these to standard error, or has ended.
     pub fn says_one_of(&self, texts: &[&str]) {
         let deadline = Instant::now() + Duration::from_secs(60);
-        while !texts.iter().any(|text| self.said.lock().unwrap().contains(text)) {
+        while !texts.iter().any(|text| self.has_said(text)) {
             assert!(
                 Instant::now() < deadline,
                 "{} has said none of {texts:?}: {}",
