@@ -43,12 +43,13 @@ pub fn tell(args: &BoundArgs) -> Result<(), Failure> {
     {
         let window = Window { from: args.from, to: args.to, jobs: None };
         let rigids = Rigids::of_log(trace, window, args.needs, args.node_kilobytes);
-        if let Some(note) = rigids.content.note() {
-            super::tell(&format!("warning: {path}: {note}"));
+        if let Some(told) = rigids.content.told() {
+            super::tell(&format!("warning: {path}: {told}"));
         }
         return tell_of(path, args.nodes, &Source::Rigid(rigids));
     }
     let loaded = load_topology(path, &[])?;
+    logs::told(&loaded.topology).iter().for_each(|told| super::tell(&format!("warning: {told}")));
     let rigid = loaded.topology.workloads.iter().enumerate();
     let mut rigid = rigid.filter(|(_, workload)| loaded.topology.system_of(workload).row().traits.is_rigid).peekable();
     if rigid.peek().is_none() {

@@ -109,10 +109,7 @@ pub fn check(topology: &Topology) -> Result<(), Failure> {
 
 /// What is wrong with the logs that a topology reads, or should be known of them; nothing of those that are as they should be.
 pub fn told(topology: &Topology) -> Vec<String> {
-    let told = |(path, rigids): (&str, &Rigids)| match rigids.content.faults.is_empty() {
-        false => Some(format!("{path}: {}", rigids.content.faults)),
-        true => rigids.content.note().map(|note| format!("{path}: {note}")),
-    };
+    let told = |(path, rigids): (&str, &Rigids)| rigids.content.told().map(|told| format!("{path}: {told}"));
     logs(topology).filter_map(told).collect()
 }
 

@@ -358,13 +358,21 @@ impl Number {
     pub(super) fn minus(&self, other: &Number) -> Number {
         let value = self.value.zip(other.value).map(|(a, b)| a - b);
         let pulls = if self.pulls.len() == other.pulls.len() { apart(self, other) } else { Vec::new() };
-        Number { name: format!("({} - {})", self.name, other.name), value, pulls }
+        Number { name: format!("({} - {})", self.name, other.told()), value, pulls }
+    }
+
+    /// Its name, or what it is where it has none.
+    fn told(&self) -> String {
+        match self.value.filter(|_| self.name.is_empty()) {
+            Some(value) => format!("{}", (value * 1e4).round() / 1e4),
+            None => self.name.clone(),
+        }
     }
 
     pub(super) fn distance(&self, other: &Number) -> Number {
         let apart = self.minus(other);
         let sign = if apart.value.is_some_and(|value| value < 0.0) { -1.0 } else { 1.0 };
-        Number { name: format!("|{} - {}|", self.name, other.name), ..apart.times(sign) }
+        Number { name: format!("|{} - {}|", self.name, other.told()), ..apart.times(sign) }
     }
 
     /// How far another number may be above this one by chance: samples of the same occasions are compared with each other.

@@ -38,7 +38,7 @@ pub enum Invalid {
     Duplicate,
     #[error("what it needs of a node is not a share of a node")]
     NoShare,
-    #[error("its tasks need more memory than any site has that it may go to")]
+    #[error("its tasks need more memory in all than the nodes of any site have that it may go to")]
     TooMuchMemory,
     #[error("it requests more time than any site allows that is large enough")]
     TooLong,

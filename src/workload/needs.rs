@@ -30,11 +30,11 @@ pub struct Shape {
 }
 
 /// No task is taken to fill less memory than this.
-const MEMORY_MIN: f64 = 0.10;
+pub const MEMORY_MIN: f64 = 0.10;
 
-/// Whether a log tells how much memory a job fills.
-pub fn tells_memory(job: &Rigid) -> bool {
-    job.memory_used.is_some() || job.memory_requested.is_some()
+/// How many kilobytes of memory each task of a job fills, if its log tells.
+pub fn memory(job: &Rigid) -> Option<u64> {
+    job.memory_used.max(job.memory_requested).map(Kilobytes::whole)
 }
 
 /// A job of a log of nodes with two processors each and so many kilobytes of memory.
@@ -43,7 +43,7 @@ pub fn tells_memory(job: &Rigid) -> bool {
 /// spare; all else, tasks of one that need half of them. Where the log tells of no memory, it is the least.
 pub fn dual_core(job: &Rigid, node_kilobytes: u64) -> Result<Shape, Unrunnable> {
     let processors = job.nodes()?;
-    let kilobytes = job.memory_used.max(job.memory_requested).map_or(0, Kilobytes::whole);
+    let kilobytes = memory(job).unwrap_or(0);
     let memory = (kilobytes as f64 / node_kilobytes as f64).clamp(MEMORY_MIN, 1.0);
     Ok(if processors.is_multiple_of(2) && memory < 0.5 {
         Shape { tasks: processors / 2, needs: Needs { cpu: 1.0, memory: 2.0 * memory } }

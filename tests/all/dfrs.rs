@@ -236,7 +236,10 @@ fn what_can_never_run_is_refused_with_its_reason() {
     let more = "[[workload.job]]\ntasks = [{ runtime = \"1 s\", cores = 3 }]\nmemory = 0.6\n\
                 [[workload.job]]\ntasks = [{ runtime = \"1 s\", cores = 4 }]\nmemory = 0.5\n";
     let said = run(&scratch, &format!("{FOUR}{more}"), &["--inline"]);
-    assert!(said.contains("1: its tasks need more memory than any site has that it may go to"), "{said}");
+    assert!(
+        said.contains("1: its tasks need more memory in all than the nodes of any site have that it may go to"),
+        "{said}"
+    );
     let schedule = json(&scratch.path("out").join("schedule.json"));
     assert_eq!((schedule["nb_jobs"].as_u64(), schedule["nb_jobs_rejected"].as_u64()), (Some(6), Some(1)));
     assert_eq!(sites(&scratch)[0]["jobs"].as_u64(), Some(5));

@@ -1,10 +1,11 @@
 //! What the period does to the recommended algorithm: the paper's figures of periods.
 
-use super::{Group, Metric, Outcome, PERIODS, with_period};
+use super::published;
+use super::{BEST, Group, Metric, Outcome, PERIODS, with_period};
 use crate::experiment::plot::{Axis, Figure, Line, Panel, draw};
 
 pub fn figures(outcome: &Outcome) -> Vec<Figure> {
-    let below = format!("Mean over {}", outcome.extent.words());
+    let below = format!("{BEST}: mean over {}", outcome.extent.words());
     FIGURES
         .iter()
         .map(|&(file, title, label, metrics, with_easy)| {
@@ -42,26 +43,40 @@ const FIGURES: [Row; 3] = [
     ),
 ];
 
-/// A line for each set of traces, and one for what EASY does, whatever the period.
+/// A line for each set of traces with points for the numbers that the paper gives, and one for what EASY does, whatever the period.
 fn lines(outcome: &Outcome, metrics: &[Metric], with_easy: bool) -> Vec<Line> {
     let mean = |group, name: &str| -> Option<f64> {
         metrics.iter().map(|metric| Some(outcome.spread(group, name, *metric)?.mean)).sum()
     };
     let sets = [
-        (Group::Weeks, "HPC2N", "EASY, HPC2N"),
-        (Group::Unscaled, "unscaled", "EASY, unscaled"),
-        (Group::Scaled, "scaled", "EASY, scaled"),
+        (Group::Weeks, "HPC2N", "paper, HPC2N", "EASY, HPC2N"),
+        (Group::Unscaled, "unscaled", "paper, unscaled", "EASY, unscaled"),
+        (Group::Scaled, "scaled", "paper, scaled", "EASY, scaled"),
     ];
     let mut lines = Vec::new();
-    for (style, (group, label, easy)) in sets.into_iter().enumerate() {
+    for (style, (group, label, paper, easy)) in sets.into_iter().enumerate() {
         let at = |period: u64, value: Option<f64>| Some((period as f64, value?));
-        let ours = PERIODS.iter().filter_map(|period| at(*period, mean(group, &with_period(*period)))).collect();
+        let ours: Vec<_> =
+            PERIODS.iter().filter_map(|period| at(*period, mean(group, &with_period(*period)))).collect();
+        if ours.is_empty() {
+            continue;
+        }
         lines.push(Line { style, label, points: ours, ..Line::default() });
+        if let [metric] = metrics {
+            let said = |period: &u64| at(*period, published::mean(group, &with_period(*period), *metric));
+            let points = PERIODS.iter().filter_map(said).collect();
+            lines.push(Line {
+                style: style + 2 * sets.len(),
+                label: paper,
+                points,
+                is_scatter: true,
+                ..Line::default()
+            });
+        }
         if with_easy {
             let flat = PERIODS.iter().filter_map(|period| at(*period, mean(group, "EASY"))).collect();
             lines.push(Line { style: style + sets.len(), label: easy, points: flat, ..Line::default() });
         }
     }
-    lines.retain(|line| !line.points.is_empty());
     lines
 }

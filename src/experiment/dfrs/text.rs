@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::super::claims::Findings;
 use super::super::rows;
-use super::published::{LIMITS, TABLE_2, TABLE_3, TABLE_4, TABLE_5};
+use super::published::{self, LIMITS, OF_PERIODS, TABLE_2, TABLE_3, TABLE_4, TABLE_5};
 use super::{FULL, Group, Metric, Outcome, PERIODS, Set, Spread, claims, with_period};
 
 impl Outcome {
@@ -121,19 +121,29 @@ impl Outcome {
     }
 
     fn periods(&self, text: &mut String) {
-        let _ =
-            writeln!(text, "\nPeriods of {}, in seconds: degradation, normalised underutilisation, GB/s", super::BEST);
+        let _ = writeln!(
+            text,
+            "\nPeriods of {}, in seconds: degradation, normalised underutilisation, GB/s, the paper's above ours\n{OF_PERIODS}",
+            super::BEST
+        );
         let _ = write!(text, "{:<34}", "");
         PERIODS.iter().for_each(|period| _ = write!(text, "{period:>24}"));
         let _ = writeln!(text, "{:>24}", "EASY");
+        let names: Vec<String> = PERIODS.map(with_period).into_iter().chain(["EASY".to_owned()]).collect();
+        let metrics = [Metric::Degradation, Metric::Underutilisation];
         for group in Group::ALL {
             let _ = write!(text, "{:<34}", group.words());
-            for name in PERIODS.map(with_period).iter().map(String::as_str).chain(["EASY"]) {
-                let metrics = [Metric::Degradation, Metric::Underutilisation];
+            for name in &names {
+                let paper = metrics.map(|metric| published::mean(group, name, metric));
+                let cell = |paper: Option<f64>| paper.map_or("-".to_owned(), |paper| format!("{paper:.3}"));
+                let _ = write!(text, "{:>24}", format!("{} {} -", cell(paper[0]), cell(paper[1])));
+            }
+            let _ = write!(text, "\n{:<34}", "");
+            for name in &names {
                 let mut cells = metrics.map(|metric| self.mean_text(group, name, metric)).to_vec();
                 let moved = [Metric::PauseBandwidth, Metric::MoveBandwidth]
                     .map(|metric| self.spread(group, name, metric).map(|spread| spread.mean));
-                cells.extend(moved[0].zip(moved[1]).map(|(paused, moved)| format!("{:.3}", paused + moved)));
+                cells.push(moved[0].zip(moved[1]).map_or("-".to_owned(), |(out, on)| format!("{:.3}", out + on)));
                 let _ = write!(text, "{:>24}", cells.join(" "));
             }
             text.push('\n');

@@ -2,11 +2,13 @@ use std::sync::Arc;
 
 use super::chart::Levels;
 use super::*;
-use crate::grid::{Area, BookingId, HoldId, Job, JobId, Kind, NodeSet, Offer, Part, Rate, Receipt, Slot, Task, TaskId};
+use crate::grid::{
+    Area, BookingId, HoldId, Job, JobId, Kind, Needs, NodeSet, Offer, Part, Rate, Receipt, Slot, Task, TaskId,
+};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::{HoldFate, Record, Refusal};
 use crate::report::subjects::requesting as reservations;
-use crate::report::tests::{ANN, ROUTER, YORK, golden, manifest, story, table, tally, topology};
+use crate::report::tests::{ANN, BOB, ROUTER, YORK, golden, manifest, story, table, tally, topology};
 use crate::report::{Names, RunFacts};
 use crate::systems::Service;
 use crate::systems::batch::{Batch, Reserved};
@@ -229,6 +231,41 @@ fn jobs_have_the_numbers_that_jobs_csv_gives_them() {
     topology.workloads.push(numbered(&[7, 31, 4]));
     let page = shown(&manifest(), &topology, &queued(&topology, &[0, 0, 0, 0, 5]));
     assert_eq!(cells(section(&page, "waits"))[0][0], "31 of workload 2");
+}
+
+#[test]
+fn who_shares_nodes_had_no_more_of_them_than_its_share() {
+    let mut topology = queueing();
+    topology.sites[0].scheduler = "Greedy *".to_owned();
+    let mut tally = Tally::new(&topology, &Names::of(&topology));
+    let hour = |hours: u64| Stamp::at(Time::ZERO + Span::from_minutes(60 * hours));
+    let mut add = |at, actor, record| tally.add(&Entry { stamp: hour(at), actor, record }).unwrap();
+    let needs = Needs { cpu: 0.5, memory: 0.25 };
+    for (id, user) in [(0, ANN), (1, BOB)] {
+        let (job, cores) = (JobId(id), NodeSet::parse("0-1").unwrap());
+        let tasks = vec![Task::new(Span::from_minutes(60), 2, Kind(0))];
+        let asked = Job { id: job, arrive: Time::ZERO, first_task: id, tasks, edges: Vec::new(), worth: None };
+        let task = TaskId { job, index: 0 };
+        add(0, ROUTER, Record::Arrived { job: Arc::new(asked), user });
+        add(0, ROUTER, Record::Needs { job, needs });
+        add(0, YORK, Record::Started { task, cores });
+        // Half of what they could use: a quarter of two nodes.
+        add(0, YORK, Record::Shared { task, share: 0.5 });
+    }
+    for id in [0, 1] {
+        let task = TaskId { job: JobId(id), index: 0 };
+        add(2, YORK, Record::Finished { task });
+        add(2, ROUTER, Record::Completed { job: JobId(id), value: None });
+    }
+    let page = shown(&manifest(), &topology, &tally);
+    let had = |heading: &str, column: usize| -> Vec<&str> {
+        let (_, after) = page.split_once(&format!("<h3>{heading}</h3>")).unwrap();
+        cells(after.split_once("</table>").unwrap().0).iter().map(|row| row[column]).collect()
+    };
+    assert_eq!(had("Sites", 6)[0], "2", "one core hour of two nodes for each");
+    assert_eq!(had("Users", 4), ["1", "1"]);
+    assert_eq!(had("Core hours by user and site", 1), ["1", "1"]);
+    assert!(page.contains("2 core hours of work arrived"), "an hour of half of two nodes each");
 }
 
 #[test]

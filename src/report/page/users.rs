@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::html::{bar, count, escape, number, percent, span, table};
 use super::value::worth;
 use super::{Page, ROWS_MAX};
+use crate::report::Tally;
 use crate::report::tally::JobRow;
-use crate::time::Time;
 
 /// Sites that have a column of their own.
 const SITES_MAX: usize = 10;
@@ -26,7 +26,7 @@ struct Had {
 }
 
 impl Had {
-    fn add(&mut self, row: &JobRow, last: Time) {
+    fn add(&mut self, row: &JobRow, tally: &Tally) {
         self.jobs += 1;
         self.tasks += row.tasks.len() as u64;
         self.value += row.value().unwrap_or(0.0);
@@ -39,8 +39,11 @@ impl Had {
         }
         for (task, ran) in row.job.tasks.iter().zip(&row.tasks) {
             let Some(site) = ran.site else { continue };
-            let micros: u64 = ran.stints(last).map(|stint| stint.to.since(stint.from).micros()).sum();
-            self.hours[site as usize] += micros as f64 / 3.6e9 * f64::from(task.cores);
+            for stint in ran.stints(tally.last) {
+                let site = stint.site.unwrap_or(site) as usize;
+                let used = tally.sites[site].used(row, task.cores, &stint).cores();
+                self.hours[site] += stint.to.since(stint.from).micros() as f64 / 3.6e9 * used;
+            }
         }
     }
 
@@ -62,7 +65,7 @@ impl Page<'_> {
         let mut by_user: BTreeMap<String, Had> = BTreeMap::new();
         for row in self.tally.jobs.values() {
             let user = self.tally.names.of_actor(row.user);
-            by_user.entry(user).or_insert_with(|| nothing.clone()).add(row, self.tally.last);
+            by_user.entry(user).or_insert_with(|| nothing.clone()).add(row, self.tally);
         }
         let users = self.topology.users.iter();
         let had = |name: &str| by_user.get(name).cloned().unwrap_or_else(|| nothing.clone());

@@ -52,7 +52,7 @@ impl Page<'_> {
                     Some(task) if self.tally.is_rigid() => task.cores.into(),
                     _ => row.tasks.len() as u64,
                 }),
-                number(work(row) as f64 / 3.6e9),
+                number(work(row) as f64 / 3.6e9 * self.tally.part_of_nodes(row)),
                 match row.value() {
                     Some(value) => format!("{} of {}", number(value), number(worth(row))),
                     None => "–".to_owned(),

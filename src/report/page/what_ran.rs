@@ -73,11 +73,11 @@ impl Page<'_> {
             words.push(format!("{} more workloads", self.topology.workloads.len() - 6));
         }
         let mut text = words.join("; ");
-        let all: u128 = self.tally.jobs.values().map(work).sum();
+        let all: f64 = self.tally.jobs.values().map(|row| work(row) as f64 * self.tally.part_of_nodes(row)).sum();
         let arrivals = self.results.first_arrival.zip(self.results.last_arrival).map(|(first, last)| last - first);
-        let _ = write!(text, "; {} core hours of work arrived", number(all as f64 / 3.6e9));
+        let _ = write!(text, "; {} core hours of work arrived", number(all / 3.6e9));
         if let Some(during) = arrivals.filter(|during| *during > 0.0) {
-            let offered = all as f64 / 1e6 / (during * self.results.utilisation.all.cores as f64);
+            let offered = all / 1e6 / (during * self.results.utilisation.all.cores as f64);
             let _ =
                 write!(text, " within {}, {} of what all cores can do in that time", span(during), percent(offered));
         }

@@ -272,6 +272,17 @@ impl Tally {
         (0..self.sites.len()).filter(|site| uses(&self.sites[*site])).collect()
     }
 
+    /// The part of its nodes' processors that a job can make use of: less than all where others may use the rest.
+    pub(super) fn part_of_nodes(&self, row: &JobRow) -> f64 {
+        let Some(needs) = row.needs else { return 1.0 };
+        let shares = |site: usize| self.sites[site].is_shared;
+        let is_shared = match row.tasks.iter().find_map(|task| task.site) {
+            Some(site) => shares(site as usize),
+            None => self.sites_of(&[row.system]).into_iter().all(shares),
+        };
+        if is_shared { needs.cpu } else { 1.0 }
+    }
+
     /// Whether there are other systems beside those whose jobs only wait for nodes.
     pub(super) fn is_mixed(&self) -> bool {
         let waiting: usize = self.waiting_only().map(|present| present.systems.len()).sum();

@@ -86,7 +86,8 @@ fn read(name: &str) -> Option<Result<String, String>> {
         }
         Err(error) => {
             let small = name.trim_start().to_ascii_lowercase();
-            let is_meant = name.contains(['/', '*']) || ["greedy", "mcb"].iter().any(|word| small.starts_with(word));
+            let is_meant = name.contains(['/', '*'])
+                || ["greedy", "mcb", "dfrs", "per", "stretch"].iter().any(|word| small.starts_with(word));
             is_meant.then(|| Err(error.to_string()))
         }
     }

@@ -416,11 +416,11 @@ impl Form<String> for Scheduler<'_> {
             };
             return field.wrong(format_args!("{expected} ({why})"));
         }
-        // Those whose names follow a grammar are too many.
+        // Of names that follow a grammar there are too many: one stands for all.
         let kinds = if takes_managers(self.rows) && !self.is_shared { managers::ALL } else { &[] };
-        let outside = kinds.iter().filter(|kind| kind.grammar.is_empty()).flat_map(|kind| (kind.names)());
-        let outside: Vec<&str> = outside.map(|named| named.name).collect();
-        field.name("a site scheduler", names.chain(outside)).map(str::to_owned)
+        let shown = |kind: &managers::Kind| if kind.grammar.is_empty() { usize::MAX } else { 1 };
+        let managing: Vec<Named> = kinds.iter().flat_map(|kind| (kind.names)().into_iter().take(shown(kind))).collect();
+        field.name("a site scheduler", names.chain(managing.iter().map(|named| named.name))).map(str::to_owned)
     }
 
     fn text(&self, value: &String) -> Option<String> {

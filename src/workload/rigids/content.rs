@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use super::handing::{Ahead, asks_for};
 use super::{Origin, Rigids};
-use crate::settings::Fields;
+use crate::settings::{Fields, counted};
 use crate::time::{Span, Time};
-use crate::workload::needs::Shape;
+use crate::workload::needs::{MEMORY_MIN, Shape};
 use crate::workload::packed::Packed;
 use crate::workload::raise::{Bulk, raised, utilisation};
 use crate::workload::rigid::{Faults, Rigid, Trace};
@@ -29,8 +29,9 @@ pub struct Content {
     pub jobs: Arc<Packed>,
     /// What each is as tasks that share nodes; none of them, if all tasks have nodes to themselves.
     pub shapes: Arc<Vec<Shape>>,
-    /// Jobs of whose memory nobody knows, where it matters.
+    /// Jobs of whose memory nobody knows, and those that fill more than a node has, where it matters.
     pub without_memory: u64,
+    pub beyond_memory: u64,
     /// The names of what they do, where they have such.
     pub profiles: Arc<Vec<String>>,
     /// What they are called in their file, by their numbers, where that is something else.
@@ -83,13 +84,27 @@ impl Content {
 
     /// What is not wrong with them, but should be known.
     pub fn note(&self) -> Option<String> {
-        let memory = format!(
-            "the memory of {} jobs is unknown; their tasks are assumed to use the minimum",
-            self.without_memory
-        );
-        let memory = (self.without_memory > 0).then_some(memory);
-        let notes: Vec<String> = self.faults.note().into_iter().chain(memory).collect();
+        let notes: Vec<String> = self.faults.note().into_iter().chain(self.of_memory()).collect();
         (!notes.is_empty()).then(|| notes.join("; "))
+    }
+
+    /// What is wrong with them, and what should be known of them all the same.
+    pub fn told(&self) -> Option<String> {
+        if self.faults.is_empty() {
+            return self.note();
+        }
+        let told: Vec<String> = std::iter::once(self.faults.to_string()).chain(self.of_memory()).collect();
+        Some(told.join("\n  "))
+    }
+
+    fn of_memory(&self) -> impl Iterator<Item = String> {
+        let told = |count: u64, what: &str, share: f64| {
+            let (jobs, share) = (counted(count, "job"), (100.0 * share).round());
+            (count > 0)
+                .then(|| format!("the memory of {jobs} is {what}: each task is assumed to fill {share} % of a node's"))
+        };
+        let unknown = told(self.without_memory, "unknown", MEMORY_MIN);
+        unknown.into_iter().chain(told(self.beyond_memory, "more than a node has", 1.0))
     }
 
     /// Whether no schedule of these jobs comes to where time can no longer be counted.

@@ -142,7 +142,7 @@ impl Rigids {
 
     /// Finds out what the jobs need.
     pub(super) fn shape(&mut self) {
-        let Content { jobs, shapes, without_memory, .. } = &mut *self.content;
+        let Content { jobs, shapes, without_memory, beyond_memory, .. } = &mut *self.content;
         let known = "jobs that cannot be run have been left out";
         match (self.needs, &self.origin) {
             (needs::Rule::QuadCore, Origin::Lublin(lublin)) => {
@@ -153,7 +153,10 @@ impl Rigids {
             (needs::Rule::DualCore, _) => {
                 let shape = |job: Rigid| needs::dual_core(&job, self.node_kilobytes).expect(known);
                 *shapes = Arc::new(jobs.iter().map(shape).collect());
-                *without_memory = jobs.iter().filter(|job| !needs::tells_memory(job)).count() as u64;
+                *without_memory = jobs.iter().filter(|job| needs::memory(job).is_none()).count() as u64;
+                let node = self.node_kilobytes;
+                *beyond_memory =
+                    jobs.iter().filter(|job| needs::memory(job).is_some_and(|its| its > node)).count() as u64;
             }
             (needs::Rule::Whole | needs::Rule::QuadCore, _) => {}
         }
