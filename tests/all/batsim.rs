@@ -228,6 +228,11 @@ fn a_scheduler_that_fails_ends_the_run_and_is_named() {
             "has ended before the run was over (exit status: 1); its last words: `not today`",
         ),
         (
+            "    import os; print('nor tomorrow', flush=True); os._exit(1)".to_owned(),
+            "REP",
+            "has ended before the run was over (exit status: 1); its last words: `nor tomorrow`",
+        ),
+        (
             "    return []".to_owned(),
             "PUB",
             "closes the connection when it is greeted, where a REP socket of ZeroMQ 4 was expected",

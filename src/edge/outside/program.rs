@@ -5,8 +5,8 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -15,9 +15,9 @@ use rustix::process::{Pid, Signal, kill_process_group};
 pub struct Running {
     child: Child,
     guard: Option<Child>,
-    /// The last line that it wrote to standard error.
-    last_words: Arc<Mutex<String>>,
-    /// Is closed once its standard error is.
+    /// The last line that it wrote to standard error, and to standard output if that is only kept.
+    last_words: [Arc<Mutex<String>>; 2],
+    /// Is closed once they are.
     said_all: Receiver<()>,
 }
 
@@ -32,22 +32,22 @@ pub enum Over {
 
 impl Running {
     pub fn start(words: &[String], over: Over) -> std::io::Result<Running> {
-        let stdio = match over {
-            Over::Pipes => Stdio::piped,
-            Over::Socket => Stdio::null,
+        let stdin = match over {
+            Over::Pipes => Stdio::piped(),
+            Over::Socket => Stdio::null(),
         };
         let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).stdin(stdio()).stdout(stdio()).stderr(Stdio::piped()).process_group(0);
+        command.args(&words[1..]).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = command.spawn()?;
         let guard = guard(child.id());
-        let last_words = Arc::default();
-        let kept = Arc::clone(&last_words);
-        let stderr = child.stderr.take().expect("its standard error is piped");
+        let last_words = <[Arc<Mutex<String>>; 2]>::default();
         let (open, said_all) = channel();
-        std::thread::spawn(move || {
-            hear(stderr, over, &kept);
-            drop(open);
-        });
+        let stderr = child.stderr.take().expect("its standard error is piped");
+        keep(stderr, over, &last_words[0], open.clone());
+        // Some give their reasons there.
+        if let Some(stdout) = child.stdout.take_if(|_| over == Over::Socket) {
+            keep(stdout, over, &last_words[1], open);
+        }
         Ok(Running { child, guard, last_words, said_all })
     }
 
@@ -57,11 +57,12 @@ impl Running {
         (stdin, stdout)
     }
 
-    /// The last line that one that has ended wrote to standard error.
+    /// The last line that one that has ended printed.
     pub fn last_words(&self) -> String {
         // What it has started may still hold the pipe.
         let _ = self.said_all.recv_timeout(SAID_ALL_WITHIN);
-        self.last_words.lock().map(|last| last.clone()).unwrap_or_default()
+        let mut said = self.last_words.iter().filter_map(|last| last.lock().ok().map(|last| last.clone()));
+        said.find(|said| !said.is_empty()).unwrap_or_default()
     }
 
     /// How it has ended, if it has.
@@ -93,11 +94,20 @@ const LINE_MAX: u64 = 1 << 16;
 /// How long what a program has written may take to be read once it has ended.
 const SAID_ALL_WITHIN: Duration = Duration::from_millis(500);
 
-/// Keeps the last line of what a program writes to standard error, and shows it all unless it talks elsewhere.
-fn hear(stderr: ChildStderr, over: Over, last: &Mutex<String>) {
-    let mut stderr = BufReader::new(stderr);
+/// Keeps the last line of what a program prints, and lets go of `open` when that is all.
+fn keep(output: impl Read + Send + 'static, over: Over, last: &Arc<Mutex<String>>, open: Sender<()>) {
+    let last = Arc::clone(last);
+    std::thread::spawn(move || {
+        hear(output, over, &last);
+        drop(open);
+    });
+}
+
+/// Shows it all, too, unless the program talks elsewhere.
+fn hear(output: impl Read, over: Over, last: &Mutex<String>) {
+    let mut output = BufReader::new(output);
     let mut line = Vec::new();
-    while matches!(stderr.by_ref().take(LINE_MAX).read_until(b'\n', &mut line), Ok(1..)) {
+    while matches!(output.by_ref().take(LINE_MAX).read_until(b'\n', &mut line), Ok(1..)) {
         if over == Over::Pipes {
             // Whoever does not read it must not end the program.
             let _ = std::io::stderr().write_all(&line);

@@ -39,6 +39,8 @@ pub fn walk_program(program: &mut Program, tongue: Option<Tongue>, open: Open, w
     let has_socket_word = program.command.iter().any(|word| word.contains(SOCKET_WORD));
     match tongue {
         Some(Tongue::Lines) if program.command.is_empty() => fields.missing("command", COMMAND),
+        // A wrong one has been complained about.
+        Some(Tongue::Batsim) if fields.get("socket").is_some() && program.socket.is_empty() => {}
         Some(Tongue::Batsim) if program.command.is_empty() && program.socket.is_empty() => {
             fields.missing("command", &format!("{BATSIM_COMMAND}, or a `socket`"));
         }
