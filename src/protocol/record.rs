@@ -181,6 +181,8 @@ words! {
         NotHeld = "not all sites held the same start, as often as it tried",
         /// A lease had run out, or nodes had failed, when it came to committing.
         NotCommitted = "a site no longer held what it was to commit to",
+        /// So the job is given up, while others of its tasks are still bargained for.
+        Lost = "a task was lost before all had been bought",
     }
 }
 

@@ -430,7 +430,7 @@ pub(super) enum Paper {
     },
     /// Provisioning based resource and application management: slots, prices, and reservations imitated by jobs
     Provisioning {
-        /// The thesis's scale: 50 moments of a history, 10 on several sites [default: 12 and 6]
+        /// The thesis's scale: 50 moments of a history, 30 of several sites [default: 24 and 12]
         #[arg(long)]
         full: bool,
         /// A folder with logs of both machines, CTC*.swf.gz and SDSC*.swf.gz [default: a model of such jobs]

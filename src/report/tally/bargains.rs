@@ -32,6 +32,8 @@ pub struct Bargains {
     legs: BTreeMap<(ActorId, BookingId), JobId>,
     /// Where all is kept for pages: what was quoted, booked and held.
     pub seen: Vec<Seen>,
+    /// How often sites have taken in tasks of each job.
+    pub entered: BTreeMap<JobId, u32>,
     /// By site: when it advertised the most slots, and these.
     pub offers: BTreeMap<u32, (Time, Vec<Slot>)>,
     pub keeps: bool,

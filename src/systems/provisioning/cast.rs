@@ -92,7 +92,7 @@ impl System for Provisioning {
         let mut give = |Handed { job, user, after, .. }: Handed| {
             let (_, owner) = grid.users[users[user]];
             grid.check_tellable(&job)?;
-            let checked = check(&job, owner, self.delta, grid).and_then(|()| data.take(&job.edges));
+            let checked = check(&job, owner, self, grid).and_then(|()| data.take(&job.edges));
             checked.map_err(|error| DealError::Job { job: job.id, error })?;
             lines[users[user]].errands.push(Errand { job: Arc::new(job), site, after });
             Ok(())
@@ -125,10 +125,10 @@ impl Provisioning {
 }
 
 /// Whether a strategy can make anything of a job.
-fn check(job: &Job, user: &User, delta: Span, grid: &Grid<'_>) -> Result<(), JobError> {
+fn check(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> Result<(), JobError> {
     let tasks = job.tasks.len();
     match user.approach.entry() {
-        Some(entry) if entry.has_legs => check_legs(job, user, delta, grid),
+        Some(entry) if entry.has_legs => check_legs(job, user, rules, grid),
         Some(entry) if entry.is_rigid && tasks != 1 => {
             let text = format!("strategy {} is for jobs of one task, but it has {tasks}", entry.name);
             Err(JobError::Immeasurable(text))
@@ -137,8 +137,11 @@ fn check(job: &Job, user: &User, delta: Span, grid: &Grid<'_>) -> Result<(), Job
     }
 }
 
-/// Whether each task of a job fits the site of its leg.
-fn check_legs(job: &Job, user: &User, delta: Span, grid: &Grid<'_>) -> Result<(), JobError> {
+/// Whether each task of a job fits the site of its leg, and holds can last until all of them are committed to.
+fn check_legs(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> Result<(), JobError> {
+    let Provisioning { delta, lease, .. } = *rules;
+    // From the first hold, site after site is asked and answers, and then commits are under way.
+    let (mut first, mut held) = (Span::ZERO, Span::ZERO);
     let legs = &user.approach.legs;
     let wrong = |text: String| Err(JobError::Immeasurable(text));
     let (tasks, count) = (job.tasks.len(), legs.len());
@@ -172,6 +175,18 @@ fn check_legs(job: &Job, user: &User, delta: Span, grid: &Grid<'_>) -> Result<()
                 "a message between {user} and {name} takes {latency}: expected a larger delta, found {delta}"
             ));
         }
+        held = held + latency + latency;
+        if number == 0 {
+            first = latency;
+        }
+    }
+    let least = Span::from_micros((held + delta + delta).micros() - first.micros());
+    if lease < least {
+        return wrong(format!(
+            "its sites hold for {}, one after the other, and wait for a commit for up to twice delta: expected a lease of at least {least}, \
+             found {lease}",
+            user.name
+        ));
     }
     Ok(())
 }

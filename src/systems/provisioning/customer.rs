@@ -16,7 +16,7 @@ use super::rules::Provisioning;
 use super::run::Run;
 use super::strategy::{self, Strategy};
 use super::world::World;
-use crate::grid::{Approach, Crash, Job, JobId, TaskId};
+use crate::grid::{Approach, Crash, Denial, Job, JobId, Receipt, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{
     Begun, Coordinated, Ended, Fault, Landed, Lost, Message, Postponed, Recalled, Record, Returned, Revoked,
@@ -195,8 +195,24 @@ impl Customer {
         self.with(now, job, out, |strategy, deal| {
             let unused = deal.run.unused().into_iter().chain(strategy.spare());
             unused.for_each(|(place, booking)| deal.give_back(place, booking));
+            strategy.abandon(deal);
             deal.give_up();
         });
+    }
+
+    /// What was claimed for a job comes after it has been given up, or is about to be.
+    fn claimed_in_vain(
+        &mut self,
+        now: Time,
+        job: JobId,
+        number: usize,
+        result: Result<Vec<Receipt>, Denial>,
+        out: &mut Out,
+    ) {
+        let place = (number, &self.world.places[number]);
+        for receipt in result.unwrap_or_default() {
+            self.books.give_back(now, place, job, receipt.booking, out);
+        }
     }
 
     fn ended(&mut self, now: Time, task: TaskId, out: &mut Out) {
@@ -239,6 +255,10 @@ impl Customer {
                 let debt = self.books.paid(now, Owed::Answer(place, claimed.number));
                 let Some((job, asked)) = self.known(debt)? else { return Ok(()) };
                 asked.is_granted_by(&claimed.result, &self.world.places[place])?;
+                if self.live.get(&job).is_none_or(|live| live.is_doomed) {
+                    self.claimed_in_vain(now, job, place, claimed.result, out);
+                    return Ok(());
+                }
                 self.with(now, job, out, |strategy, deal| {
                     strategy.claimed(claimed.number, place, claimed.result, deal);
                 });

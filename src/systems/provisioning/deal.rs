@@ -6,7 +6,7 @@ use super::application::Application;
 use super::debts::{Asked, Debt, Debts, Owed, Step};
 use super::rules::Provisioning;
 use super::run::{Goes, Leaves, Padded, Run};
-use super::world::World;
+use super::world::{Place, World};
 use crate::grid::{Approach, Area, BookingId, EdgeId, HoldId, JobId, Part, Quote, QuoteId, TaskId};
 use crate::protocol::{
     Bargain, Claim, Coordinate, Enter, Inquire, Lot, Message, Pledge, Query, Reason, Recall, Record, Return,
@@ -80,6 +80,23 @@ impl Books {
         self.next += 1;
         self.next
     }
+
+    /// A place has to answer; as it does so at once, this is there when a message can have gone there and back.
+    fn owes(&mut self, now: Time, owed: Owed, (place, job, asked): (&Place, JobId, Asked), out: &mut Out) {
+        self.debts.add(now, now + place.latency + place.latency, owed, (job, asked), out);
+    }
+
+    pub fn give_back(
+        &mut self,
+        now: Time,
+        (number, place): (usize, &Place),
+        job: JobId,
+        booking: BookingId,
+        out: &mut Out,
+    ) {
+        self.owes(now, Owed::Return(number, booking), (place, job, Asked::Deed), out);
+        out.send(place.site, Message::Return(Return { booking }));
+    }
 }
 
 impl Deal<'_> {
@@ -119,8 +136,9 @@ impl Deal<'_> {
         latency + latency
     }
 
+    /// Its tasks with time to spare for messages: who plans may not have asked anybody yet.
     pub fn application(&self) -> Application {
-        self.world.application(&self.run.job, self.slack())
+        self.world.application(&self.run.job, self.slack().max(self.round()))
     }
 
     /// For whoever draws lots about this job.
@@ -170,10 +188,8 @@ impl Deal<'_> {
         number
     }
 
-    /// A place has to answer; as it does so at once, this is there when a message can have gone there and back.
     fn owes(&mut self, owed: Owed, place: usize, asked: Asked) {
-        let by = self.now + self.world.places[place].latency + self.world.places[place].latency;
-        self.books.debts.add(self.now, by, owed, (self.run.job.id, asked), self.out);
+        self.books.owes(self.now, owed, (&self.world.places[place], self.run.job.id, asked), self.out);
     }
 
     /// Tells a place what is to become of a hold.
@@ -186,8 +202,8 @@ impl Deal<'_> {
     }
 
     pub fn give_back(&mut self, place: usize, booking: BookingId) {
-        self.owes(Owed::Return(place, booking), place, Asked::Deed);
-        self.out.send(self.world.places[place].site, Message::Return(Return { booking }));
+        let at = (place, &self.world.places[place]);
+        self.books.give_back(self.now, at, self.run.job.id, booking, self.out);
     }
 
     /// Says where a task goes; it is entered there when nothing is in the way any more.

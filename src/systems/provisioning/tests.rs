@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use crate::grid::{
-    Bookings, Checkpoint, Course, Distribution, Drawn, Every, Failure, Fragile, Killed, Law, NodeSet, Per, Recovery,
-    TaskId,
+    Area, Bookings, Checkpoint, Course, Distribution, Drawn, Every, Failure, Fragile, Killed, Law, NodeSet, Per,
+    Recovery, TaskId,
 };
 use crate::kernel::{ActorId, Entry, judge};
 use crate::protocol::{Bargain, HoldFate, Record};
@@ -167,6 +167,28 @@ fn a_job_that_fails_as_it_succeeds_blames_nobody() {
         }
     }
     assert!(at_once > 0);
+}
+
+/// With links of their own speed, too, over which tasks send each other data.
+#[test]
+fn a_workflow_bought_task_by_task_runs_in_what_is_bought() {
+    let link =
+        "[[link]]\nname = \"trunk\"\ncapacity = \"1 Gbps\"\nlatency = \"20 ms\"\nbetween = [\"york\", \"leeds\"]\n";
+    for (latency, link) in [("1 ms", ""), ("1 s", ""), ("1 s", link), ("10 s", "")] {
+        let site = |name: &str| format!("[[site]]\nname = \"{name}\"\ncores = 16\nlatency = \"{latency}\"\n");
+        let user = format!("[[user]]\nname = \"buyer\"\nlatency = \"{latency}\"\nstrategy = \"greedy\"\n");
+        let work =
+            "[[workload]]\nsource = \"parallel\"\nworkflows = 3\ntasks = 20\nevery = \"1 d\"\ndata = \"10 MB\"\n";
+        let sites = [site("york"), site("leeds")].concat();
+        let (log, all) = play(&read(&format!("name = \"bought\"\n[provisioning]\n{sites}{link}{user}{work}")));
+        assert_eq!((all.left_booked, all.open), (0, 0));
+        let used = log.iter().filter_map(|entry| match entry.record {
+            Record::Elapsed { used, .. } => Some(used > Area::ZERO),
+            _ => None,
+        });
+        let used: Vec<bool> = used.collect();
+        assert!(used.len() == 60 && used.iter().all(|used| *used), "{latency} {link}: {used:?}");
+    }
 }
 
 #[test]

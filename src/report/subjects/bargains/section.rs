@@ -172,6 +172,11 @@ fn earned(all: &Bargaining) -> String {
     };
     let total = row("All sites".to_owned(), &all.all_sites());
     let agrees = match all.unbalanced == 0.0 {
+        true if all.left_booked > 0 => format!(
+            "This is what users paid, to the last processor-second, and what they are charged for {} that the run left open: \
+             the table of users counts bookings when they are over.",
+            counted(all.left_booked, "booking")
+        ),
         true => "This is what users paid, to the last processor-second.".to_owned(),
         false => format!("What users paid and were given differs by {} core h.", number(all.unbalanced)),
     };

@@ -206,6 +206,9 @@ impl Tally {
             TaskRow { entered: true, .. } => return Err(Inconsistent::Again(*task, "been taken in")),
             _ => row.entered = true,
         }
+        if self.bargains.keeps {
+            *self.bargains.entered.entry(task.job).or_default() += 1;
+        }
         Ok(None)
     }
 

@@ -1,5 +1,5 @@
 //! A workflow bought task by task: for each, in the order of HEFT, all sites quote, and the best by alpha is booked before the next
-//! one is asked for.
+//! one is asked for. A task goes to its site as soon as it has its booking, which begins as soon as it can be there.
 
 use super::reserve::nothing_in;
 use super::{Entry, JustInTime, Strategy, TRIES};
@@ -44,8 +44,7 @@ impl Greedy {
         let application = self.application.take().unwrap_or_else(|| deal.application());
         let at = self.bought.len();
         if at == application.tasks() {
-            let order = application.order().to_vec();
-            return self.finish(&order, deal);
+            return self.finish(deal);
         }
         let places = deal.fitting(application.order()[at]);
         let wishes = self.buying(&application, deal).wishes(deal.soonest_asked());
@@ -75,21 +74,25 @@ impl Greedy {
         }
     }
 
-    fn finish(&mut self, order: &[u32], deal: &mut Deal<'_>) {
-        self.settled = true;
-        deal.bargained(Bargain::Booked, None);
-        for (task, (place, receipt)) in order.iter().zip(std::mem::take(&mut self.bought)) {
-            let within = vec![(receipt.booking, receipt.part.procs)];
-            deal.send(*task, Goes { place, within, ..Goes::default() });
-        }
+    /// The next task in turn has its booking.
+    fn send(&mut self, place: usize, receipt: Receipt, deal: &mut Deal<'_>) {
+        let application = self.application.as_ref().expect("something is bought for an application");
+        let task = application.order()[self.bought.len()];
+        self.bought.push((place, receipt));
+        let within = vec![(receipt.booking, receipt.part.procs)];
+        deal.send(task, Goes { place, within, ..Goes::default() });
     }
 
-    /// Gives all back that has been bought, and leaves it to queues.
+    fn finish(&mut self, deal: &mut Deal<'_>) {
+        self.settled = true;
+        deal.bargained(Bargain::Booked, None);
+        // Who was lost meanwhile.
+        self.queue.begin(deal);
+    }
+
+    /// Leaves to queues what has no booking. Those that have one wait for nobody else: they came first in the order of HEFT.
     fn give_in(&mut self, end: Bargain, why: Reason, deal: &mut Deal<'_>) {
         self.settled = true;
-        for (place, receipt) in std::mem::take(&mut self.bought) {
-            deal.give_back(place, receipt.booking);
-        }
         deal.bargained(end, Some(why));
         self.queue.begin(deal);
     }
@@ -102,7 +105,16 @@ impl Strategy for Greedy {
     }
 
     fn ready(&mut self, task: u32, deal: &mut Deal<'_>) {
-        self.queue.ready(task, deal);
+        // Until all is bought, its turn is still to come.
+        if self.settled {
+            self.queue.ready(task, deal);
+        }
+    }
+
+    fn abandon(&mut self, deal: &mut Deal<'_>) {
+        if !self.settled {
+            deal.bargained(Bargain::GivenUp, Some(Reason::Lost));
+        }
     }
 
     fn informed(&mut self, number: u64, place: usize, reply: Reply, deal: &mut Deal<'_>) {
@@ -122,7 +134,7 @@ impl Strategy for Greedy {
         match result {
             Ok(receipts) => {
                 self.tries = 0;
-                self.bought.extend(receipts.into_iter().map(|receipt| (place, receipt)));
+                receipts.into_iter().for_each(|receipt| self.send(place, receipt, deal));
                 self.go_on(deal);
             }
             Err(denial) => {

@@ -108,6 +108,9 @@ pub trait Strategy: Send {
         None
     }
 
+    /// The job is given up: it says how its bargaining ends, if that is not over.
+    fn abandon(&mut self, _deal: &mut Deal<'_>) {}
+
     /// A time has come that it waited for.
     fn wake(&mut self, _token: u64, _deal: &mut Deal<'_>) {}
 }

@@ -1,15 +1,16 @@
 //! Jobs that imitate reservations: when each was submitted, started, and wanted.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::patterns::{BEST_EFFORT, PADDING};
 use super::shapes::first_user;
-use crate::grid::Area;
+use crate::grid::{Area, JobId};
 use crate::report::page::Page;
 use crate::report::page::chart::{Figure, LEFT, RIGHT, TOP, WIDTH, Window, time_axis};
 use crate::report::page::html::{at, count, short};
 use crate::report::subjects::bargains::Strategies;
-use crate::report::tally::JobRow;
+use crate::report::tally::{Booking, JobRow};
 use crate::time::Time;
 
 /// Rows, before the rest is left out.
@@ -17,32 +18,48 @@ const ROWS: usize = 40;
 const TALL: f64 = 13.0;
 const BELOW: f64 = 46.0;
 
+/// A job that was submitted so as to run when it is wanted.
+struct Padded<'a> {
+    row: &'a JobRow,
+    wanted: Time,
+    /// When it started, if it was not taken back and done in a reservation.
+    start: Option<Time>,
+}
+
 /// One row per job; empty if no user wants jobs at a time.
 pub fn rows(known: &Strategies, page: &Page<'_>) -> String {
     let first = first_user(known, page.tally);
     let user = |row: &JobRow| known.users.get(row.user.0.wrapping_sub(first) as usize);
     let wanted = |row: &JobRow| Some(row.job.arrive + user(row)?.ahead?);
-    let mut all: Vec<(&JobRow, Time)> =
-        page.tally.jobs.values().filter_map(|row| wanted(row).map(|wanted| (row, wanted))).collect();
+    let reserved: BTreeSet<JobId> = page.tally.bookings().filter(ran_in).map(|booking| booking.job).collect();
+    let padded = |row| {
+        let wanted = wanted(row)?;
+        let in_reservation = reserved.contains(&row.job.id);
+        let entered = page.tally.bargains.entered.get(&row.job.id).copied().unwrap_or(0);
+        let start = row.start().filter(|_| !in_reservation);
+        (entered > u32::from(in_reservation)).then_some(Padded { row, wanted, start })
+    };
+    let mut all: Vec<Padded<'_>> = page.tally.jobs.values().filter_map(padded).collect();
     if all.is_empty() {
         return String::new();
     }
     let rows = all.len();
-    let failed = all.iter().filter(|(row, _)| row.start().is_none()).count();
-    let idle = |(row, wanted): &(&JobRow, Time)| {
-        let start = row.start().filter(|start| start < wanted);
+    let failed = all.iter().filter(|one| one.start.is_none()).count();
+    let idle = |Padded { row, wanted, start }: &Padded<'_>| {
+        let start = start.filter(|start| start < wanted);
         start.map_or(Area::ZERO, |start| Area::of(row.job.tasks[0].cores, *wanted - start))
     };
     all.sort_by_key(|one| std::cmp::Reverse(idle(one)));
     all.truncate(ROWS);
-    all.sort_by_key(|(row, _)| (row.job.arrive, row.job.id));
+    all.sort_by_key(|one| (one.row.job.arrive, one.row.job.id));
 
-    let last =
-        all.iter().map(|(row, wanted)| ended(row).unwrap_or(*wanted).max(*wanted)).max().unwrap_or(page.window.to);
-    let window = Window { from: all[0].0.job.arrive, to: last };
+    let last = |one: &Padded<'_>| ended(one).unwrap_or(one.wanted).max(one.wanted);
+    let last = all.iter().map(last).max().unwrap_or(page.window.to);
+    let window = Window { from: all[0].row.job.arrive, to: last };
     let class = |kind: usize| format!("q{kind} edge");
     let mut body = String::new();
-    for (line, (row, wanted)) in all.iter().enumerate() {
+    for (line, one) in all.iter().enumerate() {
+        let Padded { row, wanted, start } = one;
         let y = TOP + line as f64 * TALL;
         let name = user(row).map_or("", |user| &user.name);
         let _ = write!(
@@ -54,8 +71,7 @@ pub fn rows(known: &Strategies, page: &Page<'_>) -> String {
             row.job.id
         );
         let x = |time: Time| window.x(time);
-        let end = ended(row).unwrap_or(page.tally.last);
-        let start = row.start();
+        let end = ended(one).unwrap_or(page.tally.last);
         let until = start.unwrap_or(*wanted).min(*wanted);
         let middle = at(y + TALL / 2.0);
         let _ = write!(body, "<path class=\"line l7\" d=\"M{} {middle}H{}\"/>", at(x(row.job.arrive)), at(x(until)));
@@ -70,7 +86,7 @@ pub fn rows(known: &Strategies, page: &Page<'_>) -> String {
                 at(TALL - 3.0)
             );
         };
-        if let Some(start) = start {
+        if let Some(start) = *start {
             if start < *wanted {
                 bar(&class(PADDING), start, *wanted);
             }
@@ -109,6 +125,10 @@ pub fn rows(known: &Strategies, page: &Page<'_>) -> String {
     .html()
 }
 
-fn ended(row: &JobRow) -> Option<Time> {
-    row.tasks.iter().filter_map(|task| task.end).max()
+fn ran_in(booking: &Booking) -> bool {
+    booking.worked.is_some_and(|worked| worked > Area::ZERO)
+}
+
+fn ended(one: &Padded<'_>) -> Option<Time> {
+    one.start.and(one.row.tasks.iter().filter_map(|task| task.end).max())
 }
