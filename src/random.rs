@@ -80,13 +80,41 @@ mod tests {
     }
 
     #[test]
+    fn may_begin_further_on() {
+        let mut stream = SplitMix64::new(9);
+        (0..5).for_each(|_| _ = stream.next_u64());
+        assert_eq!(SplitMix64::new(9).after(5), stream);
+    }
+
+    #[test]
     fn stays_within_its_bounds() {
         let mut stream = SplitMix64::new(7);
+        let mut seen = [false; 21];
         for _ in 0..10_000 {
             assert!((0.0..1.0).contains(&stream.unit()));
-            assert!((5..=20).contains(&stream.int(5, 20)));
+            seen[stream.int(5, 20) as usize] = true;
             assert!(stream.exponential(1.0) >= 0.0);
             assert!((9.999_999..200_000.1).contains(&stream.log_uniform(10.0, 200_000.0)));
+        }
+        assert_eq!(seen, std::array::from_fn(|number| number >= 5));
+    }
+
+    #[test]
+    fn distributions_have_their_means() {
+        type Draw = fn(&mut SplitMix64) -> f64;
+        let rows: [(Draw, f64); 6] = [
+            (|stream| stream.unit(), 0.5),
+            (|stream| stream.int(5, 6) as f64, 5.5),
+            (|stream| stream.exponential(3.0), 3.0),
+            (|stream| stream.normal(), 0.0),
+            (|stream| math::pow(stream.normal(), 2.0), 1.0),
+            (|stream| math::ln(stream.log_uniform(3.0, 27.0)), math::ln(9.0)),
+        ];
+        for (which, (draw, expected)) in rows.into_iter().enumerate() {
+            let mut stream = SplitMix64::new(7);
+            let found = (0..100_000).map(|_| draw(&mut stream)).sum::<f64>() / 1e5;
+            // At least five deviations.
+            assert!((found - expected).abs() < 0.05, "{which}: {found} is not {expected}");
         }
     }
 }

@@ -226,6 +226,20 @@ mod tests {
         assert_eq!(Span::from_minutes(120).to_string(), "2 h");
         assert_eq!(Time::from_micros(90_061_500_000).to_string(), "1d 01:01:01.5");
         assert_eq!(Time::from_micros(1_250_000).seconds().to_string(), "1.25");
+        assert_eq!(Span::from_secs(90).to_string(), "90 s");
+        assert_eq!(Time::from_micros(86_339_000_000).to_string(), "23:58:59");
         assert_eq!(Stamp::NEVER.to_string(), "never");
+        let second = Stamp::at(Time::from_micros(1_000_000));
+        assert_eq!([second, second.after(Span::ZERO)].map(|stamp| stamp.to_string()), ["00:00:01", "00:00:01 step 1"]);
+    }
+
+    #[test]
+    fn times_are_as_far_apart_as_the_spans_between_them() {
+        let [time, later] = [10, 13].map(Time::from_micros);
+        assert_eq!((later - time, later.since(time), time.since(later)), (Span(3), Span(3), Span::ZERO));
+        assert_eq!((time + Span(3), Time::NEVER + Span(3), (later - time).micros()), (later, Time::NEVER, 3));
+        let rounded = [0, 4, 5, 11].map(|period| time.round_up(Span(period)).micros());
+        assert_eq!(rounded, [10, 12, 10, 11]);
+        assert_eq!(Time(u64::MAX - 1).round_up(Span(4)), Time::NEVER);
     }
 }

@@ -95,3 +95,18 @@ impl Digest {
         format!("{:032x}", self.hasher.digest128())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_digest_is_the_published_one_of_all_that_was_seen() {
+        assert_eq!(Digest::new().finish(), "99aa06d3014798d86001c324468d497f");
+        let [mut whole, mut parts] = [Digest::new(), Digest::new()];
+        whole.update(b"a log");
+        b"a log".chunks(2).for_each(|part| parts.update(part));
+        assert_eq!(whole.finish(), parts.finish());
+        assert_ne!(whole.finish(), Digest::new().finish());
+    }
+}

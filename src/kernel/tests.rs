@@ -16,7 +16,7 @@ type Cast = Vec<(ActorId, BoxedActor<Word, u64>)>;
 struct Word {
     /// How many more messages it may give rise to, in a chain.
     life: u8,
-    /// 0: answer at once; 1: never; otherwise: after so many microseconds.
+    /// 0: answer at once; 1: never; otherwise: after two microseconds less.
     patience: u8,
     content: u64,
 }
@@ -26,7 +26,7 @@ impl Message for Word {
         match self.patience {
             0 => Reaction::Now,
             1 => Reaction::Never,
-            span => Reaction::After(Span::from_micros(span.into())),
+            span => Reaction::After(Span::from_micros(u64::from(span) - 2)),
         }
     }
 
@@ -58,17 +58,24 @@ impl Gossip {
         }
         for _ in 0..=self.draw(2) {
             let later = earliest + Span::from_micros(self.draw(4) * self.draw(9));
-            if self.draw(3) == 0 {
-                out.wake_at(later, u64::from(life));
-                continue;
+            match self.draw(6) {
+                0 => out.wake_at(later, u64::from(life)),
+                1 => {
+                    let wait = self.draw(20);
+                    out.wake_promising(later, later + Span::from_micros(wait), u64::from(life) | wait << 8);
+                }
+                _ => self.say(later, life, out),
             }
-            let to = ActorId(self.draw(self.everybody.into()) as u32);
-            let word = Word { life: life - 1, patience: self.draw(7) as u8, content: self.state };
-            out.send_at(later, to, word);
         }
         if self.draw(3) == 0 {
             out.wake_quietly_at(earliest + Span::from_micros(self.draw(30)), QUIET);
         }
+    }
+
+    fn say(&mut self, later: Time, life: u8, out: &mut Outbox<Word, u64>) {
+        let to = ActorId(self.draw(self.everybody.into()) as u32);
+        let word = Word { life: life - 1, patience: self.draw(8) as u8, content: self.state };
+        out.send_at(later, to, word);
     }
 }
 
@@ -79,7 +86,7 @@ impl Actor<Word, u64> for Gossip {
             match event.cause {
                 Cause::Start => self.talk(now.time, self.life, out),
                 Cause::Timer(QUIET) => {}
-                Cause::Timer(life) => self.talk(now.time, life as u8, out),
+                Cause::Timer(token) => self.talk(now.time + Span::from_micros(token >> 8), token as u8, out),
                 Cause::Message(word) => {
                     self.state ^= mix(word.content);
                     match word.reaction() {
@@ -104,7 +111,11 @@ fn gossips(seed: u64, everybody: u32, life: u8) -> Cast {
 fn inline(actors: Cast, latencies: Latencies) -> Vec<Entry<u64>> {
     let mut place = Place::new(actors, latencies);
     assert!(!place.run_before(Stamp::NEVER, 200_000).expect("gossips keep their promises"), "the gossip never ends");
-    place.take_log()
+    let log = place.log().to_vec();
+    assert_eq!(place.events(), log.len() as u64, "gossips write down each event");
+    place.clear_log();
+    assert_eq!(place.take_log(), []);
+    log
 }
 
 /// A hub and its leaves with a wire between them that delivers frames in order, but whenever chance likes.
@@ -117,6 +128,9 @@ struct Wires {
     idle: u32,
     confluence: Confluence<u64>,
     log: Vec<Entry<u64>>,
+    /// How many messages have gone to each leaf and come from it, and how many records have come from all.
+    letters: Vec<(u64, u64)>,
+    records: usize,
 }
 
 impl Wires {
@@ -136,6 +150,8 @@ impl Wires {
             idle: 0,
             confluence: Confluence::new(ids.len() + 1),
             log: Vec::new(),
+            letters: vec![(0, 0); ids.len()],
+            records: 0,
         }
     }
 
@@ -146,12 +162,18 @@ impl Wires {
 
     /// Something somewhere goes on for a bit.
     fn tick(&mut self) -> Result<(), Breach> {
+        if self.draw(4) == 0 { self.hub_turn() } else { self.deliver() }
+    }
+
+    /// A frame arrives somewhere, or a leaf goes on.
+    fn deliver(&mut self) -> Result<(), Breach> {
         let leaves = self.leaves.len();
-        match self.draw(4) {
-            0 => self.hub_turn()?,
-            1 if leaves > 0 => {
+        match self.draw(3) {
+            0 if leaves > 0 => {
                 let leaf = self.draw(leaves);
                 if let Some(up) = self.up[leaf].pop_front() {
+                    self.letters[leaf].1 += up.mail.len() as u64;
+                    self.records += up.log.len();
                     self.hub.receive(leaf, up)?;
                     self.idle = 0;
                 }
@@ -159,6 +181,7 @@ impl Wires {
             _ if leaves > 0 => {
                 let leaf = self.draw(leaves);
                 if let Some(down) = self.down[leaf].pop_front() {
+                    self.letters[leaf].0 += down.mail.len() as u64;
                     self.leaves[leaf].receive(down)?;
                     self.idle = 0;
                 }
@@ -179,10 +202,11 @@ impl Wires {
     }
 
     fn hub_turn(&mut self) -> Result<(), Breach> {
-        let batches = 1 + self.draw(20);
-        let before = self.hub.events();
+        let due = self.hub.due();
+        let mut moved = self.hub.advance(1)?;
+        assert_eq!(due, moved.then(|| self.hub.now()), "what is due runs next");
+        let batches = self.draw(20);
         self.hub.advance(batches)?;
-        let mut moved = self.hub.events() > before;
         if self.draw(2) == 0 {
             let contact = if self.draw(2) == 0 { Contact::All } else { Contact::Blockers };
             let (down, chance) = (&mut self.down, &mut self.chance);
@@ -199,26 +223,50 @@ impl Wires {
                 moved = true;
             });
         }
-        if moved {
-            self.idle = 0;
-        }
+        self.idle = if moved { 0 } else { self.idle + 1 };
         Ok(())
     }
 
     fn settle(&mut self, before: Stamp) {
         let logs = self.hub.take_leaf_logs().into_iter().chain([self.hub.take_log()]);
         logs.enumerate().for_each(|(place, log)| self.confluence.add(place, log));
-        self.log.extend(self.confluence.settle(before));
+        let waited = self.confluence.waiting();
+        let settled = self.confluence.settle(before);
+        assert_eq!(waited, settled.len() + self.confluence.waiting());
+        self.log.extend(settled);
     }
 
-    fn run(mut self, chance: u64) -> Result<Vec<Entry<u64>>, Breach> {
+    fn run(&mut self, chance: u64) -> Result<Vec<Entry<u64>>, Breach> {
         self.chance = chance;
         while !self.hub.finished() {
             self.tick()?;
         }
         assert_eq!(self.hub.asked(), [0; 0], "whoever has said goodbye has told all");
         self.settle(Stamp::NEVER);
-        Ok(self.log)
+        assert_eq!(self.confluence.waiting(), 0);
+        self.check_the_counts();
+        Ok(std::mem::take(&mut self.log))
+    }
+
+    /// After the end: what the hub has counted is what has gone over the wires.
+    fn check_the_counts(&self) {
+        let counted = |standing: Standing| (standing.messages_down, standing.messages_up);
+        assert_eq!(self.hub.standings().into_iter().map(counted).collect::<Vec<_>>(), self.letters);
+        let told = self.letters.iter().map(|letters| letters.1).sum::<u64>() + self.records as u64;
+        let (events, goodbyes) = (self.hub.events(), self.hub.leaves());
+        assert_eq!(self.hub.progress(), Progress { safe: Stamp::NEVER, events, told, goodbyes });
+        assert!(self.leaves.iter().all(|leaf| leaf.finished() && !leaf.stopped()));
+        assert_eq!(goodbyes, self.leaves.len());
+    }
+
+    /// Ends the run early, and hears everybody's last words.
+    fn stop(&mut self) -> Result<(), Breach> {
+        let down = &mut self.down;
+        self.hub.stop(&mut |leaf, frame| down[leaf].push_back(frame));
+        while !self.hub.blockers().is_empty() || self.down.iter().any(|frames| !frames.is_empty()) {
+            self.deliver()?;
+        }
+        Ok(())
     }
 }
 
@@ -235,6 +283,22 @@ fn pieces<F: Clone>(frame: F, chance: &mut u64, cut: &dyn Fn(F) -> Option<(F, F)
     }
 }
 
+/// Latency and home of each actor.
+fn nodes() -> impl Strategy<Value = Vec<(u64, usize)>> {
+    prop::collection::vec((0u64..4, 0usize..5), 1..8)
+}
+
+/// The first of `count` places and one more is the hub: whoever lives there has no latency.
+fn lay_out(mut nodes: Vec<(u64, usize)>, count: usize) -> (Vec<usize>, Latencies) {
+    nodes.iter_mut().for_each(|(latency, home)| {
+        *home %= count + 1;
+        if *home == 0 {
+            *latency = 0
+        }
+    });
+    (nodes.iter().map(|node| node.1).collect(), nodes.iter().map(|node| Span::from_micros(node.0)).collect())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -244,37 +308,63 @@ proptest! {
         chance: u64,
         life in 1u8..7,
         count in 1usize..5,
-        mut nodes in prop::collection::vec((0u64..4, 0usize..5), 1..8),
+        nodes in nodes(),
     ) {
-        // The first place is the hub: whoever lives there has no latency.
-        nodes.iter_mut().for_each(|(latency, home)| {
-            *home %= count + 1;
-            if *home == 0 { *latency = 0 }
-        });
-        let latencies: Latencies = nodes.iter().map(|(latency, _)| Span::from_micros(*latency)).collect();
-        let homes: Vec<usize> = nodes.iter().map(|(_, home)| *home).collect();
-        let everybody = nodes.len() as u32;
+        let (homes, latencies) = lay_out(nodes, count);
+        let everybody = homes.len() as u32;
 
         let judged = judge::run(gossips(seed, everybody, life).into_iter().map(|(_, actor)| actor).collect(), &latencies);
         let expected = inline(gossips(seed, everybody, life), latencies.clone());
         prop_assert_eq!(&expected, &judged);
-        let wires = Wires::new(&homes, count, gossips(seed, everybody, life), latencies);
+        let mut wires = Wires::new(&homes, count, gossips(seed, everybody, life), latencies);
         let found = wires.run(chance).expect("gossips keep their promises");
-        prop_assert_eq!(found, expected);
+        prop_assert_eq!(&found, &expected);
+
+        // Gossips write down each event.
+        let mut here: Vec<_> = found.iter().filter(|entry| homes[entry.actor.index()] == 0).collect();
+        prop_assert_eq!(wires.hub.events(), here.len() as u64);
+        here.dedup_by_key(|entry| (entry.stamp, entry.actor));
+        prop_assert_eq!(wires.hub.batches(), here.len() as u64);
+    }
+
+    #[test]
+    fn a_run_that_is_stopped_leaves_the_beginning_of_its_log(
+        seed: u64,
+        chance: u64,
+        ticks in 0usize..400,
+        count in 1usize..5,
+        nodes in nodes(),
+    ) {
+        let (homes, latencies) = lay_out(nodes, count);
+        let everybody = homes.len() as u32;
+        let mut expected = inline(gossips(seed, everybody, 6), latencies.clone());
+        let mut wires = Wires::new(&homes, count, gossips(seed, everybody, 6), latencies);
+        wires.chance = chance;
+        for _ in 0..ticks {
+            wires.tick().expect("gossips keep their promises");
+        }
+        let reached = wires.hub.due().unwrap_or(wires.hub.safe()).max(wires.hub.now());
+        wires.stop().expect("gossips keep their promises");
+        let whole = wires.hub.settled();
+        prop_assert!(whole >= reached, "{whole}, though the hub had come to {reached}");
+        wires.settle(whole);
+        expected.retain(|entry| entry.stamp < whole);
+        prop_assert_eq!(wires.log, expected);
+        prop_assert!(wires.leaves.iter().all(|leaf| leaf.finished() && leaf.stopped()));
     }
 }
 
-/// Answers a word sooner than the word's contract allows, or sends out of a quiet timer.
+/// Answers a word sooner than the word's contract allows, or sends out of a timer before the floor of that.
 struct Hasty {
-    quiet: bool,
+    floor: Option<Time>,
 }
 
 impl Actor<Word, u64> for Hasty {
     fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
         for event in batch.drain(..) {
-            match event.cause {
-                Cause::Start => {}
-                Cause::Message(_) if self.quiet => out.wake_quietly_at(now.time + Span::from_micros(3), 0),
+            match (event.cause, self.floor) {
+                (Cause::Start, _) => {}
+                (Cause::Message(_), Some(floor)) => out.wake_promising(now.time + Span::from_micros(3), floor, 0),
                 _ => out.send(ActorId(0), Word { life: 0, patience: 0, content: 0 }),
             }
         }
@@ -292,8 +382,8 @@ impl Actor<Word, u64> for Opener {
     }
 }
 
-fn opener_and_hasty(patience: u8, quiet: bool) -> (Cast, Latencies) {
-    let actors: Cast = vec![(ActorId(0), Box::new(Opener(patience))), (ActorId(1), Box::new(Hasty { quiet }))];
+fn opener_and_hasty(patience: u8, floor: Option<Time>) -> (Cast, Latencies) {
+    let actors: Cast = vec![(ActorId(0), Box::new(Opener(patience))), (ActorId(1), Box::new(Hasty { floor }))];
     (actors, Arc::from([Span::ZERO, Span::from_micros(10)]))
 }
 
@@ -304,27 +394,31 @@ fn stamp(micros: u64) -> Stamp {
 #[test]
 fn an_actor_that_answers_too_soon_stops_the_run_in_every_layout() {
     let breach = |promised, at, cause| Breach::Promise { actor: ActorId(1), cause, promised, did: "Word", at };
-    let (actors, latencies) = opener_and_hasty(5, false);
+    let (actors, latencies) = opener_and_hasty(7, None);
     let expected = breach(stamp(15), stamp(10), "Word");
     assert_eq!(Place::new(actors, latencies).run_before(Stamp::NEVER, 9), Err(expected.clone()));
 
-    let (actors, latencies) = opener_and_hasty(5, false);
+    let (actors, latencies) = opener_and_hasty(7, None);
     assert_eq!(Wires::new(&[0, 1], 1, actors, latencies).run(7), Err(expected));
 
-    let (actors, latencies) = opener_and_hasty(1, true);
-    let expected = breach(Stamp::NEVER, stamp(13), "a quiet timer");
-    assert_eq!(Place::new(actors, latencies).run_before(Stamp::NEVER, 9), Err(expected));
+    for (patience, floor, cause) in [(1, Stamp::NEVER, "a quiet timer"), (0, stamp(14), "a timer")] {
+        let (actors, latencies) = opener_and_hasty(patience, Some(floor.time));
+        let expected = breach(floor, stamp(13), cause);
+        assert_eq!(Place::new(actors, latencies).run_before(Stamp::NEVER, 9), Err(expected));
+    }
 }
 
 /// A leaf is only believed as far as it keeps its word: whatever it says too soon or falsely stops the run.
 #[test]
 fn a_lying_leaf_is_found_out() {
     let honest = || {
-        let (mut actors, latencies) = opener_and_hasty(5, false);
+        let (mut actors, latencies) = opener_and_hasty(7, None);
         actors.pop();
-        let mut hub = Hub::<Word, u64>::new(actors, &[vec![ActorId(1)]], latencies);
+        let may_write = |_, record: &u64| if *record < 7 { Ok(()) } else { Err("a record that nobody writes") };
+        let hub = Hub::<Word, u64>::new(actors, &[vec![ActorId(1)]], latencies);
+        let mut hub = hub.reading_only(Box::new(may_write));
         hub.flush(Contact::All, &mut |_, _| {});
-        let floor = Up { heard: 1, floor: Stamp::NEVER, done: Stamp::ZERO, finished: false, mail: vec![], log: vec![] };
+        let floor = Up { heard: 1, floor: Stamp::NEVER, done: stamp(3), finished: false, mail: vec![], log: vec![] };
         hub.receive(0, floor).unwrap();
         hub.advance(10).unwrap();
         hub.flush(Contact::All, &mut |_, _| {});
@@ -333,11 +427,14 @@ fn a_lying_leaf_is_found_out() {
     let word = Word { life: 0, patience: 0, content: 0 };
     let mail =
         |arrival, from, to, number| Envelope { arrival, from: ActorId(from), to: ActorId(to), number, message: word };
-    let up = |heard, floor, mail| Up { heard, floor, done: Stamp::ZERO, finished: false, mail, log: vec![] };
+    let up = |heard, floor, mail| Up { heard, floor, done: stamp(3), finished: false, mail, log: vec![] };
     let record = |micros, actor| Entry { stamp: stamp(micros), actor: ActorId(actor), record: 0 };
     let protocol = |what| Breach::Protocol { leaf: 0, what };
 
+    let latest = Stamp::at(Time::from_micros(u64::MAX - (1 << 56)));
+    let later = Stamp::at(latest.time + Span::from_micros(1));
     assert_eq!(honest().receive(0, up(2, Stamp::NEVER, vec![mail(stamp(25), 1, 0, 1)])), Ok(()));
+    assert_eq!(honest().receive(0, up(2, Stamp::NEVER, vec![mail(latest, 1, 0, 1)])), Ok(()));
     assert_eq!(
         honest().receive(0, up(2, Stamp::NEVER, vec![mail(stamp(24), 1, 0, 1)])),
         Err(Breach::Early { leaf: 0, from: ActorId(1), message: "Word", promised: stamp(15), arrival: stamp(24) })
@@ -351,19 +448,27 @@ fn a_lying_leaf_is_found_out() {
         honest().receive(0, up(2, stamp(14), vec![])),
         Err(Breach::Floor { leaf: 0, promised: stamp(15), floor: stamp(14) })
     );
+    const PROGRESS: &str = "it reports progress beyond what it was granted, or less than it has reported before";
     let lies = [
         (up(3, Stamp::NEVER, vec![]), "it answers a frame that was never sent"),
         (up(2, Stamp::NEVER, vec![mail(stamp(25), 0, 1, 1)]), "a message from an actor that lives elsewhere"),
-        (up(2, Stamp::NEVER, vec![mail(stamp(25), 1, 9, 1)]), "a message names an actor that does not exist"),
+        (up(2, Stamp::NEVER, vec![mail(stamp(25), 1, 2, 1)]), "a message names an actor that does not exist"),
         (up(2, Stamp::NEVER, vec![mail(stamp(25), 1, 1, 1)]), "a message that should have stayed at the leaf"),
         (up(2, Stamp::NEVER, vec![mail(stamp(25), 1, 0, 0)]), "the messages of an actor are out of order"),
         (up(2, Stamp::NEVER, vec![mail(Stamp::NEVER, 1, 0, 1)]), "a message that arrives at the end of time"),
+        (up(2, Stamp::NEVER, vec![mail(later, 1, 0, 1)]), "a message that arrives at the end of time"),
+        (Up { done: stamp(2), ..up(2, Stamp::NEVER, vec![]) }, PROGRESS),
+        (Up { done: stamp(36), ..up(2, Stamp::NEVER, vec![]) }, PROGRESS),
         (
-            up(2, Stamp::NEVER, vec![mail(stamp(u64::MAX - (1 << 55)), 1, 0, 1)]),
-            "a message that arrives at the end of time",
+            Up { log: vec![record(2, 1)], ..up(2, Stamp::NEVER, vec![]) },
+            "a record of a time for which it had reported everything",
         ),
-        (Up { log: vec![record(1, 0)], ..up(2, Stamp::NEVER, vec![]) }, "a record of an actor that lives elsewhere"),
-        (Up { log: vec![record(2, 1), record(1, 1)], ..up(2, Stamp::NEVER, vec![]) }, "its records are out of order"),
+        (
+            Up { log: vec![Entry { record: 7, ..record(4, 1) }], ..up(2, Stamp::NEVER, vec![]) },
+            "a record that nobody writes",
+        ),
+        (Up { log: vec![record(4, 0)], ..up(2, Stamp::NEVER, vec![]) }, "a record of an actor that lives elsewhere"),
+        (Up { log: vec![record(5, 1), record(4, 1)], ..up(2, Stamp::NEVER, vec![]) }, "its records are out of order"),
     ];
     for (lie, what) in lies {
         assert_eq!(honest().receive(0, lie), Err(protocol(what)));
@@ -373,7 +478,7 @@ fn a_lying_leaf_is_found_out() {
 /// What a report of a stall is made of.
 #[test]
 fn the_hub_tells_who_holds_it_up() {
-    let (mut actors, latencies) = opener_and_hasty(5, false);
+    let (mut actors, latencies) = opener_and_hasty(7, None);
     actors.pop();
     let mut hub = Hub::<Word, u64>::new(actors, &[vec![ActorId(1)]], latencies);
     let up = |heard, floor, finished| Up { heard, floor, done: Stamp::ZERO, finished, mail: vec![], log: vec![] };
@@ -449,6 +554,20 @@ fn a_frame_is_cut_as_long_as_there_is_something_to_cut() {
         assert_eq!((last.floor, last.done, last.finished), (stamp(9), stamp(8), true));
         assert_eq!(found.iter().flat_map(|piece| piece.mail.clone()).collect::<Vec<_>>(), up.mail);
         assert_eq!(found.iter().flat_map(|piece| piece.log.clone()).collect::<Vec<_>>(), up.log);
+
+        let down = Down { grant: stamp(9), then: Then::Tell, mail: mail(letters) };
+        let (mut whole, mut found) = (vec![down.clone()], Vec::new());
+        while let Some(down) = whole.pop() {
+            match down.clone().cut() {
+                Some((first, rest)) => whole.extend([rest, first]),
+                None => found.push(down),
+            }
+        }
+        assert_eq!(found.len(), (letters as usize).max(1));
+        assert!(found.iter().all(|piece| piece.mail.len() <= 1 && piece.grant == stamp(9)));
+        let (last, first) = found.split_last().unwrap();
+        assert!(first.iter().all(|piece| piece.then == Then::Wait) && last.then == Then::Tell);
+        assert_eq!(found.iter().flat_map(|piece| piece.mail.clone()).collect::<Vec<_>>(), down.mail);
     }
 }
 
@@ -468,5 +587,171 @@ fn an_exchange_that_never_lets_time_go_on_is_an_error() {
     let actors: Cast = vec![(ActorId(0), Box::new(Echo))];
     let mut place = Place::new(actors, Arc::from([Span::ZERO]));
     let end = place.run_before(Stamp::NEVER, usize::MAX);
-    assert!(matches!(end, Err(Breach::Livelock { actor: ActorId(0), cause: "Word", .. })));
+    let stamp = Stamp { time: Time::ZERO, step: STEPS_MAX + 1 };
+    assert_eq!(end, Err(Breach::Livelock { actor: ActorId(0), stamp, cause: "Word" }));
+}
+
+/// Does what a function says.
+struct Does<F>(F);
+
+impl<F: FnMut(Cause<Word>, &mut Outbox<Word, u64>)> Actor<Word, u64> for Does<F> {
+    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
+        batch.drain(..).for_each(|event| (self.0)(event.cause, out));
+    }
+}
+
+fn heard(heard: u64, floor: Stamp, done: Stamp) -> Up<Word, u64> {
+    Up { heard, floor, done, finished: false, mail: vec![], log: vec![] }
+}
+
+/// What a hub writes: to whom, up to where, and what then.
+fn written(write: impl FnOnce(&mut dyn FnMut(usize, Down<Word>))) -> Vec<(usize, Stamp, Then)> {
+    let mut frames = Vec::new();
+    write(&mut |leaf, down| frames.push((leaf, down.grant, down.then)));
+    frames
+}
+
+/// One leaf holds the hub up, the second one has mail, and the third could not do anything with what it would be told.
+#[test]
+fn the_hub_writes_to_those_who_should_hear_something() {
+    let word = Word { life: 0, patience: 1, content: 0 };
+    for (letters, is_much) in [(1, false), (512, false), (513, true)] {
+        let crier = move |cause, out: &mut Outbox<Word, u64>| {
+            if cause == Cause::Start {
+                (0..letters).for_each(|_| out.send(ActorId(2), word));
+            }
+        };
+        let leaves = [1, 2, 3].map(|id| vec![ActorId(id)]);
+        let latencies: Latencies = [0, 10, 10, 10].map(Span::from_micros).into();
+        let mut hub = Hub::new(vec![(ActorId(0), Box::new(Does(crier)) as BoxedActor<_, _>)], &leaves, latencies);
+        let all = |hub: &mut Hub<_, _>| written(|send| hub.flush(Contact::All, send));
+        let blockers = |hub: &mut Hub<_, _>| written(|send| hub.flush(Contact::Blockers, send));
+
+        assert_eq!(all(&mut hub), [0, 1, 2].map(|leaf| (leaf, stamp(10), Then::Run)));
+        for (leaf, floor) in [stamp(30), Stamp::NEVER, stamp(50)].into_iter().enumerate() {
+            hub.receive(leaf, heard(1, floor, stamp(10))).unwrap();
+        }
+        // Nothing of the first comes before 40, so nothing that is new gets to anybody before 50.
+        assert_eq!((hub.safe(), hub.advance(9)), (stamp(40), Ok(false)));
+        let [first, second] = [0, 1].map(|leaf| (leaf, stamp(50), Then::Run));
+        match is_much {
+            true => assert_eq!(blockers(&mut hub), [first, second]),
+            false => {
+                assert_eq!(blockers(&mut hub), [first]);
+                assert_eq!(blockers(&mut hub), []);
+                assert_eq!(all(&mut hub), [second]);
+            }
+        }
+        assert_eq!(all(&mut hub), []);
+
+        for (leaf, frames) in [(0, 2), (1, 2), (2, 1)] {
+            hub.receive(leaf, heard(frames, Stamp::NEVER, stamp(10))).unwrap();
+        }
+        assert_eq!(blockers(&mut hub), [0, 1, 2].map(|leaf| (leaf, Stamp::NEVER, Then::Finish)));
+        assert_eq!(all(&mut hub), []);
+    }
+}
+
+#[test]
+fn leaves_that_keep_the_log_from_being_whole_are_asked_once() {
+    let clock = |_, out: &mut Outbox<Word, u64>| out.log(0);
+    let timers = move |cause, out: &mut Outbox<Word, u64>| match cause {
+        Cause::Start => [10, 20, 30, 40].map(Time::from_micros).into_iter().for_each(|at| out.wake_quietly_at(at, 0)),
+        cause => clock(cause, out),
+    };
+    let latencies: Latencies = [0, 10].map(Span::from_micros).into();
+    let mut hub =
+        Hub::new(vec![(ActorId(0), Box::new(Does(timers)) as BoxedActor<_, _>)], &[vec![ActorId(1)]], latencies);
+    let ask = |hub: &mut Hub<_, _>| written(|send| hub.ask(send));
+    hub.flush(Contact::All, &mut |_, _| {});
+    hub.receive(0, heard(1, Stamp::NEVER, stamp(10))).unwrap();
+
+    // The start, 10 and 20 have run, so nothing comes to the leaf before 40.
+    assert_eq!((hub.advance(3), hub.settled(), hub.asked()), (Ok(true), stamp(10), vec![]));
+    assert_eq!(ask(&mut hub), [(0, stamp(40), Then::Tell)]);
+    for (done, left) in [(10, Some((stamp(10), stamp(40)))), (25, Some((stamp(25), stamp(40)))), (40, None)] {
+        hub.receive(0, heard(2, Stamp::NEVER, stamp(done))).unwrap();
+        assert_eq!(ask(&mut hub), []);
+        assert_eq!(hub.settled(), stamp(done).min(stamp(30)));
+        assert_eq!(hub.asked(), if left.is_some() { vec![0] } else { vec![] });
+        let standing = &hub.standings()[0];
+        assert_eq!((standing.asked, standing.blocks), (left, left.is_some()));
+    }
+    // It has told all that the hub itself has done, and then one more batch runs.
+    hub.advance(1).unwrap();
+    assert_eq!((hub.settled(), ask(&mut hub)), (stamp(40), vec![]));
+    hub.advance(1).unwrap();
+    assert_eq!((hub.settled(), ask(&mut hub)), (stamp(40), vec![(0, Stamp::NEVER, Then::Tell)]));
+    // Whoever knows that the run is over tells everything anyway.
+    hub.receive(0, heard(3, Stamp::NEVER, stamp(50))).unwrap();
+    hub.flush(Contact::All, &mut |_, _| {});
+    assert_eq!((hub.finishing(), ask(&mut hub)), (true, vec![]));
+}
+
+#[test]
+fn a_leaf_says_only_what_the_hub_would_not_know() {
+    const SENDS: u64 = 2_000;
+    const FORGOES: u64 = 2_001;
+    let word = Word { life: 0, patience: 1, content: 0 };
+    let ninety = Time::from_micros(90);
+    let actor = move |cause, out: &mut Outbox<Word, u64>| match cause {
+        Cause::Start => {
+            for (at, records) in [(20, 5), (30, 1_018), (35, 1)] {
+                out.wake_quietly_at(Time::from_micros(at), records);
+            }
+            for (at, token) in [(40, SENDS), (50, FORGOES)] {
+                out.wake_promising(Time::from_micros(at), ninety, token);
+            }
+        }
+        Cause::Timer(SENDS) => out.send_at(ninety, ActorId(0), word),
+        Cause::Timer(FORGOES) | Cause::Message(_) => {}
+        Cause::Timer(records) => (0..records).for_each(|_| out.log(0)),
+    };
+    let actors = vec![(ActorId(1), Box::new(Does(actor)) as BoxedActor<_, _>)];
+    let mut leaf = Leaf::new(actors, [0, 10].map(Span::from_micros).into());
+    // What it says: how many frames it has heard, its floor, how far it is, and how many messages and records come with it.
+    let hear = |leaf: &mut Leaf<_, _>, grant, then| {
+        leaf.receive(Down { grant, then, mail: vec![] }).unwrap();
+        let said = leaf.turn().unwrap();
+        assert_eq!(leaf.turn(), Ok(None), "all has been said");
+        said.map(|up| (up.heard, up.floor, up.done, up.mail.len(), up.log.len(), up.finished))
+    };
+    let floor = stamp(90);
+    let rows = [
+        (10, Then::Run, Some((1, floor, stamp(10), 0, 0, false))),
+        // Some records may wait, until somebody asks for them, or until they are many.
+        (25, Then::Run, None),
+        (26, Then::Tell, Some((3, floor, stamp(26), 0, 5, false))),
+        (31, Then::Run, None),
+        (35, Then::Run, None),
+        (40, Then::Run, None),
+        // The floor is what it was, as something else could still be sent then.
+        (45, Then::Run, Some((7, floor, stamp(45), 1, 1_019, false))),
+        (51, Then::Run, Some((8, Stamp::NEVER, stamp(51), 0, 0, false))),
+        (60, Then::Run, None),
+        (60, Then::Wait, None),
+        (60, Then::Tell, Some((10, Stamp::NEVER, stamp(60), 0, 0, false))),
+        (70, Then::Finish, Some((11, Stamp::NEVER, stamp(70), 0, 0, true))),
+    ];
+    for (grant, then, said) in rows {
+        assert!(!leaf.finished());
+        assert_eq!(hear(&mut leaf, stamp(grant), then), said, "up to {grant}");
+    }
+    assert_eq!((leaf.now(), leaf.finished(), leaf.stopped()), (stamp(50), true, false));
+}
+
+#[test]
+fn a_leaf_does_not_hoard_records() {
+    for (records, waits) in [(1_023, true), (1_024, false)] {
+        let actor = move |cause, out: &mut Outbox<Word, u64>| match cause {
+            Cause::Start => out.wake_quietly_at(Time::from_micros(20), 0),
+            _ => (0..records).for_each(|_| out.log(0)),
+        };
+        let actors = vec![(ActorId(1), Box::new(Does(actor)) as BoxedActor<_, _>)];
+        let mut leaf = Leaf::new(actors, [0, 10].map(Span::from_micros).into());
+        leaf.receive(Down { grant: stamp(10), then: Then::Run, mail: vec![] }).unwrap();
+        assert!(leaf.turn().unwrap().is_some(), "the hub does not know yet that it will send nothing");
+        leaf.receive(Down { grant: stamp(21), then: Then::Run, mail: vec![] }).unwrap();
+        assert_eq!(leaf.turn().unwrap().is_none(), waits, "{records} records");
+    }
 }

@@ -75,6 +75,54 @@ fn a_flow_that_is_stopped_leaves_its_share_to_the_others() {
 }
 
 #[test]
+fn what_ends_together_is_told_in_the_order_of_starts() {
+    let mut flows = Flows::new(vec![link(10.0, Efficiency::None)]);
+    let (route, nowhere) = (flows.route(&[LinkId(0)]), flows.route(&[]));
+    let (first, second) = (flows.start(0.0, route, 10.0), flows.start(0.0, route, 30.0));
+    let mut ended = Vec::new();
+    flows.advance(2.0, &mut ended);
+    // It has the first one's number, and ends with the second one.
+    let (third, fourth) = (flows.start(2.0, route, 20.0), flows.start(6.0, nowhere, 1.0));
+    assert_eq!(third, first);
+    flows.advance(9.0, &mut ended);
+    let ends: Vec<_> = ended.into_iter().map(|ended| (ended.flow, ended.at)).collect();
+    assert_eq!(ends, [(first, 2.0), (second, 6.0), (third, 6.0), (fourth, 6.0)]);
+}
+
+/// Of a volume of 1e9, one unit is a crumb.
+#[test]
+fn a_flow_ends_when_a_crumb_is_left() {
+    let mut flows = Flows::new(vec![link(3.0, Efficiency::None)]);
+    let route = flows.route(&[LinkId(0)]);
+    let started = [0.0, 0.5, 3.0].map(|more| flows.start(0.0, route, 1e9 + more));
+    let mut ended = Vec::new();
+    flows.advance(1e9, &mut ended);
+    assert_eq!(ended, [started[0], started[1]].map(|flow| Ended { flow, at: 1e9 }));
+    flows.advance(2e9, &mut ended);
+    assert_eq!(ended[2], Ended { flow: started[2], at: 1e9 + 1.0 });
+}
+
+#[test]
+fn whatever_a_flow_is_about_it_can_be_stopped_and_the_others_go_on() {
+    let slow = Link { latency: 2.0, ..link(10.0, Efficiency::None) };
+    let mut flows = Flows::new(vec![slow, link(10.0, Efficiency::None)]);
+    let [waits, runs, nowhere] = [&[0][..], &[1], &[]].map(|links| flows.route(&ids(links)));
+    // Its latency has not elapsed; it needs no time; its link is down.
+    let [waiting, instant, held] = [waits, nowhere, runs].map(|route| {
+        let [goes, stays] = [(); 2].map(|()| flows.start(0.0, route, 40.0));
+        if route == runs {
+            flows.fail(LinkId(1));
+        }
+        assert_eq!(flows.stop(goes), 40.0);
+        stays
+    });
+    assert_eq!((flows.take_held(), flows.on(LinkId(1))), (vec![held], 0));
+    let mut ended = Vec::new();
+    flows.advance(9.0, &mut ended);
+    assert_eq!(ended, [Ended { flow: instant, at: 0.0 }, Ended { flow: waiting, at: 6.0 }]);
+}
+
+#[test]
 fn per_flow_links_limit_each_but_none_takes_from_another() {
     let own = Link { mode: Mode::PerFlow, ..link(4.0, Efficiency::Tcp) };
     let mut flows = Flows::new(vec![own, link(10.0, Efficiency::None)]);

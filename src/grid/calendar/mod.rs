@@ -198,6 +198,16 @@ impl Calendar {
         self.busy_over(at, at + Span::from_micros(1)).is_empty()
     }
 
+    #[cfg(test)]
+    fn last_crowd(&self, from: Time, to: Time, limit: u32) -> Option<Time> {
+        with!(&self.kept, tree => tree.last_crowd(from, to, limit))
+    }
+
+    #[cfg(test)]
+    fn check_tree(&self) -> u32 {
+        with!(&self.kept, tree => tree.check())
+    }
+
     fn check(&self, start: Time, end: Time, nodes: &NodeSet) -> Result<(), Clash> {
         let last = nodes.runs().last().map(|run| run.1);
         let fits = last.is_some_and(|last| last < self.nodes) && start < end && end < Time::NEVER;

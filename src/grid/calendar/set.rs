@@ -161,3 +161,50 @@ impl<const W: usize> Set for Bits<W> {
         (missing == 0).then_some(lowest)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    type Answers = ([NodeSet; 4], u32, [bool; 4], Option<NodeSet>);
+
+    /// Whatever is asked of a set of any kind, told in runs.
+    fn answers<S: Set>(one: &NodeSet, other: &NodeSet, count: u32) -> Answers {
+        let (one, other) = (S::of(one), S::of(other));
+        let (mut more, mut less) = (one.clone(), one.clone());
+        more.add(&other);
+        less.take(&other);
+        let sets = [&one, &more, &less, &one.common(&other)].map(Set::nodes);
+        let facts = [one.is_empty(), one.meets(&other), one.contains(&other), one.holds_below(&other)];
+        (sets, one.len(), facts, one.lowest(count).map(|lowest| lowest.nodes()))
+    }
+
+    fn set(numbers: &BTreeSet<u32>) -> NodeSet {
+        let mut set = NodeSet::default();
+        numbers.iter().for_each(|number| set.push(*number, *number));
+        set
+    }
+
+    /// Some runs, which may begin at the first number.
+    fn numbers() -> impl Strategy<Value = BTreeSet<u32>> {
+        let run = (prop_oneof![Just(0u32), 0u32..130], 1u32..70);
+        prop::collection::vec(run, 0..5)
+            .prop_map(|runs| runs.into_iter().flat_map(|(first, count)| first..(first + count).min(192)).collect())
+    }
+
+    proptest! {
+        #[test]
+        fn all_kinds_of_sets_say_the_same(one in numbers(), other in numbers(), count in 0u32..100) {
+            let (nodes, others) = (set(&one), set(&other));
+            let expected = answers::<NodeSet>(&nodes, &others, count);
+            prop_assert_eq!(answers::<Bits<3>>(&nodes, &others, count), expected.clone());
+            prop_assert_eq!(answers::<Bits<16>>(&nodes, &others, count), expected);
+            let below = other.last().is_none_or(|last| (0..*last).all(|number| one.contains(&number)));
+            prop_assert_eq!(nodes.holds_below(&others), below);
+        }
+    }
+}

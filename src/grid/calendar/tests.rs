@@ -38,7 +38,8 @@ impl Judge {
         })
     }
 
-    /// The earliest start is among those of rectangles, and each of them is as wide and as long as the table has it.
+    /// The earliest start is among those of rectangles, as are all that are worth a look, and each of them is as wide and as
+    /// long as the table has it.
     fn sees_rectangles(
         &self,
         calendar: &Calendar,
@@ -54,6 +55,13 @@ impl Judge {
         let earliest = self.earliest(from, span, width, latest).map(|(start, _)| at(start));
         assert_eq!(short.first().map(|found| found.start), earliest);
         assert_eq!(short.len(), long.len());
+        assert!(short.is_sorted_by(|one, next| one.start < next.start));
+        let changes = |second: u64| second > 0 && self.busy[second as usize] != self.busy[second as usize - 1];
+        for start in (from..=latest).filter(|&at| at == from || at == latest || changes(at) || changes(at + span)) {
+            let free = self.set(&self.over(start, start + span)).complement(self.nodes);
+            let is_found = short.iter().any(|found| found.start == at(start));
+            assert_eq!(is_found, free.len() >= width, "{start}");
+        }
         for (short, long) in short.into_iter().zip(long) {
             let start = short.start;
             let (begin, end) = (start.micros(), start.micros() + span);
@@ -119,11 +127,14 @@ fn at(second: u64) -> Time {
 fn check(nodes: u32, steps: u32, seed: u64) {
     let mut random = SplitMix64::new(seed);
     let mut calendar = Calendar::new(nodes);
+    assert_eq!(calendar.nodes(), nodes);
     let mut judge = Judge::new(nodes);
     let mut booked: Vec<(u64, u64, NodeSet)> = Vec::new();
     for step in 0..steps {
         let from = judge.now + random.int(0, SECONDS - judge.now - 1);
-        let (longest, widest) = (random.int(1, 41), random.int(1, u64::from(nodes)));
+        // Some last longer than all below a high branch.
+        let longest = if random.int(0, 7) == 0 { 150 } else { random.int(1, 41) };
+        let widest = random.int(1, u64::from(nodes));
         let (span, width) = (random.int(1, longest), random.int(1, widest) as u32);
         match random.int(0, 10) {
             0..5 => {
@@ -135,6 +146,9 @@ fn check(nodes: u32, steps: u32, seed: u64) {
                     |second| nodes - judge.over(second, second + 1).iter().map(|word| word.count_ones()).sum::<u32>();
                 let room = (from..).find(|&second| second >= judge.busy.len() as u64 || free(second) >= width);
                 assert_eq!(calendar.next_room(at(from), width), room.map(at), "step {step}");
+                let crowd = (from..from + span).rev().find(|&second| free(second) < width);
+                let crowd_end = crowd.map(|last| calendar.next_change(at(last)).unwrap_or(Time::NEVER));
+                assert_eq!(calendar.last_crowd(at(from), at(from + span), nodes - width), crowd_end, "step {step}");
                 let most = (from..from + span).map(free).max();
                 assert_eq!(Some(calendar.most_free(at(from), at(from + span))), most, "step {step}");
                 let ceiling = latest + span + random.int(0, 20);
@@ -181,6 +195,7 @@ fn check(nodes: u32, steps: u32, seed: u64) {
             9 => {
                 let free = calendar.free_over(at(from), at(from + span));
                 assert_eq!(free, judge.set(&judge.over(from, from + span)).complement(nodes));
+                assert!(calendar.busy_over(at(from), at(from)).is_empty());
                 if !free.is_empty() {
                     let (begin, end) = calendar.stretch(at(from), at(from + span), &free, at(judge.now));
                     let expected = judge.stretch(from, from + span, &free, judge.now);
@@ -207,6 +222,7 @@ fn check(nodes: u32, steps: u32, seed: u64) {
         }
         if step % 7 == 0 {
             assert_eq!(calendar.records(), judge.records(), "step {step}");
+            calendar.check_tree();
         }
     }
 }
@@ -241,4 +257,22 @@ fn what_does_not_fit_changes_nothing() {
     assert_eq!(calendar.insert(at(7), Time::NEVER, &low), Err(Clash::Empty));
     assert_eq!(calendar.insert(at(7), at(8), &NodeSet::default()), Err(Clash::Empty));
     assert_eq!(calendar.records(), before);
+}
+
+#[test]
+fn a_tree_that_has_been_thinned_out_is_low() {
+    let node = NodeSet::run(0, 0);
+    for (each, backwards) in [(2_000, false), (1_000, false), (285, false), (285, true), (50, true)] {
+        let mut calendar = Calendar::new(1);
+        let spans: Vec<_> = (0..2_000).map(|number| (at(10 * number), at(10 * number + 5))).collect();
+        spans.iter().for_each(|(start, end)| calendar.insert(*start, *end, &node).unwrap());
+        assert!(calendar.check_tree() <= 4_000_usize.ilog(3), "nodes that are split have room on both sides");
+        let mut gone: Vec<_> = (0..2_000).filter(|number| number % each != 0).collect();
+        if backwards {
+            gone.reverse();
+        }
+        gone.into_iter().for_each(|number| calendar.remove(spans[number].0, spans[number].1, &node).unwrap());
+        let (records, depth) = (calendar.records().len(), calendar.check_tree());
+        assert!(depth <= records.ilog2(), "{records} records are {depth} deep");
+    }
 }

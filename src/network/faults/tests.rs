@@ -202,6 +202,24 @@ fn a_flow_without_another_way_waits_for_the_first_that_is_whole() {
 }
 
 #[test]
+fn what_goes_on_at_one_moment_does_so_in_the_order_of_starts() {
+    // The first flow is over the second cable.
+    let wires = [wire((0, 1), 10.0, 0.0), wire((2, 3), 10.0, 0.0)];
+    let outages = [vec![(10, 60)], vec![(10, 60)]];
+    let sent = [(0, (2, 3), 200), (0, (0, 1), 200)];
+    for (rule, end) in [(Interrupted::Wait, 70), (Interrupted::Restart, 80), (Interrupted::Reroute, 70)] {
+        let (ends, told) = play(&wires, &outages, rule, &sent);
+        assert_eq!(ends, [end; 2]);
+        let of_flow = |notice: &Notice| match notice {
+            Notice::Turned { .. } => None,
+            Notice::Stalled { flow, .. } | Notice::Continued { flow, .. } => Some(*flow),
+        };
+        let flows: Vec<_> = told.iter().filter_map(|(_, notice)| of_flow(notice)).collect();
+        assert_eq!(flows, [0, 1, 0, 1].map(FlowId::of));
+    }
+}
+
+#[test]
 fn nothing_is_watched_while_nothing_is_under_way() {
     let outages = [(0..1_000).map(|number| (100 + 10 * number, 105 + 10 * number)).collect(), vec![], vec![]];
     let (ends, told) = play(&triangle(), &outages, Interrupted::Wait, &[(0, (0, 1), 10), (50_000, (0, 1), 10)]);

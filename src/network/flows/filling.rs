@@ -215,3 +215,35 @@ impl SharedLink {
         (self.left / f64::from(self.unfrozen)).max(self.least)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::{Efficiency, Link, LinkId, Mode};
+
+    #[test]
+    fn who_is_slower_than_all_that_changes_is_left_alone() {
+        let link = |capacity| Link { capacity, latency: 0.0, efficiency: Efficiency::None, mode: Mode::Shared };
+        let mut flows = Flows::new(vec![link(1.0), link(100.0)]);
+        let (slow, fast) = (flows.route(&[LinkId(0), LinkId(1)]), flows.route(&[LinkId(1)]));
+        let first = [slow, fast].map(|route| flows.start(0.0, route, 1e6));
+        assert_eq!(first.map(|flow| flows.rate(flow)), [1.0, 99.0]);
+
+        // Another fast one gets a third of the wide link at least, and gives a half of it back.
+        let seen = flows.frozen[slow.0 as usize];
+        let second = flows.start(0.0, fast, 1e6);
+        assert_eq!(flows.rate(second), 49.5);
+        assert_eq!(flows.stop(second), 1e6);
+        assert_eq!(first.map(|flow| flows.rate(flow)), [1.0, 99.0]);
+        assert_eq!((flows.frozen[slow.0 as usize], flows.frozen[fast.0 as usize]), (seen, seen + 2));
+
+        // Another slow one is everybody's business.
+        let third = flows.start(0.0, slow, 1e6);
+        assert_eq!([first[0], third, first[1]].map(|flow| flows.rate(flow)), [0.5, 0.5, 99.0]);
+        assert_eq!((flows.frozen[slow.0 as usize], flows.frozen[fast.0 as usize]), (seen + 3, seen + 3));
+        for flow in [first[0], third, first[1]] {
+            flows.stop(flow);
+        }
+        assert_eq!(flows.busy, 0);
+    }
+}

@@ -148,7 +148,7 @@ impl<S: Set> Tree<S> {
 
     /// Makes a time the start of a record.
     fn cut(&mut self, at: Time) {
-        if at == Time::NEVER || at < self.root.start() {
+        if at == Time::NEVER {
             return;
         }
         if let Some(right) = self.root.cut(at) {
@@ -161,7 +161,7 @@ impl<S: Set> Tree<S> {
 
     /// Drops the record that starts at a time, if nothing changes there. The first record of all stays.
     fn clean(&mut self, at: Time) {
-        if at > self.root.start() && at < Time::NEVER && self.root.continues(at) {
+        if at > self.root.start() && self.root.continues(at) {
             self.root.drop_record(at);
             self.lower();
         }
@@ -305,6 +305,53 @@ impl<S: Set> Node<S> {
                 let branch = branch.expect("no node is empty");
                 busy.add(&branch.own);
                 branch.below.gather_edge(last, busy);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+impl<S: Set> Tree<S> {
+    /// What is kept of all that is below a branch is exact, and no node has too many below it. Says how deep the tree is.
+    pub fn check(&self) -> u32 {
+        assert!(!matches!(&self.root, Node::Inner(branches) if branches.len() == 1), "a root with one branch is none");
+        self.root.check().0
+    }
+}
+
+#[cfg(test)]
+impl<S: Set> Node<S> {
+    /// How deep it is, and all that is ever busy.
+    fn check(&self) -> (u32, S) {
+        let mut all = S::default();
+        match self {
+            Node::Leaf(records) => {
+                assert!((1..=FULL).contains(&records.len()));
+                assert!(records.is_sorted_by(|one, next| one.start < next.start));
+                for record in records {
+                    assert_eq!(record.count, record.busy.len());
+                    all.add(&record.busy);
+                }
+                (0, all)
+            }
+            Node::Inner(branches) => {
+                assert!((1..=FULL).contains(&branches.len()));
+                assert!(branches.is_sorted_by(|one, next| one.start < next.start));
+                let mut depths = Vec::new();
+                for branch in branches {
+                    let (depth, mut any) = branch.below.check();
+                    depths.push(depth);
+                    assert!(!any.meets(&branch.own), "what is noted here is not noted below");
+                    any.add(&branch.own);
+                    assert!(any == branch.any);
+                    let (least, most) = branch.below.counts();
+                    let own = branch.own.len();
+                    assert_eq!((branch.own_count, branch.least, branch.most), (own, own + least, own + most));
+                    assert_eq!(branch.start, branch.below.start());
+                    all.add(&any);
+                }
+                assert!(depths.iter().all(|depth| *depth == depths[0]), "all leaves are at one depth");
+                (depths[0] + 1, all)
             }
         }
     }
