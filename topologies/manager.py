@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A site's manager from outside: first come, first served, in a few lines.
 
-Hansa tells what has happened at the site, this program answers with orders, a JSON object a line. It does what
+Hansa reports what has happened at the site, and this program answers with orders, one JSON object per line. It does what
 `scheduler = "fcfs"` does, so a run with it gives the same digest. Change `decide` and you have a manager of your own;
 docs/outside.md describes the conversation.
 """
@@ -9,8 +9,8 @@ docs/outside.md describes the conversation.
 import json
 import sys
 
-queue = []  # those who wait, in order
-nodes = {}  # how many nodes each job asks for, until it has ended
+queue = []  # the jobs that wait, in order
+nodes = {}  # how many nodes each job requests, until it has ended
 free = 0
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A user's planner from outside: hands each job to the site with least work a node, in a few lines.
+"""A user's planner from outside: submits each job to the site with the least work per node, in a few lines.
 
-Hansa tells what the user hears, this program answers with orders, a JSON object a line. It chooses as
+Hansa reports what the user learns, and this program answers with orders, one JSON object per line. It chooses as
 `dispatch = "least-work"` does; where this user is the only one, a run gives the same digest. Change `choose` and you
 have a planner of your own; docs/outside.md describes the conversation.
 """
@@ -10,12 +10,12 @@ import json
 import sys
 from fractions import Fraction
 
-sites = []  # [name, nodes, node seconds that jobs there have asked for]
+sites = []  # [name, nodes, node seconds that jobs there have requested]
 given = {}  # what each job added to its site
 
 
 def choose(job):
-    """The site with least work a node of those that are large enough, or any if none is."""
+    """The site with the least work per node among those that are large enough; None if there is none."""
     fitting = [site for site in sites if site[1] >= job["nodes"]]
     best = min(fitting, key=lambda site: site[2] / site[1], default=None)
     if best:

@@ -87,7 +87,7 @@ class Bidder(Talk):
 
     def bid(self, task: Task, now: float) -> float:
         """What this task bids at this moment, in seconds of virtual time."""
-        raise NotImplementedError("a bidder has bid() or bids()")
+        raise NotImplementedError("define bid() or bids()")
 
     def bids(self, queue: list[Task], now: float) -> list[float]:
         """What all tasks of a queue bid, in its order."""

@@ -35,7 +35,7 @@ class Planner(Orders):
 
     def due(self, job: Due) -> None:
         """A job can be submitted: now, or whenever it seems best."""
-        raise NotImplementedError("a planner has due()")
+        raise NotImplementedError("define due()")
 
     def over(self, job: Due) -> None:
         """A job that was submitted has ended, in whatever way."""

@@ -35,7 +35,7 @@ def program() -> str:
             return path
     found = shutil.which("hansa")
     if found is None:
-        raise FileNotFoundError("there is no program hansa: expected the one of this package, or one in $PATH")
+        raise FileNotFoundError("the program hansa was found neither in this package nor in $PATH")
     return found
 
 

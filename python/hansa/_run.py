@@ -1,4 +1,4 @@
-"""One run, and what comes of it."""
+"""One run, and its results."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-#: Columns that look like numbers now and then, and are none.
+#: Columns that sometimes look like numbers but are text.
 TEXTS = ("allocated_resources", "allocated", "cores", "nodes", "edge", "profile", "workload_name", "final_state", "metadata", "name")
 
 
 class Run:
-    """The results of a run. Frames are read when they are first asked for."""
+    """The results of a run. Frames are read when first used."""
 
     def __init__(self, out: Path, kept: object = None) -> None:
         #: The result folder.
@@ -47,17 +47,17 @@ class Run:
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
-        """A row a job."""
+        """One row per job."""
         return self._table("jobs.csv")
 
     @cached_property
     def tasks(self) -> pd.DataFrame:
-        """A row a task; where jobs have one task each, these are the jobs."""
+        """One row per task; the same frame as `jobs` if every job has one task."""
         return self._table("tasks.csv") if (self.out / "tasks.csv").exists() else self.jobs
 
     @cached_property
     def events(self) -> pd.DataFrame:
-        """The log: a row an event, in order, with the fields of all kinds of events as columns."""
+        """The log: one row per event, in order, with the fields of all kinds of events as columns."""
         import pandas as pd
 
         with (self.out / "events.jsonl").open() as lines:
@@ -65,16 +65,16 @@ class Run:
 
     @cached_property
     def transfers(self) -> pd.DataFrame:
-        """A row a flow; empty where there are no links."""
+        """One row per flow; empty without links."""
         return self._table("transfers.csv")
 
     @cached_property
     def reservations(self) -> pd.DataFrame:
-        """A row a request; empty where nothing is reserved."""
+        """One row per request; empty without reservations."""
         return self._table("reservations.csv")
 
     def report(self) -> pathlib.Path:
-        """Makes a page to read, and a trace for Perfetto beside it."""
+        """Writes report.html and a trace for Perfetto to the result folder, and returns the page's path."""
         call(["report", str(self.out)])
         return self.out / "report.html"
 

@@ -1,4 +1,4 @@
-"""Many runs, and a row of each."""
+"""Many runs, one row each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Sweep:
         #: The folder with `runs.csv` and `sweep.json`.
         self.out = pathlib.Path(out)
         self._kept = kept
-        #: A row a run: what varied, the metrics, and the digest.
+        #: One row per run: what varied, the metrics, and the digest.
         self.runs: pd.DataFrame = pd.read_csv(self.out / "runs.csv", dtype={"digest": "string"})
 
     def __repr__(self) -> str:
@@ -70,9 +70,9 @@ def sweep(
             experiment = _write(pathlib.Path(kept.name), pathlib.Path(experiment), vary, fixed, metrics)
             out = out if out is not None else os.path.join(kept.name, "out")
         elif set is not None or metrics is not None:
-            raise ValueError("an experiment's file says itself what is set and which metrics are kept")
+            raise ValueError("`set` and `metrics` need `vary`: an experiment file has its own [set] and metrics")
         elif objects:
-            raise ValueError("an experiment's file says itself who decides: expected a topology, and what varies in `vary`")
+            raise ValueError("`bidder`, `scheduler` and `planner` need `vary`: expected a topology, not an experiment file")
         place = pathlib.Path(out) if out is not None else pathlib.Path("out", _name(experiment))
         flags = ["sweep", str(experiment), "--out", str(place), "--quiet"]
         flags += ["--threads", str(threads)] if threads is not None else []

@@ -1,4 +1,4 @@
-"""Conversations with Hansa: it asks and a program answers, a JSON object a line. Who takes part is a subclass."""
+"""Conversations with Hansa: it asks and a program answers, one JSON object per line. Who takes part is a subclass."""
 
 from __future__ import annotations
 

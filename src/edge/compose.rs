@@ -103,7 +103,7 @@ fn head(topology: &Topology, options: &Options) -> String {
          \n\
          x-member: &member\n\
          \x20 <<: *role\n\
-         \x20 # Whoever falls begins again, and is brought back to where it was.\n\
+         \x20 # A member that dies is restarted, and catches up with the run.\n\
          \x20 restart: \"on-failure:3\"\n\
          \x20 depends_on:\n\
          \x20   certs: {{condition: \"service_completed_successfully\"}}\n\

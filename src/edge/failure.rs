@@ -61,11 +61,11 @@ Exit codes:
   2    a topology, flag or other input is wrong; nothing was written
   3    a site, a user or the router was lost during the run
   4    the run stalled: no frame moved for longer than --stall-after
-  5    a peer broke its promise or the protocol
+  5    a peer violated the protocol, or its promise of when it sends next
   6    a peer could not join, or was refused
   7    a file, folder or socket could not be used (disk full, no permission, ...)
   8    an external program failed: it could not be started, ended early, did not answer or gave an invalid answer
-  70   a mistake in hansa itself; please report it
+  70   a bug in hansa; please report it
   130  interrupted; partial results are marked as partial";
 
 impl Failure {

@@ -253,7 +253,7 @@ impl Pages {
 
 fn no_head(path: &Path) -> Failure {
     Failure::Input(format!(
-        "{}: this is no journal of a run, or not even its beginning was written: start the run anew",
+        "{}: this is not the journal of a run, or it was cut off within its header: start the run again from the beginning",
         path.display()
     ))
 }

@@ -29,7 +29,7 @@ pub fn show(command: Command, words: &[String]) -> Result<(), Failure> {
     if is_read(&text) {
         return Ok(());
     }
-    tell("there is no program man here to show this page: it is printed as written, in troff");
+    tell("`man` is not installed here, so the page is printed as troff source");
     print(&String::from_utf8_lossy(&text))
 }
 

@@ -126,7 +126,7 @@ pub fn policies() -> String {
 /// What cost counts beside time.
 pub fn alpha(text: &str) -> Result<f64, String> {
     let alpha = text.parse().ok().filter(|alpha| (0.0..=1.0).contains(alpha));
-    alpha.ok_or_else(|| "expected a number from 0, an early end, to 1, a low cost".to_owned())
+    alpha.ok_or_else(|| "expected a number from 0 (an early end) to 1 (a low cost)".to_owned())
 }
 
 /// A moment, counted from the start.

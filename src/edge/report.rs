@@ -52,7 +52,7 @@ fn fresh_view(results: &Summary, text: &str, topology: &Topology) -> Result<Opti
         Ok(Some(fresh)) => Ok(Some(fresh)),
         Ok(None) => Err(Failure::Interrupted("interrupted: an existing report was not changed".to_owned())),
         Err(Failure::Input(why)) => {
-            note(&format!("the run is not compared with one in which everything is known at once: {why}"));
+            note(&format!("no comparison with an up-to-date view: {why}"));
             Ok(None)
         }
         Err(failure) => Err(failure),
@@ -71,7 +71,7 @@ fn meaning(folder: &Path, text: &str, names: &Names) -> Result<Topology, Failure
         .topology;
     match Names::of(&topology) == *names {
         true => Ok(topology),
-        false => Err(damaged("its names are not those of its topology")),
+        false => Err(damaged("the sites or users in its results are not those of its topology")),
     }
 }
 

@@ -36,12 +36,12 @@ impl Left {
         };
         let lock = Lock::take(&found);
         if matches!(lock, Lock::Taken) {
-            return Err(Failure::Input(format!("{}: another process goes on with this run", folder.display())));
+            return Err(Failure::Input(format!("{}: another process is already resuming this run", folder.display())));
         }
         let head = Head::read(&found.join(JOURNAL))?;
         if head.release != RELEASE {
             return Err(Failure::Input(format!(
-                "{}: this run was begun by release {}, and this is release {RELEASE}, which may do something else",
+                "{}: this run was started by release {}; this is release {RELEASE}, which may behave differently and cannot resume it",
                 folder.display(),
                 head.release
             )));
@@ -71,7 +71,7 @@ fn nothing(folder: &Path, out: &Path) -> Failure {
     let why = match status_of(out) {
         Some(Status::Complete) => "the run in it is complete",
         Some(_) => "there is no journal with the partial results",
-        None => "expected the folder of the results of a run that ended early, which are in it or would have been",
+        None => "expected a folder that holds the results of a run that ended early, or would have held them",
     };
     Failure::Input(format!("{}: there is nothing to resume: {why}", folder.display()))
 }

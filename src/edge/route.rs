@@ -295,7 +295,10 @@ fn how_to_resume(routing: &Routing, out: &Path) -> String {
 /// Others play together than did before.
 fn regrouped(kept: &Kept, listener: Listener, groups: &[Vec<Party>]) -> Failure {
     let groups: Vec<String> = groups.iter().map(|group| label(group)).collect();
-    let text = format!("this run was begun by other processes: expected one for each of {}", groups.join("; "));
+    let text = format!(
+        "this run was started with other groups of sites and users per process: expected one process for each of {}",
+        groups.join("; ")
+    );
     kept.block_on(listener.close(Vec::new(), Close::Stopped, &text));
     Failure::Input(text)
 }

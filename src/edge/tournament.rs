@@ -27,8 +27,12 @@ pub fn tournament(path: &str, against: Option<&str>, sweeping: &Sweeping) -> Res
     let other = &standings.entrants[standings.against].name;
     let stars = match standings.repetitions {
         0 | 1 => "one run of each does not show which is better: let `seed` vary".to_owned(),
-        runs => format!("* best, or not to be told apart from it ({runs} runs each)"),
+        runs => format!("* best, or not significantly different from the best ({runs} runs each)"),
     };
     let page = swept.out.join(PAGE);
-    super::print(&format!("{}{stars}\n{}: differences from {other}, and pictures\n", table(&standings), page.display()))
+    super::print(&format!(
+        "{}{stars}\n{}: the page, with differences from {other} and charts\n",
+        table(&standings),
+        page.display()
+    ))
 }

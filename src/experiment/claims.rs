@@ -237,7 +237,7 @@ impl<R> Findings<R> {
             let failed = finding.comparisons.iter().filter(|comparison| comparison.verdict() != Verdict::Holds).count();
             let _ = writeln!(
                 text,
-                "      {} of {} comparisons hold as they stand",
+                "      {} of {} comparisons hold exactly",
                 finding.comparisons.len() - failed,
                 finding.comparisons.len()
             );
@@ -259,7 +259,7 @@ impl<R> Findings<R> {
                 let _ = writeln!(text, "      {} comparisons could not be made", finding.missing);
             }
             if finding.verdict == Verdict::CannotBeTold {
-                text.push_str("      what fails does so by no more than chance may make of these samples (+-, 95 %)\n");
+                text.push_str("      the failures are within the random variation of these samples (+-, 95 %)\n");
             }
             for note in claim.notes(results, finding) {
                 let _ = writeln!(text, "      {}", wrapped(&note, 6));

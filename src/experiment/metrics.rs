@@ -93,7 +93,7 @@ const RUN: &[Metric] = &[
     run("lag", "mean time until the router knew that a task had ended", Less, |s| {
         Some(s.view.map_or(0.0, |v| v.lag_mean))
     }),
-    run("unseen", "core seconds that stood free while the router took them for used", Less, |s| {
+    run("unseen", "core seconds that were free while the router believed they were in use", Less, |s| {
         Some(s.view.map_or(0.0, |view| view.unseen))
     }),
     run("makespan", "from the first arrival to the end", Less, |s| s.makespan),

@@ -35,12 +35,12 @@ impl Rehearsal {
         self.items += 1;
         let number = self.items;
         let other = |what| Departure::Other { item: number, what };
-        let behind = || other("does not say what it had said");
+        let behind = || other("did not send a message that it sent before");
         match item {
-            Item::Head(_) => Err(other("finds what the journal is of in the midst of it")),
+            Item::Head(_) => Err(other("found a second header in the journal")),
             Item::Down { leaf, frame } => match self.said.pop_front() {
                 Some((to, said)) if to == leaf && said == frame => Ok(()),
-                Some(_) => Err(other("says something else than it had said")),
+                Some(_) => Err(other("sent a different message than before")),
                 None => Err(behind()),
             },
             Item::Turn { after, turn } => {
@@ -62,7 +62,7 @@ impl Rehearsal {
                 self.run(hub, after)?;
                 let up = codec::decode(frame).map_err(|error| Departure::Unreadable { item: number, error })?;
                 if leaf >= hub.leaves() {
-                    return Err(other("has fewer processes to talk to"));
+                    return Err(other("has fewer processes than before"));
                 }
                 hub.receive(leaf, up).map_err(|breach| Departure::Breach { item: number, breach })
             }
@@ -77,12 +77,12 @@ impl Rehearsal {
     fn run(&mut self, hub: &mut Hub<Message, Record>, batches: u64) -> Result<(), Departure> {
         let item = self.items;
         if !self.said.is_empty() {
-            return Err(Departure::Other { item, what: "says more than it had said" });
+            return Err(Departure::Other { item, what: "sent messages that it did not send before" });
         }
         let count = usize::try_from(batches).unwrap_or(usize::MAX);
         match hub.advance(count) {
             Ok(true) => Ok(()),
-            Ok(false) => Err(Departure::Other { item, what: "does not get as far as it had got" }),
+            Ok(false) => Err(Departure::Other { item, what: "stopped earlier than before" }),
             Err(breach) => Err(Departure::Breach { item, breach }),
         }
     }

@@ -13,7 +13,7 @@ pub struct Repeats {
     repeated: u64,
 }
 
-/// A leaf says something else than it had said, though it has been told the same.
+/// A leaf sent a different message than before, though it has been told the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its frame {frame} had {had} bytes and has {has} now, and differs from byte {at} on")]
 pub struct Different {

@@ -92,7 +92,7 @@ impl Tally {
         let tell = |(actors, jobs): (&Vec<ActorId>, &Vec<JobId>)| {
             let who = actors.iter().map(|actor| self.who(*actor)).collect::<Vec<_>>().join(" or ");
             let more = if jobs.len() > 1 { format!(" and {} more", jobs.len() - 1) } else { String::new() };
-            format!("{who} withholds job {}{more}", jobs[0])
+            format!("{who} still has job {}{more}", jobs[0])
         };
         kept.iter().map(tell).collect::<Vec<_>>().join(", ")
     }

@@ -50,15 +50,16 @@ impl Terms {
         let rising = |(least, most): &(f64, f64)| least <= most;
         let factors = Pair(Number::from(1.0, 1e6, "a number of at least 1"), FACTORS);
         let deadline = key("deadline", "so many times what it asks for may pass from its arrival")
-            .means("a job is wanted so many times what it asks for after its arrival: the least and the most");
+            .means("the deadline of a job after its arrival, as a multiple of the time it requests: the smallest and the largest");
         w.set(deadline, &mut self.deadline, factors.that("the smaller number first", rising));
         let full = Number::above(0.0, 1.0, "a number between 0 and 1").that("a number below 1", |full| *full < 1.0);
         w.set(key("full", "the share of that time for which it has its full value"), &mut self.full, full);
         let prices = Pair(Number::above(0.0, 1e9, "a number above 0"), FACTORS);
         let value = key("value", "of a core hour that it asks for")
-            .means("what a core hour that a job asks for is worth: the least and the most");
+            .means("the value of a requested core hour: the smallest and the largest");
         w.set(value, &mut self.value, prices.that("the smaller number first", rising));
-        let at_least = key("at_least", "a job that asks for less is wanted as if it asked for this");
+        let at_least =
+            key("at_least", "a job that requests less than this gets the deadline of one that requests this");
         w.set(at_least, &mut self.at_least, POSITIVE_SPAN);
     }
 

@@ -225,12 +225,12 @@ fn a_scheduler_that_fails_ends_the_run_and_is_named() {
         (
             "    raise SystemExit('not today')".to_owned(),
             "REP",
-            "has ended before the run was over (exit status: 1); its last words: `not today`",
+            "has ended before the run was over (exit status: 1); the last line that it printed: `not today`",
         ),
         (
             "    import os; print('nor tomorrow', flush=True); os._exit(1)".to_owned(),
             "REP",
-            "has ended before the run was over (exit status: 1); its last words: `nor tomorrow`",
+            "has ended before the run was over (exit status: 1); the last line that it printed: `nor tomorrow`",
         ),
         (
             "    return []".to_owned(),
@@ -240,7 +240,7 @@ fn a_scheduler_that_fails_ends_the_run_and_is_named() {
         (
             "    return b'pong'".to_owned(),
             "REP",
-            "answers `pong`, which is not what was asked for (expected {\"now\":60.0,",
+            "answers `pong`, which is not a valid answer (expected one like {\"now\":60.0,",
         ),
         ("    return b'\\xff'".to_owned(), "REP", "sends what is not UTF-8"),
         ("    return {'now': -1, 'events': []}".to_owned(), "REP", "says that the time is -1 s, but was asked at 0 s"),

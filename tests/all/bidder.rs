@@ -64,7 +64,7 @@ fn a_program_that_fails_ends_the_run_and_is_named() {
     const HELLO: &str = "read q; echo '{\\\"type\\\":\\\"hello\\\",\\\"version\\\":1}';";
     let cases = [
         ("exit 3".to_owned(), "has ended before the run was over (exit status: 3)"),
-        ("read q; echo hello".to_owned(), "answers `hello`, which is not what was asked for"),
+        ("read q; echo hello".to_owned(), "answers `hello`, which is not a valid answer"),
         ("read q; echo '{\\\"type\\\":\\\"hello\\\",\\\"version\\\":9}'; cat".to_owned(), "speaks version 9"),
         (
             format!("{HELLO} read q; exit 0"),
@@ -81,7 +81,7 @@ fn a_program_that_fails_ends_the_run_and_is_named() {
         ),
         (
             format!("{HELLO} read q; echo '{{\\\"type\\\":\\\"bids\\\",\\\"ask\\\":1,\\\"bids\\\":[NaN]}}'; cat"),
-            "which is not what was asked for",
+            "which is not a valid answer",
         ),
     ];
     for (script, says) in cases {

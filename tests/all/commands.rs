@@ -265,7 +265,7 @@ fn a_manual_page_is_read_on_a_terminal() {
     assert!(text(&shown.stdout).contains("shown by man -l - hansa-run"), "{}", text(&shown.stdout));
     let plain = on_a_terminal(Path::new("/nowhere")).unwrap();
     let said = text(&plain.stdout);
-    assert!(said.contains("there is no program man here") && said.contains(".SH NAME"), "{said}");
+    assert!(said.contains("`man` is not installed here") && said.contains(".SH NAME"), "{said}");
 }
 
 #[test]

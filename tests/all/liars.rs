@@ -110,13 +110,13 @@ fn who_keeps_jobs_back_is_named() {
     let honest = ["york.site", "alice.user", "mallory.user"];
     let (code, said, finished) = run_with(site("hull"), "hull.site", &honest, &mut |up| up.mail.clear());
     assert_eq!(code, Some(5), "{said}");
-    assert!(said.contains("only 2 of 4 jobs have ended: site hull withholds job 1 and 1 more"), "{said}");
+    assert!(said.contains("only 2 of 4 jobs have ended: site hull still has job 1 and 1 more"), "{said}");
     assert_eq!(finished, 2);
 
     let honest = ["york.site", "hull.site", "alice.user"];
     let (code, said, finished) = run_with(user("mallory"), "mallory.user", &honest, &mut |up| up.mail.clear());
     assert_eq!(code, Some(5), "{said}");
-    assert!(said.contains("only 2 of 4 jobs have ended: user mallory withholds job 1 and 1 more"), "{said}");
+    assert!(said.contains("only 2 of 4 jobs have ended: user mallory still has job 1 and 1 more"), "{said}");
     assert_eq!(finished, 2);
 }
 

@@ -120,12 +120,13 @@ fn a_program_that_fails_ends_the_run_and_is_named_with_whom_it_decides_for() {
         (
             true,
             "read q; echo hello".to_owned(),
-            "answers `hello`, which is not what was asked for (expected {\"type\":\"hello\",\"version\":1})".to_owned(),
+            "answers `hello`, which is not a valid answer (expected one like {\"type\":\"hello\",\"version\":1})"
+                .to_owned(),
         ),
         (
             true,
             "read q; echo '{\"type\":\"hello\",\"version\":9}'; cat".to_owned(),
-            "speaks version 9 of the conversation, and this is version 1".to_owned(),
+            "speaks version 9 of the protocol, but this version of Hansa speaks version 1".to_owned(),
         ),
         (true, format!("{HELLO} exit 0"), format!("has ended before the run was over (exit status: 0){at}")),
         (false, format!("{HELLO} exec sleep 60"), format!("has not answered within 0.4 s{at}")),
@@ -255,7 +256,8 @@ fn what_a_failing_program_wrote_to_standard_error_is_shown_in_every_layout() {
             let ran = run(&decided(&scratch, is_site, SCRIPT), &scratch.path("out"), flags);
             let said = text(&ran.stderr);
             assert_eq!(ran.status.code(), Some(8), "{flags:?}: {said}");
-            let last = "has ended before the run was over (exit status: 3); its last words: `what went wrong`";
+            let last =
+                "has ended before the run was over (exit status: 3); the last line that it printed: `what went wrong`";
             assert!(said.contains(last), "{flags:?}: {said}");
             assert!(said.lines().any(|line| line.trim() == "where it stood"), "{flags:?}: {said}");
             assert_eq!(said.matches("error: ").count(), 1, "{flags:?}: {said}");
@@ -318,7 +320,7 @@ fn what_makes_no_sense_about_a_program_is_told_with_what_was_expected() {
     let cases = [
         ("scheduler = \"external\"", "", "site.york.command: missing: expected a program and its arguments"),
         ("scheduler = \"batsim\"", "", "\"{socket}\"], or a `socket`"),
-        ("scheduler = \"batsim\"\ncommand = [\"pybatsim\"]", "", "expected {socket} in one of its words"),
+        ("scheduler = \"batsim\"\ncommand = [\"pybatsim\"]", "", "expected {socket} in one of its arguments"),
         (
             "scheduler = \"batsim\"\nsocket = \"28000\"",
             "",
@@ -328,7 +330,7 @@ fn what_makes_no_sense_about_a_program_is_told_with_what_was_expected() {
         (
             "scheduler = \"batsim\"\nsocket = \"tcp://a:1\"\ncommand = [\"x\", \"{socket}\"]",
             "",
-            "expected no `socket` beside {socket}",
+            "expected either a `socket`, or {socket} in the command",
         ),
         ("scheduler = \"easy\"\ncommand = []", "", "site.york.command: expected a program and its arguments"),
         (

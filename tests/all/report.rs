@@ -93,5 +93,5 @@ fn a_log_with_old_news_is_read_again_or_not_compared() {
     assert_eq!(report(), "");
     std::fs::remove_file(log).unwrap();
     let told = report();
-    assert!(told.contains("not compared") && told.contains("log.swf"), "{told}");
+    assert!(told.contains("no comparison") && told.contains("log.swf"), "{told}");
 }

@@ -181,7 +181,7 @@ fn plans_for_users_who_bargain_are_shown_and_drawn() {
         (&["--policy", "mogga"][..], "expected network-heft or heft or moga or greedy; did you mean moga?"),
         (&["--policy", "heft", "--at", "1 h"], "--at is for moga or greedy"),
         (&["--policy", "heft", "--alpha", "1"], "--alpha is for moga or greedy"),
-        (&["--alpha", "1.1"], "expected a number from 0, an early end, to 1, a low cost"),
+        (&["--alpha", "1.1"], "expected a number from 0 (an early end) to 1 (a low cost)"),
         (&["--at", "soon"], "expected a time"),
         (&["--set", "site.york.cores=0"], "cores"),
     ] {

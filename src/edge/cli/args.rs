@@ -39,7 +39,7 @@ pub(super) struct LoudnessArgs {
     /// Print only errors and warnings
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Log more of what the processes of a run do; twice for still more (RUST_LOG allows finer control)
+    /// Log more of what the processes of a run do; repeat for more detail (RUST_LOG allows finer control)
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub verbose: u8,
 }
@@ -55,11 +55,11 @@ pub(super) enum Command {
         #[command(flatten)]
         sweep: SweepArgs,
     },
-    /// Run an experiment that has entrants, and show which of them is good at what: a table, a page and standings.csv
+    /// Run an experiment with entrants and compare them: prints a table, writes a page and standings.csv
     Tournament {
         /// An experiment file with [[entrant]] tables
         experiment: String,
-        /// Compare all with this entrant [default: the first one]
+        /// Compare all other entrants with this one [default: the first one]
         #[arg(long, value_name = "NAME")]
         against: Option<String>,
         #[command(flatten)]
@@ -96,7 +96,7 @@ pub(super) enum Command {
         /// The planning policy, one of those below [default: that of the topology]
         #[arg(long, value_name = "NAME", value_parser = plan::policy)]
         policy: Option<plan::Policy>,
-        /// For users who negotiate: what counts, from 0 (an early end) to 1 (a low cost) [default: 0.5]
+        /// For users who negotiate: what to optimise, from 0 (an early end) to 1 (a low cost) [default: 0.5]
         #[arg(long, value_name = "NUMBER", value_parser = plan::alpha)]
         alpha: Option<f64>,
         /// Plan this long after the start, beside the jobs of users who only queue [default: at the start, on idle sites]
@@ -128,7 +128,7 @@ pub(super) enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Compute the largest stretch that no schedule of rigid jobs can avoid, even if jobs share nodes
+    /// Compute a lower bound on the maximum stretch of any schedule of rigid jobs, even if jobs share nodes
     Bound(bound::BoundArgs),
     /// Check a topology and list all its errors, and which entries of its logs a run would skip
     Validate {
@@ -141,7 +141,7 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Show the resolved topology, with every default filled in; without one, every name that a topology may use
+    /// Show the resolved topology, with every default filled in; without TOPOLOGY, list every name that a topology may use
     Show {
         /// A topology file, or - for one on standard input
         topology: Option<String>,
@@ -171,7 +171,7 @@ pub(super) enum Command {
         #[arg(long, value_name = "NAME", default_value = "hansa")]
         image: String,
     },
-    /// Write the script or file that runs an experiment (or a paper's) in shares on a cluster, or one topology on many machines
+    /// Write the script or file that runs an experiment (or the reproduction of a paper) in shares on a cluster, or one topology across many machines
     Cluster {
         /// The software that manages the cluster
         #[arg(value_enum)]
@@ -179,7 +179,7 @@ pub(super) enum Command {
         /// An experiment, or a topology
         #[arg(required_unless_present = "reproduce")]
         file: Option<String>,
-        /// A paper's experiment instead, as `hansa reproduce` takes it: market, or "dfrs --full"
+        /// Run the reproduction of a paper instead, with the arguments of `hansa reproduce`: market, or "dfrs --full"
         #[arg(long, value_name = "PAPER", conflicts_with = "file")]
         reproduce: Option<String>,
         #[command(flatten)]
@@ -223,7 +223,7 @@ pub(super) enum Command {
     },
     /// Show the manual page of hansa, or of one of its commands
     Man {
-        /// The words of the command
+        /// The command whose page to show, for example: reproduce market
         #[arg(conflicts_with = "out")]
         command: Vec<String>,
         /// Write all manual pages to this folder instead, as hansa.1, hansa-run.1, ...
@@ -328,7 +328,7 @@ pub(super) struct RunArgs {
     pub topology: Option<String>,
     #[command(flatten)]
     pub overrides: OverrideArgs,
-    /// Go on with a run that ended early, whose results are in this folder or would have been
+    /// Resume a run that ended early; this is the folder that holds its results, or would have held them
     #[arg(long, value_name = "DIR", conflicts_with_all = ["topology", "set", "seed", "out", "inline", "live", "strict", "per_process", "processes"])]
     pub resume: Option<PathBuf>,
     #[command(flatten)]
@@ -495,7 +495,7 @@ impl MakingArgs {
 /// Which part of an experiment one of several machines runs.
 #[derive(Args)]
 pub(super) struct ShareArgs {
-    /// Run only share I of N, which has every N-th run, and write it to DIR.parts/I-of-N
+    /// Run only share I of N (every N-th run), and write it to DIR.parts/I-of-N
     #[arg(long, value_name = "I/N", value_parser = Part::parse)]
     pub part: Option<Part>,
     /// The same, with shares counted from 0, as Kubernetes does
@@ -551,7 +551,7 @@ pub(super) struct RouterArgs {
     pub join_within: Duration,
     #[command(flatten)]
     pub patience: PatienceArgs,
-    /// Go on with a run whose router died, whose results are in this folder or would have been
+    /// Resume a run whose router died; this is the folder that holds its results, or would have held them
     #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "live"])]
     pub resume: Option<PathBuf>,
     /// Go on with what an earlier router has left where the results go, if that is of this topology: for supervisors
@@ -603,7 +603,7 @@ pub(super) struct MemberArgs {
     /// Give up if the router has not been found after this long
     #[arg(long, value_name = "TIME", default_value = "120s", value_parser = some_time)]
     pub join_within: Duration,
-    /// How long to look for a router that is lost, to go on with the run, for example 5min; 0 leaves at once
+    /// How long to keep looking for a lost router before giving up, for example 5min; 0 gives up at once
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
     pub patience: Duration,
     #[command(flatten)]

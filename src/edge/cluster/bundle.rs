@@ -93,7 +93,7 @@ impl Bundle {
 
 fn strays(path: &str) -> Failure {
     Failure::Input(format!(
-        "{path} would not mean the same in a pod: expected relative paths to all files that it names, not absolute ones"
+        "{path} names files by absolute paths, which do not exist in a pod: expected relative paths"
     ))
 }
 

@@ -10,7 +10,7 @@ pub fn shares(shares: &Shares) -> String {
     let mut text = format!(
         "# Written by `hansa cluster hyperqueue`: {name} in {parts} shares, and a task that gathers them.\n\
          #   hq job submit-file THIS\n\
-         # What the tasks read and write is on a file system that all workers share.\n\
+         # All input and output has to be on a file system that all workers share.\n\
          name = {}\n",
         quoted(name)
     );

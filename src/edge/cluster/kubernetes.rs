@@ -60,7 +60,7 @@ pub fn shares(shares: &Shares, pods: &Pods, bundle: &Bundle) -> Result<String, F
     let head = format!(
         "# Written by `hansa cluster kubernetes`: {name} in {parts} shares, and a pod that waits for them and gathers them.\n\
          #   kubectl apply -f THIS, then: kubectl wait --for=condition=complete --timeout=-1s job/{}\n\
-         # What comes of it is in {name} of the claim {}. The image is what docker/build makes, where the cluster finds it.\n",
+         # Results are in {name} of the claim {}. The image is built by docker/build, and has to be where the cluster can pull it.\n",
         around.named("gather"),
         around.claim,
     );
@@ -132,7 +132,7 @@ pub fn spread(spread: &Spread<'_>, pods: &Pods, bundle: &Bundle) -> Result<Strin
         "# Written by `hansa cluster kubernetes`: one run of {name}, one Job per role. It holds the keys of the run, valid for {VALID_DAYS} days:\n\
          # write a new one for each run.\n\
          #   kubectl apply -f THIS, then: kubectl wait --for=condition=complete --timeout=-1s job/{}\n\
-         # Results are in {name} of the claim {}. The image is what docker/build makes, where the cluster finds it.\n",
+         # Results are in {name} of the claim {}. The image is built by docker/build, and has to be where the cluster can pull it.\n",
         around.named("router"),
         around.claim,
         name = topology.name,

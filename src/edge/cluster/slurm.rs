@@ -20,7 +20,7 @@ pub fn shares(shares: &Shares) -> String {
         "#!/bin/bash
 # Written by `hansa cluster slurm`: {name} in {parts} shares, and a job that gathers them when all are done.
 #   bash THIS [flags of sbatch for all of them, such as --time=2:00:00 or --partition=long]
-# What the jobs read and write is on a file system that all nodes share; a share that is submitted again resumes where it stopped.
+# All input and output has to be on a file system that all nodes share; a share that is submitted again resumes where it stopped.
 set -euo pipefail
 logs={logs}
 mkdir -p \"$logs\"
@@ -95,7 +95,7 @@ fn head(spread: &Spread<'_>) -> String {
         "#!/bin/bash
 # Written by `hansa cluster slurm`: one run of {name}, its router, {sites} sites and {users} users on {nodes} nodes.
 #   sbatch THIS
-# What the processes read and write is on a file system that all nodes share. Identities are made for this job, and
+# All input and output has to be on a file system that all nodes share. Identities are made for this job, and
 # removed with it.
 #SBATCH --job-name={name}
 #SBATCH --nodes={nodes}
@@ -117,7 +117,7 @@ on() {{
     srun --overlap --nodes=1 --ntasks=1 --nodelist=\"$node\" --input=none \"$@\"
 }}
 
-# The same for a member, which is started again when it has been killed: the others wait for it. Who leaves by itself says why.
+# The same for a member, which is started again if it is killed; the others wait for it. A member that exits by itself says why.
 member() {{
     local left={RESTARTS} status
     until on \"$@\"; do

@@ -257,9 +257,7 @@ pub(super) enum LineError {
     Closed,
     #[error("it received the same input as before but answers differently, so it is not deterministic: {0}")]
     Different(#[from] Different),
-    #[error(
-        "what it has sent about moments that are not over takes {kept} bytes here, but at most {max} may wait for virtual time to advance"
-    )]
+    #[error("it has sent {kept} bytes that have to wait for virtual time to advance, but at most {max} are buffered")]
     TooMuch { kept: usize, max: usize },
 }
 
@@ -300,7 +298,7 @@ mod tests {
             assert!(kept <= MAX, "{kept} bytes are kept, where {MAX} may be");
         };
         assert!(kept > MAX / 2, "{kept}");
-        assert!(refused.contains("about moments that are not over"), "{refused}");
+        assert!(refused.contains("have to wait for virtual time"), "{refused}");
     }
 
     #[test]
@@ -339,7 +337,7 @@ mod tests {
                 }
                 assert!(frames < 1000, "it may go on for ever");
             };
-            assert!(refused.contains("about moments that are not over"), "{refused}");
+            assert!(refused.contains("have to wait for virtual time"), "{refused}");
         }
 
         // Once their time has come they are no longer kept.

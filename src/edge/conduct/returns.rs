@@ -116,7 +116,7 @@ impl Conductor<'_, '_, '_> {
             ));
             return match hub.finished() {
                 true => Ok(()),
-                false => Err(Failure::Internal("a journal does not tell all of its run".to_owned())),
+                false => Err(Failure::Internal("the journal of a run that has ended is incomplete".to_owned())),
             };
         }
         let everybody: Vec<usize> = (0..lines.len()).collect();

@@ -308,7 +308,7 @@ impl<'a> Starting<'a> {
                 tell(&format!("{label} (process {id}) is stopped, as by SIGSTOP: {until}"));
             }
             if replace_after.is_some_and(|after| member.pulse.still_for() > after) {
-                tell(&format!("{label} (process {id}) has been stopped for too long and is ended"));
+                tell(&format!("{label} (process {id}) has been stopped for too long and is killed"));
                 end_process(id);
                 member.process = None;
             }

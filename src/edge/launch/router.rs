@@ -114,7 +114,7 @@ impl Ended {
         }
         let how = self.status.map_or_else(String::new, how_it_went);
         if self.remains == Remains::Results {
-            note(&format!("the router {how} when the results were in their place: they are whole"));
+            note(&format!("the router {how} after it had written the results; they are complete"));
             return if printed? { Ok(()) } else { print_summary(launch) };
         }
         let failure = match self.code() {

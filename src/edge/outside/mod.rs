@@ -258,7 +258,8 @@ fn say_hello(talk: &mut Talk, hello: &impl serde::Serialize) -> Result<(), Troub
     match answer.version {
         VERSION => Ok(()),
         other => {
-            let text = format!("speaks version {other} of the conversation, and this is version {VERSION}");
+            let text =
+                format!("speaks version {other} of the protocol, but this version of Hansa speaks version {VERSION}");
             Err(talk.wrong(&text).into())
         }
     }

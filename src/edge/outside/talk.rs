@@ -91,16 +91,16 @@ impl Talk {
         let began = Instant::now();
         match self.answers.try_recv() {
             Ok(Ok(early)) => {
-                return Err(self.wrong(&format!("says `{}` without having been asked", brief(&early))).into());
+                return Err(self.wrong(&format!("writes `{}` without having been asked", brief(&early))).into());
             }
             Ok(Err(fault)) => return Err(self.ended_or(&fault).into()),
             Err(_) => {}
         }
         let question =
-            serde_json::to_vec(question).map_err(|error| self.wrong(&format!("cannot be asked: {error}")))?;
+            serde_json::to_vec(question).map_err(|error| self.wrong(&format!("cannot be sent a question: {error}")))?;
         match self.questions.as_ref().map(|questions| questions.try_send(question)) {
             Some(Ok(())) => {}
-            Some(Err(TrySendError::Full(_))) => return Err(self.wrong("does not read what it is asked").into()),
+            Some(Err(TrySendError::Full(_))) => return Err(self.wrong("does not read its input").into()),
             Some(Err(TrySendError::Disconnected(_))) | None => {
                 // Why is the last that was heard.
                 let why = match self.answers.try_recv() {
@@ -127,8 +127,10 @@ impl Talk {
             }
         };
         serde_json::from_str(&answer).map_err(|error| {
-            let text =
-                format!("answers `{}`, which is not what was asked for (expected {expected}): {error}", brief(&answer));
+            let text = format!(
+                "answers `{}`, which is not a valid answer (expected one like {expected}): {error}",
+                brief(&answer)
+            );
             self.wrong(&text).into()
         })
     }
@@ -166,7 +168,8 @@ impl Talk {
             let Some(running) = &mut self.running else { break };
             if let Some(status) = running.ended() {
                 let last = running.last_words();
-                let last = if last.is_empty() { last } else { format!("; its last words: `{}`", brief(&last)) };
+                let last =
+                    if last.is_empty() { last } else { format!("; the last line that it printed: `{}`", brief(&last)) };
                 return self.wrong(&format!("has ended before the run was over ({status}){last}"));
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -200,9 +203,9 @@ fn hear(mut stdout: impl BufRead, heard: &SyncSender<Result<String, String>>) {
         let mut line = Vec::new();
         let said = match stdout.by_ref().take(ANSWER_MAX).read_until(b'\n', &mut line) {
             Ok(0) => return,
-            Ok(length) if length as u64 == ANSWER_MAX => Err("sends a line that does not end".to_owned()),
+            Ok(length) if length as u64 == ANSWER_MAX => Err("sends a line that is too long".to_owned()),
             Ok(_) => in_words(line),
-            Err(error) => Err(format!("cannot be heard: {error}")),
+            Err(error) => Err(format!("cannot be read from: {error}")),
         };
         if heard.send(said).is_err() {
             return;

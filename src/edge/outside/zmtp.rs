@@ -73,12 +73,12 @@ impl<S: Read + Write> Requester<S> {
         let mechanism = &theirs[12..32];
         if !mechanism.starts_with(b"NULL\0") {
             let name = String::from_utf8_lossy(mechanism).trim_end_matches('\0').to_owned();
-            return Err(format!("wants ZeroMQ's mechanism {}, where NULL was expected", brief(&name)));
+            return Err(format!("uses ZeroMQ's security mechanism {}, where NULL was expected", brief(&name)));
         }
         let mut requester = Requester { stream };
         let Frame { flags, body } = requester.frame()?;
         if flags & COMMAND == 0 || !body.starts_with(b"\x05READY") {
-            return Err(refused(&body).unwrap_or_else(|| "does not greet as ZeroMQ does".to_owned()));
+            return Err(refused(&body).unwrap_or_else(|| "does not send a valid ZeroMQ greeting".to_owned()));
         }
         match socket_type(&body[6..]).as_deref() {
             Some("REP" | "ROUTER") => Ok(requester),
@@ -110,7 +110,7 @@ impl<S: Read + Write> Requester<S> {
                 };
             }
         }
-        Err("answers in parts without end".to_owned())
+        Err("answers in too many parts".to_owned())
     }
 
     fn frame(&mut self) -> Result<Frame, String> {
@@ -149,7 +149,7 @@ const UNFIT: &str = "closes the connection when it is greeted, where a REP socke
 fn lost(error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => CLOSED.to_owned(),
-        _ => format!("cannot be talked to: {error}"),
+        _ => format!("cannot be reached any more: {error}"),
     }
 }
 
@@ -393,7 +393,7 @@ mod tests {
             (Vec::new(), UNFIT),
             (greeting("REP")[..30].to_vec(), UNFIT),
             (old, "speaks an old version"),
-            (curve, "wants ZeroMQ's mechanism CURVE, where NULL was expected"),
+            (curve, "uses ZeroMQ's security mechanism CURVE, where NULL was expected"),
             (refuses, "refuses the connection: not today"),
             (greeting("PUB")[..GREETING].to_vec(), UNFIT),
             (greeting("PUB"), "has a ZeroMQ socket of type PUB, where REP was expected"),

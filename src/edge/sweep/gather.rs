@@ -138,7 +138,9 @@ fn shares_in(folder: &Path) -> Result<Vec<(PathBuf, State)>, Failure> {
 fn share_of(label: Label<'_>, folder: &Path, state: &State) -> Result<Part, Failure> {
     let foreign = || {
         let (folder, what, name) = (folder.display(), state.of_what(label), label.experiment);
-        Failure::Input(format!("{folder} holds {what}: expected a share of the experiment {name} as it is now"))
+        Failure::Input(format!(
+            "{folder} holds {what}: expected a share of the current version of the experiment {name}"
+        ))
     };
     let part = state.part.as_ref().and_then(|part| Part::parse(part).ok());
     part.filter(|_| state.fingerprint == label.fingerprint).ok_or_else(foreign)

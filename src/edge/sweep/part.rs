@@ -27,7 +27,7 @@ impl Part {
     fn counted(text: &str, first: usize) -> Result<Part, String> {
         let parts = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
         let Some((number, of)) = parts.filter(|(_, of)| (1..=RUNS_MAX).contains(of)) else {
-            return Err(format!("expected a share such as 2/4, the second of four; of {RUNS_MAX} at most"));
+            return Err(format!("expected a share such as 2/4 (the second of four), of at most {RUNS_MAX}"));
         };
         let last = of - 1 + first;
         if !(first..=last).contains(&number) {

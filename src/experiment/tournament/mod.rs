@@ -61,7 +61,7 @@ pub struct Cell {
 pub enum NoStandings {
     #[error("it has no [[entrant]]: `hansa sweep` is for experiments that only vary keys")]
     NoEntrants,
-    #[error("it has no entrant called {0}: they are {1}")]
+    #[error("there is no entrant {0}: expected one of {1}")]
     Unknown(String, String),
 }
 

@@ -78,7 +78,7 @@ fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], around: &Around<
     let why = "expected a [[failure]] of a `site`: it is about tasks whose nodes fail";
     let killed = key("killed", "where a task goes when its node fails").only_if(nodes, why);
     w.set(killed, &mut recovery.killed, Killed::ALL);
-    let attempts = key("attempts", "after so many failures a task is given up").only_if(nodes, why);
+    let attempts = key("attempts", "a task is given up after this many failures").only_if(nodes, why);
     w.set(attempts, &mut recovery.attempts, 1..=ATTEMPTS_MAX);
     let books = all || failures.iter().any(|failure| books_nodes(failure, around));
     let others = "expected a [[failure]] of a site whose system books nodes for a later time, as [reservation] and [provisioning] do: \
@@ -93,7 +93,7 @@ fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], around: &Around<
     let data = key("data", "what becomes of data on a link that fails");
     let why_links = "expected a [[failure]] of a `link`: it is about data on links that fail";
     w.set(data.only_if(links, why_links), &mut recovery.data, Interrupted::ALL);
-    let checkpoint = key("checkpoint", "").means("tasks save what they have done, and go on from there").usual("none");
+    let checkpoint = key("checkpoint", "").means("tasks save their work, and resume from there").usual("none");
     let checkpoint = checkpoint.only_if(nodes, why);
     let usual = || Checkpoint { every: Every::Young(MILLION), cost: Span::ZERO };
     w.maybe(checkpoint, Layout::Inline, &mut recovery.checkpoint, usual, |checkpoint, w| {

@@ -380,8 +380,8 @@ impl Scheduler<'_> {
                 field.complain(format!("{name} needs a {tables} table: {why}"));
             }
             Ok(name) if self.is_shared => field.complain(match managers::shares_nodes(&name) {
-                true => format!("under {name} jobs share nodes, so no other system can use this site"),
-                false => format!("under {name} an external program decides, so no other system can use this site"),
+                true => format!("the scheduler {name} lets jobs share nodes, so no other system can use this site"),
+                false => format!("the scheduler {name} is an external program, so no other system can use this site"),
             }),
             Ok(name) => return Some(name),
         }

@@ -46,9 +46,11 @@ pub fn walk_program(program: &mut Program, tongue: Option<Tongue>, open: Open, w
         }
         Some(Tongue::Batsim) if !program.command.is_empty() && has_socket_word != program.socket.is_empty() => {
             let text = match has_socket_word {
-                true => "expected no `socket` beside {socket}, which stands for one that is made for the program",
+                true => {
+                    "expected either a `socket`, or {socket} in the command (the address of a socket that Hansa makes), not both"
+                }
                 false => {
-                    "expected {socket} in one of its words, where the program is told where to listen, or a `socket`"
+                    "expected {socket} in one of its arguments (it is replaced by the address to listen on), or a `socket`"
                 }
             };
             match fields.get("command") {

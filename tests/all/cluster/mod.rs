@@ -197,7 +197,7 @@ fn what_cannot_be_submitted_is_refused_in_one_message() {
         (&["slurm", experiment, "--parts", "0"], "--parts"),
         (&["hyperqueue", &topology], "expected an experiment, or slurm or kubernetes"),
         (&["kubernetes", experiment, "--results", "x"], "--results is for slurm and hyperqueue"),
-        (&["kubernetes", &whole], "not absolute ones"),
+        (&["kubernetes", &whole], "which do not exist in a pod"),
         (&["slurm", "--reproduce", "markt"], "market"),
         (&["slurm", "--reproduce", "dfrs --ful"], "--full"),
         (&["slurm", "--reproduce", "dfrs --out x"], "--parts, --cpus and --results say how it is run"),

@@ -29,19 +29,19 @@ pub const SUBJECT: Subject = Subject {
     measures: &[
         Measure {
             name: "booked",
-            about: "share of the jobs that were bargained for that were booked",
+            about: "share of the negotiated jobs that were booked",
             better: Better::More,
             of: |summary| summary.part::<Bargaining>()?.share_booked(),
         },
         Measure {
             name: "stale_claims",
-            about: "share of the claims that sites denied because others had been there first, or time had passed",
+            about: "share of the claims that sites denied because others were faster, or the offer had expired",
             better: Better::Less,
             of: |summary| summary.part::<Bargaining>()?.share_stale(),
         },
         Measure {
             name: "whole",
-            about: "share of the jobs that wanted several sites at once that got all of them",
+            about: "share of the co-allocated jobs that got all of their sites",
             better: Better::More,
             of: |summary| summary.part::<Bargaining>()?.share_whole(),
         },
@@ -59,7 +59,7 @@ pub const SUBJECT: Subject = Subject {
         },
         Measure {
             name: "revoked",
-            about: "bookings that sites took from their users as nodes failed",
+            about: "bookings that sites revoked because nodes failed",
             better: Better::Less,
             of: |summary| Some(summary.part::<Bargaining>()?.sum(|user| user.revoked) as f64),
         },

@@ -37,8 +37,8 @@ pub fn strategies(known: &Strategies, page: &Page<'_>) -> String {
             all.whole, all.empty, all.torn
         ));
     }
-    html.push_str(&reasons("Why jobs were not bargained for", &all.rejected));
-    html.push_str(&reasons("Why bargaining came to nothing", &all.causes));
+    html.push_str(&reasons("Why no time was obtained for jobs", &all.rejected));
+    html.push_str(&reasons("Why negotiations failed", &all.causes));
     html.push_str(&fared(&all.users));
     html.push_str(&bargained(&all.users));
     if all.has_suffered() {

@@ -49,7 +49,7 @@ pub const SUBJECT: Subject = Subject {
         },
         Measure {
             name: "lost_tasks",
-            about: "how often a task was lost as its node failed",
+            about: "how often a task was lost because its node failed",
             better: Better::Less,
             of: |summary| Some(summary.part::<Failures>()?.tasks_lost as f64),
         },
@@ -67,7 +67,7 @@ pub const SUBJECT: Subject = Subject {
         },
         Measure {
             name: "bytes_again",
-            about: "bytes that were sent again as a link failed",
+            about: "bytes that were sent again because a link failed",
             better: Better::Less,
             of: |summary| Some(summary.part::<Failures>()?.network.as_ref()?.bytes_again as f64),
         },
@@ -214,12 +214,15 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         (
             "failures",
             format!(
-                "{node_failures} of nodes, up for {} of their time; goodput {}",
+                "{node_failures} node failures; nodes were up {} of the time; goodput {}",
                 share(failures.availability),
                 share(failures.goodput)
             ),
         ),
-        ("lost", format!("{tasks_lost} times a task; {restarts} restarts{recovery}; {given_up} jobs given up")),
+        (
+            "lost",
+            format!("{tasks_lost} tasks (counting each loss); {restarts} restarts{recovery}; {given_up} jobs given up"),
+        ),
         (
             "work",
             format!(

@@ -62,7 +62,7 @@ fn of_nodes(failures: &Failures) -> String {
     );
     let recovery = failures
         .mean_recovery
-        .map_or(String::new(), |mean| format!(" A task that was lost ran again after {} in the mean.", span(mean)));
+        .map_or(String::new(), |mean| format!(" On average, a lost task ran again after {}.", span(mean)));
     format!(
         "<p>Nodes were up for {} of their time between the first submission and the last end, and {} of that time became \
          results. {} tasks were lost, {} were started again, and {} jobs were given up.{recovery}</p>\n{sites}{work}",

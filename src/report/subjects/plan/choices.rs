@@ -30,7 +30,7 @@ pub(super) fn table(of: &Choices) -> String {
 
     let row = |(place, plan): (usize, &Choice)| {
         let star = if place == of.chosen { "*" } else { "" };
-        let beaten = if plan.dominated { "another plan is no worse in either" } else { "" };
+        let beaten = if plan.dominated { "dominated by another plan" } else { "" };
         let numbers = [number(plan.cost), number(plan.makespan), plan.bookings.to_string()];
         [star.to_owned(), beaten.to_owned()].into_iter().chain(numbers).collect::<Vec<_>>()
     };
@@ -49,7 +49,7 @@ pub(super) fn table(of: &Choices) -> String {
 fn headline(of: &Choices) -> String {
     let better = of.plans.iter().filter(|plan| !plan.dominated).count();
     format!(
-        "{} on {}, planned by {}: {} that no other plan beats, of {} considered",
+        "{} on {}, planned by {}: {} on the Pareto front, of {} considered",
         of.workflow,
         counted(of.sites.len(), "site"),
         of.policy,
@@ -75,7 +75,10 @@ pub(super) fn scatter(of: &Choices) -> String {
     let x = |makespan: f64| LEFT + times.share(makespan) * (WIDTH - LEFT - RIGHT);
     let y = |cost: f64| HEIGHT - BOTTOM - costs.share(cost) * (HEIGHT - TOP - BOTTOM);
     let title = escape(&headline(of)).to_string();
-    let below = format!("ringed: what alpha {} selects; dashed: what the tasks themselves take", of.alpha);
+    let below = format!(
+        "ringed: the plan that alpha {} selects; dashed: the processor-seconds of the tasks themselves",
+        of.alpha
+    );
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{HEIGHT}\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
          font-family=\"sans-serif\" font-size=\"11\">\n<title>{title}</title>\n\

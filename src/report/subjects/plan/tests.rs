@@ -81,7 +81,7 @@ fn a_plan_that_is_only_slower_is_not_said_to_be_beaten_in_both() {
         tasks: Vec::new(),
     };
     let table = table(&Planned::Choices(choices));
-    let row = "*     another plan is no worse in either";
+    let row = "*     dominated by another plan";
     assert!(table.lines().any(|line| line.starts_with(row)), "{table}");
     assert_eq!(table.matches("another").count(), 1, "{table}");
 }

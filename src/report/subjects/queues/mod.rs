@@ -57,7 +57,7 @@ pub const SUBJECT: Subject = Subject {
         },
         Measure {
             name: "underutilisation",
-            about: "what nodes could have done more for jobs in queues, as a share of what they did",
+            about: "additional work that nodes could have done for jobs in queues, as a share of what they did",
             better: Better::Less,
             of: |summary| summary.part::<Schedule>()?.underutilisation,
         },

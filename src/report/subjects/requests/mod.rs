@@ -56,7 +56,7 @@ pub const SUBJECT: Subject = Subject {
         },
         Measure {
             name: "broken_promises",
-            about: "reservations that were accepted and broken as nodes failed",
+            about: "accepted reservations that were broken because nodes failed",
             better: Better::Less,
             of: |summary| Some(summary.part::<Reservations>()?.broken as f64),
         },

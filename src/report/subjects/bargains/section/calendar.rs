@@ -214,7 +214,7 @@ fn note(page: &Page<'_>, site: usize, window: Window, shown: &[Shown<'_>; 3], ki
         note.push_str(&left_out(shown.shapes.len(), shown.all, what));
     }
     note.push_str(
-        "Each is as high as it has processors; where it lies does not say which. What ran in a booking is drawn in it. ",
+        "The height of a block is its number of processors; its vertical position has no meaning. What ran in a booking is drawn in it. ",
     );
     if kinds.contains(&HELD) {
         note.push_str("Hatched, without a ground, are holds that were never booked, where they would have been. ");
