@@ -19,15 +19,15 @@ pub struct BoundArgs {
     /// The number of nodes of the cluster
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     nodes: u32,
-    /// For a log: what tasks need of their nodes (whole or dual-core)
-    #[arg(long, value_name = "WORD", default_value = "whole", value_parser = rule)]
-    needs: Rule,
-    /// For a log, with --needs dual-core: the memory of a node in the units of the log
-    #[arg(long, value_name = "N", default_value_t = Rigids::NODE_KILOBYTES, value_parser = clap::value_parser!(u64).range(1..1 << 53))]
-    node_kilobytes: u64,
+    /// For a log: what tasks need of their nodes (whole or dual-core) [default: whole]
+    #[arg(long, value_name = "WORD", value_parser = rule)]
+    needs: Option<Rule>,
+    /// For a log, with --needs dual-core: the memory of a node in the units of the log [default: 2097152]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..1 << 53))]
+    node_kilobytes: Option<u64>,
     /// For a log: jobs submitted before this time are left out
-    #[arg(long, value_name = "TIME", default_value = "0 s", value_parser = span)]
-    from: Span,
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    from: Option<Span>,
     /// For a log: jobs submitted at this time or later are left out
     #[arg(long, value_name = "TIME", value_parser = span)]
     to: Option<Span>,
@@ -41,12 +41,19 @@ pub fn tell(args: &BoundArgs) -> Result<(), Failure> {
     if !path.ends_with(".toml")
         && let Some((trace, _)) = logs::read(path)?
     {
-        let window = Window { from: args.from, to: args.to, jobs: None };
-        let rigids = Rigids::of_log(trace, window, args.needs, args.node_kilobytes);
+        let window = Window { from: args.from.unwrap_or_default(), to: args.to, jobs: None };
+        let node_kilobytes = args.node_kilobytes.unwrap_or(Rigids::NODE_KILOBYTES);
+        let rigids = Rigids::of_log(trace, window, args.needs.unwrap_or_default(), node_kilobytes);
         if let Some(told) = rigids.content.told() {
             super::tell(&format!("warning: {path}: {told}"));
         }
         return tell_of(path, args.nodes, &Source::Rigid(rigids));
+    }
+    let is_about_logs = args.needs.is_some() || args.node_kilobytes.is_some() || args.from.or(args.to).is_some();
+    if is_about_logs {
+        return Err(Failure::Input(format!(
+            "--needs, --node-kilobytes, --from and --to are for logs: {path} is a topology, whose workloads say all that themselves"
+        )));
     }
     let loaded = load_topology(path, &[])?;
     logs::told(&loaded.topology).iter().for_each(|told| super::tell(&format!("warning: {told}")));

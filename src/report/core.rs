@@ -119,7 +119,7 @@ impl<'a> Core<'a> {
                 let used = self.tally.sites[site].used(row, wish.cores, &stint);
                 done += self.sites[site].add((stint.from, stint.to), used, self.arrivals, self.whole);
             }
-            if let Some(end) = task.end {
+            if let Some(end) = task.end.filter(|_| self.tally.is_central(row.system)) {
                 self.views.add(&self.tally.sites[site as usize], end, wish.cores);
             }
         }

@@ -231,10 +231,14 @@ fn text_of(path: &Path) -> Result<String, Failure> {
     text.ok_or_else(|| Failure::Input(format!("{} cannot be written into a script", path.display())))
 }
 
-/// Writes what may hold keys for nobody else to read, and what is a script to be called.
+/// Writes a script so that it can be called, and what may hold keys so that nobody else can read it.
 fn put(wish: &Wish, text: &str) -> Result<(), Failure> {
     let Some(out) = &wish.out else { return print(text) };
-    let mode = if wish.engine == Engine::Slurm { 0o755 } else { 0o600 };
+    let mode = match wish.engine {
+        Engine::Slurm => 0o755,
+        Engine::Hyperqueue => 0o644,
+        Engine::Kubernetes => 0o600,
+    };
     let cannot = |error: std::io::Error| Failure::System(format!("cannot write {}: {error}", out.display()));
     let mut name = out.as_os_str().to_owned();
     name.push(".partial");

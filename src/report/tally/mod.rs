@@ -76,6 +76,8 @@ struct Reckoning {
     ccr_millionths: u64,
     /// Whether its jobs are one task each.
     is_rigid: bool,
+    /// Whether it decides at the hub.
+    is_central: bool,
     gives: Gives,
 }
 
@@ -229,6 +231,11 @@ impl Tally {
 
     fn waiting_only(&self) -> impl Iterator<Item = &Present> {
         self.subjects.iter().filter(|present| present.subject.one_task)
+    }
+
+    /// Whether somebody at the hub decides about its jobs, by what is known there.
+    pub(super) fn is_central(&self, system: u32) -> bool {
+        self.systems[system as usize].is_central
     }
 
     /// Whether its jobs are one task each, which their users may take back from where they wait.
@@ -394,7 +401,8 @@ impl Reckoning {
     fn of(system: &dyn System) -> Reckoning {
         let row = system.row();
         let (tick, ccr_millionths) = (system.tick(), system.ccr_millionths());
-        Reckoning { tick, ccr_millionths, is_rigid: row.traits.is_rigid, gives: row.gives }
+        let (is_rigid, is_central) = (row.traits.is_rigid, row.service.is_some());
+        Reckoning { tick, ccr_millionths, is_rigid, is_central, gives: row.gives }
     }
 }
 

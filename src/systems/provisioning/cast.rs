@@ -13,7 +13,7 @@ use crate::grid::{Job, PlanMode, Rate, Site, User};
 use crate::kernel::{ActorId, BoxedActor};
 use crate::protocol::{Message, Record};
 use crate::roles;
-use crate::settings::Walk;
+use crate::settings::{Walk, counted};
 use crate::systems::{
     Cast, CastError, DealError, Dealing, Errand, Fails, Gives, Grid, JobError, Lines, Outsider, Own, Policy, Row,
     Service, System, Traits,
@@ -130,7 +130,7 @@ fn check(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> Resul
     match user.approach.entry() {
         Some(entry) if entry.has_legs => check_legs(job, user, rules, grid),
         Some(entry) if entry.is_rigid && tasks != 1 => {
-            let text = format!("strategy {} is for jobs of one task, but it has {tasks}", entry.name);
+            let text = format!("strategy {} is for jobs of one task, but this one has {tasks}", entry.name);
             Err(JobError::Immeasurable(text))
         }
         _ => Ok(()),
@@ -146,7 +146,8 @@ fn check_legs(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> 
     let wrong = |text: String| Err(JobError::Immeasurable(text));
     let (tasks, count) = (job.tasks.len(), legs.len());
     if tasks != count {
-        return wrong(format!("it has {tasks} tasks, but its user has {count} legs: expected one leg per task"));
+        let (tasks, legs) = (counted(tasks as u64, "task"), counted(count as u64, "leg"));
+        return wrong(format!("it has {tasks}, but its user has {legs}: expected one leg per task"));
     }
     if !job.edges.is_empty() {
         return wrong("its tasks wait for each other, so they cannot run at the same time".to_owned());

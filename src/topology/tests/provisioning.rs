@@ -135,8 +135,9 @@ fn who_bargains_does_nothing_else() {
 fn jobs_that_cannot_be_bargained_for_are_told_of_before_the_run() {
     for (settings, expected) in [
         (&["user.alice.legs=[\"leeds\", \"york\"]"][..], "task 0 needs 6 cores, but its leg is at leeds, which has 4"),
-        (&["user.alice.legs=[\"york\"]"], "it has 2 tasks, but its user has 1 legs"),
+        (&["user.alice.legs=[\"york\"]"], "it has 2 tasks, but its user has 1 leg"),
         (&["provisioning.delta=\"2 s\""], "a message between alice and york takes 2 s: expected a larger delta"),
+        (&["provisioning.lease=\"20 s\""], "wait for a commit for up to twice delta: expected a lease of at least"),
         (&["workload.0.job.0.edges=[[0, 1]]"], "its tasks wait for each other"),
     ] {
         let error = check_jobs(&load_text(PAIR, settings).unwrap()).unwrap_err().to_string();
@@ -144,7 +145,7 @@ fn jobs_that_cannot_be_bargained_for_are_told_of_before_the_run() {
     }
     let pair = load_text(&PAIR.replace("coallocate\"\nlegs = [\"york\", \"leeds\"]", "reserve\""), &[]).unwrap();
     let error = check_jobs(&pair).unwrap_err().to_string();
-    assert!(error.contains("strategy reserve is for jobs of one task, but it has 2"), "{error}");
+    assert!(error.contains("strategy reserve is for jobs of one task, but this one has 2"), "{error}");
 }
 
 /// The workload of [`BARGAINING`] from another source.

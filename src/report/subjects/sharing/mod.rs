@@ -14,6 +14,7 @@ use super::{Better, Measure, Part, Subject, Topic};
 use crate::report::account::Account;
 use crate::report::page::Page;
 use crate::report::{Summary, Tally};
+use crate::settings::counted;
 use crate::systems::managers;
 use crate::topology::Topology;
 
@@ -156,7 +157,7 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         let bound = site.bound.map_or(String::new(), |bound| format!(" (bound {:.2})", bound.1));
         let missed = site.underutilisation.map_or(String::new(), |missed| format!("; underutilisation {missed:.3}"));
         let moves = match site.shared {
-            true => format!("; {} preemptions, {} migrations", site.preemptions, site.migrations),
+            true => format!("; {}, {}", counted(site.preemptions, "preemption"), counted(site.migrations, "migration")),
             false => String::new(),
         };
         Some(("stretch", format!("{}: mean {mean:.2}, at most {max:.2}{bound}{missed}{moves}", site.name)))
