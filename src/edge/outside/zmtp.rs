@@ -401,7 +401,7 @@ mod tests {
             ([greeting("REP"), answer(&[b"", b"a", b"b"])].concat(), "answers in 2 parts, where one was expected"),
             ([greeting("REP"), answer(&[b"answer"])].concat(), "answers in 0 parts, where one was expected"),
             ([greeting("REP"), vec![0x80, 0]].concat(), "sends a frame with flags 0x80, which mean nothing"),
-            ([greeting("REP"), b"\x01\0".repeat(1000)].concat(), "answers in parts without end"),
+            ([greeting("REP"), b"\x01\0".repeat(1000)].concat(), "answers in too many parts"),
             (huge, "sends a frame of 9223372036854775807 bytes, where at most"),
         ];
         for (says, expected) in cases {
