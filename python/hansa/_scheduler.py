@@ -78,7 +78,8 @@ class Scheduler(Orders):
         if job.job not in self.waiting:
             raise ValueError(f"job {job.job} does not wait at {self.site.name}")
         if len(set(chosen)) != job.nodes or not self.free.issuperset(chosen):
-            raise ValueError(f"job {job.job} needs {job.nodes} free nodes of {self.site.name}: {len(self.free)} are free, and {chosen} were chosen")
+            free = f"{len(self.free)} are free, and {chosen} were chosen"
+            raise ValueError(f"job {job.job} needs {job.nodes} free nodes of {self.site.name}: {free}")
         self.free.difference_update(chosen)
         self.running[job.job] = Running(self.waiting.pop(job.job), tuple(chosen), self.now)
         self._order("start", job=job.job, nodes=_ranges(chosen))
