@@ -32,7 +32,7 @@ pub struct Shape {
 /// No task is taken to fill less memory than this.
 pub const MEMORY_MIN: f64 = 0.10;
 
-/// How many kilobytes of memory each task of a job fills, if its log tells.
+/// How many kilobytes of memory a job fills for each of its processors, if its log tells.
 pub fn memory(job: &Rigid) -> Option<u64> {
     job.memory_used.max(job.memory_requested).map(Kilobytes::whole)
 }

@@ -255,7 +255,7 @@ fn a_log_without_memory_and_a_short_period_are_told() {
     let head = FOUR.split("[[workload]]").next().unwrap();
     let log = format!("{head}[[workload]]\nsource = \"swf\"\nfile = \"log.swf\"\nneeds = \"dual-core\"\n");
     let said = run(&scratch, &log, &["--inline", "--set", "site.york.scheduler=/per/period=200"]);
-    assert!(said.contains("the memory of 1 job is unknown: each task is assumed to fill 10 %"), "{said}");
+    assert!(said.contains("the memory of 1 job is unknown: assumed are 10 % of a node's for each processor"), "{said}");
     assert!(said.contains("warning: site york, /per/opt=min/period=200: the period of"), "{said}");
     assert_eq!(column(&scratch, "sharing.csv", "tasks"), [2.0, 3.0]);
 

@@ -174,7 +174,7 @@ fn jobs_say_what_they_need_of_nodes() {
     let dual = read(&["workload.0.needs=\"dual-core\""]).unwrap();
     assert_eq!(needs(&dual), [Some((3, 1.0, 0.390625)), Some((16, 1.0, 0.2))]);
     let note = rigids(&dual).content.note().unwrap();
-    assert!(note.contains("the memory of 1 job is unknown: each task is assumed to fill 10 %"), "{note}");
+    assert!(note.contains("the memory of 1 job is unknown: assumed are 10 % of a node's for each processor"), "{note}");
     assert_eq!(needs(&read(&[]).unwrap()), [None, None]);
     let note = rigids(&read(&[]).unwrap()).content.note().unwrap();
     assert!(!note.contains("memory") && note.starts_with("1 job requesting no time"), "{note}");
@@ -183,7 +183,7 @@ fn jobs_say_what_they_need_of_nodes() {
     let smaller = read(&["workload.0.needs=\"dual-core\"", "workload.0.node_kilobytes=409599"]).unwrap();
     assert_eq!(needs(&smaller)[0], Some((6, 0.5, 1.0)));
     let note = rigids(&smaller).content.note().unwrap();
-    assert!(note.contains("the memory of 1 job is more than a node has: each task is assumed to fill 100 %"), "{note}");
+    assert!(note.contains("the memory of 1 job is more than a node has: assumed are 100 %"), "{note}");
 
     let model = load_text(QUEUEING, &["workload.0.needs=\"quad-core\""]).unwrap();
     assert_eq!((load_text(&model.to_toml(), &[]).unwrap(), needs(&model).len()), (model.clone(), 20));

@@ -100,8 +100,9 @@ impl Content {
     fn of_memory(&self) -> impl Iterator<Item = String> {
         let told = |count: u64, what: &str, share: f64| {
             let (jobs, share) = (counted(count, "job"), (100.0 * share).round());
-            (count > 0)
-                .then(|| format!("the memory of {jobs} is {what}: each task is assumed to fill {share} % of a node's"))
+            (count > 0).then(|| {
+                format!("the memory of {jobs} is {what}: assumed are {share} % of a node's for each processor")
+            })
         };
         let unknown = told(self.without_memory, "unknown", MEMORY_MIN);
         unknown.into_iter().chain(told(self.beyond_memory, "more than a node has", 1.0))

@@ -1,5 +1,5 @@
 //! A workflow bought task by task: for each, in the order of HEFT, all sites quote, and the best by alpha is booked before the next
-//! one is asked for. A task goes to its site as soon as it has its booking, which begins as soon as it can be there.
+//! one is asked for. A task goes to its site as soon as it has its booking, which begins no sooner than it can be there.
 
 use super::reserve::nothing_in;
 use super::{Entry, JustInTime, Strategy, TRIES};
