@@ -1,6 +1,8 @@
 //! Random settings of every table, drawn from the descriptions themselves, are read, written, read again and hashed.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::batch::QUEUEING;
 use super::*;
@@ -216,6 +218,12 @@ struct Leaf {
     aside: bool,
 }
 
+impl Leaf {
+    fn place(&self) -> String {
+        format!("{} {}", self.path, self.source.unwrap_or_default())
+    }
+}
+
 /// A value of this shape, in TOML.
 fn draw(shape: &Shape, random: &mut SplitMix64) -> String {
     let pick = |random: &mut SplitMix64, count: usize| random.int(0, count as u64 - 1) as usize;
@@ -259,50 +267,67 @@ fn survives(topology: &Topology, what: &str) {
     assert_eq!(again.hash(), topology.hash(), "{what}\n{text}");
 }
 
+/// Which keys could be set to something else than their default in one of the bases.
+fn set_each(all: &[Leaf], name: &str, text: &str, mut random: SplitMix64) -> BTreeSet<String> {
+    let mut taken = BTreeSet::new();
+    let base = read(text, &[]).unwrap_or_else(|complaints| panic!("{name}\n{complaints}"));
+    survives(&base, name);
+    let its_source = workload::ALL.iter().map(|row| row.name).find(|row| text.contains(&format!("source = \"{row}\"")));
+    for leaf in all.iter().filter(|leaf| leaf.source.is_none_or(|source| Some(source) == its_source)) {
+        // Two that are taken are enough; some keys take few of the values of their form. A key of every base is tried
+        // less often in each.
+        let words = match &leaf.shape {
+            Shape::Words(words) | Shape::Grammar { words, .. } => Some(words),
+            _ => None,
+        };
+        let attempts = words.map_or(if leaf.source.is_some() { 24 } else { 4 }, |words| words.len().min(12));
+        let mut left = 2;
+        for attempt in 0..attempts {
+            if left == 0 {
+                break;
+            }
+            let value = match words {
+                Some(words) => format!("\"{}\"", words[attempt].name),
+                None => draw(&leaf.shape, &mut random),
+            };
+            let setting = format!("{}={value}", leaf.path);
+            let Ok(topology) = read(text, std::slice::from_ref(&setting)) else { continue };
+            let what = format!("{name}: {setting}");
+            survives(&topology, &what);
+            // Nothing that changes the meaning is forgotten in the hash.
+            let differs = Topology { about: None, ..topology.clone() } != Topology { about: None, ..base.clone() };
+            assert_eq!(topology.hash() != base.hash(), differs && !says_only(leaf), "{what}");
+            if topology != base {
+                left -= 1;
+                taken.insert(leaf.place());
+            }
+        }
+    }
+    taken
+}
+
 #[test]
 fn every_key_of_every_table_is_read_written_and_hashed() {
     let mut all = Vec::new();
     leaves("", &keys(), None, &mut all);
-    let mut random = SplitMix64::new(7);
-    let mut taken: BTreeMap<String, usize> = BTreeMap::new();
-    for (name, text) in bases() {
-        let base = read(&text, &[]).unwrap_or_else(|complaints| panic!("{name}\n{complaints}"));
-        survives(&base, &name);
-        let its_source =
-            workload::ALL.iter().map(|row| row.name).find(|row| text.contains(&format!("source = \"{row}\"")));
-        for leaf in all.iter().filter(|leaf| leaf.source.is_none_or(|source| Some(source) == its_source)) {
-            // Two that are taken are enough; some keys take few of the values of their form.
-            let mut left = 2;
-            for attempt in 0..12 {
-                if left == 0 {
-                    break;
-                }
-                let value = match &leaf.shape {
-                    Shape::Words(words) | Shape::Grammar { words, .. } => {
-                        format!("\"{}\"", words[attempt % words.len()].name)
-                    }
-                    shape => draw(shape, &mut random),
-                };
-                let setting = format!("{}={value}", leaf.path);
-                let Ok(topology) = read(&text, std::slice::from_ref(&setting)) else { continue };
-                let what = format!("{name}: {setting}");
-                survives(&topology, &what);
-                // Nothing that changes the meaning is forgotten in the hash.
-                let differs = Topology { about: None, ..topology.clone() } != Topology { about: None, ..base.clone() };
-                assert_eq!(topology.hash() != base.hash(), differs && !says_only(leaf), "{what}");
-                if topology != base {
-                    left -= 1;
-                    *taken.entry(format!("{} {}", leaf.path, leaf.source.unwrap_or_default())).or_default() += 1;
-                }
+    let bases = bases();
+    let (all, next) = (all.as_slice(), AtomicUsize::new(0));
+    let taken: BTreeSet<String> = std::thread::scope(|scope| {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
+        let work = || {
+            let mut taken = BTreeSet::new();
+            loop {
+                let at = next.fetch_add(1, Relaxed);
+                let Some((name, text)) = bases.get(at) else { break };
+                taken.extend(set_each(all, name, text, SplitMix64::new(7 + at as u64)));
             }
-        }
-    }
+            taken
+        };
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("no base fails")).collect()
+    });
     // Each key has been set to something else than its default, and taken, somewhere.
-    let never: Vec<String> = all
-        .iter()
-        .map(|leaf| format!("{} {}", leaf.path, leaf.source.unwrap_or_default()))
-        .filter(|path| !taken.contains_key(path))
-        .collect();
+    let never: Vec<String> = all.iter().map(Leaf::place).filter(|place| !taken.contains(place)).collect();
     assert_eq!(never, NEVER, "these keys have never been set to anything that was taken");
 }
 
