@@ -8,8 +8,6 @@
 //! Where the published rule is silent or needs help, ours: rectangles that start together are looked at with the
 //! earliest end first, and those that are alike are one.
 
-use std::mem;
-
 use serde::Serialize;
 use smallvec::SmallVec;
 
@@ -27,12 +25,17 @@ pub struct FreeSlot {
 }
 
 impl FreeSlot {
-    fn key(&self) -> (Time, Time, u32, u32) {
-        (self.start, self.end, self.procs, self.root)
+    /// Those that start and end together are next to each other. As one number, so that no branch is taken to compare them.
+    fn when(&self) -> u128 {
+        u128::from(self.start.micros()) << 64 | u128::from(self.end.micros())
+    }
+
+    fn key(&self) -> (u128, u32, u32) {
+        (self.when(), self.procs, self.root)
     }
 
     fn is_like(&self, other: &FreeSlot) -> bool {
-        (self.start, self.end, self.root) == (other.start, other.end, other.root)
+        self.when() == other.when() && self.root == other.root
     }
 }
 
@@ -112,15 +115,18 @@ impl FreeList {
         let FreeList { list, lasting, touched } = self;
         lasting.clear();
         let (mut sum, mut first_end) = (0u64, Time::NEVER);
-        for (place, slot) in list.iter().enumerate() {
+        let mut next = 0;
+        loop {
+            // Nearly all are too short.
+            let lasts = |slot: &FreeSlot| slot.end >= slot.start.max(earliest) + span || slot.start >= limit;
+            let place = next + list[next..].iter().position(lasts)?;
+            let slot = list[place];
             let start = slot.start.max(earliest);
             let end = start + span;
             if start >= limit {
                 return None;
             }
-            if slot.end < end {
-                continue;
-            }
+            next = place + 1;
             if first_end < end {
                 (sum, first_end) = (0, Time::NEVER);
                 lasting.retain(|passed| {
@@ -151,7 +157,6 @@ impl FreeList {
                 }
             }
         }
-        None
     }
 
     /// Takes what has just been found, and says of which rectangles.
@@ -183,37 +188,94 @@ impl FreeList {
     }
 
     /// Of each touched rectangle stays what lies beside, before and after.
+    ///
+    /// A plan is hardly more than this, so as little as can be is moved about: what lies beside stays in its place, and a
+    /// rectangle that is gone leaves a gap, which the nearest of the others is shifted into. A gap looks like what has been
+    /// there, which lasted for all of the work; what is added does not, unless the work takes no time, and so is not like it.
     fn cut(&mut self, start: Time, end: Time, mut taken: impl FnMut(Taken)) {
-        let mut touched = mem::take(&mut self.touched);
-        let mut left: SmallVec<[FreeSlot; 12]> = SmallVec::new();
-        // They are touched from the last place back, so the others stay where they are. Those left are added when all are out.
-        for &(place, take) in &touched {
-            let free = self.list.remove(place);
+        let mut gaps: SmallVec<[usize; 8]> = SmallVec::new();
+        let mut before: SmallVec<[FreeSlot; 8]> = SmallVec::new();
+        let mut after: SmallVec<[FreeSlot; 8]> = SmallVec::new();
+        // They are touched from the last place back.
+        for at in 0..self.touched.len() {
+            let (place, take) = self.touched[at];
+            let free = self.list[place];
             taken(Taken { root: free.root, procs: take });
-            if take < free.procs {
-                left.push(FreeSlot { procs: free.procs - take, ..free });
-            }
             if free.start < start {
-                left.push(FreeSlot { end: start, procs: take, ..free });
+                before.push(FreeSlot { end: start, procs: take, ..free });
             }
             if free.end > end {
-                left.push(FreeSlot { start: end, procs: take, ..free });
+                after.push(FreeSlot { start: end, procs: take, ..free });
+            }
+            if take < free.procs {
+                self.list[place].procs -= take;
+                self.sink(place);
+            } else {
+                gaps.push(place);
             }
         }
-        left.into_iter().for_each(|free| self.add(free));
-        touched.clear();
-        self.touched = touched;
+        if start == end {
+            self.close(&mut gaps);
+        }
+        // What lies before is near the gaps, and what lies after is near the end of the list.
+        for free in before.into_iter().chain(after) {
+            self.enter(free, &mut gaps);
+        }
+        self.close(&mut gaps);
+    }
+
+    fn close(&mut self, gaps: &mut SmallVec<[usize; 8]>) {
+        gaps.sort_unstable();
+        while let Some(place) = gaps.pop() {
+            self.list.remove(place);
+        }
     }
 
     /// Adds a rectangle, to a like one if there is one.
-    pub fn add(&mut self, mut free: FreeSlot) {
-        let first = self.list.partition_point(|other| (other.start, other.end) < (free.start, free.end));
-        let like = self.list[first..].iter().take_while(|other| (other.start, other.end) == (free.start, free.end));
-        if let Some(place) = like.enumerate().find(|(_, other)| other.is_like(&free)).map(|(place, _)| first + place) {
-            free.procs += self.list.remove(place).procs;
+    pub fn add(&mut self, free: FreeSlot) {
+        self.enter(free, &mut SmallVec::new());
+    }
+
+    /// The same while there are gaps, of which one may be filled.
+    fn enter(&mut self, free: FreeSlot, gaps: &mut SmallVec<[usize; 8]>) {
+        let mut place = self.list.partition_point(|other| other.when() < free.when());
+        while let Some(other) = self.list.get(place).filter(|other| other.when() == free.when()) {
+            if other.root == free.root {
+                self.list[place].procs += free.procs;
+                return self.rise(place);
+            }
+            place += 1;
         }
-        let place = first + self.list[first..].partition_point(|other| other.key() < free.key());
-        self.list.insert(place, free);
+        let Some(gap) = gaps.pop() else {
+            self.list.insert(place, free);
+            return self.sink(place);
+        };
+        if gap < place {
+            self.list.copy_within(gap + 1..place, gap);
+            place -= 1;
+            gaps.iter_mut().filter(|other| (gap..=place).contains(*other)).for_each(|other| *other -= 1);
+        } else {
+            self.list.copy_within(place..gap, place + 1);
+            gaps.iter_mut().filter(|other| (place..gap).contains(*other)).for_each(|other| *other += 1);
+        }
+        self.list[place] = free;
+        self.sink(place);
+    }
+
+    /// Of those that start and end together, one with fewer processors comes before the others.
+    fn sink(&mut self, mut place: usize) {
+        while place > 0 && self.list[place - 1].key() > self.list[place].key() {
+            self.list.swap(place - 1, place);
+            place -= 1;
+        }
+    }
+
+    /// And one with more after them.
+    fn rise(&mut self, mut place: usize) {
+        while place + 1 < self.list.len() && self.list[place + 1].key() < self.list[place].key() {
+            self.list.swap(place, place + 1);
+            place += 1;
+        }
     }
 
     /// Forgets what lies before a time. Whether others are in some places of the list than were there before.
