@@ -73,6 +73,8 @@ pub struct Traits {
     pub has_speeds: bool,
     /// Whether its sites can be used by other systems too: then what they run is this system's.
     pub shares_sites: bool,
+    /// Whether its sites serve nobody else, whoever runs them.
+    pub keeps_sites: bool,
     /// Whether its sites may have managers that are no system's own.
     pub takes_managers: bool,
     /// Whether a program outside may plan for its users, who hand jobs in for queues.
@@ -97,6 +99,7 @@ impl Traits {
     pub const NONE: Traits = Traits {
         has_speeds: false,
         shares_sites: false,
+        keeps_sites: false,
         takes_managers: false,
         has_planners: false,
         has_terms: false,

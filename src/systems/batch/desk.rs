@@ -117,10 +117,12 @@ impl Desk {
 
     /// The input of a booked task is there. If its time has begun, it has what is left of it.
     fn provided(&mut self, now: Time, giver: ActorId, task: TaskId, orders: &mut Vec<Order>) {
-        if self.booked.of(giver, task).is_none_or(|booking| now >= booking.held.until) {
-            return;
+        let Some(booking) = self.booked.of(giver, task).filter(|booking| now < booking.held.until) else { return };
+        let (fails, begins) = (self.remedy.is_some(), booking.held.from <= now);
+        // Where nodes are only counted, others may be on its own until it begins.
+        if begins && !fails {
+            self.clear_way(now, orders);
         }
-        let fails = self.remedy.is_some();
         let provided = self.booked.provide(giver, task, |runtime| once_ready(fails, runtime));
         if let Some((booking, runtime)) = provided.filter(|_| !fails) {
             orders.push(booking.begin(task, booking.held.from.max(now), runtime, Loss::default()));

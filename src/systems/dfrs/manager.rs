@@ -7,6 +7,7 @@
 //! Where nodes fail, who is lost comes again as if it were handed in then. Checkpoints are made of progress: each after so much of it,
 //! and at the cost of so much, whatever the yield. To the cluster, what they cost is progress like any other, as the job is there for longer.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Algorithm, Changes, Cluster, Events, Fractional, Live, Need, Placed, Stage};
@@ -101,6 +102,8 @@ struct Sharing {
     given: BTreeMap<TaskId, Given>,
     /// What has happened since the last instant.
     events: Events,
+    /// Those who have left since then, of whose loss their givers were told, and have been given once more already.
+    again: Vec<(TaskId, Need, Given)>,
     /// How many steps what happens by itself waits for who is submitted at the same moment: all of it is one instant.
     steps: u32,
     /// The last moment at which anything happened, and how many steps of it are still waited for.
@@ -137,6 +140,7 @@ impl Sharing {
             cluster,
             given: BTreeMap::new(),
             events: Events::default(),
+            again: Vec::new(),
             steps: 0,
             moment: (Time::NEVER, 0),
             attempts,
@@ -168,10 +172,17 @@ impl Sharing {
         let Admit { job, tasks, needs, runtime, losses } = admit;
         let task = TaskId { job, index: 0 };
         let Ok(need) = Need::new(tasks, needs.cpu, needs.memory) else { return };
-        let is_new = !self.given.contains_key(&task) && !self.events.gone.contains(&task);
-        if self.cluster.check(&need).is_ok() && !runtime.is_zero() && is_new {
-            let until = self.stretched(runtime, &need);
-            self.given.insert(task, Given { giver, work: runtime, saved: Span::ZERO, until, idle: None, losses });
+        if self.cluster.check(&need).is_err() || runtime.is_zero() {
+            return;
+        }
+        let until = self.stretched(runtime, &need);
+        let given = Given { giver, work: runtime, saved: Span::ZERO, until, idle: None, losses };
+        if self.events.gone.contains(&task) {
+            if self.again.iter().all(|again| again.0 != task) {
+                self.again.push((task, need, given));
+            }
+        } else if let Entry::Vacant(place) = self.given.entry(task) {
+            place.insert(given);
             self.events.come.push((task, need));
         }
     }
@@ -225,13 +236,16 @@ impl Sharing {
         let mut is_tick = self.tick == Some(now);
         loop {
             self.finish(now, orders);
-            let events = std::mem::take(&mut self.events);
+            let mut events = std::mem::take(&mut self.events);
             if events == Events::default() && !is_tick {
                 break;
             }
             is_tick = false;
+            let again = std::mem::take(&mut self.again);
+            events.come.extend(again.iter().map(|(task, need, _)| (*task, *need)));
             let changes = self.cluster.advance(now, &events);
             events.gone.iter().for_each(|task| self.forget(*task));
+            self.given.extend(again.into_iter().map(|(task, _, given)| (task, given)));
             self.sort(now, &events, &changes);
             self.order(now, changes, orders);
         }

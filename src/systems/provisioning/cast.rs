@@ -30,7 +30,14 @@ pub const ROW: Row = Row {
     also: &[],
     schedulers: planner::names,
     own: Own { site: walk_site, user: walk_user },
-    traits: Traits { has_speeds: true, has_terms: true, has_followers: true, books_nodes: true, ..Traits::NONE },
+    traits: Traits {
+        has_speeds: true,
+        keeps_sites: true,
+        has_terms: true,
+        has_followers: true,
+        books_nodes: true,
+        ..Traits::NONE
+    },
     cores_max: u64::MAX,
     gives: Gives { moment: "users", task: "entered at a site", category: "entry" },
     plans: plans::ALL,

@@ -217,11 +217,21 @@ impl Around<'_> {
         w.set(system, systems, Systems { keys: self.systems.iter().map(|row| row.key).collect() });
         let Some(fields) = w.fields() else { return };
         let used = || systems.iter().map(|system| self.systems[*system]);
-        if systems.len() > 1 && !used().any(|row| row.traits.shares_sites) {
-            let hosts = tables(|row| row.traits.shares_sites);
-            let keys = any_of(used().map(|row| row.key)).replace(" or ", " and ");
-            let text =
-                format!("{keys} cannot share a site: only a {hosts} shares its sites, so it has to be one of them");
+        let alone = match used().find(|row| row.traits.keeps_sites) {
+            _ if systems.len() < 2 => None,
+            Some(row) => {
+                Some(format!("a site of [{}] serves no other system: give the others sites of their own", row.key))
+            }
+            None if used().any(|row| row.traits.shares_sites) => None,
+            None => {
+                let keys = any_of(used().map(|row| row.key)).replace(" or ", " and ");
+                let hosts = tables(|row| row.traits.shares_sites);
+                Some(format!(
+                    "{keys} cannot share a site: only a {hosts} shares its sites, so it has to be one of them"
+                ))
+            }
+        };
+        if let Some(text) = alone {
             match fields.get("system") {
                 Some(field) => field.complain(text),
                 None => fields.complain(text),

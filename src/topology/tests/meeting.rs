@@ -131,6 +131,17 @@ nodes = 20
 arrival_factor = 4.0
 "#;
 
+#[test]
+fn who_bargains_with_a_site_shares_it_with_nobody() {
+    for others in ["batch", "reservation"] {
+        let text = SHARED
+            .replace("[batch]\n", "[batch]\n[provisioning]\n")
+            .replace("cores = 32", &format!("cores = 32\nsystem = [\"{others}\", \"provisioning\"]"));
+        let told = load_text(&text, &[]).unwrap_err().to_string();
+        assert!(told.contains("a site of [provisioning] serves no other system"), "{told}");
+    }
+}
+
 fn apart(one: &NodeSet, other: &NodeSet) -> bool {
     one.runs().iter().all(|a| other.runs().iter().all(|b| a.1 < b.0 || b.1 < a.0))
 }

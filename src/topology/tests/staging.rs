@@ -396,6 +396,22 @@ fn the_queue_stays_off_nodes_that_wait_for_data() {
     assert_eq!(of(": 2.0 "), ["114 s: 2.0 starts", "117 s: 2.0 ends"]);
 }
 
+/// Where nodes are only counted, queued jobs may be on those of a booking until it begins, which may be when its input arrives.
+#[test]
+fn jobs_make_way_for_a_booking_whose_input_arrives_as_it_begins() {
+    for scheduler in ["fcfs", "fcfs-count", "easy-count", "conservative-count", "slotlist"] {
+        for seed in 1..=12 {
+            let text = format!(
+                "name = \"late\"\nseed = {seed}\n[batch]\n[reservation]\n[[site]]\nname = \"york\"\ncores = 1\nsystem = \"batch\"\n\
+                 [[site]]\nname = \"bath\"\ncores = 8\nlatency = \"5 ms\"\nsystem = [\"batch\", \"reservation\"]\n\
+                 scheduler = \"{scheduler}\"\n{WIRE}[[workload]]\nsource = \"lublin\"\njobs = 13\nnodes = 8\n[[workload]]\n\
+                 source = \"reservations\"\nrequests = 7\nnodes = 8\nhome = \"york\"\ninput = \"1 GB\"\n"
+            );
+            told(&load_text(&text, &[]).unwrap());
+        }
+    }
+}
+
 #[test]
 fn data_that_makes_no_sense_is_told() {
     let fine = queues() + QUEUED;
