@@ -178,7 +178,7 @@ impl Flows {
         let transfers = &mut self.transfers;
         let route = self.routes.entry(ends);
         let way = || paths.route(ends.0 as usize, ends.1 as usize);
-        let route = *route.or_insert_with(|| transfers.flows().route(way()));
+        let route = *route.or_insert_with(|| transfers.flows().route(&way()));
         match &mut self.faults {
             None => (transfers.start(now, route, bytes), arrival(now, paths, ends)),
             Some(faults) => faults.start(now, route, ends, bytes, transfers),

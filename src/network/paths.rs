@@ -1,5 +1,7 @@
 //! The way from site to site: which links data crosses.
 
+use smallvec::SmallVec;
+
 use super::link::{Link, LinkId};
 
 /// Links, and the route between any two sites. A site needs no route to itself.
@@ -7,30 +9,46 @@ use super::link::{Link, LinkId};
 pub struct Paths {
     pub links: Vec<Link>,
     sites: usize,
-    /// By the site that sends, then the one that receives.
-    routes: Vec<Vec<LinkId>>,
+    ways: Ways,
 }
+
+#[derive(Clone, Debug, PartialEq)]
+enum Ways {
+    /// Those of each pair from its number on, by the site that sends, then the one that receives.
+    Listed { starts: Vec<u32>, crossed: Vec<LinkId> },
+    /// Each site has a line to the router, with its own number: nothing grows with pairs of sites.
+    ByRouter,
+}
+
+/// The links that data crosses, in order.
+pub type Route = SmallVec<[LinkId; 4]>;
 
 impl Paths {
     /// `routes[m][n]` leads from site `m` to site `n`.
     pub fn new(links: Vec<Link>, routes: Vec<Vec<Vec<LinkId>>>) -> Paths {
         let sites = routes.len();
         assert!(routes.iter().all(|row| row.len() == sites), "there is a route for every pair of sites");
-        Paths { links, sites, routes: routes.into_iter().flatten().collect() }
+        let (mut starts, mut crossed) = (Vec::with_capacity(sites * sites + 1), Vec::new());
+        for route in routes.into_iter().flatten() {
+            starts.push(crossed.len() as u32);
+            crossed.extend(route);
+        }
+        starts.push(crossed.len() as u32);
+        Paths { links, sites, ways: Ways::Listed { starts, crossed } }
     }
 
-    /// A link of its own for every pair of sites, which its flows do not compete for.
-    pub fn apart(sites: usize, link: Link) -> Paths {
-        let id = |from: usize, to: usize| LinkId((from * sites + to) as u32);
-        let route = |from, to| if from == to { Vec::new() } else { vec![id(from, to)] };
-        let routes = (0..sites).map(|from| (0..sites).map(|to| route(from, to)).collect()).collect();
-        Paths::new(vec![link; sites * sites], routes)
+    /// Each site has a line of its own to a router, which all that leaves it or comes to it crosses.
+    pub fn by_router(lines: Vec<Link>) -> Paths {
+        Paths { sites: lines.len(), links: lines, ways: Ways::ByRouter }
     }
 
     /// The same links, with the routes between some of the sites only.
     pub fn among(self, sites: &[usize]) -> Paths {
         if sites.iter().copied().eq(0..self.sites) {
             return self;
+        }
+        if self.ways == Ways::ByRouter {
+            return Paths::by_router(sites.iter().map(|site| self.links[*site]).collect());
         }
         let way = |from: usize, to: usize| self.route(from, to).to_vec();
         let routes = sites.iter().map(|&from| sites.iter().map(|&to| way(from, to)).collect()).collect();
@@ -41,13 +59,24 @@ impl Paths {
         self.sites
     }
 
-    pub fn route(&self, from: usize, to: usize) -> &[LinkId] {
-        &self.routes[from * self.sites + to]
+    pub fn route(&self, from: usize, to: usize) -> Route {
+        match self.ways {
+            Ways::Listed { .. } => self.listed(from, to).into(),
+            Ways::ByRouter if from == to => Route::new(),
+            Ways::ByRouter => [LinkId(from as u32), LinkId(to as u32)].into_iter().collect(),
+        }
+    }
+
+    /// The same where routes are listed; else nothing.
+    pub fn listed(&self, from: usize, to: usize) -> &[LinkId] {
+        let Ways::Listed { starts, crossed } = &self.ways else { return &[] };
+        let pair = from * self.sites + to;
+        &crossed[starts[pair] as usize..starts[pair + 1] as usize]
     }
 
     /// The most that a lone flow gets; infinite where data crosses no link.
     pub fn bandwidth(&self, from: usize, to: usize, alone: impl Fn(&Link) -> f64) -> f64 {
-        let links = self.route(from, to).iter().map(|link| &self.links[link.index()]);
+        let links = self.route(from, to).into_iter().map(|link| &self.links[link.index()]);
         links.map(alone).fold(f64::INFINITY, f64::min)
     }
 

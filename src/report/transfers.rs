@@ -220,7 +220,7 @@ impl Transfers {
 
     /// The links of the way over some cables.
     fn way(&self, (from, to): (usize, usize), via: &[CableId]) -> Option<Vec<LinkId>> {
-        let (cables, own) = (self.cables.as_ref()?, self.paths.as_ref()?.route(from, to));
+        let (cables, own) = (self.cables.as_ref()?, self.paths.as_ref()?.listed(from, to));
         let of = cables.directions();
         // A route that is written out may lead over links without ends.
         if own.iter().map(|link| of[link.index()]).eq(via.iter().copied()) {
@@ -316,7 +316,7 @@ impl Transfers {
     /// The links, and what crossed them in order of release; nothing, if there are none.
     pub fn crossings<'t>(&'t self) -> Option<(&'t [Link], impl Iterator<Item = Crossing<'t>>)> {
         let paths = self.paths.as_ref()?;
-        let own = move |row: &TransferRow| paths.route(row.from as usize, row.to as usize);
+        let own = move |row: &TransferRow| paths.listed(row.from as usize, row.to as usize);
         let whole = move |row: &TransferRow| {
             let ended = row.ended.filter(|_| row.trouble.is_none())?;
             Some(Crossing { links: own(row), bytes: row.bytes, active: row.active, ended, leaves: true })

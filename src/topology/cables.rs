@@ -246,19 +246,13 @@ pub fn paths(topology: &Topology) -> Paths {
     if let Some(cables) = &topology.cables {
         return cables.paths(&topology.sites).expect("a topology whose sites cannot reach each other is refused");
     }
-    let micros = |site: usize| topology.sites[site].latency.micros() as f64;
-    let link = |from, to| Link {
+    let line = |site: &Site| Link {
         capacity: f64::INFINITY,
-        latency: micros(from) + micros(to),
+        latency: site.latency.micros() as f64,
         efficiency: Efficiency::None,
         mode: Mode::PerFlow,
     };
-    let sites = topology.sites.len();
-    let mut paths = Paths::apart(sites, link(0, 0));
-    for pair in 0..sites * sites {
-        paths.links[pair] = link(pair / sites, pair % sites);
-    }
-    paths
+    Paths::by_router(topology.sites.iter().map(line).collect())
 }
 
 /// How the links fail that data between these sites may cross; `None` if none ever does.

@@ -205,7 +205,7 @@ impl<'p> Stage<'p> {
         }
         let (paths, wires) = (&self.problem.paths, &mut self.wires);
         let route = self.routes.entry((from, to));
-        let route = *route.or_insert_with(|| wires.flows().route(paths.route(from as usize, to as usize)));
+        let route = *route.or_insert_with(|| wires.flows().route(&paths.route(from as usize, to as usize)));
         let flow = self.wires.start(self.now, route, dependency.volume);
         if self.edge_of.len() <= flow.index() {
             self.edge_of.resize(flow.index() + 1, u32::MAX);

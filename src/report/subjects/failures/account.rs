@@ -82,7 +82,7 @@ impl<'a> Suffering<'a> {
             let there = lasts * u128::from(site.cores);
             (all, all_down) = (all + there, all_down + down);
             self.all.node_failures += failures;
-            if tally.failing.does(number) {
+            if tally.failing.does(number) || self.losses[number] > 0 {
                 self.all.sites.push(FailingSite {
                     name: site.name.clone(),
                     nodes: site.cores.into(),

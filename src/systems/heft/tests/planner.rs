@@ -7,7 +7,6 @@ use proptest::prelude::*;
 use super::*;
 use crate::grid::{Edge, Job, JobId, Kind, Task};
 use crate::kernel::{ActorId, BoxedActor, Entry, judge};
-use crate::network::{Efficiency, Link, LinkId, Mode};
 use crate::protocol::{Message, Record};
 use crate::random::SplitMix64;
 use crate::roles::{Script, Site, User, scheduler};
@@ -190,7 +189,7 @@ fn what_ends_a_microsecond_later_is_later_however_late_it_is() {
     let job = Arc::new(Job { id: JobId(0), arrive: Time::ZERO, first_task: 0, tasks, edges, worth: None });
     let site = Resource { cores: 1, kind: Kind(0), speed_millionths: 1_000_000, latency: Span::ZERO };
     let cable = Link { capacity: 125.0, latency: 0.0, efficiency: Efficiency::None, mode: Mode::Shared };
-    let paths = Paths::apart(2, cable);
+    let paths = apart(2, cable);
     let log = run(Policy::Heft, &[site; 2], &paths, vec![job.clone()]);
     let problem = Problem::of(&job.tasks, &job.edges, &[site; 2], paths, Awareness::Capacity).unwrap();
     let replaying = Replaying { clock: Clock::Micros, ..Replaying::default() };

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::grid::{Edge, Kind, Task};
-use crate::network::{Efficiency, Flows, Link, LinkId, Mode};
+use crate::network::Flows;
 use crate::random::SplitMix64;
 use crate::time::Span;
 use crate::workload::layered::Shape;
@@ -91,7 +91,7 @@ proptest! {
     fn plans_are_those_of_the_slow_judge((shape, seed) in shapes(), processors in 1usize..6) {
         let table = drawn(shape, seed, processors);
         let link = Link { capacity: 1.0, latency: 0.0, efficiency: Efficiency::None, mode: Mode::PerFlow };
-        let problem = Problem::table(&table, Paths::apart(processors, link)).unwrap();
+        let problem = Problem::table(&table, apart(processors, link)).unwrap();
         let schedule = plan(&problem, &Costs::of(&problem));
         let found: Vec<_> = schedule.placed.iter().map(|p| (p.site as usize, p.start, p.end)).collect();
         prop_assert_eq!(found, judge(&table));
@@ -229,7 +229,7 @@ fn bad_input_is_told() {
         change(&mut table);
         Problem::table(&table, paths).unwrap_err().to_string()
     };
-    let fine = || Paths::apart(3, link);
+    let fine = || apart(3, link);
     assert_eq!(told(|t| t.run.clear(), fine()), "there are no tasks");
     assert_eq!(told(|t| t.run.iter_mut().for_each(Vec::clear), fine()), "there are no sites");
     assert_eq!(told(|t| t.run[2].truncate(2), fine()), "task 2 has 2 run times for 3 sites");
@@ -244,13 +244,13 @@ fn bad_input_is_told() {
     assert_eq!(told(|t| t.edges.push((0, 1, 1.0)), fine()), "edge 0-1 is given twice");
     assert!(told(|t| t.edges[0].2 = -1.0, fine()).starts_with("edge 0-1 cannot carry -1"));
     assert!(told(|t| t.edges[0].2 = f64::INFINITY, fine()).starts_with("edge 0-1 cannot carry inf"));
-    assert!(told(|_| {}, Paths::apart(3, Link { capacity: 0.0, ..link })).starts_with("link 0: expected a capacity"));
-    assert_eq!(told(|_| {}, Paths::apart(2, link)), "there are routes between 2 sites, but 3 sites");
+    assert!(told(|_| {}, apart(3, Link { capacity: 0.0, ..link })).starts_with("link 0: expected a capacity"));
+    assert_eq!(told(|_| {}, apart(2, link)), "there are routes between 2 sites, but 3 sites");
     let twice = vec![vec![vec![LinkId(0), LinkId(0)]; 3]; 3];
     assert!(told(|_| {}, Paths::new(vec![link], twice)).starts_with("a route over link 0 crosses it twice"));
 
     let wide = [Task::new(Span::from_secs(1), 5, Kind(0))];
-    let of = |site| Problem::of(&wide, &[], &[site], Paths::apart(1, link), Awareness::Network).unwrap_err();
+    let of = |site| Problem::of(&wide, &[], &[site], apart(1, link), Awareness::Network).unwrap_err();
     let told = of(resource(4, 1_000_000)).to_string();
     assert_eq!(told, "task 0 needs 5 cores of one kind, but no site has that many");
     let told = of(Resource { kind: Kind(1), ..resource(8, 1_000_000) }).to_string();
@@ -266,7 +266,7 @@ fn resource(cores: u32, speed_millionths: u64) -> Resource {
 fn links_are_never_overfull() {
     let paths = paths(Law::Tcp, Wiring::FullDuplex);
     let mut flows = Flows::new(paths.links.clone());
-    let routes: Vec<_> = [(0, 1), (2, 1), (0, 2), (1, 0)].map(|(m, n)| flows.route(paths.route(m, n))).to_vec();
+    let routes: Vec<_> = [(0, 1), (2, 1), (0, 2), (1, 0)].map(|(m, n)| flows.route(&paths.route(m, n))).to_vec();
     let started: Vec<_> = routes.iter().cycle().take(12).map(|&route| flows.start(0.0, route, 10.0)).collect();
     let rates: Vec<f64> = started.iter().map(|&flow| flows.rate(flow)).collect();
     let into: f64 = rates.chunks(4).map(|four| four[0] + four[1]).sum();
