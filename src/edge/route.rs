@@ -234,22 +234,28 @@ fn route_run(
         false => conduct::conduct(kept, hub, &mut lines, watch),
     };
     conducted.end = fault.or(conducted.end);
-    if let (Some(why), Err(Failure::LostPeer { text, .. })) = (irreplaceable, &mut conducted.end) {
-        text.push_str(&format!("\n  {why}"));
-    }
     conducted.wall = conducted.wall.saturating_sub(results.written_for());
     let mut moved = None;
     if let (Some(freight), Ok(())) = (freight, &conducted.end) {
         let arrived = kept.block_on(async {
             tokio::select! {
                 arrived = freight.finish() => arrived,
-                Some(failure) = interruptions.recv() => Err(failure),
+                Some(failure) = interruptions.recv() => Err(match failure {
+                    Failure::LostPeer { label, text } => {
+                        let text = format!("lost {label} while payload was still under way: {text}");
+                        Failure::LostPeer { label, text }
+                    }
+                    other => other,
+                }),
             }
         });
         match arrived {
             Ok(all) => moved = Some(all),
             Err(failure) => conducted.end = Err(failure),
         }
+    }
+    if let (Some(why), Err(Failure::LostPeer { text, .. })) = (irreplaceable, &mut conducted.end) {
+        text.push_str(&format!("\n  {why}"));
     }
     progress.clear();
 

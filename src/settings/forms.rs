@@ -296,7 +296,26 @@ impl Form<f64> for Number {
 /// A number up to this, kept in millionths.
 #[derive(Clone, Copy, Debug)]
 pub struct Millionths {
-    pub most: u64,
+    most: u64,
+    /// The least for people and editors; whoever reads it says what is expected.
+    least: f64,
+    above: bool,
+}
+
+impl Millionths {
+    pub const fn to(most: u64) -> Millionths {
+        Millionths { most, least: 0.0, above: false }
+    }
+
+    /// To go with a check for it.
+    pub const fn from(least: f64, most: u64) -> Millionths {
+        Millionths { most, least, above: false }
+    }
+
+    /// To go with a check for it.
+    pub const fn above_zero(most: u64) -> Millionths {
+        Millionths { most, least: 0.0, above: true }
+    }
 }
 
 impl Form<u64> for Millionths {
@@ -311,7 +330,7 @@ impl Form<u64> for Millionths {
     }
 
     fn shape(&self) -> Shape {
-        Shape::Number { least: 0.0, most: self.most as f64, above: false, decimals: Some(6) }
+        Shape::Number { least: self.least, most: self.most as f64, above: self.above, decimals: Some(6) }
     }
 }
 

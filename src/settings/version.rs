@@ -29,7 +29,12 @@ pub(crate) fn fits(root: &Table, findings: &Findings) -> bool {
         return true;
     }
     let found = findings.written(node.place);
-    let message = format!("this file is written for another version of Hansa: expected \"{VERSION}\", found {found}");
+    let message = match &node.value {
+        Value::Text(_) => {
+            format!("this file is written for another version of Hansa: expected \"{VERSION}\", found {found}")
+        }
+        _ => format!("expected a text: the version of Hansa that the file is written for, such as \"{VERSION}\""),
+    };
     findings.add(Complaint::new(node.place, KEY, message));
     false
 }

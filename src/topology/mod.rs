@@ -180,6 +180,9 @@ fn load_as(path: &str, overrides: &[Override], read: &mut Read<'_>, idle: bool) 
     file::include(&mut root, path, &mut library);
     file::expand(&mut root, &library.findings);
     overrides::apply_to_complete(&mut root, settings, &library.findings);
+    if !version::fits(&root, &library.findings) {
+        return library.findings.verdict(None);
+    }
 
     let attached = file::attach(&root, path, &mut library);
     let (topology, places) = check::check(&root, &attached, &library.findings, idle);

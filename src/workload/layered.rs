@@ -126,7 +126,7 @@ impl Supply for Generator {
         w.set(
             key("ccr", "communication to computation ratio: how long data takes to transfer, relative to run times"),
             &mut costs.ccr_millionths,
-            Millionths { most: 1_000 },
+            Millionths::to(1_000),
         );
         w.set(
             key("bandwidth", "at which it does").means("the transfer speed for which `ccr` holds"),

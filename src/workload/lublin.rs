@@ -108,7 +108,7 @@ impl Lublin {
         w.set(key("nodes", "the largest size of a job").usual("the nodes of the largest site"), nodes, 1..=CORES_MAX);
         w.set(key("types", "which kinds of job the Lublin model generates"), types, Types::ALL);
         w.set(key("stream", "the random numbers that the Lublin model uses"), stream, Stream::ALL);
-        let rate = Millionths { most: 1_000 }.that("a number above 0, up to 1000", |rate: &u64| *rate > 0);
+        let rate = Millionths::above_zero(1_000).that("a number above 0, up to 1000", |rate: &u64| *rate > 0);
         w.set(key("arrival_factor", "how much faster jobs arrive than in the model"), rate_millionths, rate);
         let Sizes { serial, pow2, low, med, high, prob, unit } = sizes;
         w.set(key("serial", "the share of jobs with one node").usual(OWN), serial, SHARE);

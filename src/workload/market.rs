@@ -43,7 +43,7 @@ pub struct Generator {
 words! {
     /// What the load of a generated workload is measured against.
     LoadBasis {
-        /// All cores of the grid.
+        /// All cores of the sites that the market uses.
         Total = "total",
         /// The cores of the kind with the highest demand.
         Bottleneck = "bottleneck",

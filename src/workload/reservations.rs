@@ -74,7 +74,7 @@ pub const WRITTEN: Row = Row {
 
 const REQUESTS_MAX: u32 = 10_000_000;
 /// Most of what is a multiple of something else.
-const FACTOR: Millionths = Millionths { most: 1_000 };
+const FACTOR: Millionths = Millionths::to(1_000);
 const POWER: Number = Number::from(0.0, 31.0, "a power of two from 0 to 31, such as 7.0");
 
 impl Demand {
@@ -129,7 +129,7 @@ impl Supply for Demand {
             FACTOR,
         );
         let used = key("used", "the smallest share of its reserved time that a job really uses");
-        w.set(used, &mut self.used_millionths, Millionths { most: 1 });
+        w.set(used, &mut self.used_millionths, Millionths::to(1));
         self.data.walk(w, context);
         self.data.check([], w);
         if w.reads() {

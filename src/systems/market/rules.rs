@@ -66,7 +66,7 @@ impl Market {
         w.set(key("policy", "which task has the best bid"), &mut self.policy, policy);
         w.set(key("tick", "the unit of run times and ages"), &mut self.tick, POSITIVE_SPAN);
         let ccr = key("ccr", "communication to computation ratio").only_if(!linked, OVER_LINKS);
-        w.set(ccr, &mut self.ccr_millionths, Millionths { most: 1_000 });
+        w.set(ccr, &mut self.ccr_millionths, Millionths::to(1_000));
         let network = key("network", "where the output of a finished task is, and when").only_if(!linked, OVER_LINKS);
         w.set(network, &mut self.network, Network::ALL);
         w.set(
@@ -85,9 +85,9 @@ impl Market {
         let admission = key("admission", "whether jobs that would finish too late are rejected on arrival");
         w.set(admission, &mut self.admission, Admission::ALL);
         let theta = key("admission_theta", "a job is due when its worth has fallen to this share of its value");
-        w.set(theta, &mut self.admission_theta_millionths, Millionths { most: 1 });
+        w.set(theta, &mut self.admission_theta_millionths, Millionths::to(1));
         let eta = key("admission_eta", "the share of the core time that admission assigns");
-        w.set(eta, &mut self.admission_eta_millionths, Millionths { most: 1 });
+        w.set(eta, &mut self.admission_eta_millionths, Millionths::to(1));
         let bidder =
             key("bidder", "").means("an external program that bids, if the policy is `external`").expects(BIDDER);
         w.maybe(bidder, Layout::Section("market.bidder"), &mut self.bidder, Foreign::default, Foreign::settings);

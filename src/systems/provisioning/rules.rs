@@ -94,10 +94,10 @@ pub(super) fn walk_site(site: &mut Site, fits: bool, w: &mut dyn Walk) {
     }
     let price = key("price", "the price of a processor, as a multiple of the price of best effort").only_if(fits, why);
     let price_form =
-        Millionths { most: PRICE_MAX }.that("a price in thousandths", |price: &u64| price.is_multiple_of(1_000));
+        Millionths::to(PRICE_MAX).that("a price in thousandths", |price: &u64| price.is_multiple_of(1_000));
     w.set(price, &mut terms.price_millionths, price_form);
     let cancelled = key("cancelling", "the share of its fee that cancelling a booking costs").only_if(fits, why);
-    let part = Millionths { most: 1 }.that("a part in thousandths", |part: &u64| part.is_multiple_of(1_000));
+    let part = Millionths::to(1).that("a part in thousandths", |part: &u64| part.is_multiple_of(1_000));
     w.set(cancelled, &mut terms.cancelled_millionths, part);
     let longest = key("longest", "the longest run that is accepted").usual("any").only_if(fits, why);
     w.set(longest, &mut terms.longest, Maybe(POSITIVE_SPAN));

@@ -88,7 +88,7 @@ fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], around: &Around<
     w.set(bookings.only_if(books && nodes, why_bookings), &mut recovery.bookings, Bookings::ALL);
     let compensation =
         key("compensation", "what its user is given for a broken booking, as a multiple of what was booked");
-    let part = Millionths { most: COMPENSATION_MAX };
+    let part = Millionths::to(COMPENSATION_MAX);
     w.set(compensation.only_if(books && nodes, why_bookings), &mut recovery.compensation_millionths, part);
     let data = key("data", "what becomes of data on a link that fails");
     let why_links = "expected a [[failure]] of a `link`: it is about data on links that fail";
@@ -146,7 +146,7 @@ impl Form<Every> for Interval {
             Every::Never => quoted(NEVER),
             Every::Span(every) => quoted(&every.to_string()),
             Every::Young(MILLION) => quoted("young"),
-            Every::Young(factor) => quoted(&format!("{} young", Millionths { most: 1_000 }.text(factor)?)),
+            Every::Young(factor) => quoted(&format!("{} young", Millionths::to(1_000).text(factor)?)),
         })
     }
 
@@ -263,7 +263,7 @@ impl Written {
         let about = key("share", "how many of the nodes go down together");
         let why = "expected per = \"site\" beside it, as nodes then go down together";
         let about = about.only_if(lists || fails_alone && self.per == Per::Site, why);
-        let some = Millionths { most: 1 }.that("a share above zero, and at most 1", |share: &u64| *share > 0);
+        let some = Millionths::above_zero(1).that("a share above zero, and at most 1", |share: &u64| *share > 0);
         w.set(about, &mut self.share_millionths, some);
 
         let lines = key("trace", "").means(

@@ -134,7 +134,7 @@ impl Described {
             format!("leave speed out: only sites under a {} may differ in speed", tables(|row| row.traits.has_speeds))
         };
         let speed = key("speed", "run times of tasks are divided by this").only_if(has_speeds, why());
-        let above_zero = Millionths { most: SPEED_MAX }.that("a speed above zero", |speed: &u64| *speed > 0);
+        let above_zero = Millionths::above_zero(SPEED_MAX).that("a speed above zero", |speed: &u64| *speed > 0);
         w.set(speed, &mut site.speed_millionths, above_zero);
         let scheduler =
             key("scheduler", "how a site schedules its work").usual("the first of those that fit its system");
@@ -163,7 +163,8 @@ impl Described {
         let about = "memory of a node, in GB; used to compute how much memory is moved with jobs";
         let why = "expected also a scheduler under which jobs share nodes, such as \"GreedyPM */per\"";
         let memory = key("memory_gb", about).only_if(may_be_said, why);
-        let above_zero = Millionths { most: MEMORY_MAX }.that("a number of GB above zero", |memory: &u64| *memory > 0);
+        let above_zero =
+            Millionths::above_zero(MEMORY_MAX).that("a number of GB above zero", |memory: &u64| *memory > 0);
         w.set(memory, &mut site.memory_kb, above_zero);
         let about = "at which rate the images of a job's tasks move when it is resumed or moved";
         let images = key("image_bandwidth", about).usual("only the penalty counts").only_if(may_be_said, why);

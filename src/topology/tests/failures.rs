@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::grid::{Course, Every, Fragile, Interrupted, Killed, NodeSet, Per};
-use crate::time::{Span, Time};
+use crate::kernel::{Entry, Place};
+use crate::protocol::Record;
+use crate::time::{Span, Stamp, Time};
+use crate::topology::{Plan, build};
 
 const GRID: &str = r#"name = "fragile"
 [batch]
@@ -237,4 +240,55 @@ fn who_knows_nothing_of_failures_refuses_them_and_everybody_else_does_not() {
     let reserved = "cores = 8\nreserved = [{ from = \"1 h\", until = \"2 h\", nodes = \"0\" }]";
     let kept = load_text(&grid("[batch]", lublin).replace("cores = 8", reserved), &[]);
     assert!(kept.is_ok_and(|topology| topology.failing().site(0).is_some() && !topology.sites[0].reserved.is_empty()));
+}
+
+/// What happens to the jobs of a topology, each with its time in seconds.
+fn story(text: &str, settings: &[&str]) -> Vec<String> {
+    let topology = load_text(text, settings).unwrap();
+    let plan = Plan::of(&topology);
+    let mut place = Place::new(build(&topology, &plan.all()).unwrap(), plan.latencies.clone());
+    place.run_before(Stamp::NEVER, usize::MAX).unwrap();
+    let told = |entry: Entry<Record>| {
+        let what = match entry.record {
+            Record::Started { task, .. } => format!("{task} starts"),
+            Record::Lost { task, .. } => format!("{task} is lost"),
+            Record::Completed { job, .. } => format!("{job} is over"),
+            _ => return None,
+        };
+        Some(format!("{} s: {what}", entry.stamp.time.seconds()))
+    };
+    place.take_log().into_iter().filter_map(told).collect()
+}
+
+/// Where messages take no time, a job is with its site again before the site has worked its loss in.
+#[test]
+fn a_job_that_comes_back_at_once_to_shared_nodes_is_not_dropped() {
+    let text = "name = \"back\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 4\n[[failure]]\nsite = \"york\"\nnodes = \"0\"\n\
+                at = \"10 min\"\nfor = \"10 min\"\n[recovery]\nkilled = \"back\"\n[[user]]\nname = \"alice\"\n[[workload]]\n\
+                source = \"table\"\n[[workload.job]]\ntasks = [{ runtime = \"1 h\", cores = 1 }]\n";
+    for scheduler in ["Greedy *", "GreedyP *", "GreedyPM */per", "MCB8 *", "MCB8 */per/period=300", "easy"] {
+        let story = story(text, &[&format!("site.york.scheduler={scheduler:?}")]);
+        // Whoever repacks may move it later, which takes 300 s.
+        let end = if scheduler.contains("/per") { 4500 } else { 4200 };
+        assert_eq!(story[..3], ["0 s: 0.0 starts", "600 s: 0.0 is lost", "600 s: 0.0 starts"], "{scheduler}");
+        assert_eq!(story[3..], [format!("{end} s: 0 is over")], "{scheduler}");
+    }
+}
+
+/// Node 2 is to be back at 20 s; at 15 s it is known that it will not be before 100 s, so nobody waits for it any longer.
+#[test]
+fn an_outage_that_begins_under_another_one_is_known_when_it_begins() {
+    let text = "name = \"under\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 3\n[[failure]]\nsite = \"york\"\nnodes = \"2\"\n\
+                at = \"10 s\"\nfor = \"10 s\"\n[[failure]]\nsite = \"york\"\nnodes = \"2\"\nat = \"15 s\"\nfor = \"85 s\"\n\
+                [[user]]\nname = \"alice\"\n[[workload]]\nsource = \"table\"\n\
+                [[workload.job]]\narrive = \"11 s\"\ntasks = [{ runtime = \"10 s\", walltime = \"10 s\", cores = 3 }]\n\
+                [[workload.job]]\narrive = \"12 s\"\ntasks = [{ runtime = \"30 s\", walltime = \"30 s\", cores = 2 }]\n";
+    for scheduler in ["easy", "easy-count", "conservative", "conservative-count", "slotlist"] {
+        let story = story(text, &[&format!("site.york.scheduler={scheduler:?}")]);
+        assert_eq!(
+            story,
+            ["15 s: 1.0 starts", "45 s: 1 is over", "100 s: 0.0 starts", "110 s: 0 is over"],
+            "{scheduler}"
+        );
+    }
 }

@@ -165,13 +165,13 @@ impl Supply for Rigids {
         let anywhere = "these jobs go where they are given a place: only queues are chosen, and sites to bargain with";
         w.set(site.only_if(context.followers, anywhere), &mut self.site, Maybe(context.site()));
         let about = "the share of the cores of `site`, or of all sites, that the jobs use during the period in which they arrive: jobs of a log are used twice, a week apart, or left out; jobs of a model arrive faster or more slowly";
-        let share = Millionths { most: 1 }.that("a share above 0, up to 1", |share: &u64| *share > 0);
+        let share = Millionths::above_zero(1).that("a share above 0, up to 1", |share: &u64| *share > 0);
         let share = share.meaning(
             |share: u64| NonZeroU32::new(share as u32).expect("it is no zero"),
             |share: &NonZeroU32| share.get().into(),
         );
         w.set(key("utilisation", about).usual("what it is"), &mut self.utilisation, Maybe(share));
-        let factor = Millionths { most: 1_000 }.that("a factor of at least 1", |factor: &u64| *factor >= MILLION);
+        let factor = Millionths::from(1.0, 1_000).that("a factor of at least 1", |factor: &u64| *factor >= MILLION);
         let overestimate =
             key("overestimate", "the walltime of jobs that request none, as a multiple of their run time");
         w.set(overestimate, &mut self.overestimate_millionths, factor);

@@ -7,6 +7,7 @@ mod tests;
 
 use std::fmt::Write;
 
+use crate::settings::printable;
 use crate::systems::plans::{Planned, Schedule, TaskRow, TransferRow};
 
 pub fn json(plan: &Planned) -> String {
@@ -68,7 +69,7 @@ fn task_rows(plan: &Schedule) -> Vec<Vec<String>> {
     let row = |task: &TaskRow| {
         let cores: Vec<String> = task.cores.iter().map(u32::to_string).collect();
         let times = [task.planned_start, task.planned_end, task.start, task.end].map(number);
-        [task.name.clone(), plan.sites[task.site].name.clone(), cores.join(" ")].into_iter().chain(times).collect()
+        [printable(&task.name), plan.sites[task.site].name.clone(), cores.join(" ")].into_iter().chain(times).collect()
     };
     order.into_iter().map(row).collect()
 }
@@ -77,7 +78,7 @@ fn transfer_rows(plan: &Schedule) -> Vec<Vec<String>> {
     let mut order: Vec<&TransferRow> = plan.transfers.iter().collect();
     order.sort_by(|a, b| a.release.total_cmp(&b.release).then((a.from, a.to).cmp(&(b.from, b.to))));
     let row = |transfer: &TransferRow| {
-        let name = |task: usize| plan.tasks[task].name.clone();
+        let name = |task: usize| printable(&plan.tasks[task].name);
         let links: Vec<&str> = transfer.links.iter().map(|link| plan.links[*link as usize].as_str()).collect();
         let numbers = [transfer.volume, transfer.release, transfer.end].map(number);
         [name(transfer.from), name(transfer.to), links.join(", ")].into_iter().chain(numbers).collect()
