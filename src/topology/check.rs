@@ -22,7 +22,7 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings, idle
     let (sites, kinds) = members::read_sites(&systems, defaults.as_ref(), &names, &fields, w);
     let site_names = site_names(&sites);
     let rows: Vec<&Row> = systems.iter().map(|system| system.row()).collect();
-    let people = members::People { systems: &rows, sites: &site_names, names: None };
+    let people = members::People { systems: &rows, sites: &site_names, names: None, idle };
     let mut usual = members::usual_user();
     if let Some(table) = defaults.as_ref().and_then(|all| all.get("user")?.table("a table of defaults")) {
         members::walk_user(&mut usual, &people, &mut Reader::new(&table));

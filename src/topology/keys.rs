@@ -22,7 +22,7 @@ pub fn keys() -> Vec<Listed> {
         let (attached, links) = (Context::unknown().attached, [].into_iter().collect());
         let fragile = failures::Around { sites: &[], names: &nobody, links: &links, systems: &rows, attached };
         failures::walk(&mut Vec::new(), &mut Recovery::default(), &fragile, w);
-        let people = members::People { systems: &rows, sites: &nobody, names: Some(&names) };
+        let people = members::People { systems: &rows, sites: &nobody, names: Some(&names), idle: false };
         members::walk_users(&mut Vec::new(), &members::usual_user(), &people, w);
         walk_defaults(&Around { defaults: true, ..sites }, &members::People { names: None, ..people }, w);
         workload::walk(&mut Vec::new(), &workload::Around::unknown(&services), w);

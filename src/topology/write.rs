@@ -50,7 +50,7 @@ impl Topology {
         let rows: Vec<&'static Row> = self.systems.iter().map(|system| system.row()).collect();
         self.write_failures(&rows, w);
         let (sites, names) = (site_names(&self.sites), members::Names::default());
-        let people = members::People { systems: &rows, sites: &sites, names: Some(&names) };
+        let people = members::People { systems: &rows, sites: &sites, names: Some(&names), idle: false };
         members::walk_users(&mut self.users.clone(), &members::usual_user(), &people, w);
         workload::write(&self.workloads, &workload::Around::of(&self.parts()), w);
         page.into_text()

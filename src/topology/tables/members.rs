@@ -615,7 +615,8 @@ impl Kinds {
 
 /// `[[user]]`.
 pub fn walk_users(users: &mut Vec<User>, usual: &User, around: &People<'_>, w: &mut dyn Walk) {
-    let user = key("user", "").means("a user, who submits jobs").need("at least one [[user]] to submit jobs").by_name();
+    let user = key("user", "").means("a user, who submits jobs").by_name();
+    let user = user.need_unless(around.idle, "at least one [[user]] to submit jobs");
     w.rows(user, Layout::Sections("user"), users, || usual.clone(), |user, w| walk_user(user, around, w));
 }
 
@@ -625,6 +626,8 @@ pub struct People<'a> {
     pub sites: &'a SiteNames<'a>,
     /// None, where they are the defaults of all users.
     pub names: Option<&'a Names>,
+    /// Whether nobody has to submit anything.
+    pub idle: bool,
 }
 
 /// A user, or the defaults of all users if there are no names.
