@@ -26,6 +26,7 @@
 //! | `last_end` | when the last of its tasks that did ended at its site | |
 //! | `starved`, `value`, `value_max`, `slr` | what its user got | |
 //! | `name` | its name in tables, traces and pages, as a workflow's file has it, or (in the tables alone) its id in a Batsim workload, where that is not its number | likewise |
+//! | `system` | where there are several: whose job it is, by the name of the system's table | likewise |
 //!
 //! The router hears of an end later than it happens, so a job's `finish_time`, which its `turnaround_time`, `slr` and value
 //! count to, is later than its `last_end` by the way there and by what the site waits before it reports. The makespan of the
@@ -53,8 +54,7 @@ macro_rules! batsim {
             "job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,",
             "success,final_state,starting_time,execution_time,finish_time,waiting_time,turnaround_time,stretch,",
             "allocated_resources,consumed_energy,metadata,",
-            $ours,
-            "\n"
+            $ours
         )
     };
 }
@@ -73,19 +73,25 @@ pub(super) struct Sheet<'a> {
     actors: Vec<String>,
     sites: Vec<String>,
     kinds: Vec<String>,
+    /// Their keys, where there are several.
+    systems: Vec<&'static str>,
 }
 
 impl<'a> Sheet<'a> {
     pub fn new(tally: &'a Tally) -> Sheet<'a> {
         let fields = |names: &[String]| names.iter().map(|name| field(name)).collect();
+        let systems: Vec<&'static str> = if tally.keys().len() > 1 { tally.keys().collect() } else { Vec::new() };
+        let heading =
+            |columns: &str| format!("{columns}{}\n", if systems.is_empty() { "" } else { ",system" }).into_bytes();
         Sheet {
             tally,
-            jobs: JOBS.as_bytes().to_vec(),
-            tasks: (!tally.is_rigid()).then(|| TASKS.as_bytes().to_vec()),
+            jobs: heading(JOBS),
+            tasks: (!tally.is_rigid()).then(|| heading(TASKS)),
             topology: field(&tally.topology),
             actors: fields(&tally.names.actors),
             sites: tally.sites.iter().map(|site| field(&site.name)).collect(),
             kinds: fields(&tally.names.kinds),
+            systems,
         }
     }
 
@@ -121,6 +127,7 @@ impl<'a> Sheet<'a> {
         self.place(&mut line, row, 0);
         line.time(ready).maybe(ran.end, Row::time).empty().empty().empty().empty();
         name(&mut line, self.tally.job_name(row.job.id));
+        system(line, &self.systems, row);
         self.jobs = text;
     }
 
@@ -142,6 +149,7 @@ impl<'a> Sheet<'a> {
         line.maybe(row.starved(), |line, starved| line.number(starved)).maybe(row.value(), Row::float);
         line.maybe(row.job.worth.as_ref(), |line, worth| line.float(worth.max)).maybe(row.slr(), Row::float);
         name(&mut line, self.tally.job_name(row.job.id));
+        system(line, &self.systems, row);
     }
 
     fn task_row(&self, text: &mut Vec<u8>, row: &JobRow, index: usize, ready: Option<Time>) {
@@ -157,6 +165,7 @@ impl<'a> Sheet<'a> {
         self.place(&mut line, row, index);
         line.maybe(ready, Row::time);
         name(&mut line, self.tally.called.task(row.job.id, index));
+        system(line, &self.systems, row);
     }
 
     /// Its cores by their numbers in the whole grid, and two fields that nobody knows.
@@ -206,12 +215,19 @@ fn times(line: &mut Row<'_>, submitted: Time, start: Option<Time>, finish: Optio
     line.maybe(ratio, Row::float);
 }
 
-/// The last field: its name in tables, traces and pages.
+/// Its name in tables, traces and pages.
 fn name(line: &mut Row<'_>, name: Option<&str>) {
     match name {
         Some(name) => line.text(&field(name)),
         None => line.empty(),
     };
+}
+
+/// The last field, where there are several systems.
+fn system(mut line: Row<'_>, systems: &[&'static str], row: &JobRow) {
+    if !systems.is_empty() {
+        line.text(systems.get(row.system as usize).copied().unwrap_or_default());
+    }
     line.end();
 }
 

@@ -10,6 +10,7 @@ pub mod plan;
 mod queues;
 mod requests;
 mod sharing;
+mod systems;
 
 use std::fmt;
 
@@ -23,13 +24,14 @@ use crate::topology::Topology;
 
 pub use queues::Schedule;
 pub use requests::Reservations;
+pub use systems::Systems;
 
 #[cfg(test)]
 pub(super) use requests::tests as requesting;
 
 /// In the order in which reports have them.
 pub(super) const ALL: &[Subject] =
-    &[requests::SUBJECT, queues::SUBJECT, sharing::SUBJECT, bargains::SUBJECT, failures::SUBJECT];
+    &[systems::SUBJECT, requests::SUBJECT, queues::SUBJECT, sharing::SUBJECT, bargains::SUBJECT, failures::SUBJECT];
 
 /// What the rest of a report has to know of a subject.
 #[derive(Debug)]

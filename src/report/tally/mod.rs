@@ -72,6 +72,7 @@ pub struct Tally {
 /// How a system reckons.
 #[derive(Clone, Copy, Debug)]
 struct Reckoning {
+    key: &'static str,
     tick: Span,
     ccr_millionths: u64,
     /// Whether its jobs are one task each.
@@ -273,6 +274,11 @@ impl Tally {
         self.only_waits(row) && row.tasks.len() == 1
     }
 
+    /// The keys of the systems, by their numbers.
+    pub(super) fn keys(&self) -> impl ExactSizeIterator<Item = &'static str> {
+        self.systems.iter().map(|system| system.key)
+    }
+
     /// The numbers of the sites that any of these systems uses.
     pub(super) fn sites_of(&self, systems: &[u32]) -> Vec<usize> {
         let uses = |site: &SiteFacts| site.systems.iter().any(|system| systems.contains(&(*system as u32)));
@@ -402,7 +408,7 @@ impl Reckoning {
         let row = system.row();
         let (tick, ccr_millionths) = (system.tick(), system.ccr_millionths());
         let (is_rigid, is_central) = (row.traits.is_rigid, row.service.is_some());
-        Reckoning { tick, ccr_millionths, is_rigid, is_central, gives: row.gives }
+        Reckoning { key: row.key, tick, ccr_millionths, is_rigid, is_central, gives: row.gives }
     }
 }
 

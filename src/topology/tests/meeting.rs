@@ -6,9 +6,9 @@ use super::load_text;
 use crate::grid::{JobId, NodeSet, TaskId};
 use crate::kernel::{Entry, Place};
 use crate::protocol::{Answer, Record};
-use crate::report::{Names, Tally};
+use crate::report::{Names, Status, Systems, Tally, Untaken};
 use crate::time::{Stamp, Time};
-use crate::topology::{Plan, Topology, build};
+use crate::topology::{Plan, Role, Topology, build};
 
 fn run(topology: &Topology) -> Vec<Entry<Record>> {
     let plan = Plan::of(topology);
@@ -140,6 +140,58 @@ fn who_bargains_with_a_site_shares_it_with_nobody() {
         let told = load_text(&text, &[]).unwrap_err().to_string();
         assert!(told.contains("a site of [provisioning] serves no other system"), "{told}");
     }
+}
+
+/// What the log says, system by system: jobs, those that ended, and core time by site.
+#[test]
+fn systems_are_told_apart() {
+    let topology = load_text(SHARED, &[]).unwrap();
+    let log = run(&topology);
+    let mut tally = Tally::new(&topology, &Names::of(&topology));
+    log.iter().for_each(|entry| tally.add(entry).unwrap());
+    let summary = tally.summary(topology.seed, Status::Complete, String::new());
+    let Systems(mut all) = summary.part().expect("two systems meet");
+    all.sort_by(|one, other| one.name.cmp(&other.name));
+
+    // The first 150 jobs are the queue's. By system: jobs that ended, and core microseconds by site, of which york is the first.
+    let system = |job: JobId| usize::from(job.0 >= 150);
+    let roles = Plan::of(&topology).roles;
+    let (mut over, mut busy, mut started) = ([0, 0], [[0u128; 2]; 2], BTreeMap::new());
+    for entry in &log {
+        match &entry.record {
+            Record::Completed { job, .. } => over[system(*job)] += 1,
+            Record::Started { task, cores } => _ = started.insert(*task, (entry.stamp.time, cores.len())),
+            Record::Finished { task } | Record::Killed { task } => {
+                let (from, cores): (Time, u32) = started[task];
+                let Role::Site(site) = roles[entry.actor.index()] else { panic!("only sites end tasks") };
+                let micros = u128::from(entry.stamp.time.since(from).micros());
+                busy[system(task.job)][site] += u128::from(cores) * micros;
+            }
+            _ => {}
+        }
+    }
+    let told = |one: usize| (all[one].name.as_str(), all[one].jobs, all[one].finished);
+    assert_eq!([told(0), told(1)], [("batch", 150, over[0]), ("reservation", 80, over[1])]);
+    for (one, busy) in all.iter().zip(busy) {
+        let by_site: Vec<f64> = one.sites.iter().map(|site| site.busy).collect();
+        assert_eq!(by_site, busy.map(|micros| micros as f64 / 1e6), "{}", one.name);
+        assert_eq!(one.busy, busy.iter().sum::<u128>() as f64 / 1e6);
+    }
+    assert!((all.iter().filter_map(|one| one.share).sum::<f64>() - 1.0).abs() < 1e-12);
+
+    let (mut jobs, mut heading) = (BTreeMap::new(), String::new());
+    let mut put = |name: &str, bytes: &[u8]| {
+        for line in std::str::from_utf8(bytes).unwrap().lines().filter(|_| name == "jobs.csv") {
+            match line.rsplit(',').next().unwrap() {
+                "system" => heading = line.to_owned(),
+                system => *jobs.entry(system.to_owned()).or_insert(0) += 1,
+            }
+        }
+        Ok::<(), Untaken>(())
+    };
+    tally.close(0, Status::Complete, String::new(), &mut put).unwrap();
+    assert!(heading.ends_with(",name,system"), "{heading}");
+    assert_eq!(jobs, [("batch".to_owned(), 150), ("reservation".to_owned(), 80)].into());
 }
 
 fn apart(one: &NodeSet, other: &NodeSet) -> bool {

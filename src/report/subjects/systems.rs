@@ -1,0 +1,181 @@
+//! The systems of a grid side by side, where there are several: whose jobs ended, how long they waited, and who had what of which site.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Part, Subject, Topic};
+use crate::report::account::Account;
+use crate::report::core::Mean;
+use crate::report::page::Page;
+use crate::report::page::html::{count, escape, number, table};
+use crate::report::table::{self, percent};
+use crate::report::tally::{JobRow, Standing};
+use crate::report::{Summary, Tally};
+use crate::time::{Span, Time};
+use crate::topology::Topology;
+
+pub const SUBJECT: Subject = Subject {
+    systems: &["market", "reservation", "workflow", "batch", "provisioning"],
+    part: Systems::NAME,
+    one_task: false,
+    shows_waiting: false,
+    words: None,
+    section: ("systems", "Systems"),
+    open: |topology, _| if topology.systems.len() < 2 { None } else { Some(Box::new(Meeting::of(topology))) },
+    cards: |_| Vec::new(),
+    lines,
+    measures: &[],
+};
+
+/// The part of a summary.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Systems(pub Vec<OneSystem>);
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OneSystem {
+    /// By the name of its table.
+    pub name: String,
+    pub jobs: u64,
+    pub finished: u64,
+    /// Core seconds that its tasks had, whatever came of them.
+    pub busy: f64,
+    /// As a share of what tasks of all systems had.
+    pub share: Option<f64>,
+    /// Of jobs that began: from when on they could have, to then, in the mean.
+    pub wait: Option<f64>,
+    /// The core seconds by site, where there were any.
+    pub sites: Vec<AtSite>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AtSite {
+    pub name: String,
+    pub busy: f64,
+}
+
+impl Part for Systems {
+    const NAME: &'static str = "systems";
+}
+
+#[derive(Debug)]
+struct Meeting {
+    keys: Vec<&'static str>,
+}
+
+impl Meeting {
+    fn of(topology: &Topology) -> Meeting {
+        Meeting { keys: topology.systems.iter().map(|system| system.row().key).collect() }
+    }
+}
+
+impl Topic for Meeting {
+    fn account<'a>(&'a self, tally: &'a Tally, _: bool) -> Box<dyn Account + 'a> {
+        let one = || Sum { jobs: 0, finished: 0, wait: Mean::default(), busy: vec![0; tally.sites.len()] };
+        Box::new(Sums { tally, keys: &self.keys, all: self.keys.iter().map(|_| one()).collect() })
+    }
+
+    fn section(&self, page: &Page<'_>) -> String {
+        page.results.part::<Systems>().map_or(String::new(), |systems| section(&systems))
+    }
+}
+
+struct Sums<'a> {
+    tally: &'a Tally,
+    keys: &'a [&'static str],
+    all: Vec<Sum>,
+}
+
+struct Sum {
+    jobs: u64,
+    finished: u64,
+    wait: Mean,
+    /// Core microseconds by site.
+    busy: Vec<u128>,
+}
+
+impl Account for Sums<'_> {
+    fn job(&mut self, row: &JobRow, ready: &[Option<Time>]) {
+        let tally = self.tally;
+        let Some(sum) = self.all.get_mut(row.system as usize) else { return };
+        sum.jobs += 1;
+        sum.finished += u64::from(row.standing() == Standing::Finished);
+        let wait: Option<Span> = match row.tasks.as_slice() {
+            [task] => task.start.zip(ready[0]).map(|(start, from)| start.since(from)),
+            _ => row.wait(),
+        };
+        wait.into_iter().for_each(|wait| sum.wait.add(wait.micros() as f64 / 1e6));
+        for (task, wish) in row.tasks.iter().zip(&row.job.tasks) {
+            let Some(site) = task.site else { continue };
+            for stint in task.stints(tally.last) {
+                let site = stint.site.unwrap_or(site) as usize;
+                let used = tally.sites[site].used(row, wish.cores, &stint);
+                sum.busy[site] += used.over(stint.to.since(stint.from).micros().into());
+            }
+        }
+    }
+
+    fn close(&mut self, summary: &mut Summary) {
+        let seconds = |micros: u128| micros as f64 / 1e6;
+        let all: u128 = self.all.iter().flat_map(|sum| &sum.busy).sum();
+        let one = |(sum, key): (&Sum, &&'static str)| {
+            let busy: u128 = sum.busy.iter().sum();
+            let sites = self.tally.sites.iter().zip(&sum.busy).filter(|(_, busy)| **busy > 0);
+            OneSystem {
+                name: (*key).to_owned(),
+                jobs: sum.jobs,
+                finished: sum.finished,
+                busy: seconds(busy),
+                share: (all > 0).then(|| busy as f64 / all as f64),
+                wait: sum.wait.get(),
+                sites: sites.map(|(site, busy)| AtSite { name: site.name.clone(), busy: seconds(*busy) }).collect(),
+            }
+        };
+        summary.put(&Systems(self.all.iter().zip(self.keys).map(one).collect()));
+    }
+}
+
+fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
+    let Some(Systems(all)) = summary.part::<Systems>() else { return Vec::new() };
+    let labels = std::iter::once("systems").chain(std::iter::repeat(""));
+    let line = |one: &OneSystem| {
+        let wait = one.wait.map_or(String::new(), |wait| format!("; mean wait {}", table::span(wait)));
+        let (hours, share) = (table::number(one.busy / 3600.0), one.share.map_or("–".to_owned(), percent));
+        format!("{}: {} of {} jobs finished; {hours} core h = {share}{wait}", one.name, one.finished, one.jobs)
+    };
+    labels.zip(all.iter().map(line)).collect()
+}
+
+/// Sites with columns of their own.
+const SITES_MAX: usize = 12;
+
+fn section(Systems(all): &Systems) -> String {
+    let or_none = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
+    let mut sites: Vec<&str> = all.iter().flat_map(|one| &one.sites).map(|site| site.name.as_str()).collect();
+    sites.sort_unstable();
+    sites.dedup();
+    let shown = if sites.len() > SITES_MAX { &[][..] } else { &sites[..] };
+    let heads = shown.iter().map(|site| format!("#Core h at {}", escape(site)));
+    let columns: Vec<String> = ["System", "#Jobs", "#Finished", "#Mean wait", "#Core h", "#Of all"]
+        .into_iter()
+        .map(str::to_owned)
+        .chain(heads)
+        .collect();
+    let row = |one: &OneSystem| {
+        let at = |site: &&str| {
+            let there = one.sites.iter().find(|at| at.name == *site);
+            or_none(there.map(|at| number(at.busy / 3600.0)))
+        };
+        let own = [
+            format!("<code>[{}]</code>", escape(&one.name)),
+            count(one.jobs),
+            count(one.finished),
+            or_none(one.wait.map(table::span)),
+            number(one.busy / 3600.0),
+            or_none(one.share.map(percent)),
+        ];
+        own.into_iter().chain(shown.iter().map(at)).collect()
+    };
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let note = "<p>A job waits from its submission, or the time from which it was wanted, until its first task starts. The numbers at the top of the page are of all systems together.</p>\n";
+    table(&columns, all.iter().map(row)) + note
+}
