@@ -399,7 +399,7 @@ struct Nodes {
     there: u32,
 }
 
-const NODES: &str = "numbers of nodes in order, such as \"0-3 7\", or how many";
+const NODES: &str = "numbers of nodes in order, neighbours as a range, such as \"0-3 7\", or how many";
 
 impl Form<NodeSet> for Nodes {
     fn read(&self, field: &Field<'_>) -> Option<NodeSet> {

@@ -480,7 +480,7 @@ impl Form<NodeSet> for Nodes {
     fn read(&self, field: &Field<'_>) -> Option<NodeSet> {
         let text = field.text("numbers of nodes, such as \"0-3 7\"")?;
         let nodes = NodeSet::parse(text).filter(|nodes| !nodes.is_empty());
-        nodes.or_else(|| field.wrong("numbers of nodes in order, such as \"0-3 7\""))
+        nodes.or_else(|| field.wrong("numbers of nodes in order, neighbours as a range, such as \"0-3 7\""))
     }
 
     fn text(&self, value: &NodeSet) -> Option<String> {
