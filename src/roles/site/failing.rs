@@ -18,14 +18,18 @@ impl Site {
     /// Nodes come back and fail that were due to.
     pub(super) fn suffer(&mut self, now: Time, out: &mut Out) {
         let Some(outages) = &mut self.outages else { return };
-        // One that begins where another one has not ended changes no more than when these nodes are expected.
         let turns = outages.next().is_some_and(|next| next <= now);
-        let changes = outages.advance(now);
-        if !turns && now < self.expects {
+        let is_due = self.expected.first().is_some_and(|first| first.back <= now);
+        if !turns && !is_due {
             return;
         }
+        let changes = outages.advance(now);
         let expected = outages.expected(now);
-        self.expects = expected.first().map_or(Time::NEVER, |first| first.back);
+        // An outage that begins where another one has not ended may change no more than when these nodes are back, and its
+        // end nothing at all.
+        if changes.is_empty() && !is_due && expected == self.expected {
+            return;
+        }
         self.manager.finish(now, &mut self.orders);
         self.carry_out(now, out);
         for change in changes {
@@ -42,6 +46,7 @@ impl Site {
             out.log(Record::Down { cores: nodes, since });
         }
         self.manager.are_down(now, &expected);
+        self.expected = expected;
     }
 
     /// A task was on a node that has failed.
@@ -97,8 +102,8 @@ impl Site {
     pub(super) fn next_change(&self) -> Option<Time> {
         let outages = self.outages.as_ref()?;
         let is_busy = self.tasks.all().next().is_some() || self.manager.has_waiting();
-        let expects = Some(self.expects).filter(|expects| *expects < Time::NEVER);
-        if is_busy { outages.next().into_iter().chain(expects).min() } else { None }
+        let expected = self.expected.first().map(|first| first.back).filter(|back| *back < Time::NEVER);
+        if is_busy { outages.next().into_iter().chain(expected).min() } else { None }
     }
 
     /// Nothing leaves because of failures before this, given that nothing happens here before `next`.

@@ -22,7 +22,7 @@ pub use self::attempts::{Attempts, left_of};
 pub use self::manager::{Ending, Loss, Manager, On, Order, Start};
 pub use self::tasks::{Running, State, Tasks};
 use super::scheduler;
-use crate::grid::{self, Layers, Outages, TaskId};
+use crate::grid::{self, Expected, Layers, Outages, TaskId};
 use crate::kernel::{self, Actor, ActorId, Cause, Event, Outbox};
 use crate::protocol::{Ended, Message, Record};
 use crate::time::{Span, Stamp, Time};
@@ -36,8 +36,8 @@ pub struct Site {
     report_every: Span,
     /// When its nodes are down, if they ever are.
     outages: Option<Outages>,
-    /// When its manager is told again what is down, as it takes some of it to be back.
-    expects: Time,
+    /// What its manager was told is down; once it takes the first of it to be back, it is told again.
+    expected: Vec<Expected>,
     /// What starts and ends when, as it stands; under a quiet manager timers say so themselves.
     due: BinaryHeap<Reverse<Due>>,
     serial: u64,
@@ -69,7 +69,7 @@ impl Site {
             tasks: Tasks::new(nodes),
             report_every: Span::ZERO,
             outages: None,
-            expects: Time::NEVER,
+            expected: Vec::new(),
             due: BinaryHeap::new(),
             serial: 0,
             reckoned: 0,
