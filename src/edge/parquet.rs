@@ -47,7 +47,7 @@ const INTS: [&str; 18] = [
 ];
 
 /// Columns that look like numbers now and then, and are texts.
-const TEXTS: [&str; 16] = [
+const TEXTS: [&str; 17] = [
     "actor",
     "allocated",
     "allocated_resources",
@@ -61,6 +61,7 @@ const TEXTS: [&str; 16] = [
     "profile",
     "site",
     "state",
+    "system",
     "to",
     "user",
     "workload_name",

@@ -337,9 +337,14 @@ pub fn on_ground<T>(
         }
         _ => Vec::new(),
     };
+    let mut links = link_names(topology);
+    if topology.cables.is_none() {
+        // Lines of other sites are no part of its paths.
+        links = its.iter().map(|site| std::mem::take(&mut links[*site])).collect();
+    }
     let service = own.map_or_else(row.usual, |own| topology.systems[own].clone());
     let grid = stage.grid_of(None, uses, Box::new(network));
-    Ok(look(&Ground { service, grid, links: link_names(topology), load }))
+    Ok(look(&Ground { service, grid, links, load }))
 }
 
 /// A topology with everybody in place, from which each system is shown its part.

@@ -298,6 +298,5 @@ pub fn link_names(topology: &Topology) -> Vec<String> {
     if let Some(cables) = &topology.cables {
         return cables.link_names(&topology.sites);
     }
-    let names = || topology.sites.iter().map(|site| site.name.as_str());
-    names().flat_map(|from| names().map(move |to| format!("{from} → {to}"))).collect()
+    topology.sites.iter().map(|site| format!("{} – router", site.name)).collect()
 }

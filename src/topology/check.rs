@@ -44,7 +44,10 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings, idle
     let linked = cables.is_some();
     let parts = Parts { seed, kinds: &kinds, systems: &systems, sites: &sites, users: &users, linked, attached };
     let around = workload::Around::of(&parts).idly(idle);
-    let (workloads, places) = workload::read(&around, &fields, w).into_iter().unzip();
+    let (workloads, places): (Vec<_>, Vec<_>) = workload::read(&around, &fields, w).into_iter().unzip();
+    if idle && users.is_empty() && !workloads.is_empty() {
+        fields.missing("user", members::SUBMITS);
+    }
     fields.finish();
     (Topology { name, about, seed, kinds, systems, sites, cables, failures: fails, recovery, users, workloads }, places)
 }

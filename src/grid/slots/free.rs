@@ -190,7 +190,7 @@ impl FreeList {
     /// Of each touched rectangle stays what lies beside, before and after.
     ///
     /// A plan is hardly more than this, so as little as can be is moved about: what lies beside stays in its place, and a
-    /// rectangle that is gone leaves a gap, which the nearest of the others is shifted into. A gap looks like what has been
+    /// rectangle that is gone leaves a gap, and what is added takes it: only what lies between the two is shifted. A gap looks like what has been
     /// there, which lasted for all of the work; what is added does not, unless the work takes no time, and so is not like it.
     fn cut(&mut self, start: Time, end: Time, mut taken: impl FnMut(Taken)) {
         let mut gaps: SmallVec<[usize; 8]> = SmallVec::new();

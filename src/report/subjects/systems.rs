@@ -10,7 +10,7 @@ use crate::report::page::html::{count, escape, number, table};
 use crate::report::table::{self, percent};
 use crate::report::tally::{JobRow, Standing};
 use crate::report::{Summary, Tally};
-use crate::time::{Span, Time};
+use crate::time::Time;
 use crate::topology::Topology;
 
 pub const SUBJECT: Subject = Subject {
@@ -94,16 +94,12 @@ struct Sum {
 }
 
 impl Account for Sums<'_> {
-    fn job(&mut self, row: &JobRow, ready: &[Option<Time>]) {
+    fn job(&mut self, row: &JobRow, _: &[Option<Time>]) {
         let tally = self.tally;
         let Some(sum) = self.all.get_mut(row.system as usize) else { return };
         sum.jobs += 1;
         sum.finished += u64::from(row.standing() == Standing::Finished);
-        let wait: Option<Span> = match row.tasks.as_slice() {
-            [task] => task.start.zip(ready[0]).map(|(start, from)| start.since(from)),
-            _ => row.wait(),
-        };
-        wait.into_iter().for_each(|wait| sum.wait.add(wait.micros() as f64 / 1e6));
+        row.wait().into_iter().for_each(|wait| sum.wait.add(wait.micros() as f64 / 1e6));
         for (task, wish) in row.tasks.iter().zip(&row.job.tasks) {
             let Some(site) = task.site else { continue };
             for stint in task.stints(tally.last) {

@@ -25,8 +25,8 @@ impl Site {
         }
         let changes = outages.advance(now);
         let expected = outages.expected(now);
-        // An outage that begins where another one has not ended may change no more than when these nodes are back, and its
-        // end nothing at all.
+        // One of several outages that overlap may, as it begins or ends, change no more than when these nodes are expected
+        // back, or nothing.
         if changes.is_empty() && !is_due && expected == self.expected {
             return;
         }

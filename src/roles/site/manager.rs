@@ -31,7 +31,8 @@ pub trait Manager: Send {
         unreachable!("task {} was on a node that failed, and nobody knows what to do about it", task.task)
     }
 
-    /// These nodes are down, all others are up; told when that changes, and when nodes are not back that were expected.
+    /// These nodes are down, all others are up; told when that changes, or when they are expected back, and when nodes are not
+    /// back that were expected.
     fn are_down(&mut self, _now: Time, _down: &[Expected]) {}
 
     /// Whether somebody waits here who has not started: where nobody does, and nothing runs, a site need not watch its nodes.

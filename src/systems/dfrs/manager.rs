@@ -189,6 +189,10 @@ impl Sharing {
 
     /// Only who has not run yet can be taken back; says how often it has been lost.
     fn recall(&mut self, giver: ActorId, task: TaskId) -> Option<u32> {
+        let again = self.again.iter().position(|(its, _, given)| *its == task && given.giver == giver);
+        if let Some(at) = again {
+            return Some(self.again.remove(at).2.losses);
+        }
         let Given { losses, .. } = *self.given.get(&task).filter(|given| given.giver == giver)?;
         if let Some(at) = self.events.come.iter().position(|come| come.0 == task) {
             self.events.come.remove(at);

@@ -616,9 +616,11 @@ impl Kinds {
 /// `[[user]]`.
 pub fn walk_users(users: &mut Vec<User>, usual: &User, around: &People<'_>, w: &mut dyn Walk) {
     let user = key("user", "").means("a user, who submits jobs").by_name();
-    let user = user.need_unless(around.idle, "at least one [[user]] to submit jobs");
+    let user = user.need_unless(around.idle, SUBMITS);
     w.rows(user, Layout::Sections("user"), users, || usual.clone(), |user, w| walk_user(user, around, w));
 }
+
+pub const SUBMITS: &str = "at least one [[user]] to submit jobs";
 
 /// What users may refer to.
 pub struct People<'a> {
@@ -626,7 +628,7 @@ pub struct People<'a> {
     pub sites: &'a SiteNames<'a>,
     /// None, where they are the defaults of all users.
     pub names: Option<&'a Names>,
-    /// Whether nobody has to submit anything.
+    /// Whether there may be none, as long as there is nothing to submit.
     pub idle: bool,
 }
 

@@ -157,9 +157,14 @@ fn systems_are_told_apart() {
     let system = |job: JobId| usize::from(job.0 >= 150);
     let roles = Plan::of(&topology).roles;
     let (mut over, mut busy, mut started) = ([0, 0], [[0u128; 2]; 2], BTreeMap::new());
+    let (mut wanted, mut waits) = (BTreeMap::new(), [(0.0, 0.0); 2]);
     for entry in &log {
         match &entry.record {
             Record::Completed { job, .. } => over[system(*job)] += 1,
+            Record::Arrived { job, .. } => _ = wanted.insert(job.id, job.arrive),
+            Record::Answered { job, ready, .. } => {
+                _ = wanted.entry(*job).and_modify(|from: &mut Time| *from = (*from).max(*ready))
+            }
             Record::Started { task, cores } => _ = started.insert(*task, (entry.stamp.time, cores.len())),
             Record::Finished { task } | Record::Killed { task } => {
                 let (from, cores): (Time, u32) = started[task];
@@ -178,21 +183,44 @@ fn systems_are_told_apart() {
         assert_eq!(by_site, there, "{}", one.name);
         assert_eq!(one.busy, busy.iter().sum::<u128>() as f64 / 1e6);
     }
+    // A request may start before its answer is back, which says from when on it was wanted.
+    for (task, (at, _)) in started {
+        let (count, sum) = &mut waits[system(task.job)];
+        *count += 1.0;
+        *sum += at.since(wanted[&task.job]).micros() as f64 / 1e6;
+    }
+    for (one, (count, sum)) in all.iter().zip(waits) {
+        assert!((one.wait.unwrap() - sum / count).abs() < 1e-6, "{one:?}, but {}", sum / count);
+    }
     assert!((all.iter().filter_map(|one| one.share).sum::<f64>() - 1.0).abs() < 1e-12);
 
-    let (mut jobs, mut heading) = (BTreeMap::new(), String::new());
-    let mut put = |name: &str, bytes: &[u8]| {
-        for line in std::str::from_utf8(bytes).unwrap().lines().filter(|_| name == "jobs.csv") {
-            match line.rsplit(',').next().unwrap() {
-                "system" => heading = line.to_owned(),
-                system => *jobs.entry(system.to_owned()).or_insert(0) += 1,
-            }
+    let rows = by_system(&tally, "jobs.csv");
+    assert_eq!(rows, [("batch".to_owned(), 150), ("reservation".to_owned(), 80)].into());
+
+    let topology = load_text(&beside_a_market(ALONE, true), &[]).unwrap();
+    let mut tally = Tally::new(&topology, &Names::of(&topology));
+    run(&topology).iter().for_each(|entry| tally.add(entry).unwrap());
+    let tasks: Vec<String> = by_system(&tally, "tasks.csv").into_keys().collect();
+    assert_eq!(tasks, ["market", "workflow"]);
+}
+
+/// How many rows of a table have which last column, which is the system.
+fn by_system(tally: &Tally, table: &str) -> BTreeMap<String, u32> {
+    let mut text = String::new();
+    let put = |name: &str, bytes: &[u8]| {
+        if name == table {
+            text.push_str(std::str::from_utf8(bytes).unwrap());
         }
         Ok::<(), Untaken>(())
     };
-    tally.close(0, Status::Complete, String::new(), &mut put).unwrap();
+    tally.close(0, Status::Complete, String::new(), put).unwrap();
+    let (heading, rows) = text.split_once('\n').unwrap();
     assert!(heading.ends_with(",name,system"), "{heading}");
-    assert_eq!(jobs, [("batch".to_owned(), 150), ("reservation".to_owned(), 80)].into());
+    let mut found = BTreeMap::new();
+    for row in rows.lines() {
+        *found.entry(row.rsplit(',').next().unwrap().to_owned()).or_insert(0) += 1;
+    }
+    found
 }
 
 fn apart(one: &NodeSet, other: &NodeSet) -> bool {

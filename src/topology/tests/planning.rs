@@ -6,7 +6,7 @@ use crate::grid::{Edge, Step, Workflow};
 use crate::systems::plans::{Choices, Order, Planned, Unplannable};
 use crate::systems::{self, provisioning};
 use crate::time::{Span, Time};
-use crate::topology::on_ground;
+use crate::topology::{load_idle, on_ground};
 use crate::workload::workflow::{CostTable, Written};
 
 /// A fork of two tasks behind one, so many cores each.
@@ -52,6 +52,32 @@ fn rows_have_names_of_their_own_and_plan_by_one_of_them() {
     }
     let bargaining = provisioning::ROW.plans.iter();
     assert!(bargaining.clone().all(|entry| entry.bargains && provisioning::strategy::find(entry.name).is_some()));
+}
+
+/// Where there are no links, data goes from its site to the router and on to the other one, and those of other systems are no part of it.
+#[test]
+fn without_links_the_lines_of_sites_are_named() {
+    let text = "name = \"lines\"\n[workflow]\n[batch]\n[[site]]\nname = \"york\"\ncores = 2\nsystem = \"batch\"\n\
+                [[site]]\nname = \"bath\"\ncores = 1\nlatency = \"2 s\"\nsystem = \"workflow\"\n\
+                [[site]]\nname = \"hull\"\ncores = 1\nlatency = \"3 s\"\nsystem = \"workflow\"\n[[user]]\nname = \"alice\"\n\
+                [[workload]]\nsource = \"lublin\"\njobs = 1\nnodes = 1\n";
+    let Planned::Schedule(plan) = make(text, "heft", &fork(1, 60), 0.0, 0).unwrap() else { panic!("heft gives one") };
+    assert_eq!(plan.links, ["bath – router", "hull – router"]);
+    let between: Vec<&[u32]> =
+        plan.transfers.iter().filter(|one| !one.links.is_empty()).map(|one| &one.links[..]).collect();
+    assert!(!between.is_empty() && between.iter().all(|links| [&[0, 1][..], &[1, 0]].contains(links)), "{between:?}");
+}
+
+#[test]
+fn a_plan_needs_users_only_for_what_users_hand_in() {
+    let load = |text: &str| {
+        let mut read = |_: &str| Ok(text.as_bytes().to_vec());
+        load_idle("grid.toml", &[], &mut read).map(drop).map_err(|complaints| complaints.to_string())
+    };
+    let idle = "name = \"idle\"\n[provisioning]\n[[site]]\nname = \"york\"\ncores = 4\n";
+    assert_eq!(load(idle), Ok(()));
+    let told = load(&format!("{idle}[[workload]]\nsource = \"lublin\"\njobs = 3\nnodes = 4\n")).unwrap_err();
+    assert!(told.contains("at least one [[user]] to submit jobs"), "{told}");
 }
 
 #[test]
