@@ -223,7 +223,7 @@ fn name(line: &mut Row<'_>, name: Option<&str>) {
     };
 }
 
-/// The last field, where there are several systems.
+/// The last field, where there are several systems; then the row ends.
 fn system(mut line: Row<'_>, systems: &[&'static str], row: &JobRow) {
     if !systems.is_empty() {
         line.text(systems.get(row.system as usize).copied().unwrap_or_default());

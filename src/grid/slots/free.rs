@@ -25,7 +25,7 @@ pub struct FreeSlot {
 }
 
 impl FreeSlot {
-    /// Those that start and end together are next to each other. As one number, so that no branch is taken to compare them.
+    /// Those that start and end together are next to each other. As one number, which is compared at once.
     fn when(&self) -> u128 {
         u128::from(self.start.micros()) << 64 | u128::from(self.end.micros())
     }
@@ -190,8 +190,9 @@ impl FreeList {
     /// Of each touched rectangle stays what lies beside, before and after.
     ///
     /// A plan is hardly more than this, so as little as can be is moved about: what lies beside stays in its place, and a
-    /// rectangle that is gone leaves a gap, and what is added takes it: only what lies between the two is shifted. A gap looks like what has been
-    /// there, which lasted for all of the work; what is added does not, unless the work takes no time, and so is not like it.
+    /// rectangle that is gone leaves a gap for what is added, so that only what lies between the two is shifted. A gap looks
+    /// like what has been there, which lasted for all of the work; what is added does not, unless the work takes no time, and
+    /// so is not like it.
     fn cut(&mut self, start: Time, end: Time, mut taken: impl FnMut(Taken)) {
         let mut gaps: SmallVec<[usize; 8]> = SmallVec::new();
         let mut before: SmallVec<[FreeSlot; 8]> = SmallVec::new();

@@ -10,7 +10,7 @@ pub mod plan;
 mod queues;
 mod requests;
 mod sharing;
-mod systems;
+mod side_by_side;
 
 use std::fmt;
 
@@ -20,18 +20,36 @@ use serde::de::DeserializeOwned;
 use super::account::Account;
 use super::page::Page;
 use super::{Summary, Tally};
+use crate::systems;
 use crate::topology::Topology;
 
 pub use queues::Schedule;
 pub use requests::Reservations;
-pub use systems::Systems;
+pub use side_by_side::Systems;
 
 #[cfg(test)]
 pub(super) use requests::tests as requesting;
 
 /// In the order in which reports have them.
-pub(super) const ALL: &[Subject] =
-    &[systems::SUBJECT, requests::SUBJECT, queues::SUBJECT, sharing::SUBJECT, bargains::SUBJECT, failures::SUBJECT];
+pub(super) const ALL: &[Subject] = &[
+    side_by_side::SUBJECT,
+    requests::SUBJECT,
+    queues::SUBJECT,
+    sharing::SUBJECT,
+    bargains::SUBJECT,
+    failures::SUBJECT,
+];
+
+/// The keys of all systems, for what is nobody's own.
+const EVERY: [&str; systems::ALL.len()] = {
+    let mut keys = [""; systems::ALL.len()];
+    let mut at = 0;
+    while at < keys.len() {
+        keys[at] = systems::ALL[at].key;
+        at += 1;
+    }
+    keys
+};
 
 /// What the rest of a report has to know of a subject.
 #[derive(Debug)]

@@ -1,11 +1,11 @@
 //! What fails, as a topology says it.
 
+use super::meeting::run;
 use super::*;
 use crate::grid::{Course, Every, Fragile, Interrupted, Killed, NodeSet, Per};
-use crate::kernel::{Entry, Place};
+use crate::kernel::Entry;
 use crate::protocol::Record;
-use crate::time::{Span, Stamp, Time};
-use crate::topology::{Plan, build};
+use crate::time::{Span, Time};
 
 const GRID: &str = r#"name = "fragile"
 [batch]
@@ -245,9 +245,6 @@ fn who_knows_nothing_of_failures_refuses_them_and_everybody_else_does_not() {
 /// What happens to the jobs of a topology, each with its time in seconds.
 fn story(text: &str, settings: &[&str]) -> Vec<String> {
     let topology = load_text(text, settings).unwrap();
-    let plan = Plan::of(&topology);
-    let mut place = Place::new(build(&topology, &plan.all()).unwrap(), plan.latencies.clone());
-    place.run_before(Stamp::NEVER, usize::MAX).unwrap();
     let told = |entry: Entry<Record>| {
         let what = match entry.record {
             Record::Started { task, .. } => format!("{task} starts"),
@@ -257,7 +254,7 @@ fn story(text: &str, settings: &[&str]) -> Vec<String> {
         };
         Some(format!("{} s: {what}", entry.stamp.time.seconds()))
     };
-    place.take_log().into_iter().filter_map(told).collect()
+    run(&topology).into_iter().filter_map(told).collect()
 }
 
 /// Where messages take no time, a job is with its site again before the site has worked its loss in.

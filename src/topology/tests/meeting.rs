@@ -10,7 +10,7 @@ use crate::report::{Names, Status, Systems, Tally, Untaken};
 use crate::time::{Stamp, Time};
 use crate::topology::{Plan, Role, Topology, build};
 
-fn run(topology: &Topology) -> Vec<Entry<Record>> {
+pub(super) fn run(topology: &Topology) -> Vec<Entry<Record>> {
     let plan = Plan::of(topology);
     let mut place = Place::new(build(topology, &plan.all()).unwrap(), plan.latencies);
     place.run_before(Stamp::NEVER, usize::MAX).unwrap();

@@ -12,14 +12,14 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use self::account::Suffering;
-use super::{Better, Measure, Part, Subject, Topic};
+use super::{Better, EVERY, Measure, Part, Subject, Topic};
 use crate::report::account::Account;
 use crate::report::page::Page;
 use crate::report::table::{number, percent, span, volume};
 use crate::report::{Summary, Tally};
 
 pub const SUBJECT: Subject = Subject {
-    systems: &["batch", "market", "workflow", "reservation", "provisioning"],
+    systems: &EVERY,
     part: Failures::NAME,
     one_task: false,
     shows_waiting: false,

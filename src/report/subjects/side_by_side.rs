@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Part, Subject, Topic};
+use super::{EVERY, Part, Subject, Topic};
 use crate::report::account::Account;
 use crate::report::core::Mean;
 use crate::report::page::Page;
@@ -14,7 +14,7 @@ use crate::time::Time;
 use crate::topology::Topology;
 
 pub const SUBJECT: Subject = Subject {
-    systems: &["market", "reservation", "workflow", "batch", "provisioning"],
+    systems: &EVERY,
     part: Systems::NAME,
     one_task: false,
     shows_waiting: false,
