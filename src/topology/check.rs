@@ -2,7 +2,7 @@
 //! something harmless, so that the check can go on to the next one.
 
 use super::Topology;
-use super::tables::{Head, Parts, cables, failures, members, site_names, walk_systems, workload};
+use super::tables::{Head, Parts, cables, failures, names, site_names, sites, users, walk_systems, workload};
 use crate::grid::Recovery;
 use crate::settings::{Attached, Fields, Findings, Names, Place, Reader, Table};
 use crate::systems::{self, Row, Service};
@@ -18,18 +18,18 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings, idle
 
     let written = fields.get("defaults");
     let defaults = written.as_ref().and_then(|field| field.table("a table of defaults"));
-    let names = members::Names::default();
-    let (sites, kinds) = members::read_sites(&systems, defaults.as_ref(), &names, &fields, w);
+    let names = names::Names::default();
+    let (sites, kinds) = sites::read(&systems, defaults.as_ref(), &names, &fields, w);
     let site_names = site_names(&sites);
     let rows: Vec<&Row> = systems.iter().map(|system| system.row()).collect();
-    let people = members::People { systems: &rows, sites: &site_names, names: None, idle };
-    let mut usual = members::usual_user();
+    let people = users::People { systems: &rows, sites: &site_names, names: None, idle };
+    let mut usual = users::usual();
     if let Some(table) = defaults.as_ref().and_then(|all| all.get("user")?.table("a table of defaults")) {
-        members::walk_user(&mut usual, &people, &mut Reader::new(&table));
+        users::walk_one(&mut usual, &people, &mut Reader::new(&table));
         table.finish();
     }
     let mut users = Vec::new();
-    members::walk_users(&mut users, &usual, &members::People { names: Some(&names), ..people }, w);
+    users::walk(&mut users, &usual, &users::People { names: Some(&names), ..people }, w);
     if let Some(defaults) = defaults {
         defaults.finish();
     }
@@ -46,7 +46,7 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings, idle
     let around = workload::Around::of(&parts).idly(idle);
     let (workloads, places): (Vec<_>, Vec<_>) = workload::read(&around, &fields, w).into_iter().unzip();
     if idle && users.is_empty() && !workloads.is_empty() {
-        fields.missing("user", members::SUBMITS);
+        fields.missing("user", users::SUBMITS);
     }
     fields.finish();
     (Topology { name, about, seed, kinds, systems, sites, cables, failures: fails, recovery, users, workloads }, places)

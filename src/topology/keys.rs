@@ -1,8 +1,9 @@
 //! All keys that a topology may have, from the descriptions of its tables: what the catalogue of names, the reference of
 //! keys and the schema for editors are made of.
 
-use super::tables::members::{self, Around, Described, Names};
-use super::tables::{Head, cables, failures, walk_systems, workload};
+use super::tables::names::Names;
+use super::tables::sites::{self, Around, Described};
+use super::tables::{Head, cables, failures, users, walk_systems, workload};
 use crate::grid::Recovery;
 use crate::settings::{Context, Layout, Listed, Walk, key, list};
 use crate::systems::{self, Row, Service};
@@ -17,27 +18,27 @@ pub fn keys() -> Vec<Listed> {
     list(|w| {
         Head::usual().walk(w);
         walk_systems(&mut services, false, w);
-        members::walk_sites(&mut Vec::new(), &Described::usual(), &sites, w);
+        sites::walk(&mut Vec::new(), &Described::usual(), &sites, w);
         cables::walk(&mut cables::usual(), &[], w);
         let (attached, links) = (Context::unknown().attached, [].into_iter().collect());
         let fragile = failures::Around { sites: &[], names: &nobody, links: &links, systems: &rows, attached };
         failures::walk(&mut Vec::new(), &mut Recovery::default(), &fragile, w);
-        let people = members::People { systems: &rows, sites: &nobody, names: Some(&names), idle: false };
-        members::walk_users(&mut Vec::new(), &members::usual_user(), &people, w);
-        walk_defaults(&Around { defaults: true, ..sites }, &members::People { names: None, ..people }, w);
+        let people = users::People { systems: &rows, sites: &nobody, names: Some(&names), idle: false };
+        users::walk(&mut Vec::new(), &users::usual(), &people, w);
+        walk_defaults(&Around { defaults: true, ..sites }, &users::People { names: None, ..people }, w);
         workload::walk(&mut Vec::new(), &workload::Around::unknown(&services), w);
     })
 }
 
 /// `[defaults]`, as far as there is something to say that the sites and users themselves do not say.
-fn walk_defaults(sites: &Around<'_>, people: &members::People<'_>, w: &mut dyn Walk) {
+fn walk_defaults(sites: &Around<'_>, people: &users::People<'_>, w: &mut dyn Walk) {
     let defaults = key("defaults", "").means("defaults of sites and users");
     w.table(defaults, Layout::Section("defaults"), &mut (), |(), w| {
         let site = key("site", "").means("defaults of every `[[site]]`");
         w.table(site, Layout::Section("defaults.site"), &mut Described::usual(), |usual, w| usual.walk(sites, w));
         let user = key("user", "").means("defaults of every `[[user]]`");
-        w.table(user, Layout::Section("defaults.user"), &mut members::usual_user(), |usual, w| {
-            members::walk_user(usual, people, w);
+        w.table(user, Layout::Section("defaults.user"), &mut users::usual(), |usual, w| {
+            users::walk_one(usual, people, w);
         });
     });
 }

@@ -2,8 +2,8 @@
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::tables::members::{self, Around, Described};
-use super::tables::{Head, cables, failures, site_names, walk_systems, workload};
+use super::tables::sites::{self, Around, Described};
+use super::tables::{Head, cables, failures, names, site_names, users, walk_systems, workload};
 use super::{Site, Topology};
 use crate::protocol::handshake::TopologyHash;
 use crate::settings::{Context, Names, Page, Walk};
@@ -49,9 +49,9 @@ impl Topology {
         }
         let rows: Vec<&'static Row> = self.systems.iter().map(|system| system.row()).collect();
         self.write_failures(&rows, w);
-        let (sites, names) = (site_names(&self.sites), members::Names::default());
-        let people = members::People { systems: &rows, sites: &sites, names: Some(&names), idle: false };
-        members::walk_users(&mut self.users.clone(), &members::usual_user(), &people, w);
+        let (sites, names) = (site_names(&self.sites), names::Names::default());
+        let people = users::People { systems: &rows, sites: &sites, names: Some(&names), idle: false };
+        users::walk(&mut self.users.clone(), &users::usual(), &people, w);
         workload::write(&self.workloads, &workload::Around::of(&self.parts()), w);
         page.into_text()
     }
@@ -66,13 +66,13 @@ impl Topology {
 
     fn write_sites(&self, w: &mut dyn Walk) {
         let rows: Vec<&Row> = self.systems.iter().map(|system| system.row()).collect();
-        let names = members::Names::default();
+        let names = names::Names::default();
         let around = Around { systems: &rows, names: &names, some_kind: true, defaults: false };
         let described = |site: &Site| {
             let kind = self.kinds[usize::from(site.kind.0)].clone();
             Described { site: site.clone(), kind, says_memory: true }
         };
         let mut sites = self.sites.iter().map(described).collect();
-        members::walk_sites(&mut sites, &Described::usual(), &around, w);
+        sites::walk(&mut sites, &Described::usual(), &around, w);
     }
 }

@@ -2,12 +2,16 @@
 
 pub(super) mod cables;
 pub(super) mod failures;
-pub(super) mod members;
+pub(super) mod names;
 mod programs;
+pub(super) mod sites;
+pub(super) mod users;
 pub(super) mod workload;
 
-use crate::settings::{Attached, Context, Fit, Key, Layout, Maybe, Name, Names, Shape, Text, Walk, key, version};
-use crate::systems::{self, Service};
+use crate::settings::{
+    Attached, Context, Fit, Key, Layout, Maybe, Name, Names, Shape, Text, Walk, any_of, key, version,
+};
+use crate::systems::{self, Row, Service};
 use crate::topology::{Site, Topology, User};
 
 /// What a topology says of itself.
@@ -109,4 +113,10 @@ fn walk_count(w: &mut dyn Walk) {
     let count =
         key("count", "").means("how many of these there are, with numbers from 1 in place of `{}` in their names");
     w.elsewhere(&count.usual("1"), Shape::Whole { least: 1, most: super::file::MEMBERS_MAX as u64 });
+}
+
+/// The tables of the systems that can do something, for people.
+fn tables(can: impl Fn(&Row) -> bool) -> String {
+    let tables: Vec<String> = systems::ALL.iter().filter(|row| can(row)).map(|row| format!("[{}]", row.key)).collect();
+    any_of(tables.iter().map(String::as_str))
 }

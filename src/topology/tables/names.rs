@@ -1,0 +1,58 @@
+//! The names of sites and users, which are one space: both have certificates and containers of that name.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use crate::settings::{Field, Form, NAME, Place, Shape, is_name, quoted};
+use crate::systems;
+use crate::topology::build::EXCHANGE;
+
+/// Those that are taken already.
+#[derive(Default)]
+pub struct Names {
+    taken: RefCell<BTreeMap<String, (Place, &'static str)>>,
+}
+
+/// A name that nobody has yet.
+pub struct FreshName<'n> {
+    pub names: &'n Names,
+    pub what: &'static str,
+}
+
+impl Form<String> for FreshName<'_> {
+    /// Something else than nothing whenever anything is written there.
+    fn read(&self, field: &Field<'_>) -> Option<String> {
+        let text = field.text(NAME)?;
+        let mut taken = self.names.taken.borrow_mut();
+        if text.contains("{}") {
+            let complaint = field.complaint(format!("expected {NAME}, found {text:?}"));
+            field.findings().add(complaint.hint("for several of them, give a `count` and a name with {}"));
+        } else if !is_name(text) {
+            field.wrong::<()>(NAME);
+        } else if is_taken_at_hub(text) {
+            field.complain(format!("the {text} of the run has this name: choose another one"));
+        } else if let Some((place, other)) = taken.get(text) {
+            let complaint = field.complaint(format!("the name {text:?} is already taken by a {other}"));
+            field.findings().add(complaint.related("the other one is", *place));
+        } else {
+            taken.insert(text.to_owned(), (field.place(), self.what));
+        }
+        Some(text.to_owned())
+    }
+
+    fn text(&self, value: &String) -> Option<String> {
+        Some(quoted(value))
+    }
+
+    fn shape(&self) -> Shape {
+        let what = "a name: small letters, digits and hyphens, and `{}` for the number where there is a `count`";
+        Shape::Text { what, pattern: Some(r"^([a-z0-9]|\{\})([-a-z0-9]|\{\}){0,62}$"), example: "york-2" }
+    }
+}
+
+/// Whether somebody at the hub of some run has this name.
+fn is_taken_at_hub(name: &str) -> bool {
+    [ROUTER, EXCHANGE].contains(&name) || systems::ALL.iter().any(|row| row.service == Some(name))
+}
+
+const ROUTER: &str = "router";

@@ -1,0 +1,287 @@
+//! `[[site]]`: a cluster of nodes, and what `[defaults]` says about all of them.
+
+mod kinds;
+mod reserved;
+mod scheduler;
+mod systems;
+
+use kinds::{KindName, Kinds};
+use scheduler::{Scheduler, schedulers, takes_managers};
+
+use super::names::{FreshName, Names};
+use super::programs::{Open, walk_program};
+use super::{latency_key, tables, walk_count};
+use crate::grid::{Kind, Program, Terms};
+use crate::settings::limits::CORES_MAX;
+use crate::settings::{
+    Complaint, Field, Fields, FormExt, Layout, Maybe, Millionths, NAME, Purpose, Rate, SPAN, Unless, Walk, any_of, key,
+};
+use crate::systems::{ALL, Row, Service, managers};
+use crate::time::Span;
+use crate::topology::Site;
+
+/// A site as its table has it, or the defaults of all sites.
+#[derive(Clone)]
+pub struct Described {
+    /// No cores, no scheduler and no systems if nothing has been said about them.
+    pub site: Site,
+    /// Its kind; nothing if nothing has been said.
+    pub kind: String,
+    /// Whether it has been said how much memory its nodes have.
+    pub says_memory: bool,
+}
+
+/// What sites may refer to.
+pub struct Around<'a> {
+    pub systems: &'a [&'static Row],
+    pub names: &'a Names,
+    /// Whether some site says what kind of core it has, so that all must.
+    pub some_kind: bool,
+    /// Whether these are the defaults of all sites.
+    pub defaults: bool,
+}
+
+impl Described {
+    pub fn usual() -> Described {
+        let site = Site {
+            name: String::new(),
+            cores: 0,
+            kind: Kind(0),
+            speed_millionths: USUAL_SPEED,
+            scheduler: String::new(),
+            latency: Span::ZERO,
+            memory_kb: USUAL_MEMORY,
+            image_bandwidth: None,
+            report_every: Span::ZERO,
+            reserved: Vec::new(),
+            terms: Terms::default(),
+            systems: Vec::new(),
+            program: Program::default(),
+        };
+        Described { site, kind: String::new(), says_memory: false }
+    }
+
+    pub fn walk(&mut self, around: &Around<'_>, w: &mut dyn Walk) {
+        let Described { site, kind, says_memory } = self;
+        if !around.defaults {
+            w.set(key("name", "").need(NAME), &mut site.name, FreshName { names: around.names, what: "site" });
+            walk_count(w);
+        }
+        let cores = key("cores", "")
+            .means("how many cores the site has")
+            .need_unless(around.defaults || site.cores > 0, "how many cores the site has");
+        w.set(cores, &mut site.cores, Unless(1..=CORES_MAX, 0));
+        let about = "the kind of its cores, which tasks may require; either all sites name theirs or none does";
+        let kind_key = key("kind", "").means(about).usual("`\"any\"`");
+        let need = around.some_kind && kind.is_empty() && !around.defaults;
+        w.set(
+            if need { kind_key.need("a kind of core, as other sites name theirs") } else { kind_key },
+            kind,
+            KindName,
+        );
+        systems::walk(&mut site.systems, around.systems, around.defaults, w);
+
+        let rows = around.rows(&site.systems);
+        let has_speeds = rows.iter().any(|row| row.traits.has_speeds);
+        let why = || {
+            format!("leave speed out: only sites under a {} may differ in speed", tables(|row| row.traits.has_speeds))
+        };
+        let speed = key("speed", "run times of tasks are divided by this").only_if(has_speeds, why());
+        let above_zero = Millionths::above_zero(SPEED_MAX).that("a speed above zero", |speed: &u64| *speed > 0);
+        w.set(speed, &mut site.speed_millionths, above_zero);
+        let scheduler =
+            key("scheduler", "how a site schedules its work").usual("the first of those that fit its system");
+        let usual = site.scheduler.clone();
+        w.set(
+            scheduler,
+            &mut site.scheduler,
+            Scheduler {
+                fitting: schedulers(&rows, site.systems.len() > 1),
+                rows: &rows,
+                systems: around.systems,
+                is_shared: site.systems.len() > 1,
+            },
+        );
+        let shares_nodes = managers::shares_nodes(&site.scheduler);
+        let is_outside = managers::tongue(&site.scheduler).is_some();
+        // Of a name that cannot be read it has been told already.
+        let is_lost = site.scheduler == usual && w.fields().is_some_and(|fields| fields.has("scheduler"));
+        let could = site.systems.len() == 1 && takes_managers(&rows);
+        // Under a queue it is as true as ever, and matters to nobody.
+        let may_be_said = match w.purpose() {
+            Purpose::List => true,
+            Purpose::Write => shares_nodes,
+            Purpose::Read => shares_nodes || is_lost || could || around.defaults && takes_managers(&rows),
+        };
+        let about = "memory of a node, in GB; used to compute how much memory is moved with jobs";
+        let why = "expected also a scheduler under which jobs share nodes, such as \"GreedyPM */per\"";
+        let memory = key("memory_gb", about).only_if(may_be_said, why);
+        let above_zero =
+            Millionths::above_zero(MEMORY_MAX).that("a number of GB above zero", |memory: &u64| *memory > 0);
+        w.set(memory, &mut site.memory_kb, above_zero);
+        let about = "at which rate the images of a job's tasks move when it is resumed or moved";
+        let images = key("image_bandwidth", about).usual("only the penalty counts").only_if(may_be_said, why);
+        w.set(images, &mut site.image_bandwidth, Maybe(Rate));
+        if let Some(fields) = w.fields() {
+            *says_memory |= fields.has("memory_gb");
+            if shares_nodes && site.image_bandwidth.is_some() && !*says_memory && !around.defaults {
+                fields.missing("memory_gb", "how much memory a node has, as there is an image_bandwidth");
+            }
+        }
+        let open = Open { is_lost, defaults: around.defaults, could };
+        walk_program(&mut site.program, managers::tongue(&site.scheduler), open, w);
+        w.set(latency_key(), &mut site.latency, SPAN);
+        let report_every = key("report_every", "ended tasks are reported at multiples of this; 0 s is at once");
+        w.set(report_every, &mut site.report_every, SPAN);
+        for row in ALL {
+            (row.own.site)(site, rows.iter().any(|its| its.key == row.key), w);
+        }
+        let reserves = rows.iter().any(|row| row.traits.has_reserved);
+        let why = match (shares_nodes, is_outside) {
+            (true, _) => "expected nothing reserved: schedulers of shared nodes do not plan around it".to_owned(),
+            (_, true) => "expected nothing reserved: an external program does not know of it".to_owned(),
+            _ => {
+                format!(
+                    "expected nothing reserved: only sites under a {} plan around it",
+                    tables(|row| row.traits.has_reserved)
+                )
+            }
+        };
+        let reserved = key("reserved", "").means("nodes that are kept from jobs for some time");
+        // To say that there is none is right everywhere.
+        let is_none = |field: Field<'_>| field.listed().is_some_and(|list| list.is_empty());
+        let says_none = w.fields().and_then(|fields| fields.get("reserved")).is_some_and(is_none);
+        let reserved = reserved.only_if(says_none || reserves && !shares_nodes && !is_outside, why);
+        let reserved = reserved.expects(reserved::EXPECTED).each(reserved::EXPECTED);
+        w.rows(reserved, Layout::Lines, &mut site.reserved, reserved::nothing, reserved::walk);
+        if let Some(fields) = w.fields() {
+            reserved::check(fields, site);
+        }
+    }
+}
+
+impl Around<'_> {
+    fn fit(&self, site: &mut Site) {
+        let rows = self.rows(&site.systems);
+        let is_shared = site.systems.len() > 1;
+        let fitting = schedulers(&rows, is_shared);
+        let is_managed = !is_shared && takes_managers(&rows) && managers::find(&site.scheduler).is_some();
+        if !is_managed && !fitting.iter().any(|named| named.name == site.scheduler) {
+            site.scheduler = fitting.first().map_or("", |named| named.name).to_owned();
+        }
+        if !rows.iter().any(|row| row.traits.has_speeds) {
+            site.speed_millionths = USUAL_SPEED;
+        }
+        if !managers::shares_nodes(&site.scheduler) {
+            (site.memory_kb, site.image_bandwidth) = (USUAL_MEMORY, None);
+        }
+        if is_managed || !rows.iter().any(|row| row.traits.has_reserved) {
+            site.reserved.clear();
+        }
+        if managers::tongue(&site.scheduler).is_none() {
+            site.program = Program::default();
+        }
+        if !rows.iter().any(|row| row.traits.has_terms) {
+            site.terms = Terms::default();
+        }
+    }
+
+    /// The systems that use a site; all of them, if nothing has been said.
+    fn rows(&self, systems: &[usize]) -> Vec<&'static Row> {
+        match systems {
+            [] => self.systems.to_vec(),
+            systems => systems.iter().map(|system| self.systems[*system]).collect(),
+        }
+    }
+}
+
+const SPEED_MAX: u64 = 1_000_000;
+const USUAL_SPEED: u64 = 1_000_000;
+/// What the nodes of the DFRS paper have, in kB; and the most, in GB.
+const USUAL_MEMORY: u64 = 8_000_000;
+const MEMORY_MAX: u64 = 1_000_000;
+
+/// All sites and the kinds of core that they offer.
+pub fn read(
+    systems: &[Service],
+    defaults: Option<&Fields<'_>>,
+    names: &Names,
+    root: &Fields<'_>,
+    w: &mut dyn Walk,
+) -> (Vec<Site>, Vec<String>) {
+    let rows: Vec<&Row> = systems.iter().map(|system| system.row()).collect();
+    let mut usual = Described::usual();
+    let mut around = Around { systems: &rows, names, some_kind: false, defaults: true };
+    let written = defaults.and_then(|all| all.get("site"));
+    if let Some(fields) = written.as_ref().and_then(|field| field.table("a table of defaults")) {
+        usual.walk(&around, &mut crate::settings::Reader::new(&fields));
+        fields.finish();
+    }
+    around.defaults = false;
+    let field = root.get("site");
+    let tables = field.as_ref().and_then(Field::listed).unwrap_or_default();
+    let tables = || tables.iter().filter_map(Field::as_table);
+    around.some_kind = !usual.kind.is_empty() || tables().any(|table| table.get("kind").is_some());
+
+    let mut described: Vec<Described> = Vec::new();
+    walk(&mut described, &usual, &around, w);
+    let mut kinds = Kinds::default();
+    let mut sites = Vec::with_capacity(described.len());
+    let mut idle = Vec::new();
+    for Described { mut site, kind, says_memory } in described {
+        let says_more = says_memory && !usual.says_memory || site.image_bandwidth != usual.site.image_bandwidth;
+        around.fit(&mut site);
+        if says_more && !managers::shares_nodes(&site.scheduler) {
+            idle.push(site.name.clone());
+        }
+        if site.cores == 0 {
+            site.cores = CORES_MAX;
+        }
+        match kinds.number(if kind.is_empty() { "any" } else { &kind }) {
+            Some(kind) => site.kind = kind,
+            None => {
+                let most = usize::from(u16::MAX) + 1;
+                let message = format!("expected at most {most} kinds of core, found one more");
+                field.iter().for_each(|field| field.complain(&message));
+            }
+        }
+        sites.push(site);
+    }
+    if let Some(field) = &field {
+        check_all(field, &sites, &rows);
+        if !idle.is_empty() {
+            let names = any_of(idle.iter().map(String::as_str)).replace(" or ", " and ");
+            let keys = "memory_gb and image_bandwidth have no effect at";
+            field.findings().note(format!("{keys} {names}: jobs share no nodes there, and are not moved"));
+        }
+    }
+    (sites, kinds.names)
+}
+
+/// `[[site]]`.
+pub fn walk(sites: &mut Vec<Described>, usual: &Described, around: &Around<'_>, w: &mut dyn Walk) {
+    let site = key("site", "").means("a site: a cluster of nodes").need("at least one [[site]]").by_name();
+    w.rows(site, Layout::Sections("site"), sites, || usual.clone(), |site, w| site.walk(around, w));
+}
+
+/// What can only be said of all sites together, or of each as it is in the end.
+fn check_all(field: &Field<'_>, sites: &[Site], rows: &[&Row]) {
+    let tables = field.listed().unwrap_or_default();
+    for (site, field) in sites.iter().zip(&tables) {
+        let last = site.reserved.iter().filter_map(|reserved| reserved.nodes.runs().last()).map(|run| run.1).max();
+        if last.is_some_and(|last| last >= site.cores) {
+            let last = last.unwrap_or_default();
+            let message = format!("expected nodes of the site, which has {}, found node {last}", site.cores);
+            let reserved = field.as_table().and_then(|table| table.get("reserved")).map(|node| node.place);
+            let place = reserved.unwrap_or(field.place());
+            field.findings().add(Complaint::new(place, format!("site.{}.reserved", site.name), message));
+        }
+    }
+    for (number, row) in rows.iter().enumerate() {
+        let its = sites.iter().filter(|site| site.systems.contains(&number));
+        let cores: u64 = its.map(|site| u64::from(site.cores)).sum();
+        if cores > row.cores_max {
+            field.complain(format!("expected at most {} cores under a [{}], found {cores}", row.cores_max, row.key));
+        }
+    }
+}

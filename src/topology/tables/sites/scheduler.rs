@@ -1,0 +1,110 @@
+//! `scheduler`: how a site schedules its work, of what the systems that use it offer.
+
+use crate::grid::Named;
+use crate::settings::{Field, Form, Shape, Word, any_of, quoted};
+use crate::systems::{self, Row, managers};
+use crate::topology::tables::tables;
+
+/// The names that a site may choose from, the usual one first; those of whoever lets others in, if it is shared.
+pub fn schedulers(rows: &[&Row], is_shared: bool) -> Vec<Named> {
+    let mut all: Vec<Named> = Vec::new();
+    let hosts = |row: &&&Row| !is_shared || row.traits.shares_sites;
+    for named in rows.iter().filter(hosts).flat_map(|row| (row.schedulers)()) {
+        if !all.contains(&named) {
+            all.push(named);
+        }
+    }
+    all
+}
+
+pub fn takes_managers(rows: &[&Row]) -> bool {
+    rows.iter().any(|row| row.traits.takes_managers)
+}
+
+pub struct Scheduler<'r> {
+    pub fitting: Vec<Named>,
+    pub rows: &'r [&'static Row],
+    /// All of the topology.
+    pub systems: &'r [&'static Row],
+    /// Whether several systems use the site.
+    pub is_shared: bool,
+}
+
+impl Scheduler<'_> {
+    /// A name that follows a grammar.
+    fn read_manager(&self, field: &Field<'_>, name: Result<String, String>) -> Option<String> {
+        match name {
+            Err(wrong) => field.complain(wrong),
+            Ok(name) if !takes_managers(self.rows) => {
+                let tables = tables(|row| row.traits.takes_managers);
+                let why = match managers::shares_nodes(&name) {
+                    true => "jobs share nodes at its sites only",
+                    false => "only its sites can be managed by an external program",
+                };
+                field.complain(format!("{name} needs a {tables} table: {why}"));
+            }
+            Ok(name) if self.is_shared => field.complain(match managers::shares_nodes(&name) {
+                true => format!("the scheduler {name} lets jobs share nodes, so no other system can use this site"),
+                false => format!("the scheduler {name} is an external program, so no other system can use this site"),
+            }),
+            Ok(name) => return Some(name),
+        }
+        None
+    }
+}
+
+impl Form<String> for Scheduler<'_> {
+    fn read(&self, field: &Field<'_>) -> Option<String> {
+        let names = self.fitting.iter().map(|named| named.name);
+        let text = field.text(any_of(names.clone()))?;
+        let fits = |named: &Named| named.name == text;
+        if let Some(name) = managers::read(text) {
+            return self.read_manager(field, name);
+        }
+        if !self.fitting.iter().any(fits)
+            && let Some(row) = systems::ALL.iter().find(|row| (row.schedulers)().iter().any(fits))
+        {
+            let here: Vec<String> = self.rows.iter().map(|row| format!("[{}]", row.key)).collect();
+            let here = any_of(here.iter().map(String::as_str));
+            let of = match self.rows.iter().find(|row| self.is_shared && row.traits.shares_sites) {
+                Some(host) => format!("[{}], which runs what {} share", host.key, here.replace(" or ", " and ")),
+                None => format!("a site under {here}"),
+            };
+            let expected = match self.fitting.first() {
+                Some(first) => format!("a scheduler of {of}, such as {}", first.name),
+                None => format!("no scheduler: sites under {here} do not schedule"),
+            };
+            let why = match self.systems.iter().any(|its| its.key == row.key) {
+                true => format!("{text} is for sites of [{}] alone", row.key),
+                false => format!("{text} needs a [{}] table", row.key),
+            };
+            return field.wrong(format_args!("{expected} ({why})"));
+        }
+        // Of names that follow a grammar there are too many: one stands for all.
+        let kinds = if takes_managers(self.rows) && !self.is_shared { managers::ALL } else { &[] };
+        let shown = |kind: &managers::Kind| if kind.grammar.is_empty() { usize::MAX } else { 1 };
+        let managing: Vec<Named> = kinds.iter().flat_map(|kind| (kind.names)().into_iter().take(shown(kind))).collect();
+        field.name("a site scheduler", names.chain(managing.iter().map(|named| named.name))).map(str::to_owned)
+    }
+
+    fn text(&self, value: &String) -> Option<String> {
+        (!self.fitting.is_empty()).then(|| quoted(value))
+    }
+
+    fn remark(&self, value: &String) -> Option<String> {
+        let named = self.fitting.iter().find(|named| named.name == value);
+        named
+            .map(|named| Word::new(named.name, named.about).about)
+            .or_else(|| Some(managers::find(value)?.about.to_owned()))
+    }
+
+    fn shape(&self) -> Shape {
+        let kinds = if takes_managers(self.rows) { managers::ALL } else { &[] };
+        let names = kinds.iter().flat_map(|kind| (kind.names)());
+        Shape::Grammar {
+            words: Word::named(&self.fitting.iter().copied().chain(names).collect::<Vec<_>>()),
+            rest: kinds.iter().flat_map(|kind| kind.grammar).copied().collect(),
+            patterns: kinds.iter().map(|kind| kind.pattern).collect(),
+        }
+    }
+}

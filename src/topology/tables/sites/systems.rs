@@ -1,0 +1,81 @@
+//! `system`: who uses which site.
+
+use crate::settings::{Field, Form, Shape, Walk, any_of, key, quoted};
+use crate::systems::Row;
+use crate::topology::tables::tables;
+
+/// Which of `all` systems use a site, or every site if these are the `defaults`.
+pub fn walk(systems: &mut Vec<usize>, all: &[&'static Row], defaults: bool, w: &mut dyn Walk) {
+    // Where there is one system, nobody has to say who uses a site.
+    if w.writes() && all.len() == 1 {
+        return;
+    }
+    let about = "the systems that use it, by the names of their tables: one, or a list";
+    let system = key("system", "who uses it").means(about).usual("the only system of the topology");
+    w.set(system, systems, Systems { keys: all.iter().map(|row| row.key).collect() });
+    let Some(fields) = w.fields() else { return };
+    let used = || systems.iter().map(|system| all[*system]);
+    let alone = match used().find(|row| row.traits.keeps_sites) {
+        _ if systems.len() < 2 => None,
+        Some(row) => {
+            Some(format!("a site of [{}] serves no other system: give the others sites of their own", row.key))
+        }
+        None if used().any(|row| row.traits.shares_sites) => None,
+        None => {
+            let keys = any_of(used().map(|row| row.key)).replace(" or ", " and ");
+            let hosts = tables(|row| row.traits.shares_sites);
+            Some(format!("{keys} cannot share a site: only a {hosts} shares its sites, so it has to be one of them"))
+        }
+    };
+    if let Some(text) = alone {
+        match fields.get("system") {
+            Some(field) => field.complain(text),
+            None => fields.complain(text),
+        }
+    }
+    if systems.is_empty() && !defaults {
+        if all.len() > 1 && !fields.has("system") {
+            let keys = any_of(all.iter().map(|row| row.key));
+            fields.missing("system", &format!("which system uses this site: {keys}"));
+        }
+        systems.push(0);
+    }
+}
+
+/// One system by its key, or several.
+struct Systems {
+    keys: Vec<&'static str>,
+}
+
+impl Form<Vec<usize>> for Systems {
+    fn read(&self, field: &Field<'_>) -> Option<Vec<usize>> {
+        let keys = || self.keys.iter().copied();
+        let place = |key: &str| keys().position(|other| other == key);
+        let find = |field: &Field<'_>| field.choice("a system of this topology", keys(), place);
+        let Some(list) = field.listed() else { return find(field).map(|system| vec![system]) };
+        let mut found: Vec<usize> = list.iter().filter_map(find).collect();
+        let known = found.len();
+        found.sort_unstable();
+        found.dedup();
+        // Of one that is not known it has been told already.
+        if found.len() < known || list.is_empty() {
+            field.complain("expected at least one system, each only once");
+        }
+        Some(found).filter(|found| !found.is_empty())
+    }
+
+    fn text(&self, value: &Vec<usize>) -> Option<String> {
+        let keys: Vec<String> = value.iter().map(|system| quoted(self.keys[*system])).collect();
+        (!keys.is_empty()).then(|| format!("[{}]", keys.join(", ")))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Free {
+            what: "the key of a system's table, or a list of such",
+            example: "\"market\"",
+            json: r#"{ "anyOf": [
+                { "type": "string" }, { "type": "array", "items": { "type": "string" }, "minItems": 1 }
+            ] }"#,
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! `[[user]]`: who submits jobs, and what `[defaults]` says about them.
+
+use super::names::{FreshName, Names};
+use super::programs::walk_planner;
+use super::{latency_key, tables, walk_count};
+use crate::grid::Habit;
+use crate::settings::Names as SiteNames;
+use crate::settings::{Layout, NAME, POSITIVE_SPAN, SPAN, Walk, key};
+use crate::systems::{self, Row};
+use crate::time::Span;
+use crate::topology::User;
+
+/// `[[user]]`.
+pub fn walk(users: &mut Vec<User>, usual: &User, around: &People<'_>, w: &mut dyn Walk) {
+    let user = key("user", "").means("a user, who submits jobs").by_name();
+    let user = user.need_unless(around.idle, SUBMITS);
+    w.rows(user, Layout::Sections("user"), users, || usual.clone(), |user, w| walk_one(user, around, w));
+}
+
+pub const SUBMITS: &str = "at least one [[user]] to submit jobs";
+
+/// What users may refer to.
+pub struct People<'a> {
+    pub systems: &'a [&'static Row],
+    pub sites: &'a SiteNames<'a>,
+    /// None, where they are the defaults of all users.
+    pub names: Option<&'a Names>,
+    /// Whether there may be none, as long as there is nothing to submit.
+    pub idle: bool,
+}
+
+/// A user, or the defaults of all users if there are no names.
+pub fn walk_one(user: &mut User, around: &People<'_>, w: &mut dyn Walk) {
+    if let Some(names) = around.names {
+        w.set(key("name", "").need(NAME), &mut user.name, FreshName { names, what: "user" });
+        walk_count(w);
+    }
+    w.set(latency_key(), &mut user.latency, SPAN);
+    walk_habit(user, around, w);
+    for row in systems::ALL {
+        (row.own.user)(user, around.systems.iter().any(|its| its.key == row.key), around.sites, w);
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Planning {
+    Script,
+    Resubmit,
+    External,
+}
+
+/// The planners of users.
+const PLANNERS: &[(&str, Planning, &str)] = &[
+    ("script", Planning::Script, "submits each job at its time, and waits for it"),
+    (
+        "resubmit",
+        Planning::Resubmit,
+        "takes back a job that has waited too long in a queue, and submits it again, to go elsewhere",
+    ),
+    ("external", Planning::External, "whatever an external program orders, in JSON lines"),
+];
+
+const TRIES_MAX: u32 = 1_000;
+
+fn walk_habit(user: &mut User, around: &People<'_>, w: &mut dyn Walk) {
+    let User { habit, program, .. } = user;
+    // A user with the usual habit need not say so.
+    if w.writes() && *habit == Habit::Script {
+        return;
+    }
+    let (mut planning, mut patience, mut most) = match *habit {
+        Habit::Script => (Planning::Script, Span::from_minutes(60), 3),
+        Habit::Resubmit { patience, most } => (Planning::Resubmit, patience, most),
+        Habit::External => (Planning::External, Span::from_minutes(60), 3),
+    };
+    w.set(key("planner", "what it does about its jobs"), &mut planning, PLANNERS);
+    let resubmits = planning == Planning::Resubmit;
+    let why = "expected a planner = \"resubmit\" beside it";
+    let key_patience = key("patience", "after this long in a queue a job is taken back").only_if(resubmits, why);
+    w.set(key_patience, &mut patience, POSITIVE_SPAN);
+    let tries = key("tries", "how often a job is resubmitted at most").only_if(resubmits, why);
+    w.set(tries, &mut most, 1..=TRIES_MAX);
+    let is_external = planning == Planning::External;
+    let could = around.systems.iter().any(|row| row.traits.has_planners);
+    walk_planner(program, is_external, could, around.names.is_none(), w);
+    if let Some(fields) = w.fields()
+        && is_external
+        && !could
+        && let Some(field) = fields.get("planner")
+    {
+        field.complain(format!(
+            "external needs a {} table: only its users can plan like that",
+            tables(|row| row.traits.has_planners)
+        ));
+    }
+    *habit = match planning {
+        Planning::Script => Habit::Script,
+        Planning::Resubmit => Habit::Resubmit { patience, most },
+        Planning::External => Habit::External,
+    };
+}
+
+pub fn usual() -> User {
+    User {
+        name: String::new(),
+        latency: Span::ZERO,
+        habit: Habit::Script,
+        approach: crate::grid::Approach::default(),
+        program: crate::grid::Program::default(),
+    }
+}
