@@ -161,6 +161,7 @@ impl Described {
 }
 
 impl Around<'_> {
+    /// Leaves out what the defaults of all sites say that makes no sense under the systems of this one.
     fn fit(&self, site: &mut Site) {
         let rows = self.rows(&site.systems);
         let is_shared = site.systems.len() > 1;
