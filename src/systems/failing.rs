@@ -1,6 +1,6 @@
 //! How the sites and links of a grid fail, for whoever takes part in a run: everybody works it out alone, from topology and seed.
 
-use super::{Cast, CastError, Grid};
+use super::{Cast, CastError, Givers, Grid};
 use crate::grid::{Failure, Fragile, News, Outages, Recovery, Site};
 use crate::kernel::ActorId;
 use crate::roles;
@@ -58,13 +58,13 @@ impl Fails {
 }
 
 /// The site of a service that decides what runs there, and gives it task by task.
-pub(super) fn in_turn(site: &Site, givers: &[ActorId], fails: Option<Fails>) -> Cast {
+pub(super) fn in_turn(site: &Site, givers: &Givers, fails: Option<Fails>) -> Cast {
     if let Some(Fails { outages, failures, recovery }) = fails {
         let manager = Box::new(InTurn::new(recovery, failures));
-        let actor = roles::Site::new(site.cores, manager, givers.iter().copied());
+        let actor = roles::Site::new(site.cores, manager, givers.all());
         return Ok(Box::new(actor.telling_every(site.report_every).failing(Some(outages))));
     }
-    roles::Site::of(site, givers)
+    roles::Site::of(site, &givers.all().collect::<Vec<_>>())
         .map(|actor| Box::new(actor) as _)
         .ok_or_else(|| CastError::unknown("site scheduler", &site.scheduler))
 }

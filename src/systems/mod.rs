@@ -73,8 +73,8 @@ pub struct Traits {
     pub has_speeds: bool,
     /// Whether its sites can be used by other systems too: then what they run is this system's.
     pub shares_sites: bool,
-    /// Whether its sites serve nobody else, whoever runs them.
-    pub keeps_sites: bool,
+    /// Whether nobody else can run its sites: where others share them too, they are run by it.
+    pub runs_its_sites: bool,
     /// Whether its sites may have managers that are no system's own.
     pub takes_managers: bool,
     /// Whether a program outside may plan for its users, who hand jobs in for queues.
@@ -99,7 +99,7 @@ impl Traits {
     pub const NONE: Traits = Traits {
         has_speeds: false,
         shares_sites: false,
-        keeps_sites: false,
+        runs_its_sites: false,
         takes_managers: false,
         has_planners: false,
         has_terms: false,
@@ -131,6 +131,12 @@ pub struct Gives {
     /// What has become of each of them then.
     pub task: &'static str,
     pub category: &'static str,
+}
+
+/// Of several systems that use a site the one that runs it for all of them, if any does.
+pub fn host<'r>(mut rows: impl Iterator<Item = &'r Row> + Clone) -> Option<&'r Row> {
+    let runs_its_own = rows.clone().find(|row| row.traits.runs_its_sites);
+    runs_its_own.or_else(|| rows.find(|row| row.traits.shares_sites))
 }
 
 pub fn find(key: &str) -> Option<&'static Row> {
@@ -187,7 +193,7 @@ pub trait System: Alike {
 
     /// What runs at a site of the grid, to which each of these may give work, and whose nodes may fail in such a way; `outsider`
     /// speaks for the program outside that decides there, if one does.
-    fn site(&self, site: &Site, givers: &[ActorId], fails: Option<Fails>, outsider: Option<Outsider>) -> Cast;
+    fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, outsider: Option<Outsider>) -> Cast;
 
     /// Who a user is that hands in such jobs, if he does more about them than to say what has been dealt to him.
     fn user(&self, _user: &User, _grid: &Grid<'_>, _lines: &mut Lines) -> Option<BoxedActor<Message, Record>> {
@@ -245,10 +251,32 @@ impl Grid<'_> {
     pub fn stager(&self) -> Option<Stager> {
         self.is_linked.then(|| Stager::new((self.whole_network)(), self.site_ids.to_vec()))
     }
+}
 
-    /// Who may give work to its sites: its service, or else the users themselves.
-    pub fn givers(&self) -> Vec<ActorId> {
-        self.service.map_or_else(|| self.users.iter().map(|(user, _)| *user).collect(), |service| vec![service])
+/// Who may give work to a site.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Givers {
+    /// Services at the hub.
+    pub services: Vec<ActorId>,
+    /// Users, where one of its systems has no service.
+    pub users: Vec<ActorId>,
+}
+
+impl Givers {
+    /// Those of some systems' grids.
+    pub fn of<'a>(grids: impl Iterator<Item = &'a Grid<'a>>) -> Givers {
+        let mut givers = Givers::default();
+        for grid in grids {
+            match grid.service {
+                Some(service) => givers.services.push(service),
+                None => givers.users.extend(grid.users.iter().map(|(user, _)| *user)),
+            }
+        }
+        givers
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = ActorId> {
+        self.services.iter().chain(&self.users).copied()
     }
 }
 

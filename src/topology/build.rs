@@ -12,7 +12,9 @@ use crate::protocol::{Author, Enqueue, Message, Record, Reserve, Submit};
 use crate::roles::outside::{Planned, Plans};
 use crate::roles::{self, Later, Resubmit, Then, User};
 use crate::settings::units::SPAN_MAX;
-use crate::systems::{CastError, DataLimit, DealError, Dealing, Errand, Grid, Lines, Outsider, Row, Service};
+use crate::systems::{
+    self, CastError, DataLimit, DealError, Dealing, Errand, Givers, Grid, Lines, Outsider, Row, Service,
+};
 use crate::time::{Span, Time};
 
 /// Everybody who takes part in a run, by [`ActorId`]: the services at the hub, the sites, the users.
@@ -231,7 +233,7 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsiders: Outsiders
             }
             Role::Site(index) => {
                 let site = &topology.sites[index];
-                let givers: Vec<ActorId> = site.systems.iter().flat_map(|system| grids[*system].givers()).collect();
+                let givers = Givers::of(site.systems.iter().map(|system| &grids[*system]));
                 runs(topology, site).site(site, &givers, topology.failing().site(index), outsider)?
             }
             Role::User(index) => {
@@ -296,8 +298,9 @@ pub fn for_planners(topology: &Topology) -> impl Iterator<Item = usize> {
 /// The system whose rules a site follows: of several that use it the one that lets others in.
 fn runs<'a>(topology: &'a Topology, site: &Site) -> &'a Service {
     let used = || site.systems.iter().map(|system| &topology.systems[*system]);
-    let host = used().find(|system| system.row().traits.shares_sites);
-    host.or_else(|| used().next()).expect("every site is used by some system")
+    let host = systems::host(used().map(|system| system.row()));
+    let is_host = |system: &&Service| host.is_none_or(|host| host.key == system.row().key);
+    used().find(is_host).expect("every site is used by some system")
 }
 
 /// What a system plans on without a run.

@@ -133,6 +133,11 @@ pub struct Start {
     pub rank: u64,
 }
 
+/// The rank of tasks that end at one instant in the order of their numbers.
+pub fn rank(task: TaskId) -> u64 {
+    u64::from(task.job.0) << 32 | u64::from(task.index)
+}
+
 /// What there is to know of a task in case a node of it fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loss {

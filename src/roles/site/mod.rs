@@ -8,6 +8,7 @@
 //! promise that its manager gives for it: many a timer only keeps the books, and holds nobody up.
 
 mod attempts;
+mod bookings;
 mod failing;
 mod manager;
 mod nodes;
@@ -19,7 +20,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 pub use self::attempts::{Attempts, left_of};
-pub use self::manager::{Ending, Loss, Manager, On, Order, Start};
+pub use self::bookings::{Booking, Bookings, Stage};
+pub use self::manager::{Ending, Loss, Manager, On, Order, Start, rank};
 pub use self::tasks::{Running, State, Tasks};
 use super::scheduler;
 use crate::grid::{self, Expected, Layers, Outages, TaskId};

@@ -45,6 +45,10 @@ impl Nodes {
         self.free_count
     }
 
+    pub fn free(&self) -> &NodeSet {
+        &self.free
+    }
+
     pub fn lowest(&self, count: u32) -> NodeSet {
         self.free.lowest(count).expect("a task starts once enough nodes are free")
     }

@@ -74,6 +74,11 @@ impl Tasks {
         self.nodes.free_count()
     }
 
+    /// Those that are up and that nothing runs on.
+    pub fn free_nodes(&self) -> &NodeSet {
+        self.nodes.free()
+    }
+
     /// Whether anything is settled to start later.
     pub fn is_awaiting(&self) -> bool {
         self.coming > 0

@@ -12,8 +12,8 @@ use crate::roles::{self, Follower, Later, Then};
 use crate::settings::Walk;
 use crate::systems::managers::{self, Runs};
 use crate::systems::{
-    Cast, CastError, DataLimit, DealError, Dealing, Fails, Gives, Grid, Outsider, Own, Policy, Row, Service, System,
-    Traits,
+    Cast, CastError, DataLimit, DealError, Dealing, Fails, Givers, Gives, Grid, Outsider, Own, Policy, Row, Service,
+    System, Traits,
 };
 use crate::workload::rigids::{Handed, Rigids};
 use crate::workload::{Source, Workload};
@@ -72,7 +72,7 @@ impl System for Batch {
         Ok(Box::new(dispatcher.recovering(grid.failing.recovery.clone())))
     }
 
-    fn site(&self, site: &Site, givers: &[ActorId], fails: Option<Fails>, outsider: Option<Outsider>) -> Cast {
+    fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, outsider: Option<Outsider>) -> Cast {
         let queue = || policy::find(&site.scheduler).map(|policy| (policy.build)(site.cores, &site.reserved));
         let desk = || {
             let desk = Desk::new(queue()?);
@@ -86,7 +86,7 @@ impl System for Batch {
             Some(desk) => desk,
             None => (managers::find(&site.scheduler).ok_or_else(unknown)?.build)(site, fails.as_ref(), outsider)?,
         };
-        let actor = roles::Site::new(site.cores, manager, givers.iter().copied()).telling_every(site.report_every);
+        let actor = roles::Site::new(site.cores, manager, givers.all()).telling_every(site.report_every);
         Ok(Box::new(actor.failing(fails.map(|fails| fails.outages))))
     }
 

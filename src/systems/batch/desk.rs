@@ -13,13 +13,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::bookings::{Bookings, Stage};
 use super::policy::{Ask, Policy, Reserved, Step};
 use super::remedy::{Remedy, Work};
 use crate::grid::{Demand, Expected, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Book, Booked, Message, Provided, Queue, Recall, Recalled, Release, Run};
-use crate::roles::site::{Ending, Loss, Manager, On, Order, Running, Start, Tasks};
+use crate::roles::site::{Bookings, Ending, Loss, Manager, On, Order, Running, Stage, Start, Tasks, rank};
 use crate::systems::Fails;
 use crate::time::{Span, Time};
 
@@ -87,14 +86,11 @@ impl Desk {
 
     /// Starts the task then, if nobody is in the way, and its input is there.
     fn book(&mut self, now: Time, giver: ActorId, book: Book, site: &Tasks, orders: &mut Vec<Order>) {
-        let Book { task, start, nodes, walltime, runtime, awaits_input } = book;
-        let held = Reserved { from: start, until: start + walltime, nodes };
-        let makes_sense = start >= now && !runtime.is_zero() && self.can_be(task, &held, site);
-        let granted = makes_sense && self.has_room(now, &held);
-        orders.push(Order::Say(giver, Message::Booked(Booked { task, granted })));
-        if !granted {
-            return;
-        }
+        let Book { task, start, runtime, awaits_input, .. } = book;
+        let wanted = self.booked.wanted(now, &book, site).filter(|_| !self.waiting.contains_key(&task));
+        let held = wanted.filter(|held| self.has_room(now, held));
+        orders.push(Order::Say(giver, Message::Booked(Booked { task, granted: held.is_some() })));
+        let Some(held) = held else { return };
         match &mut self.remedy {
             Some(remedy) => remedy.book(now, task, &held, &mut *self.policy),
             None => self.policy.book(now, &held),
@@ -127,14 +123,6 @@ impl Desk {
         if let Some((booking, runtime)) = provided.filter(|_| !fails) {
             orders.push(booking.begin(task, booking.held.from.max(now), runtime, Loss::default()));
         }
-    }
-
-    fn can_be(&self, task: TaskId, wanted: &Reserved, site: &Tasks) -> bool {
-        let known = self.waiting.contains_key(&task) || self.booked.has(task);
-        let known = known || site.all().any(|other| other.task == task);
-        let last = wanted.nodes.runs().last().map(|run| run.1);
-        let is_here = last.is_some_and(|last| last < site.total());
-        !known && is_here && wanted.from < wanted.until && wanted.until < Time::NEVER
     }
 
     fn recall(&mut self, now: Time, giver: ActorId, task: TaskId, site: &Tasks, orders: &mut Vec<Order>) {
@@ -176,7 +164,9 @@ impl Desk {
     /// Starts what is booked for now, or was to start before and could not.
     fn start_booked(&mut self, now: Time, orders: &mut Vec<Order>) {
         let Some(remedy) = &self.remedy else { return };
-        let starting = self.booked.can_start(now, remedy.claims());
+        let claims = remedy.claims();
+        let has_room = |task, held: &Reserved| claims.has_room_from(task) <= now && claims.are_up(&held.nodes);
+        let starting = self.booked.can_start(now, has_room);
         if !starting.is_empty() {
             self.clear_way(now, orders);
         }
@@ -185,7 +175,7 @@ impl Desk {
             let start = |nodes| remedy.starts_booked(nodes);
             orders.push(self.booked.start(now, task, start));
         }
-        self.booked.look_ahead(now, remedy.claims());
+        self.booked.look_ahead(now, |task| remedy.claims().has_room_from(task));
     }
 
     fn clear_way(&mut self, now: Time, orders: &mut Vec<Order>) {
@@ -316,9 +306,4 @@ impl Work {
     fn lasts(&self) -> Span {
         self.runtime.min(self.walltime)
     }
-}
-
-/// Jobs that end at one instant do so in the order of their numbers.
-pub(super) fn rank(task: TaskId) -> u64 {
-    u64::from(task.job.0) << 32 | u64::from(task.index)
 }

@@ -4,7 +4,6 @@
 //! at its walltime it is killed. Ours: nodes by identity where others count them, and the places named in each
 //! policy where others differ.
 
-mod bookings;
 mod cast;
 mod claims;
 mod desk;

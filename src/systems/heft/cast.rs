@@ -2,13 +2,12 @@
 
 use super::{CORES_MAX, Planner, Planning, Resource, plans};
 use crate::grid::Site;
-use crate::kernel::ActorId;
 use crate::roles;
 use crate::settings::Walk;
 use crate::systems::deal::submit;
 use crate::systems::failing::in_turn;
 use crate::systems::{
-    Cast, DealError, Dealing, Fails, Gives, Grid, Outsider, Own, Policy, Row, Service, System, Traits,
+    Cast, DealError, Dealing, Fails, Givers, Gives, Grid, Outsider, Own, Policy, Row, Service, System, Traits,
 };
 use crate::time::Span;
 use crate::workload::Workload;
@@ -57,7 +56,7 @@ impl System for Planning {
         Ok(Box::new(planner.failing(news.collect(), grid.failing.recovery.clone())))
     }
 
-    fn site(&self, site: &Site, givers: &[ActorId], fails: Option<Fails>, _: Option<Outsider>) -> Cast {
+    fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, _: Option<Outsider>) -> Cast {
         in_turn(site, givers, fails)
     }
 

@@ -3,14 +3,13 @@
 use super::bid::{self, BidPolicy};
 use super::{Auctioneer, Cluster, EXTERNAL, Figures, Market, Unplaceable};
 use crate::grid::{Graph, Job, Named, Site};
-use crate::kernel::ActorId;
 use crate::roles;
 use crate::settings::Walk;
 use crate::systems::deal::submit;
 use crate::systems::failing::in_turn;
 use crate::systems::{
-    Cast, CastError, DealError, Dealing, Fails, Gives, Grid, JobError, Outsider, Own, Policy, Row, Service, System,
-    Traits,
+    Cast, CastError, DealError, Dealing, Fails, Givers, Gives, Grid, JobError, Outsider, Own, Policy, Row, Service,
+    System, Traits,
 };
 use crate::time::Span;
 use crate::workload::Workload;
@@ -80,7 +79,7 @@ impl System for Market {
         Ok(Box::new(if grid.is_linked { auctioneer.over((grid.network)()) } else { auctioneer }))
     }
 
-    fn site(&self, site: &Site, givers: &[ActorId], fails: Option<Fails>, _: Option<Outsider>) -> Cast {
+    fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, _: Option<Outsider>) -> Cast {
         in_turn(site, givers, fails)
     }
 

@@ -10,13 +10,13 @@ use super::rules::{Provisioning, walk_site, walk_user};
 use super::world::{Place, World};
 use super::{planner, plans, strategy};
 use crate::grid::{Job, PlanMode, Rate, Site, User};
-use crate::kernel::{ActorId, BoxedActor};
+use crate::kernel::BoxedActor;
 use crate::protocol::{Message, Record};
 use crate::roles;
 use crate::settings::{Walk, counted};
 use crate::systems::{
-    Cast, CastError, DealError, Dealing, Errand, Fails, Gives, Grid, JobError, Lines, Outsider, Own, Policy, Row,
-    Service, System, Traits,
+    Cast, CastError, DealError, Dealing, Errand, Fails, Givers, Gives, Grid, JobError, Lines, Outsider, Own, Policy,
+    Row, Service, System, Traits,
 };
 use crate::time::Span;
 use crate::workload::rigids::Handed;
@@ -32,7 +32,8 @@ pub const ROW: Row = Row {
     own: Own { site: walk_site, user: walk_user },
     traits: Traits {
         has_speeds: true,
-        keeps_sites: true,
+        shares_sites: true,
+        runs_its_sites: true,
         has_terms: true,
         has_followers: true,
         books_nodes: true,
@@ -66,15 +67,16 @@ impl System for Provisioning {
         plans::ALL[0].name
     }
 
-    fn site(&self, site: &Site, givers: &[ActorId], fails: Option<Fails>, _: Option<Outsider>) -> Cast {
+    fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, _: Option<Outsider>) -> Cast {
         let unknown = || CastError::unknown("planner", &site.scheduler);
         let planner = planner::build(&site.scheduler).ok_or_else(unknown)?;
         let desk = Desk::new(self.terms(site), planner, Box::new(History::new()));
+        let counter = Counter::new(desk).serving(&givers.services);
         let (counter, outages) = match fails {
-            Some(fails) => (Counter::new(desk).failing(fails.clone()), Some(fails.outages)),
-            None => (Counter::new(desk), None),
+            Some(fails) => (counter.failing(fails.clone()), Some(fails.outages)),
+            None => (counter, None),
         };
-        let actor = roles::Site::new(site.cores, Box::new(counter), givers.iter().copied());
+        let actor = roles::Site::new(site.cores, Box::new(counter), givers.all());
         Ok(Box::new(actor.telling_every(site.report_every).failing(outages)))
     }
 

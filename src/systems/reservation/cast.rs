@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::{Book, Cluster, Holder, MetaScheduler, Reservation, Warden, Watch, fit};
 use crate::grid::{Named, Request, Site};
-use crate::kernel::ActorId;
 use crate::protocol::{Cancel, Message, Reserve};
 use crate::roles;
 use crate::roles::site::Manager;
 use crate::settings::Walk;
 use crate::systems::{
-    Cast, CastError, DealError, Dealing, Fails, Gives, Grid, Outsider, Own, Policy, Row, Service, System, Traits,
+    Cast, CastError, DealError, Dealing, Fails, Givers, Gives, Grid, Outsider, Own, Policy, Row, Service, System,
+    Traits,
 };
 use crate::workload::Workload;
 
@@ -55,12 +55,12 @@ impl System for Reservation {
         Ok(Box::new(MetaScheduler::new(grid.sites.iter().map(cluster).collect(), self.choose, grid.stager())))
     }
 
-    fn site(&self, site: &Site, givers: &[ActorId], fails: Option<Fails>, _: Option<Outsider>) -> Cast {
+    fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, _: Option<Outsider>) -> Cast {
         let manager: Box<dyn Manager> = match &fails {
             Some(fails) => Box::new(Warden::new(fails.clone())),
             None => Box::new(Holder),
         };
-        let actor = roles::Site::new(site.cores, manager, givers.iter().copied()).telling_every(site.report_every);
+        let actor = roles::Site::new(site.cores, manager, givers.all()).telling_every(site.report_every);
         Ok(Box::new(actor.failing(fails.map(|fails| fails.outages))))
     }
 

@@ -1,4 +1,4 @@
-//! Sites that several systems use, or some of whose nodes are reserved, and whose nodes fail: whole grids, drawn at random.
+//! Sites that several systems use, or some of whose nodes are reserved, and whose nodes fail, mostly: whole grids, drawn at random.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -22,6 +22,8 @@ type Queued = (u64, u32, u64, u64, u64);
 /// When it is made, how long before it is ready, how long it has nodes and has time beside that, how long it runs, on how many nodes,
 /// after how long it is taken back, and how much input it has.
 type Asked = (u64, u64, u64, u64, u64, u32, Option<u64>, u64);
+/// When it comes, how many nodes it wants, and how long it runs.
+type Bargained = (u64, u32, u64);
 /// From when on, for how long, and which nodes.
 type Kept = (u64, u64, u32, u32);
 
@@ -32,11 +34,14 @@ struct Story {
     asked: Vec<Asked>,
     /// Tasks of a market and of a planner at york, if these use it too.
     sold: Option<Vec<(u64, u32, u64)>>,
+    /// What a user submits who negotiates with york and bath, if these let their time too, and by which strategy.
+    bargained: Option<(usize, Vec<Bargained>)>,
     reserved: Vec<Kept>,
     latencies: [u64; 4],
     report_every: [u64; 3],
     has_links: bool,
     global: bool,
+    fails: bool,
     failures: (u64, u64, u64, bool),
     recovery: (usize, usize, u32, u64),
 }
@@ -47,31 +52,37 @@ fn story() -> impl Strategy<Value = Story> {
     let cancel = prop::option::weighted(0.2, 0u64..40);
     let asked = (0u64..60, 0u64..20, 1u64..20, 0u64..40, 1u64..20, 1u32..7, cancel, input());
     let sold = prop::option::weighted(0.4, prop::collection::vec((0u64..60, 1u32..6, 1u64..15), 2..6));
+    let bargained = prop::collection::vec((0u64..60, 1u32..5, 1u64..15), 1..8);
+    let bargained = prop::option::weighted(0.5, (0..STRATEGIES.len(), bargained));
     let kept = (0u64..80, 1u64..25, 0u32..6, 1u32..5);
     (
         ((0..queue::ALL.len(), 0..queue::ALL.len()), any::<bool>(), any::<bool>()),
-        (prop::collection::vec(queued, 0..14), prop::collection::vec(asked, 1..18), sold),
+        (prop::collection::vec(queued, 0..14), prop::collection::vec(asked, 1..18), sold, bargained),
         prop::collection::vec(kept, 0..4),
         (prop::array::uniform4(0u64..3), prop::array::uniform3(prop::sample::select(vec![0u64, 0, 0, 4]))),
-        (10u64..150, 1u64..40, 0u64..1_000, any::<bool>()),
+        (prop::bool::weighted(0.8), (10u64..150, 1u64..40, 0u64..1_000, any::<bool>())),
         (0usize..3, 0usize..4, 1u32..5, prop::sample::select(vec![0u64, 0, 2, 5])),
     )
-        .prop_map(|((policies, has_links, global), (queued, asked, sold), reserved, rest, failures, recovery)| {
-            let (latencies, report_every) = rest;
-            Story {
-                policies,
-                queued,
-                asked,
-                sold,
-                reserved,
-                latencies,
-                report_every,
-                has_links,
-                global,
-                failures,
-                recovery,
-            }
-        })
+        .prop_map(
+            |((policies, has_links, global), (queued, asked, sold, bargained), reserved, rest, failures, recovery)| {
+                let ((latencies, report_every), (fails, failures)) = (rest, failures);
+                Story {
+                    policies,
+                    queued,
+                    asked,
+                    sold,
+                    bargained,
+                    reserved,
+                    latencies,
+                    report_every,
+                    has_links,
+                    global,
+                    fails,
+                    failures,
+                    recovery,
+                }
+            },
+        )
 }
 
 impl Story {
@@ -80,8 +91,24 @@ impl Story {
         policies[site].map(|policy| queue::ALL[policy].name)
     }
 
-    /// What is reserved at york: of what would overlap the first.
+    /// Whether jobs of a site are only counted, and may be moved.
+    fn counts(&self, site: usize) -> bool {
+        let counts = |name: &str| name.ends_with("-count") || name == "slotlist";
+        self.policy(site).is_some_and(|name| counts(name) || self.bargained.is_some())
+    }
+
+    /// Whether a job is of no use without what runs elsewhere at the same time.
+    fn is_leg(&self, job: JobId) -> bool {
+        let coallocates = self.bargained.as_ref().is_some_and(|(strategy, _)| STRATEGIES[*strategy].0 == "coallocate");
+        let sold = self.sold.as_ref().map_or(0, |sold| 2 * sold.len());
+        coallocates && job.0 as usize >= self.queued.len() + self.asked.len() + sold
+    }
+
+    /// What is reserved at york, if its queue knows of such: of what would overlap the first.
     fn reserved(&self) -> Vec<(Time, Time, NodeSet)> {
+        if self.bargained.is_some() {
+            return Vec::new();
+        }
         let mut calendar = Calendar::new(SITES[0].1);
         let meant = self.reserved.iter().map(|&(from, lasts, first, count)| {
             let nodes = NodeSet::run(first, (first + count - 1).min(SITES[0].1 - 1));
@@ -102,11 +129,18 @@ impl Story {
             }
             None => "",
         };
+        let lets = match &self.bargained {
+            Some(_) => {
+                text += "[provisioning]\ndelta = \"10 s\"\nlease = \"1 min\"\n";
+                ", \"provisioning\""
+            }
+            None => "",
+        };
         for (number, (name, cores)) in SITES.iter().enumerate() {
             let (latency, report_every) = (self.latencies[number], self.report_every[number]);
             let system = match number {
-                0 => format!("[\"batch\", \"reservation\"{others}]"),
-                1 => "[\"batch\", \"reservation\"]".to_owned(),
+                0 => format!("[\"batch\", \"reservation\"{others}{lets}]"),
+                1 => format!("[\"batch\", \"reservation\"{lets}]"),
                 _ => "\"reservation\"".to_owned(),
             };
             writeln!(
@@ -141,6 +175,14 @@ impl Story {
             text += "[[link]]\nname = \"york-bath\"\ncapacity = \"8 Mbps\"\nbetween = [\"york\", \"bath\"]\n";
         }
         writeln!(text, "[[user]]\nname = \"ann\"\nlatency = \"{} s\"", self.latencies[3]).unwrap();
+        if let Some((strategy, _)) = &self.bargained {
+            let (strategy, more) = STRATEGIES[*strategy];
+            writeln!(text, "[[user]]\nname = \"ben\"\nlatency = \"1 s\"\nstrategy = \"{strategy}\"\n{more}").unwrap();
+        }
+        if !self.fails {
+            self.write_jobs(&mut text);
+            return text;
+        }
         writeln!(
             text,
             "[[failure]]\nsite = \"york\"\nmtbf = \"{mtbf} s\"\nmttr = \"{mttr} s\"\nannounced = {announced}\n\
@@ -174,7 +216,7 @@ impl Story {
         let mut queued = self.queued.clone();
         queued.sort_by_key(|job| job.0);
         if !queued.is_empty() {
-            write!(text, "[[workload]]\nsource = \"table\"\nsystem = \"batch\"\n{home}").unwrap();
+            write!(text, "[[workload]]\nsource = \"table\"\nsystem = \"batch\"\nusers = [\"ann\"]\n{home}").unwrap();
         }
         for (arrive, nodes, walltime, runtime, input) in queued {
             writeln!(
@@ -187,7 +229,7 @@ impl Story {
         }
         let mut asked = self.asked.clone();
         asked.sort_by_key(|request| request.0);
-        write!(text, "[[workload]]\nsource = \"requests\"\n{home}").unwrap();
+        write!(text, "[[workload]]\nsource = \"requests\"\nusers = [\"ann\"]\n{home}").unwrap();
         for (arrive, ahead, duration, slack, runtime, nodes, cancel, input) in asked {
             let (ready, runtime) = (arrive + ahead, runtime.min(duration));
             writeln!(
@@ -202,11 +244,10 @@ impl Story {
             }
             data(text, input);
         }
-        let Some(sold) = &self.sold else { return };
-        let mut sold = sold.clone();
+        let mut sold = self.sold.clone().unwrap_or_default();
         sold.sort_by_key(|task| task.0);
-        for system in ["market", "workflow"] {
-            writeln!(text, "[[workload]]\nsource = \"table\"\nsystem = \"{system}\"").unwrap();
+        for system in ["market", "workflow"].into_iter().filter(|_| self.sold.is_some()) {
+            writeln!(text, "[[workload]]\nsource = \"table\"\nsystem = \"{system}\"\nusers = [\"ann\"]").unwrap();
             for (arrive, cores, runtime) in &sold {
                 writeln!(
                     text,
@@ -217,8 +258,28 @@ impl Story {
                 .unwrap();
             }
         }
+        let Some((strategy, jobs)) = &self.bargained else { return };
+        let mut jobs = jobs.clone();
+        jobs.sort_by_key(|job| job.0);
+        writeln!(text, "[[workload]]\nsource = \"table\"\nsystem = \"provisioning\"\nusers = [\"ben\"]").unwrap();
+        for (arrive, cores, runtime) in jobs {
+            let task = format!("{{ runtime = \"{runtime} s\", cores = {cores} }}");
+            let tasks = if STRATEGIES[*strategy].0 == "coallocate" { format!("{task}, {task}") } else { task };
+            writeln!(text, "[[workload.job]]\narrive = \"{arrive} s\"\ntasks = [{tasks}]").unwrap();
+        }
     }
 }
+
+/// And what its user has to say beside it.
+const STRATEGIES: [(&str, &str); 7] = [
+    ("best-effort", ""),
+    ("moga", ""),
+    ("greedy", ""),
+    ("reserve", ""),
+    ("var", "ahead = \"30 s\""),
+    ("var-and-reserve", "ahead = \"30 s\""),
+    ("coallocate", "legs = [\"york\", \"bath\"]"),
+];
 
 fn second(second: u64) -> Time {
     Time::ZERO + Span::from_secs(second)
@@ -296,12 +357,13 @@ fn check_nodes(story: &Story, topology: &Topology, log: &[Entry<Record>], all: &
     for (number, (name, nodes)) in SITES.iter().enumerate() {
         let site = plan.names.iter().position(|other| other == name).expect("it is in the plan");
         let here = || all.iter().filter(|stint| stint.site.index() == site);
-        let down = outages(topology.failing().site(number).unwrap().outages, end);
+        let down = topology.failing().site(number).map_or_else(Vec::new, |fails| outages(fails.outages, end));
         for Stint { task, nodes, from, to, lost, .. } in here() {
             let fails = down.iter().filter(|(_, _, node)| nodes.contains(&NodeSet::run(*node, *node)));
             let fails: Vec<Time> = fails.map(|(at, ..)| *at).filter(|at| from < at && at <= to).collect();
             prop_assert!(fails.iter().all(|at| at == to), "{} is on {} up to {}", task, nodes, to);
-            prop_assert!(!lost || !fails.is_empty(), "{} is lost on {} at {}", task, nodes, to);
+            let may_be_lost = !fails.is_empty() || story.is_leg(task.job);
+            prop_assert!(!lost || may_be_lost, "{} is lost on {} at {}", task, nodes, to);
         }
         let mut calendar = Calendar::new(*nodes);
         for (from, to, node) in down {
@@ -311,7 +373,7 @@ fn check_nodes(story: &Story, topology: &Topology, log: &[Entry<Record>], all: &
             let free = calendar.insert(*from, *to, nodes);
             prop_assert_eq!(free, Ok(()), "{} on {} from {} to {} at {}", task, nodes, from, to, name);
         }
-        let counts = story.policy(number).is_some_and(|name| name.ends_with("-count") || name == "slotlist");
+        let counts = story.counts(number);
         for (from, until, kept) in story.reserved().iter().filter(|_| number == 0 && !counts) {
             let mut there = here().filter(|stint| stint.from < *until && *from < stint.to);
             prop_assert!(!there.any(|stint| stint.nodes.meets(kept)), "{} are reserved from {}", kept, from);
@@ -383,9 +445,8 @@ fn check_promises(
         let waits = story.has_links && request(&task.job).7 > 0;
         let (Some((_, start, ..)), false, true) = (promise, waits, *is_first) else { continue };
         let number = SITES.iter().position(|(name, _)| Plan::of(topology).names[site.index()] == *name).unwrap();
-        let counts = story.policy(number).is_some_and(|name| name.ends_with("-count") || name == "slotlist");
-        if start < from && !counts {
-            let down = outages(topology.failing().site(number).unwrap().outages, *from);
+        if start < from && !(story.counts(number) && story.fails) {
+            let down = topology.failing().site(number).map_or_else(Vec::new, |fails| outages(fails.outages, *from));
             let is_back = |&(_, up, node): &(Time, Time, u32)| up == *from && nodes.contains(&NodeSet::run(node, node));
             prop_assert!(down.iter().any(is_back), "{} is late at {}", task, from);
         }

@@ -131,17 +131,6 @@ nodes = 20
 arrival_factor = 4.0
 "#;
 
-#[test]
-fn who_bargains_with_a_site_shares_it_with_nobody() {
-    for others in ["batch", "reservation"] {
-        let text = SHARED
-            .replace("[batch]\n", "[batch]\n[provisioning]\n")
-            .replace("cores = 32", &format!("cores = 32\nsystem = [\"{others}\", \"provisioning\"]"));
-        let told = load_text(&text, &[]).unwrap_err().to_string();
-        assert!(told.contains("a site of [provisioning] serves no other system"), "{told}");
-    }
-}
-
 /// What the log says, system by system: jobs, those that ended, and core time by site.
 #[test]
 fn systems_are_told_apart() {
@@ -316,7 +305,7 @@ fn who_cannot_share_a_site_is_told() {
     for (settings, expected) in [
         (
             &["site.york.system=[\"market\", \"reservation\"]"][..],
-            "cannot share a site: only a [batch] shares its sites",
+            "cannot share a site: only a [batch] or [provisioning] shares its sites",
         ),
         (&["site.york.system=\"batsh\""], "did you mean"),
         (&["site.york.system=[\"batch\", \"batch\"]"], "each only once"),

@@ -73,6 +73,24 @@ impl Desk {
         penalty.unwrap_or_default()
     }
 
+    /// Sets processors aside for somebody who pays nothing for them; who waits gives way.
+    pub fn set_aside(&mut self, now: Time, part: Part) -> Result<BookingId, Denial> {
+        self.reach(now);
+        self.begin_reservations();
+        self.admit(&part)?;
+        let receipt = self.enter(part, Area::ZERO, Standing::Booked { since: now }, None);
+        self.displaced_by(&part);
+        Ok(receipt.booking)
+    }
+
+    /// What was set aside is free, if its time is not over anyway.
+    pub fn give_up(&mut self, now: Time, id: BookingId) {
+        if self.bookings.contains_key(&id) {
+            let booking = self.remove_booking(id);
+            self.freed(now, booking.receipt.part.end());
+        }
+    }
+
     /// Puts something on the calendar.
     pub(super) fn enter(&mut self, part: Part, fee: Area, state: Standing, hold: Option<HoldId>) -> Receipt {
         let number = self.number();

@@ -7,24 +7,28 @@
 //!
 //! A task that runs in what its user has booked is no business of the desk: its processors are taken already. It starts as soon as all
 //! of its bookings have begun, if they last; otherwise it joins the queue.
+//!
+//! Other systems may use the site too: what they give it is planned on the same calendar (`guests.rs`).
 
 mod bookings;
+mod guests;
 mod remedy;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use self::guests::{Guests, Origin};
 use self::remedy::Remedy;
 use super::desk::{Deed, Desk, Wanted};
 use crate::grid::{Advert, Area, BookingId, Demand, Denial, Expected, HoldId, JobId, Part, Quote, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{
-    Barred, Begun, Coordinate, Enter, HoldFate, Informed, Inquire, Message, Query, Recall, Recalled, Record, Reply,
-    Return,
+    Barred, Begun, Coordinate, Enter, HoldFate, Informed, Inquire, Message, Query, Queue, Recall, Recalled, Record,
+    Reply, Return, Run,
 };
 use crate::roles::queue::Ask;
-use crate::roles::site::{Ending, Manager, On, Order, Running, Start, Tasks};
+use crate::roles::site::{Ending, Manager, On, Order, Running, Start, Tasks, rank};
 use crate::systems::Fails;
 use crate::time::{Span, Time};
 
@@ -34,7 +38,7 @@ pub struct Counter {
     heard: Vec<(Turn, ActorId, Message)>,
     entering: BTreeSet<(ActorId, TaskId)>,
     /// Tasks that have not started.
-    waiting: BTreeMap<TaskId, Waiting>,
+    waiting: BTreeMap<TaskId, Submission>,
     /// How long those run at least, each with how many do.
     lengths: BTreeMap<Span, u32>,
     /// How many of them want to be told of when they start.
@@ -51,10 +55,17 @@ pub struct Counter {
     stranded: BTreeMap<TaskId, ActorId>,
     /// What is done where nodes fail.
     remedy: Option<Remedy>,
+    /// Those of the other systems that use the site too.
+    services: Vec<ActorId>,
+    /// What they have booked.
+    guests: Guests,
 }
 
-struct Waiting {
+/// A task that somebody has submitted.
+#[derive(Clone)]
+struct Submission {
     giver: ActorId,
+    origin: Origin,
     enter: Enter,
 }
 
@@ -71,7 +82,7 @@ struct Runs {
     until: Time,
     losses: u32,
     /// How it comes again if it is lost, where nodes fail.
-    again: Option<Enter>,
+    again: Option<Submission>,
 }
 
 /// What somebody has booked here.
@@ -114,7 +125,14 @@ impl Counter {
             freed: Vec::new(),
             stranded: BTreeMap::new(),
             remedy: None,
+            services: Vec::new(),
+            guests: Guests::default(),
         }
+    }
+
+    /// One at a site that other systems use too, by these services.
+    pub fn serving(self, services: &[ActorId]) -> Counter {
+        Counter { services: services.to_vec(), ..self }
     }
 
     /// One at a site whose nodes fail.
@@ -123,7 +141,7 @@ impl Counter {
         Counter { remedy: Some(Remedy::new(fails, procs)), ..self }
     }
 
-    fn act(&mut self, now: Time, user: ActorId, message: Message, orders: &mut Vec<Order>) {
+    fn act(&mut self, now: Time, user: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
         match message {
             Message::Return(Return { booking }) => self.give_back(now, user, booking, orders),
             Message::Recall(Recall { task }) => self.recall(now, user, task, orders),
@@ -135,8 +153,14 @@ impl Counter {
             }
             Message::Claim(claim) => self.claim(now, user, claim, orders),
             Message::Coordinate(Coordinate { hold, pledge }) => self.coordinate(now, user, hold, pledge, orders),
+            message if self.services.contains(&user) => self.serve(now, user, message, site, orders),
             _ => {}
         }
+    }
+
+    /// Whether it is here already.
+    fn knows(&self, task: TaskId) -> bool {
+        self.waiting.contains_key(&task) || self.running.contains_key(&task) || self.stranded.contains_key(&task)
     }
 
     fn reply(&mut self, now: Time, query: Query) -> Reply {
@@ -159,43 +183,45 @@ impl Counter {
     fn enter(&mut self, now: Time, giver: ActorId, enter: Enter, orders: &mut Vec<Order>) {
         let task = enter.task;
         // Whatever it is to run in, it may end up in the queue, and there is no saying no then.
-        let is_here = self.waiting.contains_key(&task) || self.running.contains_key(&task);
-        let is_here = is_here || self.stranded.contains_key(&task);
+        let is_here = self.knows(task) || self.guests.booked.has(task);
         let taken = if is_here { Err(Denial::Duplicate) } else { self.desk.takes(now, &ask_of(&enter)) };
         if let Err(why) = taken {
             return orders.push(Order::Say(giver, Message::Barred(Barred { task, why })));
         }
         orders.push(Order::Note(Record::Entered { user: giver, task }));
-        if enter.within.is_empty() || !self.fits(now, giver, &enter) {
-            return self.do_without(now, giver, enter);
+        let fits = !enter.within.is_empty() && self.fits(now, giver, &enter);
+        let submission = Submission { giver, origin: Origin::User, enter };
+        if !fits {
+            return self.do_without(now, submission);
         }
-        self.wait_within(giver, enter);
+        self.wait_within(submission);
         self.start_within(now, task, orders);
     }
 
     /// A task waits for its bookings, which it fits.
-    fn wait_within(&mut self, giver: ActorId, enter: Enter) {
+    fn wait_within(&mut self, submission: Submission) {
+        let Submission { enter, .. } = &submission;
         for (booking, _) in &enter.within {
             self.booked.get_mut(booking).expect("it fits what has been booked").tasks.push(enter.task);
         }
-        self.wait(giver, enter);
+        self.wait(submission);
     }
 
     /// A task cannot run in what is booked for it: it joins the queue, if it may.
-    fn do_without(&mut self, now: Time, giver: ActorId, enter: Enter) {
-        if enter.is_leg() {
-            self.stranded.insert(enter.task, giver);
+    fn do_without(&mut self, now: Time, submission: Submission) {
+        if submission.enter.is_leg() {
+            self.stranded.insert(submission.enter.task, submission.giver);
         } else {
-            self.queue(now, giver, enter, false);
+            self.queue(now, submission, false);
         }
     }
 
-    fn queue(&mut self, now: Time, giver: ActorId, mut enter: Enter, is_first: bool) {
-        enter.within.clear();
-        let (_, walltime) = self.stretched(&enter);
+    fn queue(&mut self, now: Time, mut submission: Submission, is_first: bool) {
+        submission.enter.within.clear();
+        let (_, walltime) = self.stretched(&submission.enter);
         // It has been let in, so nothing but the end of time is in the way; then nobody hears of it any more.
-        if self.desk.join(now, Ask { walltime, ..ask_of(&enter) }, is_first).is_ok() {
-            self.wait(giver, enter);
+        if self.desk.join(now, Ask { walltime, ..ask_of(&submission.enter) }, is_first).is_ok() {
+            self.wait(submission);
         }
     }
 
@@ -220,8 +246,8 @@ impl Counter {
     /// Starts a task in its bookings, if all have begun and have room; sends it to the queue if it cannot end in time any more.
     fn start_within(&mut self, now: Time, task: TaskId, orders: &mut Vec<Order>) {
         // By now it may wait in the queue.
-        let waits_within = |waiting: &&Waiting| !waiting.enter.within.is_empty();
-        let Some(Waiting { giver, enter }) = self.waiting.get(&task).filter(waits_within) else { return };
+        let waits_within = |waiting: &&Submission| !waiting.enter.within.is_empty();
+        let Some(Submission { giver, enter, .. }) = self.waiting.get(&task).filter(waits_within) else { return };
         let giver = *giver;
         let has_room = |(booking, procs): &(BookingId, u32)| {
             self.booked.get(booking).is_some_and(|booked| booked.begun && booked.used + procs <= booked.part.procs)
@@ -236,9 +262,9 @@ impl Counter {
             }
             self.start(now, task, orders);
         } else if !self.fits(now, giver, enter) {
-            let Waiting { giver, enter } = self.leave(task);
-            self.forget_within(&enter);
-            self.do_without(now, giver, enter);
+            let submission = self.leave(task);
+            self.forget_within(&submission.enter);
+            self.do_without(now, submission);
         }
     }
 
@@ -252,6 +278,10 @@ impl Counter {
 
     fn recall(&mut self, now: Time, user: ActorId, task: TaskId, orders: &mut Vec<Order>) {
         let idles = |runs: &Runs| runs.giver == user && runs.within.is_empty() && now < runs.idle_until;
+        if self.guests.booked.has(task) {
+            let in_time = self.recall_booked(now, user, task, orders);
+            return orders.push(Order::Say(user, Message::Recalled(Recalled { task, in_time, losses: 0 })));
+        }
         let waits = self.waiting.get(&task).is_some_and(|waiting| waiting.giver == user);
         let is_stranded = self.stranded.get(&task) == Some(&user);
         let is_leg = self.running.get(&task).is_some_and(|runs| runs.giver == user && runs.is_leg);
@@ -267,7 +297,7 @@ impl Counter {
             self.desk.ended(now, task);
             orders.push(Order::Abandon(task));
         } else if in_time {
-            let Waiting { enter, .. } = self.leave(task);
+            let Submission { enter, .. } = self.leave(task);
             losses = enter.losses;
             if enter.within.is_empty() {
                 self.desk.withdraw(now, task);
@@ -278,13 +308,13 @@ impl Counter {
         orders.push(Order::Say(user, Message::Recalled(Recalled { task, in_time, losses })));
     }
 
-    fn wait(&mut self, giver: ActorId, enter: Enter) {
-        *self.lengths.entry(enter.lasts_at_least()).or_default() += 1;
-        self.telling += usize::from(enter.tells);
-        self.waiting.insert(enter.task, Waiting { giver, enter });
+    fn wait(&mut self, submission: Submission) {
+        *self.lengths.entry(submission.enter.lasts_at_least()).or_default() += 1;
+        self.telling += usize::from(submission.enter.tells);
+        self.waiting.insert(submission.enter.task, submission);
     }
 
-    fn leave(&mut self, task: TaskId) -> Waiting {
+    fn leave(&mut self, task: TaskId) -> Submission {
         let waiting = self.waiting.remove(&task).expect("who leaves has waited");
         let lasts = waiting.enter.lasts_at_least();
         let count = self.lengths.get_mut(&lasts).expect("who waits is counted");
@@ -297,14 +327,18 @@ impl Counter {
     }
 
     fn start(&mut self, now: Time, task: TaskId, orders: &mut Vec<Order>) {
-        let Waiting { giver, enter } = self.leave(task);
+        let submission = self.leave(task);
+        let again = self.remedy.is_some().then(|| submission.clone());
+        let Submission { giver, origin, enter } = submission;
         let (runtime, walltime) = self.stretched(&enter);
         // It holds its processors until it is to work.
         let runtime = enter.not_before.since(now) + runtime;
-        let loss = self.risks(&enter);
+        let loss = self.risks(origin, &enter);
         if enter.tells {
             orders.push(Order::Say(giver, Message::Begun(Begun { task })));
         }
+        // What may still be taken back cannot be told of ahead; and who may be moved may get away from a node that fails.
+        let is_open = enter.tells || !self.services.is_empty() && self.remedy.is_some();
         orders.push(Order::Start(Start {
             task,
             giver,
@@ -314,13 +348,11 @@ impl Counter {
             share: 1.0,
             runtime,
             walltime,
-            // What may still be taken back cannot be told of ahead.
-            ending: if enter.tells { Ending::Reckoned } else { Ending::Settled },
+            ending: if is_open { Ending::Reckoned } else { Ending::Settled },
             loss,
-            rank: u64::from(task.job.0) << 32 | u64::from(task.index),
+            rank: rank(task),
         }));
         let idle_until = if enter.tells { enter.not_before } else { now };
-        let again = self.remedy.is_some().then(|| enter.clone());
         let (is_leg, losses) = (enter.is_leg(), enter.losses);
         let (is_at_desk, until) = (enter.within.is_empty(), now + runtime.min(walltime));
         let within = enter.within;
@@ -336,31 +368,49 @@ impl Counter {
                     self.start_within(now, task, orders);
                 }
             }
-            Deed::Over(booking) => {
-                let used = self.booked.get(&booking).map_or(Area::ZERO, |booked| booked.worked);
-                orders.push(Order::Note(Record::Elapsed { booking, used }));
-                self.over(now, booking, orders);
-            }
+            Deed::Over(booking) => match self.booked.get(&booking).map(|booked| booked.worked) {
+                Some(used) => {
+                    orders.push(Order::Note(Record::Elapsed { booking, used }));
+                    self.over(now, booking, orders);
+                }
+                // A guest's task has ended by then, or has not started and never will.
+                None => self.guests.forget(booking),
+            },
             Deed::Lapse(hold) => self.settle(hold, HoldFate::Expired, orders),
         }
     }
 }
 
 impl Manager for Counter {
+    fn make_way(&mut self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
+        self.clear_way(now, site, orders);
+    }
+
     fn hear(&mut self, _: Time, from: ActorId, message: Message, _: &Tasks, _: &mut Vec<Order>) {
         let turn = match &message {
             Message::Enter(Enter { task, .. }) => {
                 self.entering.insert((from, *task));
                 Turn::Submitted
             }
+            Message::Queue(Queue { job, .. }) => {
+                self.entering.insert((from, TaskId { job: *job, index: 0 }));
+                Turn::Submitted
+            }
+            Message::Run(Run { task, .. }) => {
+                self.entering.insert((from, *task));
+                Turn::Submitted
+            }
             Message::Recall(Recall { task }) if self.entering.contains(&(from, *task)) => Turn::Submitted,
-            Message::Return(_) | Message::Recall(_) => Turn::TakenBack,
+            Message::Return(_) | Message::Recall(_) | Message::Release(_) => Turn::TakenBack,
             _ => Turn::Asked,
         };
         self.heard.push((turn, from, message));
     }
 
     fn ended(&mut self, now: Time, ended: &Running) {
+        if self.end_guest(now, ended.task) {
+            return;
+        }
         let Some(Runs { within, is_at_desk, .. }) = self.running.remove(&ended.task) else { return };
         if is_at_desk {
             self.desk.ended(now, ended.task);
@@ -374,7 +424,9 @@ impl Manager for Counter {
     }
 
     fn lost(&mut self, now: Time, task: &Running, saved: Span) {
-        self.is_lost(now, task, saved);
+        if !self.guests.booked.lose(task.task) {
+            self.is_lost(now, task, saved);
+        }
     }
 
     fn are_down(&mut self, _: Time, down: &[Expected]) {
@@ -382,16 +434,17 @@ impl Manager for Counter {
     }
 
     fn has_waiting(&self) -> bool {
-        !self.waiting.is_empty() || !self.booked.is_empty() || !self.held.is_empty()
+        let is_late = self.guests.booked.is_anybody_late();
+        !self.waiting.is_empty() || !self.booked.is_empty() || !self.held.is_empty() || is_late
     }
 
-    fn decide(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
+    fn decide(&mut self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
         self.mend(now, orders);
         let mut heard = std::mem::take(&mut self.heard);
         heard.sort_by_key(|(turn, ..)| *turn);
         self.entering.clear();
         for (_, user, message) in heard.drain(..) {
-            self.act(now, user, message, orders);
+            self.act(now, user, message, site, orders);
         }
         self.heard = heard;
         // Others may wait for what has come free in a booking.
@@ -399,6 +452,8 @@ impl Manager for Counter {
             let waiting = self.booked.get(&booking).map_or_else(Vec::new, |booked| booked.tasks.clone());
             waiting.into_iter().for_each(|task| self.start_within(now, task, orders));
         }
+        self.make_room(now);
+        self.start_booked(now, orders);
         let mut deeds = std::mem::take(&mut self.deeds);
         self.desk.pass(now, &mut deeds);
         // A task may run in several bookings that begin now: none of its starts before all have.
@@ -413,10 +468,11 @@ impl Manager for Counter {
             self.carry_out(now, deed, orders);
         }
         self.deeds = deeds;
+        self.assign(now, site, orders);
     }
 
     fn wake(&self) -> Option<Time> {
-        self.desk.wake()
+        self.desk.wake().into_iter().chain(self.guests.booked.next()).min()
     }
 
     fn floor(&self, at: Time) -> Time {
@@ -424,8 +480,10 @@ impl Manager for Counter {
             _ if self.telling > 0 => at,
             // What is booked may be taken from its user as soon as nodes fail.
             _ if self.remedy.is_some() && !self.booked.is_empty() => at,
-            Some((shortest, _)) => at + *shortest,
-            None => Time::NEVER,
+            shortest => {
+                let queued = shortest.map_or(Time::NEVER, |(shortest, _)| at + *shortest);
+                queued.min(self.guests.booked.soonest_end(at))
+            }
         }
     }
 }

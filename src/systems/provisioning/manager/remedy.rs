@@ -4,9 +4,9 @@
 //! All of that happens once it has been heard what is down, and before anything else of the instant: whoever claims something then,
 //! or enters a task, meets the site as it is.
 
-use super::{Booked, Counter, Runs};
-use crate::grid::{Area, BookingId, Expected, Killed, Recovery, TaskId};
-use crate::kernel::ActorId;
+use super::guests::Origin;
+use super::{Booked, Counter, Runs, Submission};
+use crate::grid::{Area, BookingId, Expected, Killed, NodeSet, Recovery, TaskId};
 use crate::protocol::{Enter, HoldFate, Message, Postponed, Record, Revoked};
 use crate::roles::site::{Attempts, Loss, Order, Running, left_of};
 use crate::systems::Fails;
@@ -15,24 +15,39 @@ use crate::time::{Span, Time};
 
 /// The remedies of one site.
 pub(super) struct Remedy {
+    /// For users, and for what services have given.
     attempts: Attempts,
+    of_guests: Attempts,
     recovery: Recovery,
-    /// What is down, if that has been heard in this instant.
+    /// What is down.
+    down: NodeSet,
+    /// The same, if that has been heard in this instant.
     news: Option<Vec<Expected>>,
     /// Who has been lost in this instant and comes again.
-    lost: Vec<(ActorId, Enter)>,
+    lost: Vec<Submission>,
     /// The bookings of those that do not, as others elsewhere are of no use without them.
     broken: Vec<BookingId>,
 }
 
 impl Remedy {
-    /// At a site with so many processors. There is nobody to go back to, so `back` is to the head of the queue.
+    /// At a site with so many processors. Users have nobody to go back to, so `back` is to the head of the queue.
     pub fn new(mut fails: Fails, procs: u32) -> Remedy {
+        let of_guests = fails.attempts(procs);
         if fails.recovery.killed == Killed::Back {
             fails.recovery.killed = Killed::Head;
         }
         let attempts = fails.attempts(procs);
-        Remedy { attempts, recovery: fails.recovery, news: None, lost: Vec::new(), broken: Vec::new() }
+        let (recovery, down) = (fails.recovery, NodeSet::default());
+        Remedy { attempts, of_guests, recovery, down, news: None, lost: Vec::new(), broken: Vec::new() }
+    }
+
+    pub fn are_up(&self, nodes: &NodeSet) -> bool {
+        !self.down.meets(nodes)
+    }
+
+    /// What was booked for a guest starts on so many nodes: his giver hears of his loss.
+    pub fn starts_booked(&self, nodes: u32) -> Loss {
+        Loss { is_told: true, ..self.of_guests.starts(0, nodes) }
     }
 }
 
@@ -65,23 +80,26 @@ impl Counter {
     }
 
     /// A task starts; what there is to know of it in case it is lost.
-    pub(super) fn risks(&mut self, enter: &Enter) -> Loss {
-        let Some(remedy) = &mut self.remedy else { return Loss::default() };
-        let loss = remedy.attempts.starts(enter.losses, enter.procs);
-        Loss { saves: loss.saves.filter(|_| saves(enter)), is_told: loss.is_told && !enter.is_leg() }
+    pub(super) fn risks(&self, origin: Origin, enter: &Enter) -> Loss {
+        let Some(remedy) = &self.remedy else { return Loss::default() };
+        let attempts = if origin == Origin::User { &remedy.attempts } else { &remedy.of_guests };
+        let loss = attempts.starts(enter.losses, enter.procs);
+        let is_told = (loss.is_told || origin == Origin::Planner) && !enter.is_leg();
+        Loss { saves: loss.saves.filter(|_| saves(enter)), is_told }
     }
 
     pub(super) fn is_lost(&mut self, now: Time, running: &Running, saved: Span) {
         let task = running.task;
-        let Some(Runs { giver, is_leg, again, .. }) = self.take_off(now, task) else { return };
-        let Some((remedy, enter)) = self.remedy.as_mut().zip(again) else { return };
+        let Some(Runs { is_leg, again, .. }) = self.take_off(now, task) else { return };
+        let Some((remedy, Submission { giver, origin, enter })) = self.remedy.as_mut().zip(again) else { return };
         if is_leg {
             remedy.broken.extend(enter.within.iter().map(|(booking, _)| *booking));
         } else if !running.loss.is_told {
             // Its user has been told once that it started.
             let (walltime, runtime) = (left_of(enter.walltime, saved), left_of(enter.runtime, saved));
             let losses = enter.losses.saturating_add(1);
-            remedy.lost.push((giver, Enter { walltime, runtime, losses, tells: false, ..enter }));
+            let enter = Enter { walltime, runtime, losses, tells: false, ..enter };
+            remedy.lost.push(Submission { giver, origin, enter });
         }
     }
 
@@ -103,6 +121,8 @@ impl Counter {
 
     pub(super) fn hear_of_nodes(&mut self, down: &[Expected]) {
         if let Some(remedy) = &mut self.remedy {
+            remedy.down = NodeSet::default();
+            down.iter().for_each(|one| remedy.down.unite(&one.nodes));
             remedy.news = Some(down.to_vec());
         }
     }
@@ -120,8 +140,15 @@ impl Counter {
                 waiting.extend(self.revoke(now, booking, orders));
             }
         }
-        while let Some(next) = self.desk.yields(|booking| self.booked.get(&booking).map_or(0, |booked| booked.used)) {
+        while let Some(next) = self.desk.yields(|booking| match self.guests.in_use(booking) {
+            Some(procs) => procs,
+            None => self.booked.get(&booking).map_or(0, |booked| booked.used),
+        }) {
             match next {
+                Yields::Booking(booking) if self.guests.in_use(booking).is_some() => {
+                    self.guests.forget(booking);
+                    self.desk.give_up(now, booking);
+                }
                 Yields::Hold(hold) => {
                     self.desk.drop_hold(hold);
                     self.settle(hold, HoldFate::Broken, orders);
@@ -135,8 +162,8 @@ impl Counter {
             // The last of them is then the first of all.
             lost.reverse();
         }
-        for (giver, enter) in lost {
-            self.come_again(now, giver, enter, is_first, orders);
+        for submission in lost {
+            self.come_again(now, submission, is_first, orders);
         }
     }
 
@@ -187,12 +214,13 @@ impl Counter {
     }
 
     /// A task that was lost: into its bookings, if what is left of it fits there, or into the queue.
-    fn come_again(&mut self, now: Time, giver: ActorId, enter: Enter, is_first: bool, orders: &mut Vec<Order>) {
+    fn come_again(&mut self, now: Time, submission: Submission, is_first: bool, orders: &mut Vec<Order>) {
+        let Submission { giver, enter, .. } = &submission;
         let task = enter.task;
-        if enter.within.is_empty() || !self.fits(now, giver, &enter) {
-            return self.queue(now, giver, enter, is_first);
+        if enter.within.is_empty() || !self.fits(now, *giver, enter) {
+            return self.queue(now, submission, is_first);
         }
-        self.wait_within(giver, enter);
+        self.wait_within(submission);
         self.start_within(now, task, orders);
     }
 }

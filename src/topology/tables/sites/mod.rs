@@ -16,7 +16,7 @@ use crate::settings::limits::CORES_MAX;
 use crate::settings::{
     Complaint, Field, Fields, FormExt, Layout, Maybe, Millionths, NAME, Purpose, Rate, SPAN, Unless, Walk, any_of, key,
 };
-use crate::systems::{ALL, Row, Service, managers};
+use crate::systems::{ALL, Row, Service, host, managers};
 use crate::time::Span;
 use crate::topology::Site;
 
@@ -96,7 +96,7 @@ impl Described {
             scheduler,
             &mut site.scheduler,
             Scheduler {
-                fitting: schedulers(&rows, site.systems.len() > 1),
+                fitting: schedulers(&ruling(&rows, site.systems.len() > 1)),
                 rows: &rows,
                 systems: around.systems,
                 is_shared: site.systems.len() > 1,
@@ -136,7 +136,7 @@ impl Described {
         for row in ALL {
             (row.own.site)(site, rows.iter().any(|its| its.key == row.key), w);
         }
-        let reserves = rows.iter().any(|row| row.traits.has_reserved);
+        let reserves = ruling(&rows, site.systems.len() > 1).iter().any(|row| row.traits.has_reserved);
         let why = match (shares_nodes, is_outside) {
             (true, _) => "expected nothing reserved: schedulers of shared nodes do not plan around it".to_owned(),
             (_, true) => "expected nothing reserved: an external program does not know of it".to_owned(),
@@ -165,7 +165,8 @@ impl Around<'_> {
     fn fit(&self, site: &mut Site) {
         let rows = self.rows(&site.systems);
         let is_shared = site.systems.len() > 1;
-        let fitting = schedulers(&rows, is_shared);
+        let ruling = ruling(&rows, is_shared);
+        let fitting = schedulers(&ruling);
         let is_managed = !is_shared && takes_managers(&rows) && managers::find(&site.scheduler).is_some();
         if !is_managed && !fitting.iter().any(|named| named.name == site.scheduler) {
             site.scheduler = fitting.first().map_or("", |named| named.name).to_owned();
@@ -176,7 +177,7 @@ impl Around<'_> {
         if !managers::shares_nodes(&site.scheduler) {
             (site.memory_kb, site.image_bandwidth) = (USUAL_MEMORY, None);
         }
-        if is_managed || !rows.iter().any(|row| row.traits.has_reserved) {
+        if is_managed || !ruling.iter().any(|row| row.traits.has_reserved) {
             site.reserved.clear();
         }
         if managers::tongue(&site.scheduler).is_none() {
@@ -194,6 +195,12 @@ impl Around<'_> {
             systems => systems.iter().map(|system| self.systems[*system]).collect(),
         }
     }
+}
+
+/// Those of the systems that use a site whose rules hold there: of several the one that runs it.
+fn ruling<'r>(rows: &[&'r Row], is_shared: bool) -> Vec<&'r Row> {
+    let host = host(rows.iter().copied()).filter(|_| is_shared);
+    host.map_or_else(|| rows.to_vec(), |host| vec![host])
 }
 
 const SPEED_MAX: u64 = 1_000_000;

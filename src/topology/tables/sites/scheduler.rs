@@ -5,11 +5,10 @@ use crate::settings::{Field, Form, Shape, Word, any_of, quoted};
 use crate::systems::{self, Row, managers};
 use crate::topology::tables::tables;
 
-/// The names that a site may choose from, the usual one first; those of whoever lets others in, if it is shared.
-pub fn schedulers(rows: &[&Row], is_shared: bool) -> Vec<Named> {
+/// The names that a site may choose from, the usual one first: those of the systems whose rules hold there.
+pub fn schedulers(ruling: &[&Row]) -> Vec<Named> {
     let mut all: Vec<Named> = Vec::new();
-    let hosts = |row: &&&Row| !is_shared || row.traits.shares_sites;
-    for named in rows.iter().filter(hosts).flat_map(|row| (row.schedulers)()) {
+    for named in ruling.iter().flat_map(|row| (row.schedulers)()) {
         if !all.contains(&named) {
             all.push(named);
         }
@@ -66,7 +65,7 @@ impl Form<String> for Scheduler<'_> {
         {
             let here: Vec<String> = self.rows.iter().map(|row| format!("[{}]", row.key)).collect();
             let here = any_of(here.iter().map(String::as_str));
-            let of = match self.rows.iter().find(|row| self.is_shared && row.traits.shares_sites) {
+            let of = match systems::host(self.rows.iter().copied()).filter(|_| self.is_shared) {
                 Some(host) => format!("[{}], which runs what {} share", host.key, here.replace(" or ", " and ")),
                 None => format!("a site under {here}"),
             };

@@ -1,7 +1,7 @@
 //! `system`: who uses which site.
 
 use crate::settings::{Field, Form, Shape, Walk, any_of, key, quoted};
-use crate::systems::Row;
+use crate::systems::{Row, host};
 use crate::topology::tables::tables;
 
 /// Which of `all` systems use a site, or every site if these are the `defaults`.
@@ -15,19 +15,10 @@ pub fn walk(systems: &mut Vec<usize>, all: &[&'static Row], defaults: bool, w: &
     w.set(system, systems, Systems { keys: all.iter().map(|row| row.key).collect() });
     let Some(fields) = w.fields() else { return };
     let used = || systems.iter().map(|system| all[*system]);
-    let alone = match used().find(|row| row.traits.keeps_sites) {
-        _ if systems.len() < 2 => None,
-        Some(row) => {
-            Some(format!("a site of [{}] serves no other system: give the others sites of their own", row.key))
-        }
-        None if used().any(|row| row.traits.shares_sites) => None,
-        None => {
-            let keys = any_of(used().map(|row| row.key)).replace(" or ", " and ");
-            let hosts = tables(|row| row.traits.shares_sites);
-            Some(format!("{keys} cannot share a site: only a {hosts} shares its sites, so it has to be one of them"))
-        }
-    };
-    if let Some(text) = alone {
+    if systems.len() > 1 && host(used()).is_none() {
+        let keys = any_of(used().map(|row| row.key)).replace(" or ", " and ");
+        let hosts = tables(|row| row.traits.shares_sites);
+        let text = format!("{keys} cannot share a site: only a {hosts} shares its sites, so it has to be one of them");
         match fields.get("system") {
             Some(field) => field.complain(text),
             None => fields.complain(text),

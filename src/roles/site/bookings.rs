@@ -1,4 +1,5 @@
-//! What others have booked at a desk, and how far its tasks have got.
+//! What somebody at the hub has booked at a site that others use too, and how far its tasks have got: the half of the
+//! conversation (`Book`, `Provided`, `Hold`, `Recall`, `Release`) that is the same whoever plans there.
 //!
 //! Where no node fails a booked task is given to the site at once, to start at its time. Where nodes fail it starts as soon after
 //! that as all of its nodes are up and there is room for it, in what is left of its time; and one that is lost keeps its nodes
@@ -6,12 +7,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::claims::Claims;
-use super::policy::Reserved;
-use crate::grid::{Demand, TaskId};
+use super::manager::{Ending, Loss, On, Order, Start, rank};
+use super::tasks::Tasks;
+use crate::grid::{Demand, Reserved, TaskId};
 use crate::kernel::ActorId;
-use crate::protocol::Hold;
-use crate::roles::site::{Ending, Loss, On, Order, Start};
+use crate::protocol::{Book, Hold};
 use crate::time::{Span, Time};
 
 /// What is booked for tasks that have not ended.
@@ -50,8 +50,37 @@ impl Bookings {
         self.all.contains_key(&task)
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = (TaskId, &Booking)> {
+        self.all.iter().map(|(task, booking)| (*task, booking))
+    }
+
+    pub fn get(&self, task: TaskId) -> Option<&Booking> {
+        self.all.get(&task)
+    }
+
+    /// Whether some of these nodes are booked for some of that time.
+    pub fn meets(&self, wanted: &Reserved) -> bool {
+        let overlaps = |held: &Reserved| held.from < wanted.until && wanted.from < held.until;
+        self.all.values().any(|booking| overlaps(&booking.held) && booking.held.nodes.meets(&wanted.nodes))
+    }
+
     pub fn of(&self, giver: ActorId, task: TaskId) -> Option<&Booking> {
         self.all.get(&task).filter(|booking| booking.giver == giver)
+    }
+
+    /// What a booking would hold, if it makes sense at this site and its task is not here yet; whether there is room is another
+    /// question.
+    pub fn wanted(&self, now: Time, book: &Book, site: &Tasks) -> Option<Reserved> {
+        let Book { task, start, ref nodes, walltime, runtime, .. } = *book;
+        let held = Reserved { from: start, until: start + walltime, nodes: nodes.clone() };
+        let is_here = nodes.runs().last().is_some_and(|last| last.1 < site.total());
+        let makes_sense = start >= now && start < held.until && held.until < Time::NEVER && !runtime.is_zero();
+        let known = self.has(task) || site.all().any(|other| other.task == task);
+        (is_here && makes_sense && !known).then_some(held)
     }
 
     pub fn add(&mut self, task: TaskId, giver: ActorId, held: Reserved, stage: Stage) -> &Booking {
@@ -97,11 +126,11 @@ impl Bookings {
         }
     }
 
-    /// Those who can start now.
-    pub fn can_start(&self, now: Time, claims: &Claims) -> Vec<TaskId> {
+    /// Those whose time has come, and for which there is room now.
+    pub fn can_start(&self, now: Time, has_room: impl Fn(TaskId, &Reserved) -> bool) -> Vec<TaskId> {
         let can_start = |task: &TaskId| {
             let held = &self.all[task].held;
-            now < held.until && claims.has_room_from(*task) <= now && claims.are_up(&held.nodes)
+            now < held.until && has_room(*task, held)
         };
         self.due(now).filter(can_start).collect()
     }
@@ -117,15 +146,15 @@ impl Bookings {
         booking.begin(task, now, runtime, loss)
     }
 
-    /// All that can start now has. Whose time is over is left to his giver, who asks for him.
-    pub fn look_ahead(&mut self, now: Time, claims: &Claims) {
+    /// All that can start now has; there is room for others from these times on. Whose time is over is left to his giver, who
+    /// asks for him.
+    pub fn look_ahead(&mut self, now: Time, has_room_from: impl Fn(TaskId) -> Time) {
         let over: Vec<TaskId> = self.due(now).filter(|task| self.all[task].held.until <= now).collect();
         for task in over {
             self.ready.remove(&(self.all[&task].start, task));
         }
         let late: Vec<TaskId> = self.due(now).collect();
-        let room =
-            late.iter().map(|task| claims.has_room_from(*task)).filter(|from| now < *from && *from < Time::NEVER);
+        let room = late.iter().map(|task| has_room_from(*task)).filter(|from| now < *from && *from < Time::NEVER);
         let coming = self.ready.iter().map(|(start, _)| *start).find(|start| *start > now);
         self.next = room.chain(coming).min();
         self.is_late = !late.is_empty();
@@ -161,6 +190,10 @@ impl Bookings {
 }
 
 impl Booking {
+    pub fn stage(&self) -> Stage {
+        self.stage
+    }
+
     pub fn is_lost(&self) -> bool {
         self.stage == Stage::Lost
     }
@@ -178,7 +211,7 @@ impl Booking {
             walltime: self.held.until.since(at),
             ending: Ending::Settled,
             loss,
-            rank: super::desk::rank(task),
+            rank: rank(task),
         })
     }
 }

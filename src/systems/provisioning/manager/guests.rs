@@ -1,0 +1,300 @@
+//! What the other systems of a grid give to a site that lets its time: jobs and tasks for its queue, and bookings of certain nodes.
+//!
+//! Whoever queues is planned for like any user's task, but no terms apply to him: services pay nothing, and know of no longest
+//! job. If he is lost on a node that fails, whoever gave him sees to it, as he would anywhere else.
+//!
+//! Who books names his nodes, and the desk only counts. So the desk sets as many processors aside, and which of them is seen to
+//! here: whatever is about to start stays off the nodes of those whose time has come, and off those that will be wanted before it
+//! ends, as far as there are others; and what runs on them when they are wanted moves. There is always somewhere to go: the desk's
+//! calendar has room for what runs beside all that is set aside.
+//!
+//! Where nodes fail there may not be enough. Then what is set aside gives way like any other booking, and gets its processors
+//! again as soon as there is room from then on to its end; until then its task is late.
+
+use std::collections::BTreeMap;
+
+use super::{Counter, Submission};
+use crate::grid::{BookingId, NodeSet, Part, Reserved, TaskId};
+use crate::kernel::ActorId;
+use crate::protocol::{Book, Booked, Enter, Message, Provided, Queue, Release, Run};
+use crate::roles::site::{Booking, Bookings, Loss, On, Order, Running, Stage, State, Tasks};
+use crate::time::{Span, Time};
+
+/// The bookings of services.
+#[derive(Default)]
+pub(super) struct Guests {
+    pub booked: Bookings,
+    /// Under which numbers the desk knows them; those that wait for room are missing.
+    set_aside: BTreeMap<TaskId, BookingId>,
+}
+
+/// Who has submitted a task, which says who sees to it if it is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// It comes again here.
+    User,
+    /// A dispatcher, to whom it goes back if the topology says so.
+    Dispatcher,
+    /// Somebody who gives task after task, and hears of each that is lost.
+    Planner,
+}
+
+impl Guests {
+    /// How many processors of what the desk knows under this number are in use, where nodes fail, if it is a guest's: all or none.
+    pub fn in_use(&self, booking: BookingId) -> Option<u32> {
+        let guest = self.booked.get(self.of(booking)?)?;
+        Some(if guest.stage() == Stage::Begun { guest.held.nodes.len() } else { 0 })
+    }
+
+    /// Whose task the desk's booking of this number is for, if it is a guest's.
+    fn of(&self, booking: BookingId) -> Option<TaskId> {
+        self.set_aside.iter().find(|(_, its)| **its == booking).map(|(task, _)| *task)
+    }
+
+    /// It is not on the calendar any more, if it was.
+    pub fn forget(&mut self, booking: BookingId) {
+        self.set_aside.retain(|_, its| *its != booking);
+    }
+
+    /// What is on the calendar.
+    fn held(&self) -> impl Iterator<Item = &Reserved> {
+        self.set_aside.keys().filter_map(|task| self.booked.get(*task)).map(|booking| &booking.held)
+    }
+
+    /// The nodes that are kept at some time between these.
+    fn kept(&self, from: Time, until: Time) -> NodeSet {
+        let mut nodes = NodeSet::default();
+        let meets = |held: &&Reserved| held.from < until && from < held.until;
+        self.held().filter(meets).for_each(|held| nodes.unite(&held.nodes));
+        nodes
+    }
+}
+
+impl Counter {
+    /// A service says something.
+    pub(super) fn serve(&mut self, now: Time, giver: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
+        match message {
+            Message::Queue(Queue { job, nodes, walltime, runtime, losses, .. }) => {
+                let task = TaskId { job, index: 0 };
+                self.take_in(
+                    now,
+                    site,
+                    submission(giver, Origin::Dispatcher, task, nodes, (walltime, runtime), losses),
+                );
+            }
+            // Whoever gives it knows exactly how long it takes.
+            Message::Run(Run { task, cores, runtime, .. }) => {
+                self.take_in(now, site, submission(giver, Origin::Planner, task, cores, (runtime, runtime), 0));
+            }
+            Message::Book(book) => self.set_aside(now, giver, &book, site, orders),
+            Message::Provided(Provided { task }) => self.provided(now, giver, task, orders),
+            Message::Hold(hold) => self.guests.booked.hold(now, giver, &hold),
+            Message::Release(Release { task }) => {
+                if self.guests.booked.of(giver, task).is_some_and(|booking| booking.is_lost()) {
+                    self.end_guest(now, task);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// They know how large a site is; what fits nowhere, and what is no task at all, is nothing to answer to.
+    fn take_in(&mut self, now: Time, site: &Tasks, submission: Submission) {
+        let Enter { task, procs, runtime, walltime, .. } = submission.enter;
+        let fits = (1..=site.total()).contains(&procs) && !runtime.min(walltime).is_zero();
+        if fits && !self.knows(task) && !self.guests.booked.has(task) {
+            self.queue(now, submission, false);
+        }
+    }
+
+    fn set_aside(&mut self, now: Time, giver: ActorId, book: &Book, site: &Tasks, orders: &mut Vec<Order>) {
+        let Book { task, runtime, awaits_input, .. } = *book;
+        let apart = |held: &Reserved| !self.guests.booked.meets(held) && !self.knows(task);
+        let wanted = self.guests.booked.wanted(now, book, site).filter(apart);
+        let granted = wanted.and_then(|held| Some((self.desk.set_aside(now, part_of(now, &held)).ok()?, held)));
+        orders.push(Order::Say(giver, Message::Booked(Booked { task, granted: granted.is_some() })));
+        let Some((booking, held)) = granted else { return };
+        self.guests.set_aside.insert(task, booking);
+        let stage = if awaits_input { Stage::AwaitsInput(runtime) } else { self.once_ready(runtime) };
+        let start = held.from;
+        let booking = self.guests.booked.add(task, giver, held, stage);
+        if stage == Stage::Begun {
+            orders.push(booking.begin(task, start, runtime, Loss::default()));
+        }
+    }
+
+    /// Where nodes fail nothing is settled before it starts.
+    fn once_ready(&self, runtime: Span) -> Stage {
+        if self.remedy.is_some() { Stage::Ready(runtime) } else { Stage::Begun }
+    }
+
+    /// The input of a booked task is there. If its time has begun, it has what is left of it.
+    fn provided(&mut self, now: Time, giver: ActorId, task: TaskId, orders: &mut Vec<Order>) {
+        if self.guests.booked.of(giver, task).is_none_or(|booking| booking.held.until <= now) {
+            return;
+        }
+        let fails = self.remedy.is_some();
+        let once_ready = |runtime| if fails { Stage::Ready(runtime) } else { Stage::Begun };
+        let provided = self.guests.booked.provide(giver, task, once_ready);
+        if let Some((booking, runtime)) = provided.filter(|_| !fails) {
+            orders.push(booking.begin(task, booking.held.from.max(now), runtime, Loss::default()));
+        }
+    }
+
+    /// Its giver takes a booked task back; says whether it was in time.
+    pub(super) fn recall_booked(&mut self, now: Time, giver: ActorId, task: TaskId, orders: &mut Vec<Order>) -> bool {
+        let fails = self.remedy.is_some();
+        let can_go = |booking: &Booking| match booking.stage() {
+            Stage::AwaitsInput(_) | Stage::Ready(_) => true,
+            // Where nothing fails the site has it from the beginning, and starts it at its time.
+            Stage::Begun => !fails && now < booking.held.from,
+            Stage::Lost => false,
+        };
+        let in_time = self.guests.booked.of(giver, task).is_some_and(can_go);
+        if in_time {
+            self.end_guest(now, task);
+            orders.push(Order::Drop { task, giver });
+        }
+        in_time
+    }
+
+    /// What is left of what is booked for a task is not any more. Says whether anything was.
+    pub(super) fn end_guest(&mut self, now: Time, task: TaskId) -> bool {
+        if let Some(booking) = self.guests.set_aside.remove(&task) {
+            self.desk.give_up(now, booking);
+        }
+        self.guests.booked.remove(task).is_some()
+    }
+
+    /// Sets processors aside again, where nodes fail, for those who had to give way.
+    pub(super) fn make_room(&mut self, now: Time) {
+        let waits = |(task, held): &(TaskId, Reserved)| held.until > now && !self.guests.set_aside.contains_key(task);
+        let mut waiting: Vec<(TaskId, Reserved)> =
+            self.guests.booked.all().map(|(task, booking)| (task, booking.held.clone())).filter(waits).collect();
+        waiting.sort_by_key(|(task, held)| (held.from, *task));
+        for (task, held) in waiting {
+            if let Ok(booking) = self.desk.set_aside(now, part_of(now, &held)) {
+                self.guests.set_aside.insert(task, booking);
+            }
+        }
+    }
+
+    /// Starts what is booked for now, or was to start before and could not; where nothing fails the site does so by itself.
+    pub(super) fn start_booked(&mut self, now: Time, orders: &mut Vec<Order>) {
+        let Some(remedy) = &self.remedy else { return };
+        let Guests { booked, set_aside } = &mut self.guests;
+        let has_room = |task, held: &Reserved| set_aside.contains_key(&task) && remedy.are_up(&held.nodes);
+        for task in booked.can_start(now, has_room) {
+            orders.push(booked.start(now, task, |nodes| remedy.starts_booked(nodes)));
+        }
+        booked.look_ahead(now, |_| Time::NEVER);
+    }
+
+    /// Something starts by itself now on the nodes that are booked for it: who is on them makes way.
+    pub(super) fn clear_way(&self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
+        let starts = |running: &Running| match &running.state {
+            State::Coming(On::These(layers)) if running.started <= now => Some(layers.nodes.clone()),
+            _ => None,
+        };
+        let mut wanted = NodeSet::default();
+        site.all().filter_map(starts).for_each(|nodes| wanted.unite(&nodes));
+        if !wanted.is_empty() {
+            Nodes::of(self, now, site).vacate(&wanted, orders);
+        }
+    }
+
+    /// Says on which nodes what starts now does, where some of them are booked. Orders are carried out in their order, so what
+    /// one of them frees the next may use.
+    pub(super) fn assign(&self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
+        if self.guests.set_aside.is_empty() {
+            return;
+        }
+        let mut nodes = Nodes::of(self, now, site);
+        for order in std::mem::take(orders) {
+            let mut order = order;
+            match &mut order {
+                Order::Lose(task) | Order::Abandon(task) => nodes.free(*task),
+                Order::Start(start) if start.at == now => match &start.on {
+                    On::These(layers) => nodes.vacate(&layers.nodes, orders),
+                    On::Lowest(count) => start.on = On::These(nodes.take(*count, now + start.walltime).into()),
+                },
+                _ => {}
+            }
+            orders.push(order);
+        }
+    }
+}
+
+/// Where everybody is while orders are given.
+struct Nodes<'a> {
+    guests: &'a Guests,
+    now: Time,
+    /// Those that are up and free, and not kept for a guest whose time has come.
+    free: NodeSet,
+    kept: NodeSet,
+    tenants: BTreeMap<TaskId, NodeSet>,
+}
+
+impl Nodes<'_> {
+    fn of<'a>(counter: &'a Counter, now: Time, site: &Tasks) -> Nodes<'a> {
+        let guests = &counter.guests;
+        let kept = guests.kept(now, now + MOMENT);
+        let mut free = site.free_nodes().clone();
+        free.subtract(&kept);
+        let tenants = site.all().filter_map(|running| Some((running.task, running.nodes()?.clone())));
+        Nodes { guests, now, free, kept, tenants: tenants.collect() }
+    }
+
+    fn free(&mut self, task: TaskId) {
+        if let Some(mut nodes) = self.tenants.remove(&task) {
+            nodes.subtract(&self.kept);
+            self.free.insert(&nodes);
+        }
+    }
+
+    /// So many nodes until then: the lowest that nobody wants before, and if there are not enough the lowest of the others.
+    fn take(&mut self, count: u32, until: Time) -> NodeSet {
+        let mut undisturbed = self.free.clone();
+        undisturbed.subtract(&self.guests.kept(self.now, until));
+        let nodes = undisturbed.lowest(count).unwrap_or_else(|| {
+            let mut others = self.free.clone();
+            others.subtract(&undisturbed);
+            undisturbed.unite(&others.lowest(count - undisturbed.len()).expect(COUNTED));
+            undisturbed
+        });
+        self.free.subtract(&nodes);
+        nodes
+    }
+
+    /// Whoever is on these nodes, which are kept for a guest who starts now, moves.
+    fn vacate(&mut self, wanted: &NodeSet, orders: &mut Vec<Order>) {
+        for (&task, nodes) in self.tenants.iter_mut().filter(|(_, nodes)| nodes.meets(wanted)) {
+            let count = nodes.len();
+            nodes.subtract(wanted);
+            nodes.unite(&self.free.take_lowest(count - nodes.len()).expect(COUNTED));
+            orders.push(Order::Move { task, nodes: nodes.clone().into(), from: self.now });
+        }
+    }
+}
+
+const COUNTED: &str = "as many nodes are free as the desk has counted";
+const MOMENT: Span = Span::from_micros(1);
+
+/// What is left of a booking.
+fn part_of(now: Time, held: &Reserved) -> Part {
+    let start = held.from.max(now);
+    Part { procs: held.nodes.len(), start, span: held.until.since(start) }
+}
+
+fn submission(
+    giver: ActorId,
+    origin: Origin,
+    task: TaskId,
+    procs: u32,
+    (walltime, runtime): (Span, Span),
+    losses: u32,
+) -> Submission {
+    let enter =
+        Enter { task, procs, walltime, runtime, not_before: Time::ZERO, within: Vec::new(), tells: false, losses };
+    Submission { giver, origin, enter }
+}
