@@ -7,6 +7,7 @@ use crate::grid::{JobId, NodeSet, TaskId};
 use crate::kernel::{Entry, Place};
 use crate::protocol::{Answer, Record};
 use crate::report::{Names, Status, Systems, Tally, Untaken};
+use crate::roles::queue;
 use crate::time::{Stamp, Time};
 use crate::topology::{Plan, Role, Topology, build};
 
@@ -299,6 +300,109 @@ fn a_queue_and_reservations_share_a_site_and_keep_their_promises() {
         assert!(accepted > 10 && queued == 150, "{policy}: {accepted} accepted, {queued} queued");
     }
 }
+
+/// On a site that a queue, reservations, a market and users who negotiate share, under every planner: what is accepted starts at its
+/// time on its nodes, no node runs two tasks, nobody says anything sooner than he may, and every job comes to an end.
+#[test]
+fn a_site_that_lets_its_time_serves_all_others_too() {
+    let (mut moved, mut booked) = (0, 0);
+    // With these seeds a plan that is made anew as somebody joins the queue would let others start sooner.
+    let slotlist = [1, 7, 16, 17, 19, 22, 28].map(|seed| (seed, "slotlist"));
+    for (seed, planner) in (2..).zip(queue::ALL.iter().map(|entry| entry.name)).chain(slotlist) {
+        let settings = [format!("seed={seed}"), format!("site.york.scheduler=\"{planner}\"")];
+        let topology = load_text(ONE_SITE, &[&settings[0], &settings[1]]).unwrap();
+        let log = run(&topology);
+        let mut tally = Tally::new(&topology, &Names::of(&topology));
+        log.iter().for_each(|entry| tally.add(entry).unwrap());
+        assert_eq!(tally.jobs_ended(), topology.jobs(), "{planner} {seed}");
+        let (mut promised, mut running) = (BTreeMap::new(), BTreeMap::<TaskId, NodeSet>::new());
+        let mut started = BTreeMap::new();
+        for Entry { stamp, actor, record } in log {
+            let is_york = Plan::of(&topology).names[actor.index()] == "york";
+            match record {
+                Record::Answered { job, answer: Answer::Accepted { start, nodes, .. }, .. } => {
+                    promised.insert(job, (start, nodes));
+                }
+                Record::Started { task, cores } if is_york => {
+                    assert!(running.values().all(|busy| apart(busy, &cores)), "{planner} {seed}: {task} on {cores}");
+                    started.insert(task.job, (stamp.time, cores.clone()));
+                    running.insert(task, cores);
+                }
+                Record::Moved { task, cores } => {
+                    moved += 1;
+                    running.insert(task, cores);
+                }
+                Record::Finished { task } | Record::Killed { task } => drop(running.remove(&task)),
+                Record::Booked { .. } => booked += 1,
+                _ => {}
+            }
+        }
+        assert!(running.is_empty() && promised.len() > 10, "{planner} {seed}: {} accepted", promised.len());
+        for (job, promise) in promised {
+            assert_eq!(started[&job], promise, "{planner} {seed}");
+        }
+    }
+    assert!(moved > 10 && booked > 50, "{moved} moved, {booked} booked");
+}
+
+const ONE_SITE: &str = r#"name = "one-site"
+[provisioning]
+[batch]
+[reservation]
+[market]
+[[site]]
+name = "york"
+cores = 48
+latency = "1 s"
+system = ["provisioning", "batch", "reservation", "market"]
+[[user]]
+name = "alice"
+[[user]]
+name = "boris"
+latency = "1 s"
+strategy = "reserve"
+[[user]]
+name = "bella"
+latency = "1 s"
+strategy = "moga"
+[[workload]]
+source = "lublin"
+system = "batch"
+jobs = 120
+nodes = 32
+arrival_factor = 6.0
+overestimate = 2.0
+users = ["alice"]
+[[workload]]
+source = "reservations"
+system = "reservation"
+requests = 60
+nodes = 24
+arrival_factor = 4.0
+users = ["alice"]
+[[workload]]
+source = "market"
+system = "market"
+jobs = 30
+load = 0.3
+cores_max = 16
+total_runtime = ["10 min", "6 h"]
+users = ["alice"]
+[[workload]]
+source = "lublin"
+system = "provisioning"
+jobs = 40
+nodes = 16
+arrival_factor = 6.0
+users = ["boris"]
+[[workload]]
+source = "layered"
+system = "provisioning"
+workflows = 4
+every = "3 h"
+tasks = 20
+users = ["bella"]
+"#;
 
 #[test]
 fn who_cannot_share_a_site_is_told() {

@@ -69,6 +69,17 @@ pub enum Deed {
     Lapse(HoldId),
 }
 
+/// How a job joins the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joins {
+    /// Before all others.
+    First,
+    /// Behind all others.
+    Last,
+    /// Behind all others, who keep their places: whoever has sent it was promised that nobody starts because of it.
+    Quietly,
+}
+
 /// More than a thousand years, and less than what is left of time when the last messages come.
 const WALLTIME_MAX: Span = Span::from_micros(1 << 55);
 
@@ -212,24 +223,31 @@ impl Desk {
 
     pub fn submit(&mut self, now: Time, ask: Ask) -> Result<(), Denial> {
         self.takes(now, &ask)?;
-        self.join(now, ask, false)
+        self.join(now, ask, Joins::Last)
     }
 
-    /// Puts a job that has been taken before all others of the queue, or behind them: with its checkpoints it may be longer than what
-    /// is taken. Only where time ends it is not.
-    pub fn join(&mut self, now: Time, ask: Ask, is_first: bool) -> Result<(), Denial> {
+    /// Puts a job that has been taken into the queue: with its checkpoints it may be longer than what is taken. Only where time ends
+    /// it is not.
+    pub fn join(&mut self, now: Time, ask: Ask, joins: Joins) -> Result<(), Denial> {
         self.reach(now);
         self.begin_reservations();
         Part { procs: ask.nodes, start: now, span: ask.walltime }.check()?;
         self.jobs.insert(ask.job, Place::Queue);
         let number = self.number();
         let queued = Queued { ask, number, submitted: now };
-        if is_first {
-            self.queue.insert(0, queued);
-            self.plan.displace();
-        } else {
-            self.queue.push(queued);
-            self.place_newcomer();
+        match joins {
+            Joins::First => {
+                self.queue.insert(0, queued);
+                self.plan.displace();
+            }
+            Joins::Quietly if self.terms.mode == Mode::Rebuild => {
+                self.queue.push(queued);
+                self.plan.grow();
+            }
+            Joins::Last | Joins::Quietly => {
+                self.queue.push(queued);
+                self.place_newcomer();
+            }
         }
         Ok(())
     }

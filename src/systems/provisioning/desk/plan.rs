@@ -8,7 +8,7 @@ use crate::time::Time;
 
 #[derive(Clone)]
 pub(super) struct Plan {
-    /// When each of the queue starts, in its order; fewer, if nothing of the plan holds.
+    /// When each of the queue starts, in its order; fewer, if nothing of the plan holds, or nobody has planned for the last yet.
     pub starts: Vec<Time>,
     pub free: FreeList,
     /// Grows with every change of what is free.
@@ -28,6 +28,8 @@ enum State {
     Holds,
     /// Starts hold, but free slots have to be listed anew.
     Unlisted,
+    /// Starts hold, but the last of the queue have none yet.
+    Grown,
     Void,
 }
 
@@ -59,6 +61,11 @@ impl Plan {
             Mode::Exact => State::Unlisted,
             Mode::Rebuild => State::Void,
         });
+    }
+
+    /// Somebody has joined the queue for whom nobody else changes places.
+    pub fn grow(&mut self) {
+        self.turn(State::Grown);
     }
 
     /// Something is booked in the way of the queue.
@@ -100,20 +107,31 @@ impl Desk {
         let newcomer = self.queue.pop().expect("somebody has joined the queue");
         self.list_free();
         let start = self.plan.free.place(newcomer.ask.nodes, newcomer.ask.walltime, self.now);
-        self.plan.starts.push(start.expect("what fits the site starts some time"));
+        self.plan.starts.push(start.expect(FITS));
         self.plan.took(Mode::Exact, true);
         self.queue.push(newcomer);
     }
 
     /// Makes sure that the plan holds; whether it had to be made anew.
     pub(super) fn freshen(&mut self) -> bool {
-        if self.plan.state < State::Void {
+        if self.plan.state < State::Grown {
             return false;
         }
         self.look();
-        let Plan { starts, fixed, asks, .. } = &mut self.plan;
+        let Plan { starts, fixed, asks, state, free, .. } = &mut self.plan;
         let question = Question { now: self.now, procs: self.terms.procs, fixed, extra: None, queue: asks };
+        let kept = if *state == State::Grown { std::mem::take(starts) } else { Vec::new() };
         self.planner.plan(&question, starts);
+        if !starts.starts_with(&kept) {
+            // Made anew, a plan may differ though nothing has happened: then newcomers go into what the others leave.
+            let others = Question { queue: &asks[..kept.len()], ..question };
+            *free = free_beside(&others, &kept);
+            starts.clone_from(&kept);
+            let place = |ask: &Ask| free.place(ask.nodes, ask.walltime, self.now).expect(FITS);
+            starts.extend(asks[kept.len()..].iter().map(place));
+            *state = State::Holds;
+            return true;
+        }
         self.plan.state = State::Unlisted;
         if let Some(left) = self.planner.left() {
             self.plan.free.copy_from(left);
@@ -174,3 +192,5 @@ impl Desk {
         }));
     }
 }
+
+const FITS: &str = "what fits the site starts some time";

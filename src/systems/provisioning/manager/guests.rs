@@ -18,6 +18,7 @@ use crate::grid::{BookingId, NodeSet, Part, Reserved, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Book, Booked, Enter, Message, Provided, Queue, Release, Run};
 use crate::roles::site::{Booking, Bookings, Loss, On, Order, Running, Stage, State, Tasks};
+use crate::systems::provisioning::desk::Joins;
 use crate::time::{Span, Time};
 
 /// The bookings of services.
@@ -49,6 +50,11 @@ impl Guests {
     /// Whose task the desk's booking of this number is for, if it is a guest's.
     fn of(&self, booking: BookingId) -> Option<TaskId> {
         self.set_aside.iter().find(|(_, its)| **its == booking).map(|(task, _)| *task)
+    }
+
+    /// Whether a task was lost that this giver has booked.
+    fn has_lost(&self, giver: ActorId, task: TaskId) -> bool {
+        self.booked.of(giver, task).is_some_and(|booking| booking.is_lost())
     }
 
     /// It is not on the calendar any more, if it was.
@@ -89,11 +95,7 @@ impl Counter {
             Message::Book(book) => self.set_aside(now, giver, &book, site, orders),
             Message::Provided(Provided { task }) => self.provided(now, giver, task, orders),
             Message::Hold(hold) => self.guests.booked.hold(now, giver, &hold),
-            Message::Release(Release { task }) => {
-                if self.guests.booked.of(giver, task).is_some_and(|booking| booking.is_lost()) {
-                    self.end_guest(now, task);
-                }
-            }
+            Message::Release(Release { task }) if self.guests.has_lost(giver, task) => _ = self.end_guest(now, task),
             _ => {}
         }
     }
@@ -103,7 +105,7 @@ impl Counter {
         let Enter { task, procs, runtime, walltime, .. } = submission.enter;
         let fits = (1..=site.total()).contains(&procs) && !runtime.min(walltime).is_zero();
         if fits && !self.knows(task) && !self.guests.booked.has(task) {
-            self.queue(now, submission, false);
+            self.queue(now, submission, Joins::Quietly);
         }
     }
 

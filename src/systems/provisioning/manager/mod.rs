@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use self::guests::{Guests, Origin};
 use self::remedy::Remedy;
-use super::desk::{Deed, Desk, Wanted};
+use super::desk::{Deed, Desk, Joins, Wanted};
 use crate::grid::{Advert, Area, BookingId, Demand, Denial, Expected, HoldId, JobId, Part, Quote, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{
@@ -212,15 +212,15 @@ impl Counter {
         if submission.enter.is_leg() {
             self.stranded.insert(submission.enter.task, submission.giver);
         } else {
-            self.queue(now, submission, false);
+            self.queue(now, submission, Joins::Last);
         }
     }
 
-    fn queue(&mut self, now: Time, mut submission: Submission, is_first: bool) {
+    fn queue(&mut self, now: Time, mut submission: Submission, joins: Joins) {
         submission.enter.within.clear();
         let (_, walltime) = self.stretched(&submission.enter);
         // It has been let in, so nothing but the end of time is in the way; then nobody hears of it any more.
-        if self.desk.join(now, Ask { walltime, ..ask_of(&submission.enter) }, is_first).is_ok() {
+        if self.desk.join(now, Ask { walltime, ..ask_of(&submission.enter) }, joins).is_ok() {
             self.wait(submission);
         }
     }

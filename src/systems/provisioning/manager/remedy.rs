@@ -10,7 +10,7 @@ use crate::grid::{Area, BookingId, Expected, Killed, NodeSet, Recovery, TaskId};
 use crate::protocol::{Enter, HoldFate, Message, Postponed, Record, Revoked};
 use crate::roles::site::{Attempts, Loss, Order, Running, left_of};
 use crate::systems::Fails;
-use crate::systems::provisioning::desk::Yields;
+use crate::systems::provisioning::desk::{Joins, Yields};
 use crate::time::{Span, Time};
 
 /// The remedies of one site.
@@ -162,8 +162,9 @@ impl Counter {
             // The last of them is then the first of all.
             lost.reverse();
         }
+        let joins = if is_first { Joins::First } else { Joins::Last };
         for submission in lost {
-            self.come_again(now, submission, is_first, orders);
+            self.come_again(now, submission, joins, orders);
         }
     }
 
@@ -214,11 +215,11 @@ impl Counter {
     }
 
     /// A task that was lost: into its bookings, if what is left of it fits there, or into the queue.
-    fn come_again(&mut self, now: Time, submission: Submission, is_first: bool, orders: &mut Vec<Order>) {
+    fn come_again(&mut self, now: Time, submission: Submission, joins: Joins, orders: &mut Vec<Order>) {
         let Submission { giver, enter, .. } = &submission;
         let task = enter.task;
         if enter.within.is_empty() || !self.fits(now, *giver, enter) {
-            return self.queue(now, submission, is_first);
+            return self.queue(now, submission, joins);
         }
         self.wait_within(submission);
         self.start_within(now, task, orders);
