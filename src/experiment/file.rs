@@ -354,11 +354,11 @@ fn leaves(node: &Node) -> Vec<Leaf<'_>> {
 }
 
 fn gather<'n>(table: &'n Table, above: &str, leaves: &mut Vec<Leaf<'n>>) {
-    for entry in &table.entries {
-        let key = if above.is_empty() { entry.key.clone() } else { format!("{above}.{}", entry.key) };
-        match &entry.node.value {
+    for keyed in &table.entries {
+        let key = if above.is_empty() { keyed.key.clone() } else { format!("{above}.{}", keyed.key) };
+        match &keyed.node.value {
             Value::Table(inner) => gather(inner, &key, leaves),
-            _ => leaves.push(Leaf { key, place: entry.key_place, node: &entry.node }),
+            _ => leaves.push(Leaf { key, place: keyed.key_place, node: &keyed.node }),
         }
     }
 }

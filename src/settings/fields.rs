@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use super::complaint::{Complaint, Findings, Place};
 use super::units::{self, CapacityError, Inexact, SpanError};
-use super::written::{Entry, Node, Path, Table, Value};
+use super::written::{Keyed, Node, Path, Table, Value};
 use crate::near::nearest;
 use crate::time::Span;
 
@@ -102,7 +102,7 @@ impl<'a> Fields<'a> {
         let mut asked = self.asked.borrow().clone();
         asked.sort_unstable();
         asked.dedup();
-        for Entry { key, key_place, .. } in &self.table.entries {
+        for Keyed { key, key_place, .. } in &self.table.entries {
             if self.findings.is_full() {
                 return;
             }

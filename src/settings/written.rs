@@ -30,11 +30,12 @@ pub enum Value {
 
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    pub entries: Vec<Entry>,
+    pub entries: Vec<Keyed>,
 }
 
+/// A value under its key.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct Keyed {
     pub key: String,
     pub key_place: Place,
     pub node: Node,
@@ -42,23 +43,23 @@ pub struct Entry {
 
 impl Table {
     pub fn get(&self, key: &str) -> Option<&Node> {
-        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
+        self.entries.iter().find(|keyed| keyed.key == key).map(|keyed| &keyed.node)
     }
 
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
-        self.entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node)
+        self.entries.iter_mut().find(|keyed| keyed.key == key).map(|keyed| &mut keyed.node)
     }
 
-    /// Puts an entry in the place of the one with its key, if there is one.
-    pub fn set(&mut self, entry: Entry) {
-        match self.entries.iter_mut().find(|old| old.key == entry.key) {
-            Some(old) => *old = entry,
-            None => self.entries.push(entry),
+    /// Puts a node in the place of the one with its key, if there is one.
+    pub fn set(&mut self, keyed: Keyed) {
+        match self.entries.iter_mut().find(|old| old.key == keyed.key) {
+            Some(old) => *old = keyed,
+            None => self.entries.push(keyed),
         }
     }
 
     pub fn take(&mut self, key: &str) -> Option<Node> {
-        let at = self.entries.iter().position(|entry| entry.key == key)?;
+        let at = self.entries.iter().position(|keyed| keyed.key == key)?;
         Some(self.entries.remove(at).node)
     }
 }
@@ -73,7 +74,7 @@ pub fn value(text: &str, place: Place) -> Option<Node> {
 }
 
 pub fn convert_table(table: &DeTable<'_>, place: &impl Fn(std::ops::Range<usize>) -> Place) -> Table {
-    let entries = table.iter().map(|(key, value)| Entry {
+    let entries = table.iter().map(|(key, value)| Keyed {
         key: key.get_ref().to_string(),
         key_place: place(key.span()),
         node: Node { place: place(value.span()), value: convert(value.get_ref(), place) },

@@ -55,7 +55,7 @@ pub struct Row {
     /// What it calls the moments at which it gives tasks to sites.
     pub gives: Gives,
     /// Its policies that can plan a workflow without a run, the usual one first.
-    pub plans: &'static [plans::Entry],
+    pub plans: &'static [plans::Maker],
     /// As it is where nothing is said.
     pub usual: fn() -> Service,
 }

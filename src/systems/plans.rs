@@ -10,7 +10,7 @@ use crate::time::Time;
 use crate::workload::workflow::Written;
 
 /// A policy that plans ahead.
-pub struct Entry {
+pub struct Maker {
     pub name: &'static str,
     pub about: &'static str,
     /// Whether it plans on what is free at a moment, and weighs cost against time.

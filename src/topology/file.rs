@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::settings::{Attached, Complaint, Entry, Findings, Node, Path, Place, Table, Value, convert_table};
+use crate::settings::{Attached, Complaint, Findings, Keyed, Node, Path, Place, Table, Value, convert_table};
 
 /// Largest file that is read.
 pub const BYTES_MAX: usize = 64 << 20;
@@ -139,7 +139,7 @@ fn included(mut table: Table, mut chain: Vec<String>, key: &str, library: &mut L
     let inner = library.open_included(&path, (place, key))?;
     chain.push(path);
     let mut whole = included(inner, chain, key, library)?;
-    table.entries.into_iter().for_each(|entry| whole.set(entry));
+    table.entries.into_iter().for_each(|keyed| whole.set(keyed));
     Some(whole)
 }
 
@@ -173,9 +173,9 @@ pub(crate) fn commands(root: &Table, findings: &Findings) -> BTreeMap<String, St
     }
     let mut places = BTreeMap::new();
     // A system's own: the table of the system, and in it that of the program.
-    for Entry { key: system, node, .. } in &root.entries {
+    for Keyed { key: system, node, .. } in &root.entries {
         let Value::Table(system_table) = &node.value else { continue };
-        for Entry { key: program, node, .. } in system_table.entries.iter().filter(|_| system != "defaults") {
+        for Keyed { key: program, node, .. } in system_table.entries.iter().filter(|_| system != "defaults") {
             let Value::Table(program_table) = &node.value else { continue };
             if let Some(command) = program_table.get("command") {
                 places.insert(format!("{system}.{program}.command"), findings.location(command.place));
@@ -275,7 +275,7 @@ fn expand_member(mut member: Node, key: &Path<'_>, findings: &Findings, expanded
     for number in 1..=count {
         let mut member = member.clone();
         if let Value::Table(Table { entries }) = &mut member.value {
-            let name = entries.iter_mut().find(|entry| entry.key == "name").expect("its pattern was just read");
+            let name = entries.iter_mut().find(|keyed| keyed.key == "name").expect("its pattern was just read");
             name.node.value = Value::Text(pattern.replace("{}", &number.to_string()));
         }
         expanded.push(member);

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use crate::near::nearest;
-use crate::settings::{self, Entry, Node, Table, Value};
+use crate::settings::{self, Keyed, Node, Table, Value};
 use crate::settings::{Complaint, Findings, Place};
 use crate::settings::{Layout, Listed, What, any_of};
 use crate::systems;
@@ -205,14 +205,14 @@ fn absent(root: &Table, step: &str) -> Option<Known> {
 
 fn put_in_table(table: &mut Table, setting: &Setting, at: usize, stage: Stage) -> Result<(), (usize, Known)> {
     let (step, place) = &setting.path[at];
-    let entry = |node| Entry { key: step.clone(), key_place: *place, node };
+    let keyed = |node| Keyed { key: step.clone(), key_place: *place, node };
     if at + 1 == setting.path.len() {
         if at == 0
             && let Some(paths) = elsewhere(table, step)
         {
             return Err((at, Known::Elsewhere(paths)));
         }
-        table.set(entry(setting.value.clone()));
+        table.set(keyed(setting.value.clone()));
         return Ok(());
     }
     if table.get(step).is_none() {
@@ -222,7 +222,7 @@ fn put_in_table(table: &mut Table, setting: &Setting, at: usize, stage: Stage) -
         if let Some(absent) = absent(table, step).filter(|_| at == 0) {
             return Err((at, absent));
         }
-        table.set(entry(Node { place: *place, value: Value::Table(Table::default()) }));
+        table.set(keyed(Node { place: *place, value: Value::Table(Table::default()) }));
     }
     put_in_node(table.get_mut(step).expect("it is there or was just made"), setting, at + 1, stage)
 }

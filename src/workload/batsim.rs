@@ -19,8 +19,8 @@ use crate::time::{Span, Time};
 #[derive(Deserialize)]
 #[serde(expecting = "an object with jobs and profiles")]
 struct File {
-    #[serde(deserialize_with = "entries")]
-    jobs: Vec<Entry>,
+    #[serde(deserialize_with = "written_jobs")]
+    jobs: Vec<WrittenJob>,
     #[serde(deserialize_with = "profiles")]
     profiles: BTreeMap<String, Profile>,
     #[serde(default, alias = "nb_resources")]
@@ -30,7 +30,7 @@ struct File {
 /// A job as it is written, as far as it is of use.
 #[derive(Deserialize)]
 #[serde(expecting = "a job, which is an object")]
-struct Entry {
+struct WrittenJob {
     #[serde(default)]
     id: Loose,
     #[serde(default)]
@@ -180,7 +180,7 @@ pub fn read(input: impl Read) -> Result<Trace, BatsimError> {
 /// What a delay is called, in older workloads and in those of today.
 const DELAYS: [&str; 2] = ["delay", "DelayProfile"];
 
-fn read_job(job: &Entry, number: u64, profiles: &BTreeMap<String, Profile>) -> Result<Rigid, String> {
+fn read_job(job: &WrittenJob, number: u64, profiles: &BTreeMap<String, Profile>) -> Result<Rigid, String> {
     let Loose::Text(profile) = &job.profile else { return Err("it names no profile".to_owned()) };
     let behaviour = profiles.get(&**profile).ok_or_else(|| format!("there is no profile {profile}"))?;
     let kind = if let Loose::Text(kind) = &behaviour.kind { kind } else { "none" };
@@ -296,7 +296,7 @@ impl Amount {
 
 /// The numbers of jobs, where each has one of its own. Ids are texts, often with the workload's name ahead of the
 /// number: `w0!12`. Where two of them have one number but another name, they are two jobs all the same.
-fn numbers(jobs: &[Entry]) -> Option<Vec<u64>> {
+fn numbers(jobs: &[WrittenJob]) -> Option<Vec<u64>> {
     let mut known: BTreeMap<u64, &str> = BTreeMap::new();
     let mut numbers = Vec::with_capacity(jobs.len());
     for job in jobs {
@@ -393,16 +393,16 @@ impl<'de> Deserialize<'de> for Loose {
 }
 
 /// A list, as long as lists of jobs may be: a small packed file can pretend to hold any number.
-fn entries<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Entry>, D::Error> {
+fn written_jobs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<WrittenJob>, D::Error> {
     struct List;
     impl<'de> Visitor<'de> for List {
-        type Value = Vec<Entry>;
+        type Value = Vec<WrittenJob>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("a list of jobs")
         }
 
-        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<Entry>, A::Error> {
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<WrittenJob>, A::Error> {
             let mut jobs = Vec::new();
             while let Some(job) = seq.next_element()? {
                 if jobs.len() == JOBS_MAX {
@@ -447,21 +447,21 @@ pub fn write(jobs: &[Rigid], nodes: u32) -> Vec<u8> {
     for job in jobs {
         let (Ok(nodes), Ok(runtime)) = (job.nodes(), job.runs_for()) else { continue };
         let profile = format!("delay_{}", runtime.seconds());
-        let mut entry = json!({
+        let mut object = json!({
             "id": job.number.to_string(),
             "subtime": seconds(job.submit.micros()),
             "res": nodes,
             "profile": profile,
         });
         if let Some(walltime) = job.walltime() {
-            entry["walltime"] = seconds(walltime.micros());
+            object["walltime"] = seconds(walltime.micros());
         }
         if let Value::Object(logged) = json!(Logged::of(job))
             && !logged.is_empty()
         {
-            entry["swf"] = Value::Object(logged);
+            object["swf"] = Value::Object(logged);
         }
-        listed.push(entry);
+        listed.push(object);
         profiles.entry(profile).or_insert_with(|| json!({ "type": "delay", "delay": seconds(runtime.micros()) }));
     }
     let mut bytes = serde_json::to_vec_pretty(&json!({ "nb_res": nodes, "jobs": listed, "profiles": profiles }))

@@ -134,7 +134,7 @@ impl Provisioning {
 /// Whether a strategy can make anything of a job.
 fn check(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> Result<(), JobError> {
     let tasks = job.tasks.len();
-    match user.approach.entry() {
+    match user.approach.row() {
         Some(entry) if entry.has_legs => check_legs(job, user, rules, grid),
         Some(entry) if entry.is_rigid && tasks != 1 => {
             let text = format!("strategy {} is for jobs of one task, but this one has {tasks}", entry.name);

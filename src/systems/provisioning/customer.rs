@@ -32,7 +32,7 @@ pub struct Customer {
     world: World,
     rules: Provisioning,
     approach: Approach,
-    entry: &'static strategy::Entry,
+    row: &'static strategy::Row,
     /// Jobs to come, by their times.
     errands: VecDeque<Errand>,
     /// Jobs that come after another one.
@@ -63,7 +63,7 @@ impl Customer {
         world: World,
         rules: Provisioning,
         approach: Approach,
-        entry: &'static strategy::Entry,
+        row: &'static strategy::Row,
         mut errands: Vec<Errand>,
     ) -> Customer {
         let mut followers: BTreeMap<JobId, Vec<(Span, Errand)>> = BTreeMap::new();
@@ -79,7 +79,7 @@ impl Customer {
             world,
             rules,
             approach,
-            entry,
+            row,
             errands: errands.into(),
             followers,
             live: BTreeMap::new(),
@@ -111,7 +111,7 @@ impl Customer {
             return self.follow(now, id, out);
         }
         out.log(Record::Arrived { job: job.clone(), user });
-        let strategy = (self.entry.build)(&self.approach);
+        let strategy = (self.row.build)(&self.approach);
         self.live.insert(id, Live { run: Run::new(job), pinned, strategy, is_doomed: false });
         self.with(now, id, out, |strategy, deal| strategy.begin(deal));
     }

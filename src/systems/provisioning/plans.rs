@@ -14,18 +14,18 @@ use super::trial::Trial;
 use super::world::World;
 use crate::grid::{Site, Slot, Workflow};
 use crate::systems::Errand;
-use crate::systems::plans::{Choice, Choices, Entry, Market, Order, Place, Planned, Unplannable};
+use crate::systems::plans::{Choice, Choices, Maker, Market, Order, Place, Planned, Unplannable};
 use crate::time::{Span, Time};
 use crate::workload::workflow::Written;
 
-pub(super) const ALL: &[Entry] = &[
-    Entry {
+pub(super) const ALL: &[Maker] = &[
+    Maker {
         name: "moga",
         about: "slots chosen by a genetic algorithm, for cost and makespan",
         bargains: true,
         make: moga,
     },
-    Entry {
+    Maker {
         name: "greedy",
         about: "starts bought one by one, at the price of the delay to the queue",
         bargains: true,

@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{Entry, Strategy};
+use super::{Row, Strategy};
 use crate::protocol::{Query, Reply};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
 use crate::time::Time;
 
-pub const ENTRY: Entry = Entry {
+pub const ROW: Row = Row {
     name: "best-effort",
     about: "just in time: each task goes to the shortest queue once all its predecessors have ended",
     bargains: false,

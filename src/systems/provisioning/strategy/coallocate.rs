@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Entry, Strategy};
+use super::{Row, Strategy};
 use crate::grid::{BookingId, HoldId, Part, Quote, QuoteId};
 use crate::protocol::{Bargain, Pledge, PledgeAnswer, Query, Reason, Reply};
 use crate::systems::provisioning::coallocation::{
@@ -15,7 +15,7 @@ use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
 use crate::time::Time;
 
-pub const ENTRY: Entry = Entry {
+pub const ROW: Row = Row {
     name: "coallocate",
     about: "gets all tasks of a job at the same time, each at the site of its leg, or none of them",
     has_alpha: true,

@@ -2,7 +2,7 @@
 //! one is asked for. A task goes to its site as soon as it has its booking, which begins no sooner than it can be there.
 
 use super::reserve::nothing_in;
-use super::{Entry, JustInTime, Strategy, TRIES};
+use super::{JustInTime, Row, Strategy, TRIES};
 use crate::grid::{Denial, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::{Application, Greedy as Buying};
@@ -10,7 +10,7 @@ use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
 use crate::time::Time;
 
-pub const ENTRY: Entry = Entry {
+pub const ROW: Row = Row {
     name: "greedy",
     about: "buys starts task by task, each the best by alpha of what sites quote",
     has_alpha: true,

@@ -18,7 +18,7 @@ use crate::protocol::{PledgeAnswer, Reply};
 pub use best_effort::JustInTime;
 
 /// A strategy that a topology may name.
-pub struct Entry {
+pub struct Row {
     pub name: &'static str,
     pub about: &'static str,
     /// Whether it weighs cost against time.
@@ -35,7 +35,7 @@ pub struct Entry {
 }
 
 /// What most have in common, but for their names.
-const BARGAINING: Entry = Entry {
+const BARGAINING: Row = Row {
     name: "",
     about: "",
     has_alpha: false,
@@ -49,20 +49,13 @@ const BARGAINING: Entry = Entry {
 /// How often something is tried anew that was stale.
 const TRIES: u32 = 3;
 
-pub const ALL: &[Entry] = &[
-    best_effort::ENTRY,
-    moga::ENTRY,
-    greedy::ENTRY,
-    reserve::ENTRY,
-    var::ENTRY,
-    var_and_reserve::ENTRY,
-    coallocate::ENTRY,
-];
+pub const ALL: &[Row] =
+    &[best_effort::ROW, moga::ROW, greedy::ROW, reserve::ROW, var::ROW, var_and_reserve::ROW, coallocate::ROW];
 
-pub const USUAL: &str = best_effort::ENTRY.name;
+pub const USUAL: &str = best_effort::ROW.name;
 
-pub fn find(name: &str) -> Option<&'static Entry> {
-    ALL.iter().find(|entry| entry.name == name)
+pub fn find(name: &str) -> Option<&'static Row> {
+    ALL.iter().find(|row| row.name == name)
 }
 
 /// Sees to one job.

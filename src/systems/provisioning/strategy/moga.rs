@@ -6,14 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Entry, JustInTime, Strategy, TRIES};
+use super::{JustInTime, Row, Strategy, TRIES};
 use crate::grid::{Advert, BookingId, Denial, Part, Receipt, Slot};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::{Plan, Settings, plan};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
 
-pub const ENTRY: Entry = Entry {
+pub const ROW: Row = Row {
     name: "moga",
     about: "a genetic algorithm plans the whole workflow on advertised slots, and alpha selects one of its plans",
     has_alpha: true,

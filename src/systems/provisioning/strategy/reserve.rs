@@ -1,6 +1,6 @@
 //! One reservation for a job of one task: of all starts that sites quote, the one that is best for whoever weighs cost against time.
 
-use super::{Entry, JustInTime, Strategy, TRIES};
+use super::{JustInTime, Row, Strategy, TRIES};
 use crate::grid::{BookingId, Denial, Part, Quote, QuoteId, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::choose;
@@ -8,7 +8,7 @@ use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
 use crate::time::Time;
 
-pub const ENTRY: Entry = Entry {
+pub const ROW: Row = Row {
     name: "reserve",
     about: "a reservation at the best start by alpha that sites quote; otherwise best effort",
     has_alpha: true,

@@ -1,7 +1,7 @@
 //! Virtual advance reservation: an ordinary job, submitted so early and asking for so much time that it still runs when its work is
 //! wanted. If it has not started by then it is taken back.
 
-use super::{Entry, Strategy};
+use super::{Row, Strategy};
 use crate::grid::Part;
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::deal::Deal;
@@ -9,7 +9,7 @@ use crate::systems::provisioning::run::{Goes, Padded};
 use crate::systems::provisioning::virtual_reservation::{STEP, requested};
 use crate::time::{Span, Time};
 
-pub const ENTRY: Entry = Entry {
+pub const ROW: Row = Row {
     name: "var",
     about: "a queued job, submitted early enough to be running when it is wanted; it may fail",
     has_ahead: true,

@@ -4,14 +4,14 @@
 //! The reservation takes processors from its own imitation, as it would at any site.
 
 use super::var::{PaddedJob, WANTED, work};
-use super::{Entry, Strategy};
+use super::{Row, Strategy};
 use crate::grid::{BookingId, Denial, Part, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
 use crate::systems::provisioning::virtual_reservation::{Opening, is_job_cheaper, open, padding};
 
-pub const ENTRY: Entry = Entry {
+pub const ROW: Row = Row {
     name: "var-and-reserve",
     about: "a reservation and a queued job; whichever is cheaper is used",
     has_ahead: true,
