@@ -24,7 +24,7 @@ mod write;
 mod written;
 
 pub(crate) use complaint::printable;
-pub use complaint::{Complaint, Findings, Place};
+pub use complaint::{Complaint, Findings, Location};
 pub use complaint::{Complaints, Told};
 pub use context::{Context, Fit, Names};
 pub(crate) use fields::shortened;

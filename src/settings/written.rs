@@ -5,11 +5,11 @@ use std::fmt;
 
 use toml::de::{DeTable, DeValue};
 
-use super::complaint::Place;
+use super::complaint::Location;
 
 #[derive(Clone, Debug)]
 pub struct Node {
-    pub place: Place,
+    pub location: Location,
     pub value: Value,
 }
 
@@ -37,7 +37,7 @@ pub struct Table {
 #[derive(Clone, Debug)]
 pub struct Keyed {
     pub key: String,
-    pub key_place: Place,
+    pub key_location: Location,
     pub node: Node,
 }
 
@@ -65,24 +65,24 @@ impl Table {
 }
 
 /// The files that settings name, by where they name them: the path as seen from here, and what is in it.
-pub type Attached = BTreeMap<Place, (String, Result<Vec<u8>, String>)>;
+pub type Attached = BTreeMap<Location, (String, Result<Vec<u8>, String>)>;
 
-/// Reads one value as TOML, with all of it at `place`; `None` if it is something else.
-pub fn value(text: &str, place: Place) -> Option<Node> {
+/// Reads one value as TOML, with all of it at `location`; `None` if it is something else.
+pub fn value(text: &str, location: Location) -> Option<Node> {
     let value = DeValue::parse(text).ok()?;
-    Some(Node { place, value: convert(value.get_ref(), &|_| place) })
+    Some(Node { location, value: convert(value.get_ref(), &|_| location) })
 }
 
-pub fn convert_table(table: &DeTable<'_>, place: &impl Fn(std::ops::Range<usize>) -> Place) -> Table {
+pub fn convert_table(table: &DeTable<'_>, location: &impl Fn(std::ops::Range<usize>) -> Location) -> Table {
     let entries = table.iter().map(|(key, value)| Keyed {
         key: key.get_ref().to_string(),
-        key_place: place(key.span()),
-        node: Node { place: place(value.span()), value: convert(value.get_ref(), place) },
+        key_location: location(key.span()),
+        node: Node { location: location(value.span()), value: convert(value.get_ref(), location) },
     });
     Table { entries: entries.collect() }
 }
 
-fn convert(value: &DeValue<'_>, place: &impl Fn(std::ops::Range<usize>) -> Place) -> Value {
+fn convert(value: &DeValue<'_>, location: &impl Fn(std::ops::Range<usize>) -> Location) -> Value {
     match value {
         DeValue::String(text) => Value::Text(text.to_string()),
         DeValue::Integer(number) => Value::Integer(integer(number.as_str(), number.radix())),
@@ -91,12 +91,12 @@ fn convert(value: &DeValue<'_>, place: &impl Fn(std::ops::Range<usize>) -> Place
         DeValue::Datetime(_) => Value::Date,
         DeValue::Array(items) => {
             let node = |item: &toml::Spanned<DeValue<'_>>| Node {
-                place: place(item.span()),
-                value: convert(item.get_ref(), place),
+                location: location(item.span()),
+                value: convert(item.get_ref(), location),
             };
             Value::List(items.iter().map(node).collect())
         }
-        DeValue::Table(table) => Value::Table(convert_table(table, place)),
+        DeValue::Table(table) => Value::Table(convert_table(table, location)),
     }
 }
 

@@ -7,7 +7,7 @@ use super::site_names;
 use crate::network::{Duplex, EFFICIENCIES, MODES, Mode, Model};
 use crate::settings::units::{bytes, bytes_text};
 use crate::settings::{
-    Field, Fields, Form, FormExt, Layout, Maybe, NAME, Name, Names, OneOf, Pair, Place, Rate, SPAN, Shape, Walk,
+    Field, Fields, Form, FormExt, Layout, Location, Maybe, NAME, Name, Names, OneOf, Pair, Rate, SPAN, Shape, Walk,
     is_name, key, quoted,
 };
 use crate::time::Span;
@@ -189,7 +189,7 @@ impl Ends<'_> {
 
 /// The names of links, and where each is written.
 #[derive(Default)]
-struct Taken(RefCell<BTreeMap<String, Place>>);
+struct Taken(RefCell<BTreeMap<String, Location>>);
 
 /// The name of a link, which no other has.
 struct LinkName<'a>(&'a Taken);
@@ -198,11 +198,11 @@ impl Form<String> for LinkName<'_> {
     fn read(&self, field: &Field<'_>) -> Option<String> {
         let name = Name.read(field)?;
         let mut taken = self.0.0.borrow_mut();
-        if let Some(place) = taken.get(&name) {
+        if let Some(location) = taken.get(&name) {
             let complaint = field.complaint(format!("there is a link with the name {name:?} already"));
-            field.findings().add(complaint.related("the other one is", *place));
+            field.findings().add(complaint.related("the other one is", *location));
         } else {
-            taken.insert(name.clone(), field.place());
+            taken.insert(name.clone(), field.location());
         }
         Some(name)
     }
@@ -277,7 +277,7 @@ impl Written {
         Some(Way { from: self.from?, to: self.to?, links: self.links })
     }
 
-    fn walk(&mut self, known: &Known<'_>, pairs: &RefCell<BTreeMap<(usize, usize), Place>>, w: &mut dyn Walk) {
+    fn walk(&mut self, known: &Known<'_>, pairs: &RefCell<BTreeMap<(usize, usize), Location>>, w: &mut dyn Walk) {
         let site = Maybe(OneOf { what: "a site", names: known.site_names });
         w.set(key("from", "").need("the name of a site"), &mut self.from, site);
         w.set(key("to", "").need("the name of a site"), &mut self.to, site);
@@ -288,9 +288,9 @@ impl Written {
         let [from_name, to_name] = [from, to].map(|site| &known.sites[site].name);
         if from == to {
             fields.complain(format!("data that stays at {from_name} needs no route"));
-        } else if let Some(place) = pairs.borrow_mut().insert((from, to), fields.place()) {
+        } else if let Some(location) = pairs.borrow_mut().insert((from, to), fields.location()) {
             let complaint = fields.complaint_here(format!("there already is a route from {from_name} to {to_name}"));
-            fields.findings().add(complaint.related("the other one is", place));
+            fields.findings().add(complaint.related("the other one is", location));
         }
     }
 }

@@ -51,7 +51,7 @@ impl Rigids {
     fn open(&mut self, fields: &Fields<'_>, hash: Option<String>, count: Option<u32>, context: &Context<'_>) {
         let Rigids { origin: Origin::Swf(log) | Origin::Batsim(log), .. } = self else { return };
         let Some(field) = fields.get("file") else { return };
-        let Some((path, read)) = context.attached.get(&field.place()) else { return };
+        let Some((path, read)) = context.attached.get(&field.location()) else { return };
         log.path.clone_from(path);
         match (read, hash, count) {
             (Ok(bytes), hash, _) => {

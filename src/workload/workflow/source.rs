@@ -42,7 +42,7 @@ impl FromFile {
 }
 
 fn open(field: &Field<'_>, context: &Context<'_>) -> Option<Workflow> {
-    let (path, content) = context.attached.get(&field.place())?;
+    let (path, content) = context.attached.get(&field.location())?;
     let message = match content.as_ref().map(|bytes| read(path, bytes)) {
         Ok(Ok(Written::Workflow(workflow))) => return Some(workflow),
         Ok(Ok(Written::Table(_))) => format!("{path} has times for single processors: it is only for hansa plan"),

@@ -273,9 +273,9 @@ fn check_all(field: &Field<'_>, sites: &[Site], rows: &[&Row]) {
         if last.is_some_and(|last| last >= site.cores) {
             let last = last.unwrap_or_default();
             let message = format!("expected nodes of the site, which has {}, found node {last}", site.cores);
-            let reserved = field.as_table().and_then(|table| table.get("reserved")).map(|node| node.place);
-            let place = reserved.unwrap_or(field.place());
-            field.findings().add(Complaint::new(place, format!("site.{}.reserved", site.name), message));
+            let reserved = field.as_table().and_then(|table| table.get("reserved")).map(|node| node.location);
+            let location = reserved.unwrap_or(field.location());
+            field.findings().add(Complaint::new(location, format!("site.{}.reserved", site.name), message));
         }
     }
     for (number, row) in rows.iter().enumerate() {
