@@ -25,7 +25,7 @@ mod workflow;
 
 pub use calendar::{Bits, Bounds, Calendar, Clash, Rectangle, Set, Wish};
 pub use check::{JobError, LONGEST};
-pub use curve::{Curve, CurveError, Place};
+pub use curve::{Curve, CurveError, CurvePart};
 pub use demand::{Demand, Share};
 pub use failure::{CableId, Course, Distribution, Drawn, Failure, Fragile, Law, Per, Traced};
 pub use graph::Graph;

@@ -134,7 +134,7 @@ pub struct Choices {
     /// The one that alpha takes.
     pub chosen: usize,
     /// Its tasks, in order of their starts.
-    pub tasks: Vec<Place>,
+    pub tasks: Vec<PlacedTask>,
 }
 
 /// A site at the moment of planning.
@@ -159,7 +159,7 @@ pub struct Choice {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Place {
+pub struct PlacedTask {
     pub task: String,
     pub site: String,
     pub cores: u32,

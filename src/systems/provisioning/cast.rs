@@ -7,7 +7,7 @@ use super::desk::{Desk, Mode, Terms, longest};
 use super::forecast::History;
 use super::manager::Counter;
 use super::rules::{Provisioning, walk_site, walk_user};
-use super::world::{Place, World};
+use super::world::{Provider, World};
 use super::{planner, plans, strategy};
 use crate::grid::{Job, PlanMode, Rate, Site, User};
 use crate::kernel::{ActorId, BoxedActor};
@@ -168,9 +168,9 @@ fn check_legs(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> 
             let (cores, has, name) = (task.cores, site.cores, &site.name);
             return wrong(format!("task {number} needs {cores} cores, but its leg is at {name}, which has {has}"));
         }
-        let place = Place::of(id, site, grid);
-        if !place.fits(task) {
-            let (asks, name) = (place.time(task.walltime), &site.name);
+        let provider = Provider::of(id, site, grid);
+        if !provider.fits(task) {
+            let (asks, name) = (provider.time(task.walltime), &site.name);
             let most = longest(site.terms.longest);
             return wrong(format!(
                 "task {number} asks for {asks}, but its leg is at {name}, which accepts up to {most}"

@@ -86,7 +86,7 @@ pub struct Desk {
     /// The number of the next job or booking.
     next: u64,
     queue: Vec<Queued>,
-    jobs: BTreeMap<TaskId, Place>,
+    jobs: BTreeMap<TaskId, Whereabouts>,
     /// What is on the processors, by number: running jobs to their requested ends, and reservations whose time it is.
     active: BTreeMap<u64, Active>,
     /// What is down, and until when it is taken to be.
@@ -116,7 +116,7 @@ struct Queued {
 
 /// Where a job is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Whereabouts {
     Queue,
     /// On the processors, under this number.
     Runs(u64),
@@ -186,7 +186,7 @@ impl Desk {
 
     /// A job that ran has left its processors, before its requested end or then.
     pub fn ended(&mut self, now: Time, job: TaskId) {
-        let Some(Place::Runs(number)) = self.jobs.remove(&job) else {
+        let Some(Whereabouts::Runs(number)) = self.jobs.remove(&job) else {
             panic!("job {job} ends but does not run");
         };
         // What falls due by itself comes after what has ended.
@@ -221,7 +221,7 @@ impl Desk {
         self.reach(now);
         self.begin_reservations();
         Part { procs: ask.nodes, start: now, span: ask.walltime }.check()?;
-        self.jobs.insert(ask.job, Place::Queue);
+        self.jobs.insert(ask.job, Whereabouts::Queue);
         let number = self.number();
         let queued = Queued { ask, number, submitted: now };
         if is_first {
@@ -237,7 +237,7 @@ impl Desk {
     /// Takes a job out of the queue; false if it does not wait there (any more).
     pub fn withdraw(&mut self, now: Time, job: TaskId) -> bool {
         self.reach(now);
-        if self.jobs.get(&job) != Some(&Place::Queue) {
+        if self.jobs.get(&job) != Some(&Whereabouts::Queue) {
             return false;
         }
         self.jobs.remove(&job);
@@ -266,7 +266,7 @@ impl Desk {
             }
             let Queued { ask, number, submitted } = self.queue.remove(place);
             self.plan.starts.remove(place);
-            self.jobs.insert(ask.job, Place::Runs(number));
+            self.jobs.insert(ask.job, Whereabouts::Runs(number));
             self.active.insert(number, Active { until: now + ask.walltime, procs: ask.nodes });
             self.forecast.record(ask.nodes, ask.walltime, now.since(submitted));
             self.deeds.push(Deed::Start(ask.job));

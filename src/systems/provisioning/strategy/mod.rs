@@ -66,22 +66,24 @@ pub trait Strategy: Send {
     /// Nothing is before a task any more, and nobody has said where it goes.
     fn ready(&mut self, task: u32, deal: &mut Deal<'_>);
 
-    /// A place answers what it was asked under this number.
-    fn informed(&mut self, _number: u64, _place: usize, _reply: Reply, _deal: &mut Deal<'_>) {}
+    /// A provider answers what it was asked under this number.
+    fn informed(&mut self, _number: u64, _provider: usize, _reply: Reply, _deal: &mut Deal<'_>) {}
 
-    /// A place answers a claim.
-    fn claimed(&mut self, _number: u64, _place: usize, _result: Result<Vec<Receipt>, Denial>, _deal: &mut Deal<'_>) {}
+    /// A provider answers a claim.
+    fn claimed(&mut self, _number: u64, _provider: usize, _result: Result<Vec<Receipt>, Denial>, _deal: &mut Deal<'_>) {
+    }
 
-    /// A place says what giving a booking back costs.
-    fn returned(&mut self, _booking: BookingId, _place: usize, _result: Result<Area, Denial>, _deal: &mut Deal<'_>) {}
+    /// A provider says what giving a booking back costs.
+    fn returned(&mut self, _booking: BookingId, _provider: usize, _result: Result<Area, Denial>, _deal: &mut Deal<'_>) {
+    }
 
-    /// A place has taken a booking back, as its nodes have failed: tasks that were to run in it join its queue.
+    /// A provider has taken a booking back, as its nodes have failed: tasks that were to run in it join its queue.
     fn revoked(&mut self, _booking: BookingId, _deal: &mut Deal<'_>) {}
 
-    /// A place lets a booking begin later, as its nodes have failed.
+    /// A provider lets a booking begin later, as its nodes have failed.
     fn postponed(&mut self, _receipt: Receipt, _deal: &mut Deal<'_>) {}
 
-    /// A place answers about a hold.
+    /// A provider answers about a hold.
     fn pledged(&mut self, _hold: HoldId, _answer: PledgeAnswer, _deal: &mut Deal<'_>) {}
 
     /// Its process goes down: only what it has written down is left.
