@@ -45,6 +45,6 @@ pub use slots::{
     Receipt, Slot, Taken,
 };
 pub use staging::{Staging, Volumes};
-pub use terms::{Approach, Crash, Mode as PlanMode, Terms};
+pub use terms::{Approach, Crash, PlanMode, Terms};
 pub use ways::{forced_ranks, output_delay};
 pub use workflow::{DATA_MAX, Step, Workflow, WorkflowError};

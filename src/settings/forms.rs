@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
 
-use super::context::Names;
+use super::context::NameIndex;
 use super::fields::{Field, is_name};
 use super::units::{self, MILLION};
 use crate::grid::Named;
@@ -183,7 +183,7 @@ impl Form<String> for Registered {
 pub struct OneOf<'n> {
     /// With its article.
     pub what: &'static str,
-    pub names: &'n Names<'n>,
+    pub names: &'n NameIndex<'n>,
 }
 
 impl Form<usize> for OneOf<'_> {

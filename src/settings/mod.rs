@@ -26,7 +26,7 @@ mod written;
 pub(crate) use complaint::printable;
 pub use complaint::{Complaint, Findings, Location};
 pub use complaint::{Complaints, Told};
-pub use context::{Context, Fit, Names};
+pub use context::{Context, Fit, NameIndex};
 pub(crate) use fields::shortened;
 pub use fields::{Field, Fields, any_of, is_name};
 pub use forms::{

@@ -24,7 +24,7 @@ use crate::grid::{Named, Site, User};
 use crate::kernel::{ActorId, BoxedActor};
 use crate::network::{Network, Stager};
 use crate::protocol::{Message, Record};
-use crate::settings::{Names, Walk};
+use crate::settings::{NameIndex, Walk};
 use crate::time::Span;
 use crate::workload::Workload;
 
@@ -116,7 +116,7 @@ impl Traits {
 #[derive(Clone, Copy)]
 pub struct Own {
     pub site: fn(site: &mut Site, fits: bool, w: &mut dyn Walk),
-    pub user: fn(user: &mut User, fits: bool, sites: &Names<'_>, w: &mut dyn Walk),
+    pub user: fn(user: &mut User, fits: bool, sites: &NameIndex<'_>, w: &mut dyn Walk),
 }
 
 impl Own {

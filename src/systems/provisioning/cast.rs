@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::customer::Customer;
-use super::desk::{Desk, Mode, Terms, longest};
+use super::desk::{Desk, DeskTerms, Mode, longest};
 use super::forecast::History;
 use super::manager::Counter;
 use super::rules::{Provisioning, walk_site, walk_user};
@@ -114,19 +114,19 @@ impl System for Provisioning {
 }
 
 impl Provisioning {
-    pub(super) fn terms(&self, site: &Site) -> Terms {
+    pub(super) fn terms(&self, site: &Site) -> DeskTerms {
         let mode = match site.terms.mode {
             PlanMode::Exact => Mode::Exact,
             PlanMode::Rebuild => Mode::Rebuild,
         };
-        Terms {
+        DeskTerms {
             rate: Rate((site.terms.price_millionths / 1_000) as u32),
             cancelling: (site.terms.cancelled_millionths / 1_000) as u32,
             quotes_last: self.quotes_last,
             lease: self.lease,
             grace: self.grace,
             longest: site.terms.longest,
-            ..Terms::new(site.cores, mode)
+            ..DeskTerms::new(site.cores, mode)
         }
     }
 }

@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::{planner, strategy};
 use crate::grid::{Approach, Crash, PlanMode, Site, User};
 use crate::settings::{
-    FormExt, Layout, List, Maybe, Millionths, Names, Number, OneOf, POSITIVE_SPAN, Rate, Registered, SPAN, Walk, Word,
-    key,
+    FormExt, Layout, List, Maybe, Millionths, NameIndex, Number, OneOf, POSITIVE_SPAN, Rate, Registered, SPAN, Walk,
+    Word, key,
 };
 use crate::time::Span;
 
@@ -106,7 +106,7 @@ pub(super) fn walk_site(site: &mut Site, fits: bool, w: &mut dyn Walk) {
 const PRICE_MAX: u64 = 1_000;
 
 /// What a `[[user]]` may say of how it gets time.
-pub(super) fn walk_user(user: &mut User, fits: bool, sites: &Names<'_>, w: &mut dyn Walk) {
+pub(super) fn walk_user(user: &mut User, fits: bool, sites: &NameIndex<'_>, w: &mut dyn Walk) {
     // A user who hands in nothing but jobs of other systems need not say so.
     let approach = &mut user.approach;
     if !fits && w.writes() {

@@ -7,7 +7,7 @@ use super::site_names;
 use crate::network::{Duplex, EFFICIENCIES, MODES, Mode, Model};
 use crate::settings::units::{bytes, bytes_text};
 use crate::settings::{
-    Field, Fields, Form, FormExt, Layout, Location, Maybe, NAME, Name, Names, OneOf, Pair, Rate, SPAN, Shape, Walk,
+    Field, Fields, Form, FormExt, Layout, Location, Maybe, NAME, Name, NameIndex, OneOf, Pair, Rate, SPAN, Shape, Walk,
     is_name, key, quoted,
 };
 use crate::time::Span;
@@ -69,7 +69,7 @@ pub fn walk(cables: &mut Cables, sites: &[Site], w: &mut dyn Walk) {
     });
     (*model, *payload, *switches) = table;
 
-    let ends: Names<'_> =
+    let ends: NameIndex<'_> =
         sites.iter().map(|site| site.name.as_str()).chain(switches.iter().map(String::as_str)).collect();
     let ends = Ends { names: &ends, sites: sites.len() };
     let taken = Taken::default();
@@ -77,7 +77,7 @@ pub fn walk(cables: &mut Cables, sites: &[Site], w: &mut dyn Walk) {
     let fresh = || usual_link(*model);
     w.rows(link, Layout::Sections("link"), links, fresh, |link, w| walk_link(link, *model, &ends, &taken, w));
 
-    let names: Names<'_> = links.iter().map(|link| link.name.as_str()).collect();
+    let names: NameIndex<'_> = links.iter().map(|link| link.name.as_str()).collect();
     let known = Known { sites, switches, links, names: &names, site_names: &site_names(sites) };
     let pairs = RefCell::default();
     let about = "the links that data crosses between two sites, if that is not the shortest route";
@@ -171,7 +171,7 @@ impl Form<Vec<String>> for Switches<'_> {
 
 /// What a link can end at: sites and switches share a list of names, sites first.
 struct Ends<'a> {
-    names: &'a Names<'a>,
+    names: &'a NameIndex<'a>,
     sites: usize,
 }
 
@@ -256,8 +256,8 @@ struct Known<'a> {
     sites: &'a [Site],
     switches: &'a [String],
     links: &'a [Cable],
-    names: &'a Names<'a>,
-    site_names: &'a Names<'a>,
+    names: &'a NameIndex<'a>,
+    site_names: &'a NameIndex<'a>,
 }
 
 /// A route as its table has it.

@@ -9,8 +9,8 @@ use crate::grid::{
 };
 use crate::settings::units::{MILLION, exact, span};
 use crate::settings::{
-    Attached, Field, Fields, FilePath, Flag, Form, FormExt, Layout, Maybe, Millionths, Moment, Names, Number, OneOf,
-    POSITIVE_SPAN, Purpose, SPAN, Shape, Walk, key, quoted,
+    Attached, Field, Fields, FilePath, Flag, Form, FormExt, Layout, Maybe, Millionths, Moment, NameIndex, Number,
+    OneOf, POSITIVE_SPAN, Purpose, SPAN, Shape, Walk, key, quoted,
 };
 use crate::systems::Row;
 use crate::systems::managers::{self, Tongue};
@@ -21,8 +21,8 @@ use crate::topology::trace;
 /// What failures refer to.
 pub struct Around<'a> {
     pub sites: &'a [Site],
-    pub names: &'a Names<'a>,
-    pub links: &'a Names<'a>,
+    pub names: &'a NameIndex<'a>,
+    pub links: &'a NameIndex<'a>,
     pub systems: &'a [&'static Row],
     pub attached: &'a Attached,
 }

@@ -9,13 +9,13 @@ use crate::topology::build::EXCHANGE;
 
 /// Those that are taken already.
 #[derive(Default)]
-pub struct Names {
+pub struct TakenNames {
     taken: RefCell<BTreeMap<String, (Location, &'static str)>>,
 }
 
 /// A name that nobody has yet.
 pub struct FreshName<'n> {
-    pub names: &'n Names,
+    pub names: &'n TakenNames,
     pub what: &'static str,
 }
 

@@ -2,8 +2,8 @@
 
 use super::{Parts, context};
 use crate::settings::{
-    Complaint, Context, Field, Fields, FilePath, Form, Layout, Location, Maybe, Names, OneOf, Registered, Shape, Walk,
-    Word, any_of, key, quoted,
+    Complaint, Context, Field, Fields, FilePath, Form, Layout, Location, Maybe, NameIndex, OneOf, Registered, Shape,
+    Walk, Word, any_of, key, quoted,
 };
 use crate::systems::{self, Row, Service};
 use crate::topology::{User, Workload};
@@ -44,7 +44,7 @@ impl<'a> Around<'a> {
         Around { systems, people: &[], contexts, idle: false }
     }
 
-    fn users(&self) -> &Names<'a> {
+    fn users(&self) -> &NameIndex<'a> {
         &self.contexts[0].users
     }
 }
@@ -168,7 +168,7 @@ impl Written {
         let takes = |row: &Row| row.takes().any(|source| source == name);
         let is_at_home = |row: &Row| row.sources.contains(&name);
         let rows = || around.systems.iter().map(|system| system.row());
-        let keys: Names<'_> = rows().map(|row| row.key).collect();
+        let keys: NameIndex<'_> = rows().map(|row| row.key).collect();
         let about = "the system that the jobs go to, by the name of its table";
         let system = key("system", "the system that its jobs go to")
             .means(about)
@@ -217,7 +217,7 @@ impl Written {
 
 /// Some of the users, each once.
 struct Users<'n> {
-    names: &'n Names<'n>,
+    names: &'n NameIndex<'n>,
 }
 
 impl Form<Vec<usize>> for Users<'_> {

@@ -33,7 +33,7 @@ use crate::time::{Span, Time};
 
 /// How a site does business.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Terms {
+pub struct DeskTerms {
     pub procs: u32,
     pub mode: Mode,
     pub rate: Rate,
@@ -79,7 +79,7 @@ pub fn longest(terms: Option<Span>) -> Span {
 
 #[derive(Clone)]
 pub struct Desk {
-    terms: Terms,
+    terms: DeskTerms,
     planner: Box<dyn Planner>,
     forecast: Box<dyn Forecast>,
     now: Time,
@@ -128,10 +128,10 @@ struct Active {
     procs: u32,
 }
 
-impl Terms {
+impl DeskTerms {
     /// As the thesis has it, at a site of so many processors.
-    pub fn new(procs: u32, mode: Mode) -> Terms {
-        Terms {
+    pub fn new(procs: u32, mode: Mode) -> DeskTerms {
+        DeskTerms {
             procs,
             mode,
             rate: Rate::ONE,
@@ -146,7 +146,7 @@ impl Terms {
 
 impl Desk {
     /// In mode `Exact` the planner only says what a booking at a price does to the queue.
-    pub fn new(terms: Terms, planner: Box<dyn Planner>, forecast: Box<dyn Forecast>) -> Desk {
+    pub fn new(terms: DeskTerms, planner: Box<dyn Planner>, forecast: Box<dyn Forecast>) -> Desk {
         let plan = Plan::new(terms.procs);
         Desk {
             terms,
@@ -171,7 +171,7 @@ impl Desk {
         }
     }
 
-    pub fn terms(&self) -> &Terms {
+    pub fn terms(&self) -> &DeskTerms {
         &self.terms
     }
 

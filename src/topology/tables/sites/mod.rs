@@ -8,7 +8,7 @@ mod systems;
 use kinds::{KindName, Kinds};
 use scheduler::{Scheduler, schedulers, takes_managers};
 
-use super::names::{FreshName, Names};
+use super::names::{FreshName, TakenNames};
 use super::programs::{Open, walk_program};
 use super::{latency_key, tables, walk_count};
 use crate::grid::{Kind, Program, Terms};
@@ -34,7 +34,7 @@ pub struct Described {
 /// What sites may refer to.
 pub struct Around<'a> {
     pub systems: &'a [&'static Row],
-    pub names: &'a Names,
+    pub names: &'a TakenNames,
     /// Whether some site says what kind of core it has, so that all must.
     pub some_kind: bool,
     /// Whether these are the defaults of all sites.
@@ -206,7 +206,7 @@ const MEMORY_MAX: u64 = 1_000_000;
 pub fn read(
     systems: &[Service],
     defaults: Option<&Fields<'_>>,
-    names: &Names,
+    names: &TakenNames,
     root: &Fields<'_>,
     w: &mut dyn Walk,
 ) -> (Vec<Site>, Vec<String>) {
