@@ -324,6 +324,7 @@ impl Auctioneer {
             && due <= now
         {
             self.removals.pop();
+            // Whatever has started or ended since stays in the heap until now.
             let due = self.jobs[handle.job as usize].as_ref().is_some_and(|live| match self.market.removal {
                 Removal::Deadline => live.queued > 0,
                 Removal::Projected => live.is_queued(handle.task as usize),
@@ -333,6 +334,7 @@ impl Auctioneer {
             }
         }
         let mut doomed = std::mem::take(&mut self.doomed);
+        // The log has jobs of one instant by number, and several tasks of one may be due.
         doomed.sort_unstable_by_key(|&slot| self.jobs[slot as usize].as_ref().map(|live| live.job.id));
         doomed.dedup();
         for slot in doomed.drain(..) {
@@ -377,6 +379,7 @@ impl Auctioneer {
         {
             match (self.cluster_for(best, now), self.market.blocking) {
                 (Some(cluster), _) => self.assign(best, cluster, now, out),
+                // Those behind may need fewer cores, but nobody is overtaken.
                 (None, Blocking::PerKind) => open[lane] = false,
                 (None, Blocking::Global) => break,
             }
