@@ -10,7 +10,7 @@ use hansa::grid::{Area, Denial, FreeSlot, JobId, Part, Quote, Slot, TaskId};
 use hansa::random::SplitMix64;
 use hansa::roles::queue::Ask;
 use hansa::systems::provisioning::application::{Application, Evaluator, Link, Need, Settings, plan};
-use hansa::systems::provisioning::desk::{Deed, Desk, Mode, Terms, Wanted};
+use hansa::systems::provisioning::desk::{Deed, Desk, DeskTerms, Mode, Wanted};
 use hansa::systems::provisioning::forecast::{Forecast, History};
 use hansa::systems::provisioning::planner;
 use hansa::systems::provisioning::trial::Trial;
@@ -120,7 +120,7 @@ fn histories() {
 fn advert(least: usize) -> Vec<Slot> {
     let background = Logs::default().background(Site::Ctc, 880, 40, Estimates::Exact, 7);
     let desk = Desk::new(
-        Terms::new(430, Mode::Exact),
+        DeskTerms::new(430, Mode::Exact),
         planner::build("slotlist").expect("there is one"),
         Box::new(History::new()),
     );
@@ -145,7 +145,7 @@ fn alone(flow: &hansa::grid::Workflow) -> Application {
 fn waiting(count: usize, name: &str) -> Desk {
     let mut draw = SplitMix64::new(2);
     let planner = planner::build(name).expect("it is one of them");
-    let mut desk = Desk::new(Terms::new(128, Mode::Rebuild), planner, Box::new(History::new()));
+    let mut desk = Desk::new(DeskTerms::new(128, Mode::Rebuild), planner, Box::new(History::new()));
     let (mut number, mut deeds) = (0, Vec::<Deed>::new());
     while desk.jobs().0 < count {
         let job = TaskId { job: JobId(number), index: 0 };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hansa::edge::identity::{Authority, Identity};
-use hansa::edge::quic::{Listener, Options, Peer, Terms, append, connect};
+use hansa::edge::quic::{JoinTerms, Listener, Options, Peer, append, connect};
 use hansa::protocol::handshake::{Hello, Party, TopologyHash};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ClientConfig, Endpoint, RecvStream, SendStream, ServerConfig, TransportConfig};
@@ -44,7 +44,7 @@ fn measure(peers: usize, rounds: usize) -> (Duration, Duration) {
         // Ends with the process.
         std::thread::spawn(move || leaves(address, bare_address, &roster, &leaf));
 
-        let ours = listener.admit(Terms { roster: parties, topology: TOPOLOGY }).await.unwrap();
+        let ours = listener.admit(JoinTerms { roster: parties, topology: TOPOLOGY }).await.unwrap();
         let mut bare = Vec::new();
         while bare.len() < peers {
             let connection = endpoint.accept().await.unwrap().await.unwrap();

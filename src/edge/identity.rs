@@ -179,7 +179,7 @@ impl Identity {
 
     /// Fails unless it may speak for all of these.
     pub fn speaks_for(&self, parties: &[Party], folder: &Path) -> Result<(), IdentityError> {
-        let names = Names::of(&self.certificate)?;
+        let names = CertificateNames::of(&self.certificate)?;
         match parties.iter().find(|party| !names.cover(party)) {
             None => Ok(()),
             Some(party) => {
@@ -318,18 +318,18 @@ impl Pem {
 }
 
 /// For whom a certificate speaks.
-pub(super) struct Names<'a>(ParsedCertificate<'a>);
+pub(super) struct CertificateNames<'a>(ParsedCertificate<'a>);
 
-impl<'a> Names<'a> {
-    pub(super) fn of(certificate: &'a CertificateDer<'_>) -> Result<Names<'a>, rustls::Error> {
-        Ok(Names(ParsedCertificate::try_from(certificate)?))
+impl<'a> CertificateNames<'a> {
+    pub(super) fn of(certificate: &'a CertificateDer<'_>) -> Result<CertificateNames<'a>, rustls::Error> {
+        Ok(CertificateNames(ParsedCertificate::try_from(certificate)?))
     }
 
     pub(super) fn cover(&self, party: &Party) -> bool {
         host(party).is_ok_and(|host| self.check(host).is_ok())
     }
 
-    /// The host names, for people; the decision is [`Names::cover`].
+    /// The host names, for people; the decision is [`CertificateNames::cover`].
     pub(super) fn hosts(&self) -> Vec<String> {
         // The names are told only to who asks for one that is not among them.
         match self.check("nobody".to_owned()) {

@@ -8,7 +8,7 @@ use super::{Failure, print};
 use crate::near::nearest;
 use crate::report::plan::{json, picture as drawn, table};
 use crate::settings::units;
-use crate::systems::plans::{Entry, Order};
+use crate::systems::plans::{Maker, Order};
 use crate::systems::{self, Row};
 use crate::time::{Span, Time};
 use crate::topology::{self, Ground, Override, Topology};
@@ -31,7 +31,7 @@ pub struct Wish {
 #[derive(Clone, Copy)]
 pub struct Policy {
     row: &'static Row,
-    entry: &'static Entry,
+    maker: &'static Maker,
 }
 
 /// Cost and time count alike.
@@ -40,13 +40,13 @@ const ALPHA: f64 = 0.5;
 pub fn plan(wish: &Wish) -> Result<(), Failure> {
     let loaded = load_grid(&wish.topology, &wish.overrides)?;
     let topology = &loaded.topology;
-    let Policy { row, entry } = wish.policy.map_or_else(|| usual(topology), Ok)?;
+    let Policy { row, maker } = wish.policy.map_or_else(|| usual(topology), Ok)?;
     for (flag, is_there) in [("--alpha", wish.alpha.is_some()), ("--at", wish.at.is_some())] {
-        if is_there && !entry.bargains {
-            let names = names(|entry| entry.bargains);
+        if is_there && !maker.bargains {
+            let names = names(|maker| maker.bargains);
             return Err(Failure::Input(format!(
                 "{} makes a single plan for an empty grid: {flag} is for {names}",
-                entry.name
+                maker.name
             )));
         }
     }
@@ -60,8 +60,8 @@ pub fn plan(wish: &Wish) -> Result<(), Failure> {
     }
     let at = Time::ZERO + wish.at.unwrap_or_default();
     let look = |ground: &Ground<'_>| {
-        (entry.make)(&Order {
-            policy: entry.name,
+        (maker.make)(&Order {
+            policy: maker.name,
             service: &ground.service,
             grid: &ground.grid,
             links: ground.links.clone(),
@@ -72,11 +72,11 @@ pub fn plan(wish: &Wish) -> Result<(), Failure> {
             load: &ground.load,
         })
     };
-    let with_load = entry.bargains && at > Time::ZERO;
+    let with_load = maker.bargains && at > Time::ZERO;
     let made =
         topology::on_ground(topology, row, with_load, look).map_err(|error| Failure::Input(loaded.tell(&error)))?;
     let made = made.map_err(|error| {
-        Failure::Input(format!("{path} cannot be planned by {} on {}: {error}", entry.name, topology.name))
+        Failure::Input(format!("{path} cannot be planned by {} on {}: {error}", maker.name, topology.name))
     })?;
     if let Some(path) = &wish.svg {
         replace(path, drawn(&made))?;
@@ -90,28 +90,28 @@ fn usual(topology: &Topology) -> Result<Policy, Failure> {
         return Ok(all().next().expect("some policy plans"));
     };
     let (row, name) = (system.row(), system.plans_by());
-    let found = row.plans.iter().find(|entry| entry.name == name).map(|entry| Policy { row, entry });
+    let found = row.plans.iter().find(|maker| maker.name == name).map(|maker| Policy { row, maker });
     found.ok_or_else(|| {
-        let names: Vec<&str> = row.plans.iter().map(|entry| entry.name).collect();
+        let names: Vec<&str> = row.plans.iter().map(|maker| maker.name).collect();
         Failure::Input(format!("{name} makes no plan: choose --policy {}", names.join(" or ")))
     })
 }
 
 fn all() -> impl Iterator<Item = Policy> + Clone {
-    systems::ALL.iter().flat_map(|row| row.plans.iter().map(move |entry| Policy { row, entry }))
+    systems::ALL.iter().flat_map(|row| row.plans.iter().map(move |maker| Policy { row, maker }))
 }
 
 /// For people.
-fn names(are: fn(&Entry) -> bool) -> String {
+fn names(are: fn(&Maker) -> bool) -> String {
     let names: Vec<&str> =
-        all().map(|policy| policy.entry).filter(|entry| are(entry)).map(|entry| entry.name).collect();
+        all().map(|policy| policy.maker).filter(|maker| are(maker)).map(|maker| maker.name).collect();
     names.join(" or ")
 }
 
 /// For the command line.
 pub fn policy(text: &str) -> Result<Policy, String> {
-    all().find(|policy| policy.entry.name == text).ok_or_else(|| {
-        let near = nearest(text, all().map(|policy| policy.entry.name));
+    all().find(|policy| policy.maker.name == text).ok_or_else(|| {
+        let near = nearest(text, all().map(|policy| policy.maker.name));
         let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
         format!("expected {}{near}", names(|_| true))
     })
@@ -119,7 +119,7 @@ pub fn policy(text: &str) -> Result<Policy, String> {
 
 /// For its help: each policy with a line about it.
 pub fn policies() -> String {
-    let told = all().map(|Policy { entry, .. }| format!("  {:<14}{}", entry.name, entry.about));
+    let told = all().map(|Policy { maker, .. }| format!("  {:<14}{}", maker.name, maker.about));
     format!("Policies:\n{}", told.collect::<Vec<_>>().join("\n"))
 }
 

@@ -19,7 +19,7 @@ use super::keeper::Kept;
 use super::launch::{Asked, JOINED, LISTENING, label};
 use super::lifeline::{Doomed, Ending};
 use super::outside::{self, Stop};
-use super::quic::{Close, Listener, Options, Peer, Terms};
+use super::quic::{Close, JoinTerms, Listener, Options, Peer};
 use super::results::{Results, Setting, Told, inputs};
 use super::resume::Left;
 use super::signals::on_interrupt;
@@ -153,7 +153,7 @@ fn route_run(
     let (outsiders, fault) = outside::start(&loaded.topology, &plan.at_hub(), &written_in, &stop)?;
     let actors = early.map_or_else(|| build(outsiders), Ok)?;
 
-    let terms = Terms { roster: plan.parties(), topology: loaded.topology.hash() };
+    let terms = JoinTerms { roster: plan.parties(), topology: loaded.topology.hash() };
     // Once all have said their last word they may have left.
     let over =
         groups.as_ref().map(|groups| is_whole(results.stand_in().path(), groups.len())).transpose()? == Some(true);
@@ -389,7 +389,7 @@ type Interruptions = mpsc::UnboundedReceiver<Failure>;
 
 async fn admit(
     listener: &mut Listener,
-    terms: Terms,
+    terms: JoinTerms,
     routing: &Routing,
     interruptions: &mut Interruptions,
     gone: &mut mpsc::UnboundedReceiver<Gone>,

@@ -13,7 +13,7 @@ use super::journal::{Head, Journal};
 use super::keeper::Kept;
 use super::outside::Fault;
 use super::play::{Stage, play};
-use super::quic::{self, Close, Listener, Options, Terms};
+use super::quic::{self, Close, JoinTerms, Listener, Options};
 use crate::grid::{EdgeId, JobId, TaskId};
 use crate::kernel::{Actor, ActorId, BoxedActor, Cause, Contact, Entry, Event, Hub, Latencies, Leaf, Outbox};
 use crate::protocol::handshake::{Hello, Party, TopologyHash};
@@ -148,7 +148,7 @@ fn run(asker: Asker, sites: Vec<Cast>, options: &Options, keepers_look: Duration
     let leaves: Vec<_> = sites.into_iter().enumerate().map(play_at).collect();
 
     let roster = (0..count).map(party).collect();
-    let peers = kept.block_on(listener.admit(Terms { roster, topology: HASH })).unwrap();
+    let peers = kept.block_on(listener.admit(JoinTerms { roster, topology: HASH })).unwrap();
     let ids: Vec<_> = (1..=count as u32).map(|id| vec![ActorId(id)]).collect();
     let homes = peers.iter().zip(&ids).map(|(peer, ids)| (peer.connection.clone(), ids.clone())).collect();
     let names = (0..=count).map(|at| at.to_string()).collect();
@@ -292,7 +292,7 @@ fn falling(after: [u64; 3]) -> Conducted {
         }
     });
 
-    let peers = kept.block_on(listener.admit(Terms { roster: vec![party], topology: HASH })).unwrap();
+    let peers = kept.block_on(listener.admit(JoinTerms { roster: vec![party], topology: HASH })).unwrap();
     listener.let_return();
     let mut lines: Vec<Line> = peers.into_iter().map(Line::new).collect();
     let asker = Asker { left: 20, sites: 1, thinks: Duration::ZERO };

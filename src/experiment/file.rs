@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use super::metrics::{self, Metric};
 use crate::settings::{
-    Complaint, Complaints, Field, Fields, FilePath, Form, Layout, Listed, Maybe, NAME, Name, Node, Place, Reader,
+    Complaint, Complaints, Field, Fields, FilePath, Form, Layout, Listed, Location, Maybe, NAME, Name, Node, Reader,
     Shape, Table, Text, Value, Walk, Word, key, list, quoted, version,
 };
 use crate::topology::{Library, Origin, Override, Read, beside};
@@ -195,11 +195,11 @@ fn check(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
     if let Some(vary) = vary {
         let runs = axes.iter().try_fold(1usize, |runs, axis| runs.checked_mul(axis.values.len()));
         if axes.is_empty() && leaves(vary).is_empty() {
-            findings.add(Complaint::new(vary.place, "vary", "expected at least one key with a list of values"));
+            findings.add(Complaint::new(vary.location, "vary", "expected at least one key with a list of values"));
         } else if runs.is_none_or(|runs| runs > RUNS_MAX) {
             let found = runs.map_or("far more".to_owned(), |runs| runs.to_string());
             let message = format!("expected at most {RUNS_MAX} runs in all, found {found}");
-            findings.add(Complaint::new(vary.place, "vary", message));
+            findings.add(Complaint::new(vary.location, "vary", message));
         }
     }
     let Written { name, about, topology, metrics, entrants } = written;
@@ -247,7 +247,7 @@ struct Settings<'a, 'r, 'x> {
 /// A key with all that leads to it, and what is written there.
 struct Leaf<'n> {
     key: String,
-    place: Place,
+    location: Location,
     node: &'n Node,
 }
 
@@ -257,18 +257,18 @@ impl Settings<'_, '_, '_> {
         for leaf in leaves(vary) {
             let Value::List(items) = &leaf.node.value else {
                 let message = "expected a list of values; a single value for all runs goes under [set]";
-                self.complain(leaf.node.place, &leaf, message);
+                self.complain(leaf.node.location, &leaf, message);
                 continue;
             };
             if items.is_empty() {
-                self.complain(leaf.node.place, &leaf, "expected at least one value, found none");
+                self.complain(leaf.node.location, &leaf, "expected at least one value, found none");
             }
             if axes.iter().any(|axis| axis.key == leaf.key) {
-                self.complain(leaf.place, &leaf, "this key is given twice");
+                self.complain(leaf.location, &leaf, "this key is given twice");
             }
             if leaf.key == ENTRANT {
                 self.complain(
-                    leaf.place,
+                    leaf.location,
                     &leaf,
                     "entrants are written as [[entrant]], each with a name and what it sets",
                 );
@@ -277,7 +277,7 @@ impl Settings<'_, '_, '_> {
             for item in items {
                 let shown = self.shown(item);
                 if axis.values.contains(&shown) {
-                    self.complain(item.place, &leaf, "this value is in the list twice");
+                    self.complain(item.location, &leaf, "this value is in the list twice");
                 }
                 let Some(setting) = self.setting(&leaf, item) else { continue };
                 axis.values.push(shown);
@@ -296,7 +296,7 @@ impl Settings<'_, '_, '_> {
             let Value::Table(table) = &item.value else { continue };
             if axis.values.contains(name) {
                 self.library.findings.add(Complaint::new(
-                    item.place,
+                    item.location,
                     "name",
                     format!("two entrants are called {name}"),
                 ));
@@ -315,7 +315,7 @@ impl Settings<'_, '_, '_> {
     fn fixed_leaves(&self, set: Vec<Leaf<'_>>, axes: &[Axis]) -> Vec<Override> {
         let settings = set.into_iter().filter_map(|leaf| {
             if axes.iter().any(|axis| axis.key == leaf.key) {
-                self.complain(leaf.place, &leaf, "this key varies, so it cannot also be set");
+                self.complain(leaf.location, &leaf, "this key varies, so it cannot also be set");
             }
             self.setting(&leaf, leaf.node)
         });
@@ -323,9 +323,13 @@ impl Settings<'_, '_, '_> {
     }
 
     fn setting(&self, leaf: &Leaf<'_>, value: &Node) -> Option<Override> {
-        let made = Override::in_file(&self.origin, &leaf.key, leaf.place.span(), value.place.span());
+        let made = Override::in_file(&self.origin, &leaf.key, leaf.location.span(), value.location.span());
         if made.is_err() {
-            self.complain(leaf.place, leaf, "expected a key of the topology, such as market.policy or site.york.cores");
+            self.complain(
+                leaf.location,
+                leaf,
+                "expected a key of the topology, such as market.policy or site.york.cores",
+            );
         }
         made.ok()
     }
@@ -334,12 +338,12 @@ impl Settings<'_, '_, '_> {
     fn shown(&self, value: &Node) -> String {
         match &value.value {
             Value::Text(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
-            _ => self.library.findings.written(value.place).split_whitespace().collect::<Vec<_>>().join(" "),
+            _ => self.library.findings.written(value.location).split_whitespace().collect::<Vec<_>>().join(" "),
         }
     }
 
-    fn complain(&self, place: Place, leaf: &Leaf<'_>, message: &str) {
-        self.library.findings.add(Complaint::new(place, &leaf.key, message));
+    fn complain(&self, location: Location, leaf: &Leaf<'_>, message: &str) {
+        self.library.findings.add(Complaint::new(location, &leaf.key, message));
     }
 }
 
@@ -349,16 +353,16 @@ fn leaves(node: &Node) -> Vec<Leaf<'_>> {
     if let Value::Table(table) = &node.value {
         gather(table, "", &mut leaves);
     }
-    leaves.sort_by_key(|leaf: &Leaf<'_>| leaf.place);
+    leaves.sort_by_key(|leaf: &Leaf<'_>| leaf.location);
     leaves
 }
 
 fn gather<'n>(table: &'n Table, above: &str, leaves: &mut Vec<Leaf<'n>>) {
-    for entry in &table.entries {
-        let key = if above.is_empty() { entry.key.clone() } else { format!("{above}.{}", entry.key) };
-        match &entry.node.value {
+    for keyed in &table.entries {
+        let key = if above.is_empty() { keyed.key.clone() } else { format!("{above}.{}", keyed.key) };
+        match &keyed.node.value {
             Value::Table(inner) => gather(inner, &key, leaves),
-            _ => leaves.push(Leaf { key, place: entry.key_place, node: &entry.node }),
+            _ => leaves.push(Leaf { key, location: keyed.key_location, node: &keyed.node }),
         }
     }
 }

@@ -25,7 +25,7 @@ struct Vertex {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum CurveError {
     #[error("{0} is not a finite number, or too large")]
-    NonFinite(Place),
+    NonFinite(CurvePart),
     #[error("the deadlines must rise from above 0: initial {initial}, final {final_}")]
     BadDeadlines { initial: f64, final_: f64 },
     #[error("point {point} ({slr}, {value}) lies outside of [{initial}, {final_}] x [0, 1]")]
@@ -38,7 +38,7 @@ pub enum CurveError {
 
 /// A part of a curve as its author wrote it; points count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum CurvePart {
     Initial,
     Final,
     Point(usize),
@@ -122,14 +122,14 @@ impl Curve {
 }
 
 fn check(initial: f64, final_: f64, points: &[(f64, f64)]) -> Result<(), CurveError> {
-    for (number, place) in [(initial, Place::Initial), (final_, Place::Final)] {
+    for (number, part) in [(initial, CurvePart::Initial), (final_, CurvePart::Final)] {
         // Areas are sums of two heights times a width, so twice the curve's width must be a number too.
         if !(2.0 * number).is_finite() {
-            return Err(CurveError::NonFinite(place));
+            return Err(CurveError::NonFinite(part));
         }
     }
     if let Some(at) = points.iter().position(|(slr, value)| !slr.is_finite() || !value.is_finite()) {
-        return Err(CurveError::NonFinite(Place::Point(at + 1)));
+        return Err(CurveError::NonFinite(CurvePart::Point(at + 1)));
     }
     if !(0.0 < initial && initial < final_) {
         return Err(CurveError::BadDeadlines { initial, final_ });
@@ -152,12 +152,12 @@ fn check(initial: f64, final_: f64, points: &[(f64, f64)]) -> Result<(), CurveEr
     Ok(())
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for CurvePart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Initial => f.write_str("the initial deadline"),
-            Place::Final => f.write_str("the final deadline"),
-            Place::Point(number) => write!(f, "point {number}"),
+            CurvePart::Initial => f.write_str("the initial deadline"),
+            CurvePart::Final => f.write_str("the final deadline"),
+            CurvePart::Point(number) => write!(f, "point {number}"),
         }
     }
 }

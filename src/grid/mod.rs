@@ -25,7 +25,7 @@ mod workflow;
 
 pub use calendar::{Bits, Bounds, Calendar, Clash, Rectangle, Set, Wish};
 pub use check::{JobError, LONGEST};
-pub use curve::{Curve, CurveError, Place};
+pub use curve::{Curve, CurveError, CurvePart};
 pub use demand::{Demand, Share};
 pub use failure::{CableId, Course, Distribution, Drawn, Failure, Fragile, Law, Per, Traced};
 pub use graph::Graph;
@@ -45,6 +45,6 @@ pub use slots::{
     Receipt, Slot, Taken,
 };
 pub use staging::{Staging, Volumes};
-pub use terms::{Approach, Crash, Mode as PlanMode, Terms};
+pub use terms::{Approach, Crash, PlanMode, Terms};
 pub use ways::{forced_ranks, output_delay};
 pub use workflow::{DATA_MAX, Step, Workflow, WorkflowError};

@@ -8,7 +8,7 @@ use crate::words::words;
 /// On what terms a site lets its processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Terms {
-    pub mode: Mode,
+    pub mode: PlanMode,
     /// What a processor-second costs, in millionths.
     pub price_millionths: u64,
     /// The part of what is paid on top that is lost when a booking is taken back, in millionths.
@@ -20,7 +20,7 @@ pub struct Terms {
 words! {
     /// How a site maintains its plan.
     #[derive(Default)]
-    Mode {
+    PlanMode {
         /// Planned starts stay: for jobs that run exactly as long as they request.
         Exact = "exact",
         /// The plan is rebuilt whenever something arrives, ends or is taken back.
@@ -31,7 +31,7 @@ words! {
 
 impl Default for Terms {
     fn default() -> Terms {
-        Terms { mode: Mode::default(), price_millionths: 1_000_000, cancelled_millionths: 100_000, longest: None }
+        Terms { mode: PlanMode::default(), price_millionths: 1_000_000, cancelled_millionths: 100_000, longest: None }
     }
 }
 

@@ -42,7 +42,7 @@ pub use replay::{Unreplayable, replay};
 pub use subjects::bargains::Bargaining;
 #[cfg(test)]
 pub use subjects::bargains::calendars_fit;
-pub use subjects::{Better, Measure, Part, Reservations, Schedule, Systems, measures, plan};
+pub use subjects::{Better, Measure, Reservations, Schedule, SummaryPart, Systems, measures, plan};
 pub use summary::{
     Counts, MovedFacts, RunFacts, SizeGroup, Spread, Stretch, Summary, SummaryFile, Use, Utilisation, Value,
 };

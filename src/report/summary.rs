@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::subjects::{self, Part, Subject, USUAL};
+use super::subjects::{self, Subject, SummaryPart, USUAL};
 use super::tally::{JobRow, Standing};
 use super::transfers::Carried;
 use super::view::View;
@@ -203,11 +203,11 @@ pub struct RunFacts {
 
 impl Summary {
     /// What a subject says of the run, if it is one of its subjects.
-    pub fn part<P: Part>(&self) -> Option<P> {
+    pub fn part<P: SummaryPart>(&self) -> Option<P> {
         P::deserialize(self.parts.get(P::NAME)?).ok()
     }
 
-    pub(super) fn put<P: Part>(&mut self, part: &P) {
+    pub(super) fn put<P: SummaryPart>(&mut self, part: &P) {
         let value = serde_json::to_value(part).expect("a part of a summary is always JSON");
         self.parts.insert(P::NAME.to_owned(), value);
     }

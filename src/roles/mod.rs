@@ -13,5 +13,5 @@ use crate::grid::Named;
 
 /// How a site may run what it is given.
 pub fn schedulers() -> Vec<Named> {
-    scheduler::ALL.iter().map(|entry| Named { name: entry.name, about: entry.about }).collect()
+    scheduler::ALL.iter().map(|row| Named { name: row.name, about: row.about }).collect()
 }

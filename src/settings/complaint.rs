@@ -9,12 +9,12 @@ use serde::Serialize;
 /// Everything that is wrong with a topology, in the order of its files.
 pub struct Complaints(Findings);
 
-/// Gathers complaints while a topology is read. The same fault of the same place is told once, however many
+/// Gathers complaints while a topology is read. The same fault of the same location is told once, however many
 /// sites or users come from there.
 #[derive(Default)]
 pub struct Findings {
     sources: Vec<Source>,
-    list: RefCell<BTreeMap<(Place, String), Complaint>>,
+    list: RefCell<BTreeMap<(Location, String), Complaint>>,
     /// What is not wrong, but should be known.
     notes: RefCell<Vec<String>>,
 }
@@ -28,19 +28,19 @@ pub struct Source {
 
 /// Where something is written. A source as a whole comes before all that is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct Location {
     source: u32,
     span: Option<(u32, u32)>,
 }
 
 /// One thing that is wrong.
 pub struct Complaint {
-    place: Place,
+    location: Location,
     /// The path of keys that leads there, such as `site.york.cores`.
     key: String,
     message: String,
     hints: Vec<String>,
-    related: Option<(&'static str, Place)>,
+    related: Option<(&'static str, Location)>,
 }
 
 /// One thing that is wrong, for programs.
@@ -60,13 +60,13 @@ pub struct Told {
 const KEPT: usize = 1_000;
 const SHOWN: usize = 50;
 
-impl Place {
-    pub fn whole(source: usize) -> Place {
-        Place { source: source as u32, span: None }
+impl Location {
+    pub fn whole(source: usize) -> Location {
+        Location { source: source as u32, span: None }
     }
 
-    pub fn of(source: usize, span: std::ops::Range<usize>) -> Place {
-        Place { source: source as u32, span: Some((span.start as u32, span.end as u32)) }
+    pub fn of(source: usize, span: std::ops::Range<usize>) -> Location {
+        Location { source: source as u32, span: Some((span.start as u32, span.end as u32)) }
     }
 
     pub fn source(self) -> usize {
@@ -89,16 +89,16 @@ impl Findings {
         &self.sources[index]
     }
 
-    /// The text at a place, as it is written.
-    pub fn written(&self, place: Place) -> &str {
-        let text = &self.sources[place.source()].text;
-        place.span.and_then(|(start, end)| text.get(start as usize..end as usize)).unwrap_or_default()
+    /// The text at a location, as it is written.
+    pub fn written(&self, location: Location) -> &str {
+        let text = &self.sources[location.source()].text;
+        location.span.and_then(|(start, end)| text.get(start as usize..end as usize)).unwrap_or_default()
     }
 
     pub fn add(&self, complaint: Complaint) {
         let mut list = self.list.borrow_mut();
         if list.len() < KEPT {
-            list.entry((complaint.place, complaint.message.clone())).or_insert(complaint);
+            list.entry((complaint.location, complaint.message.clone())).or_insert(complaint);
         }
     }
 
@@ -130,12 +130,12 @@ impl Findings {
 }
 
 impl Complaint {
-    pub fn new(place: Place, key: impl Display, message: impl Into<String>) -> Complaint {
+    pub fn new(location: Location, key: impl Display, message: impl Into<String>) -> Complaint {
         // What has several lines is one thing and what there is to say about it.
         let message = message.into();
         let mut lines = message.lines().map(|line| line.trim_start().to_owned());
         let message = lines.next().unwrap_or_default();
-        Complaint { place, key: key.to_string(), message, hints: lines.collect(), related: None }
+        Complaint { location, key: key.to_string(), message, hints: lines.collect(), related: None }
     }
 
     pub fn hint(mut self, hint: impl Into<String>) -> Complaint {
@@ -164,9 +164,9 @@ impl Complaint {
         }
     }
 
-    /// Points at another place that belongs to the matter.
-    pub fn related(mut self, what: &'static str, place: Place) -> Complaint {
-        self.related = Some((what, place));
+    /// Points at another location that belongs to the matter.
+    pub fn related(mut self, what: &'static str, location: Location) -> Complaint {
+        self.related = Some((what, location));
         self
     }
 }
@@ -175,14 +175,14 @@ impl Complaints {
     /// All of them for a program.
     pub fn told(&self) -> Vec<Told> {
         let list = self.0.list.borrow();
-        // They come in the order of their places, so each text is walked through only once.
+        // They come in the order of their locations, so each text is walked through only once.
         let (mut source, mut at, mut line, mut column) = (usize::MAX, 0, 1, 1);
-        let tell = |Complaint { place, key, message, hints, .. }: &Complaint| {
-            let Source { path, text } = &self.0.sources[place.source()];
-            if place.source() != source {
-                (source, at, line, column) = (place.source(), 0, 1, 1);
+        let tell = |Complaint { location, key, message, hints, .. }: &Complaint| {
+            let Source { path, text } = &self.0.sources[location.source()];
+            if location.source() != source {
+                (source, at, line, column) = (location.source(), 0, 1, 1);
             }
-            let start = text.floor_char_boundary(place.span().start).max(at);
+            let start = text.floor_char_boundary(location.span().start).max(at);
             let passed = &text[at..start];
             line += passed.bytes().filter(|byte| *byte == b'\n').count();
             column = match passed.rfind('\n') {
@@ -190,7 +190,7 @@ impl Complaints {
                 None => column + passed.chars().count(),
             };
             at = start;
-            let is_somewhere = path.is_some() && place.span.is_some();
+            let is_somewhere = path.is_some() && location.span.is_some();
             Told {
                 file: path.as_deref().map(printable),
                 line: is_somewhere.then_some(line),
@@ -235,25 +235,25 @@ struct Paint {
 impl Findings {
     fn write(&self, out: &mut String, complaint: &Complaint, paint: &Paint) -> fmt::Result {
         let Paint { red, blue, bold, off } = paint;
-        let Complaint { place, key, message, hints, related } = complaint;
+        let Complaint { location, key, message, hints, related } = complaint;
         let colon = if key.is_empty() { "" } else { ": " };
         writeln!(out, "{red}error{off}{bold}: {}{colon}{}{off}", printable(key), printable(message))?;
 
-        let spot = self.spot(*place);
+        let spot = self.spot(*location);
         let number = match &spot {
-            Some(spot) if self.sources[place.source()].path.is_some() => spot.line.to_string(),
+            Some(spot) if self.sources[location.source()].path.is_some() => spot.line.to_string(),
             _ => " ".to_owned(),
         };
         let margin = " ".repeat(number.len());
-        writeln!(out, "{margin}{blue}-->{off} {}", self.location(*place))?;
+        writeln!(out, "{margin}{blue}-->{off} {}", self.locate(*location))?;
         if let Some(Spot { shown, indent, width, .. }) = &spot {
             let (before, carets) = (" ".repeat(*indent), "^".repeat(*width));
             writeln!(out, "{margin} {blue}|{off}")?;
             writeln!(out, "{blue}{number} |{off} {shown}")?;
             writeln!(out, "{margin} {blue}|{off} {before}{red}{carets}{off}")?;
         }
-        if let Some((what, place)) = related {
-            writeln!(out, "{margin} {blue}={off} {what} at {}", self.location(*place))?;
+        if let Some((what, location)) = related {
+            writeln!(out, "{margin} {blue}={off} {what} at {}", self.locate(*location))?;
         }
         for hint in hints {
             writeln!(out, "{margin} {blue}={off} {}", printable(hint))?;
@@ -261,8 +261,8 @@ impl Findings {
         writeln!(out)
     }
 
-    pub fn location(&self, place: Place) -> String {
-        match (&self.sources[place.source()].path, self.spot(place)) {
+    pub fn locate(&self, location: Location) -> String {
+        match (&self.sources[location.source()].path, self.spot(location)) {
             (Some(path), Some(spot)) => format!("{}:{}:{}", printable(path), spot.line, spot.column),
             (Some(path), None) => printable(path),
             (None, _) => "the command line".to_owned(),
@@ -270,9 +270,9 @@ impl Findings {
     }
 
     /// Line and column are found only for what is shown: that takes a walk through the text.
-    fn spot(&self, place: Place) -> Option<Spot> {
-        let text = &self.sources[place.source()].text;
-        let (start, end) = place.span?;
+    fn spot(&self, location: Location) -> Option<Spot> {
+        let text = &self.sources[location.source()].text;
+        let (start, end) = location.span?;
         let start = text.floor_char_boundary(start as usize);
         let end = text.ceil_char_boundary(end as usize).max(start);
 

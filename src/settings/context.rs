@@ -14,14 +14,14 @@ pub struct Context<'a> {
     pub seed: u64,
     /// The unit of run times, where they have one.
     pub tick: Span,
-    pub kinds: Names<'a>,
+    pub kinds: NameIndex<'a>,
     /// The cores of the largest site of each kind.
     pub largest: Vec<u32>,
-    pub sites: Names<'a>,
+    pub sites: NameIndex<'a>,
     /// The cores of each site, and of those that these jobs may go to if they may go to all.
     pub cores: Vec<u32>,
     pub cores_in_all: u64,
-    pub users: Names<'a>,
+    pub users: NameIndex<'a>,
     /// Whether data goes over links.
     pub linked: bool,
     /// Whether jobs say for how long they want their cores.
@@ -47,21 +47,21 @@ pub enum Fit {
 
 /// Names in an order, to be found by either.
 #[derive(Clone, Debug, Default)]
-pub struct Names<'a> {
+pub struct NameIndex<'a> {
     list: Vec<&'a str>,
     numbers: BTreeMap<&'a str, usize>,
 }
 
-impl<'a> FromIterator<&'a str> for Names<'a> {
-    fn from_iter<I: IntoIterator<Item = &'a str>>(names: I) -> Names<'a> {
+impl<'a> FromIterator<&'a str> for NameIndex<'a> {
+    fn from_iter<I: IntoIterator<Item = &'a str>>(names: I) -> NameIndex<'a> {
         let list: Vec<&str> = names.into_iter().collect();
         // Of two with one name the last counts; there are complaints about them.
         let numbers = list.iter().enumerate().map(|(number, name)| (*name, number)).collect();
-        Names { list, numbers }
+        NameIndex { list, numbers }
     }
 }
 
-impl<'a> Names<'a> {
+impl<'a> NameIndex<'a> {
     pub fn find(&self, name: &str) -> Option<usize> {
         self.numbers.get(name).copied()
     }
@@ -91,12 +91,12 @@ impl Context<'_> {
         Context {
             seed: 1,
             tick: Span::from_minutes(1),
-            kinds: Names::default(),
+            kinds: NameIndex::default(),
             largest: Vec::new(),
-            sites: Names::default(),
+            sites: NameIndex::default(),
             cores: Vec::new(),
             cores_in_all: 0,
-            users: Names::default(),
+            users: NameIndex::default(),
             linked: true,
             walltimes: true,
             deadlines: false,

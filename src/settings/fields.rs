@@ -4,16 +4,16 @@ use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use super::complaint::{Complaint, Findings, Place};
+use super::complaint::{Complaint, Findings, Location};
 use super::units::{self, CapacityError, Inexact, SpanError};
-use super::written::{Entry, Node, Path, Table, Value};
+use super::written::{Keyed, Node, Path, Table, Value};
 use crate::near::nearest;
 use crate::time::Span;
 
 /// A table whose settings are being asked for.
 pub struct Fields<'a> {
     table: &'a Table,
-    place: Place,
+    location: Location,
     /// `None` for the topology itself.
     path: Option<Path<'a>>,
     asked: RefCell<Vec<&'static str>>,
@@ -33,7 +33,7 @@ impl<'a> Fields<'a> {
     pub fn root(table: &'a Table, findings: &'a Findings) -> Fields<'a> {
         Fields {
             table,
-            place: Place::whole(0),
+            location: Location::whole(0),
             path: None,
             asked: RefCell::default(),
             anything: Cell::new(false),
@@ -65,11 +65,11 @@ impl<'a> Fields<'a> {
 
     /// A complaint about something that is not written here.
     pub fn complaint(&self, key: &'static str, message: String) -> Complaint {
-        Complaint::new(self.place, self.path_to(key), message)
+        Complaint::new(self.location, self.path_to(key), message)
     }
 
-    pub fn place(&self) -> Place {
-        self.place
+    pub fn location(&self) -> Location {
+        self.location
     }
 
     /// Whatever else is here is not complained about.
@@ -89,8 +89,8 @@ impl<'a> Fields<'a> {
     /// A complaint about the table as a whole.
     pub fn complaint_here(&self, message: String) -> Complaint {
         match &self.path {
-            Some(path) => Complaint::new(self.place, path, message),
-            None => Complaint::new(self.place, "", message),
+            Some(path) => Complaint::new(self.location, path, message),
+            None => Complaint::new(self.location, "", message),
         }
     }
 
@@ -102,13 +102,13 @@ impl<'a> Fields<'a> {
         let mut asked = self.asked.borrow().clone();
         asked.sort_unstable();
         asked.dedup();
-        for Entry { key, key_place, .. } in &self.table.entries {
+        for Keyed { key, key_location, .. } in &self.table.entries {
             if self.findings.is_full() {
                 return;
             }
             if asked.binary_search(&key.as_str()).is_err() {
                 let message = format!("no such key: expected {}", any_of(asked.iter().copied()));
-                let complaint = Complaint::new(*key_place, self.path_to(key), message);
+                let complaint = Complaint::new(*key_location, self.path_to(key), message);
                 self.findings.add(complaint.meant(nearest(key, asked.iter().copied())));
             }
         }
@@ -128,12 +128,12 @@ fn is_word(word: &str, text: &str) -> bool {
 }
 
 impl<'a> Field<'a> {
-    pub fn place(&self) -> Place {
-        self.node.place
+    pub fn location(&self) -> Location {
+        self.node.location
     }
 
     pub fn complaint(&self, message: impl Into<String>) -> Complaint {
-        Complaint::new(self.node.place, self.path, message)
+        Complaint::new(self.node.location, self.path, message)
     }
 
     pub fn complain(&self, message: impl Into<String>) {
@@ -147,7 +147,7 @@ impl<'a> Field<'a> {
     }
 
     fn mismatch(&self, expected: impl Display) -> Option<Complaint> {
-        let written = self.findings.written(self.node.place);
+        let written = self.findings.written(self.node.location);
         let found = match &self.node.value {
             Value::Lost => return None,
             Value::List(_) if !written.starts_with('[') => "a list".to_owned(),
@@ -226,7 +226,7 @@ impl<'a> Field<'a> {
             Ok(span) => Some(span),
             Err(error) => {
                 let complaint = self.mismatch(&error)?;
-                let written = self.findings.written(self.node.place);
+                let written = self.findings.written(self.node.location);
                 self.findings.add(match error {
                     SpanError::UnitMissing => {
                         // Whoever leaves the unit out of anything else usually means seconds.
@@ -253,7 +253,7 @@ impl<'a> Field<'a> {
             Ok(bits) => Some(bits),
             Err(error) => {
                 let complaint = self.mismatch(&error)?;
-                let written = self.findings.written(self.node.place);
+                let written = self.findings.written(self.node.location);
                 self.findings.add(match error {
                     CapacityError::UnitMissing => {
                         complaint.hint(format!("for example \"{} Mbps\"", written.trim_matches('"')))
@@ -376,7 +376,7 @@ impl<'a> Field<'a> {
     {
         let Value::Table(table) = &self.node.value else { return self.wrong(expected) };
         let (asked, anything) = (RefCell::default(), Cell::new(false));
-        Some(Fields { table, place: self.node.place, path: Some(path), asked, anything, findings: self.findings })
+        Some(Fields { table, location: self.node.location, path: Some(path), asked, anything, findings: self.findings })
     }
 }
 

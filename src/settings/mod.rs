@@ -24,9 +24,9 @@ mod write;
 mod written;
 
 pub(crate) use complaint::printable;
-pub use complaint::{Complaint, Findings, Place};
+pub use complaint::{Complaint, Findings, Location};
 pub use complaint::{Complaints, Told};
-pub use context::{Context, Fit, Names};
+pub use context::{Context, Fit, NameIndex};
 pub(crate) use fields::shortened;
 pub use fields::{Field, Fields, any_of, is_name};
 pub use forms::{
@@ -40,4 +40,4 @@ pub use schema::schema;
 pub use units::{count, counted};
 pub use walk::{Key, Layout, Purpose, Rows, Walk, key};
 pub use write::Page;
-pub use written::{Attached, Entry, Node, Path, Table, Value, convert_table, value};
+pub use written::{Attached, Keyed, Node, Path, Table, Value, convert_table, value};

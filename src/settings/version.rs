@@ -28,13 +28,13 @@ pub(crate) fn fits(root: &Table, findings: &Findings) -> bool {
     if matches!(&node.value, Value::Text(version) if version == VERSION) {
         return true;
     }
-    let found = findings.written(node.place);
+    let found = findings.written(node.location);
     let message = match &node.value {
         Value::Text(_) => {
             format!("this file is written for another version of Hansa: expected \"{VERSION}\", found {found}")
         }
         _ => format!("expected a text: the version of Hansa that the file is written for, such as \"{VERSION}\""),
     };
-    findings.add(Complaint::new(node.place, KEY, message));
+    findings.add(Complaint::new(node.location, KEY, message));
     false
 }

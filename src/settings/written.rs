@@ -5,11 +5,11 @@ use std::fmt;
 
 use toml::de::{DeTable, DeValue};
 
-use super::complaint::Place;
+use super::complaint::Location;
 
 #[derive(Clone, Debug)]
 pub struct Node {
-    pub place: Place,
+    pub location: Location,
     pub value: Value,
 }
 
@@ -30,58 +30,59 @@ pub enum Value {
 
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    pub entries: Vec<Entry>,
+    pub entries: Vec<Keyed>,
 }
 
+/// A value under its key.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct Keyed {
     pub key: String,
-    pub key_place: Place,
+    pub key_location: Location,
     pub node: Node,
 }
 
 impl Table {
     pub fn get(&self, key: &str) -> Option<&Node> {
-        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
+        self.entries.iter().find(|keyed| keyed.key == key).map(|keyed| &keyed.node)
     }
 
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
-        self.entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node)
+        self.entries.iter_mut().find(|keyed| keyed.key == key).map(|keyed| &mut keyed.node)
     }
 
-    /// Puts an entry in the place of the one with its key, if there is one.
-    pub fn set(&mut self, entry: Entry) {
-        match self.entries.iter_mut().find(|old| old.key == entry.key) {
-            Some(old) => *old = entry,
-            None => self.entries.push(entry),
+    /// Puts a node in the place of the one with its key, if there is one.
+    pub fn set(&mut self, keyed: Keyed) {
+        match self.entries.iter_mut().find(|old| old.key == keyed.key) {
+            Some(old) => *old = keyed,
+            None => self.entries.push(keyed),
         }
     }
 
     pub fn take(&mut self, key: &str) -> Option<Node> {
-        let at = self.entries.iter().position(|entry| entry.key == key)?;
+        let at = self.entries.iter().position(|keyed| keyed.key == key)?;
         Some(self.entries.remove(at).node)
     }
 }
 
 /// The files that settings name, by where they name them: the path as seen from here, and what is in it.
-pub type Attached = BTreeMap<Place, (String, Result<Vec<u8>, String>)>;
+pub type Attached = BTreeMap<Location, (String, Result<Vec<u8>, String>)>;
 
-/// Reads one value as TOML, with all of it at `place`; `None` if it is something else.
-pub fn value(text: &str, place: Place) -> Option<Node> {
+/// Reads one value as TOML, with all of it at `location`; `None` if it is something else.
+pub fn value(text: &str, location: Location) -> Option<Node> {
     let value = DeValue::parse(text).ok()?;
-    Some(Node { place, value: convert(value.get_ref(), &|_| place) })
+    Some(Node { location, value: convert(value.get_ref(), &|_| location) })
 }
 
-pub fn convert_table(table: &DeTable<'_>, place: &impl Fn(std::ops::Range<usize>) -> Place) -> Table {
-    let entries = table.iter().map(|(key, value)| Entry {
+pub fn convert_table(table: &DeTable<'_>, location: &impl Fn(std::ops::Range<usize>) -> Location) -> Table {
+    let entries = table.iter().map(|(key, value)| Keyed {
         key: key.get_ref().to_string(),
-        key_place: place(key.span()),
-        node: Node { place: place(value.span()), value: convert(value.get_ref(), place) },
+        key_location: location(key.span()),
+        node: Node { location: location(value.span()), value: convert(value.get_ref(), location) },
     });
     Table { entries: entries.collect() }
 }
 
-fn convert(value: &DeValue<'_>, place: &impl Fn(std::ops::Range<usize>) -> Place) -> Value {
+fn convert(value: &DeValue<'_>, location: &impl Fn(std::ops::Range<usize>) -> Location) -> Value {
     match value {
         DeValue::String(text) => Value::Text(text.to_string()),
         DeValue::Integer(number) => Value::Integer(integer(number.as_str(), number.radix())),
@@ -90,12 +91,12 @@ fn convert(value: &DeValue<'_>, place: &impl Fn(std::ops::Range<usize>) -> Place
         DeValue::Datetime(_) => Value::Date,
         DeValue::Array(items) => {
             let node = |item: &toml::Spanned<DeValue<'_>>| Node {
-                place: place(item.span()),
-                value: convert(item.get_ref(), place),
+                location: location(item.span()),
+                value: convert(item.get_ref(), location),
             };
             Value::List(items.iter().map(node).collect())
         }
-        DeValue::Table(table) => Value::Table(convert_table(table, place)),
+        DeValue::Table(table) => Value::Table(convert_table(table, location)),
     }
 }
 

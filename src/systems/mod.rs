@@ -24,7 +24,7 @@ use crate::grid::{Named, Site, User};
 use crate::kernel::{ActorId, BoxedActor};
 use crate::network::{Network, Stager};
 use crate::protocol::{Message, Record};
-use crate::settings::{Names, Walk};
+use crate::settings::{NameIndex, Walk};
 use crate::time::Span;
 use crate::workload::Workload;
 
@@ -55,7 +55,7 @@ pub struct Row {
     /// What it calls the moments at which it gives tasks to sites.
     pub gives: Gives,
     /// Its policies that can plan a workflow without a run, the usual one first.
-    pub plans: &'static [plans::Entry],
+    pub plans: &'static [plans::Maker],
     /// As it is where nothing is said.
     pub usual: fn() -> Service,
 }
@@ -116,7 +116,7 @@ impl Traits {
 #[derive(Clone, Copy)]
 pub struct Own {
     pub site: fn(site: &mut Site, fits: bool, w: &mut dyn Walk),
-    pub user: fn(user: &mut User, fits: bool, sites: &Names<'_>, w: &mut dyn Walk),
+    pub user: fn(user: &mut User, fits: bool, sites: &NameIndex<'_>, w: &mut dyn Walk),
 }
 
 impl Own {

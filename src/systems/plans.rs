@@ -10,7 +10,7 @@ use crate::time::Time;
 use crate::workload::workflow::Written;
 
 /// A policy that plans ahead.
-pub struct Entry {
+pub struct Maker {
     pub name: &'static str,
     pub about: &'static str,
     /// Whether it plans on what is free at a moment, and weighs cost against time.
@@ -134,7 +134,7 @@ pub struct Choices {
     /// The one that alpha takes.
     pub chosen: usize,
     /// Its tasks, in order of their starts.
-    pub tasks: Vec<Place>,
+    pub tasks: Vec<PlacedTask>,
 }
 
 /// A site at the moment of planning.
@@ -159,7 +159,7 @@ pub struct Choice {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Place {
+pub struct PlacedTask {
     pub task: String,
     pub site: String,
     pub cores: u32,

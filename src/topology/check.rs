@@ -4,12 +4,12 @@
 use super::Topology;
 use super::tables::{Head, Parts, cables, failures, names, site_names, sites, users, walk_systems, workload};
 use crate::grid::Recovery;
-use crate::settings::{Attached, Fields, Findings, Names, Place, Reader, Table};
+use crate::settings::{Attached, Fields, Findings, Location, NameIndex, Reader, Table};
 use crate::systems::{self, Row, Service};
 
 /// Only good if there are no complaints in the end. With it comes where each workload is written, of which a grid that may
 /// be `idle` needs none.
-pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings, idle: bool) -> (Topology, Vec<Place>) {
+pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings, idle: bool) -> (Topology, Vec<Location>) {
     let fields = Fields::root(root, findings);
     let w = &mut Reader::new(&fields);
     let mut head = Head::usual();
@@ -18,7 +18,7 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings, idle
 
     let written = fields.get("defaults");
     let defaults = written.as_ref().and_then(|field| field.table("a table of defaults"));
-    let names = names::Names::default();
+    let names = names::TakenNames::default();
     let (sites, kinds) = sites::read(&systems, defaults.as_ref(), &names, &fields, w);
     let site_names = site_names(&sites);
     let rows: Vec<&Row> = systems.iter().map(|system| system.row()).collect();
@@ -35,7 +35,8 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings, idle
     }
     let cables = cables::read(&fields, &sites, w);
 
-    let link_names: Names<'_> = cables.iter().flat_map(|cables| &cables.links).map(|link| link.name.as_str()).collect();
+    let link_names: NameIndex<'_> =
+        cables.iter().flat_map(|cables| &cables.links).map(|link| link.name.as_str()).collect();
     let (mut fails, mut recovery) = (Vec::new(), Recovery::default());
     let around = failures::Around { sites: &sites, names: &site_names, links: &link_names, systems: &rows, attached };
     failures::walk(&mut fails, &mut recovery, &around, w);
@@ -44,12 +45,15 @@ pub(super) fn check(root: &Table, attached: &Attached, findings: &Findings, idle
     let linked = cables.is_some();
     let parts = Parts { seed, kinds: &kinds, systems: &systems, sites: &sites, users: &users, linked, attached };
     let around = workload::Around::of(&parts).idly(idle);
-    let (workloads, places): (Vec<_>, Vec<_>) = workload::read(&around, &fields, w).into_iter().unzip();
+    let (workloads, locations): (Vec<_>, Vec<_>) = workload::read(&around, &fields, w).into_iter().unzip();
     if idle && users.is_empty() && !workloads.is_empty() {
         fields.missing("user", users::SUBMITS);
     }
     fields.finish();
-    (Topology { name, about, seed, kinds, systems, sites, cables, failures: fails, recovery, users, workloads }, places)
+    (
+        Topology { name, about, seed, kinds, systems, sites, cables, failures: fails, recovery, users, workloads },
+        locations,
+    )
 }
 
 /// The first system of all, if nothing is said.

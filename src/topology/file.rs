@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::settings::{Attached, Complaint, Entry, Findings, Node, Path, Place, Table, Value, convert_table};
+use crate::settings::{Attached, Complaint, Findings, Keyed, Location, Node, Path, Table, Value, convert_table};
 
 /// Largest file that is read.
 pub const BYTES_MAX: usize = 64 << 20;
@@ -42,14 +42,14 @@ impl<'r, 'x> Library<'r, 'x> {
     }
 
     /// The content of a file that is named at `from`, or by the user; `None` if there are complaints about it.
-    pub fn open(&mut self, path: &str, from: Option<(Place, &str)>) -> Option<Table> {
+    pub fn open(&mut self, path: &str, from: Option<(Location, &str)>) -> Option<Table> {
         let bytes = match (self.read)(path) {
             Ok(bytes) => bytes,
             Err(reason) => {
-                let (place, key) = from.unwrap_or_else(|| {
-                    (Place::whole(self.findings.add_source(Some(path.to_owned()), String::new())), "")
+                let (location, key) = from.unwrap_or_else(|| {
+                    (Location::whole(self.findings.add_source(Some(path.to_owned()), String::new())), "")
                 });
-                self.findings.add(Complaint::new(place, key, format!("cannot read {path}: {reason}")));
+                self.findings.add(Complaint::new(location, key, format!("cannot read {path}: {reason}")));
                 return None;
             }
         };
@@ -57,7 +57,7 @@ impl<'r, 'x> Library<'r, 'x> {
         if bytes.len() > BYTES_MAX {
             let source = self.findings.add_source(Some(path.to_owned()), String::new());
             let message = format!("expected a file of at most 64 MiB, found {} bytes", bytes.len());
-            self.findings.add(Complaint::new(Place::whole(source), "", message));
+            self.findings.add(Complaint::new(Location::whole(source), "", message));
             return None;
         }
 
@@ -73,16 +73,16 @@ impl<'r, 'x> Library<'r, 'x> {
         let mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
         let source = self.findings.add_source(Some(path.to_owned()), text[mark..].to_owned());
         if let Some((at, byte)) = broken {
-            let place = Place::of(source, at - mark..at - mark + 1);
+            let location = Location::of(source, at - mark..at - mark + 1);
             let message = format!("expected text in UTF-8, found the byte 0x{byte:02x}");
-            self.findings.add(Complaint::new(place, "", message));
+            self.findings.add(Complaint::new(location, "", message));
             return None;
         }
         document(&self.findings, source)
     }
 
     /// The content of an included file; read once, however often it is included.
-    fn open_included(&mut self, path: &str, from: (Place, &str)) -> Option<Table> {
+    fn open_included(&mut self, path: &str, from: (Location, &str)) -> Option<Table> {
         if !self.included.contains_key(path) {
             let table = self.open(path, Some(from));
             self.included.insert(path.to_owned(), table);
@@ -94,10 +94,10 @@ impl<'r, 'x> Library<'r, 'x> {
 fn document(findings: &Findings, source: usize) -> Option<Table> {
     let (table, errors) = DeTable::parse_recoverable(&findings.source(source).text);
     for error in &errors {
-        let place = error.span().map_or(Place::whole(source), |span| Place::of(source, span));
-        findings.add(Complaint::new(place, "", format!("this is not TOML: {}", error.message())));
+        let location = error.span().map_or(Location::whole(source), |span| Location::of(source, span));
+        findings.add(Complaint::new(location, "", format!("this is not TOML: {}", error.message())));
     }
-    errors.is_empty().then(|| convert_table(table.get_ref(), &|span| Place::of(source, span)))
+    errors.is_empty().then(|| convert_table(table.get_ref(), &|span| Location::of(source, span)))
 }
 
 /// Puts what workloads include in the place of their `include`; keys beside it go first.
@@ -116,30 +116,30 @@ pub(crate) fn include(root: &mut Table, path: &str, library: &mut Library<'_, '_
 
 /// `chain` holds the files that lead here, the one that `table` is written in last.
 fn included(mut table: Table, mut chain: Vec<String>, key: &str, library: &mut Library<'_, '_>) -> Option<Table> {
-    let Some(Node { place, value }) = table.take("include") else { return Some(table) };
+    let Some(Node { location, value }) = table.take("include") else { return Some(table) };
     let Value::Text(name) = value else {
-        let found = library.findings.written(place);
+        let found = library.findings.written(location);
         let message = format!("expected the path of a file, found {found}");
-        library.findings.add(Complaint::new(place, key, message));
+        library.findings.add(Complaint::new(location, key, message));
         return None;
     };
     let path = beside(chain.last().expect("the chain begins with the topology's file"), &name);
     if chain.contains(&path) {
         chain.push(path);
         let message = format!("files include each other in a cycle: {}", chain.join(" -> "));
-        library.findings.add(Complaint::new(place, key, message));
+        library.findings.add(Complaint::new(location, key, message));
         return None;
     }
     if chain.len() > INCLUDES_MAX {
         let message = format!("expected at most {INCLUDES_MAX} files that include one another, found more");
-        library.findings.add(Complaint::new(place, key, message));
+        library.findings.add(Complaint::new(location, key, message));
         return None;
     }
 
-    let inner = library.open_included(&path, (place, key))?;
+    let inner = library.open_included(&path, (location, key))?;
     chain.push(path);
     let mut whole = included(inner, chain, key, library)?;
-    table.entries.into_iter().for_each(|entry| whole.set(entry));
+    table.entries.into_iter().for_each(|keyed| whole.set(keyed));
     Some(whole)
 }
 
@@ -154,14 +154,14 @@ pub(crate) fn attach(root: &Table, path: &str, library: &mut Library<'_, '_>) ->
     };
     for (table, key) in [("workload", "file"), ("failure", "trace")].into_iter().flat_map(tables) {
         let Value::Table(table) = &table.value else { continue };
-        let Some(Node { place, value: Value::Text(name) }) = table.get(key) else { continue };
-        let base = library.findings.source(place.source()).path.clone();
+        let Some(Node { location, value: Value::Text(name) }) = table.get(key) else { continue };
+        let base = library.findings.source(location.source()).path.clone();
         let path = beside(base.as_deref().unwrap_or(path), name);
         let content = (library.read)(&path);
         if let Ok(bytes) = &content {
             library.inputs.push(Input { path: path.clone(), hash: format!("{:032x}", xxh3_128(bytes)) });
         }
-        attached.insert(*place, (path, content));
+        attached.insert(*location, (path, content));
     }
     attached
 }
@@ -171,14 +171,14 @@ pub(crate) fn commands(root: &Table, findings: &Findings) -> BTreeMap<String, St
     fn table<'t>(table: &'t Table, key: &str) -> Option<&'t Table> {
         if let Value::Table(inner) = &table.get(key)?.value { Some(inner) } else { None }
     }
-    let mut places = BTreeMap::new();
+    let mut locations = BTreeMap::new();
     // A system's own: the table of the system, and in it that of the program.
-    for Entry { key: system, node, .. } in &root.entries {
+    for Keyed { key: system, node, .. } in &root.entries {
         let Value::Table(system_table) = &node.value else { continue };
-        for Entry { key: program, node, .. } in system_table.entries.iter().filter(|_| system != "defaults") {
+        for Keyed { key: program, node, .. } in system_table.entries.iter().filter(|_| system != "defaults") {
             let Value::Table(program_table) = &node.value else { continue };
             if let Some(command) = program_table.get("command") {
-                places.insert(format!("{system}.{program}.command"), findings.location(command.place));
+                locations.insert(format!("{system}.{program}.command"), findings.locate(command.location));
             }
         }
     }
@@ -189,16 +189,16 @@ pub(crate) fn commands(root: &Table, findings: &Findings) -> BTreeMap<String, St
         for member in members {
             let Value::Table(member) = &member.value else { continue };
             let Some(Node { value: Value::Text(name), .. }) = member.get("name") else { continue };
-            let Some(Node { place, .. }) = member.get("command").or(usual) else { continue };
-            // Those of one `count` come from one place, and finding it takes a walk through the text.
-            if last.as_ref().is_none_or(|(known, _)| known != place) {
-                last = Some((*place, findings.location(*place)));
+            let Some(Node { location, .. }) = member.get("command").or(usual) else { continue };
+            // Those of one `count` come from one location, and finding it takes a walk through the text.
+            if last.as_ref().is_none_or(|(known, _)| known != location) {
+                last = Some((*location, findings.locate(*location)));
             }
             let location = last.as_ref().map(|(_, location)| location.clone()).unwrap_or_default();
-            places.insert(format!("{section}.{name}.command"), location);
+            locations.insert(format!("{section}.{name}.command"), location);
         }
     }
-    places
+    locations
 }
 
 /// The path of `name` as seen from the file `base`.
@@ -236,9 +236,9 @@ pub(crate) fn expand(root: &mut Table, findings: &Findings) {
             let key = key.index(number);
             expand_member(member, &key, findings, &mut expanded);
             if expanded.len() > MEMBERS_MAX {
-                let place = expanded.last().expect("it is not empty").place;
+                let location = expanded.last().expect("it is not empty").location;
                 let message = format!("expected at most {MEMBERS_MAX} {section}s, found more");
-                findings.add(Complaint::new(place, section, message));
+                findings.add(Complaint::new(location, section, message));
                 expanded.truncate(MEMBERS_MAX);
                 break;
             }
@@ -252,30 +252,32 @@ pub const MEMBERS_MAX: usize = 100_000;
 
 fn expand_member(mut member: Node, key: &Path<'_>, findings: &Findings, expanded: &mut Vec<Node>) {
     let Value::Table(table) = &mut member.value else { return expanded.push(member) };
-    let Some(Node { place: count_place, value: count }) = table.take("count") else { return expanded.push(member) };
-    let Value::Integer(count @ 1..=MEMBERS_MAX_WIDE) = count else {
-        let found = findings.written(count_place);
-        let message = format!("expected a whole number from 1 to {MEMBERS_MAX}, found {found}");
-        findings.add(Complaint::new(count_place, key.key("count"), message));
-        return expanded.push(Node { place: member.place, value: Value::Lost });
+    let Some(Node { location: count_location, value: count }) = table.take("count") else {
+        return expanded.push(member);
     };
-    let Some(Node { place, value: Value::Text(pattern) }) = table.get("name") else {
+    let Value::Integer(count @ 1..=MEMBERS_MAX_WIDE) = count else {
+        let found = findings.written(count_location);
+        let message = format!("expected a whole number from 1 to {MEMBERS_MAX}, found {found}");
+        findings.add(Complaint::new(count_location, key.key("count"), message));
+        return expanded.push(Node { location: member.location, value: Value::Lost });
+    };
+    let Some(Node { location, value: Value::Text(pattern) }) = table.get("name") else {
         // Without a name it is one site with a fault, which is told when sites are checked.
         return expanded.push(member);
     };
     if pattern.matches("{}").count() != 1 {
         let message =
             format!("expected a name with one {{}} for the number, because there is a `count`, found {pattern:?}");
-        let complaint = Complaint::new(*place, key.key("name"), message).related("the count is", count_place);
+        let complaint = Complaint::new(*location, key.key("name"), message).related("the count is", count_location);
         findings.add(complaint.hint(format!("for example \"{}-{{}}\"", pattern.replace("{}", ""))));
-        return expanded.push(Node { place: member.place, value: Value::Lost });
+        return expanded.push(Node { location: member.location, value: Value::Lost });
     }
 
     let pattern = pattern.clone();
     for number in 1..=count {
         let mut member = member.clone();
         if let Value::Table(Table { entries }) = &mut member.value {
-            let name = entries.iter_mut().find(|entry| entry.key == "name").expect("its pattern was just read");
+            let name = entries.iter_mut().find(|keyed| keyed.key == "name").expect("its pattern was just read");
             name.node.value = Value::Text(pattern.replace("{}", &number.to_string()));
         }
         expanded.push(member);

@@ -1,7 +1,7 @@
 //! All keys that a topology may have, from the descriptions of its tables: what the catalogue of names, the reference of
 //! keys and the schema for editors are made of.
 
-use super::tables::names::Names;
+use super::tables::names::TakenNames;
 use super::tables::sites::{self, Around, Described};
 use super::tables::{Head, cables, failures, users, walk_systems, workload};
 use crate::grid::Recovery;
@@ -12,7 +12,7 @@ use crate::systems::{self, Row, Service};
 pub fn keys() -> Vec<Listed> {
     let mut services: Vec<Service> = systems::ALL.iter().map(|row| (row.usual)()).collect();
     let rows: Vec<&Row> = systems::ALL.iter().collect();
-    let names = Names::default();
+    let names = TakenNames::default();
     let nobody = [].into_iter().collect();
     let sites = Around { systems: &rows, names: &names, some_kind: false, defaults: false };
     list(|w| {

@@ -129,7 +129,7 @@ pub struct Loaded {
     /// All files that were read, the topology's own first.
     pub inputs: Vec<Input>,
     /// Where each workload is written.
-    pub workload_places: Vec<String>,
+    pub workload_locations: Vec<String>,
     /// Where the command of each program outside is written, by its key.
     pub command_places: BTreeMap<String, String>,
     /// What one should know of what was read, though nothing is wrong.
@@ -144,7 +144,7 @@ impl Loaded {
 
     /// What keeps this topology from being built, and where that is written.
     pub fn tell(&self, error: &BuildError) -> String {
-        self.place(error).map_or_else(|| error.to_string(), |place| format!("{error}\n --> {place}"))
+        self.location(error).map_or_else(|| error.to_string(), |location| format!("{error}\n --> {location}"))
     }
 
     /// Where the command is written that this key means.
@@ -152,8 +152,8 @@ impl Loaded {
         self.command_places.get(key).map(String::as_str)
     }
 
-    pub fn place(&self, error: &BuildError) -> Option<&str> {
-        self.workload_places.get(error.workload()?).map(String::as_str)
+    pub fn location(&self, error: &BuildError) -> Option<&str> {
+        self.workload_locations.get(error.workload()?).map(String::as_str)
     }
 }
 
@@ -186,10 +186,10 @@ fn load_as(path: &str, overrides: &[Override], read: &mut Read<'_>, idle: bool) 
     }
 
     let attached = file::attach(&root, path, &mut library);
-    let (topology, places) = check::check(&root, &attached, &library.findings, idle);
-    let workload_places = places.into_iter().map(|place| library.findings.location(place)).collect();
+    let (topology, locations) = check::check(&root, &attached, &library.findings, idle);
+    let workload_locations = locations.into_iter().map(|location| library.findings.locate(location)).collect();
     let command_places = file::commands(&root, &library.findings);
     let inputs = library.inputs;
     let notes = library.findings.notes();
-    library.findings.verdict(Some(Loaded { topology, inputs, workload_places, command_places, notes }))
+    library.findings.verdict(Some(Loaded { topology, inputs, workload_locations, command_places, notes }))
 }

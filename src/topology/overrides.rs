@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use crate::near::nearest;
-use crate::settings::{self, Entry, Node, Table, Value};
-use crate::settings::{Complaint, Findings, Place};
+use crate::settings::{self, Keyed, Node, Table, Value};
+use crate::settings::{Complaint, Findings, Location};
 use crate::settings::{Layout, Listed, What, any_of};
 use crate::systems;
 
@@ -58,8 +58,8 @@ const STEPS_MAX: usize = 16;
 
 /// An override whose place in the topology is yet to be found.
 pub(super) struct Setting {
-    path: Vec<(String, Place)>,
-    whole: Place,
+    path: Vec<(String, Location)>,
+    whole: Location,
     value: Node,
 }
 
@@ -69,9 +69,9 @@ pub(super) fn read(overrides: &[Override], findings: &mut Findings) -> Vec<Setti
         let (path, value) = (&text[..*equals], &text[equals + "=".len()..]);
         if let Some((origin, key_span, value_span)) = written {
             let source = findings.add_source(Some(origin.path.clone()), origin.text.clone());
-            let (whole, place) = (Place::of(source, key_span.clone()), Place::of(source, value_span.clone()));
+            let (whole, location) = (Location::of(source, key_span.clone()), Location::of(source, value_span.clone()));
             let path = path.split('.').map(|step| (step.to_owned(), whole)).collect();
-            return Setting { path, whole, value: parsed(value, place) };
+            return Setting { path, whole, value: parsed(value, location) };
         }
 
         let shown = format!("{FLAG}{text}");
@@ -79,22 +79,22 @@ pub(super) fn read(overrides: &[Override], findings: &mut Findings) -> Vec<Setti
         let source = findings.add_source(None, shown);
         let mut at = start;
         let steps = path.split('.').map(|step| {
-            let place = Place::of(source, at..at + step.len());
+            let location = Location::of(source, at..at + step.len());
             at += step.len() + ".".len();
-            (step.to_owned(), place)
+            (step.to_owned(), location)
         });
         let path = steps.collect();
 
         let split = start + equals;
-        let place = Place::of(source, split + "=".len()..end);
-        Setting { path, whole: Place::of(source, start..split), value: parsed(value, place) }
+        let location = Location::of(source, split + "=".len()..end);
+        Setting { path, whole: Location::of(source, start..split), value: parsed(value, location) }
     };
     overrides.iter().map(setting).collect()
 }
 
 /// What is no TOML is taken for a text: nobody wants to quote in a shell.
-fn parsed(value: &str, place: Place) -> Node {
-    settings::value(value, place).unwrap_or_else(|| Node { place, value: Value::Text(value.to_owned()) })
+fn parsed(value: &str, location: Location) -> Node {
+    settings::value(value, location).unwrap_or_else(|| Node { location, value: Value::Text(value.to_owned()) })
 }
 
 const FLAG: &str = "--set ";
@@ -119,27 +119,29 @@ pub(super) fn apply_to_complete(root: &mut Table, settings: Vec<Setting>, findin
 fn no_place(setting: &Setting, at: usize, known: Known) -> Complaint {
     let steps: Vec<&str> = setting.path.iter().map(|(step, _)| step.as_str()).collect();
     let (key, before) = (steps.join("."), steps[..at].join("."));
-    let (step, place) = &setting.path[at];
+    let (step, location) = &setting.path[at];
     match known {
         Known::Names(names) => {
             let meant = nearest(step, names.iter().map(String::as_str));
-            Complaint::new(*place, key, format!("there is no {before} {step:?}")).meant(meant)
+            Complaint::new(*location, key, format!("there is no {before} {step:?}")).meant(meant)
         }
-        Known::Count(0) => Complaint::new(*place, key, format!("there is no {before} at all")),
-        Known::Count(count) => Complaint::new(*place, key, format!("expected an index below {count}, found {step:?}")),
+        Known::Count(0) => Complaint::new(*location, key, format!("there is no {before} at all")),
+        Known::Count(count) => {
+            Complaint::new(*location, key, format!("expected an index below {count}, found {step:?}"))
+        }
         Known::Absent(table, there) if there.is_empty() => {
-            Complaint::new(*place, key, format!("there is no [[{table}]] in this topology"))
+            Complaint::new(*location, key, format!("there is no [[{table}]] in this topology"))
         }
         Known::Absent(table, there) => {
             let tables: Vec<String> = there.iter().map(|key| format!("[{key}]")).collect();
             let tables = any_of(tables.iter().map(String::as_str));
             let message = format!("there is no [{table}] in this topology, which runs a {tables}");
-            let complaint = Complaint::new(*place, key, message);
+            let complaint = Complaint::new(*location, key, message);
             complaint.hint(format!("--set {table}={{}} adds one, with its defaults")).meant(nearest(step, there))
         }
         Known::Elsewhere(paths) => {
             let meant = any_of(paths.iter().map(String::as_str));
-            Complaint::new(*place, key, "a topology itself has no such key").hint(format!("did you mean {meant}?"))
+            Complaint::new(*location, key, "a topology itself has no such key").hint(format!("did you mean {meant}?"))
         }
         Known::Nothing => Complaint::new(setting.whole, key, format!("{before} is a single value and has no {step:?}")),
     }
@@ -204,15 +206,15 @@ fn absent(root: &Table, step: &str) -> Option<Known> {
 }
 
 fn put_in_table(table: &mut Table, setting: &Setting, at: usize, stage: Stage) -> Result<(), (usize, Known)> {
-    let (step, place) = &setting.path[at];
-    let entry = |node| Entry { key: step.clone(), key_place: *place, node };
+    let (step, location) = &setting.path[at];
+    let keyed = |node| Keyed { key: step.clone(), key_location: *location, node };
     if at + 1 == setting.path.len() {
         if at == 0
             && let Some(paths) = elsewhere(table, step)
         {
             return Err((at, Known::Elsewhere(paths)));
         }
-        table.set(entry(setting.value.clone()));
+        table.set(keyed(setting.value.clone()));
         return Ok(());
     }
     if table.get(step).is_none() {
@@ -222,7 +224,7 @@ fn put_in_table(table: &mut Table, setting: &Setting, at: usize, stage: Stage) -
         if let Some(absent) = absent(table, step).filter(|_| at == 0) {
             return Err((at, absent));
         }
-        table.set(entry(Node { place: *place, value: Value::Table(Table::default()) }));
+        table.set(keyed(Node { location: *location, value: Value::Table(Table::default()) }));
     }
     put_in_node(table.get_mut(step).expect("it is there or was just made"), setting, at + 1, stage)
 }

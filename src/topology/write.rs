@@ -6,7 +6,7 @@ use super::tables::sites::{self, Around, Described};
 use super::tables::{Head, cables, failures, names, site_names, users, walk_systems, workload};
 use super::{Site, Topology};
 use crate::protocol::handshake::TopologyHash;
-use crate::settings::{Context, Names, Page, Walk};
+use crate::settings::{Context, NameIndex, Page, Walk};
 use crate::systems::Row;
 
 impl Topology {
@@ -49,7 +49,7 @@ impl Topology {
         }
         let rows: Vec<&'static Row> = self.systems.iter().map(|system| system.row()).collect();
         self.write_failures(&rows, w);
-        let (sites, names) = (site_names(&self.sites), names::Names::default());
+        let (sites, names) = (site_names(&self.sites), names::TakenNames::default());
         let people = users::People { systems: &rows, sites: &sites, names: Some(&names), idle: false };
         users::walk(&mut self.users.clone(), &users::usual(), &people, w);
         workload::write(&self.workloads, &workload::Around::of(&self.parts()), w);
@@ -57,7 +57,7 @@ impl Topology {
     }
 
     fn write_failures(&self, systems: &[&'static Row], w: &mut dyn Walk) {
-        let links: Names<'_> =
+        let links: NameIndex<'_> =
             self.cables.iter().flat_map(|cables| &cables.links).map(|link| link.name.as_str()).collect();
         let (sites, names, attached) = (&self.sites[..], &site_names(&self.sites), Context::unknown().attached);
         let around = failures::Around { sites, names, links: &links, systems, attached };
@@ -66,7 +66,7 @@ impl Topology {
 
     fn write_sites(&self, w: &mut dyn Walk) {
         let rows: Vec<&Row> = self.systems.iter().map(|system| system.row()).collect();
-        let names = names::Names::default();
+        let names = names::TakenNames::default();
         let around = Around { systems: &rows, names: &names, some_kind: true, defaults: false };
         let described = |site: &Site| {
             let kind = self.kinds[usize::from(site.kind.0)].clone();

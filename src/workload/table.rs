@@ -18,11 +18,12 @@ use crate::time::{Span, Time};
 pub struct Table {
     pub data: Data,
     /// In order of submission.
-    pub jobs: Vec<Entry>,
+    pub jobs: Vec<ListedJob>,
 }
 
+/// A job as the list has it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Entry {
+pub struct ListedJob {
     /// Its name in tables, traces and pages, and each of its tasks if these have names; nothing of it matters to a run.
     pub name: Option<String>,
     pub task_names: Vec<String>,
@@ -57,7 +58,7 @@ impl Supply for Table {
         let job = key("job", "").means("a job, in order of arrival").need("at least one [[workload.job]]");
         let job = job.each("a table that describes a job");
         let mut before = Time::ZERO;
-        w.rows(job, Layout::Sections("workload.job"), &mut self.jobs, Entry::usual, |job, w| {
+        w.rows(job, Layout::Sections("workload.job"), &mut self.jobs, ListedJob::usual, |job, w| {
             job.walk(before, w, context);
             if w.reads() {
                 job.volumes = each;
@@ -83,15 +84,15 @@ impl Supply for Table {
 
 impl Table {
     /// Jobs without data of their own.
-    pub fn of(jobs: Vec<Entry>) -> Table {
+    pub fn of(jobs: Vec<ListedJob>) -> Table {
         Table { data: Data::default(), jobs }
     }
 }
 
-impl Entry {
+impl ListedJob {
     /// Without a name, and worth nothing.
-    pub fn of(arrive: Time, tasks: Vec<Task>, edges: Vec<Edge>) -> Entry {
-        Entry {
+    pub fn of(arrive: Time, tasks: Vec<Task>, edges: Vec<Edge>) -> ListedJob {
+        ListedJob {
             name: None,
             task_names: Vec::new(),
             arrive,
@@ -103,8 +104,8 @@ impl Entry {
         }
     }
 
-    fn usual() -> Entry {
-        Entry::of(Time::ZERO, Vec::new(), Vec::new())
+    fn usual() -> ListedJob {
+        ListedJob::of(Time::ZERO, Vec::new(), Vec::new())
     }
 
     fn walk(&mut self, before: Time, w: &mut dyn Walk, context: &Context<'_>) {
@@ -439,13 +440,13 @@ impl Form<Vec<Option<(f64, f64)>>> for Points {
 impl Table {
     /// The jobs as they stand, not numbered yet.
     pub(super) fn jobs(&self) -> Vec<Job> {
-        self.jobs.iter().map(Entry::job).collect()
+        self.jobs.iter().map(ListedJob::job).collect()
     }
 }
 
-impl Entry {
+impl ListedJob {
     fn job(&self) -> Job {
-        let Entry { arrive, tasks, edges, worth, .. } = self.clone();
+        let ListedJob { arrive, tasks, edges, worth, .. } = self.clone();
         Job { id: JobId(0), arrive, first_task: 0, tasks, edges, worth }
     }
 }

@@ -14,7 +14,7 @@ use crate::settings::{Context, FormExt, Number, POSITIVE_SPAN, Pair, Walk, key};
 use crate::time::Span;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Terms {
+pub struct JobTerms {
     pub seed: u64,
     /// The least and the most of what its walltime is multiplied with.
     pub deadline: (f64, f64),
@@ -34,9 +34,9 @@ pub struct Drawn {
 
 const FACTORS: &str = "the least and the most, such as [2.0, 6.0]";
 
-impl Terms {
-    pub fn usual(context: &Context<'_>) -> Terms {
-        Terms {
+impl JobTerms {
+    pub fn usual(context: &Context<'_>) -> JobTerms {
+        JobTerms {
             seed: context.seed,
             deadline: (2.0, 8.0),
             full: 0.5,
@@ -89,8 +89,8 @@ mod tests {
 
     const HOUR: Span = Span::from_minutes(60);
 
-    fn terms() -> Terms {
-        Terms { seed: 1, deadline: (2.0, 6.0), full: 0.5, value: (1.0, 10.0), at_least: Span::from_minutes(10) }
+    fn terms() -> JobTerms {
+        JobTerms { seed: 1, deadline: (2.0, 6.0), full: 0.5, value: (1.0, 10.0), at_least: Span::from_minutes(10) }
     }
 
     fn task(runtime: Span, walltime: Span) -> Task {
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn the_curve_ends_at_the_deadline() {
-        let fixed = Terms { deadline: (3.0, 3.0), value: (2.0, 2.0), ..terms() };
+        let fixed = JobTerms { deadline: (3.0, 3.0), value: (2.0, 2.0), ..terms() };
         let Drawn { worth, within } = fixed.of(7, &task(HOUR, HOUR + HOUR));
         assert_eq!(within, Span::from_minutes(360));
         // Six hours are six run times, and full value ends after three.
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn short_jobs_have_some_time() {
-        let fixed = Terms { deadline: (1.0, 1.0), ..terms() };
+        let fixed = JobTerms { deadline: (1.0, 1.0), ..terms() };
         let Drawn { within, .. } = fixed.of(0, &task(Span::from_secs(1), Span::from_secs(2)));
         assert_eq!(within, Span::from_minutes(10));
     }
@@ -137,6 +137,6 @@ mod tests {
         let long = task(HOUR, HOUR);
         assert_ne!(terms().of(0, &long), terms().of(1, &long));
         assert_eq!(terms().of(1, &long), terms().of(1, &long));
-        assert_ne!(terms().of(1, &long), Terms { seed: 2, ..terms() }.of(1, &long));
+        assert_ne!(terms().of(1, &long), JobTerms { seed: 2, ..terms() }.of(1, &long));
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hansa::edge::identity::Identity;
-use hansa::edge::quic::{Listener, Options, Terms, connect, encode};
+use hansa::edge::quic::{JoinTerms, Listener, Options, connect, encode};
 use hansa::grid::{JobId, TaskId};
 use hansa::kernel::{ActorId, Down, Entry, Leaf, Then, Up};
 use hansa::protocol::handshake::{Hello, Party};
@@ -196,7 +196,7 @@ fn a_member_of_a_failed_run_knows_it_without_the_close() {
             machines.address = listener.address().to_string();
             machines.start(&["alice.user"]);
             assert!(plan.find(&user("alice")).is_some());
-            let terms = Terms { roster: vec![user("alice")], topology: load(&machines.topology).hash() };
+            let terms = JoinTerms { roster: vec![user("alice")], topology: load(&machines.topology).hash() };
             let mut peer = listener.admit(terms).await.unwrap().remove(0);
             let mut out = Vec::new();
             for then in [heard_before, Then::Stop] {

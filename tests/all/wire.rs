@@ -106,7 +106,7 @@ async fn a_router_that_is_late_is_waited_for() {
 
     let router = authority.issue(&[Party::Router], 1).unwrap();
     let mut listener = Listener::bind(address, &router, &options).unwrap();
-    let terms = hansa::edge::quic::Terms { roster: vec![site("york")], topology: TOPOLOGY };
+    let terms = hansa::edge::quic::JoinTerms { roster: vec![site("york")], topology: TOPOLOGY };
     listener.admit(terms).await.unwrap();
     leaf.await.unwrap().unwrap();
 }
@@ -141,7 +141,7 @@ async fn a_router_that_dies_before_it_has_said_welcome_is_looked_for_again() {
             Err(_) => pause().await,
         }
     };
-    let terms = hansa::edge::quic::Terms { roster: vec![site("york")], topology: TOPOLOGY };
+    let terms = hansa::edge::quic::JoinTerms { roster: vec![site("york")], topology: TOPOLOGY };
     listener.admit(terms).await.unwrap();
     knocking.await.unwrap().unwrap();
 }

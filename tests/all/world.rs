@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hansa::edge::identity::{Authority, Identity};
-use hansa::edge::quic::{JoinError, Joined, Listener, Options, Peer, Terms, append, connect};
+use hansa::edge::quic::{JoinError, JoinTerms, Joined, Listener, Options, Peer, append, connect};
 use hansa::protocol::handshake::{Hello, Party, TopologyHash};
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::fmt::MakeWriter;
@@ -47,8 +47,8 @@ impl World {
         self.authority.issue(parties, 1).unwrap()
     }
 
-    pub fn terms(&self, roster: &[Party]) -> Terms {
-        Terms { roster: roster.to_vec(), topology: TOPOLOGY }
+    pub fn terms(&self, roster: &[Party]) -> JoinTerms {
+        JoinTerms { roster: roster.to_vec(), topology: TOPOLOGY }
     }
 
     /// A knocker for these parties that can do without the world.

@@ -45,18 +45,18 @@ pub fn measure(
     mut tell: impl FnMut(&Row) -> Result<(), Failure>,
 ) -> Result<ByHand, Failure> {
     let by_hand = by_hand(&paper("fifo", jobs), rounds)?;
-    for entry in bid::ALL {
-        let mut row = Row { policy: entry.name, tasks: 0, seconds: f64::INFINITY, instant_ns: [0.0; QUEUES.len()] };
+    for policy in bid::ALL {
+        let mut row = Row { policy: policy.name, tasks: 0, seconds: f64::INFINITY, instant_ns: [0.0; QUEUES.len()] };
         for _ in 0..rounds {
-            let (tasks, seconds) = whole(&paper(entry.name, jobs))?;
+            let (tasks, seconds) = whole(&paper(policy.name, jobs))?;
             (row.tasks, row.seconds) = (tasks, row.seconds.min(seconds));
         }
-        if entry.name == "fifo" && row.tasks != by_hand.tasks {
+        if policy.name == "fifo" && row.tasks != by_hand.tasks {
             let message = format!("the market ends {} tasks, the loop by hand {}", row.tasks, by_hand.tasks);
             return Err(Failure::Internal(message));
         }
         for (queue, ns) in QUEUES.iter().zip(&mut row.instant_ns) {
-            *ns = an_instant(&deep(entry.name, *queue, instants + 2), instants)?;
+            *ns = an_instant(&deep(policy.name, *queue, instants + 2), instants)?;
         }
         tell(&row)?;
     }
@@ -151,23 +151,23 @@ fn deep(policy: &str, queue: u32, instants: u64) -> Topology {
     let first = Task::new(minutes(u64::from(CORES)), 1, Kind(0));
     let blocker = |core| {
         let task = Task { runtime: minutes(FILLING + core), ..first };
-        table::Entry::of(Time::ZERO, vec![task], Vec::new())
+        table::ListedJob::of(Time::ZERO, vec![task], Vec::new())
     };
     let mut random = SplitMix64::new(1);
-    let entry = |arrive: u64| {
+    let job = |arrive: u64| {
         let longer = 1 << random.int(3, 14);
         let runtime = minutes(random.int(longer, 2 * longer));
         let last = Task::new(runtime, random.int(1, 4) as u32, Kind(1));
         let initial = 2.0 + 2.0 * random.unit();
         let curve = Curve::new(initial, 1200.0 + 1200.0 * random.unit(), &[]).expect("these deadlines rise");
         let worth = Some(Worth { max: 1.0 + 1e6 * random.unit(), curve });
-        table::Entry {
+        table::ListedJob {
             worth,
-            ..table::Entry::of(Time::ZERO + minutes(arrive), vec![first, last], vec![Edge::new(0, 1)])
+            ..table::ListedJob::of(Time::ZERO + minutes(arrive), vec![first, last], vec![Edge::new(0, 1)])
         }
     };
     let waiting = (0..u64::from(queue)).map(|number| 1 + number * (FILLING - 1) / u64::from(queue));
-    let others = waiting.chain((0..instants).map(|minute| FILLING + minute)).map(entry);
+    let others = waiting.chain((0..instants).map(|minute| FILLING + minute)).map(job);
     let jobs = (1..=u64::from(CORES)).map(blocker).chain(others).collect();
     topology(policy, &[(CORES, 0), (1 << 20, 1)], Source::Table(table::Table::of(jobs)))
 }

@@ -14,7 +14,7 @@ use crate::edge::identity::{Authority, Identity};
 use crate::edge::keeper::Kept;
 use crate::edge::outside::Fault;
 use crate::edge::play::{Stage, play};
-use crate::edge::quic::{self, Close, FrameSender, Joined, Listener, Options, Peer, Terms};
+use crate::edge::quic::{self, Close, FrameSender, JoinTerms, Joined, Listener, Options, Peer};
 use crate::grid::{JobId, TaskId};
 use crate::kernel::{Actor, ActorId, BoxedActor, Cause, Contact, Event, Hub, Latencies, Leaf, Outbox};
 use crate::protocol::handshake::{Hello, Party, TopologyHash};
@@ -111,7 +111,7 @@ impl Grid {
             command.arg(ECHO).arg(listener.address().to_string()).arg(index.to_string()).arg(&identity);
             children.push(command.stdin(Stdio::null()).spawn().map_err(|error| system(&error))?);
         }
-        let terms = Terms { roster: (0..leaves as u32).map(party).collect(), topology: HASH };
+        let terms = JoinTerms { roster: (0..leaves as u32).map(party).collect(), topology: HASH };
         let admitted = tokio::time::timeout(Duration::from_secs(60), listener.admit(terms)).await;
         let _ = std::fs::remove_dir_all(&folder);
         let not_joined = || Failure::NotJoined("the leaves of the measurement did not join".to_owned());

@@ -287,10 +287,10 @@ fn run(args: RunArgs, loudness: LoudnessArgs) -> Result<(), Failure> {
     }));
     if let Err(Failure::Told(Failure::INPUT)) = ended
         && let Err(error) = topology::check_jobs(&loaded.topology)
-        && let Some(place) = loaded.place(&error)
+        && let Some(location) = loaded.location(&error)
     {
         // The router has said what is wrong, but it has not seen the file.
-        tell(&format!(" --> {place}"));
+        tell(&format!(" --> {location}"));
     }
     ended
 }

@@ -21,7 +21,7 @@ use super::{
     WireError, encode, endpoint_config, is_loopback, transport,
 };
 use crate::edge::heard::heard_up_to;
-use crate::edge::identity::{Identity, Names};
+use crate::edge::identity::{CertificateNames, Identity};
 use crate::edge::launch::label;
 use crate::protocol::codec::{self, CodecError, FRAME_MAX};
 use crate::protocol::handshake::{Hello, PROTOCOL, Party, RELEASE, TopologyHash, Welcome};
@@ -41,7 +41,7 @@ const COMPLAINTS_MAX: u32 = 10;
 
 /// What the router and every newcomer must agree on.
 #[derive(Clone, Debug)]
-pub struct Terms {
+pub struct JoinTerms {
     pub roster: Vec<Party>,
     pub topology: TopologyHash,
 }
@@ -121,7 +121,7 @@ impl Listener {
 
     /// Waits until everybody on the roster has joined; the peers come in the roster's order. A peer that is lost
     /// while others are awaited may join again, but not one whose program has failed: the error is what it said of that.
-    pub async fn admit(&mut self, terms: Terms) -> Result<Vec<Peer>, String> {
+    pub async fn admit(&mut self, terms: JoinTerms) -> Result<Vec<Peer>, String> {
         let (joined, mut arrivals) = mpsc::unbounded_channel();
         let door = Arc::new(Door::new(terms, self.options.clone(), self.near.clone(), joined));
         self.door = Some(door.clone());
@@ -166,7 +166,7 @@ impl Listener {
     }
 
     /// Tells everybody who comes that the run is over: nobody is needed any more.
-    pub fn turn_away(&mut self, terms: Terms) {
+    pub fn turn_away(&mut self, terms: JoinTerms) {
         let (joined, _) = mpsc::unbounded_channel();
         let door = Door::new(terms, self.options.clone(), self.near.clone(), joined);
         self.dismiss();
@@ -257,7 +257,7 @@ enum Refusal {
 /// What all newcomers share.
 #[derive(Debug)]
 struct Door {
-    terms: Terms,
+    terms: JoinTerms,
     options: Options,
     near: Arc<ServerConfig>,
     seats: Mutex<BTreeMap<Party, Option<Connection>>>,
@@ -357,7 +357,7 @@ async fn greet(connection: &Connection) -> Result<(Hello, FrameSender, FrameRece
 }
 
 impl Door {
-    fn new(terms: Terms, options: Options, near: Arc<ServerConfig>, joined: mpsc::UnboundedSender<Peer>) -> Door {
+    fn new(terms: JoinTerms, options: Options, near: Arc<ServerConfig>, joined: mpsc::UnboundedSender<Peer>) -> Door {
         Door {
             seats: Mutex::new(terms.roster.iter().map(|party| (party.clone(), None)).collect()),
             groups: Mutex::default(),
@@ -418,7 +418,7 @@ impl Door {
             return Err(Refusal::Nobody);
         }
         let certificate = certificate(connection);
-        let names = Names::of(&certificate).expect("TLS has read this certificate");
+        let names = CertificateNames::of(&certificate).expect("TLS has read this certificate");
         match hello.parties.iter().find(|party| !names.cover(party)) {
             None => Ok(()),
             Some(party) => Err(Refusal::NotCovered { party: short(party), hosts: names.hosts() }),

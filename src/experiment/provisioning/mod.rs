@@ -31,7 +31,7 @@ use super::kept::{Name, kept};
 use super::{rows, statistics};
 use crate::random::mix;
 use crate::roles::queue::Rigid;
-use crate::systems::provisioning::desk::{Desk, Mode, Terms};
+use crate::systems::provisioning::desk::{Desk, DeskTerms, Mode};
 use crate::systems::provisioning::forecast::History;
 use crate::systems::provisioning::planner;
 use crate::systems::provisioning::trial::Trial;
@@ -154,7 +154,7 @@ impl Rows {
 
 fn desk(procs: u32, mode: Mode, name: &str) -> Desk {
     let planner = planner::build(name).expect("experiments name planners that there are");
-    Desk::new(Terms::new(procs, mode), planner, Box::new(History::new()))
+    Desk::new(DeskTerms::new(procs, mode), planner, Box::new(History::new()))
 }
 
 fn trial(site: Site, mode: Mode, name: &str, jobs: Arc<[Rigid]>) -> Trial {

@@ -30,7 +30,7 @@ fn the_experiment_is_the_papers() {
 #[test]
 fn every_policy_of_the_paper_is_in_the_catalogue() {
     let known = crate::systems::market::policies();
-    assert!(POLICIES.iter().all(|(name, _)| known.iter().any(|entry| entry.name == *name)));
+    assert!(POLICIES.iter().all(|(name, _)| known.iter().any(|row| row.name == *name)));
 }
 
 /// Two workloads in which every number is a simple function of policy and load.

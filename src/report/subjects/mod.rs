@@ -140,7 +140,7 @@ pub(super) const USUAL: Words = Words {
 };
 
 /// A subject's own part of a summary.
-pub trait Part: Serialize + DeserializeOwned {
+pub trait SummaryPart: Serialize + DeserializeOwned {
     const NAME: &'static str;
 }
 

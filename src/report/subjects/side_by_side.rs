@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{EVERY, Part, Subject, Topic};
+use super::{EVERY, Subject, SummaryPart, Topic};
 use crate::report::account::Account;
 use crate::report::core::Mean;
 use crate::report::page::Page;
@@ -53,7 +53,7 @@ pub struct AtSite {
     pub busy: f64,
 }
 
-impl Part for Systems {
+impl SummaryPart for Systems {
     const NAME: &'static str = "systems";
 }
 

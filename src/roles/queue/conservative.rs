@@ -3,9 +3,9 @@
 //! A. Mu'alem, D. Feitelson, "Utilization, predictability, workloads, and user runtime estimates in scheduling the IBM
 //! SP2 with backfilling", 2001, with the plan compressed where a job ends early.
 
-use super::{Entry, planner};
+use super::{Row, planner};
 
-pub const ENTRY: Entry = Entry {
+pub const ROW: Row = Row {
     name: "conservative",
     about: "conservative backfilling: every job has a place in a plan, and places only move to earlier times",
     build: |nodes, reserved| planner::by_node(nodes, reserved, planner::Replan::OneByOne),

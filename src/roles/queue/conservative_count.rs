@@ -1,8 +1,8 @@
 //! Conservative backfilling, as simulators have it that know no node by its number.
 
-use super::{Entry, planner};
+use super::{Row, planner};
 
-pub const ENTRY: Entry = Entry {
+pub const ROW: Row = Row {
     name: "conservative-count",
     about: "like conservative, but only counts nodes",
     build: |nodes, reserved| planner::by_count(nodes, reserved),

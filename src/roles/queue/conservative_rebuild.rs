@@ -1,9 +1,9 @@
 //! Conservative backfilling that makes its plan anew, in order of the queue, whenever a job ends early. Somebody's place
 //! may move back that way.
 
-use super::{Entry, planner};
+use super::{Row, planner};
 
-pub const ENTRY: Entry = Entry {
+pub const ROW: Row = Row {
     name: "conservative-rebuild",
     about: "like conservative, but rebuilds the whole plan when a job ends early",
     build: |nodes, reserved| planner::by_node(nodes, reserved, planner::Replan::FromScratch),

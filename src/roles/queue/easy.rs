@@ -8,11 +8,11 @@
 
 use std::collections::VecDeque;
 
-use super::{Ask, Entry, Policy, Reserved, Step, by_node};
+use super::{Ask, Policy, Reserved, Row, Step, by_node};
 use crate::grid::{NodeSet, TaskId};
 use crate::time::Time;
 
-pub const ENTRY: Entry = Entry {
+pub const ROW: Row = Row {
     name: "easy",
     about: "EASY backfilling: jobs may overtake if they do not delay the first waiting job",
     build: |nodes, reserved| by_node::build(nodes, reserved, true),

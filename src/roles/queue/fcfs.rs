@@ -1,8 +1,8 @@
 //! First come, first served: the head of the queue starts once it fits, and nobody goes before it.
 
-use super::{Entry, by_node};
+use super::{Row, by_node};
 
-pub const ENTRY: Entry = Entry {
+pub const ROW: Row = Row {
     name: "fcfs",
     about: "first come, first served: no job starts before the one ahead of it",
     build: |nodes, reserved| by_node::build(nodes, reserved, false),

@@ -1,8 +1,8 @@
 //! First come, first served, as simulators have it that know no node by its number.
 
-use super::{Entry, by_count};
+use super::{Row, by_count};
 
-pub const ENTRY: Entry = Entry {
+pub const ROW: Row = Row {
     name: "fcfs-count",
     about: "like fcfs, but only counts nodes",
     build: |nodes, reserved| by_count::build(nodes, reserved, false),

@@ -70,6 +70,7 @@ impl Labels {
             wanted.unite(&booking.nodes);
             self.aside.push(booking);
         }
+        // Before anybody moves, so that nobody moves to a node that is wanted, too.
         self.free.subtract(&wanted);
         for Tenant { job, until, nodes } in tenants.filter(|tenant| tenant.nodes.meets(&wanted)) {
             let count = nodes.len();
@@ -89,6 +90,7 @@ impl Labels {
             undisturbed.subtract(&booking.nodes);
         }
         let nodes = undisturbed.lowest(count).unwrap_or_else(|| {
+            // The others are wanted before the job has to end; it moves then, if it is still there.
             let mut rest = self.free.clone();
             rest.subtract(&undisturbed);
             undisturbed.unite(&rest.lowest(count - undisturbed.len()).expect(COUNTED));

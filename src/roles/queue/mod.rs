@@ -93,26 +93,26 @@ pub enum Step {
 }
 
 /// A policy that a site may name.
-pub struct Entry {
+pub struct Row {
     pub name: &'static str,
     pub about: &'static str,
     pub build: fn(nodes: u32, reserved: &[Reserved]) -> Box<dyn Policy>,
 }
 
-pub const ALL: &[Entry] = &[
-    fcfs::ENTRY,
-    easy::ENTRY,
-    conservative::ENTRY,
-    fcfs_count::ENTRY,
-    easy_count::ENTRY,
-    conservative_count::ENTRY,
-    conservative_rebuild::ENTRY,
-    slotlist::ENTRY,
+pub const ALL: &[Row] = &[
+    fcfs::ROW,
+    easy::ROW,
+    conservative::ROW,
+    fcfs_count::ROW,
+    easy_count::ROW,
+    conservative_count::ROW,
+    conservative_rebuild::ROW,
+    slotlist::ROW,
 ];
 
 /// What a site of a topology with a `[batch]` table runs, if it names nothing.
 pub const USUAL: &str = "easy";
 
-pub fn find(name: &str) -> Option<&'static Entry> {
-    ALL.iter().find(|entry| entry.name == name)
+pub fn find(name: &str) -> Option<&'static Row> {
+    ALL.iter().find(|row| row.name == name)
 }

@@ -383,6 +383,7 @@ impl<P: Plan> Policy for Planner<P> {
         let (start, room) = self.plan.earliest(now, ask.walltime, ask.nodes);
         self.queue.insert(0, Planned { ask, start, room });
         self.queue.iter_mut().for_each(|planned| put(&mut self.plan, now, planned));
+        // Everybody has just had his choice of all that is free.
         (self.stale, self.freed_to) = (false, Time::ZERO);
         self.look_ahead();
     }
@@ -410,6 +411,7 @@ impl<P: Plan> Policy for Planner<P> {
         self.plan.insert(booking.from.max(now), booking.until, &room);
         self.plan.book(booking);
         self.booked.push(booking.clone());
+        // The last in the queue was displaced first.
         for place in displaced.iter().rev() {
             let end = self.queue[*place].end();
             put(&mut self.plan, now, &mut self.queue[*place]);

@@ -7,11 +7,11 @@
 
 use super::counts::Counts;
 use super::labels::{Labels, Tenant};
-use super::{Ask, Entry, Policy, Reserved, Step};
+use super::{Ask, Policy, Reserved, Row, Step};
 use crate::grid::{FreeList, NodeSet, TaskId};
 use crate::time::Time;
 
-pub const ENTRY: Entry = Entry {
+pub const ROW: Row = Row {
     name: "slotlist",
     about: "like conservative, but keeps a list of free slots, of which a job takes the first that is suitable",
     build: |nodes, reserved| Box::new(SlotList::new(nodes, reserved)),

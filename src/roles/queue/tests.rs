@@ -39,8 +39,8 @@ fn the_worked_examples_come_out() {
 
 #[test]
 fn a_job_ends_at_its_walltime() {
-    for entry in ALL {
-        assert_eq!(ends(entry.name, 2, &[job(0, 2, 10, 25), job(0, 1, 5, 5)]), [10, 15], "{}", entry.name);
+    for row in ALL {
+        assert_eq!(ends(row.name, 2, &[job(0, 2, 10, 25), job(0, 1, 5, 5)]), [10, 15], "{}", row.name);
     }
 }
 
@@ -349,29 +349,29 @@ proptest! {
 
     #[test]
     fn every_policy_does_as_the_judge(jobs in jobs(6)) {
-        for entry in ALL {
-            check(entry.name, 6, &[], &jobs)?;
+        for row in ALL {
+            check(row.name, 6, &[], &jobs)?;
         }
     }
 
     #[test]
     fn every_policy_plans_around_what_is_reserved(jobs in jobs(5), reserved in reservations(5)) {
-        for entry in ALL {
-            check(entry.name, 5, &reserved, &jobs)?;
+        for row in ALL {
+            check(row.name, 5, &reserved, &jobs)?;
         }
     }
 
     #[test]
     fn every_policy_plans_around_what_comes_and_goes(story in story(5)) {
-        for entry in ALL {
-            check_story(entry.name, &story)?;
+        for row in ALL {
+            check_story(row.name, &story)?;
         }
     }
 
     #[test]
     fn every_policy_does_what_it_would(story in story(5), at in 0u64..30, extra in booking(5)) {
-        for entry in ALL {
-            check_plan(entry.name, &story, at, &extra)?;
+        for row in ALL {
+            check_plan(row.name, &story, at, &extra)?;
         }
     }
 

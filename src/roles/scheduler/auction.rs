@@ -1,14 +1,14 @@
 //! The site of a market or of a planned workflow: whoever gives it tasks has decided already.
 
-use super::Entry;
+use super::Row;
 use crate::grid::Demand;
 use crate::kernel::ActorId;
 use crate::protocol::{Message, Run};
 use crate::roles::site::{Ending, Loss, Manager, On, Order, Start, Tasks};
 use crate::time::{Span, Time};
 
-pub const ENTRY: Entry =
-    Entry { name: "auction", about: "starts at once whatever it gets from the router", build: || Box::new(Auction) };
+pub const ROW: Row =
+    Row { name: "auction", about: "starts at once whatever it gets from the router", build: || Box::new(Auction) };
 
 struct Auction;
 

@@ -8,14 +8,14 @@ pub use in_turn::InTurn;
 use super::site::Manager;
 
 /// A manager that a topology may name.
-pub struct Entry {
+pub struct Row {
     pub name: &'static str,
     pub about: &'static str,
     pub build: fn() -> Box<dyn Manager>,
 }
 
-pub const ALL: &[Entry] = &[auction::ENTRY];
+pub const ALL: &[Row] = &[auction::ROW];
 
-pub fn find(name: &str) -> Option<&'static Entry> {
-    ALL.iter().find(|entry| entry.name == name)
+pub fn find(name: &str) -> Option<&'static Row> {
+    ALL.iter().find(|row| row.name == name)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::stock::Queued;
-use super::{Batch, Desk, Dispatch, Dispatcher, Place, Takes, policy};
+use super::{Batch, Desk, Dispatch, Dispatcher, KnownSite, Takes, policy};
 use crate::grid::{Job, Named, Site, Staging};
 use crate::kernel::ActorId;
 use crate::protocol::{Enqueue, Message};
@@ -63,12 +63,12 @@ impl System for Batch {
             Some(Runs::Sharing) => Takes::Shared,
             Some(Runs::Outside(_)) => Takes::Entrusted,
         };
-        let place = |(id, site): &(ActorId, &Site)| {
-            let place = Place::new(*id, site.cores, takes(site));
-            place.failing(grid.news(*id, site))
+        let known = |(id, site): &(ActorId, &Site)| {
+            let known = KnownSite::new(*id, site.cores, takes(site));
+            known.failing(grid.news(*id, site))
         };
-        let places = grid.sites.iter().map(place);
-        let dispatcher = Dispatcher::new(places.collect(), self.dispatch, grid.stager());
+        let sites = grid.sites.iter().map(known);
+        let dispatcher = Dispatcher::new(sites.collect(), self.dispatch, grid.stager());
         Ok(Box::new(dispatcher.recovering(grid.failing.recovery.clone())))
     }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::place::{Place, Takes};
+use super::known_site::{KnownSite, Takes};
 use super::rules::Dispatch;
 use crate::grid::{Invalid, Job, JobId, Killed, Needs, Recovery, Staging, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
@@ -17,7 +17,7 @@ use crate::roles::site::left_of;
 use crate::time::{Span, Stamp, Time};
 
 pub struct Dispatcher {
-    places: Vec<Place>,
+    places: Vec<KnownSite>,
     dispatch: Dispatch,
     /// Whose turn it is.
     turn: usize,
@@ -67,7 +67,7 @@ enum Phase {
 pub(super) type Out = Outbox<Message, Record>;
 
 impl Dispatcher {
-    pub fn new(places: Vec<Place>, dispatch: Dispatch, stager: Option<Stager>) -> Dispatcher {
+    pub fn new(places: Vec<KnownSite>, dispatch: Dispatch, stager: Option<Stager>) -> Dispatcher {
         let recovery = Recovery::default();
         Dispatcher { places, dispatch, turn: 0, live: BTreeMap::new(), returned: BTreeMap::new(), stager, recovery }
     }
@@ -134,9 +134,9 @@ impl Dispatcher {
         needs: Option<Needs>,
     ) -> Result<usize, Invalid> {
         let task = job.tasks[0];
-        let allowed = |place: &Place| pinned.is_none_or(|site| site == place.site);
-        let needed = |place: &Place| place.needed(task.cores, needs.unwrap_or(Needs::NODE));
-        let could = |place: &Place| place.nodes >= needed(place) && allowed(place);
+        let allowed = |place: &KnownSite| pinned.is_none_or(|site| site == place.site);
+        let needed = |place: &KnownSite| place.needed(task.cores, needs.unwrap_or(Needs::NODE));
+        let could = |place: &KnownSite| place.nodes >= needed(place) && allowed(place);
         let up: Vec<u32> = self.places.iter_mut().map(|place| place.up(now)).collect();
         let is_up = |number: usize| up[number] >= needed(&self.places[number]);
         let any_up = (0..self.places.len()).any(|number| could(&self.places[number]) && is_up(number));

@@ -8,7 +8,7 @@ mod cast;
 mod claims;
 mod desk;
 mod dispatcher;
-mod place;
+mod known_site;
 mod remedy;
 mod rules;
 mod stock;
@@ -19,5 +19,5 @@ pub use crate::roles::queue::{self as policy, Ask, Policy, Ran, Reserved, Rigid,
 pub use cast::{ROW, policies};
 pub use desk::Desk;
 pub use dispatcher::Dispatcher;
-pub use place::{Place, Takes};
+pub use known_site::{KnownSite, Takes};
 pub use rules::{Batch, Dispatch};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::policy::ALL;
-use super::{Desk, Dispatch, Dispatcher, Place, Ran, Rigid, Takes, play, policy};
+use super::{Desk, Dispatch, Dispatcher, KnownSite, Ran, Rigid, Takes, play, policy};
 use crate::grid::{Invalid, Job, JobId, Kind, NodeSet, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, judge};
 use crate::protocol::{Book, Ended, Enqueue, Message, Queue, Recall, Record, Run};
@@ -38,8 +38,9 @@ fn rigid(submit: u64, nodes: u32, walltime: u64, runtime: u64) -> Rigid {
 }
 
 fn cast(sites: &[(u32, &str)], dispatch: Dispatch, users: Vec<User>) -> Cast {
-    let places = sites.iter().zip(1..).map(|((nodes, _), id)| Place::new(ActorId(id), *nodes, Takes::Queued)).collect();
-    let mut cast: Cast = vec![Box::new(Dispatcher::new(places, dispatch, None))];
+    let known =
+        sites.iter().zip(1..).map(|((nodes, _), id)| KnownSite::new(ActorId(id), *nodes, Takes::Queued)).collect();
+    let mut cast: Cast = vec![Box::new(Dispatcher::new(known, dispatch, None))];
     for (nodes, name) in sites {
         let policy = (policy::find(name).unwrap().build)(*nodes, &[]);
         cast.push(Box::new(Site::new(*nodes, Box::new(Desk::new(policy)), [ROUTER])));

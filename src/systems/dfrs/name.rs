@@ -20,7 +20,7 @@ const PARTS: [&str; 7] = ["per", "stretch-per", "opt=", "minvt=", "minft=", "per
 
 /// What is wrong with a name, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` names no algorithm: {problem}{}{}", Place(*at, .name), Meant(.meant))]
+#[error("`{name}` names no algorithm: {problem}{}{}", At(*at, .name), Meant(.meant))]
 pub struct NameError {
     pub name: String,
     /// In bytes from the beginning of the name.
@@ -215,11 +215,11 @@ struct Parts {
     penalty: Option<(usize, Span)>,
 }
 
-struct Place<'a>(usize, &'a str);
+struct At<'a>(usize, &'a str);
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for At<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place(at, name) = *self;
+        let At(at, name) = *self;
         match &name[at..] {
             "" => f.write_str(" at its end"),
             rest => write!(f, " at `{rest}`"),

@@ -4,17 +4,17 @@ use super::{
     Awareness, Clock, Improved, Paths, Planning, Policy, Problem, ProblemError, Replaying, Resource, Round, improve,
 };
 use crate::grid::{Kind, Workflow};
-use crate::systems::plans::{self, Entry, Order, Planned, SiteRow, TaskRow, TransferRow, Unplannable};
+use crate::systems::plans::{self, Maker, Order, Planned, SiteRow, TaskRow, TransferRow, Unplannable};
 use crate::workload::workflow::{CostTable, Written};
 
-pub(super) const ALL: &[Entry] = &[entry(Policy::NetworkHeft), entry(Policy::Heft)];
+pub(super) const ALL: &[Maker] = &[maker(Policy::NetworkHeft), maker(Policy::Heft)];
 
-const fn entry(policy: Policy) -> Entry {
+const fn maker(policy: Policy) -> Maker {
     let (mut at, all) = (0, Policy::ALL);
     while all[at].1 as u8 != policy as u8 {
         at += 1;
     }
-    Entry { name: all[at].0, about: all[at].2, bargains: false, make }
+    Maker { name: all[at].0, about: all[at].2, bargains: false, make }
 }
 
 fn make(order: &Order<'_>) -> Result<Planned, Unplannable> {

@@ -41,7 +41,7 @@ use super::clusters::{Cluster, Clusters};
 use super::failing::Failing;
 use super::figures::Figures;
 use super::live::{Live, Phase};
-use super::queue::{self, Bids, Demand, Jobs, Lane, Place};
+use super::queue::{self, Bids, Demand, Jobs, Lane, TaskHandle};
 use super::rules::{Blocking, Market, Removal};
 use crate::grid::{Edge, EdgeId, Graph, Job, JobId, Kind, News, Recovery, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
@@ -64,10 +64,10 @@ pub struct Auctioneer {
     /// The queue, by kind, and what its tasks ask for.
     lanes: Vec<(Box<dyn Lane>, Demand)>,
     /// Tasks whose data is on its way, by when it is on the first cluster.
-    awaiting: BinaryHeap<Reverse<(Time, Place)>>,
+    awaiting: BinaryHeap<Reverse<(Time, TaskHandle)>>,
     /// When to look whether a job is to be removed: each job once, or each queued task where what it is projected to
     /// counts. A job whose time comes while nothing of it is queued is removed once something is.
-    removals: BinaryHeap<Reverse<(Time, Place)>>,
+    removals: BinaryHeap<Reverse<(Time, TaskHandle)>>,
     /// Jobs to be removed at this instant.
     doomed: Vec<u32>,
     /// How many jobs with a queued task have a critical path of this length; kept for bids that change.
@@ -81,7 +81,7 @@ pub struct Auctioneer {
 
 /// Data on its way: for which task, and by which edge of its job.
 struct Load {
-    place: Place,
+    handle: TaskHandle,
     edge: u32,
 }
 
@@ -203,7 +203,7 @@ impl Auctioneer {
         if live.is_over() {
             self.jobs[slot as usize] = None;
         } else if !live.removed {
-            self.release_successors(Place { job: slot, task: id.index }, now, out);
+            self.release_successors(TaskHandle { job: slot, task: id.index }, now, out);
         }
     }
 
@@ -224,13 +224,13 @@ impl Auctioneer {
             }
             return;
         }
-        self.enqueue(Place { job: slot, task: id.index }, now);
+        self.enqueue(TaskHandle { job: slot, task: id.index }, now);
         if !is_tried_again {
             self.doomed.push(slot);
         }
     }
 
-    fn release_successors(&mut self, ended: Place, now: Time, out: &mut Out) {
+    fn release_successors(&mut self, ended: TaskHandle, now: Time, out: &mut Out) {
         let count = self.live(ended).graph.successors(ended.task as usize).len();
         for which in 0..count {
             let live = self.live_mut(ended);
@@ -239,16 +239,16 @@ impl Auctioneer {
             let Phase::Held(before) = state.phase else { panic!("a task is held until all before it have ended") };
             state.phase = if before == 1 { Phase::Awaiting } else { Phase::Held(before - 1) };
             if before == 1 {
-                self.release(Place { job: ended.job, task: next }, now, out);
+                self.release(TaskHandle { job: ended.job, task: next }, now, out);
             }
         }
     }
 
     /// Settles when the data of a task is where. Each of these times is an instant, even if the task has started by
     /// then: other bids change with time, and here they are looked at.
-    fn release(&mut self, place: Place, now: Time, out: &mut Out) {
-        let task = place.task as usize;
-        let live = self.jobs[place.job as usize].as_mut().expect("what is released belongs to a live job");
+    fn release(&mut self, handle: TaskHandle, now: Time, out: &mut Out) {
+        let task = handle.task as usize;
+        let live = self.jobs[handle.job as usize].as_mut().expect("what is released belongs to a live job");
         let kind = live.job.tasks[task].kind;
         let ready = live.ready(task, self.market.network);
         let makers = ready.makers.iter().filter(|(cluster, _)| self.clusters.is_of_kind(*cluster, kind));
@@ -261,16 +261,16 @@ impl Auctioneer {
         let (first, last) = (times.first().copied().unwrap_or(Time::NEVER), times.last().copied().unwrap_or(now));
         times.iter().filter(|&&time| time > now).for_each(|&time| out.wake_at(time, 0));
         live.tasks[task].everywhere = last.max(now);
-        if first <= now { self.enqueue(place, now) } else { self.awaiting.push(Reverse((first, place))) }
+        if first <= now { self.enqueue(handle, now) } else { self.awaiting.push(Reverse((first, handle))) }
     }
 
     fn queue_what_is_ready(&mut self, now: Time) {
-        while let Some(&Reverse((ready, place))) = self.awaiting.peek()
+        while let Some(&Reverse((ready, handle))) = self.awaiting.peek()
             && ready <= now
         {
             self.awaiting.pop();
-            if self.jobs[place.job as usize].as_ref().is_some_and(|live| !live.removed) {
-                self.enqueue(place, now);
+            if self.jobs[handle.job as usize].as_ref().is_some_and(|live| !live.removed) {
+                self.enqueue(handle, now);
             }
         }
     }
@@ -302,10 +302,10 @@ impl Auctioneer {
         let deadline = live.deadline;
         let slot = self.take_slot(live.job.id, Some(Box::new(live)));
         if self.market.removal == Removal::Deadline {
-            self.removals.push(Reverse((deadline, Place { job: slot, task: 0 })));
+            self.removals.push(Reverse((deadline, TaskHandle { job: slot, task: 0 })));
         }
         for task in entries {
-            self.enqueue(Place { job: slot, task }, now);
+            self.enqueue(TaskHandle { job: slot, task }, now);
         }
     }
 
@@ -320,19 +320,21 @@ impl Auctioneer {
     }
 
     fn remove_what_is_due(&mut self, now: Time, out: &mut Out) {
-        while let Some(&Reverse((due, place))) = self.removals.peek()
+        while let Some(&Reverse((due, handle))) = self.removals.peek()
             && due <= now
         {
             self.removals.pop();
-            let due = self.jobs[place.job as usize].as_ref().is_some_and(|live| match self.market.removal {
+            // Whatever has started or ended since stays in the heap until now.
+            let due = self.jobs[handle.job as usize].as_ref().is_some_and(|live| match self.market.removal {
                 Removal::Deadline => live.queued > 0,
-                Removal::Projected => live.is_queued(place.task as usize),
+                Removal::Projected => live.is_queued(handle.task as usize),
             });
             if due {
-                self.doomed.push(place.job);
+                self.doomed.push(handle.job);
             }
         }
         let mut doomed = std::mem::take(&mut self.doomed);
+        // The log has jobs of one instant by number, and several tasks of one may be due.
         doomed.sort_unstable_by_key(|&slot| self.jobs[slot as usize].as_ref().map(|live| live.job.id));
         doomed.dedup();
         for slot in doomed.drain(..) {
@@ -349,9 +351,9 @@ impl Auctioneer {
         out.log(Record::Removed { job });
         out.send(user, Message::Outcome(Outcome { job, verdict: Verdict::Removed }));
         for task in 0..live.tasks.len() as u32 {
-            let place = Place { job: slot, task };
-            if self.live(place).is_queued(task as usize) {
-                self.dequeue(place, Phase::Awaiting);
+            let handle = TaskHandle { job: slot, task };
+            if self.live(handle).is_queued(task as usize) {
+                self.dequeue(handle, Phase::Awaiting);
             }
         }
         if self.jobs[slot as usize].as_ref().is_some_and(|live| live.is_over()) {
@@ -377,6 +379,7 @@ impl Auctioneer {
         {
             match (self.cluster_for(best, now), self.market.blocking) {
                 (Some(cluster), _) => self.assign(best, cluster, now, out),
+                // Those behind may need fewer cores, but nobody is overtaken.
                 (None, Blocking::PerKind) => open[lane] = false,
                 (None, Blocking::Global) => break,
             }
@@ -403,16 +406,16 @@ impl Auctioneer {
     }
 
     /// The best bidder of the open lanes.
-    fn best(&mut self, open: &[bool], at: &Instant) -> Option<(usize, Place)> {
+    fn best(&mut self, open: &[bool], at: &Instant) -> Option<(usize, TaskHandle)> {
         let mut bids = Bids { jobs: &mut self.jobs, policy: self.policy.as_ref(), at: *at };
         let lanes = self.lanes.iter_mut().enumerate().filter(|(lane, _)| open[*lane]);
         let best = lanes.filter_map(|(lane, (queue, _))| Some((queue.best(&mut bids)?, lane))).min()?;
-        Some((best.1, best.0.place()))
+        Some((best.1, best.0.handle()))
     }
 
-    fn cluster_for(&self, place: Place, now: Time) -> Option<usize> {
-        let live = self.live(place);
-        let task = place.task as usize;
+    fn cluster_for(&self, handle: TaskHandle, now: Time) -> Option<usize> {
+        let live = self.live(handle);
+        let task = handle.task as usize;
         let Task { kind, cores, .. } = live.job.tasks[task];
         if live.tasks[task].everywhere <= now {
             return self.clusters.roomiest(kind, cores);
@@ -426,31 +429,31 @@ impl Auctioneer {
         self.clusters.roomiest_of(kind, cores, there)
     }
 
-    fn assign(&mut self, place: Place, cluster: usize, now: Time, out: &mut Out) {
-        self.dequeue(place, Phase::Running { cluster });
-        let live = self.jobs[place.job as usize].as_mut().expect("a queued task belongs to a live job");
+    fn assign(&mut self, handle: TaskHandle, cluster: usize, now: Time, out: &mut Out) {
+        self.dequeue(handle, Phase::Running { cluster });
+        let live = self.jobs[handle.job as usize].as_mut().expect("a queued task belongs to a live job");
         live.running += 1;
-        let task = &live.job.tasks[place.task as usize];
-        let id = TaskId { job: live.job.id, index: place.task };
+        let task = &live.job.tasks[handle.task as usize];
+        let id = TaskId { job: live.job.id, index: handle.task };
         let site = self.clusters.site(cluster);
         self.clusters.take(cluster, task.cores);
         out.log(Record::Assigned { task: id, site });
-        match self.fetch(place, cluster, now, out) {
-            0 => self.run(place, cluster, now, out),
-            missing => self.live_mut(place).tasks[place.task as usize].phase = Phase::Fetching { cluster, missing },
+        match self.fetch(handle, cluster, now, out) {
+            0 => self.run(handle, cluster, now, out),
+            missing => self.live_mut(handle).tasks[handle.task as usize].phase = Phase::Fetching { cluster, missing },
         }
     }
 
     /// Lets the inputs of a task go to its cluster; says how many have to come from elsewhere.
-    fn fetch(&mut self, place: Place, cluster: usize, now: Time, out: &mut Out) -> u32 {
+    fn fetch(&mut self, handle: TaskHandle, cluster: usize, now: Time, out: &mut Out) -> u32 {
         let Some(carrier) = &mut self.carrier else { return 0 };
-        let live = self.jobs[place.job as usize].as_ref().expect("a task that is given away belongs to a live job");
-        let task = TaskId { job: live.job.id, index: place.task };
+        let live = self.jobs[handle.job as usize].as_ref().expect("a task that is given away belongs to a live job");
+        let task = TaskId { job: live.job.id, index: handle.task };
         if self.failing.as_ref().is_some_and(|failing| failing.has_run(task, cluster)) {
             return 0;
         }
         let mut missing = 0;
-        for &from in live.graph.predecessors(place.task as usize) {
+        for &from in live.graph.predecessors(handle.task as usize) {
             let Phase::Done { cluster: made, .. } = live.tasks[from as usize].phase else {
                 panic!("a task is queued once all before it have ended")
             };
@@ -458,9 +461,9 @@ impl Auctioneer {
                 continue;
             }
             let edges = &live.job.edges;
-            let at = edges.partition_point(|edge| (edge.from, edge.to) < (from, place.task));
+            let at = edges.partition_point(|edge| (edge.from, edge.to) < (from, handle.task));
             let Edge { from, to, data: bytes } = edges[at];
-            let load = Load { place, edge: at as u32 };
+            let load = Load { handle, edge: at as u32 };
             let edge = EdgeId { job: live.job.id, from, to };
             let active = carrier.send(now, (made as u32, cluster as u32), (edge, bytes), load, out);
             let [from, to] = [made, cluster].map(|cluster| self.clusters.site(cluster));
@@ -473,16 +476,16 @@ impl Auctioneer {
     /// Starts the tasks whose last input has arrived.
     fn take_delivered(&mut self, now: Time, out: &mut Out) {
         let loads = self.carrier.as_mut().map(|carrier| carrier.arrived(now, out)).unwrap_or_default();
-        for Load { place, edge } in loads {
-            let live = self.live_mut(place);
+        for Load { handle, edge } in loads {
+            let live = self.live_mut(handle);
             let Edge { from, to, .. } = live.job.edges[edge as usize];
             out.log(Record::Delivered { edge: EdgeId { job: live.job.id, from, to } });
-            let state = &mut live.tasks[place.task as usize];
+            let state = &mut live.tasks[handle.task as usize];
             match &mut state.phase {
                 Phase::Fetching { cluster, missing: 1 } => {
                     let cluster = *cluster;
                     state.phase = Phase::Running { cluster };
-                    self.run(place, cluster, now, out);
+                    self.run(handle, cluster, now, out);
                 }
                 Phase::Fetching { missing, .. } => *missing -= 1,
                 _ => panic!("data arrives for a task that waits for it"),
@@ -490,10 +493,10 @@ impl Auctioneer {
         }
     }
 
-    fn run(&mut self, place: Place, cluster: usize, now: Time, out: &mut Out) {
-        let live = self.live(place);
-        let Task { cores, runtime, .. } = live.job.tasks[place.task as usize];
-        let id = TaskId { job: live.job.id, index: place.task };
+    fn run(&mut self, handle: TaskHandle, cluster: usize, now: Time, out: &mut Out) {
+        let live = self.live(handle);
+        let Task { cores, runtime, .. } = live.job.tasks[handle.task as usize];
+        let id = TaskId { job: live.job.id, index: handle.task };
         let (runtime, safe) = match &mut self.failing {
             Some(failing) => (failing.left(id, runtime), failing.safe(cluster, now)),
             None => (runtime, None),
@@ -505,9 +508,9 @@ impl Auctioneer {
 
 /// The queue.
 impl Auctioneer {
-    fn enqueue(&mut self, place: Place, now: Time) {
-        let task = place.task as usize;
-        let live = self.jobs[place.job as usize].as_mut().expect("what joins the queue belongs to a live job");
+    fn enqueue(&mut self, handle: TaskHandle, now: Time) {
+        let task = handle.task as usize;
+        let live = self.jobs[handle.job as usize].as_mut().expect("what joins the queue belongs to a live job");
         live.tasks[task].phase = Phase::Queued;
         live.queued += 1;
         if self.keeps_paths && live.queued == 1 {
@@ -517,17 +520,17 @@ impl Auctioneer {
         let Task { cores, kind, .. } = live.job.tasks[task];
         let (lane, demand) = &mut self.lanes[usize::from(kind.0)];
         demand.add(cores);
-        lane.add(place, &mut self.jobs);
+        lane.add(handle, &mut self.jobs);
         if due <= now {
-            self.doomed.push(place.job);
+            self.doomed.push(handle.job);
         } else if self.market.removal == Removal::Projected {
-            self.removals.push(Reverse((due, place)));
+            self.removals.push(Reverse((due, handle)));
         }
     }
 
-    fn dequeue(&mut self, place: Place, into: Phase) {
-        let task = place.task as usize;
-        let live = self.jobs[place.job as usize].as_mut().expect("a queued task belongs to a live job");
+    fn dequeue(&mut self, handle: TaskHandle, into: Phase) {
+        let task = handle.task as usize;
+        let live = self.jobs[handle.job as usize].as_mut().expect("a queued task belongs to a live job");
         live.tasks[task].phase = into;
         live.queued -= 1;
         if self.keeps_paths && live.queued == 0 {
@@ -541,7 +544,7 @@ impl Auctioneer {
         let Task { cores, kind, .. } = live.job.tasks[task];
         let (lane, demand) = &mut self.lanes[usize::from(kind.0)];
         demand.remove(cores);
-        lane.remove(place, &mut self.jobs);
+        lane.remove(handle, &mut self.jobs);
     }
 
     /// Jobs mostly come in by number, and then that is where they are.
@@ -561,12 +564,12 @@ impl Auctioneer {
         slot
     }
 
-    fn live(&self, place: Place) -> &Live {
-        self.jobs[place.job as usize].as_ref().expect("the job is not over")
+    fn live(&self, handle: TaskHandle) -> &Live {
+        self.jobs[handle.job as usize].as_ref().expect("the job is not over")
     }
 
-    fn live_mut(&mut self, place: Place) -> &mut Live {
-        self.jobs[place.job as usize].as_mut().expect("the job is not over")
+    fn live_mut(&mut self, handle: TaskHandle) -> &mut Live {
+        self.jobs[handle.job as usize].as_mut().expect("the job is not over")
     }
 }
 

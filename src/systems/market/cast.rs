@@ -40,7 +40,7 @@ impl System for Market {
 
     fn policy(&self) -> Policy<'_> {
         let about = match bid::find(&self.policy) {
-            Some(entry) => entry.about,
+            Some(row) => row.about,
             None => "the bids of an external program, which [market.bidder] describes",
         };
         Policy { what: "Bid policy", name: &self.policy, about }
@@ -96,8 +96,8 @@ impl System for Market {
 
 impl Market {
     fn bids(&self, seed: u64) -> Result<Box<dyn BidPolicy>, CastError> {
-        let entry = bid::find(&self.policy).ok_or_else(|| CastError::unknown("bid policy", &self.policy))?;
-        Ok((entry.build)(self, seed))
+        let row = bid::find(&self.policy).ok_or_else(|| CastError::unknown("bid policy", &self.policy))?;
+        Ok((row.build)(self, seed))
     }
 
     /// Whether the work behind its tasks can be summed up.
@@ -110,5 +110,5 @@ impl Market {
 /// The bid policies that a topology may name.
 pub fn policies() -> Vec<Named> {
     let outside = Named { name: EXTERNAL, about: "the bids of an external program, which [market.bidder] describes" };
-    bid::ALL.iter().map(|entry| Named { name: entry.name, about: entry.about }).chain([outside]).collect()
+    bid::ALL.iter().map(|row| Named { name: row.name, about: row.about }).chain([outside]).collect()
 }

@@ -58,6 +58,7 @@ impl Clusters {
     }
 
     fn reckon(&mut self, cluster: usize) {
+        // A core may be given away and down, so there may be fewer than are gone.
         let gone = self.given[cluster] + self.down[cluster];
         self.set_free(cluster, self.all[cluster].cores.saturating_sub(gone));
     }
@@ -172,6 +173,7 @@ impl Roomiest {
     fn first_of_most(&self) -> usize {
         let (leaves, mut node) = (self.nodes.len() / 2, 1);
         while node < leaves {
+            // One of the two has what the root has; the leaves of the left one come first.
             let left = 2 * node;
             node = if self.nodes[left] == self.nodes[1] { left } else { left + 1 };
         }
@@ -184,6 +186,7 @@ impl Roomiest {
         while node > 1 {
             let larger = self.nodes[node].max(self.nodes[node ^ 1]);
             node /= 2;
+            // Where nothing changes, nothing does further up.
             if self.nodes[node] == larger {
                 return;
             }

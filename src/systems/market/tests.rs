@@ -195,7 +195,7 @@ fn literal_pvdsq_orders_as_pvd() {
 
 /// The seven jobs of the auction's example; worth nothing in the end, but not for a long time.
 fn auction_example() -> Source {
-    let entry = |tasks: &[Task], pairs: &[(u32, u32)]| table::Entry {
+    let job = |tasks: &[Task], pairs: &[(u32, u32)]| table::ListedJob {
         name: None,
         task_names: Vec::new(),
         arrive: Time::ZERO,
@@ -208,13 +208,13 @@ fn auction_example() -> Source {
     Source::Table(table::Table {
         data: Default::default(),
         jobs: vec![
-            entry(&[task(6, 3, 0), task(4, 2, 1)], &[(0, 1)]),
-            entry(&[task(4, 2, 0), task(5, 2, 0)], &[(0, 1)]),
-            entry(&[task(10, 4, 0)], &[]),
-            entry(&[task(3, 3, 1)], &[]),
-            entry(&[task(20, 4, 0)], &[]),
-            entry(&[task(21, 1, 0)], &[]),
-            entry(&[task(25, 1, 1)], &[]),
+            job(&[task(6, 3, 0), task(4, 2, 1)], &[(0, 1)]),
+            job(&[task(4, 2, 0), task(5, 2, 0)], &[(0, 1)]),
+            job(&[task(10, 4, 0)], &[]),
+            job(&[task(3, 3, 1)], &[]),
+            job(&[task(20, 4, 0)], &[]),
+            job(&[task(21, 1, 0)], &[]),
+            job(&[task(25, 1, 1)], &[]),
         ],
     })
 }
@@ -570,16 +570,16 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn entries()(
+    fn listed_jobs()(
         arrive in 0u64..25,
         tasks in prop::collection::vec((1u64..9, 1u32..5, 0u16..2), 1..6),
         picks in prop::collection::vec(any::<bool>(), 15),
         worth in prop::option::weighted(0.9, worths()),
-    ) -> table::Entry {
+    ) -> table::ListedJob {
         let pairs = (0..tasks.len() as u32).flat_map(|to| (0..to).map(move |from| (from, to)));
         let mut pairs: Vec<(u32, u32)> = pairs.zip(picks).filter(|(_, pick)| *pick).map(|(pair, _)| pair).collect();
         pairs.sort_unstable();
-        table::Entry {
+        table::ListedJob {
  name: None, task_names: Vec::new(),
             arrive: minutes(arrive),
             tasks: tasks.into_iter().map(|(runtime, cores, kind)| task(runtime, cores, kind)).collect(),
@@ -623,7 +623,7 @@ proptest! {
     #[test]
     fn the_actors_do_what_the_plain_market_does(
         market in markets(),
-        mut jobs in prop::collection::vec(entries(), 1..14),
+        mut jobs in prop::collection::vec(listed_jobs(), 1..14),
         sites in prop::collection::vec((1u32..7, 0u16..2), 0..3),
         users in 1usize..4,
     ) {
@@ -639,7 +639,7 @@ proptest! {
     #[test]
     fn many_sites_are_chosen_among_as_by_asking_each(
         market in markets(),
-        mut jobs in prop::collection::vec(entries(), 1..20),
+        mut jobs in prop::collection::vec(listed_jobs(), 1..20),
         sites in prop::collection::vec((1u32..6, 0u16..2), 8..60),
     ) {
         jobs.sort_by_key(|job| job.arrive);
@@ -655,7 +655,7 @@ proptest! {
     #[test]
     fn latency_delays_but_breaks_nothing(
         market in markets(),
-        jobs in prop::collection::vec(entries(), 1..10),
+        jobs in prop::collection::vec(listed_jobs(), 1..10),
         latencies in prop::collection::vec(prop::sample::select(vec![0u64, 5, 60_000, 90_000]), 6),
     ) {
         let jobs = Source::Table(table::Table::of(jobs));
@@ -723,9 +723,9 @@ prop_compose! {
         second in prop::collection::vec((any::<bool>(), 1u64..300), 8),
         picks in prop::collection::vec((0usize..8, 0u64..60), 50..250),
         patience in prop::sample::select(vec![1.0, 8.0, 60.0]),
-    ) -> Vec<table::Entry> {
+    ) -> Vec<table::ListedJob> {
         let mut arrive = 0;
-        let entry = |(shape, later): (usize, u64)| {
+        let job = |(shape, later): (usize, u64)| {
             let shape = shape % shapes.len();
             arrive += later.saturating_sub(45);
             let (runtime, cores, kind, worth) = shapes[shape].clone();
@@ -735,7 +735,7 @@ prop_compose! {
                 max,
                 curve: Curve::new(curve.initial() * patience, curve.final_() * patience, &[]).unwrap(),
             });
-            table::Entry {
+            table::ListedJob {
  name: None, task_names: Vec::new(),
                 arrive: minutes(arrive),
                 edges: if then.is_some() { edges(&[(0, 1)]) } else { vec![] },
@@ -745,7 +745,7 @@ prop_compose! {
                 volumes: Default::default(),
             }
         };
-        picks.into_iter().map(entry).collect()
+        picks.into_iter().map(job).collect()
     }
 }
 
@@ -763,15 +763,15 @@ proptest! {
 /// As above, with the paper's jobs: for every policy and option that has a say in the order.
 #[test]
 fn the_papers_jobs_are_placed_as_if_everybody_were_asked() {
-    for entry in bid::ALL {
+    for row in bid::ALL {
         for (removal, blocking) in [(Removal::Deadline, Blocking::PerKind), (Removal::Projected, Blocking::Global)] {
             for load in [0.9, 3.0] {
-                let market = Market { removal, blocking, ..plain_market(entry.name) };
+                let market = Market { removal, blocking, ..plain_market(row.name) };
                 let Source::Market(source) = small_workload(load) else { panic!("jobs are generated") };
                 let source = Source::Market(market::Generator { jobs: 150, seed: 7, ..source });
                 let topology = grid(market, &PAPER_GRID, 1, source);
                 let (fast, judge) = (play_fast(&topology), play_asking_everybody(&topology));
-                assert!(fast == judge, "{} at {load}", entry.name);
+                assert!(fast == judge, "{} at {load}", row.name);
             }
         }
     }
@@ -933,7 +933,7 @@ fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
     let table = |tasks: Vec<Task>| {
         Source::Table(table::Table {
             data: Default::default(),
-            jobs: vec![table::Entry {
+            jobs: vec![table::ListedJob {
                 name: None,
                 task_names: Vec::new(),
                 arrive: Time::ZERO,
@@ -967,7 +967,7 @@ fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
     let mut pairs: Vec<(u32, u32)> = layers.collect();
     pairs.sort_unstable();
     let tasks = vec![task(1, 1, 0); 2202];
-    let exploding = table::Entry {
+    let exploding = table::ListedJob {
         name: None,
         task_names: Vec::new(),
         arrive: Time::ZERO,

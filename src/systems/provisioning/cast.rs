@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::customer::Customer;
-use super::desk::{Desk, Mode, Terms, longest};
+use super::desk::{Desk, DeskTerms, Mode, longest};
 use super::forecast::History;
 use super::manager::Counter;
 use super::rules::{Provisioning, walk_site, walk_user};
-use super::world::{Place, World};
+use super::world::{Provider, World};
 use super::{planner, plans, strategy};
 use crate::grid::{Job, PlanMode, Rate, Site, User};
 use crate::kernel::BoxedActor;
@@ -116,19 +116,19 @@ impl System for Provisioning {
 }
 
 impl Provisioning {
-    pub(super) fn terms(&self, site: &Site) -> Terms {
+    pub(super) fn terms(&self, site: &Site) -> DeskTerms {
         let mode = match site.terms.mode {
             PlanMode::Exact => Mode::Exact,
             PlanMode::Rebuild => Mode::Rebuild,
         };
-        Terms {
+        DeskTerms {
             rate: Rate((site.terms.price_millionths / 1_000) as u32),
             cancelling: (site.terms.cancelled_millionths / 1_000) as u32,
             quotes_last: self.quotes_last,
             lease: self.lease,
             grace: self.grace,
             longest: site.terms.longest,
-            ..Terms::new(site.cores, mode)
+            ..DeskTerms::new(site.cores, mode)
         }
     }
 }
@@ -136,7 +136,7 @@ impl Provisioning {
 /// Whether a strategy can make anything of a job.
 fn check(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> Result<(), JobError> {
     let tasks = job.tasks.len();
-    match user.approach.entry() {
+    match user.approach.row() {
         Some(entry) if entry.has_legs => check_legs(job, user, rules, grid),
         Some(entry) if entry.is_rigid && tasks != 1 => {
             let text = format!("strategy {} is for jobs of one task, but this one has {tasks}", entry.name);
@@ -170,9 +170,9 @@ fn check_legs(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> 
             let (cores, has, name) = (task.cores, site.cores, &site.name);
             return wrong(format!("task {number} needs {cores} cores, but its leg is at {name}, which has {has}"));
         }
-        let place = Place::of(id, site, grid);
-        if !place.fits(task) {
-            let (asks, name) = (place.time(task.walltime), &site.name);
+        let provider = Provider::of(id, site, grid);
+        if !provider.fits(task) {
+            let (asks, name) = (provider.time(task.walltime), &site.name);
             let most = longest(site.terms.longest);
             return wrong(format!(
                 "task {number} asks for {asks}, but its leg is at {name}, which accepts up to {most}"

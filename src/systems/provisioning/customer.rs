@@ -32,7 +32,7 @@ pub struct Customer {
     world: World,
     rules: Provisioning,
     approach: Approach,
-    entry: &'static strategy::Entry,
+    row: &'static strategy::Row,
     /// Jobs to come, by their times.
     errands: VecDeque<Errand>,
     /// Jobs that come after another one.
@@ -63,7 +63,7 @@ impl Customer {
         world: World,
         rules: Provisioning,
         approach: Approach,
-        entry: &'static strategy::Entry,
+        row: &'static strategy::Row,
         mut errands: Vec<Errand>,
     ) -> Customer {
         let mut followers: BTreeMap<JobId, Vec<(Span, Errand)>> = BTreeMap::new();
@@ -79,7 +79,7 @@ impl Customer {
             world,
             rules,
             approach,
-            entry,
+            row,
             errands: errands.into(),
             followers,
             live: BTreeMap::new(),
@@ -104,14 +104,14 @@ impl Customer {
 
     fn take_up(&mut self, now: Time, errand: Errand, out: &mut Out) {
         let Errand { job, site, .. } = errand;
-        let pinned = site.and_then(|site| self.world.place_of(site));
+        let pinned = site.and_then(|site| self.world.provider_of(site));
         let (id, user) = (job.id, self.id);
         if let Some(why) = self.world.excludes(&job, pinned) {
             out.log(Record::Rejected { job: job.clone(), user, why });
             return self.follow(now, id, out);
         }
         out.log(Record::Arrived { job: job.clone(), user });
-        let strategy = (self.entry.build)(&self.approach);
+        let strategy = (self.row.build)(&self.approach);
         self.live.insert(id, Live { run: Run::new(job), pinned, strategy, is_doomed: false });
         self.with(now, id, out, |strategy, deal| strategy.begin(deal));
     }
@@ -194,7 +194,7 @@ impl Customer {
         live.is_doomed = false;
         self.with(now, job, out, |strategy, deal| {
             let unused = deal.run.unused().into_iter().chain(strategy.spare());
-            unused.for_each(|(place, booking)| deal.give_back(place, booking));
+            unused.for_each(|(provider, booking)| deal.give_back(provider, booking));
             strategy.abandon(deal);
             deal.give_up();
         });
@@ -209,9 +209,9 @@ impl Customer {
         result: Result<Vec<Receipt>, Denial>,
         out: &mut Out,
     ) {
-        let place = (number, &self.world.places[number]);
+        let provider = (number, &self.world.providers[number]);
         for receipt in result.unwrap_or_default() {
-            self.books.give_back(now, place, job, receipt.booking, out);
+            self.books.give_back(now, provider, job, receipt.booking, out);
         }
     }
 
@@ -232,7 +232,7 @@ impl Customer {
         }
         if self.live.get(&task.job).is_some_and(|live| live.run.is_over()) {
             self.with(now, task.job, out, |strategy, deal| {
-                strategy.spare().into_iter().for_each(|(place, booking)| deal.give_back(place, booking));
+                strategy.spare().into_iter().for_each(|(provider, booking)| deal.give_back(provider, booking));
             });
             out.log(Record::Completed { job: task.job, value: None });
             self.live.remove(&task.job);
@@ -241,46 +241,46 @@ impl Customer {
     }
 
     /// What a site tells; what no honest one would is its fault.
-    fn told(&mut self, now: Time, place: usize, message: Message, out: &mut Out) -> Result<(), Fault> {
+    fn told(&mut self, now: Time, provider: usize, message: Message, out: &mut Out) -> Result<(), Fault> {
         match message {
             Message::Informed(informed) => {
-                let debt = self.books.paid(now, Owed::Answer(place, informed.number));
+                let debt = self.books.paid(now, Owed::Answer(provider, informed.number));
                 let Some((job, asked)) = self.known(debt)? else { return Ok(()) };
-                asked.is_answered_by(&informed.reply, &self.world.places[place])?;
+                asked.is_answered_by(&informed.reply, &self.world.providers[provider])?;
                 self.with(now, job, out, |strategy, deal| {
-                    strategy.informed(informed.number, place, informed.reply, deal);
+                    strategy.informed(informed.number, provider, informed.reply, deal);
                 });
             }
             Message::Claimed(claimed) => {
-                let debt = self.books.paid(now, Owed::Answer(place, claimed.number));
+                let debt = self.books.paid(now, Owed::Answer(provider, claimed.number));
                 let Some((job, asked)) = self.known(debt)? else { return Ok(()) };
-                asked.is_granted_by(&claimed.result, &self.world.places[place])?;
+                asked.is_granted_by(&claimed.result, &self.world.providers[provider])?;
                 if self.live.get(&job).is_none_or(|live| live.is_doomed) {
-                    self.claimed_in_vain(now, job, place, claimed.result, out);
+                    self.claimed_in_vain(now, job, provider, claimed.result, out);
                     return Ok(());
                 }
                 self.with(now, job, out, |strategy, deal| {
-                    strategy.claimed(claimed.number, place, claimed.result, deal);
+                    strategy.claimed(claimed.number, provider, claimed.result, deal);
                 });
             }
             Message::Coordinated(Coordinated { hold, answer }) => {
-                let debt = self.books.paid(now, Owed::Pledge(place, hold, Step::of(&answer)));
+                let debt = self.books.paid(now, Owed::Pledge(provider, hold, Step::of(&answer)));
                 let Some((job, _)) = self.known(debt)? else { return Ok(()) };
                 self.with(now, job, out, |strategy, deal| strategy.pledged(hold, answer, deal));
             }
             Message::Returned(Returned { booking, result }) => {
-                let debt = self.books.paid(now, Owed::Return(place, booking));
+                let debt = self.books.paid(now, Owed::Return(provider, booking));
                 let Some((job, _)) = self.known(debt)? else { return Ok(()) };
-                self.with(now, job, out, |strategy, deal| strategy.returned(booking, place, result, deal));
+                self.with(now, job, out, |strategy, deal| strategy.returned(booking, provider, result, deal));
             }
             Message::Recalled(Recalled { task, in_time, losses }) => {
-                let debt = self.books.paid(now, Owed::Recall(place, task));
+                let debt = self.books.paid(now, Owed::Recall(provider, task));
                 self.known(debt)?;
                 let job = task.job;
-                let Some(live) = self.live.get_mut(&job).filter(|live| live.run.is_at(task.index, place)) else {
+                let Some(live) = self.live.get_mut(&job).filter(|live| live.run.is_at(task.index, provider)) else {
                     return Ok(());
                 };
-                let (before, fails) = (live.run.losses(task.index), self.world.places[place].fails());
+                let (before, fails) = (live.run.losses(task.index), self.world.providers[provider].fails());
                 if in_time && (losses < before || losses > before && !fails) {
                     return Err(Fault::Senseless);
                 }
@@ -298,12 +298,12 @@ impl Customer {
             }
             Message::Lost(Lost { task, .. }) => {
                 let Some(live) = self.live.get(&task.job) else { return Ok(()) };
-                if !self.world.places[place].fails() || !live.run.is_at(task.index, place) {
+                if !self.world.providers[provider].fails() || !live.run.is_at(task.index, provider) {
                     return Err(Fault::Unasked);
                 }
                 self.lost(now, task, out);
             }
-            Message::Revoked(_) | Message::Postponed(_) if !self.world.places[place].fails() => {
+            Message::Revoked(_) | Message::Postponed(_) if !self.world.providers[provider].fails() => {
                 return Err(Fault::Unasked);
             }
             Message::Revoked(Revoked { job, booking }) => {
@@ -314,14 +314,14 @@ impl Customer {
             }
             Message::Begun(Begun { task }) => {
                 let Some(live) = self.live.get_mut(&task.job) else { return Ok(()) };
-                if !live.run.begun(task.index, place) {
+                if !live.run.begun(task.index, provider) {
                     return Err(Fault::Unasked);
                 }
                 self.with(now, task.job, out, |strategy, deal| strategy.begun(task.index, deal));
             }
             Message::Ended(Ended { task, .. }) => {
                 let Some(live) = self.live.get(&task.job) else { return Ok(()) };
-                if !live.run.is_at(task.index, place) {
+                if !live.run.is_at(task.index, provider) {
                     return Err(Fault::Unasked);
                 }
                 self.ended(now, task, out);
@@ -338,9 +338,9 @@ impl Customer {
         if debt.is_none() && self.approach.crash.is_none() { Err(Fault::Unasked) } else { Ok(debt) }
     }
 
-    fn accuse(&mut self, place: usize, fault: Fault, out: &mut Out) {
+    fn accuse(&mut self, provider: usize, fault: Fault, out: &mut Out) {
         self.has_accused = true;
-        out.log(Record::Accused { site: self.world.places[place].site, fault });
+        out.log(Record::Accused { site: self.world.providers[provider].site, fault });
     }
 
     /// Tasks that are ready at the same time: job by job, and of each in the order of HEFT.
@@ -371,8 +371,8 @@ impl Planner for Customer {
         if self.has_accused {
             return;
         }
-        if let Some(place) = self.books.debts.overdue(now, out) {
-            return self.accuse(place, Fault::Silent, out);
+        if let Some(provider) = self.books.debts.overdue(now, out) {
+            return self.accuse(provider, Fault::Silent, out);
         }
         if now == Time::ZERO {
             self.keep_calendar(now, out);
@@ -422,9 +422,9 @@ impl Planner for Customer {
             let task = if self.world.is_exchange(from) { self.books.loads.remove(&load) } else { None };
             return task.into_iter().for_each(|task| self.arrived(now, task, out));
         }
-        let Some(place) = self.world.place_of(from) else { return };
-        if let Err(fault) = self.told(now, place, message, out) {
-            self.accuse(place, fault, out);
+        let Some(provider) = self.world.provider_of(from) else { return };
+        if let Err(fault) = self.told(now, provider, message, out) {
+            self.accuse(provider, fault, out);
         }
     }
 

@@ -6,7 +6,7 @@ use super::application::Application;
 use super::debts::{Asked, Debt, Debts, Owed, Step};
 use super::rules::Provisioning;
 use super::run::{Goes, Leaves, Padded, Run};
-use super::world::{Place, World};
+use super::world::{Provider, World};
 use crate::grid::{Approach, Area, BookingId, EdgeId, HoldId, JobId, Part, Quote, QuoteId, TaskId};
 use crate::protocol::{
     Bargain, Claim, Coordinate, Enter, Inquire, Lot, Message, Pledge, Query, Reason, Recall, Record, Return,
@@ -21,7 +21,7 @@ pub(super) struct Books {
     pub next: u64,
     /// What sites have to answer.
     pub debts: Debts,
-    /// How long answers have taken at most, by place.
+    /// How long answers have taken at most, by provider.
     pub lags: BTreeMap<usize, Span>,
     /// Whom each load is for.
     pub loads: BTreeMap<u64, TaskId>,
@@ -69,8 +69,8 @@ impl Books {
     /// Whose question it was; how long an answer took says how old news from there is.
     pub fn paid(&mut self, now: Time, owed: Owed) -> Option<Debt> {
         let (since, debt) = self.debts.pay(owed)?;
-        if let Owed::Answer(place, _) = owed {
-            let lag = self.lags.entry(place).or_default();
+        if let Owed::Answer(provider, _) = owed {
+            let lag = self.lags.entry(provider).or_default();
             *lag = now.since(since).max(*lag);
         }
         Some(debt)
@@ -81,21 +81,21 @@ impl Books {
         self.next
     }
 
-    /// A place has to answer; as it does so at once, this is there when a message can have gone there and back.
-    fn owes(&mut self, now: Time, owed: Owed, (place, job, asked): (&Place, JobId, Asked), out: &mut Out) {
-        self.debts.add(now, now + place.latency + place.latency, owed, (job, asked), out);
+    /// A provider has to answer; as it does so at once, this is there when a message can have gone there and back.
+    fn owes(&mut self, now: Time, owed: Owed, (provider, job, asked): (&Provider, JobId, Asked), out: &mut Out) {
+        self.debts.add(now, now + provider.latency + provider.latency, owed, (job, asked), out);
     }
 
     pub fn give_back(
         &mut self,
         now: Time,
-        (number, place): (usize, &Place),
+        (number, provider): (usize, &Provider),
         job: JobId,
         booking: BookingId,
         out: &mut Out,
     ) {
-        self.owes(now, Owed::Return(number, booking), (place, job, Asked::Deed), out);
-        out.send(place.site, Message::Return(Return { booking }));
+        self.owes(now, Owed::Return(number, booking), (provider, job, Asked::Deed), out);
+        out.send(provider.site, Message::Return(Return { booking }));
     }
 }
 
@@ -107,12 +107,12 @@ impl Deal<'_> {
         ready
     }
 
-    /// The places that a task may go to.
+    /// The providers that a task may go to.
     pub fn fitting(&self, task: u32) -> Vec<usize> {
         self.world.fitting(&self.run.job.tasks[task as usize], self.pinned).collect()
     }
 
-    /// How long a place took to answer, at most: so old is news, and so long it takes to act on it.
+    /// How long a provider took to answer, at most: so old is news, and so long it takes to act on it.
     pub fn slack(&self) -> Span {
         self.books.lags.values().copied().max().unwrap_or_default()
     }
@@ -130,9 +130,9 @@ impl Deal<'_> {
         self.now + round + round + round
     }
 
-    /// How long a message to a place and its answer take, at most.
+    /// How long a message to a provider and its answer take, at most.
     pub fn round(&self) -> Span {
-        let latency = self.world.places.iter().map(|place| place.latency).max().unwrap_or_default();
+        let latency = self.world.providers.iter().map(|provider| provider.latency).max().unwrap_or_default();
         latency + latency
     }
 
@@ -157,52 +157,52 @@ impl Deal<'_> {
         self.books.given_up.push(self.run.job.id);
     }
 
-    /// Asks a place something; the answer comes under the number.
-    pub fn ask(&mut self, place: usize, query: Query) -> u64 {
+    /// Asks a provider something; the answer comes under the number.
+    pub fn ask(&mut self, provider: usize, query: Query) -> u64 {
         let number = self.books.number();
-        self.owes(Owed::Answer(place, number), place, Asked::Query(query));
-        self.out.send(self.world.places[place].site, Message::Inquire(Inquire { number, query }));
+        self.owes(Owed::Answer(provider, number), provider, Asked::Query(query));
+        self.out.send(self.world.providers[provider].site, Message::Inquire(Inquire { number, query }));
         number
     }
 
-    /// Claims parts of the slots that a place has advertised, which have no fee; the answer comes under the number.
-    pub fn take(&mut self, place: usize, version: u64, parts: Vec<(u32, Part)>) -> u64 {
+    /// Claims parts of the slots that a provider has advertised, which have no fee; the answer comes under the number.
+    pub fn take(&mut self, provider: usize, version: u64, parts: Vec<(u32, Part)>) -> u64 {
         let wanted = parts.iter().map(|(_, part)| (*part, Area::ZERO)).collect();
-        self.claim(place, Lot::Slots { version, parts }, wanted)
+        self.claim(provider, Lot::Slots { version, parts }, wanted)
     }
 
-    /// Claims a start that a place has quoted, at its fee.
-    pub fn buy(&mut self, place: usize, quotes: &[(usize, Quote)], (quote, start): (QuoteId, Time)) -> u64 {
-        let its = quotes.iter().filter(|(at, other)| (*at, other.id) == (place, quote));
+    /// Claims a start that a provider has quoted, at its fee.
+    pub fn buy(&mut self, provider: usize, quotes: &[(usize, Quote)], (quote, start): (QuoteId, Time)) -> u64 {
+        let its = quotes.iter().filter(|(at, other)| (*at, other.id) == (provider, quote));
         let offers = its.flat_map(|(_, quote)| quote.offers.iter().map(move |offer| (quote, offer)));
         let wanted = offers.filter(|(_, offer)| offer.start == start).take(1);
         let wanted = wanted.map(|(quote, offer)| (Part { procs: quote.procs, start, span: quote.span }, offer.fee));
         let wanted = wanted.collect();
-        self.claim(place, Lot::Quote { quote, start }, wanted)
+        self.claim(provider, Lot::Quote { quote, start }, wanted)
     }
 
-    fn claim(&mut self, place: usize, lot: Lot, wanted: Vec<(Part, Area)>) -> u64 {
+    fn claim(&mut self, provider: usize, lot: Lot, wanted: Vec<(Part, Area)>) -> u64 {
         let number = self.books.number();
-        self.owes(Owed::Answer(place, number), place, Asked::Claim(wanted));
-        self.out.send(self.world.places[place].site, Message::Claim(Claim { number, job: self.run.job.id, lot }));
+        self.owes(Owed::Answer(provider, number), provider, Asked::Claim(wanted));
+        self.out.send(self.world.providers[provider].site, Message::Claim(Claim { number, job: self.run.job.id, lot }));
         number
     }
 
-    fn owes(&mut self, owed: Owed, place: usize, asked: Asked) {
-        self.books.owes(self.now, owed, (&self.world.places[place], self.run.job.id, asked), self.out);
+    fn owes(&mut self, owed: Owed, provider: usize, asked: Asked) {
+        self.books.owes(self.now, owed, (&self.world.providers[provider], self.run.job.id, asked), self.out);
     }
 
-    /// Tells a place what is to become of a hold.
-    pub fn pledge(&mut self, place: usize, hold: HoldId, pledge: Pledge) {
+    /// Tells a provider what is to become of a hold.
+    pub fn pledge(&mut self, provider: usize, hold: HoldId, pledge: Pledge) {
         // Nothing more is said about what is not wanted.
         if let Some(step) = Step::wanted(&pledge) {
-            self.owes(Owed::Pledge(place, hold, step), place, Asked::Deed);
+            self.owes(Owed::Pledge(provider, hold, step), provider, Asked::Deed);
         }
-        self.out.send(self.world.places[place].site, Message::Coordinate(Coordinate { hold, pledge }));
+        self.out.send(self.world.providers[provider].site, Message::Coordinate(Coordinate { hold, pledge }));
     }
 
-    pub fn give_back(&mut self, place: usize, booking: BookingId) {
-        let at = (place, &self.world.places[place]);
+    pub fn give_back(&mut self, provider: usize, booking: BookingId) {
+        let at = (provider, &self.world.providers[provider]);
         self.books.give_back(self.now, at, self.run.job.id, booking, self.out);
     }
 
@@ -213,7 +213,7 @@ impl Deal<'_> {
 
     /// The same, but so that it is not there before it is to start: until then, what it shares a booking with has its place.
     pub fn send_for(&mut self, start: Time, task: u32, goes: Goes) {
-        let way = self.world.places[goes.place].latency;
+        let way = self.world.providers[goes.provider].latency;
         let leaves = self.run.send(task, goes);
         self.ship(leaves);
         let at = Time::from_micros(start.micros().saturating_sub(way.micros()));
@@ -225,9 +225,9 @@ impl Deal<'_> {
     }
 
     pub fn recall(&mut self, task: u32) {
-        let Some(place) = self.run.goes(task).map(|goes| goes.place) else { return };
-        let site = self.world.places[place].site;
-        self.owes(Owed::Recall(place, self.run.id(task)), place, Asked::Deed);
+        let Some(provider) = self.run.goes(task).map(|goes| goes.provider) else { return };
+        let site = self.world.providers[provider].site;
+        self.owes(Owed::Recall(provider, self.run.id(task)), provider, Asked::Deed);
         self.out.send(site, Message::Recall(Recall { task: self.run.id(task) }));
     }
 
@@ -254,20 +254,20 @@ impl Deal<'_> {
     pub(super) fn enter(&mut self, task: u32) {
         let Some(goes) = self.run.enter(task) else { return };
         let tells = goes.tells();
-        let Goes { place, within, padded, .. } = goes;
-        let place = &self.world.places[place];
+        let Goes { provider, within, padded, .. } = goes;
+        let provider = &self.world.providers[provider];
         let what = self.run.job.tasks[task as usize];
         let id = self.run.id(task);
-        self.out.log(Record::Assigned { task: id, site: place.site });
-        let usual = Padded { work_from: Time::ZERO, walltime: place.time(what.walltime) };
+        self.out.log(Record::Assigned { task: id, site: provider.site });
+        let usual = Padded { work_from: Time::ZERO, walltime: provider.time(what.walltime) };
         let Padded { work_from, walltime } = padded.unwrap_or(usual);
         self.out.send(
-            place.site,
+            provider.site,
             Message::Enter(Enter {
                 task: id,
                 procs: what.cores,
                 walltime,
-                runtime: place.time(what.runtime),
+                runtime: provider.time(what.runtime),
                 not_before: work_from,
                 within,
                 tells,

@@ -5,13 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::world::Place;
+use super::world::Provider;
 use crate::grid::{Advert, Area, BookingId, Denial, HoldId, JobId, Part, Quote, Receipt, TaskId};
 use crate::protocol::{Fault, Pledge, PledgeAnswer, Query, Reply};
 use crate::roles::Out;
 use crate::time::{Span, Time};
 
-/// What an answer is known by; places are numbers of sites.
+/// What an answer is known by; providers by the numbers of their sites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Owed {
     /// To a question or a claim, by its number.
@@ -78,7 +78,7 @@ impl Debts {
         Some((asked, debt))
     }
 
-    /// A place whose answer should have come before now.
+    /// A provider whose answer should have come before now.
     pub fn overdue(&mut self, now: Time, out: &mut Out) -> Option<usize> {
         if self.watch.is_none_or(|watch| watch > now) {
             return None;
@@ -86,7 +86,7 @@ impl Debts {
         self.watch = None;
         let (by, owed) = *self.due.first()?;
         if by < now {
-            return Some(owed.place());
+            return Some(owed.provider());
         }
         self.look_after(by, out);
         None
@@ -108,11 +108,12 @@ impl Debts {
 }
 
 impl Owed {
-    fn place(&self) -> usize {
+    fn provider(&self) -> usize {
         match self {
-            Owed::Answer(place, _) | Owed::Pledge(place, ..) | Owed::Return(place, _) | Owed::Recall(place, _) => {
-                *place
-            }
+            Owed::Answer(provider, _)
+            | Owed::Pledge(provider, ..)
+            | Owed::Return(provider, _)
+            | Owed::Recall(provider, _) => *provider,
         }
     }
 }
@@ -140,18 +141,18 @@ impl Step {
 
 impl Asked {
     /// Whether a reply is one to this question.
-    pub fn is_answered_by(&self, reply: &Reply, place: &Place) -> Result<(), Fault> {
+    pub fn is_answered_by(&self, reply: &Reply, provider: &Provider) -> Result<(), Fault> {
         let Asked::Query(query) = self else { return Err(Fault::Senseless) };
         let makes_sense = match (query, reply) {
             (Query::Load, Reply::Load(_)) => true,
-            (Query::Slots, Reply::Slots(advert)) => is_advert(advert, place),
+            (Query::Slots, Reply::Slots(advert)) => is_advert(advert, provider),
             (Query::Price(part), Reply::Prices(quote)) => {
-                is_quote(quote, (part.procs, part.span), place)
+                is_quote(quote, (part.procs, part.span), provider)
                     && quote.offers.iter().all(|offer| offer.start == part.start)
             }
-            (Query::Prices { procs, span }, Reply::Prices(quote)) => is_quote(quote, (*procs, *span), place),
+            (Query::Prices { procs, span }, Reply::Prices(quote)) => is_quote(quote, (*procs, *span), provider),
             (Query::PricesFrom(part), Reply::Prices(quote)) => {
-                is_quote(quote, (part.procs, part.span), place)
+                is_quote(quote, (part.procs, part.span), provider)
                     && quote.offers.iter().all(|offer| offer.start >= part.start)
             }
             (Query::Price(_) | Query::Prices { .. } | Query::PricesFrom(_), Reply::Denied(_)) => true,
@@ -164,29 +165,29 @@ impl Asked {
     }
 
     /// Whether this is what was claimed, or a denial.
-    pub fn is_granted_by(&self, result: &Result<Vec<Receipt>, Denial>, place: &Place) -> Result<(), Fault> {
+    pub fn is_granted_by(&self, result: &Result<Vec<Receipt>, Denial>, provider: &Provider) -> Result<(), Fault> {
         let Asked::Claim(wanted) = self else { return Err(Fault::Senseless) };
         let Ok(receipts) = result else { return Ok(()) };
         let is_wanted = |(receipt, (part, fee)): (&Receipt, &(Part, Area))| {
-            receipt.part == *part && receipt.fee == *fee && receipt.rent == part.area().at(place.rate)
+            receipt.part == *part && receipt.fee == *fee && receipt.rent == part.area().at(provider.rate)
         };
         let is_all = receipts.len() == wanted.len() && receipts.iter().zip(wanted).all(is_wanted);
         if is_all { Ok(()) } else { Err(Fault::Senseless) }
     }
 }
 
-fn is_advert(advert: &Advert, place: &Place) -> bool {
+fn is_advert(advert: &Advert, provider: &Provider) -> bool {
     advert.slots.iter().all(|slot| {
-        slot.whole().check().is_ok() && slot.procs <= place.cores && slot.rate == place.rate && slot.fee.is_zero()
+        slot.whole().check().is_ok() && slot.procs <= provider.cores && slot.rate == provider.rate && slot.fee.is_zero()
     })
 }
 
 /// Each start once, in their order, at the rate that the site is known for.
-fn is_quote(quote: &Quote, wanted: (u32, Span), place: &Place) -> bool {
+fn is_quote(quote: &Quote, wanted: (u32, Span), provider: &Provider) -> bool {
     let Quote { procs, span, rate, offers, .. } = quote;
     let is_part = |start| Part { procs: *procs, start, span: *span }.check().is_ok();
     (*procs, *span) == wanted
-        && *rate == place.rate
+        && *rate == provider.rate
         && offers.is_sorted_by(|one, other| one.start < other.start)
         && offers.iter().all(|offer| is_part(offer.start))
 }

@@ -14,18 +14,18 @@ use super::trial::Trial;
 use super::world::World;
 use crate::grid::{Site, Slot, Workflow};
 use crate::systems::Errand;
-use crate::systems::plans::{Choice, Choices, Entry, Market, Order, Place, Planned, Unplannable};
+use crate::systems::plans::{Choice, Choices, Maker, Market, Order, PlacedTask, Planned, Unplannable};
 use crate::time::{Span, Time};
 use crate::workload::workflow::Written;
 
-pub(super) const ALL: &[Entry] = &[
-    Entry {
+pub(super) const ALL: &[Maker] = &[
+    Maker {
         name: "moga",
         about: "slots chosen by a genetic algorithm, for cost and makespan",
         bargains: true,
         make: moga,
     },
-    Entry {
+    Maker {
         name: "greedy",
         about: "starts bought one by one, at the price of the delay to the queue",
         bargains: true,
@@ -150,14 +150,14 @@ impl<'a> Moment<'a> {
         errands.sort_by_key(|errand| (errand.job.arrive, errand.job.id));
         for Errand { job, site, .. } in errands {
             let task = &job.tasks[0];
-            let pinned = site.and_then(|site| world.place_of(site));
+            let pinned = site.and_then(|site| world.provider_of(site));
             sites.iter_mut().for_each(|site| site.advance(job.arrive));
             let load = |place: usize| {
                 let (waiting, running) = sites[place].desk.jobs();
                 (waiting + running, place)
             };
             let Some((_, place)) = world.fitting(task, pinned).map(load).min() else { continue };
-            let [runtime, walltime] = [task.runtime, task.walltime].map(|span| world.places[place].time(span));
+            let [runtime, walltime] = [task.runtime, task.walltime].map(|span| world.providers[place].time(span));
             // What a site does not take is given up.
             if sites[place].submit(task.cores, walltime, runtime).is_ok() {
                 sites[place].settle();
@@ -223,7 +223,7 @@ impl<'a> Moment<'a> {
     ) -> Planned {
         let order = self.order;
         let since = |time: Time| seconds(time.since(order.at));
-        let place = |(task, site, start, end): &(u32, u32, Time, Time)| Place {
+        let placed_task = |(task, site, start, end): &(u32, u32, Time, Time)| PlacedTask {
             task: self.workflow.tasks[*task as usize].name.clone(),
             site: order.grid.sites[*site as usize].1.name.clone(),
             cores: self.application.procs(*task as usize),
@@ -257,7 +257,7 @@ impl<'a> Moment<'a> {
             work: work.sum(),
             plans,
             chosen,
-            tasks: placed.iter().map(place).collect(),
+            tasks: placed.iter().map(placed_task).collect(),
         })
     }
 }

@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::{planner, strategy};
 use crate::grid::{Approach, Crash, PlanMode, Site, User};
 use crate::settings::{
-    FormExt, Layout, List, Maybe, Millionths, Names, Number, OneOf, POSITIVE_SPAN, Rate, Registered, SPAN, Walk, Word,
-    key,
+    FormExt, Layout, List, Maybe, Millionths, NameIndex, Number, OneOf, POSITIVE_SPAN, Rate, Registered, SPAN, Walk,
+    Word, key,
 };
 use crate::time::Span;
 
@@ -106,7 +106,7 @@ pub(super) fn walk_site(site: &mut Site, fits: bool, w: &mut dyn Walk) {
 const PRICE_MAX: u64 = 1_000;
 
 /// What a `[[user]]` may say of how it gets time.
-pub(super) fn walk_user(user: &mut User, fits: bool, sites: &Names<'_>, w: &mut dyn Walk) {
+pub(super) fn walk_user(user: &mut User, fits: bool, sites: &NameIndex<'_>, w: &mut dyn Walk) {
     // A user who hands in nothing but jobs of other systems need not say so.
     let approach = &mut user.approach;
     if !fits && w.writes() {
@@ -116,34 +116,34 @@ pub(super) fn walk_user(user: &mut User, fits: bool, sites: &Names<'_>, w: &mut 
         approach.strategy = strategy::USUAL.to_owned();
     }
     let why = "leave this out: only users under a [provisioning] negotiate for time";
-    let words = strategy::ALL.iter().map(|entry| Word::new(entry.name, entry.about)).collect();
+    let words = strategy::ALL.iter().map(|row| Word::new(row.name, row.about)).collect();
     let name = key("strategy", "how a user obtains time for its jobs").usual("best-effort").only_if(fits, why);
     w.set(name, &mut approach.strategy, Registered { what: "a strategy", words });
-    let entry = strategy::find(&approach.strategy);
-    let has = |asks: fn(&strategy::Entry) -> bool| !fits || entry.is_some_and(asks);
+    let row = strategy::find(&approach.strategy);
+    let has = |asks: fn(&strategy::Row) -> bool| !fits || row.is_some_and(asks);
     let only = |what: &'static str| if fits { what } else { why };
     // What the defaults of all users say makes no sense under every strategy.
     let usual = Approach::default();
-    if w.reads() && !(fits && has(|entry| entry.has_alpha)) {
+    if w.reads() && !(fits && has(|row| row.has_alpha)) {
         approach.alpha = usual.alpha;
     }
-    if w.reads() && !(fits && has(|entry| entry.has_ahead)) {
+    if w.reads() && !(fits && has(|row| row.has_ahead)) {
         approach.ahead = usual.ahead;
     }
-    if w.reads() && !(fits && has(|entry| entry.has_legs)) {
+    if w.reads() && !(fits && has(|row| row.has_legs)) {
         (approach.legs, approach.crash) = (usual.legs, usual.crash);
     }
 
     let alpha = key("alpha", "what to optimise: 0 is an early end, 1 is a low cost");
-    let alpha = alpha.only_if(fits && has(|entry| entry.has_alpha), only("this strategy has nothing to weigh"));
+    let alpha = alpha.only_if(fits && has(|row| row.has_alpha), only("this strategy has nothing to weigh"));
     w.set(alpha, &mut approach.alpha, Number::from(0.0, 1.0, "a number from 0 to 1"));
     let ahead = key("ahead", "how long after its arrival a job should run");
     let wants = "only var and var-and-reserve have a wanted time for their jobs";
     let at_most = POSITIVE_SPAN.that("at most 30 days ahead", |span: &Span| *span <= AHEAD_MAX);
-    w.set(ahead.only_if(fits && has(|entry| entry.has_ahead), only(wants)), &mut approach.ahead, at_most);
+    w.set(ahead.only_if(fits && has(|row| row.has_ahead), only(wants)), &mut approach.ahead, at_most);
 
     let parts = "only coallocate runs the parts of a job at several sites at the same time";
-    let coallocates = fits && has(|entry| entry.has_legs);
+    let coallocates = fits && has(|row| row.has_legs);
     let legs = key("legs", "the sites where the tasks of a job run at the same time, in the order of the tasks");
     let legs = legs.only_if(coallocates, only(parts));
     let legs = if coallocates && approach.legs.is_empty() {
@@ -171,7 +171,7 @@ pub(super) fn walk_user(user: &mut User, fits: bool, sites: &Names<'_>, w: &mut 
 
 impl Approach {
     /// How it is done, if anything is.
-    pub(super) fn entry(&self) -> Option<&'static strategy::Entry> {
+    pub(super) fn row(&self) -> Option<&'static strategy::Row> {
         strategy::find(&self.strategy)
     }
 }

@@ -34,10 +34,10 @@ struct Task {
     losses: u32,
 }
 
-/// Where a task goes, by the number of the place, and into which of what has been booked there.
+/// Where a task goes, by the number of the provider, and into which of what has been booked there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Goes {
-    pub place: usize,
+    pub provider: usize,
     pub within: Vec<(BookingId, u32)>,
     pub padded: Option<Padded>,
     /// Whether it runs in what has been booked for it or not at all, and is taken back if others of its job cannot run.
@@ -95,16 +95,17 @@ impl Run {
         self.tasks[task as usize].entered
     }
 
-    /// Whether a task is at a place: waits there, or runs.
-    pub fn is_at(&self, task: u32, place: usize) -> bool {
-        let at =
-            |task: &Task| task.entered && !task.ended && task.goes.as_ref().is_some_and(|goes| goes.place == place);
+    /// Whether a task is at a provider: waits there, or runs.
+    pub fn is_at(&self, task: u32, provider: usize) -> bool {
+        let at = |task: &Task| {
+            task.entered && !task.ended && task.goes.as_ref().is_some_and(|goes| goes.provider == provider)
+        };
         self.tasks.get(task as usize).is_some_and(at)
     }
 
-    /// A place says that a task has started which was to tell so; false if it was not, or has before.
-    pub fn begun(&mut self, task: u32, place: usize) -> bool {
-        if !self.is_at(task, place) || !self.goes(task).is_some_and(Goes::tells) {
+    /// A provider says that a task has started which was to tell so; false if it was not, or has before.
+    pub fn begun(&mut self, task: u32, provider: usize) -> bool {
+        if !self.is_at(task, provider) || !self.goes(task).is_some_and(Goes::tells) {
             return false;
         }
         !std::mem::replace(&mut self.tasks[task as usize].begun, true)
@@ -131,14 +132,14 @@ impl Run {
 
     /// Says where a task goes, and what data can leave for it. Each must be told of when it has arrived.
     pub fn send(&mut self, task: u32, goes: Goes) -> Vec<Leaves> {
-        let to = goes.place;
+        let to = goes.provider;
         self.tasks[task as usize].goes = Some(goes);
         let mut leaves = Vec::new();
         for &from in self.graph.predecessors(task as usize) {
             let edge = self.job.edges.binary_search_by_key(&(from, task), |edge| (edge.from, edge.to));
             let edge = self.job.edges[edge.expect("the graph is that of the job's edges")];
             let before = &self.tasks[from as usize];
-            let Some(from) = before.goes.as_ref().filter(|_| before.ended).map(|goes| goes.place) else { continue };
+            let Some(from) = before.goes.as_ref().filter(|_| before.ended).map(|goes| goes.provider) else { continue };
             if from != to {
                 leaves.push(Leaves { from_task: edge.from, to_task: task, bytes: edge.data, from, to });
             }
@@ -188,10 +189,10 @@ impl Run {
         self.tasks.iter().zip(0..).filter(|(task, _)| is_there(task)).map(|(_, number)| number).collect()
     }
 
-    /// What has been booked at which place for tasks that have not ended.
+    /// What has been booked at which provider for tasks that have not ended.
     pub fn unused(&self) -> BTreeSet<(usize, BookingId)> {
         let open = self.tasks.iter().filter(|task| !task.ended).filter_map(|task| task.goes.as_ref());
-        open.flat_map(|goes| goes.within.iter().map(|(booking, _)| (goes.place, *booking))).collect()
+        open.flat_map(|goes| goes.within.iter().map(|(booking, _)| (goes.provider, *booking))).collect()
     }
 
     /// A task has ended: which data leaves, and who has nobody before it any more. `None` if it was not entered.
@@ -200,7 +201,7 @@ impl Run {
         let state = self.tasks.get_mut(number).filter(|state| state.entered && !state.ended)?;
         state.ended = true;
         self.open -= 1;
-        let from = state.goes.as_ref().map_or(0, |goes| goes.place);
+        let from = state.goes.as_ref().map_or(0, |goes| goes.provider);
         let (mut leaves, mut freed) = (Vec::new(), Vec::new());
         let first = self.job.edges.partition_point(|edge| edge.from < task);
         for edge in self.job.edges[first..].iter().take_while(|edge| edge.from == task) {
@@ -209,7 +210,7 @@ impl Run {
             if next.before == 0 {
                 freed.push(edge.to);
             }
-            if let Some(to) = next.goes.as_ref().map(|goes| goes.place).filter(|to| *to != from) {
+            if let Some(to) = next.goes.as_ref().map(|goes| goes.provider).filter(|to| *to != from) {
                 next.data += 1;
                 leaves.push(Leaves { from_task: task, to_task: edge.to, bytes: edge.data, from, to });
             }

@@ -15,12 +15,12 @@ use super::rules::Provisioning;
 
 pub struct World {
     /// In the topology's order.
-    pub places: Vec<Place>,
+    pub providers: Vec<Provider>,
     roads: Roads,
 }
 
 /// A site, as users know it.
-pub struct Place {
+pub struct Provider {
     pub site: ActorId,
     /// Its index in the topology.
     pub number: usize,
@@ -46,41 +46,43 @@ enum Roads {
 
 impl World {
     pub fn of(grid: &Grid<'_>, rules: &Provisioning) -> World {
-        let places = grid.sites.iter().map(|(id, site)| Place::of(*id, site, grid)).collect();
+        let providers = grid.sites.iter().map(|(id, site)| Provider::of(*id, site, grid)).collect();
         let network = (grid.network)();
         let roads = match network.shared {
             Some((exchange, numbers)) => Roads::Links { paths: network.paths, exchange, numbers },
             None => Roads::Plain { latency: rules.transfer_latency, bandwidth: rules.bandwidth },
         };
-        World { places, roads }
+        World { providers, roads }
     }
 
     /// As far away as it is from this user.
     pub fn seen_by(mut self, user: &User) -> World {
-        self.places.iter_mut().for_each(|place| place.latency = place.latency + user.latency);
+        self.providers.iter_mut().for_each(|provider| provider.latency = provider.latency + user.latency);
         self
     }
 
-    pub fn place_of(&self, site: ActorId) -> Option<usize> {
-        self.places.iter().position(|place| place.site == site)
+    pub fn provider_of(&self, site: ActorId) -> Option<usize> {
+        self.providers.iter().position(|provider| provider.site == site)
     }
 
-    /// The places where a task can run.
+    /// The providers where a task can run.
     pub fn fitting(&self, task: &Task, pinned: Option<usize>) -> impl Iterator<Item = usize> {
         let task = *task;
-        let places = self.places.iter().enumerate().filter(move |(at, _)| pinned.is_none_or(|pinned| pinned == *at));
-        places.filter(move |(_, place)| place.fits(&task)).map(|(at, _)| at)
+        let providers =
+            self.providers.iter().enumerate().filter(move |(at, _)| pinned.is_none_or(|pinned| pinned == *at));
+        providers.filter(move |(_, provider)| provider.fits(&task)).map(|(at, _)| at)
     }
 
-    /// What keeps a job from every place, if anything does: a task that is too large, or too long for those that are large enough.
+    /// What keeps a job from every provider, if anything does: a task that is too large, or too long for those that are large enough.
     pub fn excludes(&self, job: &Job, pinned: Option<usize>) -> Option<Invalid> {
         let task = job.tasks.iter().find(|task| self.fitting(task, pinned).next().is_none())?;
-        let mut places = self.places.iter().enumerate().filter(|(at, _)| pinned.is_none_or(|pinned| pinned == *at));
-        let is_large = places.any(|(_, place)| place.is_large_enough(task));
+        let mut providers =
+            self.providers.iter().enumerate().filter(|(at, _)| pinned.is_none_or(|pinned| pinned == *at));
+        let is_large = providers.any(|(_, provider)| provider.is_large_enough(task));
         Some(if is_large { Invalid::TooLong } else { Invalid::TooManyNodes })
     }
 
-    /// What lies between two different places, if nobody else is on the way.
+    /// What lies between two different providers, if nobody else is on the way.
     pub fn link(&self, from: usize, to: usize) -> Link {
         match &self.roads {
             Roads::Plain { latency, bandwidth } => Link { latency: *latency, bandwidth: bandwidth.unwrap_or(u64::MAX) },
@@ -99,19 +101,19 @@ impl World {
 
     /// A job as those plan it who look at all of it, with so much time to spare for each task, and for its checkpoints.
     pub fn application(&self, job: &Job, slack: Span) -> Application {
-        let fastest = self.places.iter().map(|place| place.speed_millionths).max().unwrap_or(0).max(1_000_000);
+        let fastest = self.providers.iter().map(|provider| provider.speed_millionths).max().unwrap_or(0).max(1_000_000);
         let spare = |task: &Task| {
-            let spent = |place: &Place| place.lasts(task).micros() - place.time(task.walltime).micros();
-            let spent = self.places.iter().map(spent).max().unwrap_or(0);
+            let spent = |provider: &Provider| provider.lasts(task).micros() - provider.time(task.walltime).micros();
+            let spent = self.providers.iter().map(spent).max().unwrap_or(0);
             let spare = (u128::from(slack.micros()) + u128::from(spent)) * u128::from(fastest) / 1_000_000;
             Span::from_micros(u64::try_from(spare).unwrap_or(u64::MAX))
         };
         let step = |task: &Task| Step { name: String::new(), work: task.walltime + spare(task), cores: task.cores };
         let tasks = job.tasks.iter().map(step).collect();
         let workflow = Workflow { name: String::new(), tasks, edges: job.edges.clone() };
-        let places: Vec<Need> =
-            self.places.iter().map(|place| Need { speed_millionths: place.speed_millionths }).collect();
-        Application::new(&workflow, &places, |from, to| self.link(from, to))
+        let providers: Vec<Need> =
+            self.providers.iter().map(|provider| Need { speed_millionths: provider.speed_millionths }).collect();
+        Application::new(&workflow, &providers, |from, to| self.link(from, to))
     }
 
     /// Lets data go. Says when it is there, if that can be said already: else the network tells, by this number.
@@ -141,9 +143,9 @@ impl World {
 
 #[cfg(test)]
 impl World {
-    /// Places of so many processors each, as far away as a message takes so long.
+    /// Providers of so many processors each, as far away as a message takes so long.
     pub fn with(cores: &[u32], latency: Span) -> World {
-        let place = |(number, cores): (usize, &u32)| Place {
+        let provider = |(number, cores): (usize, &u32)| Provider {
             site: ActorId(number as u32),
             number,
             name: format!("site {number}"),
@@ -156,25 +158,25 @@ impl World {
             latency,
             fails: None,
         };
-        let places = cores.iter().enumerate().map(place).collect();
-        World { places, roads: Roads::Plain { latency: Span::ZERO, bandwidth: None } }
+        let providers = cores.iter().enumerate().map(provider).collect();
+        World { providers, roads: Roads::Plain { latency: Span::ZERO, bandwidth: None } }
     }
 
-    /// The same where nodes of all places fail now and then.
+    /// The same where nodes of all providers fail now and then.
     pub fn failing(mut self) -> World {
         use crate::grid::{Course, Failure, Fragile, NodeSet, Recovery};
         let (what, once) = (Fragile::Nodes { site: 0, nodes: NodeSet::all(1) }, Span::from_secs(1));
         let failures = [Failure { what, course: Course::Once { at: Time::ZERO + once, lasts: once }, announced: true }];
         let failing = crate::systems::Failing { failures: &failures, recovery: &Recovery::default(), seed: 1 };
         let fails = failing.site(0).expect("it fails");
-        self.places.iter_mut().for_each(|place| place.fails = Some(fails.attempts(place.cores)));
+        self.providers.iter_mut().for_each(|provider| provider.fails = Some(fails.attempts(provider.cores)));
         self
     }
 }
 
-impl Place {
-    pub fn of(id: ActorId, site: &Site, grid: &Grid<'_>) -> Place {
-        Place {
+impl Provider {
+    pub fn of(id: ActorId, site: &Site, grid: &Grid<'_>) -> Provider {
+        Provider {
             site: id,
             number: grid.site_ids.iter().position(|other| *other == id).expect("a grid's sites are the topology's"),
             name: site.name.clone(),
@@ -222,14 +224,14 @@ mod tests {
     use super::*;
     use crate::grid::TaskId;
     use crate::roles::queue::Ask;
-    use crate::systems::provisioning::desk::{Desk, Mode, Terms};
+    use crate::systems::provisioning::desk::{Desk, DeskTerms, Mode};
     use crate::systems::provisioning::{forecast::History, planner};
 
     #[test]
-    fn a_job_that_fits_no_place_is_too_large_or_too_long_for_those_that_are_large_enough() {
+    fn a_job_that_fits_no_provider_is_too_large_or_too_long_for_those_that_are_large_enough() {
         let mut world = World::with(&[4, 8], Span::ZERO);
         let hour = Span::from_minutes(60);
-        world.places[1].longest = Some(hour);
+        world.providers[1].longest = Some(hour);
         let why = |cores, walltime, pinned| {
             let small = Task::new(hour, 1, Kind(0));
             let tasks = vec![small, Task { walltime, ..Task::new(hour, cores, Kind(0)) }];
@@ -247,19 +249,23 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_a_place_its_desk_takes() {
+    fn what_fits_a_provider_its_desk_takes() {
         let planner = planner::build("conservative-count").unwrap();
-        let desk = Desk::new(Terms::new(4, Mode::Rebuild), planner, Box::new(History::new()));
-        let mut place = World::with(&[4], Span::ZERO).places.remove(0);
+        let desk = Desk::new(DeskTerms::new(4, Mode::Rebuild), planner, Box::new(History::new()));
+        let mut provider = World::with(&[4], Span::ZERO).providers.remove(0);
         let job = TaskId { job: crate::grid::JobId(0), index: 0 };
         for speed_millionths in [1, 1_000, 1_000_000] {
-            place.speed_millionths = speed_millionths;
+            provider.speed_millionths = speed_millionths;
             for bits in 20..64 {
                 for more in [0, 1] {
                     let task = Task::new(Span::from_micros((1 << bits) + more), 4, Kind(0));
-                    let ask = Ask { job, nodes: 4, walltime: place.time(task.walltime) };
+                    let ask = Ask { job, nodes: 4, walltime: provider.time(task.walltime) };
                     let taken = desk.takes(Time::ZERO, &ask);
-                    assert_eq!(place.fits(&task), taken.is_ok(), "2^{bits} + {more} at {speed_millionths}: {taken:?}");
+                    assert_eq!(
+                        provider.fits(&task),
+                        taken.is_ok(),
+                        "2^{bits} + {more} at {speed_millionths}: {taken:?}"
+                    );
                 }
             }
         }

@@ -7,7 +7,7 @@ use super::site_names;
 use crate::network::{Duplex, EFFICIENCIES, MODES, Mode, Model};
 use crate::settings::units::{bytes, bytes_text};
 use crate::settings::{
-    Field, Fields, Form, FormExt, Layout, Maybe, NAME, Name, Names, OneOf, Pair, Place, Rate, SPAN, Shape, Walk,
+    Field, Fields, Form, FormExt, Layout, Location, Maybe, NAME, Name, NameIndex, OneOf, Pair, Rate, SPAN, Shape, Walk,
     is_name, key, quoted,
 };
 use crate::time::Span;
@@ -69,7 +69,7 @@ pub fn walk(cables: &mut Cables, sites: &[Site], w: &mut dyn Walk) {
     });
     (*model, *payload, *switches) = table;
 
-    let ends: Names<'_> =
+    let ends: NameIndex<'_> =
         sites.iter().map(|site| site.name.as_str()).chain(switches.iter().map(String::as_str)).collect();
     let ends = Ends { names: &ends, sites: sites.len() };
     let taken = Taken::default();
@@ -77,7 +77,7 @@ pub fn walk(cables: &mut Cables, sites: &[Site], w: &mut dyn Walk) {
     let fresh = || usual_link(*model);
     w.rows(link, Layout::Sections("link"), links, fresh, |link, w| walk_link(link, *model, &ends, &taken, w));
 
-    let names: Names<'_> = links.iter().map(|link| link.name.as_str()).collect();
+    let names: NameIndex<'_> = links.iter().map(|link| link.name.as_str()).collect();
     let known = Known { sites, switches, links, names: &names, site_names: &site_names(sites) };
     let pairs = RefCell::default();
     let about = "the links that data crosses between two sites, if that is not the shortest route";
@@ -171,7 +171,7 @@ impl Form<Vec<String>> for Switches<'_> {
 
 /// What a link can end at: sites and switches share a list of names, sites first.
 struct Ends<'a> {
-    names: &'a Names<'a>,
+    names: &'a NameIndex<'a>,
     sites: usize,
 }
 
@@ -189,7 +189,7 @@ impl Ends<'_> {
 
 /// The names of links, and where each is written.
 #[derive(Default)]
-struct Taken(RefCell<BTreeMap<String, Place>>);
+struct Taken(RefCell<BTreeMap<String, Location>>);
 
 /// The name of a link, which no other has.
 struct LinkName<'a>(&'a Taken);
@@ -198,11 +198,11 @@ impl Form<String> for LinkName<'_> {
     fn read(&self, field: &Field<'_>) -> Option<String> {
         let name = Name.read(field)?;
         let mut taken = self.0.0.borrow_mut();
-        if let Some(place) = taken.get(&name) {
+        if let Some(location) = taken.get(&name) {
             let complaint = field.complaint(format!("there is a link with the name {name:?} already"));
-            field.findings().add(complaint.related("the other one is", *place));
+            field.findings().add(complaint.related("the other one is", *location));
         } else {
-            taken.insert(name.clone(), field.place());
+            taken.insert(name.clone(), field.location());
         }
         Some(name)
     }
@@ -256,8 +256,8 @@ struct Known<'a> {
     sites: &'a [Site],
     switches: &'a [String],
     links: &'a [Cable],
-    names: &'a Names<'a>,
-    site_names: &'a Names<'a>,
+    names: &'a NameIndex<'a>,
+    site_names: &'a NameIndex<'a>,
 }
 
 /// A route as its table has it.
@@ -277,7 +277,7 @@ impl Written {
         Some(Way { from: self.from?, to: self.to?, links: self.links })
     }
 
-    fn walk(&mut self, known: &Known<'_>, pairs: &RefCell<BTreeMap<(usize, usize), Place>>, w: &mut dyn Walk) {
+    fn walk(&mut self, known: &Known<'_>, pairs: &RefCell<BTreeMap<(usize, usize), Location>>, w: &mut dyn Walk) {
         let site = Maybe(OneOf { what: "a site", names: known.site_names });
         w.set(key("from", "").need("the name of a site"), &mut self.from, site);
         w.set(key("to", "").need("the name of a site"), &mut self.to, site);
@@ -288,9 +288,9 @@ impl Written {
         let [from_name, to_name] = [from, to].map(|site| &known.sites[site].name);
         if from == to {
             fields.complain(format!("data that stays at {from_name} needs no route"));
-        } else if let Some(place) = pairs.borrow_mut().insert((from, to), fields.place()) {
+        } else if let Some(location) = pairs.borrow_mut().insert((from, to), fields.location()) {
             let complaint = fields.complaint_here(format!("there already is a route from {from_name} to {to_name}"));
-            fields.findings().add(complaint.related("the other one is", place));
+            fields.findings().add(complaint.related("the other one is", location));
         }
     }
 }

@@ -9,8 +9,8 @@ use crate::grid::{
 };
 use crate::settings::units::{MILLION, exact, span};
 use crate::settings::{
-    Attached, Field, Fields, FilePath, Flag, Form, FormExt, Layout, Maybe, Millionths, Moment, Names, Number, OneOf,
-    POSITIVE_SPAN, Purpose, SPAN, Shape, Walk, key, quoted,
+    Attached, Field, Fields, FilePath, Flag, Form, FormExt, Layout, Maybe, Millionths, Moment, NameIndex, Number,
+    OneOf, POSITIVE_SPAN, Purpose, SPAN, Shape, Walk, key, quoted,
 };
 use crate::systems::Row;
 use crate::systems::managers::{self, Tongue};
@@ -21,8 +21,8 @@ use crate::topology::trace;
 /// What failures refer to.
 pub struct Around<'a> {
     pub sites: &'a [Site],
-    pub names: &'a Names<'a>,
-    pub links: &'a Names<'a>,
+    pub names: &'a NameIndex<'a>,
+    pub links: &'a NameIndex<'a>,
     pub systems: &'a [&'static Row],
     pub attached: &'a Attached,
 }
@@ -291,7 +291,7 @@ impl Written {
         if self.at.is_some() || self.mtbf.is_some() || !self.outages.is_empty() {
             return field.complain("expected no trace beside other outages");
         }
-        match around.attached.get(&field.place()) {
+        match around.attached.get(&field.location()) {
             None => field.wrong::<()>("the path of a trace").unwrap_or_default(),
             Some((path, Err(reason))) => field.complain(format!("cannot read {path}: {reason}")),
             Some((path, Ok(bytes))) => match trace::read(bytes) {

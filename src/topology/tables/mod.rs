@@ -9,7 +9,7 @@ pub(super) mod users;
 pub(super) mod workload;
 
 use crate::settings::{
-    Attached, Context, Fit, Key, Layout, Maybe, Name, Names, Shape, Text, Walk, any_of, key, version,
+    Attached, Context, Fit, Key, Layout, Maybe, Name, NameIndex, Shape, Text, Walk, any_of, key, version,
 };
 use crate::systems::{self, Row, Service};
 use crate::topology::{Site, Topology, User};
@@ -99,7 +99,7 @@ impl Topology {
     }
 }
 
-pub(super) fn site_names(sites: &[Site]) -> Names<'_> {
+pub(super) fn site_names(sites: &[Site]) -> NameIndex<'_> {
     sites.iter().map(|site| site.name.as_str()).collect()
 }
 

@@ -3,19 +3,19 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use crate::settings::{Field, Form, NAME, Place, Shape, is_name, quoted};
+use crate::settings::{Field, Form, Location, NAME, Shape, is_name, quoted};
 use crate::systems;
 use crate::topology::build::EXCHANGE;
 
 /// Those that are taken already.
 #[derive(Default)]
-pub struct Names {
-    taken: RefCell<BTreeMap<String, (Place, &'static str)>>,
+pub struct TakenNames {
+    taken: RefCell<BTreeMap<String, (Location, &'static str)>>,
 }
 
 /// A name that nobody has yet.
 pub struct FreshName<'n> {
-    pub names: &'n Names,
+    pub names: &'n TakenNames,
     pub what: &'static str,
 }
 
@@ -31,11 +31,11 @@ impl Form<String> for FreshName<'_> {
             field.wrong::<()>(NAME);
         } else if is_taken_at_hub(text) {
             field.complain(format!("the {text} of the run has this name: choose another one"));
-        } else if let Some((place, other)) = taken.get(text) {
+        } else if let Some((location, other)) = taken.get(text) {
             let complaint = field.complaint(format!("the name {text:?} is already taken by a {other}"));
-            field.findings().add(complaint.related("the other one is", *place));
+            field.findings().add(complaint.related("the other one is", *location));
         } else {
-            taken.insert(text.to_owned(), (field.place(), self.what));
+            taken.insert(text.to_owned(), (field.location(), self.what));
         }
         Some(text.to_owned())
     }

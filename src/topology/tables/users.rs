@@ -1,11 +1,10 @@
 //! `[[user]]`: who submits jobs, and what `[defaults]` says about them.
 
-use super::names::{FreshName, Names};
+use super::names::{FreshName, TakenNames};
 use super::programs::walk_planner;
 use super::{latency_key, tables, walk_count};
 use crate::grid::Habit;
-use crate::settings::Names as SiteNames;
-use crate::settings::{Layout, NAME, POSITIVE_SPAN, SPAN, Walk, key};
+use crate::settings::{Layout, NAME, NameIndex, POSITIVE_SPAN, SPAN, Walk, key};
 use crate::systems::{self, Row};
 use crate::time::Span;
 use crate::topology::User;
@@ -22,9 +21,9 @@ pub const SUBMITS: &str = "at least one [[user]] to submit jobs";
 /// What users may refer to.
 pub struct People<'a> {
     pub systems: &'a [&'static Row],
-    pub sites: &'a SiteNames<'a>,
+    pub sites: &'a NameIndex<'a>,
     /// None, where they are the defaults of all users.
-    pub names: Option<&'a Names>,
+    pub names: Option<&'a TakenNames>,
     /// Whether there may be none, as long as there is nothing to submit.
     pub idle: bool,
 }

@@ -2,8 +2,8 @@
 
 use super::{Parts, context};
 use crate::settings::{
-    Complaint, Context, Field, Fields, FilePath, Form, Layout, Maybe, Names, OneOf, Place, Registered, Shape, Walk,
-    Word, any_of, key, quoted,
+    Complaint, Context, Field, Fields, FilePath, Form, Layout, Location, Maybe, NameIndex, OneOf, Registered, Shape,
+    Walk, Word, any_of, key, quoted,
 };
 use crate::systems::{self, Row, Service};
 use crate::topology::{User, Workload};
@@ -15,7 +15,7 @@ pub struct Written {
     users: Vec<usize>,
     system: usize,
     source: Option<Source>,
-    place: Option<Place>,
+    location: Option<Location>,
 }
 
 /// What all workloads have in common: for each system what jobs that go there may refer to.
@@ -44,20 +44,20 @@ impl<'a> Around<'a> {
         Around { systems, people: &[], contexts, idle: false }
     }
 
-    fn users(&self) -> &Names<'a> {
+    fn users(&self) -> &NameIndex<'a> {
         &self.contexts[0].users
     }
 }
 
 /// All workloads, and where each is written.
-pub fn read(around: &Around<'_>, root: &Fields<'_>, w: &mut dyn Walk) -> Vec<(Workload, Place)> {
+pub fn read(around: &Around<'_>, root: &Fields<'_>, w: &mut dyn Walk) -> Vec<(Workload, Location)> {
     let mut written = Vec::new();
     walk(&mut written, around, w);
     let workload = |written: Written| {
-        let Written { users, system, source, place, .. } = written;
-        Some((Workload { users, system, source: source? }, place?))
+        let Written { users, system, source, location, .. } = written;
+        Some((Workload { users, system, source: source? }, location?))
     };
-    let workloads: Vec<(Workload, Place)> = written.into_iter().filter_map(workload).collect();
+    let workloads: Vec<(Workload, Location)> = written.into_iter().filter_map(workload).collect();
 
     let tasks: u64 = workloads.iter().map(|(workload, _)| workload.source.supply().tasks_in_all()).sum();
     if let Some(field) = root.get("workload").filter(|_| tasks > u64::from(u32::MAX)) {
@@ -68,11 +68,11 @@ pub fn read(around: &Around<'_>, root: &Fields<'_>, w: &mut dyn Walk) -> Vec<(Wo
 }
 
 /// Who bargains for his jobs himself does so in one way, and does nothing else.
-fn check_users(workloads: &[(Workload, Place)], around: &Around<'_>, root: &Fields<'_>) {
+fn check_users(workloads: &[(Workload, Location)], around: &Around<'_>, root: &Fields<'_>) {
     let mut systems: Vec<Option<usize>> = vec![None; around.people.len()];
-    for (number, (workload, place)) in workloads.iter().enumerate() {
+    for (number, (workload, location)) in workloads.iter().enumerate() {
         let complain =
-            |text: String| root.findings().add(Complaint::new(*place, format!("workload.{number}.users"), text));
+            |text: String| root.findings().add(Complaint::new(*location, format!("workload.{number}.users"), text));
         let key = |system: usize| around.systems[system].row().key;
         let [first, rest @ ..] = &workload.users[..] else { continue };
         if around.systems[workload.system].row().service.is_none() {
@@ -100,14 +100,15 @@ fn check_users(workloads: &[(Workload, Place)], around: &Around<'_>, root: &Fiel
 pub fn write(workloads: &[Workload], around: &Around<'_>, w: &mut dyn Walk) {
     let written = |workload: &Workload| {
         let Workload { users, system, source } = workload.clone();
-        Written { name: source.supply().name().to_owned(), users, system, source: Some(source), place: None }
+        Written { name: source.supply().name().to_owned(), users, system, source: Some(source), location: None }
     };
     walk(&mut workloads.iter().map(written).collect(), around, w);
 }
 
 pub fn walk(workloads: &mut Vec<Written>, around: &Around<'_>, w: &mut dyn Walk) {
     let all = 0..around.users().len();
-    let usual = || Written { name: String::new(), users: all.clone().collect(), system: 0, source: None, place: None };
+    let usual =
+        || Written { name: String::new(), users: all.clone().collect(), system: 0, source: None, location: None };
     let workload = key("workload", "").means("jobs, and who submits them");
     let workload = workload.need_unless(around.idle, "at least one [[workload]]");
     w.rows(workload, Layout::Sections("workload"), workloads, usual, |workload, w| workload.walk(around, w));
@@ -115,7 +116,7 @@ pub fn walk(workloads: &mut Vec<Written>, around: &Around<'_>, w: &mut dyn Walk)
 
 impl Written {
     fn walk(&mut self, around: &Around<'_>, w: &mut dyn Walk) {
-        self.place = w.fields().map(Fields::place);
+        self.location = w.fields().map(Fields::location);
         let include = key("include", "").means("a file with keys of this table; keys given here take precedence");
         w.elsewhere(&include.usual("none").holds_the_rest(), FilePath("").shape());
         // Without a source nobody knows which other keys make sense.
@@ -167,7 +168,7 @@ impl Written {
         let takes = |row: &Row| row.takes().any(|source| source == name);
         let is_at_home = |row: &Row| row.sources.contains(&name);
         let rows = || around.systems.iter().map(|system| system.row());
-        let keys: Names<'_> = rows().map(|row| row.key).collect();
+        let keys: NameIndex<'_> = rows().map(|row| row.key).collect();
         let about = "the system that the jobs go to, by the name of its table";
         let system = key("system", "the system that its jobs go to")
             .means(about)
@@ -216,7 +217,7 @@ impl Written {
 
 /// Some of the users, each once.
 struct Users<'n> {
-    names: &'n Names<'n>,
+    names: &'n NameIndex<'n>,
 }
 
 impl Form<Vec<usize>> for Users<'_> {

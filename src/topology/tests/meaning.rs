@@ -331,7 +331,7 @@ fn spans() -> impl Strategy<Value = Span> {
 }
 
 fn markets() -> impl Strategy<Value = Market> {
-    let policies: Vec<&str> = bid::ALL.iter().map(|entry| entry.name).chain([EXTERNAL]).collect();
+    let policies: Vec<&str> = bid::ALL.iter().map(|row| row.name).chain([EXTERNAL]).collect();
     let tick = (1u64..90).prop_map(Span::from_secs);
     fn word<T: Copy + std::fmt::Debug + 'static>(
         all: &'static [(&'static str, T, &'static str)],
@@ -407,7 +407,7 @@ fn generators(kinds: usize) -> impl Strategy<Value = Generator> {
     )
 }
 
-fn jobs(kinds: usize, tick: Span) -> impl Strategy<Value = table::Entry> {
+fn jobs(kinds: usize, tick: Span) -> impl Strategy<Value = table::ListedJob> {
     let task = (1u64..1_000_000, 1u32..=20, 0..kinds).prop_map(move |(runtime, cores, kind)| {
         Task::new(Span::from_micros(runtime * tick.micros()), cores, Kind(kind as u16))
     });
@@ -428,7 +428,7 @@ fn jobs(kinds: usize, tick: Span) -> impl Strategy<Value = table::Entry> {
             let last = tasks.len() as u32 - 1;
             let edges = shape.into_iter().filter(|(from, to)| from < to && *to <= last);
             let edges = edges.map(|(from, to)| Edge::new(from, to)).collect();
-            table::Entry {
+            table::ListedJob {
                 name: None,
                 task_names: Vec::new(),
                 arrive: Time::ZERO + arrive,
@@ -491,7 +491,7 @@ fn base(key: &str, name: &str) -> &'static str {
         Some(("recovery", "data")) => CUT,
         Some(("failure" | "recovery", _)) => FAILING,
         Some(("provisioning", _) | ("user", "strategy") | ("site", "mode")) => BARGAINING,
-        Some(("site", "scheduler")) if planner::ALL.iter().any(|entry| entry.name == name) => BARGAINING,
+        Some(("site", "scheduler")) if planner::ALL.iter().any(|row| row.name == name) => BARGAINING,
         Some(("workload", "deal" | "types" | "stream" | "needs")) => QUEUEING,
         Some(("site", "scheduler")) if policy::find(name).is_some() || managers::find(name).is_some() => SHARED,
         _ => FINE,

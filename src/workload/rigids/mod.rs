@@ -14,7 +14,7 @@ use super::lublin::Lublin;
 use super::needs;
 use super::rigid::Trace;
 use super::staging::Data;
-use super::terms::Terms;
+use super::terms::JobTerms;
 use super::{Row, Source, Supply};
 use crate::grid::{Needs, Staging};
 use crate::settings::units::MILLION;
@@ -31,7 +31,7 @@ pub struct Rigids {
     /// it is.
     pub utilisation: Option<NonZeroU32>,
     /// What they are worth and when they are wanted, if anybody says so.
-    pub terms: Option<Terms>,
+    pub terms: Option<JobTerms>,
     /// Whether they wait for the jobs that their log says they follow.
     pub follow: bool,
     pub data: Data,

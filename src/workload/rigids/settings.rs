@@ -11,7 +11,7 @@ use crate::settings::{
 };
 use crate::workload::needs::{self, Shape};
 use crate::workload::rigid::{Rigid, Trace};
-use crate::workload::terms::Terms;
+use crate::workload::terms::JobTerms;
 use crate::workload::{batsim, swf};
 
 const LOG: &str = "a log of jobs";
@@ -51,7 +51,7 @@ impl Rigids {
     fn open(&mut self, fields: &Fields<'_>, hash: Option<String>, count: Option<u32>, context: &Context<'_>) {
         let Rigids { origin: Origin::Swf(log) | Origin::Batsim(log), .. } = self else { return };
         let Some(field) = fields.get("file") else { return };
-        let Some((path, read)) = context.attached.get(&field.place()) else { return };
+        let Some((path, read)) = context.attached.get(&field.location()) else { return };
         log.path.clone_from(path);
         match (read, hash, count) {
             (Ok(bytes), hash, _) => {
@@ -105,7 +105,7 @@ impl Rigids {
         let terms = key("terms", "")
             .means("what these jobs are worth to their users, and when they are wanted, drawn by a rule");
         let terms = terms.usual("nothing").expects("a table such as { deadline = [2.0, 8.0] }, or {}");
-        w.maybe(terms, Layout::Inline, &mut self.terms, || Terms::usual(context), |terms, w| terms.walk(w, context));
+        w.maybe(terms, Layout::Inline, &mut self.terms, || JobTerms::usual(context), |terms, w| terms.walk(w, context));
         let Some(fields) = w.fields() else { return };
         if context.deadlines && self.terms.is_none() && !fields.has("terms") {
             fields

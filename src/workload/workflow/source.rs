@@ -5,7 +5,7 @@ use crate::grid::{Kind, Workflow};
 use crate::settings::limits::{EDGES_MAX, TASKS_MAX};
 use crate::settings::{Context, Field, Fields, FilePath, Fit, Moment, Walk, key};
 use crate::time::Time;
-use crate::workload::table::{Entry, Table};
+use crate::workload::table::{ListedJob, Table};
 use crate::workload::{Row, Source};
 
 pub const ROW: Row = Row {
@@ -24,7 +24,7 @@ struct FromFile {
 }
 
 impl FromFile {
-    fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) -> Option<Entry> {
+    fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) -> Option<ListedJob> {
         w.set(key("arrive", "").means("when it is submitted"), &mut self.arrive, Moment);
         context.walk_kind(&mut self.kind, "the kind of core that the tasks need", w);
         let file = key("file", "").need("a workflow: WfFormat (JSON), DAX (XML) or DOT");
@@ -36,13 +36,13 @@ impl FromFile {
         check(fields, &field, &workflow, self.kind, context)?;
         let tasks = workflow.job_tasks(self.kind);
         let task_names = workflow.tasks.into_iter().map(|task| task.name).collect();
-        let entry = Entry::of(self.arrive, tasks, workflow.edges);
-        Some(Entry { name: Some(workflow.name).filter(|name| !name.is_empty()), task_names, ..entry })
+        let job = ListedJob::of(self.arrive, tasks, workflow.edges);
+        Some(ListedJob { name: Some(workflow.name).filter(|name| !name.is_empty()), task_names, ..job })
     }
 }
 
 fn open(field: &Field<'_>, context: &Context<'_>) -> Option<Workflow> {
-    let (path, content) = context.attached.get(&field.place())?;
+    let (path, content) = context.attached.get(&field.location())?;
     let message = match content.as_ref().map(|bytes| read(path, bytes)) {
         Ok(Ok(Written::Workflow(workflow))) => return Some(workflow),
         Ok(Ok(Written::Table(_))) => format!("{path} has times for single processors: it is only for hansa plan"),

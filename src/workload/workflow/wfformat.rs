@@ -85,7 +85,7 @@ fn flat(path: &str, text: &str, keys: Keys) -> Result<Workflow, Unreadable> {
     let key = |task: usize| format!("workflow.tasks[{task}]");
 
     let labels: Vec<String> = tasks.iter().map(FlatTask::label).collect();
-    let mut names = Names::default();
+    let mut names = TaskNames::default();
     for (number, task) in tasks.iter().enumerate() {
         names.add(&labels[number], number, &key(number))?;
         names.also(&task.name, number);
@@ -202,7 +202,7 @@ fn split(path: &str, text: &str) -> Result<Workflow, Unreadable> {
             return Err(at("id", &format!("the file `{}` is listed twice", file.id)));
         }
     }
-    let mut names = Names::default();
+    let mut names = TaskNames::default();
     for (number, task) in tasks.iter().enumerate() {
         names.add(&task.id, number, &key(number))?;
     }
@@ -239,7 +239,7 @@ fn split(path: &str, text: &str) -> Result<Workflow, Unreadable> {
 }
 
 /// The run time and the cores of each task, where the execution tells them.
-fn ran(body: &SplitBody, names: &Names<'_>) -> Result<Vec<Option<(Span, u32)>>, Unreadable> {
+fn ran(body: &SplitBody, names: &TaskNames<'_>) -> Result<Vec<Option<(Span, u32)>>, Unreadable> {
     let mut ran = vec![None; body.specification.tasks.len()];
     for (number, task) in body.execution.iter().flat_map(|execution| &execution.tasks).enumerate() {
         let at =
@@ -258,7 +258,7 @@ fn ran(body: &SplitBody, names: &Names<'_>) -> Result<Vec<Option<(Span, u32)>>, 
 
 /// Tasks by whatever they are called.
 #[derive(Default)]
-struct Names<'t>(BTreeMap<&'t str, Called>);
+struct TaskNames<'t>(BTreeMap<&'t str, Called>);
 
 #[derive(Clone, Copy, PartialEq)]
 enum Called {
@@ -267,7 +267,7 @@ enum Called {
     Several,
 }
 
-impl<'t> Names<'t> {
+impl<'t> TaskNames<'t> {
     /// The name that tells a task from all others.
     fn add(&mut self, name: &'t str, task: usize, key: &str) -> Result<(), Unreadable> {
         match self.0.insert(name, Called::This(task)) {

@@ -106,6 +106,7 @@ impl<S: Set> Node<S> {
             }
             Node::Inner(branches) => {
                 let calm = branches[holding(branches, from)..].iter().filter(|branch| branch.least <= limit);
+                // What is noted here is part of `least`. In the first branch, it may be calm only before `from`.
                 calm.map(|branch| branch.below.next_calm(from, limit - branch.own_count)).find_map(|start| start)
             }
         }

@@ -153,6 +153,7 @@ fn tidy<S: Set>(branches: &mut Vec<Branch<S>>, place: usize) {
         _ if size(place - 1) <= size(place + 1) => place - 1,
         _ => place,
     };
+    // A full node would be split by the next record that is cut.
     if left + 1 >= branches.len() || size(left) + size(left + 1) > FULL / 2 {
         return;
     }

@@ -75,6 +75,7 @@ impl<S: Set> Tree<S> {
         self.cut(from);
         self.cut(to);
         self.root.add(from, to, Time::NEVER, set, set.len());
+        // Beside another booking of the same nodes nothing changes at the seam any more.
         self.clean(to);
         self.clean(from);
     }
@@ -285,6 +286,7 @@ impl<S: Set> Node<S> {
                 if branch.start < at {
                     return branch.below.continues(at);
                 }
+                // The two records are in different branches: what is busy is noted on the ways down to them.
                 let (mut before, mut after) = (branches[place - 1].own.clone(), branch.own.clone());
                 branches[place - 1].below.gather_edge(true, &mut before);
                 branch.below.gather_edge(false, &mut after);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Better, Measure, Part, Subject, Topic};
+use super::{Better, Measure, Subject, SummaryPart, Topic};
 use crate::protocol::Bargain;
 use crate::report::account::Account;
 use crate::report::page::Page;
@@ -170,7 +170,7 @@ fn is_nothing(area: &f64) -> bool {
     *area == 0.0
 }
 
-impl Part for Bargaining {
+impl SummaryPart for Bargaining {
     const NAME: &'static str = "bargaining";
 }
 

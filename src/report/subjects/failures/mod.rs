@@ -12,7 +12,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use self::account::Suffering;
-use super::{Better, EVERY, Measure, Part, Subject, Topic};
+use super::{Better, EVERY, Measure, Subject, SummaryPart, Topic};
 use crate::report::account::Account;
 use crate::report::page::Page;
 use crate::report::table::{number, percent, span, volume};
@@ -140,7 +140,7 @@ pub struct FailingSite {
     pub tasks_lost: u64,
 }
 
-impl Part for Failures {
+impl SummaryPart for Failures {
     const NAME: &'static str = "failures";
 }
 

@@ -6,7 +6,7 @@ use super::{columns, number};
 use crate::report::page::chart::step;
 use crate::report::page::html::escape;
 use crate::report::palette::ON_LIGHT;
-use crate::systems::plans::{Choice, Choices, Market, Place};
+use crate::systems::plans::{Choice, Choices, Market, PlacedTask};
 
 /// The plans first, the chosen one marked; then its tasks.
 pub(super) fn table(of: &Choices) -> String {
@@ -37,9 +37,9 @@ pub(super) fn table(of: &Choices) -> String {
     let rows: Vec<Vec<String>> = of.plans.iter().enumerate().map(row).collect();
     text.push_str(&columns(&["plan", "", "cost (processor-s)", "makespan (s)", "bookings"], &rows, 2));
 
-    let row = |place: &Place| {
-        let numbers = [place.cores.to_string(), number(place.start), number(place.end)];
-        [place.task.clone(), place.site.clone()].into_iter().chain(numbers).collect::<Vec<_>>()
+    let row = |task: &PlacedTask| {
+        let numbers = [task.cores.to_string(), number(task.start), number(task.end)];
+        [task.task.clone(), task.site.clone()].into_iter().chain(numbers).collect::<Vec<_>>()
     };
     let rows: Vec<Vec<String>> = of.tasks.iter().map(row).collect();
     text.push_str(&columns(&["task", "site", "processors", "starts (s)", "ends (s)"], &rows, 2));

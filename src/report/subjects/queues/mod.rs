@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use self::account::Queueing;
 use self::log::LogFacts;
-use super::{Better, Measure, Part, Subject, Topic};
+use super::{Better, Measure, Subject, SummaryPart, Topic};
 use crate::report::account::Account;
 use crate::report::page::Page;
 use crate::report::table::number;
@@ -101,7 +101,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-impl Part for Schedule {
+impl SummaryPart for Schedule {
     const NAME: &'static str = "schedule";
 }
 

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Better, Measure, Part, Subject, Topic, Words};
+use super::{Better, Measure, Subject, SummaryPart, Topic, Words};
 use crate::grid::{NodeSet, Request};
 use crate::protocol::Answer;
 use crate::report::account::{Account, Table};
@@ -112,7 +112,7 @@ fn is_nothing(amount: &f64) -> bool {
     *amount == 0.0
 }
 
-impl Part for Reservations {
+impl SummaryPart for Reservations {
     const NAME: &'static str = "reservations";
 }
 

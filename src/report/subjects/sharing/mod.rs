@@ -10,7 +10,7 @@ mod section;
 use serde::{Deserialize, Serialize};
 
 use self::account::Accounting;
-use super::{Better, Measure, Part, Subject, Topic};
+use super::{Better, Measure, Subject, SummaryPart, Topic};
 use crate::report::account::Account;
 use crate::report::page::Page;
 use crate::report::{Summary, Tally};
@@ -92,7 +92,7 @@ pub struct SiteShared {
     pub migrated_gb_per_second: Option<f64>,
 }
 
-impl Part for Sharing {
+impl SummaryPart for Sharing {
     const NAME: &'static str = "sharing";
 }
 

@@ -58,17 +58,16 @@ pub(super) fn managed_cast(
     manager: MakesManager<'_>,
 ) -> Cast {
     let fails = |site: usize| -> Option<Fails> { failing.site(site) };
-    let mut places = Vec::new();
+    let mut known = Vec::new();
     let mut cast: Cast = Vec::new();
     for (number, (nodes, name)) in sites.iter().enumerate() {
-        let place = super::Place::new(ActorId(number as u32 + 1), *nodes, takes);
+        let site = super::KnownSite::new(ActorId(number as u32 + 1), *nodes, takes);
         let outages = fails(number).map(|fails| fails.outages);
-        places
-            .push(place.failing(outages.clone().map(|outages| News::new(outages, latencies[number + 1], Span::ZERO))));
+        known.push(site.failing(outages.clone().map(|outages| News::new(outages, latencies[number + 1], Span::ZERO))));
         let manager = manager(*nodes, name, fails(number).as_ref());
         cast.push(Box::new(Site::new(*nodes, manager, [ROUTER]).failing(outages)));
     }
-    let dispatcher = Dispatcher::new(places, dispatch, None).recovering(failing.recovery.clone());
+    let dispatcher = Dispatcher::new(known, dispatch, None).recovering(failing.recovery.clone());
     cast.insert(0, Box::new(dispatcher));
     cast.push(Box::new(User::new(Script::saying(says(jobs, None)))));
     cast

@@ -49,7 +49,7 @@ proptest! {
         let exact = |job: usize| with_input.iter().position(|other| *other == job).map_or(0.0, |at| ends[at]);
 
         for entry in ALL {
-            let place = Place::new(ActorId(1), 6, Takes::Queued);
+            let known = KnownSite::new(ActorId(1), 6, Takes::Queued);
             let stager = Stager::new(paths.clone().into(), vec![ActorId(1), HOME]);
             let says = (0..).zip(&rigids).zip(&jobs).map(|((number, rigid), staged)| {
                 let staging = Some(Staging { volumes: volumes(staged), home: 1 });
@@ -61,7 +61,7 @@ proptest! {
                 let policy = (policy::find(entry.name).unwrap().build)(nodes, &[]);
                 Box::new(Site::new(nodes, Box::new(Desk::new(policy)), [ROUTER]))
             };
-            let dispatcher = Dispatcher::new(vec![place], Dispatch::First, Some(stager));
+            let dispatcher = Dispatcher::new(vec![known], Dispatch::First, Some(stager));
             let log = judge::run(vec![Box::new(dispatcher), site(6), site(1), Box::new(user)], &[Span::ZERO; 4]);
 
             // Of those that arrive in one microsecond those come first whose data does; who brings none comes last.

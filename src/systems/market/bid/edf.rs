@@ -2,11 +2,11 @@
 //! says which end of it.
 
 use super::super::rules::EdfDeadline;
-use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
+use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};
 use crate::systems::market::figures::ticks;
 use crate::time::Time;
 
-pub const ENTRY: Entry = Entry {
+pub const ROW: Row = Row {
     name: "edf",
     about: "the earliest deadline of the job",
     build: |market, _| Box::new(Edf { deadline: market.edf }),

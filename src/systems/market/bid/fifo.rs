@@ -1,8 +1,8 @@
 //! FIFO: first in, first out.
 
-use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
+use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};
 
-pub const ENTRY: Entry = Entry { name: "fifo", about: "the job that arrived first", build: |_, _| Box::new(Fifo) };
+pub const ROW: Row = Row { name: "fifo", about: "the job that arrived first", build: |_, _| Box::new(Fifo) };
 
 struct Fifo;
 

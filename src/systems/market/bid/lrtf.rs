@@ -1,9 +1,9 @@
 //! LRTF: longest remaining time first.
 
-use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
+use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};
 
-pub const ENTRY: Entry =
-    Entry { name: "lrtf", about: "the longest remaining path to the end of the job", build: |_, _| Box::new(Lrtf) };
+pub const ROW: Row =
+    Row { name: "lrtf", about: "the longest remaining path to the end of the job", build: |_, _| Box::new(Lrtf) };
 
 struct Lrtf;
 

@@ -111,7 +111,7 @@ impl Bidder<'_> {
 }
 
 /// A policy that a topology may name.
-pub struct Entry {
+pub struct Row {
     pub name: &'static str,
     pub about: &'static str,
     /// Takes the market's options and the run's seed.
@@ -119,19 +119,9 @@ pub struct Entry {
 }
 
 /// In the paper's order.
-pub const ALL: &[Entry] = &[
-    random::ENTRY,
-    fifo::ENTRY,
-    srtf::ENTRY,
-    lrtf::ENTRY,
-    edf::ENTRY,
-    p_slr::ENTRY,
-    pv::ENTRY,
-    pvd::ENTRY,
-    pvdsq::ENTRY,
-    pvr::ENTRY,
-];
+pub const ALL: &[Row] =
+    &[random::ROW, fifo::ROW, srtf::ROW, lrtf::ROW, edf::ROW, p_slr::ROW, pv::ROW, pvd::ROW, pvdsq::ROW, pvr::ROW];
 
-pub fn find(name: &str) -> Option<&'static Entry> {
-    ALL.iter().find(|entry| entry.name == name)
+pub fn find(name: &str) -> Option<&'static Row> {
+    ALL.iter().find(|row| row.name == name)
 }

@@ -1,8 +1,8 @@
 //! P-SLR: the largest projected SLR, with help for what has waited longer than the longest queued job would run.
 
-use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
+use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};
 
-pub const ENTRY: Entry = Entry {
+pub const ROW: Row = Row {
     name: "p-slr",
     about: "the largest projected SLR, with a quadratic term against starvation",
     build: |_, _| Box::new(PSlr),

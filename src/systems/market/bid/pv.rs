@@ -1,8 +1,8 @@
 //! PV: the largest projected value.
 
-use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
+use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};
 
-pub const ENTRY: Entry = Entry { name: "pv", about: "the largest projected value", build: |_, _| Box::new(Pv) };
+pub const ROW: Row = Row { name: "pv", about: "the largest projected value", build: |_, _| Box::new(Pv) };
 
 struct Pv;
 

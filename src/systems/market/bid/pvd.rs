@@ -1,9 +1,9 @@
 //! PVD: the largest density of projected value, by the work that is left.
 
-use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
+use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};
 
-pub const ENTRY: Entry =
-    Entry { name: "pvd", about: "the largest projected value per remaining core-tick", build: |_, _| Box::new(Pvd) };
+pub const ROW: Row =
+    Row { name: "pvd", about: "the largest projected value per remaining core-tick", build: |_, _| Box::new(Pvd) };
 
 struct Pvd;
 

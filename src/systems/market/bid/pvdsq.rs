@@ -5,9 +5,9 @@
 //! says otherwise.
 
 use super::super::rules::Pvdsq as Squared;
-use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
+use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};
 
-pub const ENTRY: Entry = Entry {
+pub const ROW: Row = Row {
     name: "pvdsq",
     about: "the largest projected value per remaining core-tick squared",
     build: |market, _| Box::new(Pvdsq { squared: market.pvdsq }),

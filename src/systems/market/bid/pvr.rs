@@ -2,9 +2,9 @@
 //! can no longer earn anything goes first; removal is what keeps that harmless.
 
 use super::super::rules::Pvr as Units;
-use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
+use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};
 
-pub const ENTRY: Entry = Entry {
+pub const ROW: Row = Row {
     name: "pvr",
     about: "the smallest projected remaining value",
     build: |market, _| Box::new(Pvr { units: market.pvr }),

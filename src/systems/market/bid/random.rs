@@ -1,10 +1,10 @@
 //! Random: the yardstick, a new draw for every task at every instant.
 
-use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
+use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};
 use crate::random::mix;
 
-pub const ENTRY: Entry =
-    Entry { name: "random", about: "a new random draw at every instant", build: |_, seed| Box::new(Random { seed }) };
+pub const ROW: Row =
+    Row { name: "random", about: "a new random draw at every instant", build: |_, seed| Box::new(Random { seed }) };
 
 struct Random {
     seed: u64,

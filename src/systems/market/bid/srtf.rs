@@ -1,9 +1,9 @@
 //! SRTF: shortest remaining time first.
 
-use super::{BidPolicy, Bidder, Course, Entry, Instant, Winner};
+use super::{BidPolicy, Bidder, Course, Instant, Row, Winner};
 
-pub const ENTRY: Entry =
-    Entry { name: "srtf", about: "the shortest remaining path to the end of the job", build: |_, _| Box::new(Srtf) };
+pub const ROW: Row =
+    Row { name: "srtf", about: "the shortest remaining path to the end of the job", build: |_, _| Box::new(Srtf) };
 
 struct Srtf;
 

@@ -3,32 +3,32 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Bids, Jobs, Lane, Place, Rank};
+use super::{Bids, Jobs, Lane, Rank, TaskHandle};
 
 #[derive(Default)]
 pub(super) struct Fixed {
     /// Those that have joined since the lane was last open.
-    fresh: Vec<Place>,
+    fresh: Vec<TaskHandle>,
     order: BinaryHeap<Reverse<Rank>>,
 }
 
 impl Lane for Fixed {
-    fn add(&mut self, place: Place, _: &mut Jobs) {
-        self.fresh.push(place);
+    fn add(&mut self, handle: TaskHandle, _: &mut Jobs) {
+        self.fresh.push(handle);
     }
 
     fn open(&mut self, bids: &mut Bids<'_>) {
         if self.fresh.is_empty() {
             return;
         }
-        self.fresh.retain(|&place| bids.is_queued(place));
+        self.fresh.retain(|&handle| bids.is_queued(handle));
         bids.ask_together(&self.fresh);
-        self.order.extend(self.fresh.drain(..).map(|place| Reverse(bids.rank(place))));
+        self.order.extend(self.fresh.drain(..).map(|handle| Reverse(bids.rank(handle))));
     }
 
     fn best(&mut self, bids: &mut Bids<'_>) -> Option<Rank> {
         while let Some(&Reverse(rank)) = self.order.peek() {
-            if bids.is_queued(rank.place()) {
+            if bids.is_queued(rank.handle()) {
                 return Some(rank);
             }
             self.order.pop();

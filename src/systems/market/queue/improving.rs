@@ -16,16 +16,16 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Bids, Jobs, Lane, Place, Rank};
+use super::{Bids, Jobs, Lane, Rank, TaskHandle};
 use crate::systems::market::bid::Course;
 use crate::time::{Span, Time};
 
 pub(super) struct Improving {
     /// Those who are to be asked when the lane is next open.
-    fresh: Vec<Place>,
+    fresh: Vec<TaskHandle>,
     parked: BinaryHeap<Reverse<Parked>>,
     /// When whose time is up.
-    expiries: BinaryHeap<Reverse<(Time, u64, Place)>>,
+    expiries: BinaryHeap<Reverse<(Time, u64, TaskHandle)>>,
     /// Those who were asked at this instant.
     asked: BinaryHeap<Reverse<Rank>>,
     /// Names the parkings, from 1. A task is marked with its last one, or zero while it has none.
@@ -58,49 +58,49 @@ impl Improving {
         }
     }
 
-    fn is_parked(bids: &Bids<'_>, place: Place, number: u64) -> bool {
-        bids.is_queued(place) && bids.mark(place) == number
+    fn is_parked(bids: &Bids<'_>, handle: TaskHandle, number: u64) -> bool {
+        bids.is_queued(handle) && bids.mark(handle) == number
     }
 
     fn unpark_all(&mut self, bids: &Bids<'_>) {
         let parked = self.parked.drain().map(|Reverse(parked)| parked);
-        let still = parked.filter(|parked| Improving::is_parked(bids, parked.rank.place(), parked.number));
-        self.fresh.extend(still.map(|parked| parked.rank.place()));
+        let still = parked.filter(|parked| Improving::is_parked(bids, parked.rank.handle(), parked.number));
+        self.fresh.extend(still.map(|parked| parked.rank.handle()));
         self.expiries.clear();
     }
 
     fn unpark_what_is_due(&mut self, bids: &Bids<'_>) {
-        while let Some(&Reverse((until, number, place))) = self.expiries.peek()
+        while let Some(&Reverse((until, number, handle))) = self.expiries.peek()
             && until < bids.at.now
         {
             self.expiries.pop();
-            if Improving::is_parked(bids, place, number) {
-                self.fresh.push(place);
+            if Improving::is_parked(bids, handle, number) {
+                self.fresh.push(handle);
             }
         }
     }
 
-    fn ask(&mut self, place: Place, bids: &mut Bids<'_>) {
-        bids.set_mark(place, 0);
-        self.asked.push(Reverse(bids.rank(place)));
+    fn ask(&mut self, handle: TaskHandle, bids: &mut Bids<'_>) {
+        bids.set_mark(handle, 0);
+        self.asked.push(Reverse(bids.rank(handle)));
     }
 
     fn park(&mut self, rank: Rank, best: &Rank, bids: &mut Bids<'_>) {
         let (until, to_come) = come_half_way(rank, best, bids);
         self.number += 1;
-        bids.set_mark(rank.place(), self.number);
+        bids.set_mark(rank.handle(), self.number);
         self.parked.push(Reverse(Parked { rank: to_come, number: self.number }));
-        self.expiries.push(Reverse((until, self.number, rank.place())));
+        self.expiries.push(Reverse((until, self.number, rank.handle())));
     }
 
     /// Heaps forget what comes up; what does not must not pile up.
     fn clean(&mut self, bids: &Bids<'_>) {
         let most = 4 * self.queued + 1024;
         if self.parked.len() > most {
-            self.parked.retain(|Reverse(parked)| Improving::is_parked(bids, parked.rank.place(), parked.number));
+            self.parked.retain(|Reverse(parked)| Improving::is_parked(bids, parked.rank.handle(), parked.number));
         }
         if self.expiries.len() > most {
-            self.expiries.retain(|&Reverse((_, number, place))| Improving::is_parked(bids, place, number));
+            self.expiries.retain(|&Reverse((_, number, handle))| Improving::is_parked(bids, handle, number));
         }
     }
 }
@@ -112,7 +112,7 @@ fn come_half_way(rank: Rank, best: &Rank, bids: &Bids<'_>) -> (Time, Rank) {
     let mut ahead = bids.at.tick.micros().max(1);
     while ahead <= AHEAD_MAX {
         let Some(until) = bids.at.now.micros().checked_add(ahead).map(Time::from_micros) else { break };
-        let to_come = bids.rank_at(rank.place(), until);
+        let to_come = bids.rank_at(rank.handle(), until);
         if to_come.bid < aim {
             break;
         }
@@ -123,12 +123,12 @@ fn come_half_way(rank: Rank, best: &Rank, bids: &Bids<'_>) -> (Time, Rank) {
 }
 
 impl Lane for Improving {
-    fn add(&mut self, place: Place, _: &mut Jobs) {
-        self.fresh.push(place);
+    fn add(&mut self, handle: TaskHandle, _: &mut Jobs) {
+        self.fresh.push(handle);
         self.queued += 1;
     }
 
-    fn remove(&mut self, _: Place, _: &mut Jobs) {
+    fn remove(&mut self, _: TaskHandle, _: &mut Jobs) {
         self.queued -= 1;
     }
 
@@ -143,9 +143,9 @@ impl Lane for Improving {
         }
         self.unpark_what_is_due(bids);
         let mut fresh = std::mem::take(&mut self.fresh);
-        for place in fresh.drain(..) {
-            if bids.is_queued(place) {
-                self.ask(place, bids);
+        for handle in fresh.drain(..) {
+            if bids.is_queued(handle) {
+                self.ask(handle, bids);
             }
         }
         self.fresh = fresh;
@@ -155,7 +155,7 @@ impl Lane for Improving {
         loop {
             let best = self.asked.peek().map(|&Reverse(rank)| rank);
             if let Some(best) = best
-                && !bids.is_queued(best.place())
+                && !bids.is_queued(best.handle())
             {
                 self.asked.pop();
                 continue;
@@ -166,9 +166,9 @@ impl Lane for Improving {
                 _ => {}
             }
             if let Some(Reverse(parked)) = self.parked.pop() {
-                let place = parked.rank.place();
-                if Improving::is_parked(bids, place, parked.number) {
-                    self.ask(place, bids);
+                let handle = parked.rank.handle();
+                if Improving::is_parked(bids, handle, parked.number) {
+                    self.ask(handle, bids);
                 }
             }
         }
@@ -178,7 +178,7 @@ impl Lane for Improving {
         let Some(best) = self.best(bids) else { return };
         let mut asked = std::mem::take(&mut self.asked).into_vec();
         for Reverse(rank) in asked.drain(..) {
-            if bids.is_queued(rank.place()) {
+            if bids.is_queued(rank.handle()) {
                 self.park(rank, &best, bids);
             }
         }

@@ -39,10 +39,10 @@ pub(super) type Jobs = Vec<Option<Box<Live>>>;
 /// An instant that looks at a lane opens it, asks for the best as often as somebody was placed, and closes it.
 pub(super) trait Lane: Send {
     /// A task joins the queue.
-    fn add(&mut self, place: Place, jobs: &mut Jobs);
+    fn add(&mut self, handle: TaskHandle, jobs: &mut Jobs);
 
     /// A task has left the queue.
-    fn remove(&mut self, _place: Place, _jobs: &mut Jobs) {}
+    fn remove(&mut self, _handle: TaskHandle, _jobs: &mut Jobs) {}
 
     fn open(&mut self, bids: &mut Bids<'_>);
 
@@ -72,55 +72,56 @@ pub(super) struct Bids<'a> {
 }
 
 impl Bids<'_> {
-    pub fn is_queued(&self, place: Place) -> bool {
-        self.jobs[place.job as usize].as_ref().is_some_and(|live| live.is_queued(place.task as usize))
+    pub fn is_queued(&self, handle: TaskHandle) -> bool {
+        self.jobs[handle.job as usize].as_ref().is_some_and(|live| live.is_queued(handle.task as usize))
     }
 
-    pub fn rank(&self, place: Place) -> Rank {
-        self.rank_at(place, self.at.now)
+    pub fn rank(&self, handle: TaskHandle) -> Rank {
+        self.rank_at(handle, self.at.now)
     }
 
     /// Tells the policy who is about to be asked, if it wants to know.
-    fn ask_together(&self, places: &[Place]) {
+    fn ask_together(&self, handles: &[TaskHandle]) {
         if self.policy.is_asked_together() {
-            let bidders: Vec<_> = places.iter().map(|place| self.live(*place).bidder(place.task as usize)).collect();
+            let bidders: Vec<_> =
+                handles.iter().map(|handle| self.live(*handle).bidder(handle.task as usize)).collect();
             self.policy.ask_together(&bidders, &self.at);
         }
     }
 
     /// The rank that a task will have at a later time, if nothing but the time changes.
-    pub fn rank_at(&self, place: Place, now: Time) -> Rank {
-        let live = self.live(place);
-        let bid = self.policy.bid(&live.bidder(place.task as usize), &Instant { now, ..self.at });
-        Rank::new(bid, self.policy.winner(), live.job.arrive, live.job.id, place)
+    pub fn rank_at(&self, handle: TaskHandle, now: Time) -> Rank {
+        let live = self.live(handle);
+        let bid = self.policy.bid(&live.bidder(handle.task as usize), &Instant { now, ..self.at });
+        Rank::new(bid, self.policy.winner(), live.job.arrive, live.job.id, handle)
     }
 
     /// The task's number in the run.
-    fn number(&self, place: Place) -> u64 {
-        u64::from(self.live(place).job.first_task) + u64::from(place.task)
+    fn number(&self, handle: TaskHandle) -> u64 {
+        u64::from(self.live(handle).job.first_task) + u64::from(handle.task)
     }
 
-    fn mark(&self, place: Place) -> u64 {
-        self.live(place).tasks[place.task as usize].mark
+    fn mark(&self, handle: TaskHandle) -> u64 {
+        self.live(handle).tasks[handle.task as usize].mark
     }
 
-    fn set_mark(&mut self, place: Place, mark: u64) {
-        set_mark(self.jobs, place, mark);
+    fn set_mark(&mut self, handle: TaskHandle, mark: u64) {
+        set_mark(self.jobs, handle, mark);
     }
 
-    fn live(&self, place: Place) -> &Live {
-        self.jobs[place.job as usize].as_ref().expect("a queued task belongs to a live job")
+    fn live(&self, handle: TaskHandle) -> &Live {
+        self.jobs[handle.job as usize].as_ref().expect("a queued task belongs to a live job")
     }
 }
 
-fn set_mark(jobs: &mut Jobs, place: Place, mark: u64) {
-    let live = jobs[place.job as usize].as_mut().expect("a queued task belongs to a live job");
-    live.tasks[place.task as usize].mark = mark;
+fn set_mark(jobs: &mut Jobs, handle: TaskHandle, mark: u64) {
+    let live = jobs[handle.job as usize].as_mut().expect("a queued task belongs to a live job");
+    live.tasks[handle.task as usize].mark = mark;
 }
 
 /// Where a task is found: its job's place among those that the auctioneer has taken in, and its number in the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct TaskHandle {
     pub job: u32,
     pub task: u32,
 }
@@ -137,12 +138,12 @@ pub(super) struct Rank {
 }
 
 impl Rank {
-    pub fn new(bid: f64, winner: Winner, arrive: Time, job: JobId, place: Place) -> Rank {
-        Rank { bid: better_first(bid, winner), arrive, job, task: place.task, slot: place.job }
+    pub fn new(bid: f64, winner: Winner, arrive: Time, job: JobId, handle: TaskHandle) -> Rank {
+        Rank { bid: better_first(bid, winner), arrive, job, task: handle.task, slot: handle.job }
     }
 
-    pub fn place(&self) -> Place {
-        Place { job: self.slot, task: self.task }
+    pub fn handle(&self) -> TaskHandle {
+        TaskHandle { job: self.slot, task: self.task }
     }
 
     /// The bid half-way from here to a better one.

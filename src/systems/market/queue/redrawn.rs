@@ -4,14 +4,14 @@
 //! The best of every block of bids is kept, so that the next best after a start is found by a look at one block and
 //! at the best of the others.
 
-use super::{Bids, Jobs, Lane, Place, Rank, better_first, set_mark};
+use super::{Bids, Jobs, Lane, Rank, TaskHandle, better_first, set_mark};
 use crate::systems::market::bid::Winner;
 
 #[derive(Default)]
 pub(super) struct Redrawn {
-    fresh: Vec<Place>,
+    fresh: Vec<TaskHandle>,
     /// A task is marked with its position here.
-    places: Vec<Place>,
+    handles: Vec<TaskHandle>,
     numbers: Vec<u64>,
     /// By position, the best smallest; empty while the lane is not open.
     draws: Vec<i64>,
@@ -36,8 +36,8 @@ impl Redrawn {
                 Winner::Largest => self.draws.extend(self.drawn.iter().map(|&bid| better_first(bid, Winner::Largest))),
             }
         } else {
-            bids.ask_together(&self.places);
-            self.draws.extend(self.places.iter().map(|&place| bids.rank(place).bid));
+            bids.ask_together(&self.handles);
+            self.draws.extend(self.handles.iter().map(|&handle| bids.rank(handle).bid));
         }
         self.blocks.clear();
         self.blocks.extend(self.draws.chunks(BLOCK).map(best_of));
@@ -58,21 +58,21 @@ fn best_of(draws: &[i64]) -> i64 {
 }
 
 impl Lane for Redrawn {
-    fn add(&mut self, place: Place, jobs: &mut Jobs) {
-        set_mark(jobs, place, NOWHERE);
-        self.fresh.push(place);
+    fn add(&mut self, handle: TaskHandle, jobs: &mut Jobs) {
+        set_mark(jobs, handle, NOWHERE);
+        self.fresh.push(handle);
     }
 
-    fn remove(&mut self, place: Place, jobs: &mut Jobs) {
-        let live = jobs[place.job as usize].as_ref().expect("what leaves the queue belongs to a live job");
-        let mark = live.tasks[place.task as usize].mark;
+    fn remove(&mut self, handle: TaskHandle, jobs: &mut Jobs) {
+        let live = jobs[handle.job as usize].as_ref().expect("what leaves the queue belongs to a live job");
+        let mark = live.tasks[handle.task as usize].mark;
         if mark == NOWHERE {
-            return self.fresh.retain(|&fresh| fresh != place);
+            return self.fresh.retain(|&fresh| fresh != handle);
         }
         let position = mark as usize;
-        self.places.swap_remove(position);
+        self.handles.swap_remove(position);
         self.numbers.swap_remove(position);
-        if let Some(&moved) = self.places.get(position) {
+        if let Some(&moved) = self.handles.get(position) {
             set_mark(jobs, moved, mark);
         }
         if !self.draws.is_empty() {
@@ -83,10 +83,10 @@ impl Lane for Redrawn {
     }
 
     fn open(&mut self, bids: &mut Bids<'_>) {
-        for place in self.fresh.drain(..) {
-            bids.set_mark(place, self.places.len() as u64);
-            self.places.push(place);
-            self.numbers.push(bids.number(place));
+        for handle in self.fresh.drain(..) {
+            bids.set_mark(handle, self.handles.len() as u64);
+            self.handles.push(handle);
+            self.numbers.push(bids.number(handle));
         }
         self.draw(bids);
     }
@@ -97,7 +97,7 @@ impl Lane for Redrawn {
         let positions = blocks.flat_map(|(block, _)| block * BLOCK..((block + 1) * BLOCK).min(self.draws.len()));
         positions
             .filter(|&position| self.draws[position] == best)
-            .map(|position| bids.rank(self.places[position]))
+            .map(|position| bids.rank(self.handles[position]))
             .min()
     }
 

@@ -6,11 +6,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Bids, Jobs, Lane, Place, Rank};
+use super::{Bids, Jobs, Lane, Rank, TaskHandle};
 
 #[derive(Default)]
 pub(super) struct Worsening {
-    fresh: Vec<Place>,
+    fresh: Vec<TaskHandle>,
     /// By old bids.
     old: BinaryHeap<Reverse<Rank>>,
     /// Those who were asked at this instant.
@@ -18,20 +18,20 @@ pub(super) struct Worsening {
 }
 
 impl Lane for Worsening {
-    fn add(&mut self, place: Place, _: &mut Jobs) {
-        self.fresh.push(place);
+    fn add(&mut self, handle: TaskHandle, _: &mut Jobs) {
+        self.fresh.push(handle);
     }
 
     fn open(&mut self, bids: &mut Bids<'_>) {
-        let queued = self.fresh.drain(..).filter(|&place| bids.is_queued(place));
-        self.old.extend(queued.map(|place| Reverse(bids.rank(place))));
+        let queued = self.fresh.drain(..).filter(|&handle| bids.is_queued(handle));
+        self.old.extend(queued.map(|handle| Reverse(bids.rank(handle))));
     }
 
     fn best(&mut self, bids: &mut Bids<'_>) -> Option<Rank> {
         loop {
             let best = self.asked.peek().map(|&Reverse(rank)| rank);
             if let Some(best) = best
-                && !bids.is_queued(best.place())
+                && !bids.is_queued(best.handle())
             {
                 self.asked.pop();
                 continue;
@@ -42,8 +42,8 @@ impl Lane for Worsening {
                 (Some(best), Some(old)) if best < old => return Some(best),
                 (_, Some(old)) => {
                     self.old.pop();
-                    if bids.is_queued(old.place()) {
-                        self.asked.push(Reverse(bids.rank(old.place())));
+                    if bids.is_queued(old.handle()) {
+                        self.asked.push(Reverse(bids.rank(old.handle())));
                     }
                 }
             }

@@ -24,7 +24,7 @@ fn once(site: usize, nodes: &str, at: u64, lasts: u64) -> Failure {
 /// A job that arrives at minute 100.
 fn source(tasks: Vec<Task>, pairs: &[(u32, u32)]) -> Source {
     let (arrive, worth, volumes) = (minutes(100), None, Default::default());
-    let entry = table::Entry {
+    let job = table::ListedJob {
         name: None,
         task_names: Vec::new(),
         arrive,
@@ -34,7 +34,7 @@ fn source(tasks: Vec<Task>, pairs: &[(u32, u32)]) -> Source {
         needs: None,
         volumes,
     };
-    Source::Table(table::Table::of(vec![entry]))
+    Source::Table(table::Table::of(vec![job]))
 }
 
 #[test]

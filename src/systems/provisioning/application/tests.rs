@@ -3,7 +3,7 @@ use super::*;
 use crate::grid::{Area, Edge, JobId, Rate, Slot, Step, TaskId, Workflow};
 use crate::random::SplitMix64;
 use crate::roles::queue::Ask;
-use crate::systems::provisioning::desk::{Desk, Mode, Terms, Wanted};
+use crate::systems::provisioning::desk::{Desk, DeskTerms, Mode, Wanted};
 use crate::systems::provisioning::{forecast, planner};
 use crate::time::{Span, Time};
 
@@ -166,8 +166,11 @@ fn an_archive_is_what_nobody_dominates() {
 
 /// The site of Table 3.
 fn site() -> Desk {
-    let mut desk =
-        Desk::new(Terms::new(5, Mode::Rebuild), planner::build("slotlist").unwrap(), Box::new(forecast::Constant(0.0)));
+    let mut desk = Desk::new(
+        DeskTerms::new(5, Mode::Rebuild),
+        planner::build("slotlist").unwrap(),
+        Box::new(forecast::Constant(0.0)),
+    );
     let ask = |number, nodes, length| Ask {
         job: TaskId { job: JobId(number), index: 0 },
         nodes,

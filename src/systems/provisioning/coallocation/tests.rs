@@ -7,7 +7,7 @@ use super::*;
 use crate::grid::{Area, HoldId, JobId, Offer, Part, Quote, QuoteId, Rate, TaskId};
 use crate::random::SplitMix64;
 use crate::roles::queue::{Ask, Counts};
-use crate::systems::provisioning::desk::{Desk, Fate, Mode, Terms};
+use crate::systems::provisioning::desk::{Desk, DeskTerms, Fate, Mode};
 use crate::systems::provisioning::{forecast::Constant, planner};
 use crate::time::{Span, Time};
 
@@ -16,7 +16,11 @@ fn second(at: u64) -> Time {
 }
 
 fn desk(procs: u32) -> Desk {
-    Desk::new(Terms::new(procs, Mode::Rebuild), planner::build("conservative-count").unwrap(), Box::new(Constant(0.0)))
+    Desk::new(
+        DeskTerms::new(procs, Mode::Rebuild),
+        planner::build("conservative-count").unwrap(),
+        Box::new(Constant(0.0)),
+    )
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -233,10 +233,10 @@ fn job(id: u32, arrive: u64, tasks: u32) -> Errand {
 
 /// One user with two jobs, between two sites.
 fn play(strategy: &str, sites: [Trickster; 2]) -> Vec<Entry<Record>> {
-    let entry = strategy::find(strategy).unwrap();
-    let tasks = if entry.is_rigid {
+    let row = strategy::find(strategy).unwrap();
+    let tasks = if row.is_rigid {
         1
-    } else if entry.has_legs {
+    } else if row.has_legs {
         2
     } else {
         5
@@ -250,7 +250,7 @@ fn play(strategy: &str, sites: [Trickster; 2]) -> Vec<Entry<Record>> {
     let world = World::with(&[CORES, CORES], LATENCY);
     let errands = vec![job(0, 100, tasks), job(1, 130, tasks)];
     let rules = Provisioning { generations: 2, population: 6, ..Provisioning::default() };
-    let customer = Customer::new((ActorId(2), 7), world, rules, approach, entry, errands);
+    let customer = Customer::new((ActorId(2), 7), world, rules, approach, row, errands);
     let [one, other] = sites;
     let actors: Vec<Box<dyn Actor<Message, Record> + Send>> =
         vec![Box::new(one), Box::new(other), Box::new(User::new(customer))];
@@ -271,18 +271,18 @@ fn all_over(log: &[Entry<Record>]) -> usize {
 
 #[test]
 fn with_honest_sites_every_strategy_comes_to_an_end() {
-    for entry in strategy::ALL {
+    for row in strategy::ALL {
         for seed in 0..20 {
-            let log = play(entry.name, [Trickster::new(seed, 0), Trickster::new(seed + 50, 0)]);
-            assert_eq!((accused(&log), all_over(&log)), (Vec::new(), 2), "{} {seed}: {log:#?}", entry.name);
+            let log = play(row.name, [Trickster::new(seed, 0), Trickster::new(seed + 50, 0)]);
+            assert_eq!((accused(&log), all_over(&log)), (Vec::new(), 2), "{} {seed}: {log:#?}", row.name);
             let bargained = log.iter().filter_map(|entry| match entry.record {
                 Record::Bargained { end, why, .. } => Some((end, why)),
                 _ => None,
             });
             let bargained: Vec<_> = bargained.collect();
-            assert_eq!(bargained.len(), if entry.bargains { 2 } else { 0 }, "{} {seed}", entry.name);
+            assert_eq!(bargained.len(), if row.bargains { 2 } else { 0 }, "{} {seed}", row.name);
             for (end, why) in bargained {
-                assert_eq!(end == Bargain::Booked, why.is_none(), "{} {seed}: {why:?}", entry.name);
+                assert_eq!(end == Bargain::Booked, why.is_none(), "{} {seed}: {why:?}", row.name);
             }
         }
     }
@@ -292,51 +292,51 @@ fn with_honest_sites_every_strategy_comes_to_an_end() {
 #[test]
 fn whatever_a_site_says_its_user_comes_to_an_end_or_accuses_it() {
     let seeds = if cfg!(debug_assertions) { 150 } else { 2_000 };
-    for entry in strategy::ALL {
+    for row in strategy::ALL {
         let mut found = 0;
         for seed in 0..seeds {
             let lies = 1 + seed % 10;
-            let log = play(entry.name, [Trickster::new(seed, 0), Trickster::new(seed + 50, lies)]);
+            let log = play(row.name, [Trickster::new(seed, 0), Trickster::new(seed + 50, lies)]);
             let accused = accused(&log);
             assert!(
                 accused.len() <= 1 && accused.iter().all(|(site, _)| *site == ActorId(1)),
                 "{}: {accused:?}",
-                entry.name
+                row.name
             );
             if let Some(at) = log.iter().position(|entry| matches!(entry.record, Record::Accused { .. })) {
-                assert_eq!(at, log.len() - 1, "{} {seed}", entry.name);
+                assert_eq!(at, log.len() - 1, "{} {seed}", row.name);
                 found += 1;
             }
         }
-        assert!(found > seeds / 2, "{}: {found}", entry.name);
+        assert!(found > seeds / 2, "{}: {found}", row.name);
     }
 }
 
 #[test]
 fn an_answer_that_does_not_come_is_missed_at_once() {
-    for entry in strategy::ALL {
-        let log = play_mute(entry.name);
-        assert_eq!(accused(&log), [(ActorId(1), Fault::Silent)], "{}", entry.name);
+    for row in strategy::ALL {
+        let log = play_mute(row.name);
+        assert_eq!(accused(&log), [(ActorId(1), Fault::Silent)], "{}", row.name);
         // The first question is asked when the job comes, and a message takes two seconds there and two back.
         let last = log.last().unwrap().stamp.time;
-        assert!(last >= Time::ZERO + Span::from_secs(104), "{}: {last}", entry.name);
+        assert!(last >= Time::ZERO + Span::from_secs(104), "{}: {last}", row.name);
         assert!(
-            entry.has_legs || last == Time::ZERO + Span::from_secs(104) + Span::from_micros(1),
+            row.has_legs || last == Time::ZERO + Span::from_secs(104) + Span::from_micros(1),
             "{}: {last}",
-            entry.name
+            row.name
         );
     }
 }
 
 #[test]
 fn what_fits_no_site_is_turned_away_and_what_comes_after_it_goes_on() {
-    let entry = strategy::find("best-effort").unwrap();
+    let row = strategy::find("best-effort").unwrap();
     let mut large = job(0, 100, 1);
     Arc::make_mut(&mut large.job).tasks[0].cores = CORES + 1;
     let next = Errand { after: Some((JobId(0), Span::from_secs(5))), ..job(1, 100, 1) };
-    let approach = Approach { strategy: entry.name.to_owned(), ..Approach::default() };
+    let approach = Approach { strategy: row.name.to_owned(), ..Approach::default() };
     let world = World::with(&[CORES], LATENCY);
-    let customer = Customer::new((ActorId(1), 7), world, Provisioning::default(), approach, entry, vec![large, next]);
+    let customer = Customer::new((ActorId(1), 7), world, Provisioning::default(), approach, row, vec![large, next]);
     let actors: Vec<Box<dyn Actor<Message, Record> + Send>> =
         vec![Box::new(Trickster::new(1, 0)), Box::new(User::new(customer))];
     let log = judge::run(actors, &[Span::ZERO, LATENCY]);
@@ -350,12 +350,12 @@ fn what_fits_no_site_is_turned_away_and_what_comes_after_it_goes_on() {
 #[test]
 fn without_any_chance_it_is_the_reservation_or_nothing() {
     for (name, end) in [("var", Bargain::GivenUp), ("var-and-reserve", Bargain::Booked)] {
-        let entry = strategy::find(name).unwrap();
+        let row = strategy::find(name).unwrap();
         let ahead = Span::from_secs(3_000);
         let approach = Approach { strategy: name.to_owned(), ahead, ..Approach::default() };
         let world = World::with(&[CORES], LATENCY);
         let rules = Provisioning::default();
-        let customer = Customer::new((ActorId(1), 7), world, rules, approach, entry, vec![job(0, 100, 1)]);
+        let customer = Customer::new((ActorId(1), 7), world, rules, approach, row, vec![job(0, 100, 1)]);
         let site = Young(Trickster::new(2, 0));
         let actors: Vec<Box<dyn Actor<Message, Record> + Send>> = vec![Box::new(site), Box::new(User::new(customer))];
         let log = judge::run(actors, &[Span::ZERO, LATENCY]);
@@ -392,12 +392,12 @@ impl Actor<Message, Record> for Young {
 #[test]
 fn nothing_stays_reserved_for_a_job_that_is_over() {
     for is_lost in [false, true] {
-        let entry = strategy::find("var-and-reserve").unwrap();
+        let row = strategy::find("var-and-reserve").unwrap();
         let ahead = Span::from_secs(3_000);
-        let approach = Approach { strategy: entry.name.to_owned(), ahead, ..Approach::default() };
+        let approach = Approach { strategy: row.name.to_owned(), ahead, ..Approach::default() };
         let world = World::with(&[CORES], LATENCY).failing();
         let (rules, errands) = (Provisioning::default(), vec![job(0, 100, 1)]);
-        let customer = Customer::new((ActorId(1), 7), world, rules, approach, entry, errands);
+        let customer = Customer::new((ActorId(1), 7), world, rules, approach, row, errands);
         // It grants the first claim.
         let site = Brief { site: Trickster::new(2, 0), is_lost };
         let heard = site.site.heard.clone();
@@ -446,7 +446,7 @@ impl Actor<Message, Record> for Brief {
 /// Those of the worked example of plans, whose ranks are 4, 3 and 1, and two more after the first one, with ranks 5 and 1.
 #[test]
 fn tasks_that_are_ready_together_go_in_the_order_of_heft() {
-    let entry = strategy::find("best-effort").unwrap();
+    let row = strategy::find("best-effort").unwrap();
     let hours = |hours: u64| Task::new(Span::from_secs(hours * 3_600), 1, Kind(0));
     let example = Job {
         id: JobId(0),
@@ -457,9 +457,9 @@ fn tasks_that_are_ready_together_go_in_the_order_of_heft() {
         worth: None,
     };
     let world = World::with(&[CORES], LATENCY);
-    let approach = Approach { strategy: entry.name.to_owned(), ..Approach::default() };
+    let approach = Approach { strategy: row.name.to_owned(), ..Approach::default() };
     let errand = Errand { job: Arc::new(example), site: None, after: None };
-    let customer = Customer::new((ActorId(1), 7), world, Provisioning::default(), approach, entry, vec![errand]);
+    let customer = Customer::new((ActorId(1), 7), world, Provisioning::default(), approach, row, vec![errand]);
     let site = Trickster::new(1, 0);
     let heard = site.heard.clone();
     let actors: Vec<Box<dyn Actor<Message, Record> + Send>> = vec![Box::new(site), Box::new(User::new(customer))];
@@ -483,10 +483,10 @@ impl Actor<Message, Record> for Mute {
 }
 
 fn play_mute(strategy: &str) -> Vec<Entry<Record>> {
-    let entry = strategy::find(strategy).unwrap();
-    let tasks = if entry.is_rigid {
+    let row = strategy::find(strategy).unwrap();
+    let tasks = if row.is_rigid {
         1
-    } else if entry.has_legs {
+    } else if row.has_legs {
         2
     } else {
         5
@@ -494,7 +494,7 @@ fn play_mute(strategy: &str) -> Vec<Entry<Record>> {
     let approach = Approach { strategy: strategy.to_owned(), legs: vec![0, 1], ..Approach::default() };
     let world = World::with(&[CORES, CORES], LATENCY);
     let rules = Provisioning { generations: 2, population: 6, ..Provisioning::default() };
-    let customer = Customer::new((ActorId(2), 7), world, rules, approach, entry, vec![job(0, 100, tasks)]);
+    let customer = Customer::new((ActorId(2), 7), world, rules, approach, row, vec![job(0, 100, tasks)]);
     let actors: Vec<Box<dyn Actor<Message, Record> + Send>> =
         vec![Box::new(Trickster::new(1, 0)), Box::new(Mute), Box::new(User::new(customer))];
     judge::run(actors, &[Span::ZERO, Span::ZERO, LATENCY])
@@ -505,11 +505,11 @@ fn play_mute(strategy: &str) -> Vec<Entry<Record>> {
 fn who_finds_every_quote_stale_queues() {
     let strategies = ["reserve", "greedy", "moga"];
     for name in strategies {
-        let entry = strategy::find(name).unwrap();
+        let row = strategy::find(name).unwrap();
         let approach = Approach { strategy: name.to_owned(), ..Approach::default() };
         let rules = Provisioning { generations: 2, population: 6, ..Provisioning::default() };
         let world = World::with(&[CORES], LATENCY);
-        let customer = Customer::new((ActorId(1), 7), world, rules, approach, entry, vec![job(0, 100, 1)]);
+        let customer = Customer::new((ActorId(1), 7), world, rules, approach, row, vec![job(0, 100, 1)]);
         let site = Overtaken(Trickster::new(1, 0));
         let heard = site.0.heard.clone();
         let actors: Vec<Box<dyn Actor<Message, Record> + Send>> = vec![Box::new(site), Box::new(User::new(customer))];
@@ -549,12 +549,12 @@ impl Actor<Message, Record> for Overtaken {
 
 /// One whose process goes down, with two jobs at two sites.
 fn play_crashing(crash: Crash, seed: u64) -> Vec<Entry<Record>> {
-    let entry = strategy::find("coallocate").unwrap();
-    let name = entry.name.to_owned();
+    let row = strategy::find("coallocate").unwrap();
+    let name = row.name.to_owned();
     let approach = Approach { strategy: name, legs: vec![0, 1], crash: Some(crash), ..Approach::default() };
     let world = World::with(&[CORES, CORES], LATENCY);
     let errands = vec![job(0, 100, 2), job(1, 130, 2)];
-    let customer = Customer::new((ActorId(2), 7), world, Provisioning::default(), approach, entry, errands);
+    let customer = Customer::new((ActorId(2), 7), world, Provisioning::default(), approach, row, errands);
     let actors: Vec<Box<dyn Actor<Message, Record> + Send>> =
         vec![Box::new(Trickster::new(seed, 0)), Box::new(Trickster::new(seed + 50, 0)), Box::new(User::new(customer))];
     judge::run(actors, &[Span::ZERO, Span::ZERO, LATENCY])

@@ -33,7 +33,7 @@ use crate::time::{Span, Time};
 
 /// How a site does business.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Terms {
+pub struct DeskTerms {
     pub procs: u32,
     pub mode: Mode,
     pub rate: Rate,
@@ -90,14 +90,14 @@ pub fn longest(terms: Option<Span>) -> Span {
 
 #[derive(Clone)]
 pub struct Desk {
-    terms: Terms,
+    terms: DeskTerms,
     planner: Box<dyn Planner>,
     forecast: Box<dyn Forecast>,
     now: Time,
     /// The number of the next job or booking.
     next: u64,
     queue: Vec<Queued>,
-    jobs: BTreeMap<TaskId, Place>,
+    jobs: BTreeMap<TaskId, Whereabouts>,
     /// What is on the processors, by number: running jobs to their requested ends, and reservations whose time it is.
     active: BTreeMap<u64, Active>,
     /// What is down, and until when it is taken to be.
@@ -127,7 +127,7 @@ struct Queued {
 
 /// Where a job is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Whereabouts {
     Queue,
     /// On the processors, under this number.
     Runs(u64),
@@ -139,10 +139,10 @@ struct Active {
     procs: u32,
 }
 
-impl Terms {
+impl DeskTerms {
     /// As the thesis has it, at a site of so many processors.
-    pub fn new(procs: u32, mode: Mode) -> Terms {
-        Terms {
+    pub fn new(procs: u32, mode: Mode) -> DeskTerms {
+        DeskTerms {
             procs,
             mode,
             rate: Rate::ONE,
@@ -157,7 +157,7 @@ impl Terms {
 
 impl Desk {
     /// In mode `Exact` the planner only says what a booking at a price does to the queue.
-    pub fn new(terms: Terms, planner: Box<dyn Planner>, forecast: Box<dyn Forecast>) -> Desk {
+    pub fn new(terms: DeskTerms, planner: Box<dyn Planner>, forecast: Box<dyn Forecast>) -> Desk {
         let plan = Plan::new(terms.procs);
         Desk {
             terms,
@@ -182,7 +182,7 @@ impl Desk {
         }
     }
 
-    pub fn terms(&self) -> &Terms {
+    pub fn terms(&self) -> &DeskTerms {
         &self.terms
     }
 
@@ -197,7 +197,7 @@ impl Desk {
 
     /// A job that ran has left its processors, before its requested end or then.
     pub fn ended(&mut self, now: Time, job: TaskId) {
-        let Some(Place::Runs(number)) = self.jobs.remove(&job) else {
+        let Some(Whereabouts::Runs(number)) = self.jobs.remove(&job) else {
             panic!("job {job} ends but does not run");
         };
         // What falls due by itself comes after what has ended.
@@ -232,7 +232,7 @@ impl Desk {
         self.reach(now);
         self.begin_reservations();
         Part { procs: ask.nodes, start: now, span: ask.walltime }.check()?;
-        self.jobs.insert(ask.job, Place::Queue);
+        self.jobs.insert(ask.job, Whereabouts::Queue);
         let number = self.number();
         let queued = Queued { ask, number, submitted: now };
         match joins {
@@ -255,7 +255,7 @@ impl Desk {
     /// Takes a job out of the queue; false if it does not wait there (any more).
     pub fn withdraw(&mut self, now: Time, job: TaskId) -> bool {
         self.reach(now);
-        if self.jobs.get(&job) != Some(&Place::Queue) {
+        if self.jobs.get(&job) != Some(&Whereabouts::Queue) {
             return false;
         }
         self.jobs.remove(&job);
@@ -284,7 +284,7 @@ impl Desk {
             }
             let Queued { ask, number, submitted } = self.queue.remove(place);
             self.plan.starts.remove(place);
-            self.jobs.insert(ask.job, Place::Runs(number));
+            self.jobs.insert(ask.job, Whereabouts::Runs(number));
             self.active.insert(number, Active { until: now + ask.walltime, procs: ask.nodes });
             self.forecast.record(ask.nodes, ask.walltime, now.since(submitted));
             self.deeds.push(Deed::Start(ask.job));

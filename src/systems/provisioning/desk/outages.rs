@@ -7,7 +7,7 @@
 //! runs.
 
 use super::bookings::Standing;
-use super::{Active, Booking, Desk, Fate, Place};
+use super::{Active, Booking, Desk, Fate, Whereabouts};
 use crate::grid::{Area, BookingId, Bookings, Expected, HoldId, Part, Receipt, TaskId};
 use crate::roles::queue::Counts;
 use crate::time::{Span, Time};
@@ -101,9 +101,9 @@ impl Desk {
 
     /// A job runs on processors of a booking that is revoked next: it keeps them until then.
     pub fn adopt(&mut self, job: TaskId, procs: u32, until: Time) {
-        let Some(Place::Runs(number)) = self.jobs.get(&job).copied() else {
+        let Some(Whereabouts::Runs(number)) = self.jobs.get(&job).copied() else {
             let number = self.number();
-            self.jobs.insert(job, Place::Runs(number));
+            self.jobs.insert(job, Whereabouts::Runs(number));
             self.active.insert(number, Active { until, procs });
             return;
         };

@@ -20,7 +20,7 @@ fn part(procs: u32, start: u64, length: u64) -> Part {
 }
 
 fn desk(procs: u32, mode: Mode, planner: &str) -> Desk {
-    Desk::new(Terms::new(procs, mode), planner::build(planner).unwrap(), Box::new(Constant(0.5)))
+    Desk::new(DeskTerms::new(procs, mode), planner::build(planner).unwrap(), Box::new(Constant(0.5)))
 }
 
 fn pass(desk: &mut Desk, now: u64) -> Vec<Deed> {

@@ -1,9 +1,9 @@
 //! Each of the queue at the earliest time that the counts allow, around all before it.
 
-use super::{Entry, Planner, Question};
+use super::{Planner, Question, Row};
 use crate::time::Time;
 
-pub const ENTRY: Entry = Entry { name: "conservative-count", build: || Box::new(ConservativeCount) };
+pub const ROW: Row = Row { name: "conservative-count", build: || Box::new(ConservativeCount) };
 
 struct ConservativeCount;
 

@@ -3,11 +3,11 @@
 //! Most instants have few free processors, and most jobs want more: these are told by one count, before anybody looks for how long
 //! processors stay free, and where they are all such the head's reservation is not looked for either.
 
-use super::{Entry, Planner, Question};
+use super::{Planner, Question, Row};
 use crate::roles::queue::{Ask, Counts};
 use crate::time::{Span, Time};
 
-pub const ENTRY: Entry = Entry { name: "easy-count", build: || Box::new(EasyCount) };
+pub const ROW: Row = Row { name: "easy-count", build: || Box::new(EasyCount) };
 
 struct EasyCount;
 

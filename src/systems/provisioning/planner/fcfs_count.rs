@@ -1,9 +1,9 @@
 //! Nobody overtakes anybody.
 
-use super::{Entry, Planner, Question};
+use super::{Planner, Question, Row};
 use crate::time::Time;
 
-pub const ENTRY: Entry = Entry { name: "fcfs-count", build: || Box::new(FcfsCount) };
+pub const ROW: Row = Row { name: "fcfs-count", build: || Box::new(FcfsCount) };
 
 struct FcfsCount;
 

@@ -52,19 +52,19 @@ pub trait Planner: Send {
 }
 
 /// A quicker way to what the policy for queues of this name would do: it counts, and starts from nothing each time.
-pub struct Entry {
+pub struct Row {
     pub name: &'static str,
     pub build: fn() -> Box<dyn Planner>,
 }
 
-pub const ALL: &[Entry] = &[slotlist::ENTRY, conservative_count::ENTRY, fcfs_count::ENTRY, easy_count::ENTRY];
+pub const ALL: &[Row] = &[slotlist::ROW, conservative_count::ROW, fcfs_count::ROW, easy_count::ROW];
 
-pub const USUAL: &str = slotlist::ENTRY.name;
+pub const USUAL: &str = slotlist::ROW.name;
 
 /// A planner by its name: one of ours, or any policy for queues.
 pub fn build(name: &str) -> Option<Box<dyn Planner>> {
-    let own = ALL.iter().find(|entry| entry.name == name).map(|entry| (entry.build)());
-    own.or_else(|| queue::find(name).map(|entry| Box::new(policy::ByPolicy(entry)) as Box<dyn Planner>))
+    let own = ALL.iter().find(|row| row.name == name).map(|row| (row.build)());
+    own.or_else(|| queue::find(name).map(|row| Box::new(policy::ByPolicy(row)) as Box<dyn Planner>))
 }
 
 impl Clone for Box<dyn Planner> {
@@ -75,7 +75,7 @@ impl Clone for Box<dyn Planner> {
 
 /// All names that [`build`] knows, the usual one first.
 pub fn names() -> Vec<Named> {
-    let mut all: Vec<Named> = queue::ALL.iter().map(|entry| Named { name: entry.name, about: entry.about }).collect();
+    let mut all: Vec<Named> = queue::ALL.iter().map(|row| Named { name: row.name, about: row.about }).collect();
     all.sort_by_key(|named| named.name != USUAL);
     all
 }

@@ -2,10 +2,10 @@
 
 use super::{Fixed, Planner, Question};
 use crate::grid::{NodeSet, Reserved};
-use crate::roles::queue::Entry;
+use crate::roles::queue::Row;
 use crate::time::Time;
 
-pub struct ByPolicy(pub &'static Entry);
+pub struct ByPolicy(pub &'static Row);
 
 impl Planner for ByPolicy {
     fn copy(&self) -> Box<dyn Planner> {

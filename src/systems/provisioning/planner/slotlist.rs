@@ -1,10 +1,10 @@
 //! The thesis's planner: work after work is placed in a list of free slots (`grid::FreeList`).
 
-use super::{Entry, Fixed, Planner, Question, put};
+use super::{Fixed, Planner, Question, Row, put};
 use crate::grid::FreeList;
 use crate::time::Time;
 
-pub const ENTRY: Entry = Entry { name: "slotlist", build: || Box::new(SlotList::default()) };
+pub const ROW: Row = Row { name: "slotlist", build: || Box::new(SlotList::default()) };
 
 #[derive(Clone, Default)]
 struct SlotList {

@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{Entry, Strategy};
+use super::{Row, Strategy};
 use crate::protocol::{Query, Reply};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
 use crate::time::Time;
 
-pub const ENTRY: Entry = Entry {
+pub const ROW: Row = Row {
     name: "best-effort",
     about: "just in time: each task goes to the shortest queue once all its predecessors have ended",
     bargains: false,
@@ -28,7 +28,7 @@ pub struct JustInTime {
     joined: Vec<usize>,
 }
 
-/// Tasks that have become ready together, and how full the places are that any of them may go to.
+/// Tasks that have become ready together, and how full the providers are that any of them may go to.
 struct Poll {
     at: Time,
     tasks: Vec<u32>,
@@ -38,19 +38,19 @@ struct Poll {
 }
 
 impl JustInTime {
-    /// All places have answered: each task, in order, goes where the fewest are, those before it included.
+    /// All providers have answered: each task, in order, goes where the fewest are, those before it included.
     fn decide(&mut self, poll: usize, deal: &mut Deal<'_>) {
         let Poll { tasks, loads, joined, .. } = &mut self.polls[poll];
         for task in std::mem::take(tasks) {
-            let load = |place: usize| {
-                let since = self.joined[*joined..].iter().filter(|other| **other == place).count();
-                (loads.get(&place).copied().flatten().unwrap_or(0) as usize + since, place)
+            let load = |provider: usize| {
+                let since = self.joined[*joined..].iter().filter(|other| **other == provider).count();
+                (loads.get(&provider).copied().flatten().unwrap_or(0) as usize + since, provider)
             };
-            let Some((_, place)) = deal.fitting(task).into_iter().map(load).min() else { continue };
-            deal.send(task, Goes { place, ..Goes::default() });
+            let Some((_, provider)) = deal.fitting(task).into_iter().map(load).min() else { continue };
+            deal.send(task, Goes { provider, ..Goes::default() });
             // Whose data is under way joins later.
             if deal.run.has_entered(task) {
-                self.joined.push(place);
+                self.joined.push(provider);
             }
         }
         loads.clear();
@@ -65,12 +65,12 @@ impl Strategy for JustInTime {
     }
 
     fn ready(&mut self, task: u32, deal: &mut Deal<'_>) {
-        let places = deal.fitting(task);
+        let providers = deal.fitting(task);
         let is_open = self.polls.last().is_some_and(|poll| poll.at == deal.now && !poll.tasks.is_empty());
         if !is_open {
-            // With one place to go to there is nothing to ask, unless others come before it.
-            if let [place] = places[..] {
-                return deal.send(task, Goes { place, ..Goes::default() });
+            // With one provider to go to there is nothing to ask, unless others come before it.
+            if let [provider] = providers[..] {
+                return deal.send(task, Goes { provider, ..Goes::default() });
             }
             let joined = self.joined.len();
             self.polls.push(Poll { at: deal.now, tasks: Vec::new(), loads: BTreeMap::new(), joined });
@@ -78,18 +78,18 @@ impl Strategy for JustInTime {
         let number = self.polls.len() - 1;
         let poll = &mut self.polls[number];
         poll.tasks.push(task);
-        for place in places {
-            poll.loads.entry(place).or_insert_with(|| {
-                self.asked.insert(deal.ask(place, Query::Load), number);
+        for provider in providers {
+            poll.loads.entry(provider).or_insert_with(|| {
+                self.asked.insert(deal.ask(provider, Query::Load), number);
                 None
             });
         }
     }
 
-    fn informed(&mut self, number: u64, place: usize, reply: Reply, deal: &mut Deal<'_>) {
+    fn informed(&mut self, number: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
         let (Some(poll), Reply::Load(load)) = (self.asked.remove(&number), reply) else { return };
         let loads = &mut self.polls[poll].loads;
-        loads.insert(place, Some(load));
+        loads.insert(provider, Some(load));
         if loads.values().all(Option::is_some) {
             self.decide(poll, deal);
         }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Entry, Strategy};
+use super::{Row, Strategy};
 use crate::grid::{BookingId, HoldId, Part, Quote, QuoteId};
 use crate::protocol::{Bargain, Pledge, PledgeAnswer, Query, Reason, Reply};
 use crate::systems::provisioning::coallocation::{
@@ -15,7 +15,7 @@ use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
 use crate::time::Time;
 
-pub const ENTRY: Entry = Entry {
+pub const ROW: Row = Row {
     name: "coallocate",
     about: "gets all tasks of a job at the same time, each at the site of its leg, or none of them",
     has_alpha: true,
@@ -50,18 +50,18 @@ struct Bargaining {
 
 /// The task of each leg; legs are in the order of sites, tasks in that of the user's list.
 fn tasks(deal: &Deal<'_>) -> Vec<(u32, usize)> {
-    let place = |site: &usize| deal.world.places.iter().position(|place| place.number == *site);
-    let places = deal.approach.legs.iter().filter_map(place);
-    let mut tasks: Vec<(u32, usize)> = (0u32..).zip(places).collect();
-    tasks.sort_by_key(|(_, place)| *place);
+    let provider = |site: &usize| deal.world.providers.iter().position(|provider| provider.number == *site);
+    let providers = deal.approach.legs.iter().filter_map(provider);
+    let mut tasks: Vec<(u32, usize)> = (0u32..).zip(providers).collect();
+    tasks.sort_by_key(|(_, provider)| *provider);
     tasks
 }
 
 fn request(deal: &Deal<'_>) -> Request {
-    let leg = |(task, place): (u32, usize)| {
+    let leg = |(task, provider): (u32, usize)| {
         let task = deal.run.job.tasks[task as usize];
-        let span = deal.world.places[place].time(task.walltime) + deal.slack();
-        Leg { site: place as u32, procs: task.cores, span }
+        let span = deal.world.providers[provider].time(task.walltime) + deal.slack();
+        Leg { site: provider as u32, procs: task.cores, span }
     };
     Request { number: deal.run.job.id.0.into(), legs: tasks(deal).into_iter().map(leg).collect() }
 }
@@ -101,7 +101,7 @@ impl Bargaining {
     /// The earliest start that all can have committed to, if the first of them is asked to hold it now: one is asked after the other, and
     /// no lease outlasts the start.
     fn soonest(&self, deal: &Deal<'_>) -> Time {
-        let latency = |leg: &Leg| deal.world.places[leg.site as usize].latency;
+        let latency = |leg: &Leg| deal.world.providers[leg.site as usize].latency;
         let held = self.coordinator.request().legs.iter().map(latency).fold(deal.now, |at, way| at + way + way);
         held + deal.rules.delta + deal.rules.delta
     }
@@ -133,8 +133,8 @@ impl Bargaining {
             let Some(quotes) = quotes else { return Some(Vec::new()) };
             let pool = Pool::new(self.coordinator.request().legs.clone(), &quotes);
             for question in pool.questions() {
-                let place = self.coordinator.request().legs[question.leg].site as usize;
-                let number = deal.ask(place, Query::Price(question.part));
+                let provider = self.coordinator.request().legs[question.leg].site as usize;
+                let number = deal.ask(provider, Query::Price(question.part));
                 self.asked.insert(number, question.leg);
             }
             self.pool = Some(pool);
@@ -172,8 +172,8 @@ impl Coallocate {
                 Deed::Log(entry) => self.log.push(entry),
                 Deed::Ask => bargaining.ask_for_starts(None, deal),
                 Deed::Tell { leg, hold, order } => {
-                    let place = bargaining.coordinator.request().legs[leg].site as usize;
-                    deal.pledge(place, hold, bargaining.pledge(leg, order));
+                    let provider = bargaining.coordinator.request().legs[leg].site as usize;
+                    deal.pledge(provider, hold, bargaining.pledge(leg, order));
                 }
                 Deed::Over(outcome) => self.over(outcome, deal),
             }
@@ -210,20 +210,20 @@ impl Coallocate {
         deal.bargained(Bargain::Booked, None);
         let tasks = tasks(deal);
         // After a crash it may be too late for some. Together or not at all: then it was paid for nothing.
-        let is_late = |(leg, (task, place)): (usize, &(u32, usize))| {
-            let place = &deal.world.places[*place];
-            let lasts = place.time(deal.run.job.tasks[*task as usize].walltime);
-            bargaining.booked.get(&leg).is_none_or(|(_, part)| deal.now + place.latency + lasts > part.end())
+        let is_late = |(leg, (task, provider)): (usize, &(u32, usize))| {
+            let provider = &deal.world.providers[*provider];
+            let lasts = provider.time(deal.run.job.tasks[*task as usize].walltime);
+            bargaining.booked.get(&leg).is_none_or(|(_, part)| deal.now + provider.latency + lasts > part.end())
         };
         if tasks.iter().enumerate().any(is_late) {
             return deal.give_up();
         }
         // Where one may be lost, the others must be taken back then.
-        let is_leg = tasks.iter().any(|(_, place)| deal.world.places[*place].fails());
-        for (leg, (task, place)) in tasks.into_iter().enumerate() {
+        let is_leg = tasks.iter().any(|(_, provider)| deal.world.providers[*provider].fails());
+        for (leg, (task, provider)) in tasks.into_iter().enumerate() {
             let procs = deal.run.job.tasks[task as usize].cores;
             let within = bargaining.booked.get(&leg).map(|(booking, _)| (*booking, procs)).into_iter().collect();
-            deal.send(task, Goes { place, within, is_leg, ..Goes::default() });
+            deal.send(task, Goes { provider, within, is_leg, ..Goes::default() });
         }
     }
 }

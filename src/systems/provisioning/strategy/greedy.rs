@@ -2,7 +2,7 @@
 //! one is asked for. A task goes to its site as soon as it has its booking, which begins no sooner than it can be there.
 
 use super::reserve::nothing_in;
-use super::{Entry, JustInTime, Strategy, TRIES};
+use super::{JustInTime, Row, Strategy, TRIES};
 use crate::grid::{Denial, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::{Application, Greedy as Buying};
@@ -10,7 +10,7 @@ use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
 use crate::time::Time;
 
-pub const ENTRY: Entry = Entry {
+pub const ROW: Row = Row {
     name: "greedy",
     about: "buys starts task by task, each the best by alpha of what sites quote",
     has_alpha: true,
@@ -33,9 +33,9 @@ struct Greedy {
 impl Greedy {
     /// As it stands; it is told again what has been bought, so that no plan has to outlive a message.
     fn buying<'a>(&self, application: &'a Application, deal: &Deal<'_>) -> Buying<'a> {
-        let sites = deal.world.places.iter().map(|place| place.cores).collect();
+        let sites = deal.world.providers.iter().map(|provider| provider.cores).collect();
         let mut buying = Buying::new(application, deal.approach.alpha, self.begun, sites);
-        self.bought.iter().for_each(|(place, receipt)| buying.bought(*place, *receipt));
+        self.bought.iter().for_each(|(provider, receipt)| buying.bought(*provider, *receipt));
         buying
     }
 
@@ -46,9 +46,9 @@ impl Greedy {
         if at == application.tasks() {
             return self.finish(deal);
         }
-        let places = deal.fitting(application.order()[at]);
+        let providers = deal.fitting(application.order()[at]);
         let wishes = self.buying(&application, deal).wishes(deal.soonest_asked());
-        let wishes: Vec<_> = wishes.into_iter().filter(|wish| places.contains(&wish.site)).collect();
+        let wishes: Vec<_> = wishes.into_iter().filter(|wish| providers.contains(&wish.site)).collect();
         self.application = Some(application);
         self.silent = wishes.len();
         for wish in wishes {
@@ -58,7 +58,7 @@ impl Greedy {
 
     fn buy(&mut self, deal: &mut Deal<'_>) {
         let mut quotes = std::mem::take(&mut self.quotes);
-        quotes.sort_by_key(|(place, _)| *place);
+        quotes.sort_by_key(|(provider, _)| *provider);
         let nothing = nothing_in(&quotes);
         for (_, quote) in &mut quotes {
             quote.offers.retain(|offer| offer.start >= deal.soonest());
@@ -67,20 +67,20 @@ impl Greedy {
         let choice = self.buying(&application, deal).choose(&quotes);
         self.application = Some(application);
         match choice {
-            Some((place, quote, start)) => {
-                deal.buy(place, &quotes, (quote, start));
+            Some((provider, quote, start)) => {
+                deal.buy(provider, &quotes, (quote, start));
             }
             None => self.give_in(Bargain::Refused, nothing, deal),
         }
     }
 
     /// The next task in turn has its booking.
-    fn send(&mut self, place: usize, receipt: Receipt, deal: &mut Deal<'_>) {
+    fn send(&mut self, provider: usize, receipt: Receipt, deal: &mut Deal<'_>) {
         let application = self.application.as_ref().expect("something is bought for an application");
         let task = application.order()[self.bought.len()];
-        self.bought.push((place, receipt));
+        self.bought.push((provider, receipt));
         let within = vec![(receipt.booking, receipt.part.procs)];
-        deal.send(task, Goes { place, within, ..Goes::default() });
+        deal.send(task, Goes { provider, within, ..Goes::default() });
     }
 
     fn finish(&mut self, deal: &mut Deal<'_>) {
@@ -117,12 +117,12 @@ impl Strategy for Greedy {
         }
     }
 
-    fn informed(&mut self, number: u64, place: usize, reply: Reply, deal: &mut Deal<'_>) {
+    fn informed(&mut self, number: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
         if self.settled {
-            return self.queue.informed(number, place, reply, deal);
+            return self.queue.informed(number, provider, reply, deal);
         }
         if let Reply::Prices(quote) = reply {
-            self.quotes.push((place, quote));
+            self.quotes.push((provider, quote));
         }
         self.silent -= 1;
         if self.silent == 0 {
@@ -130,11 +130,11 @@ impl Strategy for Greedy {
         }
     }
 
-    fn claimed(&mut self, _: u64, place: usize, result: Result<Vec<Receipt>, Denial>, deal: &mut Deal<'_>) {
+    fn claimed(&mut self, _: u64, provider: usize, result: Result<Vec<Receipt>, Denial>, deal: &mut Deal<'_>) {
         match result {
             Ok(receipts) => {
                 self.tries = 0;
-                receipts.into_iter().for_each(|receipt| self.send(place, receipt, deal));
+                receipts.into_iter().for_each(|receipt| self.send(provider, receipt, deal));
                 self.go_on(deal);
             }
             Err(denial) => {

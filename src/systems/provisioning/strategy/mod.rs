@@ -18,7 +18,7 @@ use crate::protocol::{PledgeAnswer, Reply};
 pub use best_effort::JustInTime;
 
 /// A strategy that a topology may name.
-pub struct Entry {
+pub struct Row {
     pub name: &'static str,
     pub about: &'static str,
     /// Whether it weighs cost against time.
@@ -35,7 +35,7 @@ pub struct Entry {
 }
 
 /// What most have in common, but for their names.
-const BARGAINING: Entry = Entry {
+const BARGAINING: Row = Row {
     name: "",
     about: "",
     has_alpha: false,
@@ -49,20 +49,13 @@ const BARGAINING: Entry = Entry {
 /// How often something is tried anew that was stale.
 const TRIES: u32 = 3;
 
-pub const ALL: &[Entry] = &[
-    best_effort::ENTRY,
-    moga::ENTRY,
-    greedy::ENTRY,
-    reserve::ENTRY,
-    var::ENTRY,
-    var_and_reserve::ENTRY,
-    coallocate::ENTRY,
-];
+pub const ALL: &[Row] =
+    &[best_effort::ROW, moga::ROW, greedy::ROW, reserve::ROW, var::ROW, var_and_reserve::ROW, coallocate::ROW];
 
-pub const USUAL: &str = best_effort::ENTRY.name;
+pub const USUAL: &str = best_effort::ROW.name;
 
-pub fn find(name: &str) -> Option<&'static Entry> {
-    ALL.iter().find(|entry| entry.name == name)
+pub fn find(name: &str) -> Option<&'static Row> {
+    ALL.iter().find(|row| row.name == name)
 }
 
 /// Sees to one job.
@@ -73,22 +66,24 @@ pub trait Strategy: Send {
     /// Nothing is before a task any more, and nobody has said where it goes.
     fn ready(&mut self, task: u32, deal: &mut Deal<'_>);
 
-    /// A place answers what it was asked under this number.
-    fn informed(&mut self, _number: u64, _place: usize, _reply: Reply, _deal: &mut Deal<'_>) {}
+    /// A provider answers what it was asked under this number.
+    fn informed(&mut self, _number: u64, _provider: usize, _reply: Reply, _deal: &mut Deal<'_>) {}
 
-    /// A place answers a claim.
-    fn claimed(&mut self, _number: u64, _place: usize, _result: Result<Vec<Receipt>, Denial>, _deal: &mut Deal<'_>) {}
+    /// A provider answers a claim.
+    fn claimed(&mut self, _number: u64, _provider: usize, _result: Result<Vec<Receipt>, Denial>, _deal: &mut Deal<'_>) {
+    }
 
-    /// A place says what giving a booking back costs.
-    fn returned(&mut self, _booking: BookingId, _place: usize, _result: Result<Area, Denial>, _deal: &mut Deal<'_>) {}
+    /// A provider says what giving a booking back costs.
+    fn returned(&mut self, _booking: BookingId, _provider: usize, _result: Result<Area, Denial>, _deal: &mut Deal<'_>) {
+    }
 
-    /// A place has taken a booking back, as its nodes have failed: tasks that were to run in it join its queue.
+    /// A provider has taken a booking back, as its nodes have failed: tasks that were to run in it join its queue.
     fn revoked(&mut self, _booking: BookingId, _deal: &mut Deal<'_>) {}
 
-    /// A place lets a booking begin later, as its nodes have failed.
+    /// A provider lets a booking begin later, as its nodes have failed.
     fn postponed(&mut self, _receipt: Receipt, _deal: &mut Deal<'_>) {}
 
-    /// A place answers about a hold.
+    /// A provider answers about a hold.
     fn pledged(&mut self, _hold: HoldId, _answer: PledgeAnswer, _deal: &mut Deal<'_>) {}
 
     /// Its process goes down: only what it has written down is left.

@@ -6,14 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Entry, JustInTime, Strategy, TRIES};
+use super::{JustInTime, Row, Strategy, TRIES};
 use crate::grid::{Advert, BookingId, Denial, Part, Receipt, Slot};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::{Plan, Settings, plan};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
 
-pub const ENTRY: Entry = Entry {
+pub const ROW: Row = Row {
     name: "moga",
     about: "a genetic algorithm plans the whole workflow on advertised slots, and alpha selects one of its plans",
     has_alpha: true,
@@ -41,12 +41,12 @@ struct Moga {
 
 impl Moga {
     fn ask(&mut self, deal: &mut Deal<'_>) {
-        let places: BTreeSet<usize> =
+        let providers: BTreeSet<usize> =
             (0..deal.run.job.tasks.len() as u32).flat_map(|task| deal.fitting(task)).collect();
-        (self.silent, self.denied) = (places.len(), None);
+        (self.silent, self.denied) = (providers.len(), None);
         self.adverts.clear();
-        for place in places {
-            deal.ask(place, Query::Slots);
+        for provider in providers {
+            deal.ask(provider, Query::Slots);
         }
     }
 
@@ -55,9 +55,9 @@ impl Moga {
         let now = deal.soonest();
         // A slot that has to be taken as a whole is gone when it has begun before the claim comes.
         let is_left = |slot: &Slot| slot.divisible || slot.start >= now;
-        let all = |place| self.adverts.get(&place).into_iter().flat_map(|advert| (0u32..).zip(&advert.slots));
-        let left = |place| all(place).filter(|(_, slot)| is_left(slot)).map(|(at, slot)| (at, *slot)).unzip();
-        let (ats, slots): (Vec<Vec<u32>>, Vec<Vec<Slot>>) = (0..deal.world.places.len()).map(left).unzip();
+        let all = |provider| self.adverts.get(&provider).into_iter().flat_map(|advert| (0u32..).zip(&advert.slots));
+        let left = |provider| all(provider).filter(|(_, slot)| is_left(slot)).map(|(at, slot)| (at, *slot)).unzip();
+        let (ats, slots): (Vec<Vec<u32>>, Vec<Vec<Slot>>) = (0..deal.world.providers.len()).map(left).unzip();
         let slots: Vec<&[Slot]> = slots.iter().map(Vec::as_slice).collect();
         let application = deal.application();
         let settings = Settings {
@@ -71,16 +71,16 @@ impl Moga {
         };
 
         self.left = ats;
-        let mut by_place: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let mut by_provider: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (at, booking) in chosen.bookings.iter().enumerate() {
-            by_place.entry(booking.site as usize).or_default().push(at);
+            by_provider.entry(booking.site as usize).or_default().push(at);
         }
-        for (place, wanted) in by_place {
+        for (provider, wanted) in by_provider {
             let parts: Vec<(u32, Part)> = wanted
                 .iter()
-                .map(|at| (self.left[place][chosen.bookings[*at].slot as usize], chosen.bookings[*at].part))
+                .map(|at| (self.left[provider][chosen.bookings[*at].slot as usize], chosen.bookings[*at].part))
                 .collect();
-            let number = deal.take(place, self.adverts[&place].version, parts);
+            let number = deal.take(provider, self.adverts[&provider].version, parts);
             self.claims.insert(number, wanted);
         }
         self.plan = Some(chosen);
@@ -106,23 +106,28 @@ impl Moga {
         let mut within = self.shares(&plan, &booked);
         for placed in &plan.tasks {
             let within = within.remove(&placed.task).unwrap_or_default();
-            deal.send_for(placed.start, placed.task, Goes { place: placed.site as usize, within, ..Goes::default() });
+            deal.send_for(
+                placed.start,
+                placed.task,
+                Goes { provider: placed.site as usize, within, ..Goes::default() },
+            );
         }
     }
 
     /// What each task takes of each booking.
     fn shares(&self, plan: &Plan, booked: &BTreeMap<usize, Receipt>) -> BTreeMap<u32, Vec<(BookingId, u32)>> {
         // Slots of all sites are numbered through.
-        let of_place = |(place, left): (usize, &Vec<u32>)| (0..left.len() as u32).map(move |slot| (place, slot));
-        let places: Vec<(usize, u32)> = self.left.iter().enumerate().flat_map(of_place).collect();
+        let of_provider =
+            |(provider, left): (usize, &Vec<u32>)| (0..left.len() as u32).map(move |slot| (provider, slot));
+        let slots: Vec<(usize, u32)> = self.left.iter().enumerate().flat_map(of_provider).collect();
         let mut shares: BTreeMap<u32, Vec<(BookingId, u32)>> = BTreeMap::new();
         // A task may have several rectangles of one slot, each with a booking of its own, in this order.
         let mut taken = vec![false; plan.bookings.len()];
         for &(task, slot, procs) in &plan.shares {
-            let (place, slot) = places[slot as usize];
+            let (provider, slot) = slots[slot as usize];
             let is_its = |at: &usize| {
                 let booking = &plan.bookings[*at];
-                (booking.site as usize, booking.slot) == (place, slot)
+                (booking.site as usize, booking.slot) == (provider, slot)
                     && booking.task.is_none_or(|its| its == task && !taken[*at])
             };
             let at = (0..plan.bookings.len()).find(is_its).expect("what a task takes is booked");
@@ -152,12 +157,12 @@ impl Strategy for Moga {
         self.queue.ready(task, deal);
     }
 
-    fn informed(&mut self, number: u64, place: usize, reply: Reply, deal: &mut Deal<'_>) {
+    fn informed(&mut self, number: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
         if self.settled {
-            return self.queue.informed(number, place, reply, deal);
+            return self.queue.informed(number, provider, reply, deal);
         }
         if let Reply::Slots(advert) = reply {
-            self.adverts.insert(place, advert);
+            self.adverts.insert(provider, advert);
         }
         self.silent -= 1;
         if self.silent == 0 {

@@ -1,6 +1,6 @@
 //! One reservation for a job of one task: of all starts that sites quote, the one that is best for whoever weighs cost against time.
 
-use super::{Entry, JustInTime, Strategy, TRIES};
+use super::{JustInTime, Row, Strategy, TRIES};
 use crate::grid::{BookingId, Denial, Part, Quote, QuoteId, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::choose;
@@ -8,7 +8,7 @@ use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
 use crate::time::Time;
 
-pub const ENTRY: Entry = Entry {
+pub const ROW: Row = Row {
     name: "reserve",
     about: "a reservation at the best start by alpha that sites quote; otherwise best effort",
     has_alpha: true,
@@ -19,7 +19,7 @@ pub const ENTRY: Entry = Entry {
 
 #[derive(Default)]
 struct Reserve {
-    /// The places that have been asked and have not answered.
+    /// The providers that have been asked and have not answered.
     silent: usize,
     quotes: Vec<(usize, Quote)>,
     tries: u32,
@@ -30,19 +30,19 @@ struct Reserve {
 impl Reserve {
     fn ask(&mut self, deal: &mut Deal<'_>) {
         let task = deal.run.job.tasks[0];
-        let places = deal.fitting(0);
-        self.silent = places.len();
-        for place in places {
-            let (procs, span) = (task.cores, deal.world.places[place].lasts(&task) + deal.slack());
-            deal.ask(place, Query::PricesFrom(Part { procs, start: deal.soonest_asked(), span }));
+        let providers = deal.fitting(0);
+        self.silent = providers.len();
+        for provider in providers {
+            let (procs, span) = (task.cores, deal.world.providers[provider].lasts(&task) + deal.slack());
+            deal.ask(provider, Query::PricesFrom(Part { procs, start: deal.soonest_asked(), span }));
         }
     }
 
     fn book(&mut self, deal: &mut Deal<'_>) {
         let quotes = std::mem::take(&mut self.quotes);
         match best(&quotes, deal) {
-            Some((place, quote, start)) => {
-                deal.buy(place, &quotes, (quote, start));
+            Some((provider, quote, start)) => {
+                deal.buy(provider, &quotes, (quote, start));
             }
             None => self.give_in(Bargain::Refused, nothing_in(&quotes), deal),
         }
@@ -71,9 +71,9 @@ pub fn nothing_in(quotes: &[(usize, Quote)]) -> Reason {
 pub fn best(quotes: &[(usize, Quote)], deal: &Deal<'_>) -> Option<(usize, QuoteId, Time)> {
     let mut pool = Vec::new();
     let mut options = Vec::new();
-    for (place, quote) in quotes {
+    for (provider, quote) in quotes {
         for offer in quote.offers.iter().filter(|offer| offer.start >= deal.soonest()) {
-            pool.push((*place, quote.id, offer.start));
+            pool.push((*provider, quote.id, offer.start));
             options.push((quote.cost(offer).micros(), (offer.start + quote.span).micros()));
         }
     }
@@ -89,27 +89,27 @@ impl Strategy for Reserve {
         self.queue.ready(task, deal);
     }
 
-    fn informed(&mut self, number: u64, place: usize, reply: Reply, deal: &mut Deal<'_>) {
+    fn informed(&mut self, number: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
         if self.silent == 0 {
-            return self.queue.informed(number, place, reply, deal);
+            return self.queue.informed(number, provider, reply, deal);
         }
         if let Reply::Prices(quote) = reply {
-            self.quotes.push((place, quote));
+            self.quotes.push((provider, quote));
         }
         self.silent -= 1;
         if self.silent == 0 {
-            self.quotes.sort_by_key(|(place, _)| *place);
+            self.quotes.sort_by_key(|(provider, _)| *provider);
             self.book(deal);
         }
     }
 
-    fn claimed(&mut self, _: u64, place: usize, result: Result<Vec<Receipt>, Denial>, deal: &mut Deal<'_>) {
+    fn claimed(&mut self, _: u64, provider: usize, result: Result<Vec<Receipt>, Denial>, deal: &mut Deal<'_>) {
         self.tries += 1;
         match result {
             Ok(receipts) => {
                 self.is_settled(Bargain::Booked, None, deal);
                 let within = receipts.iter().map(|receipt| (receipt.booking, receipt.part.procs)).collect();
-                deal.send(0, Goes { place, within, ..Goes::default() });
+                deal.send(0, Goes { provider, within, ..Goes::default() });
             }
             Err(denial) if denial.is_stale() && self.tries < TRIES => self.ask(deal),
             Err(denial) if denial.is_stale() => self.give_in(Bargain::Stale, denial.into(), deal),

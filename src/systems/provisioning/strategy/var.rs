@@ -1,7 +1,7 @@
 //! Virtual advance reservation: an ordinary job, submitted so early and asking for so much time that it still runs when its work is
 //! wanted. If it has not started by then it is taken back.
 
-use super::{Entry, Strategy};
+use super::{Row, Strategy};
 use crate::grid::Part;
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::deal::Deal;
@@ -9,7 +9,7 @@ use crate::systems::provisioning::run::{Goes, Padded};
 use crate::systems::provisioning::virtual_reservation::{STEP, requested};
 use crate::time::{Span, Time};
 
-pub const ENTRY: Entry = Entry {
+pub const ROW: Row = Row {
     name: "var",
     about: "a queued job, submitted early enough to be running when it is wanted; it may fail",
     has_ahead: true,
@@ -35,32 +35,32 @@ pub struct PaddedJob {
 const SUBMIT: u64 = 1;
 pub const WANTED: u64 = 2;
 
-/// The work that a job wants to have done, at a place.
-pub fn work(place: usize, deal: &Deal<'_>) -> Part {
+/// The work that a job wants to have done, at a provider.
+pub fn work(provider: usize, deal: &Deal<'_>) -> Part {
     let (job, task) = (&deal.run.job, deal.run.job.tasks[0]);
     let start = job.arrive + deal.approach.ahead;
-    Part { procs: task.cores, start, span: deal.world.places[place].time(task.walltime) }
+    Part { procs: task.cores, start, span: deal.world.providers[provider].time(task.walltime) }
 }
 
 impl PaddedJob {
-    /// Asks all places how likely a job of theirs starts in time.
+    /// Asks all providers how likely a job of theirs starts in time.
     pub fn ask(&mut self, deal: &mut Deal<'_>) {
-        let places = deal.fitting(0);
-        self.silent = places.len();
-        for place in places {
-            let work = work(place, deal);
-            deal.ask(place, Query::Chances { work, step: STEP });
+        let providers = deal.fitting(0);
+        self.silent = providers.len();
+        for provider in providers {
+            let work = work(provider, deal);
+            deal.ask(provider, Query::Chances { work, step: STEP });
         }
     }
 
     /// An answer; whether it was the last one, and there is a chance.
-    pub fn informed(&mut self, place: usize, reply: &Reply, deal: &mut Deal<'_>) -> Option<bool> {
+    pub fn informed(&mut self, provider: usize, reply: &Reply, deal: &mut Deal<'_>) -> Option<bool> {
         let Reply::Chances(chances) = reply else { return None };
         let mut ahead = Span::ZERO;
         for &chance in chances {
             // They are as seen from when the site answered; the difference is what a message takes.
             if chance > self.best.map_or(0.0, |best| best.0) {
-                self.best = Some((chance, deal.now + ahead, place));
+                self.best = Some((chance, deal.now + ahead, provider));
             }
             ahead = ahead + STEP;
         }
@@ -76,13 +76,13 @@ impl PaddedJob {
 
     /// Submits the job, if it is time to and not too late for it.
     pub fn wake(&mut self, token: u64, deal: &mut Deal<'_>) {
-        let Some((_, _, place)) = self.best.filter(|_| token == SUBMIT) else { return };
-        let work = work(place, deal);
+        let Some((_, _, provider)) = self.best.filter(|_| token == SUBMIT) else { return };
+        let work = work(provider, deal);
         if deal.now >= work.start {
             return;
         }
         let padded = Padded { work_from: work.start, walltime: requested(&work, deal.now) };
-        deal.send(0, Goes { place, padded: Some(padded), ..Goes::default() });
+        deal.send(0, Goes { provider, padded: Some(padded), ..Goes::default() });
     }
 }
 
@@ -94,8 +94,8 @@ impl Strategy for Var {
 
     fn ready(&mut self, _: u32, _: &mut Deal<'_>) {}
 
-    fn informed(&mut self, _: u64, place: usize, reply: Reply, deal: &mut Deal<'_>) {
-        if self.job.informed(place, &reply, deal) == Some(false) {
+    fn informed(&mut self, _: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
+        if self.job.informed(provider, &reply, deal) == Some(false) {
             deal.bargained(Bargain::GivenUp, Some(Reason::NoChance));
             deal.give_up();
         }

@@ -4,14 +4,14 @@
 //! The reservation takes processors from its own imitation, as it would at any site.
 
 use super::var::{PaddedJob, WANTED, work};
-use super::{Entry, Strategy};
+use super::{Row, Strategy};
 use crate::grid::{BookingId, Denial, Part, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Goes;
 use crate::systems::provisioning::virtual_reservation::{Opening, is_job_cheaper, open, padding};
 
-pub const ENTRY: Entry = Entry {
+pub const ROW: Row = Row {
     name: "var-and-reserve",
     about: "a reservation and a queued job; whichever is cheaper is used",
     has_ahead: true,
@@ -23,7 +23,7 @@ pub const ENTRY: Entry = Entry {
 #[derive(Default)]
 struct Both {
     silent: usize,
-    /// The cheapest reservation so far, at which place.
+    /// The cheapest reservation so far, at which provider.
     cheapest: Option<(usize, Quote)>,
     /// What is booked, as long as it is not decided whether the work is done in it.
     reserved: Option<(usize, Receipt)>,
@@ -35,11 +35,11 @@ struct Both {
 
 impl Both {
     /// One start was asked for, so there is one offer at most.
-    fn priced(&mut self, place: usize, quote: Quote) {
+    fn priced(&mut self, provider: usize, quote: Quote) {
         let fee = |quote: &Quote| quote.offers.first().map(|offer| offer.fee);
         let Some(asked) = fee(&quote) else { return };
         if self.cheapest.as_ref().and_then(|(_, cheapest)| fee(cheapest)).is_none_or(|least| asked < least) {
-            self.cheapest = Some((place, quote));
+            self.cheapest = Some((provider, quote));
         }
     }
 
@@ -49,8 +49,8 @@ impl Both {
         let offer = cheapest.as_ref().and_then(|(_, quote)| quote.offers.first());
         self.tries_job = open(offer.map(|offer| offer.fee)) != Opening::Reserve;
         match cheapest.as_ref().zip(offer) {
-            Some(((place, quote), offer)) => {
-                deal.buy(*place, &[(*place, quote.clone())], (quote.id, offer.start));
+            Some(((provider, quote), offer)) => {
+                deal.buy(*provider, &[(*provider, quote.clone())], (quote.id, offer.start));
             }
             None => self.try_job(deal),
         }
@@ -72,9 +72,9 @@ impl Both {
     /// The work is done in the reservation, if there is one; there is no job for this reason.
     fn use_reservation(&mut self, no_job: Reason, deal: &mut Deal<'_>) {
         match self.reserved.take() {
-            Some((place, receipt)) => {
+            Some((provider, receipt)) => {
                 let within = vec![(receipt.booking, receipt.part.procs)];
-                deal.send(0, Goes { place, within, ..Goes::default() });
+                deal.send(0, Goes { provider, within, ..Goes::default() });
             }
             None => {
                 self.is_settled(Bargain::GivenUp, Some(no_job), deal);
@@ -86,30 +86,30 @@ impl Both {
 
 impl Strategy for Both {
     fn begin(&mut self, deal: &mut Deal<'_>) {
-        let places = deal.fitting(0);
-        self.silent = places.len();
-        for place in places {
+        let providers = deal.fitting(0);
+        self.silent = providers.len();
+        for provider in providers {
             // News of what has become of the job takes a while.
-            let part = work(place, deal);
-            let lasts = deal.world.places[place].lasts(&deal.run.job.tasks[0]);
+            let part = work(provider, deal);
+            let lasts = deal.world.providers[provider].lasts(&deal.run.job.tasks[0]);
             let part = Part { span: lasts + deal.slack() + deal.slack(), ..part };
-            deal.ask(place, Query::Price(part));
+            deal.ask(provider, Query::Price(part));
         }
     }
 
     fn ready(&mut self, _: u32, _: &mut Deal<'_>) {}
 
-    fn informed(&mut self, _: u64, place: usize, reply: Reply, deal: &mut Deal<'_>) {
+    fn informed(&mut self, _: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
         if self.silent == 0 {
             // Without any chance it is the reservation, or nothing.
-            if self.job.informed(place, &reply, deal) == Some(false) {
+            if self.job.informed(provider, &reply, deal) == Some(false) {
                 self.tries_job = false;
                 self.use_reservation(Reason::NoChance, deal);
             }
             return;
         }
         if let Reply::Prices(quote) = reply {
-            self.priced(place, quote);
+            self.priced(provider, quote);
         }
         self.silent -= 1;
         if self.silent == 0 {
@@ -117,11 +117,11 @@ impl Strategy for Both {
         }
     }
 
-    fn claimed(&mut self, _: u64, place: usize, result: Result<Vec<Receipt>, Denial>, deal: &mut Deal<'_>) {
+    fn claimed(&mut self, _: u64, provider: usize, result: Result<Vec<Receipt>, Denial>, deal: &mut Deal<'_>) {
         match result {
             Ok(receipts) => {
                 self.is_settled(Bargain::Booked, None, deal);
-                self.reserved = receipts.first().map(|receipt| (place, *receipt));
+                self.reserved = receipts.first().map(|receipt| (provider, *receipt));
             }
             Err(_) => self.tries_job = true,
         }
@@ -134,7 +134,7 @@ impl Strategy for Both {
 
     /// Its job may have ended, or been lost, before word of that it started, or could be had back, was there.
     fn spare(&mut self) -> Option<(usize, BookingId)> {
-        self.reserved.take().map(|(place, receipt)| (place, receipt.booking))
+        self.reserved.take().map(|(provider, receipt)| (provider, receipt.booking))
     }
 
     /// The job has to do without it. If the work was to be done in it, it waits in the queue by now.
@@ -164,12 +164,12 @@ impl Strategy for Both {
     fn begun(&mut self, _: u32, deal: &mut Deal<'_>) {
         self.job.begun = true;
         self.is_settled(Bargain::Booked, None, deal);
-        let Some((place, receipt)) = self.reserved else { return };
+        let Some((provider, receipt)) = self.reserved else { return };
         let part = Part { span: receipt.part.span, ..receipt.part };
-        let penalty = receipt.fee.part(deal.world.places[place].cancelling);
+        let penalty = receipt.fee.part(deal.world.providers[provider].cancelling);
         if is_job_cheaper(padding(&part, deal.now), receipt.fee, penalty) {
             self.reserved = None;
-            deal.give_back(place, receipt.booking);
+            deal.give_back(provider, receipt.booking);
         } else {
             deal.recall(0);
         }
@@ -179,9 +179,9 @@ impl Strategy for Both {
         match (in_time, self.reserved) {
             (true, _) => self.use_reservation(Reason::NotStarted, deal),
             // It runs after all, so the reservation is of no use.
-            (false, Some((place, receipt))) => {
+            (false, Some((provider, receipt))) => {
                 self.reserved = None;
-                deal.give_back(place, receipt.booking);
+                deal.give_back(provider, receipt.booking);
             }
             (false, None) => {}
         }

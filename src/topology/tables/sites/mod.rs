@@ -8,7 +8,7 @@ mod systems;
 use kinds::{KindName, Kinds};
 use scheduler::{Scheduler, schedulers, takes_managers};
 
-use super::names::{FreshName, Names};
+use super::names::{FreshName, TakenNames};
 use super::programs::{Open, walk_program};
 use super::{latency_key, tables, walk_count};
 use crate::grid::{Kind, Program, Terms};
@@ -34,7 +34,7 @@ pub struct Described {
 /// What sites may refer to.
 pub struct Around<'a> {
     pub systems: &'a [&'static Row],
-    pub names: &'a Names,
+    pub names: &'a TakenNames,
     /// Whether some site says what kind of core it has, so that all must.
     pub some_kind: bool,
     /// Whether these are the defaults of all sites.
@@ -213,7 +213,7 @@ const MEMORY_MAX: u64 = 1_000_000;
 pub fn read(
     systems: &[Service],
     defaults: Option<&Fields<'_>>,
-    names: &Names,
+    names: &TakenNames,
     root: &Fields<'_>,
     w: &mut dyn Walk,
 ) -> (Vec<Site>, Vec<String>) {
@@ -280,9 +280,9 @@ fn check_all(field: &Field<'_>, sites: &[Site], rows: &[&Row]) {
         if last.is_some_and(|last| last >= site.cores) {
             let last = last.unwrap_or_default();
             let message = format!("expected nodes of the site, which has {}, found node {last}", site.cores);
-            let reserved = field.as_table().and_then(|table| table.get("reserved")).map(|node| node.place);
-            let place = reserved.unwrap_or(field.place());
-            field.findings().add(Complaint::new(place, format!("site.{}.reserved", site.name), message));
+            let reserved = field.as_table().and_then(|table| table.get("reserved")).map(|node| node.location);
+            let location = reserved.unwrap_or(field.location());
+            field.findings().add(Complaint::new(location, format!("site.{}.reserved", site.name), message));
         }
     }
     for (number, row) in rows.iter().enumerate() {

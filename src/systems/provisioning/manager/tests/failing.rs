@@ -20,7 +20,7 @@ fn fails(failures: &[Failure], recovery: &Recovery, seed: u64) -> Option<Fails> 
 }
 
 fn desk(planner: &str, mode: Mode) -> Desk {
-    Desk::new(Terms::new(PROCS, mode), planner::build(planner).unwrap(), Box::new(History::new()))
+    Desk::new(DeskTerms::new(PROCS, mode), planner::build(planner).unwrap(), Box::new(History::new()))
 }
 
 /// What one user says at a site of eight nodes, of which some fail.

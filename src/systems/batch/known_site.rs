@@ -7,7 +7,7 @@ use crate::protocol::{Admit, Entrust, Message, Queue};
 use crate::time::Time;
 
 /// A site as the dispatcher knows it.
-pub struct Place {
+pub struct KnownSite {
     pub(super) site: ActorId,
     pub(super) nodes: u32,
     pub(super) takes: Takes,
@@ -28,14 +28,14 @@ pub enum Takes {
     Entrusted,
 }
 
-impl Place {
-    pub fn new(site: ActorId, nodes: u32, takes: Takes) -> Place {
-        Place { site, nodes, takes, work: 0, news: None }
+impl KnownSite {
+    pub fn new(site: ActorId, nodes: u32, takes: Takes) -> KnownSite {
+        KnownSite { site, nodes, takes, work: 0, news: None }
     }
 
     /// A site whose nodes fail, as it is heard of.
-    pub fn failing(self, news: Option<News>) -> Place {
-        Place { news, ..self }
+    pub fn failing(self, news: Option<News>) -> KnownSite {
+        KnownSite { news, ..self }
     }
 
     /// How many of its nodes are up, as far as has been heard.
@@ -60,7 +60,7 @@ impl Place {
     }
 }
 
-impl Place {
+impl KnownSite {
     /// Gives a job to the site.
     pub(super) fn hand_over(&mut self, now: Time, mut give: Message, out: &mut Out) {
         if let (Some(news), Message::Queue(queue)) = (&mut self.news, &mut give) {

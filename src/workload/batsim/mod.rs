@@ -4,128 +4,21 @@
 //! names of version 4 (`subtime`, `res`) and the longer ones of later versions are known. Keys that nobody here has a
 //! use for are passed over, as Batsim lets everybody add some.
 
+mod file;
+mod logged;
+mod loose;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::io::{self, Read};
 
-use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize, de};
 use serde_json::{Value, json};
 
-use super::rigid::{Collector, JOBS_MAX, Kilobytes, Rigid, SHORTEST, Trace, bearable};
+use self::file::{File, Profile, WrittenJob};
+use self::logged::{Logged, MaybeLogged};
+use self::loose::{Loose, span};
+use super::rigid::{Collector, Rigid, Trace};
 use crate::settings::printable;
-use crate::time::{Span, Time};
-
-#[derive(Deserialize)]
-#[serde(expecting = "an object with jobs and profiles")]
-struct File {
-    #[serde(deserialize_with = "entries")]
-    jobs: Vec<Entry>,
-    #[serde(deserialize_with = "profiles")]
-    profiles: BTreeMap<String, Profile>,
-    #[serde(default, alias = "nb_resources")]
-    nb_res: Option<u32>,
-}
-
-/// A job as it is written, as far as it is of use.
-#[derive(Deserialize)]
-#[serde(expecting = "a job, which is an object")]
-struct Entry {
-    #[serde(default)]
-    id: Loose,
-    #[serde(default)]
-    subtime: Loose,
-    #[serde(default)]
-    submission_time: Loose,
-    #[serde(default)]
-    res: Loose,
-    #[serde(default, alias = "requested_resources")]
-    resource_request: Loose,
-    #[serde(default)]
-    profile: Loose,
-    #[serde(default)]
-    walltime: Loose,
-    #[serde(default)]
-    swf: MaybeLogged,
-}
-
-/// What a log says of a job and Batsim has no place for, as far as it is known. Batsim passes it over.
-#[derive(Default, Serialize, Deserialize)]
-#[serde(default)]
-struct Logged {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    wait_time: Option<f64>,
-    /// The next three are there where Batsim is told something else: a time above zero, how many nodes the job got, or nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    run_time: Option<f64>,
-    /// -1 for what is not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    requested: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    requested_time: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    allocated: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cpu_time: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    memory_used: Option<Amount>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    memory_requested: Option<Amount>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    user: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    group: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    executable: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    queue: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    partition: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    preceding: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    think_time: Option<f64>,
-}
-
-/// Kilobytes.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(untagged)]
-enum Amount {
-    Whole(u64),
-    Part(f64),
-}
-
-/// Somebody else may mean something else by that key.
-#[derive(Default, Deserialize)]
-#[serde(untagged)]
-enum MaybeLogged {
-    Ours(Box<Logged>),
-    #[default]
-    Missing,
-    Other(IgnoredAny),
-}
-
-#[derive(Deserialize)]
-#[serde(expecting = "a profile, which is an object")]
-struct Profile {
-    #[serde(default, rename = "type")]
-    kind: Loose,
-    #[serde(default)]
-    delay: Loose,
-}
-
-/// A value of any type: a wrong one is the fault of one job, not of the file.
-#[derive(Default)]
-enum Loose {
-    #[default]
-    Missing,
-    Whole(u64),
-    Number(f64),
-    Text(Box<str>),
-    Other,
-}
+use crate::time::Time;
 
 #[derive(Debug, thiserror::Error)]
 pub enum BatsimError {
@@ -180,7 +73,7 @@ pub fn read(input: impl Read) -> Result<Trace, BatsimError> {
 /// What a delay is called, in older workloads and in those of today.
 const DELAYS: [&str; 2] = ["delay", "DelayProfile"];
 
-fn read_job(job: &Entry, number: u64, profiles: &BTreeMap<String, Profile>) -> Result<Rigid, String> {
+fn read_job(job: &WrittenJob, number: u64, profiles: &BTreeMap<String, Profile>) -> Result<Rigid, String> {
     let Loose::Text(profile) = &job.profile else { return Err("it names no profile".to_owned()) };
     let behaviour = profiles.get(&**profile).ok_or_else(|| format!("there is no profile {profile}"))?;
     let kind = if let Loose::Text(kind) = &behaviour.kind { kind } else { "none" };
@@ -218,85 +111,9 @@ fn read_job(job: &Entry, number: u64, profiles: &BTreeMap<String, Profile>) -> R
     Ok(if let MaybeLogged::Ours(logged) = &job.swf { logged.complete(rigid) } else { rigid })
 }
 
-impl Logged {
-    fn of(job: &Rigid) -> Logged {
-        let seconds = |span: Option<Span>| span.map(|span| span.micros() as f64 / 1e6);
-        Logged {
-            wait_time: seconds(job.wait),
-            run_time: seconds(job.runtime.filter(|runtime| runtime.is_zero())),
-            requested: match job.requested {
-                None => Some(-1),
-                Some(0) => Some(0),
-                Some(_) => None,
-            },
-            requested_time: seconds(job.requested_time.filter(|time| time.is_zero())),
-            allocated: job.allocated,
-            cpu_time: seconds(job.cpu_time),
-            memory_used: job.memory_used.map(Amount::of),
-            memory_requested: job.memory_requested.map(Amount::of),
-            status: job.status,
-            user: job.user,
-            group: job.group,
-            executable: job.executable,
-            queue: job.queue,
-            partition: job.partition,
-            preceding: job.preceding,
-            think_time: seconds(job.think),
-        }
-    }
-
-    /// A job as its log has it. Where Batsim's own fields have been changed since, they count.
-    fn complete(&self, job: Rigid) -> Rigid {
-        let span = |seconds: Option<f64>| span(&Loose::Number(seconds?));
-        let ran_for_none = self.run_time == Some(0.0) && job.runtime == Some(SHORTEST);
-        let asked_for_none = self.requested_time == Some(0.0) && job.requested_time.is_none();
-        Rigid {
-            runtime: if ran_for_none { Some(Span::ZERO) } else { job.runtime },
-            requested: match self.requested {
-                Some(-1) if self.allocated == job.requested => None,
-                Some(0) if self.allocated == job.requested => Some(0),
-                _ => job.requested,
-            },
-            requested_time: if asked_for_none { Some(Span::ZERO) } else { job.requested_time },
-            wait: span(self.wait_time),
-            allocated: self.allocated,
-            cpu_time: span(self.cpu_time),
-            memory_used: self.memory_used.and_then(Amount::kilobytes),
-            memory_requested: self.memory_requested.and_then(Amount::kilobytes),
-            status: self.status,
-            user: self.user,
-            group: self.group,
-            executable: self.executable,
-            queue: self.queue,
-            partition: self.partition,
-            preceding: self.preceding,
-            think: span(self.think_time),
-            ..job
-        }
-    }
-}
-
-impl Amount {
-    fn of(memory: Kilobytes) -> Amount {
-        match memory.millionths() {
-            whole if whole.is_multiple_of(1_000_000) => Amount::Whole(memory.whole()),
-            part => Amount::Part(part as f64 / 1e6),
-        }
-    }
-
-    /// `None` for what no log can say.
-    fn kilobytes(self) -> Option<Kilobytes> {
-        let millionths = match self {
-            Amount::Whole(whole) => whole.checked_mul(1_000_000)?,
-            Amount::Part(part) => Some((part * 1e6).round()).filter(|part| (0.0..1e18).contains(part))? as u64,
-        };
-        Some(Kilobytes::from_millionths(millionths))
-    }
-}
-
 /// The numbers of jobs, where each has one of its own. Ids are texts, often with the workload's name ahead of the
 /// number: `w0!12`. Where two of them have one number but another name, they are two jobs all the same.
-fn numbers(jobs: &[Entry]) -> Option<Vec<u64>> {
+fn numbers(jobs: &[WrittenJob]) -> Option<Vec<u64>> {
     let mut known: BTreeMap<u64, &str> = BTreeMap::new();
     let mut numbers = Vec::with_capacity(jobs.len());
     for job in jobs {
@@ -316,129 +133,6 @@ fn numbers(jobs: &[Entry]) -> Option<Vec<u64>> {
     Some(numbers)
 }
 
-fn span(number: &Loose) -> Option<Span> {
-    let micros = (number.number().filter(|seconds| *seconds >= 0.0)? * 1e6).round();
-    let micros = micros as u64;
-    bearable(micros).then(|| Span::from_micros(micros))
-}
-
-impl Loose {
-    /// What another key says, where this one says nothing.
-    fn or<'a>(&'a self, other: &'a Loose) -> &'a Loose {
-        if matches!(self, Loose::Missing) { other } else { self }
-    }
-
-    fn number(&self) -> Option<f64> {
-        match self {
-            Loose::Whole(number) => Some(*number as f64),
-            Loose::Number(number) => Some(*number),
-            _ => None,
-        }
-    }
-
-    /// What somebody is called.
-    fn text(&self) -> Option<String> {
-        match self {
-            Loose::Whole(number) => Some(number.to_string()),
-            Loose::Text(text) => Some(text.to_string()),
-            _ => None,
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Loose {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Loose, D::Error> {
-        struct Any;
-        impl<'de> Visitor<'de> for Any {
-            type Value = Loose;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("any value")
-            }
-
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Loose, E> {
-                Ok(Loose::Whole(number))
-            }
-
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Loose, E> {
-                Ok(Loose::Number(number as f64))
-            }
-
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Loose, E> {
-                Ok(Loose::Number(number))
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Loose, E> {
-                Ok(Loose::Text(text.into()))
-            }
-
-            fn visit_bool<E: Error>(self, _: bool) -> Result<Loose, E> {
-                Ok(Loose::Other)
-            }
-
-            fn visit_unit<E: Error>(self) -> Result<Loose, E> {
-                Ok(Loose::Missing)
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Loose, A::Error> {
-                IgnoredAny.visit_seq(seq).map(|_| Loose::Other)
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Loose, A::Error> {
-                IgnoredAny.visit_map(map).map(|_| Loose::Other)
-            }
-        }
-        deserializer.deserialize_any(Any)
-    }
-}
-
-/// A list, as long as lists of jobs may be: a small packed file can pretend to hold any number.
-fn entries<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Entry>, D::Error> {
-    struct List;
-    impl<'de> Visitor<'de> for List {
-        type Value = Vec<Entry>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a list of jobs")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<Entry>, A::Error> {
-            let mut jobs = Vec::new();
-            while let Some(job) = seq.next_element()? {
-                if jobs.len() == JOBS_MAX {
-                    return Err(A::Error::custom(format_args!("it has more than {JOBS_MAX} jobs")));
-                }
-                jobs.push(job);
-            }
-            Ok(jobs)
-        }
-    }
-    deserializer.deserialize_seq(List)
-}
-
-fn profiles<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, Profile>, D::Error> {
-    struct Map;
-    impl<'de> Visitor<'de> for Map {
-        type Value = BTreeMap<String, Profile>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("profiles by name")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut profiles = BTreeMap::new();
-            while let Some((name, profile)) = map.next_entry()? {
-                if profiles.len() == JOBS_MAX {
-                    return Err(de::Error::custom(format_args!("it has more than {JOBS_MAX} profiles")));
-                }
-                profiles.insert(name, profile);
-            }
-            Ok(profiles)
-        }
-    }
-    deserializer.deserialize_map(Map)
-}
-
 /// A workload with one delay profile for each run time that occurs, as bytes. What Batsim does not know goes along for
 /// whoever reads it again.
 pub fn write(jobs: &[Rigid], nodes: u32) -> Vec<u8> {
@@ -447,21 +141,21 @@ pub fn write(jobs: &[Rigid], nodes: u32) -> Vec<u8> {
     for job in jobs {
         let (Ok(nodes), Ok(runtime)) = (job.nodes(), job.runs_for()) else { continue };
         let profile = format!("delay_{}", runtime.seconds());
-        let mut entry = json!({
+        let mut object = json!({
             "id": job.number.to_string(),
             "subtime": seconds(job.submit.micros()),
             "res": nodes,
             "profile": profile,
         });
         if let Some(walltime) = job.walltime() {
-            entry["walltime"] = seconds(walltime.micros());
+            object["walltime"] = seconds(walltime.micros());
         }
         if let Value::Object(logged) = json!(Logged::of(job))
             && !logged.is_empty()
         {
-            entry["swf"] = Value::Object(logged);
+            object["swf"] = Value::Object(logged);
         }
-        listed.push(entry);
+        listed.push(object);
         profiles.entry(profile).or_insert_with(|| json!({ "type": "delay", "delay": seconds(runtime.micros()) }));
     }
     let mut bytes = serde_json::to_vec_pretty(&json!({ "nb_res": nodes, "jobs": listed, "profiles": profiles }))
@@ -478,7 +172,9 @@ fn seconds(micros: u64) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::Span;
     use crate::workload::packed::Packed;
+    use crate::workload::rigid::JOBS_MAX;
 
     fn written(trace: &Trace) -> Vec<u8> {
         write(&trace.jobs.iter().collect::<Vec<_>>(), 4)

@@ -1,0 +1,104 @@
+//! What the processes of a run take: the router, and whoever plays sites and users.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser};
+
+use super::shared::{LoudnessArgs, OverrideArgs, PatienceArgs, ResultArgs};
+use super::values::{some_time, speed, time};
+use crate::edge::{EXIT_CODES, VERSION};
+
+/// The binary `hansa-router`.
+#[derive(Parser)]
+#[command(name = "hansa-router", version = VERSION, about = "Run the router of a run: message hub, clock and auctioneer", after_help = EXIT_CODES)]
+pub struct RouterProgram {
+    #[command(flatten)]
+    pub loudness: LoudnessArgs,
+    #[command(flatten)]
+    pub router: RouterArgs,
+}
+
+#[derive(Args)]
+pub struct RouterArgs {
+    /// The topology file; the same for every process of the run
+    #[arg(long, env = "HANSA_TOPOLOGY")]
+    pub topology: String,
+    /// The folder with the router's identity, made by `hansa certs`
+    #[arg(long, value_name = "DIR", env = "HANSA_IDENTITY")]
+    pub identity: PathBuf,
+    /// The address and UDP port to listen on; port 0 takes any free one and prints it
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:4433")]
+    pub bind: SocketAddr,
+    #[command(flatten)]
+    pub results: ResultArgs,
+    /// Consider the run stalled when no frame has moved for this long, for example 30s
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = some_time)]
+    pub stall_after: Duration,
+    /// Give up if some site or user has not joined after this long
+    #[arg(long, value_name = "TIME", default_value = "120s", value_parser = some_time)]
+    pub join_within: Duration,
+    #[command(flatten)]
+    pub patience: PatienceArgs,
+    /// Resume a run whose router died; this is the folder that holds its results, or would have held them
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "live"])]
+    pub resume: Option<PathBuf>,
+    /// Go on with what an earlier router has left where the results go, if that is of this topology: for supervisors
+    #[arg(long, hide = true, conflicts_with_all = ["resume", "live"])]
+    pub go_on: bool,
+    /// Pace virtual time at this multiple of real time, and send real bytes over links limited to their capacity
+    #[arg(long, value_name = "SPEED", value_parser = speed)]
+    pub live: Option<f64>,
+    #[command(flatten)]
+    pub overrides: OverrideArgs,
+    /// If running as root: give the results to the owner of this file; for containers
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub owner_of: Option<PathBuf>,
+    /// What the manifest calls this layout
+    #[arg(long, default_value = "machines", hide = true)]
+    pub layout: String,
+    /// Exit when standard input closes: for launchers
+    #[arg(long, hide = true)]
+    pub held: bool,
+    /// What the launcher was asked, for the manifest
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub asked: Option<PathBuf>,
+}
+
+/// The binaries `hansa-site` and `hansa-user`.
+#[derive(Parser)]
+#[command(version = VERSION, after_help = EXIT_CODES)]
+pub struct MemberProgram {
+    #[command(flatten)]
+    pub loudness: LoudnessArgs,
+    #[command(flatten)]
+    pub member: MemberArgs,
+}
+
+#[derive(Args)]
+pub struct MemberArgs {
+    /// The topology file; the same for every process of the run
+    #[arg(long, env = "HANSA_TOPOLOGY")]
+    pub topology: String,
+    /// The site or user to play (repeatable, to play several in one process)
+    #[arg(long = "name", value_name = "NAME", required = true)]
+    pub names: Vec<String>,
+    /// The folder with the identity for these names, made by `hansa certs`
+    #[arg(long, value_name = "DIR", env = "HANSA_IDENTITY")]
+    pub identity: PathBuf,
+    /// Where the router listens: HOST:PORT
+    #[arg(long, value_name = "HOST:PORT")]
+    pub router: String,
+    /// Give up if the router has not been found after this long
+    #[arg(long, value_name = "TIME", default_value = "120s", value_parser = some_time)]
+    pub join_within: Duration,
+    /// How long to keep looking for a lost router before giving up, for example 5min; 0 gives up at once
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
+    pub patience: Duration,
+    #[command(flatten)]
+    pub overrides: OverrideArgs,
+    /// Exit when standard input closes: for launchers
+    #[arg(long, hide = true)]
+    pub held: bool,
+}

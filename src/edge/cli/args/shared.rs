@@ -1,0 +1,85 @@
+//! What several commands take.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Args, ValueEnum};
+
+use super::values::time;
+use crate::edge::Failure;
+use crate::topology::Override;
+
+/// How much is logged besides what was asked for.
+#[derive(Args, Clone, Copy)]
+pub struct LoudnessArgs {
+    /// Print only errors and warnings
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Log more of what the processes of a run do; repeat for more detail (RUST_LOG allows finer control)
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub verbose: u8,
+}
+
+impl LoudnessArgs {
+    /// As it was given, for another process.
+    pub fn flags(&self) -> Vec<String> {
+        let quiet = self.quiet.then(|| "--quiet".to_owned());
+        quiet.into_iter().chain((0..self.verbose).map(|_| "--verbose".to_owned())).collect()
+    }
+}
+
+#[derive(Args)]
+pub struct OverrideArgs {
+    /// Set a key of the topology, for example market.policy=fifo or site.york.cores=500 (repeatable)
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// The run's seed; the same as --set seed=N
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}
+
+impl OverrideArgs {
+    /// As they were given, for another process.
+    pub fn flags(&self) -> Vec<String> {
+        let set = self.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]);
+        let seed = self.seed.iter().flat_map(|seed| ["--seed".to_owned(), seed.to_string()]);
+        set.chain(seed).collect()
+    }
+
+    pub fn parse(&self) -> Result<Vec<Override>, Failure> {
+        let seed = self.seed.iter().map(|seed| format!("seed={seed}"));
+        let parse = |text: String| Override::parse(&text).map_err(|error| Failure::Input(error.to_string()));
+        self.set.iter().cloned().chain(seed).map(parse).collect()
+    }
+}
+
+#[derive(Args)]
+pub struct ResultArgs {
+    /// Where to write results [default: out/NAME of the topology]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Keep an earlier result as DIR.1, DIR.2, ..., instead of replacing it
+    #[arg(long)]
+    pub keep: bool,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Write the log and the tables in one more format, besides JSON lines and CSV
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<MoreFormat>,
+}
+
+/// What results may be in besides what they are always in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MoreFormat {
+    /// events.parquet, jobs.parquet and so on, for pandas, polars, DuckDB
+    Parquet,
+}
+
+/// How long to wait for a lost process.
+#[derive(Args, Clone, Copy)]
+pub struct PatienceArgs {
+    /// How long a lost process may take to come back, for example 5min; 0 ends the run at once
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
+    pub patience: Duration,
+}

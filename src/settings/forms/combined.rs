@@ -1,0 +1,167 @@
+//! Forms made of others: what may be missing, lists, and conditions.
+
+use std::fmt::Display;
+use std::marker::PhantomData;
+
+use super::form::{Form, Shape};
+use crate::settings::fields::Field;
+
+/// What may be missing.
+#[derive(Clone, Copy, Debug)]
+pub struct Maybe<F>(pub F);
+
+impl<T, F: Form<T>> Form<Option<T>> for Maybe<F> {
+    fn read(&self, field: &Field<'_>) -> Option<Option<T>> {
+        self.0.read(field).map(Some)
+    }
+
+    fn text(&self, value: &Option<T>) -> Option<String> {
+        self.0.text(value.as_ref()?)
+    }
+
+    fn remark(&self, value: &Option<T>) -> Option<String> {
+        self.0.remark(value.as_ref()?)
+    }
+
+    fn shape(&self) -> Shape {
+        self.0.shape()
+    }
+}
+
+/// Not written if it is this, which holds where nothing is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Unless<F, T>(pub F, pub T);
+
+impl<T: PartialEq, F: Form<T>> Form<T> for Unless<F, T> {
+    fn read(&self, field: &Field<'_>) -> Option<T> {
+        self.0.read(field)
+    }
+
+    fn text(&self, value: &T) -> Option<String> {
+        if *value == self.1 { None } else { self.0.text(value) }
+    }
+
+    fn shape(&self) -> Shape {
+        self.0.shape()
+    }
+}
+
+/// A list; with what is expected where there is none.
+#[derive(Clone, Copy, Debug)]
+pub struct List<F>(pub F, pub &'static str);
+
+impl<T, F: Form<T>> Form<Vec<T>> for List<F> {
+    fn read(&self, field: &Field<'_>) -> Option<Vec<T>> {
+        Some(field.list(self.1)?.iter().filter_map(|field| self.0.read(field)).collect())
+    }
+
+    fn text(&self, value: &Vec<T>) -> Option<String> {
+        Some(listed(value.iter().filter_map(|item| self.0.text(item))))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::List { of: Box::new(self.0.shape()), least: 0, most: usize::MAX }
+    }
+}
+
+/// A list of exactly two; with what is expected where there is something else.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair<F>(pub F, pub &'static str);
+
+impl<T, F: Form<T>> Form<[T; 2]> for Pair<F> {
+    fn read(&self, field: &Field<'_>) -> Option<[T; 2]> {
+        // Both are read before either is missed, so that both are complained about.
+        let [Some(first), Some(second)] = field.pair(self.1)?.each_ref().map(|field| self.0.read(field)) else {
+            return None;
+        };
+        Some([first, second])
+    }
+
+    fn text(&self, value: &[T; 2]) -> Option<String> {
+        Some(listed(value.iter().filter_map(|item| self.0.text(item))))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::List { of: Box::new(self.0.shape()), least: 2, most: 2 }
+    }
+}
+
+impl<T: Copy, F: Form<T>> Form<(T, T)> for Pair<F> {
+    fn read(&self, field: &Field<'_>) -> Option<(T, T)> {
+        let read: Option<[T; 2]> = self.read(field);
+        read.map(|[first, second]| (first, second))
+    }
+
+    fn text(&self, &(first, second): &(T, T)) -> Option<String> {
+        self.text(&[first, second])
+    }
+
+    fn shape(&self) -> Shape {
+        <Pair<F> as Form<[T; 2]>>::shape(self)
+    }
+}
+
+/// A form with a condition of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Checked<F, E, C> {
+    form: F,
+    expected: E,
+    fits: C,
+}
+
+impl<T, F: Form<T>, E: Display, C: Fn(&T) -> bool> Form<T> for Checked<F, E, C> {
+    fn read(&self, field: &Field<'_>) -> Option<T> {
+        let value = self.form.read(field)?;
+        if (self.fits)(&value) { Some(value) } else { field.wrong(&self.expected) }
+    }
+
+    fn text(&self, value: &T) -> Option<String> {
+        self.form.text(value)
+    }
+
+    fn shape(&self) -> Shape {
+        self.form.shape()
+    }
+}
+
+/// A form of something else that stands for the value.
+pub struct Mapped<T, F, To, Back> {
+    form: F,
+    to: To,
+    back: Back,
+    of: PhantomData<T>,
+}
+
+impl<T, V, F: Form<T>, To: Fn(T) -> V, Back: Fn(&V) -> T> Form<V> for Mapped<T, F, To, Back> {
+    fn read(&self, field: &Field<'_>) -> Option<V> {
+        self.form.read(field).map(&self.to)
+    }
+
+    fn text(&self, value: &V) -> Option<String> {
+        self.form.text(&(self.back)(value))
+    }
+
+    fn shape(&self) -> Shape {
+        self.form.shape()
+    }
+}
+
+/// Forms made of others.
+pub trait FormExt<T>: Form<T> + Sized {
+    /// Expects more than the form itself does.
+    fn that<E: Display, C: Fn(&T) -> bool>(self, expected: E, fits: C) -> Checked<Self, E, C> {
+        Checked { form: self, expected, fits }
+    }
+
+    /// What the value stands for, and back.
+    fn meaning<V, To: Fn(T) -> V, Back: Fn(&V) -> T>(self, to: To, back: Back) -> Mapped<T, Self, To, Back> {
+        Mapped { form: self, to, back, of: PhantomData }
+    }
+}
+
+impl<T, F: Form<T>> FormExt<T> for F {}
+
+fn listed(items: impl Iterator<Item = String>) -> String {
+    let items: Vec<String> = items.collect();
+    format!("[{}]", items.join(", "))
+}

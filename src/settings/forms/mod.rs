@@ -1,0 +1,11 @@
+//! The forms that values have: how each is read, how it is written, and what it looks like to whoever asks.
+
+mod combined;
+mod form;
+mod quantities;
+mod words;
+
+pub use self::combined::{FormExt, List, Maybe, Pair, Unless};
+pub use self::form::{Form, Shape, Word, quoted, remark};
+pub use self::quantities::{Flag, Millionths, Moment, Number, POSITIVE_SPAN, Rate, SPAN, Volume};
+pub use self::words::{NAME, Name, OneOf, Path, Registered, Text};

@@ -1,0 +1,200 @@
+//! Numbers, times and amounts, and whether something is so.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+use super::form::{Form, Shape, quoted};
+use crate::settings::fields::Field;
+use crate::settings::units::{self, MILLION};
+use crate::time::{Span, Time};
+
+#[derive(Clone, Copy, Debug)]
+pub struct Flag;
+
+impl Form<bool> for Flag {
+    fn read(&self, field: &Field<'_>) -> Option<bool> {
+        field.flag()
+    }
+
+    fn text(&self, value: &bool) -> Option<String> {
+        Some(value.to_string())
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Flag
+    }
+}
+
+/// A whole number of a range.
+impl<T: TryFrom<i128> + PartialOrd + Display + Copy + TryInto<u64>> Form<T> for RangeInclusive<T> {
+    fn read(&self, field: &Field<'_>) -> Option<T> {
+        field.whole(self.clone())
+    }
+
+    fn text(&self, value: &T) -> Option<String> {
+        Some(value.to_string())
+    }
+
+    fn shape(&self) -> Shape {
+        let [least, most] = [self.start(), self.end()].map(|end| (*end).try_into().unwrap_or(0));
+        Shape::Whole { least, most }
+    }
+}
+
+/// A number of a range.
+#[derive(Clone, Copy, Debug)]
+pub struct Number {
+    /// What is expected, all of it.
+    expected: &'static str,
+    least: f64,
+    most: f64,
+    above: bool,
+}
+
+impl Number {
+    pub const fn from(least: f64, most: f64, expected: &'static str) -> Number {
+        Number { expected, least, most, above: false }
+    }
+
+    pub const fn above(least: f64, most: f64, expected: &'static str) -> Number {
+        Number { expected, least, most, above: true }
+    }
+
+    fn fits(&self, number: f64) -> bool {
+        (if self.above { self.least < number } else { self.least <= number }) && number <= self.most
+    }
+}
+
+impl Form<f64> for Number {
+    fn read(&self, field: &Field<'_>) -> Option<f64> {
+        field.number(self.expected, |number| self.fits(number))
+    }
+
+    fn text(&self, value: &f64) -> Option<String> {
+        Some(format!("{value:?}"))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Number { least: self.least, most: self.most, above: self.above, decimals: None }
+    }
+}
+
+/// A number up to this, kept in millionths.
+#[derive(Clone, Copy, Debug)]
+pub struct Millionths {
+    most: u64,
+    /// The least for people and editors; whoever reads it says what is expected.
+    least: f64,
+    above: bool,
+}
+
+impl Millionths {
+    pub const fn to(most: u64) -> Millionths {
+        Millionths { most, least: 0.0, above: false }
+    }
+
+    /// To go with a check for it.
+    pub const fn from(least: f64, most: u64) -> Millionths {
+        Millionths { most, least, above: false }
+    }
+
+    /// To go with a check for it.
+    pub const fn above_zero(most: u64) -> Millionths {
+        Millionths { most, least: 0.0, above: true }
+    }
+}
+
+impl Form<u64> for Millionths {
+    fn read(&self, field: &Field<'_>) -> Option<u64> {
+        field.millionths(self.most)
+    }
+
+    fn text(&self, value: &u64) -> Option<String> {
+        let digits = format!("{:06}", value % MILLION);
+        let fraction = digits.trim_end_matches('0');
+        Some(format!("{}.{}", value / MILLION, if fraction.is_empty() { "0" } else { fraction }))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Number { least: self.least, most: self.most as f64, above: self.above, decimals: Some(6) }
+    }
+}
+
+/// A length of time.
+#[derive(Clone, Copy, Debug)]
+pub struct Length {
+    above_zero: bool,
+}
+
+pub const SPAN: Length = Length { above_zero: false };
+pub const POSITIVE_SPAN: Length = Length { above_zero: true };
+
+impl Form<Span> for Length {
+    fn read(&self, field: &Field<'_>) -> Option<Span> {
+        if self.above_zero { field.positive_span() } else { field.span() }
+    }
+
+    fn text(&self, value: &Span) -> Option<String> {
+        Some(quoted(&value.to_string()))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Span { above_zero: self.above_zero }
+    }
+}
+
+/// A time since the start of the run.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment;
+
+impl Form<Time> for Moment {
+    fn read(&self, field: &Field<'_>) -> Option<Time> {
+        Some(Time::ZERO + field.span()?)
+    }
+
+    fn text(&self, value: &Time) -> Option<String> {
+        Some(quoted(&value.since(Time::ZERO).to_string()))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Span { above_zero: false }
+    }
+}
+
+/// So many bits a second.
+#[derive(Clone, Copy, Debug)]
+pub struct Rate;
+
+impl Form<u64> for Rate {
+    fn read(&self, field: &Field<'_>) -> Option<u64> {
+        field.capacity()
+    }
+
+    fn text(&self, value: &u64) -> Option<String> {
+        Some(quoted(&units::capacity_text(*value)))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Rate
+    }
+}
+
+/// So many bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Volume {
+    pub most: u64,
+}
+
+impl Form<u64> for Volume {
+    fn read(&self, field: &Field<'_>) -> Option<u64> {
+        field.volume(self.most)
+    }
+
+    fn text(&self, value: &u64) -> Option<String> {
+        Some(if *value == 0 { quoted("0 B") } else { quoted(&units::bytes_text(*value)) })
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Volume { most: self.most }
+    }
+}

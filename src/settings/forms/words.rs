@@ -1,0 +1,134 @@
+//! Texts: words of an enum, names of what is registered or stands in the topology, paths.
+
+use super::form::{Form, Shape, Word, quoted};
+use crate::settings::context::NameIndex;
+use crate::settings::fields::{Field, is_name};
+
+/// The words of an enum.
+impl<T: Copy + PartialEq> Form<T> for &'static [(&'static str, T, &'static str)] {
+    fn read(&self, field: &Field<'_>) -> Option<T> {
+        field.word(self)
+    }
+
+    fn text(&self, value: &T) -> Option<String> {
+        let (word, ..) = self.iter().find(|(_, variant, _)| variant == value).expect("every variant has a word");
+        Some(quoted(word))
+    }
+
+    fn remark(&self, value: &T) -> Option<String> {
+        let (word, _, about) = self.iter().find(|(_, variant, _)| variant == value)?;
+        Some(Word::new(word, about).about)
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Words(Word::all(self))
+    }
+}
+
+/// The name of something that is registered, such as a policy.
+#[derive(Clone, Debug)]
+pub struct Registered {
+    pub what: &'static str,
+    pub words: Vec<Word>,
+}
+
+impl Form<String> for Registered {
+    fn read(&self, field: &Field<'_>) -> Option<String> {
+        let names = self.words.iter().map(|word| word.name);
+        field.name(self.what, names).map(str::to_owned)
+    }
+
+    fn text(&self, value: &String) -> Option<String> {
+        Some(quoted(value))
+    }
+
+    fn remark(&self, value: &String) -> Option<String> {
+        self.words.iter().find(|word| word.name == value).map(|word| word.about.clone())
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Words(self.words.clone())
+    }
+}
+
+/// The name of something else in the topology, by its number.
+#[derive(Clone, Copy, Debug)]
+pub struct OneOf<'n> {
+    /// With its article.
+    pub what: &'static str,
+    pub names: &'n NameIndex<'n>,
+}
+
+impl Form<usize> for OneOf<'_> {
+    fn read(&self, field: &Field<'_>) -> Option<usize> {
+        field.choice(self.what, self.names.iter(), |name| self.names.find(name))
+    }
+
+    fn text(&self, value: &usize) -> Option<String> {
+        Some(quoted(self.names.name(*value)))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::NameOf(self.what)
+    }
+}
+
+/// Any text, with what is expected where something else stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Text(pub &'static str);
+
+impl Form<String> for Text {
+    fn read(&self, field: &Field<'_>) -> Option<String> {
+        field.text(self.0).map(str::to_owned)
+    }
+
+    fn text(&self, value: &String) -> Option<String> {
+        Some(quoted(value))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Text { what: self.0, pattern: None, example: "words" }
+    }
+}
+
+pub const PATH: &str = "the path of a file, relative to this one";
+
+/// The path of a file, as seen from the one that names it.
+#[derive(Clone, Copy, Debug)]
+pub struct Path(pub &'static str);
+
+impl Form<String> for Path {
+    fn read(&self, field: &Field<'_>) -> Option<String> {
+        Text(self.0).read(field)
+    }
+
+    fn text(&self, value: &String) -> Option<String> {
+        Some(quoted(value))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Text { what: PATH, pattern: None, example: "more/file" }
+    }
+}
+
+/// A name that certificates, files and containers can have.
+#[derive(Clone, Copy, Debug)]
+pub struct Name;
+
+pub const NAME: &str = "a name of at most 63 small letters, digits and hyphens";
+
+impl Form<String> for Name {
+    fn read(&self, field: &Field<'_>) -> Option<String> {
+        let text = field.text(NAME)?;
+        if is_name(text) { Some(text.to_owned()) } else { field.wrong(NAME) }
+    }
+
+    fn text(&self, value: &String) -> Option<String> {
+        Some(quoted(value))
+    }
+
+    fn shape(&self) -> Shape {
+        let what = "a name: small letters, digits and hyphens";
+        Shape::Text { what, pattern: Some("^[a-z0-9][-a-z0-9]{0,62}$"), example: "york-2" }
+    }
+}

@@ -1,0 +1,100 @@
+//! A workload as it is written, with as little expected of it as possible.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+
+use super::logged::MaybeLogged;
+use super::loose::Loose;
+use crate::workload::rigid::JOBS_MAX;
+
+#[derive(Deserialize)]
+#[serde(expecting = "an object with jobs and profiles")]
+pub struct File {
+    #[serde(deserialize_with = "written_jobs")]
+    pub jobs: Vec<WrittenJob>,
+    #[serde(deserialize_with = "profiles")]
+    pub profiles: BTreeMap<String, Profile>,
+    #[serde(default, alias = "nb_resources")]
+    pub nb_res: Option<u32>,
+}
+
+/// A job as it is written, as far as it is of use.
+#[derive(Deserialize)]
+#[serde(expecting = "a job, which is an object")]
+pub struct WrittenJob {
+    #[serde(default)]
+    pub id: Loose,
+    #[serde(default)]
+    pub subtime: Loose,
+    #[serde(default)]
+    pub submission_time: Loose,
+    #[serde(default)]
+    pub res: Loose,
+    #[serde(default, alias = "requested_resources")]
+    pub resource_request: Loose,
+    #[serde(default)]
+    pub profile: Loose,
+    #[serde(default)]
+    pub walltime: Loose,
+    #[serde(default)]
+    pub swf: MaybeLogged,
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "a profile, which is an object")]
+pub struct Profile {
+    #[serde(default, rename = "type")]
+    pub kind: Loose,
+    #[serde(default)]
+    pub delay: Loose,
+}
+
+/// A list, as long as lists of jobs may be: a small packed file can pretend to hold any number.
+fn written_jobs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<WrittenJob>, D::Error> {
+    struct List;
+    impl<'de> Visitor<'de> for List {
+        type Value = Vec<WrittenJob>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of jobs")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<WrittenJob>, A::Error> {
+            let mut jobs = Vec::new();
+            while let Some(job) = seq.next_element()? {
+                if jobs.len() == JOBS_MAX {
+                    return Err(A::Error::custom(format_args!("it has more than {JOBS_MAX} jobs")));
+                }
+                jobs.push(job);
+            }
+            Ok(jobs)
+        }
+    }
+    deserializer.deserialize_seq(List)
+}
+
+fn profiles<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, Profile>, D::Error> {
+    struct Map;
+    impl<'de> Visitor<'de> for Map {
+        type Value = BTreeMap<String, Profile>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("profiles by name")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut profiles = BTreeMap::new();
+            while let Some((name, profile)) = map.next_entry()? {
+                if profiles.len() == JOBS_MAX {
+                    return Err(A::Error::custom(format_args!("it has more than {JOBS_MAX} profiles")));
+                }
+                profiles.insert(name, profile);
+            }
+            Ok(profiles)
+        }
+    }
+    deserializer.deserialize_map(Map)
+}
