@@ -111,8 +111,11 @@ impl Counter {
 
     fn set_aside(&mut self, now: Time, giver: ActorId, book: &Book, site: &Tasks, orders: &mut Vec<Order>) {
         let Book { task, runtime, awaits_input, .. } = *book;
-        let apart = |held: &Reserved| !self.guests.booked.meets(held) && !self.knows(task);
-        let wanted = self.guests.booked.wanted(now, book, site).filter(apart);
+        let are_free = |held: &Reserved| {
+            let will_be_up = self.remedy.as_ref().is_none_or(|remedy| remedy.will_be_up(held));
+            will_be_up && !self.guests.booked.meets(held) && !self.knows(task)
+        };
+        let wanted = self.guests.booked.wanted(now, book, site).filter(are_free);
         let granted = wanted.and_then(|held| Some((self.desk.set_aside(now, part_of(now, &held)).ok()?, held)));
         orders.push(Order::Say(giver, Message::Booked(Booked { task, granted: granted.is_some() })));
         let Some((booking, held)) = granted else { return };

@@ -6,7 +6,7 @@
 
 use super::guests::Origin;
 use super::{Booked, Counter, Runs, Submission};
-use crate::grid::{Area, BookingId, Expected, Killed, NodeSet, Recovery, TaskId};
+use crate::grid::{Area, BookingId, Expected, Killed, NodeSet, Recovery, Reserved, TaskId};
 use crate::protocol::{Enter, HoldFate, Message, Postponed, Record, Revoked};
 use crate::roles::site::{Attempts, Loss, Order, Running, left_of};
 use crate::systems::Fails;
@@ -20,7 +20,7 @@ pub(super) struct Remedy {
     of_guests: Attempts,
     recovery: Recovery,
     /// What is down.
-    down: NodeSet,
+    down: Vec<Expected>,
     /// The same, if that has been heard in this instant.
     news: Option<Vec<Expected>>,
     /// Who has been lost in this instant and comes again.
@@ -37,12 +37,17 @@ impl Remedy {
             fails.recovery.killed = Killed::Head;
         }
         let attempts = fails.attempts(procs);
-        let (recovery, down) = (fails.recovery, NodeSet::default());
+        let (recovery, down) = (fails.recovery, Vec::new());
         Remedy { attempts, of_guests, recovery, down, news: None, lost: Vec::new(), broken: Vec::new() }
     }
 
     pub fn are_up(&self, nodes: &NodeSet) -> bool {
-        !self.down.meets(nodes)
+        !self.down.iter().any(|down| down.nodes.meets(nodes))
+    }
+
+    /// Whether all that is down of some nodes is expected back before they are wanted.
+    pub fn will_be_up(&self, wanted: &Reserved) -> bool {
+        !self.down.iter().any(|down| wanted.from < down.back && down.nodes.meets(&wanted.nodes))
     }
 
     /// What was booked for a guest starts on so many nodes: his giver hears of his loss.
@@ -121,8 +126,7 @@ impl Counter {
 
     pub(super) fn hear_of_nodes(&mut self, down: &[Expected]) {
         if let Some(remedy) = &mut self.remedy {
-            remedy.down = NodeSet::default();
-            down.iter().for_each(|one| remedy.down.unite(&one.nodes));
+            remedy.down = down.to_vec();
             remedy.news = Some(down.to_vec());
         }
     }
