@@ -19,14 +19,15 @@ fn the_shipped_compose_file_is_what_compose_writes() {
     assert_eq!(text(&written.stdout), shipped, "refresh it with: hansa compose … --out docker-compose.yml");
 }
 
-/// One where the router decides, two where users and sites bargain through it, and one where ends can move, so that everybody waits for them.
+/// Some where the router decides, or users and sites bargain through it, or both, and one where ends can move, so that everybody waits
+/// for them.
 #[test]
 fn containers_give_the_same_digest() {
     let Some(compose) = engine() else {
         return skip("no Docker engine with compose answers here");
     };
     build_image();
-    for name in ["quickstart", "one-grid", "provisioning", "stale-quotes", "dfrs"] {
+    for name in ["quickstart", "one-grid", "one-site", "provisioning", "stale-quotes", "dfrs"] {
         containers_agree_with_inline(&compose, name);
     }
 }

@@ -25,6 +25,7 @@ fn inline_and_processes_agree_on_every_shipped_topology() {
         "workflow.toml",
         "three-sites.toml",
         "one-grid.toml",
+        "one-site.toml",
         "impatient.toml",
         "dfrs.toml",
         "stale-quotes.toml",

@@ -28,6 +28,7 @@ const SOURCES: &[(&str, &str)] = &[
 /// Those that are shipped and have what the others do not, with less to do.
 const SHIPPED: &[(&str, &[&str])] = &[
     ("one-grid", &["0.jobs=4", "1.jobs=8", "2.requests=6", "3.workflows=1", "3.tasks=6"]),
+    ("one-site", &["0.jobs=20", "1.requests=8", "2.jobs=4", "3.workflows=1", "4.jobs=4", "5.workflows=1", "5.tasks=6"]),
     ("impatient", &["0.jobs=12"]),
     ("old-news", &["0.jobs=4"]),
     ("live", &[]),

@@ -53,6 +53,7 @@ fn shipped() -> [(&'static str, &'static str); 15] {
         ("batch-vo", include_str!("../../../topologies/batch-vo.toml")),
         ("three-sites", include_str!("../../../topologies/three-sites.toml")),
         ("one-grid", include_str!("../../../topologies/one-grid.toml")),
+        ("one-site", include_str!("../../../topologies/one-site.toml")),
         ("impatient", include_str!("../../../topologies/impatient.toml")),
         ("dfrs", include_str!("../../../topologies/dfrs.toml")),
         ("provisioning", include_str!("../../../topologies/provisioning.toml")),

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::patterns::{BEST_EFFORT, DOWN, FREE, HELD, IDLE, PADDING, USED, legend};
+use super::patterns::{BEST_EFFORT, DOWN, FREE, HELD, IDLE, OTHERS, PADDING, USED, legend};
 use super::rows::assign;
 use super::shapes::{Shape, lapsed, slots, solid};
 use super::{SHAPES_MAX, left_out};
@@ -252,7 +252,7 @@ fn fates(tally: &Tally, site: usize) -> String {
 /// What processors of a site were for, over the whole run.
 fn means(shapes: &[Shape<'_>], page: &Page<'_>, site: usize) -> String {
     let window = page.window;
-    const KINDS: [usize; 5] = [BEST_EFFORT, PADDING, USED, IDLE, DOWN];
+    const KINDS: [usize; 6] = [OTHERS, BEST_EFFORT, PADDING, USED, IDLE, DOWN];
     let mut levels: BTreeMap<usize, Levels> = KINDS.map(|kind| (kind, Levels::new(window, PARTS))).into();
     for shape in shapes {
         let procs = f64::from(shape.procs);
@@ -278,9 +278,11 @@ fn means(shapes: &[Shape<'_>], page: &Page<'_>, site: usize) -> String {
     Figure {
         id: &format!("means-{}", escape(name)),
         title: &format!("What the processors of {} were used for, over the whole run", escape(name)),
-        desc: "A stacked area over time of processors: best effort, padding, bookings that tasks ran in, and idle bookings."
+        desc: "A stacked area over time of processors: other systems, best effort, padding, bookings that tasks ran in, and idle bookings."
             .to_owned(),
-        note: format!("Each of the {PARTS} steps is a mean. Best effort is everything that came through the queue."),
+        note: format!(
+            "Each of the {PARTS} steps is a mean. Best effort is everything that users submitted and that came through the queue."
+        ),
         legend: legend(shown),
         height: CHART,
         body: scale.axis("processors", plain) + &chart::areas(window, scale, &series),

@@ -8,8 +8,9 @@ pub const HELD: usize = 3;
 pub const PADDING: usize = 4;
 pub const FREE: usize = 5;
 pub const DOWN: usize = 6;
+pub const OTHERS: usize = 7;
 
-pub const WORDS: [&str; 7] = [
+pub const WORDS: [&str; 8] = [
     "best effort",
     "booked and used",
     "booked and idle",
@@ -17,16 +18,18 @@ pub const WORDS: [&str; 7] = [
     "padding: idle until its work is wanted",
     "an advertised slot",
     "down",
+    "of other systems",
 ];
 
 /// Size of a tile, its ground, and what is drawn in it; [`BEST_EFFORT`] is plain, and of [`FREE`] only the outline is drawn. One
 /// without ground lies over others.
-const TILES: [(usize, &str, Option<&str>, &str); 5] = [
+const TILES: [(usize, &str, Option<&str>, &str); 6] = [
     (USED, "7", Some("f1"), "M-1 8L8 -1M-1 1L1 -1M6 8L8 6"),
     (IDLE, "6", Some("f2"), "M1.5 3h3"),
     (HELD, "8", None, "M0 0L8 8M8 0L0 8"),
     (PADDING, "5", Some("f4"), "M1.6 2.5h1.8M2.5 1.6v1.8"),
     (DOWN, "5", Some("f7"), "M0 2.5H5"),
+    (OTHERS, "9", Some("f6"), "M4.5 2v5"),
 ];
 
 /// For all figures of the page, which draw nothing themselves.

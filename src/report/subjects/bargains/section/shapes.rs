@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::patterns::{BEST_EFFORT, DOWN, FREE, HELD, IDLE, PADDING, USED};
+use super::patterns::{BEST_EFFORT, DOWN, FREE, HELD, IDLE, OTHERS, PADDING, USED};
 use super::rows::{Item, Lies};
 use crate::grid::{Area, JobId, Slot};
 use crate::kernel::ActorId;
@@ -27,6 +27,8 @@ pub struct Shape<'a> {
 enum What<'a> {
     /// It ran, in a booking or not.
     Task(&'a JobRow, usize),
+    /// It ran, and no user has negotiated for it.
+    Guest(&'a JobRow, usize),
     Idled(Idled),
     Booking(Booking),
     Down,
@@ -49,6 +51,7 @@ impl<'a> Shape<'a> {
         match (self.what, self.lies) {
             (What::Task(..), Lies::Within(_)) => USED,
             (What::Task(..), _) => BEST_EFFORT,
+            (What::Guest(..), _) => OTHERS,
             (What::Idled(_), _) => PADDING,
             (What::Booking(_), _) => IDLE,
             (What::Down, _) => DOWN,
@@ -86,9 +89,13 @@ impl<'a> Shape<'a> {
             micros(self.until.since(self.from).micros())
         );
         match self.what {
-            What::Task(row, index) => {
+            What::Task(row, index) | What::Guest(row, index) => {
                 let task = if row.tasks.len() > 1 { format!(", task {index}") } else { String::new() };
-                let place = if self.kind() == USED { "in a booking" } else { "best effort" };
+                let place = match self.kind() {
+                    USED => "in a booking",
+                    OTHERS => "of another system",
+                    _ => "best effort",
+                };
                 let idle = match self.idle_until.since(self.from) {
                     Span::ZERO => String::new(),
                     idle => format!(", idle for {}", micros(idle.micros())),
@@ -156,6 +163,10 @@ pub fn solid<'a>(known: &Strategies, tally: &'a Tally, site: usize) -> Vec<Shape
                 true => Lies::Within(row.job.id),
                 false => Lies::Alone,
             };
+            if tally.is_central(row.system) {
+                shapes.push(Shape::new((from, until), procs, Lies::Alone, What::Guest(row, index)));
+                continue;
+            }
             let idle_until = wanted.map_or(from, |wanted| wanted.clamp(from, until));
             shapes.push(Shape { idle_until, ..Shape::new((from, until), procs, lies, What::Task(row, index)) });
         }
