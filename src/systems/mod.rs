@@ -24,6 +24,7 @@ use crate::grid::{Named, Site, User};
 use crate::kernel::{ActorId, BoxedActor};
 use crate::network::{Network, Stager};
 use crate::protocol::{Message, Record};
+use crate::roles::Planner;
 use crate::settings::{NameIndex, Walk};
 use crate::time::Span;
 use crate::workload::Workload;
@@ -195,8 +196,8 @@ pub trait System: Alike {
     /// speaks for the program outside that decides there, if one does.
     fn site(&self, site: &Site, givers: &Givers, fails: Option<Fails>, outsider: Option<Outsider>) -> Cast;
 
-    /// Who a user is that hands in such jobs, if he does more about them than to say what has been dealt to him.
-    fn user(&self, _user: &User, _grid: &Grid<'_>, _lines: &mut Lines) -> Option<BoxedActor<Message, Record>> {
+    /// Who sees to the jobs of a user, if he does more about them than to say what has been dealt to him.
+    fn user(&self, _user: &User, _grid: &Grid<'_>, _lines: &mut Lines) -> Option<Box<dyn Planner>> {
         None
     }
 

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::{Topology, faults, link_names, paths};
-use crate::grid::{Habit, Job, JobId, Site};
+use crate::grid::{self, Habit, Job, JobId, Site};
 use crate::kernel::{ActorId, BoxedActor, Latencies};
 use crate::near::nearest;
 use crate::network::{Exchange, Network};
 use crate::protocol::handshake::Party;
 use crate::protocol::{Author, Enqueue, Message, Record, Reserve, Submit};
 use crate::roles::outside::{Planned, Plans};
-use crate::roles::{self, Later, Resubmit, Then, User};
+use crate::roles::{self, Later, Planner, Resubmit, Sides, Then, User};
 use crate::settings::units::SPAN_MAX;
 use crate::systems::{
     self, CastError, DataLimit, DealError, Dealing, Errand, Givers, Grid, Lines, Outsider, Row, Service,
@@ -240,18 +240,8 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsiders: Outsiders
                 let mut lines = std::mem::take(&mut lines[index]);
                 let user = &topology.users[index];
                 let mut playing = topology.systems.iter().zip(&grids);
-                if let Some(actor) = playing.find_map(|(system, grid)| system.user(user, grid, &mut lines)) {
-                    return Ok((*id, actor));
-                }
-                let Lines { says, later, then, .. } = lines;
-                if user.habit == Habit::External {
-                    return Ok((*id, Box::new(planned(topology, outsider, says, later, then, &stage.sites)?)));
-                }
-                let script = roles::Script::saying(says).later(later).then(then);
-                Box::new(match user.habit {
-                    Habit::Script | Habit::External => User::new(script),
-                    Habit::Resubmit { patience, most } => User::new(Resubmit::new(script, patience, most)),
-                })
+                let negotiator = playing.find_map(|(system, grid)| system.user(user, grid, &mut lines));
+                Box::new(user_of(&stage, user, negotiator, lines, outsider)?)
             }
             Role::Exchange => {
                 let faults = faults(topology, (0..topology.sites.len()).collect());
@@ -263,6 +253,34 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut outsiders: Outsiders
     ids.iter().map(&mut actor).collect()
 }
 
+/// Who a user is: one side of him negotiates for jobs himself, if there are such, and the other hands the rest in.
+fn user_of(
+    stage: &Stage<'_>,
+    user: &grid::User,
+    negotiator: Option<Box<dyn Planner>>,
+    lines: Lines,
+    outsider: Option<Outsider>,
+) -> Result<User, CastError> {
+    let Lines { says, later, then, .. } = lines;
+    let has_rest = !(says.is_empty() && later.is_empty() && then.is_empty());
+    let script = |says, later, then| roles::Script::saying(says).later(later).then(then);
+    let rest = || -> Result<Box<dyn Planner>, CastError> {
+        Ok(match user.habit {
+            Habit::Script => Box::new(script(says, later, then)),
+            Habit::Resubmit { patience, most } => Box::new(Resubmit::new(script(says, later, then), patience, most)),
+            Habit::External => Box::new(planned(stage.topology, outsider, says, later, then, &stage.sites)?),
+        })
+    };
+    Ok(match negotiator {
+        None => User::with(rest()?),
+        Some(negotiator) if !has_rest => User::with(negotiator),
+        Some(negotiator) => {
+            let services = stage.services.iter().flatten().copied().collect();
+            User::new(Sides::new(negotiator, rest()?, services))
+        }
+    })
+}
+
 /// A user who does what a program outside says about all that is for queues.
 fn planned(
     topology: &Topology,
@@ -271,7 +289,7 @@ fn planned(
     later: Vec<Later>,
     then: Vec<Then>,
     site_ids: &[ActorId],
-) -> Result<User, CastError> {
+) -> Result<Planned, CastError> {
     let decider = outsider.and_then(|outsider| outsider.downcast::<Box<dyn Plans>>().ok());
     let decider = *decider.ok_or(CastError::NoOutsider)?;
     let (mut jobs, mut rest) = (Vec::new(), Vec::new());
@@ -286,7 +304,7 @@ fn planned(
     // What arrives at one time does so in the order of numbers, wherever it is from.
     jobs.sort_by_key(|(time, _, enqueue)| (*time, enqueue.job.id));
     let sites = for_planners(topology).map(|site| (topology.sites[site].name.clone(), site_ids[site])).collect();
-    Ok(User::new(Planned::new(decider, roles::Script::saying(rest).later(later), jobs, then, sites)))
+    Ok(Planned::new(decider, roles::Script::saying(rest).later(later), jobs, then, sites))
 }
 
 /// The sites that a program may choose from which plans for a user: those of systems that have such planners.

@@ -141,9 +141,7 @@ impl Planned {
 
 impl Planner for Planned {
     fn wake(&mut self, now: Time, out: &mut Out) {
-        if self.script.comes_back().is_none_or(|next| next <= now) {
-            self.script.wake(now, out);
-        }
+        self.script.wake(now, out);
     }
 
     fn hear(&mut self, now: Time, _: ActorId, message: Message, _: &mut Out) {

@@ -3,12 +3,14 @@
 mod later;
 mod resubmit;
 mod script;
+mod sides;
 #[cfg(test)]
 mod tests;
 
 pub use later::{Follower, Later, Stock, Then};
 pub use resubmit::Resubmit;
 pub use script::Script;
+pub use sides::Sides;
 
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::protocol::{Message, Record};
@@ -16,7 +18,7 @@ use crate::time::{Stamp, Time};
 
 /// What a user does, and about what. Whatever it does, it does by messages, like everybody else.
 pub trait Planner: Send {
-    /// The run begins, or a timer of its own is due.
+    /// The run begins, or a timer is due: its own, or that of another one that the user has.
     fn wake(&mut self, now: Time, out: &mut Out);
 
     /// Somebody tells it something.
@@ -34,7 +36,11 @@ pub struct User {
 
 impl User {
     pub fn new(planner: impl Planner + 'static) -> User {
-        User { planner: Box::new(planner) }
+        User::with(Box::new(planner))
+    }
+
+    pub fn with(planner: Box<dyn Planner>) -> User {
+        User { planner }
     }
 }
 

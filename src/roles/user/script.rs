@@ -121,7 +121,9 @@ fn about(message: &Message) -> JobId {
 
 impl Planner for Script {
     fn wake(&mut self, now: Time, out: &mut Out) {
-        self.send_ahead(now, out, &mut |_, _, _| {});
+        if self.comes_back.is_none_or(|next| next <= now) {
+            self.send_ahead(now, out, &mut |_, _, _| {});
+        }
     }
 
     /// What became of a job is for the log to tell; it changes nothing here, unless another one follows it.

@@ -10,9 +10,8 @@ use super::rules::{Provisioning, walk_site, walk_user};
 use super::world::{Provider, World};
 use super::{planner, plans, strategy};
 use crate::grid::{Job, PlanMode, Rate, Site, User};
-use crate::kernel::BoxedActor;
-use crate::protocol::{Message, Record};
-use crate::roles;
+
+use crate::roles::{self, Planner};
 use crate::settings::{Walk, counted};
 use crate::systems::{
     Cast, CastError, DealError, Dealing, Errand, Fails, Givers, Gives, Grid, JobError, Lines, Outsider, Own, Policy,
@@ -80,7 +79,7 @@ impl System for Provisioning {
         Ok(Box::new(actor.telling_every(site.report_every).failing(outages)))
     }
 
-    fn user(&self, user: &User, grid: &Grid<'_>, lines: &mut Lines) -> Option<BoxedActor<Message, Record>> {
+    fn user(&self, user: &User, grid: &Grid<'_>, lines: &mut Lines) -> Option<Box<dyn Planner>> {
         if lines.errands.is_empty() {
             return None;
         }
@@ -90,7 +89,7 @@ impl System for Provisioning {
         let errands = std::mem::take(&mut lines.errands);
         let customer =
             Customer::new((id, grid.seed), World::of(grid, self).seen_by(user), self.clone(), approach, entry, errands);
-        Some(Box::new(roles::User::new(customer)))
+        Some(Box::new(customer))
     }
 
     fn deal(&self, workload: &Workload, grid: &Grid<'_>, dealing: &mut Dealing) -> Result<(), DealError> {

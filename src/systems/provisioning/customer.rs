@@ -45,6 +45,7 @@ pub struct Customer {
     late: Vec<Alarm>,
     /// Tasks that nothing is before any more, until all of the moment has been told.
     ready: Vec<(JobId, u32)>,
+    has_begun: bool,
     /// It has said that a site breaks its contract: nothing that comes after that counts.
     has_accused: bool,
 }
@@ -88,6 +89,7 @@ impl Customer {
             spool: Vec::new(),
             late: Vec::new(),
             ready: Vec::new(),
+            has_begun: false,
             has_accused: false,
         }
     }
@@ -374,7 +376,7 @@ impl Planner for Customer {
         if let Some(provider) = self.books.debts.overdue(now, out) {
             return self.accuse(provider, Fault::Silent, out);
         }
-        if now == Time::ZERO {
+        if !std::mem::replace(&mut self.has_begun, true) {
             self.keep_calendar(now, out);
             if let Some(Crash { at, .. }) = self.approach.crash {
                 self.books.wake_at(Time::ZERO + at, Alarm::Crash, out);

@@ -67,13 +67,11 @@ pub fn read(around: &Around<'_>, root: &Fields<'_>, w: &mut dyn Walk) -> Vec<(Wo
     workloads
 }
 
-/// Who bargains for his jobs himself does so in one way, and does nothing else.
+/// Who bargains for his jobs himself does so in one way.
 fn check_users(workloads: &[(Workload, Location)], around: &Around<'_>, root: &Fields<'_>) {
-    let mut systems: Vec<Option<usize>> = vec![None; around.people.len()];
     for (number, (workload, location)) in workloads.iter().enumerate() {
         let complain =
             |text: String| root.findings().add(Complaint::new(*location, format!("workload.{number}.users"), text));
-        let key = |system: usize| around.systems[system].row().key;
         let [first, rest @ ..] = &workload.users[..] else { continue };
         if around.systems[workload.system].row().service.is_none() {
             let strategy = |user: &usize| around.people[*user].approach.strategy.as_str();
@@ -81,17 +79,6 @@ fn check_users(workloads: &[(Workload, Location)], around: &Around<'_>, root: &F
                 let [one, two] =
                     [first, other].map(|user| format!("{} has {}", around.people[*user].name, strategy(user)));
                 complain(format!("expected users with the same strategy for the jobs of a workload: {one}, {two}"));
-            }
-        }
-        for user in &workload.users {
-            let system = *systems[*user].get_or_insert(workload.system);
-            let bargains = |system: usize| around.systems[system].row().service.is_none();
-            if system != workload.system && (bargains(system) || bargains(workload.system)) {
-                let (name, one, two) = (&around.people[*user].name, key(system), key(workload.system));
-                complain(format!(
-                    "{name} submits jobs to [{one}] and to [{two}]: a user who negotiates for jobs can use no other system"
-                ));
-                break;
             }
         }
     }

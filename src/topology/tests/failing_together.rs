@@ -36,6 +36,8 @@ struct Story {
     sold: Option<Vec<(u64, u32, u64)>>,
     /// What a user submits who negotiates with york and bath, if these let their time too, and by which strategy.
     bargained: Option<(usize, Vec<Bargained>)>,
+    /// Whether that user has all other jobs too.
+    is_alone: bool,
     reserved: Vec<Kept>,
     latencies: [u64; 4],
     report_every: [u64; 3],
@@ -56,7 +58,7 @@ fn story() -> impl Strategy<Value = Story> {
     let bargained = prop::option::weighted(0.5, (0..STRATEGIES.len(), bargained));
     let kept = (0u64..80, 1u64..25, 0u32..6, 1u32..5);
     (
-        ((0..queue::ALL.len(), 0..queue::ALL.len()), any::<bool>(), any::<bool>()),
+        ((0..queue::ALL.len(), 0..queue::ALL.len()), any::<bool>(), any::<bool>(), any::<bool>()),
         (prop::collection::vec(queued, 0..14), prop::collection::vec(asked, 1..18), sold, bargained),
         prop::collection::vec(kept, 0..4),
         (prop::array::uniform4(0u64..3), prop::array::uniform3(prop::sample::select(vec![0u64, 0, 0, 4]))),
@@ -64,7 +66,14 @@ fn story() -> impl Strategy<Value = Story> {
         (0usize..3, 0usize..4, 1u32..5, prop::sample::select(vec![0u64, 0, 2, 5])),
     )
         .prop_map(
-            |((policies, has_links, global), (queued, asked, sold, bargained), reserved, rest, failures, recovery)| {
+            |(
+                (policies, has_links, global, is_alone),
+                (queued, asked, sold, bargained),
+                reserved,
+                rest,
+                failures,
+                recovery,
+            )| {
                 let ((latencies, report_every), (fails, failures)) = (rest, failures);
                 Story {
                     policies,
@@ -72,6 +81,7 @@ fn story() -> impl Strategy<Value = Story> {
                     asked,
                     sold,
                     bargained,
+                    is_alone,
                     reserved,
                     latencies,
                     report_every,
@@ -207,6 +217,7 @@ impl Story {
     }
 
     fn write_jobs(&self, text: &mut String) {
+        let user = if self.bargained.is_some() && self.is_alone { "ben" } else { "ann" };
         let data = |text: &mut String, input: u64| {
             if self.has_links && input > 0 {
                 writeln!(text, "input = {}", input * 1_000_000).unwrap();
@@ -216,7 +227,7 @@ impl Story {
         let mut queued = self.queued.clone();
         queued.sort_by_key(|job| job.0);
         if !queued.is_empty() {
-            write!(text, "[[workload]]\nsource = \"table\"\nsystem = \"batch\"\nusers = [\"ann\"]\n{home}").unwrap();
+            write!(text, "[[workload]]\nsource = \"table\"\nsystem = \"batch\"\nusers = [\"{user}\"]\n{home}").unwrap();
         }
         for (arrive, nodes, walltime, runtime, input) in queued {
             writeln!(
@@ -229,7 +240,7 @@ impl Story {
         }
         let mut asked = self.asked.clone();
         asked.sort_by_key(|request| request.0);
-        write!(text, "[[workload]]\nsource = \"requests\"\nusers = [\"ann\"]\n{home}").unwrap();
+        write!(text, "[[workload]]\nsource = \"requests\"\nusers = [\"{user}\"]\n{home}").unwrap();
         for (arrive, ahead, duration, slack, runtime, nodes, cancel, input) in asked {
             let (ready, runtime) = (arrive + ahead, runtime.min(duration));
             writeln!(
@@ -247,7 +258,7 @@ impl Story {
         let mut sold = self.sold.clone().unwrap_or_default();
         sold.sort_by_key(|task| task.0);
         for system in ["market", "workflow"].into_iter().filter(|_| self.sold.is_some()) {
-            writeln!(text, "[[workload]]\nsource = \"table\"\nsystem = \"{system}\"\nusers = [\"ann\"]").unwrap();
+            writeln!(text, "[[workload]]\nsource = \"table\"\nsystem = \"{system}\"\nusers = [\"{user}\"]").unwrap();
             for (arrive, cores, runtime) in &sold {
                 writeln!(
                     text,

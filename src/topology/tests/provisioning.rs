@@ -1,6 +1,6 @@
 //! What topologies may say of users who bargain, and what is wrong with some.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::*;
@@ -116,19 +116,72 @@ fn what_is_wrong_is_told_with_its_place() {
     }
 }
 
+/// A user who negotiates for some jobs hands others in as if somebody else did, be he patient or not.
 #[test]
-fn who_bargains_does_nothing_else() {
-    let text = BARGAINING
-        .replace("[provisioning]", "[batch]\n[provisioning]")
-        .replace("cores = 8", "cores = 8\nsystem = \"batch\"");
-    let text = text.replace("cores = 4\n", "cores = 4\nsystem = \"provisioning\"\n");
-    let text = text.replace("users = ", "system = \"batch\"\nusers = ");
-    let more =
-        "[[workload]]\nsource = \"lublin\"\njobs = 2\nnodes = 2\nsystem = \"provisioning\"\nusers = [\"alice\"]\n";
-    let complaints = load_text(&format!("{text}{more}"), &[]).map(|_| ()).unwrap_err().to_string();
-    assert!(complaints.contains("alice submits jobs to [batch] and to [provisioning]"), "{complaints}");
-    let apart = more.replace("alice", "bob");
-    assert!(load_text(&format!("{text}{apart}"), &[]).is_ok());
+fn who_negotiates_has_jobs_elsewhere_too() {
+    let text = |who: &str, habit: &str| {
+        format!(
+            r#"name = "sides"
+[batch]
+[provisioning]
+[[site]]
+name = "york"
+cores = 8
+latency = "2 s"
+system = "batch"
+[[site]]
+name = "bath"
+cores = 8
+system = "batch"
+[[site]]
+name = "leeds"
+cores = 16
+latency = "1 s"
+system = "provisioning"
+[defaults.user]
+{habit}
+strategy = "reserve"
+[[user]]
+name = "alice"
+[[user]]
+name = "bob"
+[[workload]]
+source = "lublin"
+jobs = 200
+nodes = 8
+arrival_factor = 4.0
+system = "batch"
+users = ["{who}"]
+[[workload]]
+source = "lublin"
+jobs = 30
+nodes = 8
+system = "provisioning"
+users = ["alice"]
+"#
+        )
+    };
+    for habit in ["planner = \"script\"", "planner = \"resubmit\"\npatience = \"5 min\""] {
+        let ran = |who: &str| {
+            let topology = load_text(&text(who, habit), &[]).unwrap();
+            let plan = Plan::of(&topology);
+            let mut place = Place::new(topology::build(&topology, &plan.all()).unwrap(), plan.latencies.clone());
+            place.run_before(Stamp::NEVER, usize::MAX).unwrap();
+            let mut tally = Tally::new(&topology, &Names::of(&topology));
+            let log = place.take_log();
+            log.iter().for_each(|entry| tally.add(entry).unwrap());
+            assert_eq!(tally.jobs_ended(), topology.jobs());
+            let runs = |record: &Record| {
+                matches!(record, Record::Started { .. } | Record::Finished { .. } | Record::Withdrawn { .. })
+            };
+            let log = log.into_iter().filter(|entry| runs(&entry.record));
+            log.map(|entry| (entry.stamp.time, format!("{:?}", entry.record))).collect::<BTreeSet<_>>()
+        };
+        let (together, apart) = (ran("alice"), ran("bob"));
+        assert_eq!(together, apart, "{habit}");
+        let taken_back = together.iter().filter(|(_, told)| told.starts_with("Withdrawn")).count();
+        assert_eq!(taken_back > 10, habit.contains("resubmit"), "{taken_back}");
+    }
 }
 
 #[test]

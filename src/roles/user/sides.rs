@@ -1,0 +1,36 @@
+//! The planner of a user who has two: one that negotiates with sites itself, and one that hands other jobs in at services.
+
+use super::{Out, Planner};
+use crate::kernel::ActorId;
+use crate::protocol::Message;
+use crate::time::Time;
+
+pub struct Sides {
+    negotiator: Box<dyn Planner>,
+    rest: Box<dyn Planner>,
+    /// Whatever these say is for the rest.
+    services: Vec<ActorId>,
+}
+
+impl Sides {
+    pub fn new(negotiator: Box<dyn Planner>, rest: Box<dyn Planner>, services: Vec<ActorId>) -> Sides {
+        Sides { negotiator, rest, services }
+    }
+}
+
+impl Planner for Sides {
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        self.negotiator.wake(now, out);
+        self.rest.wake(now, out);
+    }
+
+    fn hear(&mut self, now: Time, from: ActorId, message: Message, out: &mut Out) {
+        let side = if self.services.contains(&from) { &mut self.rest } else { &mut self.negotiator };
+        side.hear(now, from, message, out);
+    }
+
+    fn decide(&mut self, now: Time, out: &mut Out) {
+        self.negotiator.decide(now, out);
+        self.rest.decide(now, out);
+    }
+}
