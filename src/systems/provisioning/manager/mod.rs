@@ -170,7 +170,7 @@ impl Counter {
             Err(denial) => Reply::Denied(denial),
         };
         match query {
-            Query::Load => Reply::Load((self.waiting.len() + self.running.len()) as u32),
+            Query::Load => Reply::Load((self.waiting.len() + self.running.len() + self.guests.running(now)) as u32),
             Query::Slots => Reply::Slots(desk.advertise(now)),
             Query::Price(Part { procs, start, span }) => priced(desk, procs, span, Wanted::At(start)),
             Query::Prices { procs, span } => priced(desk, procs, span, Wanted::Any),
