@@ -62,7 +62,7 @@ impl Guests {
         self.set_aside.retain(|_, its| *its != booking);
     }
 
-    /// How many of them run, where nothing fails and the site starts them by itself, or are about to.
+    /// How many of them run, or are about to.
     pub fn running(&self, now: Time) -> usize {
         let runs = |(_, booking): &(TaskId, &Booking)| booking.stage() == Stage::Begun && booking.held.from <= now;
         self.booked.all().filter(runs).count()
