@@ -2,48 +2,100 @@
 
 use std::io::Write;
 
-/// Eight digits, the first one in the lowest byte. Each step cuts all parts in two at once: the product of a part and a
-/// rounded-up 2^20 / 100, or 2^10 / 10, has the quotient in its upper bits.
-fn eight(number: u32) -> u64 {
-    let fours = u64::from(number / 10_000) | u64::from(number % 10_000) << 32;
-    let hundreds = (fours * 10_486) >> 20 & 0x0000_007f_0000_007f;
-    let twos = hundreds | (fours - 100 * hundreds) << 16;
-    let tens = (twos * 103) >> 10 & 0x000f_000f_000f_000f;
-    tens | (twos - 10 * tens) << 8
+/// The digits of every number below a thousand, leading zeros and all, the first one in the lowest byte.
+const PADDED: [u32; 1000] = threes(true);
+
+/// The same without the zeros, and how many digits that leaves in the highest byte.
+const SHORT: [u32; 1000] = threes(false);
+
+const fn threes(padded: bool) -> [u32; 1000] {
+    let mut threes = [0; 1000];
+    let mut number = 0;
+    while number < 1000 {
+        let [hundreds, tens, ones] = [number / 100, number / 10 % 10, number % 10];
+        let digits = 0x30_3030 | ones << 16 | tens << 8 | hundreds;
+        let count = 1 + (number > 9) as u32 + (number > 99) as u32;
+        threes[number as usize] = if padded { digits } else { count << 24 | digits >> (24 - 8 * count) };
+        number += 1;
+    }
+    threes
 }
 
-const EIGHT: u64 = 100_000_000;
-const ZEROS: u64 = u64::from_le_bytes(*b"00000000");
+const THOUSAND: u64 = 1_000;
+const MILLION: u64 = 1_000_000;
 
-/// The first so many of these digits. All eight are written, as that is one move, and the rest taken back.
-fn put_digits(line: &mut Vec<u8>, digits: u64, count: u32) {
+/// The digits of a number below a thousand, and how many there are.
+#[inline]
+fn three(number: u64) -> (u64, u32) {
+    let short = SHORT[number as usize];
+    (u64::from(short & 0x00ff_ffff), short >> 24)
+}
+
+/// Six digits, leading zeros and all.
+#[inline]
+fn six(number: u64) -> u64 {
+    let [high, low] = [number / THOUSAND, number % THOUSAND].map(|three| u64::from(PADDED[three as usize]));
+    high | low << 24
+}
+
+/// The first so many of these bytes. All eight are written, as that is one move, and the rest taken back.
+#[inline]
+fn put_bytes(line: &mut Vec<u8>, bytes: u64, count: u32) {
     let end = line.len() + count as usize;
-    line.extend_from_slice(&(digits | ZEROS).to_le_bytes());
+    line.extend_from_slice(&bytes.to_le_bytes());
     line.truncate(end);
 }
 
+#[inline]
 pub fn put_number(line: &mut Vec<u8>, number: u64) {
-    if number < 10 {
-        return line.push(b'0' + number as u8);
+    let (digits, count) = if number < THOUSAND { three(number) } else { lower_digits(line, number) };
+    put_bytes(line, digits, count);
+}
+
+/// A number, and what separates it from the next one.
+#[inline]
+pub fn put_number_and(line: &mut Vec<u8>, number: u64, after: u8) {
+    let (digits, count) = if number < THOUSAND { three(number) } else { lower_digits(line, number) };
+    put_bytes(line, digits | u64::from(after) << (8 * count), count + 1);
+}
+
+/// Writes all digits of a number but the last few, which it gives, and how many they are.
+fn lower_digits(line: &mut Vec<u8>, number: u64) -> (u64, u32) {
+    if number < MILLION {
+        let (digits, count) = three(number / THOUSAND);
+        return (digits | u64::from(PADDED[(number % THOUSAND) as usize]) << (8 * count), count + 3);
     }
-    if number >= EIGHT {
-        put_number(line, number / EIGHT);
-        return put_digits(line, eight((number % EIGHT) as u32), 8);
-    }
-    let digits = eight(number as u32);
-    let zeros = digits.trailing_zeros() / 8;
-    put_digits(line, digits >> (8 * zeros), 8 - zeros);
+    put_number(line, number / MILLION);
+    (six(number % MILLION), 6)
 }
 
 /// Whole microseconds as decimal seconds, or other millionths, with the decimals that are needed.
 pub fn put_seconds(line: &mut Vec<u8>, micros: u64) {
-    put_number(line, micros / 1_000_000);
-    let rest = micros % 1_000_000;
-    if rest > 0 {
-        line.push(b'.');
-        let digits = eight(rest as u32 * 100);
-        put_digits(line, digits, 8 - digits.leading_zeros() / 8);
+    let rest = micros % MILLION;
+    match rest {
+        0 => put_number(line, micros / MILLION),
+        _ => put_decimals(line, micros / MILLION, rest),
     }
+}
+
+/// The same, and what separates it from what follows.
+pub fn put_seconds_and(line: &mut Vec<u8>, micros: u64, after: u8) {
+    let rest = micros % MILLION;
+    match rest {
+        0 => put_number_and(line, micros / MILLION, after),
+        _ => {
+            put_decimals(line, micros / MILLION, rest);
+            line.push(after);
+        }
+    }
+}
+
+fn put_decimals(line: &mut Vec<u8>, whole: u64, rest: u64) {
+    put_number_and(line, whole, b'.');
+    let digits = six(rest);
+    // Zeros at the end are those bytes that a digit of zero adds nothing to.
+    let zeros = ((digits ^ 0x3030_3030_3030) << 16).leading_zeros() / 8;
+    put_bytes(line, digits, 6 - zeros);
 }
 
 /// The shortest decimals that read back as the same number, as `{:?}` writes them.
@@ -54,7 +106,12 @@ pub fn put_float(line: &mut Vec<u8>, number: f64) {
     }
 }
 
-/// The same as `{}` writes them: a whole number has no decimals.
+/// A finite number as serde_json writes it.
+pub fn put_json_float(line: &mut Vec<u8>, number: f64) {
+    line.extend_from_slice(zmij::Buffer::new().format_finite(number).as_bytes());
+}
+
+/// The shortest decimals as `{}` writes them: a whole number has none.
 pub fn put_shortest(line: &mut Vec<u8>, number: f64) {
     match is_plain(number) {
         true => {
@@ -96,8 +153,10 @@ mod tests {
         fn numbers_are_as_the_machinery_writes_them(number in any::<u64>(), shift in 0u32..64) {
             let number = number >> shift;
             prop_assert_eq!(put(put_number, number), number.to_string());
+            prop_assert_eq!(put(|line, number| put_number_and(line, number, b','), number), format!("{number},"));
             let seconds = Time::from_micros(number).seconds().to_string();
-            prop_assert_eq!(put(put_seconds, number), seconds);
+            prop_assert_eq!(put(put_seconds, number), &seconds[..]);
+            prop_assert_eq!(put(|line, number| put_seconds_and(line, number, b','), number), format!("{seconds},"));
         }
 
         #[test]
@@ -110,8 +169,10 @@ mod tests {
     #[test]
     fn all_numbers_around_a_power_of_ten_have_their_digits() {
         let powers = (0..20).map(|power| 10u64.pow(power));
-        for number in powers.flat_map(|power| [power - 1, power, power + 1, power + power / 10]) {
+        for number in powers.flat_map(|power| [power - 1, power, power + 1, power + power / 10]).chain(0..2_000) {
             assert_eq!(put(put_number, number), number.to_string());
+            assert_eq!(put(|line, number| put_number_and(line, number, b' '), number), format!("{number} "));
+            assert_eq!(put(put_seconds, number), Time::from_micros(number).seconds().to_string());
         }
         for number in [0.0, -0.0, 1e15, 1e16, 1e-4, 1e-5, f64::MAX, f64::MIN_POSITIVE, f64::INFINITY, f64::NAN] {
             assert_eq!(put(put_float, number), format!("{number:?}"));

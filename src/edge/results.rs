@@ -29,7 +29,7 @@ pub const LIVE_PLOT: &str = "live.svg";
 
 const TRANSFERS: &str = "transfers.csv";
 
-/// Bytes that are written at once.
+/// Bytes that are handed over at once.
 const PIECE: usize = 1 << 16;
 
 /// How a run's summary is shown to whoever waits for it.
@@ -270,6 +270,7 @@ impl Results<'_> {
             Err(failure) => Status::Partial(partly(failure, reached)),
         };
         self.write_lines()?;
+        let mut ended: BTreeMap<_, _> = self.open.remove(EVENTS).map(|file| (EVENTS, file.end())).into_iter().collect();
         let seed = self.loaded.topology.seed;
         // Another run of a live one would measure something else.
         let digest = if setting.live.is_some() { String::new() } else { self.recorder.digest() };
@@ -279,8 +280,9 @@ impl Results<'_> {
         if self.loaded.topology.cables.is_some() {
             tally.transfers_csv(|rows| put(folder, open, TRANSFERS, rows))?;
         }
-        for file in std::mem::take(&mut self.open).into_values() {
-            self.folder.close(file)?;
+        ended.extend(std::mem::take(&mut self.open).into_iter().map(|(name, file)| (name, file.end())));
+        for file in ended.into_values() {
+            self.folder.take(file)?;
         }
         if self.parquet {
             parquet::add(&mut self.folder)?;

@@ -119,13 +119,14 @@ impl<'a> Sheet<'a> {
             Some(workload) => line.text(&field(&format!("{}.{workload}", self.tally.topology))),
         };
         let profile = self.tally.own_numbers.profile(row.job.id);
-        asks(&mut line, &profile.map_or_else(|| "rigid".to_owned(), field), row, Some(task));
+        line.text(profile.map(field).as_deref().unwrap_or("rigid"));
+        asks(&mut line, row, Some(task));
         stands(&mut line, row.standing(), ran.start.is_some());
         times(&mut line, row.job.arrive, ran.start, ran.end);
         self.allocated(&mut line, ran);
         line.number(row.job.id.0).text(self.actors.get(row.user.index()).map_or("", String::as_str));
         self.place(&mut line, row, 0);
-        line.time(ready).maybe(ran.end, Row::time).empty().empty().empty().empty();
+        line.time(ready).maybe(ran.end, Row::time).empties(4);
         name(&mut line, self.tally.job_name(row.job.id));
         system(line, &self.systems, row);
         self.jobs = text;
@@ -138,14 +139,14 @@ impl<'a> Sheet<'a> {
         };
         let start = row.start();
         let mut line = Row(&mut self.jobs);
-        line.number(row.job.id.0).text(&self.topology);
-        asks(&mut line, "dag", row, None);
+        line.number(row.job.id.0).text(&self.topology).fields(b"dag,");
+        asks(&mut line, row, None);
         stands(&mut line, row.standing(), start.is_some());
         times(&mut line, row.job.arrive, start, finish);
         used(&mut line, self.tally, row);
-        line.empty().empty().number(row.job.id.0);
+        line.empties(2).number(row.job.id.0);
         user(&mut line, &self.actors, row);
-        line.empty().empty().empty().empty().maybe(row.last_end(), Row::time);
+        line.empties(4).maybe(row.last_end(), Row::time);
         line.maybe(row.starved(), |line, starved| line.number(starved)).maybe(row.value(), Row::float);
         line.maybe(row.job.worth.as_ref(), |line, worth| line.float(worth.max)).maybe(row.slr(), Row::float);
         name(&mut line, self.tally.job_name(row.job.id));
@@ -155,8 +156,8 @@ impl<'a> Sheet<'a> {
     fn task_row(&self, text: &mut Vec<u8>, row: &JobRow, index: usize, ready: Option<Time>) {
         let ran = &row.tasks[index];
         let mut line = Row(text);
-        line.number(u64::from(row.job.first_task) + index as u64).text(&self.topology);
-        asks(&mut line, "rigid", row, Some(&row.job.tasks[index]));
+        line.number(u64::from(row.job.first_task) + index as u64).text(&self.topology).fields(b"rigid,");
+        asks(&mut line, row, Some(&row.job.tasks[index]));
         stands(&mut line, row.task_standing(index), ran.start.is_some());
         times(&mut line, row.job.arrive, ran.start, ran.end);
         self.allocated(&mut line, ran);
@@ -170,8 +171,12 @@ impl<'a> Sheet<'a> {
 
     /// Its cores by their numbers in the whole grid, and two fields that nobody knows.
     fn allocated(&self, line: &mut Row<'_>, ran: &TaskRow) {
-        let site = ran.site.map(|site| &self.tally.sites[site as usize]);
-        line.maybe(site, |line, site| line.cores(&ran.cores, site.first_core)).empty().empty();
+        if let Some(site) = ran.site {
+            line.cores(&ran.cores, self.tally.sites[site as usize].first_core);
+        } else {
+            line.empty();
+        }
+        line.empties(2);
     }
 
     /// Where it ran.
@@ -183,29 +188,33 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// From `profile` to `requested_time`.
-fn asks(line: &mut Row<'_>, profile: &str, row: &JobRow, task: Option<&Task>) {
-    line.text(profile).time(row.job.arrive);
+/// From `submission_time` to `requested_time`.
+fn asks(line: &mut Row<'_>, row: &JobRow, task: Option<&Task>) {
+    line.time(row.job.arrive);
     match task {
         Some(task) => line.number(task.cores).span(task.walltime),
-        None => line.empty().empty(),
+        None => line.empties(2),
     };
 }
 
 /// `success` and `final_state`.
 fn stands(line: &mut Row<'_>, standing: Standing, started: bool) {
-    line.number(standing == Standing::Finished).text(match standing {
-        Standing::Finished => "COMPLETED_SUCCESSFULLY",
-        Standing::Killed => "COMPLETED_WALLTIME_REACHED",
-        Standing::Removed => "COMPLETED_KILLED",
-        Standing::Refused => "REJECTED",
-        Standing::Unfinished if started => "RUNNING",
-        Standing::Unfinished => "SUBMITTED",
+    line.fields(match standing {
+        Standing::Finished => b"1,COMPLETED_SUCCESSFULLY,",
+        Standing::Killed => b"0,COMPLETED_WALLTIME_REACHED,",
+        Standing::Removed => b"0,COMPLETED_KILLED,",
+        Standing::Refused => b"0,REJECTED,",
+        Standing::Unfinished if started => b"0,RUNNING,",
+        Standing::Unfinished => b"0,SUBMITTED,",
     });
 }
 
 /// From `starting_time` to `stretch`.
 fn times(line: &mut Row<'_>, submitted: Time, start: Option<Time>, finish: Option<Time>) {
+    if start.is_none() && finish.is_none() {
+        line.empties(6);
+        return;
+    }
     let execution = start.zip(finish).map(|(start, finish)| finish.since(start));
     let turnaround = finish.map(|finish| finish.since(submitted));
     let stretch = turnaround.zip(execution).filter(|(_, execution)| !execution.is_zero());
@@ -233,14 +242,14 @@ fn system(mut line: Row<'_>, systems: &[&'static str], row: &JobRow) {
 
 /// All cores that its tasks were on, by their numbers in the whole grid.
 fn used(line: &mut Row<'_>, tally: &Tally, row: &JobRow) {
-    let on = |task: &'_ TaskRow| Some((tally.sites[task.site? as usize].first_core, task.cores.clone()));
     let mut runs: Vec<(u64, u64)> = Vec::new();
-    for (first_core, cores) in row.tasks.iter().filter_map(on) {
-        runs.extend(
-            cores.runs().iter().map(|&(low, high)| (first_core + u64::from(low), first_core + u64::from(high))),
-        );
+    for task in &row.tasks {
+        let Some(site) = task.site else { continue };
+        let first = tally.sites[site as usize].first_core;
+        let cores = task.cores.runs().iter();
+        runs.extend(cores.map(|&(low, high)| (first + u64::from(low), first + u64::from(high))));
     }
-    runs.sort_unstable();
+    runs.sort_unstable_by_key(|run| run.0);
     runs.dedup_by(|next, run| {
         let meets = next.0 <= run.1 + 1;
         run.1 = if meets { run.1.max(next.1) } else { run.1 };

@@ -475,7 +475,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    pub(super) fn any_entry()(stamp in any_stamp(), actor in prop_oneof![0u32..6, any::<u32>()], record in any_record()) -> Entry<Record> {
+    pub(crate) fn any_entry()(stamp in any_stamp(), actor in prop_oneof![0u32..6, any::<u32>()], record in any_record()) -> Entry<Record> {
         Entry { stamp, actor: ActorId(actor), record }
     }
 }

@@ -1,6 +1,6 @@
 //! Rows of tables, and what stands in them.
 
-use crate::decimal::{put_number, put_seconds, put_shortest};
+use crate::decimal::{put_number, put_number_and, put_seconds_and, put_shortest};
 use crate::grid::{EdgeId, NodeSet};
 use crate::time::{Span, Time};
 
@@ -22,15 +22,15 @@ pub(super) fn put_cores(line: &mut Vec<u8>, cores: &NodeSet, first: u64) {
 }
 
 pub(super) fn put_runs(line: &mut Vec<u8>, runs: impl Iterator<Item = (u64, u64)>) {
-    for (position, (low, high)) in runs.enumerate() {
-        if position > 0 {
-            line.push(b' ');
-        }
-        put_number(line, low);
+    let before = line.len();
+    for (low, high) in runs {
         if high > low {
-            line.push(b'-');
-            put_number(line, high);
+            put_number_and(line, low, b'-');
         }
+        put_number_and(line, high, b' ');
+    }
+    if line.len() > before {
+        line.pop();
     }
 }
 
@@ -39,18 +39,18 @@ pub(super) struct Row<'a>(pub &'a mut Vec<u8>);
 
 impl Row<'_> {
     pub fn number(&mut self, number: impl Into<u64>) -> &mut Self {
-        put_number(self.0, number.into());
-        self.empty()
+        put_number_and(self.0, number.into(), b',');
+        self
     }
 
     pub fn time(&mut self, time: Time) -> &mut Self {
-        put_seconds(self.0, time.micros());
-        self.empty()
+        put_seconds_and(self.0, time.micros(), b',');
+        self
     }
 
     pub fn span(&mut self, span: Span) -> &mut Self {
-        put_seconds(self.0, span.micros());
-        self.empty()
+        put_seconds_and(self.0, span.micros(), b',');
+        self
     }
 
     /// The shortest decimals that read back as the same number.
@@ -72,6 +72,18 @@ impl Row<'_> {
 
     pub fn empty(&mut self) -> &mut Self {
         self.0.push(b',');
+        self
+    }
+
+    /// So many fields of which nothing is known.
+    pub fn empties(&mut self, count: usize) -> &mut Self {
+        self.0.extend_from_slice(&b",,,,,,,,"[..count]);
+        self
+    }
+
+    /// Fields as they stand in the table, the comma after the last one included.
+    pub fn fields(&mut self, fields: &[u8]) -> &mut Self {
+        self.0.extend_from_slice(fields);
         self
     }
 

@@ -1,9 +1,14 @@
 //! One file of a result: written from its beginning to its end, with its hash.
+//!
+//! What is longer than a buffer has a thread of its own, which hashes it, writes it and waits for the disk, while others
+//! make what comes next.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -14,33 +19,169 @@ use crate::report::{Output, Store};
 
 pub(super) const BUFFER: usize = 1 << 18;
 
+/// Buffers that may wait for the disk: whoever fills them faster than it takes them waits, too.
+const WAITING: usize = 4;
+
 /// A file of a result folder in the making.
 pub struct ResultFile {
     name: String,
     pub(super) path: PathBuf,
-    file: BufWriter<File>,
+    buffer: Vec<u8>,
+    tail: Tail,
+}
+
+/// Who takes full buffers.
+enum Tail {
+    Here(Box<Body>),
+    Thread(Helper),
+    /// Nobody any more, as this has gone wrong; whoever asks again is told again.
+    Broken(io::Error),
+}
+
+/// What has left the buffers.
+struct Body {
+    file: File,
     hasher: Xxh3,
     bytes: u64,
+}
+
+struct Helper {
+    full: SyncSender<Vec<u8>>,
+    empty: Receiver<Vec<u8>>,
+    thread: JoinHandle<io::Result<Box<Body>>>,
+}
+
+/// A file that nothing is added to any more, and that may be on its way to the disk.
+pub struct Ended {
+    name: String,
+    pub(super) path: PathBuf,
+    body: Ending,
+}
+
+enum Ending {
+    Done(io::Result<Box<Body>>),
+    Thread(JoinHandle<io::Result<Box<Body>>>),
+}
+
+impl Body {
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.hasher.update(bytes);
+        self.bytes += bytes.len() as u64;
+        self.file.write_all(bytes)
+    }
+
+    fn finish(mut self: Box<Self>, last: &[u8]) -> io::Result<Box<Body>> {
+        self.put(last)?;
+        self.file.sync_all()?;
+        Ok(self)
+    }
+}
+
+impl Helper {
+    fn new(mut body: Box<Body>) -> io::Result<Helper> {
+        let (full, filled) = sync_channel::<Vec<u8>>(WAITING);
+        let (emptied, empty) = sync_channel(WAITING);
+        let thread = thread::Builder::new().name("file".to_owned()).spawn(move || {
+            for mut buffer in filled {
+                body.put(&buffer)?;
+                buffer.clear();
+                // There may be enough of them already, or nobody may want one any more.
+                let _ = emptied.try_send(buffer);
+            }
+            body.finish(&[])
+        })?;
+        Ok(Helper { full, empty, thread })
+    }
+
+    /// Takes a full buffer for an empty one, or says why it cannot.
+    fn exchange(self, full: Vec<u8>) -> io::Result<(Helper, Vec<u8>)> {
+        match self.full.send(full) {
+            Ok(()) => {
+                let empty = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(BUFFER));
+                Ok((self, empty))
+            }
+            Err(_) => Err(joined(self.thread).err().unwrap_or_else(|| io::ErrorKind::BrokenPipe.into())),
+        }
+    }
 }
 
 impl ResultFile {
     pub(super) fn create(name: &str, path: PathBuf) -> Result<ResultFile, FileError> {
         let file = File::create(&path).map_err(|error| io_error("create", &path, error))?;
-        let file = BufWriter::with_capacity(BUFFER, file);
-        Ok(ResultFile { name: name.to_owned(), path, file, hasher: Xxh3::new(), bytes: 0 })
+        let tail = Tail::Here(Box::new(Body { file, hasher: Xxh3::new(), bytes: 0 }));
+        Ok(ResultFile { name: name.to_owned(), path, buffer: Vec::new(), tail })
     }
 
+    /// Appends these bytes. That they cannot be written may be told later.
     pub fn put(&mut self, bytes: &[u8]) -> Result<(), FileError> {
-        self.hasher.update(bytes);
-        self.bytes += bytes.len() as u64;
-        self.file.write_all(bytes).map_err(|error| io_error("write", &self.path, error))
+        let mut rest = bytes;
+        while self.buffer.len() + rest.len() >= BUFFER {
+            let (fits, more) = rest.split_at(BUFFER - self.buffer.len());
+            self.buffer.extend_from_slice(fits);
+            rest = more;
+            self.pass_on().map_err(|error| io_error("write", &self.path, error))?;
+        }
+        self.buffer.extend_from_slice(rest);
+        Ok(())
     }
 
-    pub(super) fn finish(mut self) -> Result<Output, FileError> {
-        let flushed = self.file.flush().and_then(|()| self.file.get_ref().sync_all());
-        flushed.map_err(|error| io_error("write", &self.path, error))?;
-        Ok(Output { name: self.name, bytes: self.bytes, hash: format!("{:032x}", self.hasher.digest128()) })
+    fn pass_on(&mut self) -> io::Result<()> {
+        let full = std::mem::take(&mut self.buffer);
+        let passed = match std::mem::replace(&mut self.tail, Tail::Broken(io::ErrorKind::BrokenPipe.into())) {
+            Tail::Here(body) => Helper::new(body).and_then(|helper| helper.exchange(full)),
+            Tail::Thread(helper) => helper.exchange(full),
+            Tail::Broken(error) => Err(error),
+        };
+        match passed {
+            Ok((helper, empty)) => {
+                (self.tail, self.buffer) = (Tail::Thread(helper), empty);
+                Ok(())
+            }
+            Err(error) => {
+                self.tail = Tail::Broken(same(&error));
+                Err(error)
+            }
+        }
     }
+
+    /// Says that nothing follows: what has a thread goes to the disk while something else is done.
+    pub fn end(self) -> Ended {
+        let ResultFile { name, path, buffer, tail } = self;
+        let body = match tail {
+            Tail::Here(body) => Ending::Done(body.finish(&buffer)),
+            Tail::Thread(Helper { full, thread, .. }) => {
+                // A thread that takes nothing any more tells why when it is joined.
+                let _ = full.send(buffer);
+                Ending::Thread(thread)
+            }
+            Tail::Broken(error) => Ending::Done(Err(error)),
+        };
+        Ended { name, path, body }
+    }
+
+    pub(super) fn finish(self) -> Result<Output, FileError> {
+        self.end().finish()
+    }
+}
+
+impl Ended {
+    /// Waits until the disk has all of it.
+    pub(super) fn finish(self) -> Result<Output, FileError> {
+        let body = match self.body {
+            Ending::Done(body) => body,
+            Ending::Thread(thread) => joined(thread),
+        };
+        let body = body.map_err(|error| io_error("write", &self.path, error))?;
+        Ok(Output { name: self.name, bytes: body.bytes, hash: format!("{:032x}", body.hasher.digest128()) })
+    }
+}
+
+fn joined(thread: JoinHandle<io::Result<Box<Body>>>) -> io::Result<Box<Body>> {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn same(error: &io::Error) -> io::Error {
+    error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }
 
 /// What is over during a run, until its tables are made.

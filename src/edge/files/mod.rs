@@ -21,7 +21,7 @@ pub use self::error::FileError;
 use self::error::io_error;
 pub(super) use self::error::plainly;
 pub(super) use self::file::replace;
-pub use self::file::{ResultFile, Scratch};
+pub use self::file::{Ended, ResultFile, Scratch};
 pub(super) use self::read::open;
 pub use self::read::verify;
 use super::commit::{Disk, RealDisk, put_back, put_in_place, remove_tree};
@@ -138,6 +138,11 @@ impl ResultFolder {
 
     /// Takes a file that has all its bytes.
     pub fn close(&mut self, file: ResultFile) -> Result<(), FileError> {
+        self.take(file.end())
+    }
+
+    /// The same, of one that may already be on its way to the disk.
+    pub fn take(&mut self, file: Ended) -> Result<(), FileError> {
         let path = file.path.clone();
         self.files.push(file.finish()?);
         self.give(&path);

@@ -5,15 +5,16 @@
 //! value takes up at most some hundred times its bytes. Trailing bytes are an error, and no input makes it panic.
 
 mod reader;
-
-use std::io;
+mod writer;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use reader::Reader;
+use writer::{Count, Writer};
 
 pub use reader::DecodeError;
+pub use writer::EncodeError;
 
 /// The longest frame in bytes that may be written or read.
 pub const FRAME_MAX: usize = 4 << 20;
@@ -24,7 +25,7 @@ pub const MESSAGE_MAX: usize = FRAME_MAX - 256;
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
     #[error("cannot encode: {0}")]
-    Encode(#[from] bincode::error::EncodeError),
+    Encode(#[from] EncodeError),
     #[error("cannot decode: {0}")]
     Decode(#[from] DecodeError),
     #[error("{0} bytes left over after the message")]
@@ -36,7 +37,7 @@ pub enum CodecError {
 /// Appends the encoding of `value` to `bytes`.
 pub fn encode<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
     let before = bytes.len();
-    bincode::serde::encode_into_std_write(value, bytes, bincode::config::standard())?;
+    value.serialize(Writer(bytes))?;
     match bytes.len() - before {
         length if length > FRAME_MAX => {
             bytes.truncate(before);
@@ -48,7 +49,9 @@ pub fn encode<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), CodecE
 
 /// How many bytes the encoding of `value` takes, whether a frame has room for them or not.
 pub fn length<T: Serialize>(value: &T) -> Result<usize, CodecError> {
-    Ok(bincode::serde::encode_into_std_write(value, &mut io::sink(), bincode::config::standard())?)
+    let mut count = Count::default();
+    value.serialize(Writer(&mut count))?;
+    Ok(count.0)
 }
 
 /// Reads one value that takes up all of `bytes`.
@@ -66,7 +69,7 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
 
 /// Appends what this program will read again itself, however long it is.
 pub fn pack<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
-    bincode::serde::encode_into_std_write(value, bytes, bincode::config::standard())?;
+    value.serialize(Writer(bytes))?;
     Ok(())
 }
 
@@ -98,6 +101,7 @@ mod tests {
     use crate::protocol::{
         Landed, Postponed, Recall, Recalled, Record, Release, Reserve, Revoked, Run, Ship, Submit, Verdict, Withdraw,
     };
+    use crate::report::tests::any_entry;
     use crate::time::{Span, Time};
 
     /// What the fuzzers have found, each once a crash; now an error.
@@ -271,6 +275,7 @@ mod tests {
     fn twice<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(value: &T) {
         let mut bytes = Vec::new();
         encode(value, &mut bytes).unwrap();
+        written_alike(value);
         assert_eq!(&decode::<T>(&bytes).unwrap(), value);
         assert_eq!(&postcard::from_bytes::<T>(&postcard::to_stdvec(value).unwrap()).unwrap(), value);
     }
@@ -312,6 +317,37 @@ mod tests {
         assert!(matches!(error, CodecError::Decode(DecodeError::Length { claimed: 0x100_0000_0000, left: 1 })));
     }
 
+    /// bincode's own writer as judge.
+    fn written_alike<T: Serialize>(value: &T) {
+        let mut bytes = Vec::new();
+        pack(value, &mut bytes).unwrap();
+        assert_eq!(bytes, bincode::serde::encode_to_vec(value, bincode::config::standard()).unwrap());
+        assert_eq!(length(value).unwrap(), bytes.len());
+    }
+
+    #[test]
+    fn numbers_are_written_in_the_width_that_they_need() {
+        for width in [8, 16, 32, 64] {
+            let around = u64::MAX >> (64 - width);
+            (around - 6..=around).chain((0..6).map(|more| around.wrapping_add(more))).for_each(|number| {
+                written_alike(&(number, number as u32, number as u16, number as u8, Some(number), number % 2 == 0));
+            });
+        }
+        written_alike(&("york", String::new(), vec![(); 3], [1.5, -0.0, f64::NAN], None::<u8>));
+        written_alike(&vec![Verdict::Removed; 300]);
+    }
+
+    #[test]
+    fn what_no_message_has_cannot_be_written() {
+        for refused in [
+            encode(&'y', &mut Vec::new()),
+            encode(&-1, &mut Vec::new()),
+            encode(&std::collections::BTreeMap::from([(1, 2)]), &mut Vec::new()),
+        ] {
+            assert!(matches!(refused, Err(CodecError::Encode(EncodeError::Foreign))));
+        }
+    }
+
     /// bincode's own reader as judge, where neither of its bounds gets in the way.
     fn agree<T: DeserializeOwned + PartialEq + std::fmt::Debug>(bytes: &[u8]) {
         let judge = bincode::serde::decode_from_slice::<T, _>(bytes, bincode::config::standard());
@@ -320,6 +356,11 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn both_writers_write_the_same(entry in any_entry()) {
+            written_alike(&entry);
+        }
+
         #[test]
         fn both_readers_read_the_same(bytes in prop::collection::vec(prop_oneof![0u8..5, 248u8..=255, any::<u8>()], 0..60)) {
             agree::<Up<Message, Record>>(&bytes);

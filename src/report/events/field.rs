@@ -1,7 +1,7 @@
 //! What can stand in a record: numbers, times, names, and how each is written and read.
 
 use super::{Cursor, EventReader, EventWriter, Unreadable, put_list};
-use crate::decimal::{put_float, put_number, put_seconds};
+use crate::decimal::{put_float, put_number, put_number_and, put_seconds};
 use crate::grid::{CableId, EdgeId, Invalid, JobId, Needs, NodeSet, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::Answer;
@@ -15,6 +15,7 @@ pub trait Field: Sized {
 }
 
 impl Field for u32 {
+    #[inline]
     fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         put_number(line, (*self).into());
@@ -27,6 +28,7 @@ impl Field for u32 {
 }
 
 impl Field for u64 {
+    #[inline]
     fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         put_number(line, *self);
@@ -39,6 +41,7 @@ impl Field for u64 {
 }
 
 impl Field for f64 {
+    #[inline]
     fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         put_float(line, *self);
@@ -64,6 +67,7 @@ impl Field for Option<f64> {
 }
 
 impl Field for Time {
+    #[inline]
     fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         put_seconds(line, self.micros());
@@ -131,13 +135,12 @@ impl Field for JobId {
 
 /// As `"12.3"`.
 impl Field for TaskId {
+    #[inline]
     fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         line.push(b'"');
-        put_number(line, self.job.0.into());
-        line.push(b'.');
-        put_number(line, self.index.into());
-        line.push(b'"');
+        put_number_and(line, self.job.0.into(), b'.');
+        put_number_and(line, self.index.into(), b'"');
     }
 
     fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<TaskId, Unreadable> {
@@ -151,6 +154,7 @@ impl Field for TaskId {
 
 /// As `"12.3-4"`, or `"12.home-0"` and `"12.0-home"`.
 impl Field for EdgeId {
+    #[inline]
     fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         line.push(b'"');
@@ -185,6 +189,7 @@ impl Field for Needs {
 
 /// As `"0-3 7"`.
 impl Field for NodeSet {
+    #[inline]
     fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         line.push(b'"');
@@ -199,6 +204,7 @@ impl Field for NodeSet {
 }
 
 impl Field for Invalid {
+    #[inline]
     fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         line.push(b'"');
@@ -240,6 +246,8 @@ impl Field for Answer {
     }
 }
 
+/// Wherever it is called the key is known, and then it is copied in as many moves as it takes.
+#[inline]
 pub fn put_key(line: &mut Vec<u8>, key: &str) {
     line.extend_from_slice(b",\"");
     line.extend_from_slice(key.as_bytes());

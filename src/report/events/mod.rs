@@ -19,8 +19,8 @@ pub(super) use self::cursor::Cursor;
 pub(super) use self::field::Field;
 use self::field::{put_key, put_name};
 use super::Names;
-use crate::decimal::{put_float, put_number, put_seconds};
-use crate::grid::{CableId, Edge, Job, JobId, Kind, Task, Worth};
+use crate::decimal::{put_float, put_json_float, put_number, put_number_and, put_seconds};
+use crate::grid::{CableId, Curve, Edge, Job, JobId, Kind, Task, Worth};
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::Record;
 use crate::time::{Span, Stamp, Time};
@@ -93,20 +93,19 @@ impl EventWriter {
         line.extend_from_slice(b",\"edges\":");
         put_list(line, &job.edges, |line, edge| {
             line.push(b'[');
-            put_number(line, edge.from.into());
-            line.push(b',');
-            put_number(line, edge.to.into());
+            put_number_and(line, edge.from.into(), b',');
             if edge.data > 0 {
-                line.push(b',');
-                put_number(line, edge.data);
+                put_number_and(line, edge.to.into(), b',');
+                put_number_and(line, edge.data, b']');
+            } else {
+                put_number_and(line, edge.to.into(), b']');
             }
-            line.push(b']');
         });
         if let Some(worth) = &job.worth {
             line.extend_from_slice(b",\"worth\":");
             put_float(line, worth.max);
             line.extend_from_slice(b",\"curve\":");
-            serde_json::to_writer(&mut *line, &worth.curve).expect("a checked curve is always JSON");
+            put_curve(line, &worth.curve);
         }
     }
 }
@@ -200,6 +199,27 @@ fn put_list<T>(line: &mut Vec<u8>, items: &[T], mut put: impl FnMut(&mut Vec<u8>
     line.push(b']');
 }
 
+/// As serde_json writes it.
+fn put_curve(line: &mut Vec<u8>, curve: &Curve) {
+    line.extend_from_slice(b"{\"initial\":");
+    put_json_float(line, curve.initial());
+    line.extend_from_slice(b",\"final\":");
+    put_json_float(line, curve.final_());
+    line.extend_from_slice(b",\"points\":[");
+    let before = line.len();
+    for (slr, value) in curve.points() {
+        line.push(b'[');
+        put_json_float(line, slr);
+        line.push(b',');
+        put_json_float(line, value);
+        line.extend_from_slice(b"],");
+    }
+    if line.len() > before {
+        line.pop();
+    }
+    line.extend_from_slice(b"]}");
+}
+
 fn put_job_id(line: &mut Vec<u8>, job: JobId) {
     line.extend_from_slice(b",\"job\":");
     put_number(line, job.0.into());
@@ -246,6 +266,22 @@ mod tests {
             prop_assert_eq!(line.pop(), Some(b'\n'));
             serde_json::from_slice::<serde_json::Value>(&line).expect("every line is JSON");
             prop_assert_eq!(EventReader::new(&names()).read(&line), Ok(entry));
+        }
+
+        #[test]
+        fn curves_are_as_serde_json_writes_them(
+            initial in 1e-9..1e3f64, width in prop_oneof![1e-3..1e3f64, Just(1e18)],
+            points in prop::collection::vec((0.0..=1.0f64, prop_oneof![0.0..=1.0f64, Just(1e-7)]), 0..5),
+        ) {
+            let (mut ages, mut values): (Vec<f64>, Vec<f64>) =
+                points.into_iter().map(|(part, value)| (initial + part * width, value)).unzip();
+            ages.sort_by(f64::total_cmp);
+            values.sort_by(|one, other| other.total_cmp(one));
+            let points: Vec<(f64, f64)> = ages.into_iter().zip(values).collect();
+            let curve = Curve::new(initial, initial + width, &points).unwrap();
+            let mut line = Vec::new();
+            put_curve(&mut line, &curve);
+            prop_assert_eq!(String::from_utf8(line).unwrap(), serde_json::to_string(&curve).unwrap());
         }
 
         #[test]

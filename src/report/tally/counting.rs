@@ -393,7 +393,7 @@ impl Tally {
             return Err(Inconsistent::NotOneTask(job.id));
         }
         let critical_path = critical_path(job, &self.systems[system as usize]);
-        let tasks = vec![TaskRow::default(); tasks];
+        let tasks = std::iter::repeat_with(TaskRow::default).take(tasks).collect();
         let row = JobRow {
             job: job.clone(),
             user,
@@ -433,11 +433,10 @@ impl Tally {
 
     /// An open job that somebody tells of: if it is a user, it has to be his own.
     pub(super) fn told_of(&mut self, by: By, job: JobId) -> Result<&mut JobRow, Inconsistent> {
-        let (is_user, name) = (self.is_told_by(by.actor), self.names.of_actor(by.actor));
-        match self.open(job)? {
-            row if is_user && row.user != by.actor => Err(Inconsistent::NotItsJob(job, name)),
-            row => Ok(row),
+        if self.is_told_by(by.actor) && self.open(job)?.user != by.actor {
+            return Err(Inconsistent::NotItsJob(job, self.names.of_actor(by.actor)));
         }
+        self.open(job)
     }
 
     fn end(&mut self, task: TaskId, by: By, killed: bool) -> Taken {

@@ -53,6 +53,13 @@ impl Nodes {
         self.free.lowest(count).expect("a task starts once enough nodes are free")
     }
 
+    /// Takes them, for a task that has them to itself.
+    pub fn take_lowest(&mut self, count: u32) -> NodeSet {
+        let lowest = self.free.take_lowest(count).expect("a task starts once enough nodes are free");
+        self.free_count -= count;
+        lowest
+    }
+
     pub fn take_all(&mut self, task: TaskId, layers: &Layers, demand: Demand, share: f64) {
         layers.each().for_each(|nodes| self.take(task, nodes, demand, share));
     }

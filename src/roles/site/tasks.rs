@@ -174,11 +174,17 @@ impl Tasks {
         self.coming -= 1;
         let running = self.slots[slot].as_mut().expect("the books hold what they have given a number");
         let State::Coming(on) = &running.state else { unreachable!("task {} starts twice", running.task) };
-        let nodes = match on {
-            On::Lowest(count) => self.nodes.lowest(*count).into(),
-            On::These(nodes) => nodes.clone(),
+        let nodes: Layers = match on {
+            On::Lowest(count) if running.demand == Demand::NODE => self.nodes.take_lowest(*count).into(),
+            _ => {
+                let nodes = match on {
+                    On::Lowest(count) => self.nodes.lowest(*count).into(),
+                    On::These(nodes) => nodes.clone(),
+                };
+                self.nodes.take_all(running.task, &nodes, running.demand, running.share);
+                nodes
+            }
         };
-        self.nodes.take_all(running.task, &nodes, running.demand, running.share);
         running.state = State::Running(nodes);
         running
     }

@@ -122,7 +122,28 @@ fn a_full_disk_is_told_with_the_path() {
     assert_eq!(Failure::from(error).exit_code(), 7);
 
     let mut file = ResultFile::create(EVENTS, PathBuf::from("/dev/full")).unwrap();
-    assert!(matches!(file.put(&vec![0; 2 * file::BUFFER]), Err(FileError::Io { .. })));
+    let piece = vec![0; file::BUFFER];
+    let told = (0..10).find_map(|_| file.put(&piece).err()).expect("no more than some buffers wait for the disk");
+    assert_eq!(told.to_string(), "cannot write /dev/full: the disk is full");
+    assert_eq!(file.put(&piece).unwrap_err().to_string(), told.to_string());
+    assert_eq!(file.finish().unwrap_err().to_string(), told.to_string());
+}
+
+#[test]
+fn a_file_is_what_was_put_into_it_however_it_came() {
+    let scratch = TempDir::new().unwrap();
+    for length in [0, 1, file::BUFFER - 1, file::BUFFER, file::BUFFER + 1, 20 * file::BUFFER + 7] {
+        let bytes: Vec<u8> = (0..length).map(|at| (at / 3) as u8).collect();
+        for piece in [1000, file::BUFFER, 3 * file::BUFFER] {
+            let path = scratch.path().join("file");
+            let mut file = ResultFile::create("file", path.clone()).unwrap();
+            bytes.chunks(piece).for_each(|piece| file.put(piece).unwrap());
+            let Output { name, bytes: count, hash } = file.end().finish().unwrap();
+            assert_eq!((name.as_str(), count), ("file", length as u64));
+            assert_eq!(hash, format!("{:032x}", xxhash_rust::xxh3::xxh3_128(&bytes)));
+            assert!(fs::read(path).unwrap() == bytes, "{length} bytes in pieces of {piece}");
+        }
+    }
 }
 
 #[test]
