@@ -39,7 +39,7 @@ impl Recorder {
     /// Takes the next entry. One that contradicts those before it leaves no trace.
     pub fn record(&mut self, entry: &Entry<Record>) -> Result<(), Unrecorded> {
         let before = self.encoded.len();
-        codec::encode(entry, &mut self.encoded)?;
+        codec::pack(entry, &mut self.encoded)?;
         if let Err(untaken) = self.tally.add(entry) {
             self.encoded.truncate(before);
             return Err(untaken.into());

@@ -156,7 +156,7 @@ impl<'a, R: BufRead> Log<'a, R> {
         match self.parse() {
             Ok(entry) => {
                 self.encoded.clear();
-                codec::encode(&entry, &mut self.encoded).map_err(io::Error::other)?;
+                codec::pack(&entry, &mut self.encoded).map_err(io::Error::other)?;
                 self.digest.update(&self.encoded);
                 self.entry = Some(entry);
             }

@@ -1,4 +1,7 @@
-//! How messages become bytes: the one module that knows the encoding.
+//! How messages become bytes: the one module that knows the encoding, which is bincode's.
+//!
+//! bincode writes what goes over the wire. What a run encodes for itself, all records for the digest and all jobs that are put
+//! aside, is the same bytes by a writer of our own, which is compiled into one piece with what it writes.
 //!
 //! What is encoded can be decoded: one limit, [`FRAME_MAX`], and it counts bytes. Decoding is bounded by what has really
 //! arrived: a list that claims more elements than bytes are left is refused before anything is allocated for it, so a
@@ -25,7 +28,9 @@ pub const MESSAGE_MAX: usize = FRAME_MAX - 256;
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
     #[error("cannot encode: {0}")]
-    Encode(#[from] EncodeError),
+    Encode(#[from] bincode::error::EncodeError),
+    #[error("cannot encode: {0}")]
+    Pack(#[from] EncodeError),
     #[error("cannot decode: {0}")]
     Decode(#[from] DecodeError),
     #[error("{0} bytes left over after the message")]
@@ -34,10 +39,10 @@ pub enum CodecError {
     TooLong(usize),
 }
 
-/// Appends the encoding of `value` to `bytes`.
+/// Appends the encoding of `value`, which somebody else will read, to `bytes`.
 pub fn encode<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
     let before = bytes.len();
-    value.serialize(Writer(bytes))?;
+    bincode::serde::encode_into_std_write(value, bytes, bincode::config::standard())?;
     match bytes.len() - before {
         length if length > FRAME_MAX => {
             bytes.truncate(before);
@@ -67,7 +72,7 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
     }
 }
 
-/// Appends what this program will read again itself, however long it is.
+/// Appends the same bytes, for this program alone, however many they are.
 pub fn pack<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
     value.serialize(Writer(bytes))?;
     Ok(())
@@ -338,13 +343,13 @@ mod tests {
     }
 
     #[test]
-    fn what_no_message_has_cannot_be_written() {
+    fn what_no_message_has_cannot_be_packed() {
         for refused in [
-            encode(&'y', &mut Vec::new()),
-            encode(&-1, &mut Vec::new()),
-            encode(&std::collections::BTreeMap::from([(1, 2)]), &mut Vec::new()),
+            pack(&'y', &mut Vec::new()),
+            pack(&-1, &mut Vec::new()),
+            pack(&std::collections::BTreeMap::from([(1, 2)]), &mut Vec::new()),
         ] {
-            assert!(matches!(refused, Err(CodecError::Encode(EncodeError::Foreign))));
+            assert!(matches!(refused, Err(CodecError::Pack(EncodeError::Foreign))));
         }
     }
 
