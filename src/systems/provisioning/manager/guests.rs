@@ -10,6 +10,8 @@
 //!
 //! Where nodes fail there may not be enough. Then what is set aside gives way like any other booking, and gets its processors
 //! again as soon as there is room from then on to its end; until then its task is late.
+//!
+//! While services have bookings that are not over, each of these is looked at for each task that starts.
 
 use std::collections::BTreeMap;
 
@@ -179,13 +181,17 @@ impl Counter {
 
     /// Sets processors aside again, where nodes fail, for those who had to give way.
     pub(super) fn make_room(&mut self, now: Time) {
-        let waits = |(task, held): &(TaskId, Reserved)| held.until > now && !self.guests.set_aside.contains_key(task);
-        let mut waiting: Vec<(TaskId, Reserved)> =
-            self.guests.booked.all().map(|(task, booking)| (task, booking.held.clone())).filter(waits).collect();
-        waiting.sort_by_key(|(task, held)| (held.from, *task));
-        for (task, held) in waiting {
-            if let Ok(booking) = self.desk.set_aside(now, part_of(now, &held)) {
-                self.guests.set_aside.insert(task, booking);
+        if self.remedy.is_none() {
+            return;
+        }
+        let Guests { booked, set_aside } = &mut self.guests;
+        let waits = |(task, booking): &(TaskId, &Booking)| booking.held.until > now && !set_aside.contains_key(task);
+        let waiting = booked.all().filter(waits).map(|(task, booking)| (booking.held.from, task, &booking.held));
+        let mut waiting: Vec<(Time, TaskId, &Reserved)> = waiting.collect();
+        waiting.sort_unstable_by_key(|(from, task, _)| (*from, *task));
+        for (_, task, held) in waiting {
+            if let Ok(booking) = self.desk.set_aside(now, part_of(now, held)) {
+                set_aside.insert(task, booking);
             }
         }
     }
