@@ -65,7 +65,7 @@ pub trait Policy: Send {
         false
     }
 
-    /// When each job of the queue will start, in their order, if nothing more comes and all jobs take the whole of their
+    /// When each job of the queue will start, in whatever order, if nothing more comes and all jobs take the whole of their
     /// walltimes; if this were booked too.
     fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)>;
 }

@@ -23,7 +23,7 @@ use crate::workload::{Source, table};
 fn shipped_topologies_are_fine_and_bear_the_names_of_their_files() {
     for (name, text) in shipped() {
         let topology = load_text(text, &[]).unwrap();
-        assert_eq!(topology.name, name);
+        assert_eq!(topology.name, *name);
         assert!(topology.about.is_some());
     }
 }

@@ -41,8 +41,8 @@ fn load_text(text: &str, settings: &[&str]) -> Result<Topology, Complaints> {
     load_files(&[("grid.toml", text.as_bytes())], settings).map(|loaded| loaded.topology)
 }
 
-fn shipped() -> [(&'static str, &'static str); 16] {
-    [
+fn shipped() -> &'static [(&'static str, &'static str)] {
+    &[
         ("quickstart", include_str!("../../../topologies/quickstart.toml")),
         ("market-trace", include_str!("../../../topologies/market-trace.toml")),
         ("market-40", include_str!("../../../topologies/market-40.toml")),

@@ -2,7 +2,7 @@
 
 use super::{Fixed, Planner, Question};
 use crate::grid::{NodeSet, Reserved};
-use crate::roles::queue::Row;
+use crate::roles::queue::{Ask, Row};
 use crate::time::Time;
 
 pub struct ByPolicy(pub &'static Row);
@@ -15,9 +15,14 @@ impl Planner for ByPolicy {
     fn plan(&mut self, question: &Question<'_>, starts: &mut Vec<Time>) {
         let mut policy = (self.0.build)(question.procs, &named(question));
         question.queue.iter().for_each(|ask| policy.submit(question.now, *ask));
-        // In the order of the queue, in which they have been submitted.
+        let mut planned = policy.plan(question.now, None);
+        planned.sort_unstable_by_key(|(job, _)| *job);
+        let start = |ask: &Ask| {
+            let place = planned.binary_search_by_key(&ask.job, |(job, _)| *job);
+            planned[place.expect("a policy plans for all that wait")].1
+        };
         starts.clear();
-        starts.extend(policy.plan(question.now, None).into_iter().map(|(_, start)| start));
+        starts.extend(question.queue.iter().map(start));
     }
 }
 
