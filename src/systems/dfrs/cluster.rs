@@ -96,6 +96,8 @@ impl Events {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
     pub paused: Vec<TaskId>,
+    /// The virtual time of each who is paused, in microseconds.
+    pub paused_done: Vec<f64>,
     pub migrated: Vec<Placed>,
     pub resumed: Vec<Placed>,
     pub started: Vec<Placed>,
@@ -433,6 +435,7 @@ impl Cluster {
             if live.places.is_empty() {
                 live.share = 0.0;
                 changes.paused.push(live.job);
+                changes.paused_done.push(live.done);
                 continue;
             }
             let is_first = !live.has_run;
