@@ -1,13 +1,13 @@
 //! The state of one cluster, and what happens to it at an instant. Sections 3 and 4 of the paper.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
 use super::algorithm::{Action, Fractional, Grace, Optimise, Periodic};
 use super::greedy::{self, Failures};
+use super::idle::{Band, Idle};
 use super::need::TOLERANCE;
 use super::ranking::Ranking;
-use super::room::{Places, Room, Up};
+use super::room::{Fits, Places, Room, Up};
 use super::{Need, Refusal, mcb8, stretch, yields};
 use crate::grid::{Images, MoveCost, NodeSet, TaskId};
 use crate::time::{Span, Time};
@@ -17,9 +17,9 @@ use crate::time::{Span, Time};
 /// It never learns how long a job runs: its owner tells it who has ended.
 ///
 /// Costs, for `J` live jobs, `R` tasks of running jobs and `N` nodes; nothing grows with jobs that are over. Each instant O(R + N), and what
-/// yields take (`yields/`). A greedy submission adds O(N) for each of the job's tasks; a completion a glance at all `J`, O(N) for each that
-/// waits and may fit, and O(N) for each task of those that do; MCB8 a glance at all `J`, and what `mcb8.rs` says of those whose memory
-/// there is: however many are paused, they are hardly looked at.
+/// yields take (`yields/`). A greedy submission adds O(N) for each of the job's tasks; a completion two or three glances at all `J`
+/// (`idle.rs`), O(N) for each that waits and may fit, and O(N) for each task of those that do; MCB8 one glance at all `J`, and what
+/// `mcb8.rs` says of those whose memory there is: however many are paused, they are hardly looked at.
 #[derive(Clone, Debug)]
 pub struct Cluster {
     rules: Fractional,
@@ -31,14 +31,19 @@ pub struct Cluster {
     live: Vec<Live>,
     /// Those on nodes, by their places in `live`, ascending.
     running: Vec<usize>,
-    /// Where those were, before this instant, who have been put elsewhere.
-    before: BTreeMap<usize, Places>,
+    /// Where those were, before this instant, who have been put elsewhere; in no order.
+    before: Vec<(usize, Places)>,
+    /// Who is on no node, by priority.
+    idle: Idle,
     /// Kept for the memory: thousands are ranked at an instant.
     ranking: Ranking,
     /// The first submission, from which ticks count.
     first: Option<Time>,
     last_tick: Option<Time>,
 }
+
+/// How many of those on no node are ranked at first; if that is not enough, four times as many, and so on.
+const FIRST_BAND: usize = 64;
 
 /// A job that has come and has not ended.
 #[derive(Clone, Debug)]
@@ -50,9 +55,11 @@ pub struct Live {
     pub places: Places,
     /// How much of its need for processors it gets.
     pub share: f64,
+    /// Whether it has been put elsewhere at this instant.
+    is_sent: bool,
     has_run: bool,
     /// Its virtual time at `from`, in microseconds; it is a decimal number because shares are.
-    done: f64,
+    pub(super) done: f64,
     /// From when on it makes more.
     from: Time,
 }
@@ -89,6 +96,8 @@ impl Events {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
     pub paused: Vec<TaskId>,
+    /// The virtual time of each who is paused, in microseconds.
+    pub paused_done: Vec<f64>,
     pub migrated: Vec<Placed>,
     pub resumed: Vec<Placed>,
     pub started: Vec<Placed>,
@@ -116,7 +125,8 @@ impl Cluster {
             down: NodeSet::default(),
             live: Vec::new(),
             running: Vec::new(),
-            before: BTreeMap::new(),
+            before: Vec::new(),
+            idle: Idle::default(),
             ranking: Ranking::default(),
             first: None,
             last_tick: None,
@@ -182,6 +192,7 @@ impl Cluster {
             self.fill(now);
         }
         for live in lost.into_iter().chain(come.iter().map(|(job, need)| Live::new(*job, *need, now))) {
+            self.idle.push(&live, now);
             self.live.push(live);
             self.admit(now);
         }
@@ -215,6 +226,7 @@ impl Cluster {
         let found = self.running.iter().copied().find(is_it).or_else(|| (0..self.live.len()).find(is_it));
         let at = found?;
         let live = self.live.remove(at);
+        self.idle.remove(at);
         self.running.retain(|other| *other != at);
         let later = self.running.partition_point(|other| *other < at);
         self.running[later..].iter_mut().for_each(|other| *other -= 1);
@@ -233,41 +245,57 @@ impl Cluster {
     }
 
     /// Somebody goes to other nodes, or to none.
-    fn send(&mut self, at: usize, places: Places) {
+    fn send(&mut self, now: Time, at: usize, places: Places) {
         match self.running.binary_search(&at) {
             Err(index) if !places.is_empty() => self.running.insert(index, at),
             Ok(index) if places.is_empty() => _ = self.running.remove(index),
             _ => {}
         }
-        let before = std::mem::replace(&mut self.live[at].places, places);
-        self.before.entry(at).or_insert(before);
+        self.move_to(now, at, places);
+    }
+
+    /// The same where it is seen to elsewhere that `running` stays true.
+    fn move_to(&mut self, now: Time, at: usize, places: Places) {
+        let live = &mut self.live[at];
+        let before = std::mem::replace(&mut live.places, places);
+        if !std::mem::replace(&mut live.is_sent, true) {
+            self.before.push((at, before));
+        }
+        self.idle.set(at, live, now);
     }
 
     /// Those on no node, from highest to lowest priority, come onto nodes if there is room. Who does not fit holds nobody up.
+    ///
+    /// The first few take most of the room, so they come first, and of all others only those are ranked who may fit then.
     fn fill(&mut self, now: Time) {
         let mut room = self.room();
         let mut failures = Failures::default();
-        let may_fit = room.may_fit();
-        let waiting = self.live.iter().enumerate().filter(|(_, live)| live.places.is_empty() && may_fit(&live.need));
         let mut ranking = std::mem::take(&mut self.ranking);
-        ranking.restart(waiting.map(|(at, live)| (live.priority(now), at)));
-        // Room only shrinks: once so many in a row have not fit, those who surely cannot are dropped without being put in order.
-        let (mut misses, mut patience) = (0, 4);
-        while let Some(at) = ranking.next() {
-            let need = self.live[at].need;
-            if !failures.rule_out(&need) {
-                if let Some(places) = greedy::place(&mut room, &need) {
-                    self.send(at, places);
-                    misses = 0;
-                    continue;
+        let (mut band, mut wanted) = (Band::ABOVE_ALL, FIRST_BAND);
+        while !band.is_last() {
+            let fits = room.fits();
+            band = self.idle.below(band, wanted, now, &fits);
+            wanted *= 4;
+            ranking.restart(std::iter::empty());
+            self.idle.rank(band, now, &fits, &mut ranking);
+            // Room only shrinks: once so many in a row have not fit, those who surely cannot are dropped without being put in order.
+            let (mut misses, mut patience) = (0, 4);
+            while let Some(at) = ranking.next() {
+                let need = self.live[at].need;
+                if !failures.rule_out(&need) {
+                    if let Some(places) = greedy::place(&mut room, &need) {
+                        self.send(now, at, places);
+                        misses = 0;
+                        continue;
+                    }
+                    failures.note(&need);
                 }
-                failures.note(&need);
-            }
-            misses += 1;
-            if misses > patience {
-                let may_fit = room.may_fit();
-                ranking.retain(|at| may_fit(&self.live[at].need));
-                (misses, patience) = (0, 2 * patience);
+                misses += 1;
+                if misses > patience {
+                    let fits = room.fits();
+                    ranking.retain(|at| fits.may(self.live[at].need.memory, self.live[at].need.tasks));
+                    (misses, patience) = (0, 2 * patience);
+                }
             }
         }
         self.ranking = ranking;
@@ -282,7 +310,7 @@ impl Cluster {
         let need = self.live[newest].need;
         let mut room = self.room();
         if let Some(places) = greedy::place(&mut room, &need) {
-            self.send(newest, places);
+            self.send(now, newest, places);
             return;
         }
         // Nobody goes for one who does not fit even then.
@@ -293,14 +321,14 @@ impl Cluster {
         let running = self.by_priority(now, self.running.iter().copied());
         let views: Vec<_> = running.iter().map(|at| (&self.live[*at].need, &self.live[*at].places)).collect();
         let displaced: Vec<usize> = greedy::displace(&room, &need, &views).into_iter().map(|at| running[at]).collect();
-        displaced.iter().for_each(|at| self.send(*at, Places::new()));
+        displaced.iter().for_each(|at| self.send(now, *at, Places::new()));
 
         let mut room = self.room();
-        self.send(newest, greedy::place(&mut room, &need).unwrap_or_default());
+        self.send(now, newest, greedy::place(&mut room, &need).unwrap_or_default());
         if self.rules.submission == Action::GreedyPM {
             for at in displaced {
                 let places = greedy::place(&mut room, &self.live[at].need).unwrap_or_default();
-                self.send(at, places);
+                self.send(now, at, places);
             }
         }
     }
@@ -327,7 +355,7 @@ impl Cluster {
             .collect();
         if self.rules.periodic != Some(Periodic::Stretch) {
             let mapping = mcb8::map(up.count(), &jobs, &order);
-            self.put_all(&kept, mapping, &up);
+            self.put_all(now, &kept, mapping, &up);
             return None;
         }
         let period = self.rules.period.micros() as f64;
@@ -337,7 +365,7 @@ impl Cluster {
         };
         let ages: Vec<stretch::Age> = kept.iter().map(|at| age(&self.live[*at])).collect();
         let (mapping, target) = stretch::map(up.count(), &jobs, &order, &ages);
-        self.put_all(&kept, mapping, &up);
+        self.put_all(now, &kept, mapping, &up);
         let ages: Vec<stretch::Age> = self.running().map(age).collect();
         let mapped = self.mapped();
         Some(match self.rules.optimise {
@@ -346,35 +374,48 @@ impl Cluster {
         })
     }
 
-    /// Those of highest priority whose memory, in sum, is there, from the highest: MCB8 cannot place more. O(J + K log J) for K of them.
+    /// Those of highest priority whose memory, in sum, is there, from the highest: MCB8 cannot place more. O(J + K log K) for K of them,
+    /// unless far more are as urgent as these.
     /// Who does not fit as long as nodes are down holds nobody up.
     fn placeable(&mut self, now: Time) -> Vec<usize> {
         let mut ranking = std::mem::take(&mut self.ranking);
+        let up = self.up();
         // Who could never fit has not been taken.
-        let fits = |live: &Live| self.down.is_empty() || live.need.check(self.up()).is_ok();
-        let fit = self.live.iter().enumerate().filter(|(_, live)| fits(live));
-        let mut memory = 0.0;
-        let mut order = Vec::new();
-        ranking.restart(fit.map(|(at, live)| (live.priority(now), at)));
-        for at in ranking.by_ref() {
-            memory += self.live[at].need.total_memory();
-            if memory > mcb8::most(self.up()) {
-                break;
+        let fits = |live: &Live| self.down.is_empty() || live.need.check(up).is_ok();
+        let (mut memory, mut order) = (0.0, Vec::new());
+        let (mut band, mut wanted) = (Band::ABOVE_ALL, self.running.len() + FIRST_BAND);
+        'all: while !band.is_last() {
+            band = self.idle.below(band, wanted, now, &Fits::ALL);
+            wanted *= 4;
+            let running = self.running.iter().map(|at| (self.live[*at].priority(now), *at));
+            ranking.restart(running.filter(|(priority, _)| band.has(*priority)));
+            self.idle.rank(band, now, &Fits::ALL, &mut ranking);
+            for at in ranking.by_ref().filter(|at| fits(&self.live[*at])) {
+                memory += self.live[at].need.total_memory();
+                if memory > mcb8::most(up) {
+                    break 'all;
+                }
+                order.push(at);
             }
-            order.push(at);
         }
         self.ranking = ranking;
         order
     }
 
     /// These go where they are said to, of the nodes that are up, and all others leave their nodes.
-    fn put_all(&mut self, who: &[usize], mapping: Vec<Places>, up: &Up) {
-        let left_out: Vec<usize> = self.running.iter().copied().filter(|at| who.binary_search(at).is_err()).collect();
-        left_out.into_iter().for_each(|at| self.send(at, Places::new()));
+    fn put_all(&mut self, now: Time, who: &[usize], mapping: Vec<Places>, up: &Up) {
+        for at in std::mem::take(&mut self.running) {
+            if who.binary_search(&at).is_err() {
+                self.move_to(now, at, Places::new());
+            }
+        }
         for (at, places) in who.iter().zip(mapping) {
             let places = up.named(places);
+            if !places.is_empty() {
+                self.running.push(*at);
+            }
             if self.live[*at].places != places {
-                self.send(*at, places);
+                self.move_to(now, *at, places);
             }
         }
     }
@@ -382,8 +423,11 @@ impl Cluster {
     /// Compares what has been worked out with how it was, and lets that happen.
     fn commit(&mut self, now: Time) -> Changes {
         let mut changes = Changes::default();
-        for (at, before) in std::mem::take(&mut self.before) {
+        let mut sent = std::mem::take(&mut self.before);
+        sent.sort_unstable_by_key(|(at, _)| *at);
+        for (at, before) in sent {
             let live = &mut self.live[at];
+            live.is_sent = false;
             if live.places == before {
                 continue;
             }
@@ -391,6 +435,7 @@ impl Cluster {
             if live.places.is_empty() {
                 live.share = 0.0;
                 changes.paused.push(live.job);
+                changes.paused_done.push(live.done);
                 continue;
             }
             let is_first = !live.has_run;
@@ -452,13 +497,24 @@ impl Cluster {
         let placed =
             Live { places: vec![(node, need.tasks)], share, has_run: true, ..Live::new(job, need, Time::ZERO) };
         self.running.push(self.live.len());
+        self.idle.push(&placed, Time::ZERO);
         self.live.push(placed);
     }
 }
 
 impl Live {
-    fn new(job: TaskId, need: Need, now: Time) -> Live {
-        Live { job, need, submitted: now, places: Places::new(), share: 0.0, has_run: false, done: 0.0, from: now }
+    pub(super) fn new(job: TaskId, need: Need, now: Time) -> Live {
+        Live {
+            job,
+            need,
+            submitted: now,
+            places: Places::new(),
+            share: 0.0,
+            is_sent: false,
+            has_run: false,
+            done: 0.0,
+            from: now,
+        }
     }
 
     pub fn stage(&self) -> Stage {

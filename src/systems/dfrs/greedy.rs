@@ -1,25 +1,26 @@
 //! Greedy placement: a job goes where least is asked for, at once or not at all. Section 4.1 of the paper.
 
 use super::Need;
-use super::need::{TOLERANCE, slots};
+use super::need::{TOLERANCE, fits, slots};
 use super::room::{Places, Room};
 
 /// Puts each task of a job on the node with the least load that has the memory, of equals on the lowest; or none of them anywhere.
 /// O(tasks x nodes); O(nodes) where they do not fit.
 pub(super) fn place(room: &mut Room, need: &Need) -> Option<Places> {
+    // Most jobs have one, which nothing has to be counted for.
+    if need.tasks == 1 {
+        let node = least_loaded(room, |node| fits(room.free[node], need.memory))?;
+        room.load[node] += need.cpu;
+        room.free[node] -= need.memory;
+        return Some(vec![(node as u32, 1)]);
+    }
     let mut left: Vec<u64> = room.free.iter().map(|free| slots(*free, need.memory)).collect();
     if left.iter().sum::<u64>() < need.tasks.into() {
         return None;
     }
     let mut counts = vec![0; left.len()];
     for _ in 0..need.tasks {
-        let mut best: Option<usize> = None;
-        for (node, load) in room.load.iter().enumerate() {
-            if left[node] > 0 && best.is_none_or(|best| *load < room.load[best] - TOLERANCE) {
-                best = Some(node);
-            }
-        }
-        let node = best.expect("as many tasks fit as have been counted");
+        let node = least_loaded(room, |node| left[node] > 0).expect("as many tasks fit as have been counted");
         counts[node] += 1;
         left[node] -= 1;
         room.load[node] += need.cpu;
@@ -27,6 +28,17 @@ pub(super) fn place(room: &mut Room, need: &Need) -> Option<Places> {
     let places = places(&counts);
     places.iter().for_each(|&(node, tasks)| room.free[node as usize] -= f64::from(tasks) * need.memory);
     Some(places)
+}
+
+/// The lowest of those nodes whose load is least, of those that are open.
+fn least_loaded(room: &Room, is_open: impl Fn(usize) -> bool) -> Option<usize> {
+    let mut best: Option<usize> = None;
+    for (node, load) in room.load.iter().enumerate() {
+        if best.is_none_or(|best| *load < room.load[best] - TOLERANCE) && is_open(node) {
+            best = Some(node);
+        }
+    }
+    best
 }
 
 /// Whom a newcomer displaces, as indices into `running`, in its order, which is from highest to lowest priority. O(nodes + tasks of those

@@ -113,6 +113,8 @@ struct Sharing {
     tick: Option<Time>,
     /// When the next job ends, as it stands.
     end: Option<Time>,
+    /// With which virtual time those on nodes end, in the cluster's order: it is asked for at every instant.
+    until: Vec<Span>,
     /// What is left to do of jobs that are on no node, in microseconds, least first: it does not change meanwhile.
     idle: BTreeSet<(Left, TaskId)>,
 }
@@ -146,6 +148,7 @@ impl Sharing {
             attempts,
             tick: None,
             end: None,
+            until: Vec::new(),
             idle: BTreeSet::new(),
         }
     }
@@ -250,32 +253,29 @@ impl Sharing {
             let changes = self.cluster.advance(now, &events);
             events.gone.iter().for_each(|task| self.forget(*task));
             self.given.extend(again.into_iter().map(|(task, _, given)| (task, given)));
-            self.sort(now, &events, &changes);
+            self.until.clear();
+            self.until.extend(self.cluster.running().map(|live| self.given[&live.job].until));
+            self.sort(&events, &changes);
             self.order(now, changes, orders);
         }
         self.tick = self.cluster.next_tick(now);
-        let ends = self.cluster.running().map(|live| live.end(self.given[&live.job].until));
+        let ends = self.cluster.running().zip(&self.until).map(|(live, until)| live.end(*until));
         self.end = ends.min().filter(|end| *end < Time::NEVER);
     }
 
-    /// Keeps apart who is on nodes and who is not. O(log J) for each that changes, and a glance at all `J` live jobs if any is paused.
-    fn sort(&mut self, now: Time, events: &Events, changes: &Changes) {
+    /// Keeps apart who is on nodes and who is not. O(log J) for each that changes, of `J` live jobs.
+    fn sort(&mut self, events: &Events, changes: &Changes) {
         events.lost.iter().for_each(|(task, saved)| self.idle(*task, *saved));
         events.come.iter().for_each(|(task, _)| self.idle(*task, 0.0));
         for Placed { job, .. } in changes.started.iter().chain(&changes.resumed) {
             self.busy(*job);
         }
-        if !changes.paused.is_empty() {
-            let paused: BTreeSet<TaskId> = changes.paused.iter().copied().collect();
-            let live = self.cluster.live().iter().filter(|live| paused.contains(&live.job));
-            let done: Vec<(TaskId, f64)> = live.map(|live| (live.job, live.virtual_time(now))).collect();
-            done.into_iter().for_each(|(task, done)| self.idle(task, done));
-        }
+        changes.paused.iter().zip(&changes.paused_done).for_each(|(task, done)| self.idle(*task, *done));
     }
 
     /// Of each kind all, those first who leave nodes.
     fn order(&self, now: Time, changes: Changes, orders: &mut Vec<Order>) {
-        let Changes { paused, migrated, resumed, started, yields } = changes;
+        let Changes { paused, migrated, resumed, started, yields, .. } = changes;
         orders.extend(paused.into_iter().map(Order::Suspend));
         orders.extend(migrated.into_iter().map(|Placed { job, places, from, .. }| Order::Move {
             task: job,
@@ -333,10 +333,9 @@ impl Manager for Sharing {
     }
 
     fn finish(&mut self, now: Time, orders: &mut Vec<Order>) {
-        let Sharing { cluster, given, events, .. } = self;
-        for live in cluster.running() {
-            let is_done = given.get(&live.job).is_some_and(|given| live.end(given.until) <= now);
-            if is_done && !events.have_taken(live.job) {
+        let Sharing { cluster, until, events, .. } = self;
+        for (live, until) in cluster.running().zip(until) {
+            if live.end(*until) <= now && !events.have_taken(live.job) {
                 orders.push(Order::Finish(live.job));
                 events.gone.push(live.job);
             }
@@ -348,13 +347,17 @@ impl Manager for Sharing {
         if lost.loss.is_told {
             return self.events.gone.push(task);
         }
-        let Some(need) = self.cluster.running().find(|live| live.job == task).map(|live| live.need) else { return };
+        let mut running = self.cluster.running().enumerate();
+        let Some((at, need)) = running.find(|(_, live)| live.job == task).map(|(at, live)| (at, live.need)) else {
+            return;
+        };
         let Given { work, saved: before, .. } = self.given[&task];
         let saved = before + saved;
         let until = saved + self.stretched(left_of(work, saved), &need);
         self.given.entry(task).and_modify(|given| {
             (given.saved, given.until, given.losses) = (saved, until, given.losses.saturating_add(1))
         });
+        self.until[at] = until;
         self.events.lost.push((task, saved.micros() as f64));
     }
 
@@ -382,14 +385,14 @@ impl Manager for Sharing {
         self.end.into_iter().chain(self.tick).min()
     }
 
-    /// A tick may let everybody have all he can use, and nobody more. O(R log J) with `R` jobs on nodes of `J`.
+    /// A tick may let everybody have all he can use, and nobody more. O(R) with `R` jobs on nodes.
     fn floor(&self, at: Time) -> Time {
         if self.end.is_some_and(|end| end <= at) {
             return at;
         }
-        let left = |live: &Live| self.given[&live.job].until.micros() as f64 - live.virtual_time(at);
+        let left = |(live, until): (&Live, &Span)| until.micros() as f64 - live.virtual_time(at);
         let idle = self.idle.first().map(|(left, _)| f64::from_bits(*left));
-        let least = self.cluster.running().map(left).chain(idle).fold(f64::INFINITY, f64::min);
+        let least = self.cluster.running().zip(&self.until).map(left).chain(idle).fold(f64::INFINITY, f64::min);
         // A microsecond less, for what is rounded.
         let least = (least - 1.0).max(0.0) as u64;
         if self.cluster.live().is_empty() { Time::NEVER } else { at + Span::from_micros(least) }

@@ -4,10 +4,12 @@
 //! so that nodes fill evenly. W. Leinberger, G. Karypis, V. Kumar, "Multi-capacity bin packing algorithms with applications to job
 //! scheduling under multiple constraints", 1999.
 //!
-//! Neighbours that are equally free are filled alike as long as every job has enough tasks left, so a filling is worked out once and
-//! repeated: a packing of `J` jobs costs O(J log J + min(N, J + P) J), where `P` is how often what pinned jobs leave free changes from one
-//! node to the next, since else each filling uses up a job, or most of it. The search takes at most nine packings; each job that has to be left out costs two more at most. Those whose
-//! memory, in sum, shows that they cannot all fit should not come here.
+//! Jobs that require the same and follow each other are packed as if they were one, and only then is it said which tasks are whose: users
+//! ask for few different things, and those who do not say what they need all get the same. Neighbours that are equally free are filled alike as
+//! long as there are enough tasks of all kinds, so a filling is worked out once and repeated. So a packing of `J` jobs in `D` rows of
+//! such jobs costs O(J log J + min(N, D + P) D), where `P` is how often what pinned jobs leave free changes from one node to the next,
+//! since else each filling uses up a row, or most of it. The search takes at most nine packings; each job that has to be left out
+//! costs two more at most. Those whose memory, in sum, shows that they cannot all fit should not come here.
 
 use super::Need;
 use super::need::TOLERANCE;
@@ -87,7 +89,9 @@ pub(super) struct Packer<'a> {
     by_slots: [u64; SLOTS_MAX],
     /// What each kept job requires of processors, by its index.
     required: Vec<f64>,
-    /// Free tasks, in the order in which they are searched: those that need more processor than memory, and the others.
+    /// Who may go anywhere, in the order in which they are searched: those that need more processor than memory, and the others.
+    orders: [Vec<Wish>; 2],
+    /// The same, those who require the same in a row taken together.
     lists: [Vec<Item>; 2],
     /// The first item of each list that has tasks left.
     heads: [usize; 2],
@@ -99,13 +103,22 @@ pub(super) struct Packer<'a> {
     here: Vec<(usize, usize)>,
 }
 
-/// A job whose tasks are still to be placed.
+/// A job that may go anywhere.
 #[derive(Clone, Copy)]
-struct Item {
+struct Wish {
     job: usize,
     cpu: f64,
     memory: f64,
-    left: u32,
+}
+
+/// Tasks that are still to be placed, all alike.
+#[derive(Clone, Copy)]
+struct Item {
+    /// The first job that they are of, among those of both lists; the others are next to it.
+    first: usize,
+    cpu: f64,
+    memory: f64,
+    left: u64,
     /// Of these, on the node that is being filled.
     here: u32,
 }
@@ -113,8 +126,9 @@ struct Item {
 /// How nodes are filled.
 pub(super) struct Packing {
     fillings: Vec<Filling>,
-    /// How many tasks of which jobs each node of a filling has, filling after filling.
+    /// How many tasks each node of a filling has of an item, by its first job in `order`, filling after filling.
     tasks: Vec<(usize, u32)>,
+    order: Vec<usize>,
     kept: Vec<usize>,
 }
 
@@ -146,6 +160,7 @@ impl<'a> Packer<'a> {
             by_need: [Vec::new(), Vec::new()],
             by_slots: [0; SLOTS_MAX],
             required: vec![0.0; jobs.len()],
+            orders: [Vec::new(), Vec::new()],
             lists: [Vec::new(), Vec::new()],
             heads: [0, 0],
             open: 0,
@@ -204,22 +219,24 @@ impl<'a> Packer<'a> {
             return None;
         }
         let free = self.settle_pinned()?;
-        let mut memory = self.list();
+        let mut left = self.list();
         let (mut fillings, mut tasks) = (Vec::new(), Vec::new());
         let mut node = 0;
         while node < self.nodes && self.open > 0 {
             // What is left needs more than the nodes that are left.
-            if memory > most(self.nodes - node) {
+            let most = most(self.nodes - node);
+            if left.cpu > most || left.memory > most {
                 return None;
             }
             let (alike_until, room) = free.as_ref().map_or((self.nodes, (1.0, 1.0)), |free| free.from(node));
             self.fill(room);
             let same = self.repeats().min(alike_until - node);
-            self.take(same, &mut tasks, &mut memory);
+            self.take(same, &mut tasks, &mut left);
             fillings.push(Filling { first: node, nodes: same, until: tasks.len() });
             node += same;
         }
-        (self.open == 0).then(|| Packing { fillings, tasks, kept: self.kept.clone() })
+        let order = || self.orders.iter().flatten().map(|wish| wish.job).collect();
+        (self.open == 0).then(|| Packing { fillings, tasks, order: order(), kept: self.kept.clone() })
     }
 
     /// What those who have to stay leave free, if anybody has to and if they have room enough.
@@ -240,30 +257,38 @@ impl<'a> Packer<'a> {
         is_enough.then_some(Some(Free(free)))
     }
 
-    /// Lists those who may go anywhere, the largest requirement first, and sums up their memory.
-    fn list(&mut self) -> f64 {
-        let mut sum = 0.0;
+    /// Lists those who may go anywhere, the largest requirement first, and sums up what they require.
+    fn list(&mut self) -> Sums {
+        let mut sums = Sums { cpu: 0.0, memory: 0.0 };
         self.least = (f64::INFINITY, f64::INFINITY);
-        for &job in &self.kept {
-            let Candidate { need, pinned: None } = &self.jobs[job] else { continue };
-            sum += need.total_memory();
-            self.least = (self.least.0.min(self.required[job]), self.least.1.min(need.memory));
-        }
-        for (which, (list, order)) in self.lists.iter_mut().zip(&self.by_need).enumerate() {
-            list.clear();
-            for &job in order {
+        self.open = 0;
+        self.heads = [0, 0];
+        let mut first = 0;
+        for which in [PROCESSOR, MEMORY] {
+            let (order, list) = (&mut self.orders[which], &mut self.lists[which]);
+            order.clear();
+            for &job in &self.by_need[which] {
                 let Candidate { need, pinned: None } = &self.jobs[job] else { continue };
-                let item = Item { job, cpu: self.required[job], memory: need.memory, left: need.tasks, here: 0 };
-                if usize::from(item.cpu <= item.memory) == which {
-                    list.push(item);
+                let wish = Wish { job, cpu: self.required[job], memory: need.memory };
+                if usize::from(wish.cpu <= wish.memory) == which {
+                    order.push(wish);
                 }
             }
-            let size = |item: &Item| item.cpu.max(item.memory);
-            list.sort_unstable_by(|a, b| size(b).total_cmp(&size(a)).then(a.job.cmp(&b.job)));
+            let size = |wish: &Wish| wish.cpu.max(wish.memory);
+            order.sort_unstable_by(|a, b| size(b).total_cmp(&size(a)).then(a.job.cmp(&b.job)));
+            list.clear();
+            for alike in order.chunk_by(|a, b| (a.cpu, a.memory) == (b.cpu, b.memory)) {
+                let Wish { cpu, memory, .. } = alike[0];
+                let left = alike.iter().map(|wish| u64::from(self.jobs[wish.job].need.tasks)).sum();
+                list.push(Item { first, cpu, memory, left, here: 0 });
+                first += alike.len();
+                sums.cpu += left as f64 * cpu;
+                sums.memory += left as f64 * memory;
+                self.least = (self.least.0.min(cpu), self.least.1.min(memory));
+            }
+            self.open += list.len();
         }
-        self.heads = [0, 0];
-        self.open = self.lists.iter().map(Vec::len).sum();
-        sum
+        sums
     }
 
     /// Fills one node task by task, so that processor and memory run out together. Free room only shrinks, so whoever did not fit
@@ -275,7 +300,7 @@ impl<'a> Packer<'a> {
             let found = [first, 1 - first].into_iter().find(|&which| {
                 let list = &self.lists[which];
                 let fits = |item: &Item| {
-                    item.here < item.left && item.cpu <= cpu + TOLERANCE && item.memory <= memory + TOLERANCE
+                    u64::from(item.here) < item.left && item.cpu <= cpu + TOLERANCE && item.memory <= memory + TOLERANCE
                 };
                 // Each list begins with those that are too large for the node.
                 let is_too_large = |item: &Item| match which {
@@ -304,16 +329,18 @@ impl<'a> Packer<'a> {
     /// How many nodes can be filled like the last one.
     fn repeats(&self) -> u32 {
         let placed = self.here.iter().map(|&(which, at)| &self.lists[which][at]);
-        placed.map(|item| item.left / item.here).min().unwrap_or(u32::MAX)
+        let times = placed.map(|item| item.left / u64::from(item.here)).min();
+        times.map_or(u32::MAX, |times| u32::try_from(times).unwrap_or(u32::MAX))
     }
 
-    /// The tasks of the last filling are placed, as often as it is repeated, and their memory leaves the sum.
-    fn take(&mut self, times: u32, tasks: &mut Vec<(usize, u32)>, memory: &mut f64) {
+    /// The tasks of the last filling are placed, as often as it is repeated, and what they require leaves the sums.
+    fn take(&mut self, times: u32, tasks: &mut Vec<(usize, u32)>, left: &mut Sums) {
         for (which, at) in self.here.drain(..) {
             let item = &mut self.lists[which][at];
-            tasks.push((item.job, item.here));
-            let placed = item.here * times;
-            *memory -= f64::from(placed) * item.memory;
+            tasks.push((item.first, item.here));
+            let placed = u64::from(item.here) * u64::from(times);
+            left.cpu -= placed as f64 * item.cpu;
+            left.memory -= placed as f64 * item.memory;
             item.left -= placed;
             item.here = 0;
             self.open -= usize::from(item.left == 0);
@@ -322,6 +349,12 @@ impl<'a> Packer<'a> {
             *head += list[*head..].iter().take_while(|item| item.left == 0).count();
         }
     }
+}
+
+/// What tasks require that are still to be placed.
+struct Sums {
+    cpu: f64,
+    memory: f64,
 }
 
 /// Free processors and memory of each node, where somebody is pinned.
@@ -344,13 +377,103 @@ impl Packing {
                 places[job].clone_from(pinned);
             }
         }
+        // Of each item, whose tasks are next; and how many each has left.
+        let mut turn: Vec<usize> = (0..self.order.len()).collect();
+        let mut left: Vec<u32> = self.order.iter().map(|job| jobs[*job].need.tasks).collect();
         let mut from = 0;
         for Filling { first, nodes, until } in &self.fillings {
-            for (job, tasks) in &self.tasks[from..*until] {
-                places[*job].extend((*first..first + nodes).map(|node| (node, *tasks)));
+            for &(item, tasks) in &self.tasks[from..*until] {
+                let turn = &mut turn[item];
+                for node in *first..first + nodes {
+                    let mut tasks = tasks;
+                    while tasks > 0 {
+                        let some = tasks.min(left[*turn]);
+                        places[self.order[*turn]].push((node, some));
+                        tasks -= some;
+                        left[*turn] -= some;
+                        *turn += usize::from(left[*turn] == 0);
+                    }
+                }
             }
             from = *until;
         }
         places
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Jobs of few different needs, of which some are pinned to a node.
+    fn jobs() -> impl Strategy<Value = (u32, Vec<(Need, Option<Places>)>)> {
+        let job = |nodes: u32| {
+            let pinned = prop::option::weighted(0.1, (0..nodes, 1..3_u32));
+            (1..7_u32, 1..5_u32, 1..6_u32, pinned).prop_map(|(tasks, cpu, memory, pinned)| {
+                let tasks = pinned.map_or(tasks, |(_, tasks)| tasks);
+                let need = Need { tasks, cpu: f64::from(cpu) / 4.0, memory: f64::from(memory) / 10.0 };
+                (need, pinned.map(|place| vec![place]))
+            })
+        };
+        (1..20_u32).prop_flat_map(move |nodes| (Just(nodes), prop::collection::vec(job(nodes), 0..40)))
+    }
+
+    /// Task by task and node by node, as the rule is put.
+    fn slow(nodes: u32, jobs: &[Candidate<'_>], share: f64) -> Option<Vec<Places>> {
+        let mut free = vec![(1.0, 1.0); nodes as usize];
+        let mut places = vec![Places::new(); jobs.len()];
+        let mut left: Vec<u32> = jobs.iter().map(|job| job.need.tasks).collect();
+        for (job, pinned) in jobs.iter().enumerate().filter_map(|(job, candidate)| Some((job, candidate.pinned?))) {
+            for &(node, tasks) in pinned {
+                let (cpu, memory) = &mut free[node as usize];
+                *cpu -= f64::from(tasks) * share * jobs[job].need.cpu;
+                *memory -= f64::from(tasks) * jobs[job].need.memory;
+            }
+            places[job].clone_from(pinned);
+            left[job] = 0;
+        }
+        if free.iter().any(|(cpu, memory)| *cpu < -TOLERANCE || *memory < -TOLERANCE) {
+            return None;
+        }
+        let size = |job: &usize| (share * jobs[*job].need.cpu).max(jobs[*job].need.memory);
+        let mut order: Vec<usize> = (0..jobs.len()).filter(|job| left[*job] > 0).collect();
+        order.sort_by(|a, b| size(b).total_cmp(&size(a)));
+        let lists: (Vec<usize>, Vec<usize>) =
+            order.into_iter().partition(|job| share * jobs[*job].need.cpu > jobs[*job].need.memory);
+        for (node, (mut cpu, mut memory)) in (0..).zip(free) {
+            loop {
+                let (first, second) =
+                    if memory > cpu + TOLERANCE { (&lists.1, &lists.0) } else { (&lists.0, &lists.1) };
+                let fits = |job: &&usize| {
+                    let need = jobs[**job].need;
+                    left[**job] > 0 && share * need.cpu <= cpu + TOLERANCE && need.memory <= memory + TOLERANCE
+                };
+                let Some(&job) = first.iter().chain(second).find(fits) else { break };
+                left[job] -= 1;
+                cpu -= share * jobs[job].need.cpu;
+                memory -= jobs[job].need.memory;
+                match places[job].last_mut().filter(|last| last.0 == node) {
+                    Some(last) => last.1 += 1,
+                    None => places[job].push((node, 1)),
+                }
+            }
+        }
+        left.iter().all(|left| *left == 0).then_some(places)
+    }
+
+    proptest! {
+        /// Tasks that are taken together go where they would one by one.
+        #[test]
+        fn a_packing_is_what_the_rule_says((nodes, jobs) in jobs(), share in prop_oneof![Just(0.01), Just(1.0), 0.01..1.0]) {
+            let jobs: Vec<_> = jobs.iter().map(|(need, pinned)| Candidate { need, pinned: pinned.as_ref() }).collect();
+            let mut packer = Packer::new(nodes, &jobs);
+            packer.keep(&(0..jobs.len()).rev().collect::<Vec<_>>());
+            // Once before, so that what that leaves behind does not matter.
+            packer.pack(|job| 0.3 * jobs[job].need.cpu);
+            let packing = packer.pack(|job| share * jobs[job].need.cpu);
+            prop_assert_eq!(packing.map(|packing| packing.places(&jobs)), slow(nodes, &jobs, share));
+        }
     }
 }

@@ -15,6 +15,7 @@ mod alone;
 mod bound;
 mod cluster;
 mod greedy;
+mod idle;
 mod manager;
 mod mcb8;
 mod measures;

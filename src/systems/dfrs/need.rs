@@ -61,6 +61,11 @@ impl Need {
     }
 }
 
+/// Whether a task of this memory goes into what is free of a node.
+pub(super) fn fits(free: f64, memory: f64) -> bool {
+    memory <= free + TOLERANCE
+}
+
 /// How many tasks of this memory go into what is free of a node.
 pub(super) fn slots(free: f64, memory: f64) -> u64 {
     ((free + TOLERANCE) / memory).max(0.0) as u64

@@ -27,10 +27,14 @@ impl Ranking {
     pub fn restart(&mut self, jobs: impl Iterator<Item = (f64, usize)>) {
         self.first.clear();
         self.rest.clear();
-        // Floats that are not negative are in the same order as their bits.
-        let rank = |(priority, at): (f64, usize)| Rank::from(priority.to_bits()) << 64 | Rank::from(!(at as u64));
-        self.rest.extend(jobs.map(rank));
         self.chunk = 32;
+        jobs.for_each(|(priority, at)| self.add(priority, at));
+    }
+
+    /// Another one, whose turn is not over.
+    pub fn add(&mut self, priority: f64, at: usize) {
+        // Floats that are not negative are in the same order as their bits.
+        self.rest.push(Rank::from(priority.to_bits()) << 64 | Rank::from(!(at as u64)));
     }
 
     /// Only these stay.

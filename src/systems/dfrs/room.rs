@@ -1,7 +1,7 @@
 //! What is free and what is asked for on each node.
 
 use super::Need;
-use super::need::slots;
+use super::need::TOLERANCE;
 use crate::grid::NodeSet;
 
 /// How many tasks of a job are on which nodes: `(node, tasks)`, ascending, none of them 0. Empty for who is on none.
@@ -26,11 +26,12 @@ impl Room {
         room
     }
 
-    /// Whether a job's memory could be there, told from sums only: false where it surely is not, now or once there is less.
-    pub fn may_fit(&self) -> impl Fn(&Need) -> bool + use<> {
-        let widest = self.free.iter().copied().fold(0.0, f64::max);
+    /// Who may fit, now or once there is less.
+    pub fn fits(&self) -> Fits {
+        let free = || self.free.iter().copied().filter(|free| *free > 0.0);
         let nodes = self.free.len() as u64;
-        move |need| slots(widest, need.memory).saturating_mul(nodes) >= need.tasks.into()
+        let total = free().sum::<f64>() + 2.0 * TOLERANCE * (nodes + 1) as f64;
+        Fits { memory: free().fold(0.0, f64::max) + TOLERANCE, total, nodes }
     }
 
     fn add(&mut self, need: &Need, places: &Places) {
@@ -39,6 +40,27 @@ impl Room {
             self.free[node as usize] -= tasks * need.memory;
             self.load[node as usize] += tasks * need.cpu;
         }
+    }
+}
+
+/// Whose memory could be there, told from sums only: who is ruled out surely does not fit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fits {
+    /// What no task may exceed.
+    pub memory: f64,
+    /// What all tasks of a job may not exceed.
+    total: f64,
+    nodes: u64,
+}
+
+impl Fits {
+    /// Rules nobody out.
+    pub const ALL: Fits = Fits { memory: f64::MAX, total: f64::INFINITY, nodes: u64::MAX };
+
+    /// Whether so many tasks of this memory may.
+    pub fn may(&self, memory: f64, tasks: u32) -> bool {
+        let on_one_node = (self.memory / memory) as u64;
+        f64::from(tasks) * memory <= self.total && on_one_node.saturating_mul(self.nodes) >= tasks.into()
     }
 }
 

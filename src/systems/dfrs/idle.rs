@@ -1,0 +1,213 @@
+//! Live jobs on no node, from the highest priority to the lowest, where only the first few are wanted of thousands.
+
+use std::ops::Range;
+
+use super::Live;
+use super::ranking::Ranking;
+use super::room::Fits;
+use crate::time::Time;
+
+/// What the priorities of jobs on no node follow from, in columns, by their places among all live jobs. It stays the same until they
+/// come onto nodes.
+///
+/// They are looked at in [`Band`]s of priorities, from the top. For `J` live jobs, each band costs a glance at all `J`, at about a
+/// nanosecond each, and O(n) for the `n` who are in it; who leaves moves up all behind it, O(J).
+#[derive(Clone, Debug, Default)]
+pub(super) struct Idle {
+    /// In microseconds.
+    submitted: Vec<f64>,
+    /// Virtual time, squared.
+    square: Vec<f64>,
+    /// Of a task. Infinite for who is on nodes, so that nobody finds it.
+    memory: Vec<f64>,
+    tasks: Vec<u32>,
+}
+
+/// Priorities from one up to another, without the latter, by their bits: floats that are not negative are in the order of these.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Band {
+    from: u64,
+    to: u64,
+}
+
+/// How many jobs tell how priorities are distributed.
+const SAMPLE: usize = 256;
+
+/// How many are glanced at together.
+const BLOCK: usize = 8;
+
+/// How much of a number rounding may hide, and more.
+const ROUNDING: f64 = 8.0 * f64::EPSILON;
+
+impl Band {
+    /// Nobody is in it, and everybody is below.
+    pub const ABOVE_ALL: Band = Band { from: u64::MAX, to: u64::MAX };
+
+    pub fn has(self, priority: f64) -> bool {
+        (self.from..self.to).contains(&priority.to_bits())
+    }
+
+    /// Whether nobody is below.
+    pub fn is_last(self) -> bool {
+        self.from == 0
+    }
+}
+
+impl Idle {
+    /// Another live job comes, behind all others.
+    pub fn push(&mut self, live: &Live, now: Time) {
+        let at = self.tasks.len();
+        self.submitted.push(live.submitted.micros() as f64);
+        self.square.push(0.0);
+        self.memory.push(0.0);
+        self.tasks.push(live.need.tasks);
+        self.set(at, live, now);
+    }
+
+    /// A live job leaves, and those behind it move up.
+    pub fn remove(&mut self, at: usize) {
+        self.submitted.remove(at);
+        self.square.remove(at);
+        self.memory.remove(at);
+        self.tasks.remove(at);
+    }
+
+    /// A job has come onto nodes, or has left them.
+    pub fn set(&mut self, at: usize, live: &Live, now: Time) {
+        if live.places.is_empty() {
+            let done = live.virtual_time(now);
+            (self.square[at], self.memory[at]) = (done * done, live.need.memory);
+        } else {
+            self.memory[at] = f64::INFINITY;
+        }
+    }
+
+    /// The next band below one, with about so many of those who may fit: a guess from some of them, and no more than that is owed.
+    pub fn below(&self, above: Band, wanted: usize, now: Time, fits: &Fits) -> Band {
+        let to = above.from;
+        let jobs = self.tasks.len();
+        if jobs <= SAMPLE {
+            return Band { from: 0, to };
+        }
+        let step = jobs.div_ceil(SAMPLE);
+        let meant = (0..jobs).step_by(step).filter(|at| self.memory[*at] <= fits.memory);
+        let bits = meant.map(|at| self.priority(at, now.micros() as f64).to_bits());
+        let mut sample: Vec<u64> = bits.filter(|bits| *bits < to).collect();
+        let last = wanted / step;
+        let from = if last < sample.len() { *sample.select_nth_unstable_by(last, |a, b| b.cmp(a)).1 } else { 0 };
+        Band { from, to }
+    }
+
+    /// Ranks those in a band who may fit.
+    pub fn rank(&self, band: Band, now: Time, fits: &Fits, ranking: &mut Ranking) {
+        let now = now.micros() as f64;
+        // Multiplying is faster than dividing, but may come out a little too high. Infinity times nothing would be no number.
+        let least = (f64::from_bits(band.from) * (1.0 - ROUNDING)).min(f64::MAX);
+        let mut look = |places: Range<usize>| {
+            for at in places.filter(|at| self.memory[*at] <= fits.memory) {
+                let priority = self.priority(at, now);
+                if band.has(priority) && fits.may(self.memory[at], self.tasks[at]) {
+                    ranking.add(priority, at);
+                }
+            }
+        };
+        let blocks = |column| <[f64]>::as_chunks::<BLOCK>(column).0;
+        let all = blocks(&self.submitted).iter().zip(blocks(&self.square)).zip(blocks(&self.memory));
+        for (block, ((submitted, square), memory)) in all.enumerate() {
+            // Without branches, so for several at once.
+            let is_meant = |at: usize| (now - submitted[at] >= least * square[at]) & (memory[at] <= fits.memory);
+            if (0..BLOCK).fold(false, |any, at| any | is_meant(at)) {
+                look(block * BLOCK..(block + 1) * BLOCK);
+            }
+        }
+        look(self.tasks.len() / BLOCK * BLOCK..self.tasks.len());
+    }
+
+    /// The same as [`Live::priority`], to the last bit: microseconds are whole numbers that a float can hold.
+    fn priority(&self, at: usize, now: f64) -> f64 {
+        let square = self.square[at];
+        if square == 0.0 { f64::INFINITY } else { (now - self.submitted[at]) / square }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::grid::{JobId, TaskId};
+    use crate::systems::dfrs::need::slots;
+    use crate::systems::dfrs::{Need, greedy, room::Room};
+    use crate::time::Span;
+
+    /// A job by when it was submitted, what it did, whether it is on a node, its tasks and their memory: numbers that meet often.
+    fn jobs() -> impl Strategy<Value = Vec<(u64, u64, bool, u32, u32)>> {
+        let job = (0..50_u64, prop_oneof![Just(0), 1..20_u64], prop::bool::weighted(0.1), 1..6_u32, 1..11_u32);
+        prop::collection::vec(job, 0..900)
+    }
+
+    fn room() -> impl Strategy<Value = Room> {
+        let node =
+            (prop_oneof![Just(f64::NEG_INFINITY), (0..11_u32).prop_map(|free| f64::from(free) / 10.0)], 0..5_u32);
+        prop::collection::vec(node, 1..6).prop_map(|nodes| Room {
+            free: nodes.iter().map(|node| node.0).collect(),
+            load: nodes.iter().map(|node| f64::from(node.1) / 4.0).collect(),
+        })
+    }
+
+    fn need(tasks: u32, memory: u32) -> Need {
+        Need { tasks, cpu: 0.25, memory: f64::from(memory) / 10.0 }
+    }
+
+    proptest! {
+        /// Band after band comes what looking at everybody and sorting gives.
+        #[test]
+        fn bands_are_a_ranking_in_pieces(jobs in jobs(), room in room(), is_choosy: bool, wanted in 0usize..200) {
+            let at = |secs| Time::ZERO + Span::from_secs(secs);
+            let (mut idle, mut live) = (Idle::default(), Vec::new());
+            for (number, &(submitted, done, is_running, tasks, memory)) in (0..).zip(&jobs) {
+                let task = TaskId { job: JobId(number), index: 0 };
+                let mut waiting = Live::new(task, need(tasks, memory), at(submitted));
+                waiting.done = done as f64 * 1e6 / 7.0;
+                idle.push(&waiting, at(submitted));
+                live.push(waiting);
+                if is_running {
+                    live[number as usize].places = vec![(0, tasks)];
+                    idle.set(number as usize, &live[number as usize], at(60));
+                }
+            }
+            // Some leave, those before others too.
+            for gone in (0..live.len()).rev().filter(|at| at % 7 == 3) {
+                live.remove(gone);
+                idle.remove(gone);
+            }
+
+            let now = at(100);
+            let fits = if is_choosy { room.fits() } else { Fits::ALL };
+            let is_meant = |live: &Live| live.places.is_empty() && fits.may(live.need.memory, live.need.tasks);
+            let mut slow: Vec<usize> = (0..live.len()).filter(|at| is_meant(&live[*at])).collect();
+            slow.sort_by(|a, b| live[*b].priority(now).total_cmp(&live[*a].priority(now)));
+
+            let (mut fast, mut band, mut ranking) = (Vec::new(), Band::ABOVE_ALL, Ranking::default());
+            while !band.is_last() {
+                band = idle.below(band, wanted, now, &fits);
+                ranking.restart(std::iter::empty());
+                idle.rank(band, now, &fits, &mut ranking);
+                let found = fast.len();
+                fast.extend(ranking.by_ref());
+                prop_assert!(fast[found..].iter().all(|at| band.has(live[*at].priority(now))));
+            }
+            prop_assert_eq!(fast, slow);
+        }
+
+        /// Who has slots enough is placed, and nobody is placed who is ruled out.
+        #[test]
+        fn only_those_are_passed_over_who_do_not_fit(room in room(), tasks in 1..12_u32, memory in 1..11_u32) {
+            let need = need(tasks, memory);
+            let placed = greedy::place(&mut room.clone(), &need);
+            let sum: u64 = room.free.iter().map(|free| slots(*free, need.memory)).sum();
+            prop_assert_eq!(placed.is_some(), sum >= tasks.into());
+            prop_assert!(placed.is_none() || room.fits().may(need.memory, need.tasks));
+        }
+    }
+}
