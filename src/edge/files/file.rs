@@ -1,7 +1,7 @@
 //! One file of a result: written from its beginning to its end, with its hash.
 //!
-//! What is longer than a buffer has a thread of its own, which hashes it, writes it and waits for the disk, while others
-//! make what comes next.
+//! What is longer than a buffer has a thread of its own, if there may be one, which hashes it, writes it and waits for the disk,
+//! while others make what comes next.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -70,6 +70,13 @@ impl Body {
         self.file.write_all(bytes)
     }
 
+    /// The same without a thread.
+    fn write(mut self: Box<Self>, mut full: Vec<u8>) -> io::Result<(Tail, Vec<u8>)> {
+        self.put(&full)?;
+        full.clear();
+        Ok((Tail::Here(self), full))
+    }
+
     fn finish(mut self: Box<Self>, last: &[u8]) -> io::Result<Box<Body>> {
         self.put(last)?;
         self.file.sync_all()?;
@@ -78,10 +85,13 @@ impl Body {
 }
 
 impl Helper {
-    fn new(mut body: Box<Body>) -> io::Result<Helper> {
+    /// Gives it back if there may be no more threads.
+    fn new(body: Box<Body>) -> Result<Helper, Box<Body>> {
         let (full, filled) = sync_channel::<Vec<u8>>(WAITING);
         let (emptied, empty) = sync_channel(WAITING);
-        let thread = thread::Builder::new().name("file".to_owned()).spawn(move || {
+        let (give, given) = sync_channel::<Box<Body>>(1);
+        let spawned = thread::Builder::new().name("file".to_owned()).spawn(move || {
+            let mut body = given.recv().expect("whoever starts this gives it a file");
             for mut buffer in filled {
                 body.put(&buffer)?;
                 buffer.clear();
@@ -89,16 +99,18 @@ impl Helper {
                 let _ = emptied.try_send(buffer);
             }
             body.finish(&[])
-        })?;
+        });
+        let Ok(thread) = spawned else { return Err(body) };
+        give.send(body).expect("there is room for one");
         Ok(Helper { full, empty, thread })
     }
 
     /// Takes a full buffer for an empty one, or says why it cannot.
-    fn exchange(self, full: Vec<u8>) -> io::Result<(Helper, Vec<u8>)> {
+    fn exchange(self, full: Vec<u8>) -> io::Result<(Tail, Vec<u8>)> {
         match self.full.send(full) {
             Ok(()) => {
                 let empty = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(BUFFER));
-                Ok((self, empty))
+                Ok((Tail::Thread(self), empty))
             }
             Err(_) => Err(joined(self.thread).err().unwrap_or_else(|| io::ErrorKind::BrokenPipe.into())),
         }
@@ -128,13 +140,16 @@ impl ResultFile {
     fn pass_on(&mut self) -> io::Result<()> {
         let full = std::mem::take(&mut self.buffer);
         let passed = match std::mem::replace(&mut self.tail, Tail::Broken(io::ErrorKind::BrokenPipe.into())) {
-            Tail::Here(body) => Helper::new(body).and_then(|helper| helper.exchange(full)),
+            Tail::Here(body) => match Helper::new(body) {
+                Ok(helper) => helper.exchange(full),
+                Err(body) => body.write(full),
+            },
             Tail::Thread(helper) => helper.exchange(full),
             Tail::Broken(error) => Err(error),
         };
         match passed {
-            Ok((helper, empty)) => {
-                (self.tail, self.buffer) = (Tail::Thread(helper), empty);
+            Ok((tail, empty)) => {
+                (self.tail, self.buffer) = (tail, empty);
                 Ok(())
             }
             Err(error) => {
