@@ -412,12 +412,19 @@ fn who_cannot_share_a_site_is_told() {
             "cannot share a site: only a [batch] or [provisioning] shares its sites",
         ),
         (&["site.york.system=\"batsh\""], "did you mean"),
+        (
+            &[
+                "site.york.system=[\"batch\", \"provisioning\"]",
+                "site.york.reserved=[{ from = \"1 d\", until = \"2 d\", nodes = \"0\" }]",
+            ],
+            "only a [batch] plans around it, and [provisioning] runs this site",
+        ),
         (&["site.york.system=[\"batch\", \"batch\"]"], "each only once"),
         (&["workload.0.system=\"reservation\""], "as a reservation has a deadline"),
         (&["user.alice.patience=\"1 h\""], "planner = \"resubmit\""),
         (&["user.alice.planner=\"resubmitt\""], "did you mean"),
     ] {
-        let text = SHARED.replace("[batch]\n", "[market]\n[batch]\n");
+        let text = SHARED.replace("[batch]\n", "[market]\n[batch]\n[provisioning]\n");
         let told = load_text(&text, settings).map(drop).unwrap_err().to_string();
         assert!(told.contains(expected), "{settings:?}: {told}");
     }

@@ -96,7 +96,7 @@ impl Described {
             scheduler,
             &mut site.scheduler,
             Scheduler {
-                fitting: schedulers(&ruling(&rows, site.systems.len() > 1)),
+                fitting: schedulers(&self::ruling(&rows, site.systems.len() > 1)),
                 rows: &rows,
                 systems: around.systems,
                 is_shared: site.systems.len() > 1,
@@ -136,15 +136,21 @@ impl Described {
         for row in ALL {
             (row.own.site)(site, rows.iter().any(|its| its.key == row.key), w);
         }
-        let reserves = ruling(&rows, site.systems.len() > 1).iter().any(|row| row.traits.has_reserved);
+        let ruling = ruling(&rows, site.systems.len() > 1);
+        let reserves = ruling.iter().any(|row| row.traits.has_reserved);
         let why = match (shares_nodes, is_outside) {
             (true, _) => "expected nothing reserved: schedulers of shared nodes do not plan around it".to_owned(),
             (_, true) => "expected nothing reserved: an external program does not know of it".to_owned(),
             _ => {
-                format!(
-                    "expected nothing reserved: only sites under a {} plan around it",
-                    tables(|row| row.traits.has_reserved)
-                )
+                let tables = tables(|row| row.traits.has_reserved);
+                // One that could is here, and does not say what runs.
+                match ruling.first().filter(|_| rows.iter().any(|row| row.traits.has_reserved)) {
+                    Some(host) => format!(
+                        "expected nothing reserved: only a {tables} plans around it, and [{}] runs this site",
+                        host.key
+                    ),
+                    None => format!("expected nothing reserved: only sites under a {tables} plan around it"),
+                }
             }
         };
         let reserved = key("reserved", "").means("nodes that are kept from jobs for some time");
