@@ -2,7 +2,8 @@
 //!
 //! Jobs end in any order, and tables list them by number. So what is over is gathered; when there is much of it, it is
 //! sorted, packed, and goes to a [`Store`] as one run of it; at the end all runs are read side by side. In memory stay what is
-//! being gathered, a window on each run, and a bit a job. A run of some hundred thousand tasks is never packed.
+//! being gathered, a window on each run, and a bit a job. A run of some hundred thousand tasks is never packed, unless these
+//! were often paused.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -22,7 +23,7 @@ pub trait Store: Send {
     fn read_at(&self, place: u64, buffer: &mut [u8]) -> io::Result<()>;
 }
 
-/// Tasks that are gathered before a run of them goes to the store: some thirty megabytes.
+/// Tasks, and stints of tasks, that are gathered before a run of them goes to the store: some thirty megabytes.
 const RUN: usize = 200_000;
 /// What a job takes beside its tasks, in tasks.
 const JOB: usize = 3;
@@ -74,7 +75,7 @@ impl Ledger {
     /// Puts a job aside, which must not be here already.
     pub fn put(&mut self, row: JobRow) -> io::Result<()> {
         self.seen.add(row.job.id);
-        self.tasks += JOB + row.tasks.len();
+        self.tasks += JOB + row.tasks_and_stints();
         self.gathered.push(row);
         if self.tasks >= self.run { self.store() } else { Ok(()) }
     }
@@ -252,7 +253,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::grid::NodeSet;
     use crate::report::tally::tests::row;
+    use crate::time::{Span, Time};
 
     /// A file that tests can look into.
     #[derive(Clone, Default)]
@@ -310,5 +313,18 @@ mod tests {
             Ok(())
         });
         assert_eq!(read.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn stints_weigh_as_much_as_tasks() {
+        let mut ledger = ledger(&[], &Shelf::default(), 1_000);
+        let mut often = row(0, 1);
+        let stints = often.tasks[0].stints.as_mut().expect("it was suspended once");
+        for second in 1..=1_000 {
+            let share = if second % 2 == 0 { 0.5 } else { 1.0 };
+            stints.share(Time::ZERO + Span::from_secs(second), &NodeSet::all(1), share);
+        }
+        ledger.put(often).unwrap();
+        assert_eq!((ledger.tasks, ledger.runs.len()), (0, 1));
     }
 }

@@ -207,6 +207,11 @@ impl TaskRow {
 }
 
 impl JobRow {
+    /// What it takes beside itself, in tasks: a stint of a task takes as much as one.
+    pub fn tasks_and_stints(&self) -> usize {
+        self.tasks.iter().map(|task| 1 + task.stints.as_ref().map_or(0, |stints| stints.count())).sum()
+    }
+
     /// Whether nothing more can happen to it: what was given to a site before the job was given up goes on to its end,
     /// but what was taken back in time never starts.
     pub(super) fn is_over(&self) -> bool {

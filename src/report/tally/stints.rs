@@ -63,6 +63,11 @@ impl Stints {
         stints.get_or_insert_with(|| Box::new(begun()))
     }
 
+    /// How many are over.
+    pub fn count(&self) -> usize {
+        self.over.len()
+    }
+
     pub fn since(&self) -> Option<Time> {
         self.since
     }
