@@ -79,6 +79,8 @@ pub struct TaskRow {
     pub cores: NodeSet,
     /// Whether it was ended at its walltime.
     pub killed: bool,
+    /// Whether it has been given to a site since it was lost last.
+    pub is_sent_again: bool,
     /// Whether its site has taken it in from its user, where users tell of their jobs themselves.
     pub entered: bool,
     /// Where it was on and off its cores between start and end, or on other ones than at the end; most never are.
@@ -191,6 +193,11 @@ impl TaskRow {
         })
     }
 
+    /// Whether it is lost, and nobody has sent it to a site again.
+    fn is_gone(&self) -> bool {
+        self.is_lost() && !self.is_sent_again
+    }
+
     /// Whether a node of it has failed, and it has not run since.
     pub fn is_lost(&self) -> bool {
         self.stints.as_ref().is_some_and(|stints| stints.is_lost())
@@ -216,7 +223,7 @@ impl JobRow {
     /// but what was taken back in time never starts.
     pub(super) fn is_over(&self) -> bool {
         let is_over =
-            |task: &TaskRow| task.end.is_some() || (task.start.is_none() && task.assigned.is_none()) || task.is_lost();
+            |task: &TaskRow| task.end.is_some() || (task.start.is_none() && task.assigned.is_none()) || task.is_gone();
         match self.fate {
             Fate::Open => false,
             Fate::Cancelled { .. } => self.tasks.iter().all(|task| task.end.is_some() || task.start.is_none()),

@@ -25,6 +25,7 @@ pub fn row(job: u32, tasks: u32) -> JobRow {
             end: moment(index + 1),
             cores,
             killed: false,
+            is_sent_again: false,
             entered: true,
             stints: index.is_multiple_of(4).then(|| {
                 let mut stints = None;

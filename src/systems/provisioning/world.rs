@@ -192,8 +192,12 @@ impl Provider {
     }
 
     pub fn fits(&self, task: &Task) -> bool {
-        let is_short = self.time(task.walltime) <= longest(self.longest);
-        self.is_large_enough(task) && is_short
+        self.is_large_enough(task) && self.is_short_enough(task)
+    }
+
+    /// Whether a run of it is not too long here.
+    pub fn is_short_enough(&self, task: &Task) -> bool {
+        self.time(task.walltime) <= longest(self.longest)
     }
 
     fn is_large_enough(&self, task: &Task) -> bool {

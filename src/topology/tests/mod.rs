@@ -6,6 +6,7 @@ mod failures;
 mod hostile;
 mod meaning;
 mod meeting;
+mod once;
 mod planning;
 mod provisioning;
 mod round_trip;

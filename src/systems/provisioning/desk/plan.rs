@@ -112,7 +112,7 @@ impl Desk {
         self.queue.push(newcomer);
     }
 
-    /// Makes sure that the plan holds; whether it had to be made anew.
+    /// Makes sure that the plan holds; whether it is what the planner says now.
     pub(super) fn freshen(&mut self) -> bool {
         if self.plan.state < State::Grown {
             return false;
@@ -130,7 +130,7 @@ impl Desk {
             let place = |ask: &Ask| free.place(ask.nodes, ask.walltime, self.now).expect(FITS);
             starts.extend(asks[kept.len()..].iter().map(place));
             *state = State::Holds;
-            return true;
+            return false;
         }
         self.plan.state = State::Unlisted;
         if let Some(left) = self.planner.left() {

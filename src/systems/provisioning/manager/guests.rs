@@ -6,7 +6,8 @@
 //! Who books names his nodes, and the desk only counts. So the desk sets as many processors aside, and which of them is seen to
 //! here: whatever is about to start stays off the nodes of those whose time has come, and off those that will be wanted before it
 //! ends, as far as there are others; and what runs on them when they are wanted moves. There is always somewhere to go: the desk's
-//! calendar has room for what runs beside all that is set aside.
+//! calendar has room for what runs beside all that is set aside. Only a task that is taken back in the instant in which it starts
+//! is on no calendar any more, and may be on any nodes that are free for so long.
 //!
 //! Where nodes fail there may not be enough. Then what is set aside gives way like any other booking, and gets its processors
 //! again as soon as there is room from then on to its end; until then its task is late.
@@ -233,7 +234,9 @@ impl Counter {
                 Order::Lose(task) | Order::Abandon(task) => nodes.free(*task),
                 Order::Start(start) if start.at == now => match &start.on {
                     On::These(layers) => nodes.vacate(&layers.nodes, orders),
-                    On::Lowest(count) => start.on = On::These(nodes.take(*count, now + start.walltime).into()),
+                    On::Lowest(count) => {
+                        start.on = On::These(nodes.take(start.task, *count, now + start.walltime).into());
+                    }
                 },
                 _ => {}
             }
@@ -246,8 +249,10 @@ impl Counter {
 struct Nodes<'a> {
     guests: &'a Guests,
     now: Time,
-    /// Those that are up and free, and not kept for a guest whose time has come.
+    /// Those that are up and free, and not kept for a guest whose time has come; and those that are.
     free: NodeSet,
+    free_but_kept: NodeSet,
+    /// All that are kept for such guests.
     kept: NodeSet,
     tenants: BTreeMap<TaskId, NodeSet>,
 }
@@ -256,30 +261,36 @@ impl Nodes<'_> {
     fn of<'a>(counter: &'a Counter, now: Time, site: &Tasks) -> Nodes<'a> {
         let guests = &counter.guests;
         let kept = guests.kept(now, now + MOMENT);
-        let mut free = site.free_nodes().clone();
+        let (mut free, free_but_kept) = (site.free_nodes().clone(), site.free_nodes().intersection(&kept));
         free.subtract(&kept);
         let tenants = site.all().filter_map(|running| Some((running.task, running.nodes()?.clone())));
-        Nodes { guests, now, free, kept, tenants: tenants.collect() }
+        Nodes { guests, now, free, free_but_kept, kept, tenants: tenants.collect() }
     }
 
     fn free(&mut self, task: TaskId) {
         if let Some(mut nodes) = self.tenants.remove(&task) {
+            self.free_but_kept.unite(&nodes.intersection(&self.kept));
             nodes.subtract(&self.kept);
             self.free.insert(&nodes);
         }
     }
 
-    /// So many nodes until then: the lowest that nobody wants before, and if there are not enough the lowest of the others.
-    fn take(&mut self, count: u32, until: Time) -> NodeSet {
+    /// So many nodes for a task until then: the lowest that nobody wants before, and if there are not enough the lowest of the others,
+    /// those last that are kept for somebody.
+    fn take(&mut self, task: TaskId, count: u32, until: Time) -> NodeSet {
         let mut undisturbed = self.free.clone();
         undisturbed.subtract(&self.guests.kept(self.now, until));
-        let nodes = undisturbed.lowest(count).unwrap_or_else(|| {
-            let mut others = self.free.clone();
-            others.subtract(&undisturbed);
-            undisturbed.unite(&others.lowest(count - undisturbed.len()).expect(COUNTED));
-            undisturbed
-        });
+        let mut disturbed = self.free.clone();
+        disturbed.subtract(&undisturbed);
+        let mut nodes = NodeSet::default();
+        for mut some in [undisturbed, disturbed, self.free_but_kept.clone()] {
+            let wanted = (count - nodes.len()).min(some.len());
+            nodes.unite(&some.take_lowest(wanted).expect("no more than there are"));
+        }
+        assert!(nodes.len() == count, "{COUNTED}");
         self.free.subtract(&nodes);
+        self.free_but_kept.subtract(&nodes);
+        self.tenants.insert(task, nodes.clone());
         nodes
     }
 

@@ -1,6 +1,7 @@
 //! The manager of a site that lets its time: it hears users, asks the desk, and starts what the desk says.
 //!
-//! The desk counts processors; which of them a task gets is settled when it starts, the lowest that are free. All of an instant
+//! The desk counts processors; which of them a task gets is settled when it starts: the lowest that are free, unless services have
+//! booked some. All of an instant
 //! is heard before anything of it is answered, so that what is given back can be booked again at once: first what is taken
 //! back, then what is submitted, then questions and claims. But who takes back what he has just submitted means both, in that
 //! order: a co-allocation can fail in the instant in which it succeeds.
@@ -388,15 +389,15 @@ impl Manager for Counter {
 
     fn hear(&mut self, _: Time, from: ActorId, message: Message, _: &Tasks, _: &mut Vec<Order>) {
         let turn = match &message {
-            Message::Enter(Enter { task, .. }) => {
+            Message::Enter(Enter { task, .. }) if !self.services.contains(&from) => {
                 self.entering.insert((from, *task));
                 Turn::Submitted
             }
-            Message::Queue(Queue { job, .. }) => {
+            Message::Queue(Queue { job, .. }) if self.services.contains(&from) => {
                 self.entering.insert((from, TaskId { job: *job, index: 0 }));
                 Turn::Submitted
             }
-            Message::Run(Run { task, .. }) => {
+            Message::Run(Run { task, .. }) if self.services.contains(&from) => {
                 self.entering.insert((from, *task));
                 Turn::Submitted
             }

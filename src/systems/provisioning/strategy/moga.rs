@@ -41,10 +41,19 @@ struct Moga {
 
 impl Moga {
     fn ask(&mut self, deal: &mut Deal<'_>) {
-        let providers: BTreeSet<usize> =
+        let mut providers: BTreeSet<usize> =
             (0..deal.run.job.tasks.len() as u32).flat_map(|task| deal.fitting(task)).collect();
+        // Plans tell by slots where a task is too large, but not where it is too long.
+        let takes_all = |at: &usize| {
+            let provider = &deal.world.providers[*at];
+            deal.run.job.tasks.iter().all(|task| provider.is_short_enough(task))
+        };
+        providers.retain(takes_all);
         (self.silent, self.denied) = (providers.len(), None);
         self.adverts.clear();
+        if providers.is_empty() {
+            return self.give_in(Bargain::Refused, Reason::NoPlan, deal);
+        }
         for provider in providers {
             deal.ask(provider, Query::Slots);
         }

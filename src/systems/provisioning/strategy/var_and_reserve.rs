@@ -101,6 +101,10 @@ impl Strategy for Both {
 
     fn informed(&mut self, _: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
         if self.silent == 0 {
+            // Its work has been sent into the reservation meanwhile, or given up.
+            if !self.tries_job {
+                return;
+            }
             // Without any chance it is the reservation, or nothing.
             if self.job.informed(provider, &reply, deal) == Some(false) {
                 self.tries_job = false;
