@@ -51,11 +51,12 @@ fn fresh_view(results: &Summary, text: &str, topology: &Topology) -> Result<Opti
     match played {
         Ok(Some(fresh)) => Ok(Some(fresh)),
         Ok(None) => Err(Failure::Interrupted("interrupted: an existing report was not changed".to_owned())),
-        Err(Failure::Input(why)) => {
+        Err(failure @ Failure::Interrupted(_)) => Err(failure),
+        // The run itself is complete, and can be read about.
+        Err(why) => {
             note(&format!("no comparison with an up-to-date view: {why}"));
             Ok(None)
         }
-        Err(failure) => Err(failure),
     }
 }
 
