@@ -45,13 +45,16 @@ pub enum Stage {
     Lost,
 }
 
+impl Stage {
+    /// Where nodes fail nothing is settled before it starts.
+    pub fn once_ready(runtime: Span, fails: bool) -> Stage {
+        if fails { Stage::Ready(runtime) } else { Stage::Begun }
+    }
+}
+
 impl Bookings {
     pub fn has(&self, task: TaskId) -> bool {
         self.all.contains_key(&task)
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.all.is_empty()
     }
 
     pub fn all(&self) -> impl Iterator<Item = (TaskId, &Booking)> {
@@ -98,10 +101,10 @@ impl Bookings {
     }
 
     /// The input of a task is there, which has got to that stage now: the booking, and how long it runs, if it has waited for it.
-    pub fn provide(&mut self, giver: ActorId, task: TaskId, stage: impl Fn(Span) -> Stage) -> Option<(&Booking, Span)> {
+    pub fn provide(&mut self, giver: ActorId, task: TaskId, fails: bool) -> Option<(&Booking, Span)> {
         let booking = self.all.get_mut(&task).filter(|booking| booking.giver == giver)?;
         let Stage::AwaitsInput(runtime) = booking.stage else { return None };
-        booking.stage = stage(runtime);
+        booking.stage = Stage::once_ready(runtime, fails);
         if let Stage::Ready(_) = booking.stage {
             self.ready.insert((booking.start, task));
         }

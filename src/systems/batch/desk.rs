@@ -99,7 +99,7 @@ impl Desk {
             self.clear_way(now, orders);
         }
         let fails = self.remedy.is_some();
-        let stage = if awaits_input { Stage::AwaitsInput(runtime) } else { once_ready(fails, runtime) };
+        let stage = if awaits_input { Stage::AwaitsInput(runtime) } else { Stage::once_ready(runtime, fails) };
         let booking = self.booked.add(task, giver, held, stage);
         if stage == Stage::Begun {
             orders.push(booking.begin(task, start, runtime, Loss::default()));
@@ -119,7 +119,7 @@ impl Desk {
         if begins && !fails {
             self.clear_way(now, orders);
         }
-        let provided = self.booked.provide(giver, task, |runtime| once_ready(fails, runtime));
+        let provided = self.booked.provide(giver, task, fails);
         if let Some((booking, runtime)) = provided.filter(|_| !fails) {
             orders.push(booking.begin(task, booking.held.from.max(now), runtime, Loss::default()));
         }
@@ -292,11 +292,6 @@ impl Manager for Desk {
         let queued = self.lengths.first_key_value().map_or(Time::NEVER, |(shortest, _)| at + *shortest);
         queued.min(self.booked.soonest_end(at))
     }
-}
-
-/// Where nodes fail nothing is settled before it starts.
-fn once_ready(fails: bool, runtime: Span) -> Stage {
-    if fails { Stage::Ready(runtime) } else { Stage::Begun }
 }
 
 const REMEDY: &str = "where nodes fail there is a remedy";

@@ -129,17 +129,13 @@ impl Counter {
         orders.push(Order::Say(giver, Message::Booked(Booked { task, granted: granted.is_some() })));
         let Some((booking, held)) = granted else { return };
         self.guests.set_aside.insert(task, booking);
-        let stage = if awaits_input { Stage::AwaitsInput(runtime) } else { self.once_ready(runtime) };
+        let once_ready = Stage::once_ready(runtime, self.remedy.is_some());
+        let stage = if awaits_input { Stage::AwaitsInput(runtime) } else { once_ready };
         let start = held.from;
         let booking = self.guests.booked.add(task, giver, held, stage);
         if stage == Stage::Begun {
             orders.push(booking.begin(task, start, runtime, Loss::default()));
         }
-    }
-
-    /// Where nodes fail nothing is settled before it starts.
-    fn once_ready(&self, runtime: Span) -> Stage {
-        if self.remedy.is_some() { Stage::Ready(runtime) } else { Stage::Begun }
     }
 
     /// The input of a booked task is there. If its time has begun, it has what is left of it.
@@ -148,8 +144,7 @@ impl Counter {
             return;
         }
         let fails = self.remedy.is_some();
-        let once_ready = |runtime| if fails { Stage::Ready(runtime) } else { Stage::Begun };
-        let provided = self.guests.booked.provide(giver, task, once_ready);
+        let provided = self.guests.booked.provide(giver, task, fails);
         if let Some((booking, runtime)) = provided.filter(|_| !fails) {
             orders.push(booking.begin(task, booking.held.from.max(now), runtime, Loss::default()));
         }
@@ -217,7 +212,7 @@ impl Counter {
         let mut wanted = NodeSet::default();
         site.all().filter_map(starts).for_each(|nodes| wanted.unite(&nodes));
         if !wanted.is_empty() {
-            Nodes::of(self, now, site).vacate(&wanted, orders);
+            Seating::of(self, now, site).vacate(&wanted, orders);
         }
     }
 
@@ -227,15 +222,15 @@ impl Counter {
         if self.guests.set_aside.is_empty() {
             return;
         }
-        let mut nodes = Nodes::of(self, now, site);
+        let mut seating = Seating::of(self, now, site);
         for order in std::mem::take(orders) {
             let mut order = order;
             match &mut order {
-                Order::Lose(task) | Order::Abandon(task) => nodes.free(*task),
+                Order::Lose(task) | Order::Abandon(task) => seating.free(*task),
                 Order::Start(start) if start.at == now => match &start.on {
-                    On::These(layers) => nodes.vacate(&layers.nodes, orders),
+                    On::These(layers) => seating.vacate(&layers.nodes, orders),
                     On::Lowest(count) => {
-                        start.on = On::These(nodes.take(start.task, *count, now + start.walltime).into());
+                        start.on = On::These(seating.take(start.task, *count, now + start.walltime).into());
                     }
                 },
                 _ => {}
@@ -246,7 +241,7 @@ impl Counter {
 }
 
 /// Where everybody is while orders are given.
-struct Nodes<'a> {
+struct Seating<'a> {
     guests: &'a Guests,
     now: Time,
     /// Those that are up and free, and not kept for a guest whose time has come; and those that are.
@@ -257,14 +252,14 @@ struct Nodes<'a> {
     tenants: BTreeMap<TaskId, NodeSet>,
 }
 
-impl Nodes<'_> {
-    fn of<'a>(counter: &'a Counter, now: Time, site: &Tasks) -> Nodes<'a> {
+impl Seating<'_> {
+    fn of<'a>(counter: &'a Counter, now: Time, site: &Tasks) -> Seating<'a> {
         let guests = &counter.guests;
         let kept = guests.kept(now, now + MOMENT);
         let (mut free, free_but_kept) = (site.free_nodes().clone(), site.free_nodes().intersection(&kept));
         free.subtract(&kept);
         let tenants = site.all().filter_map(|running| Some((running.task, running.nodes()?.clone())));
-        Nodes { guests, now, free, free_but_kept, kept, tenants: tenants.collect() }
+        Seating { guests, now, free, free_but_kept, kept, tenants: tenants.collect() }
     }
 
     fn free(&mut self, task: TaskId) {
