@@ -59,8 +59,7 @@ pub fn run(
             }
         }
         progress.update(place.now().time, place.events(), place.log());
-        results.record(place.log())?;
-        place.clear_log();
+        results.record(place.take_log())?;
         if let Some(failure) = fault.take() {
             break Err(failure);
         }
@@ -69,7 +68,7 @@ pub fn run(
         }
     };
     let end = fault.or(end);
-    results.record(place.log())?;
+    results.record(place.take_log())?;
     progress.clear();
     let (reached, events) = (place.now().time, place.events());
     drop(place);

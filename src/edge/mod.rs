@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the edge is where the world is")]
 
 pub mod bench;
+mod beside;
 mod bound;
 mod certs;
 pub mod cli;
@@ -38,6 +39,7 @@ mod plan;
 mod play;
 mod pool;
 pub mod quic;
+mod recording;
 mod report;
 mod reproduce;
 mod results;

@@ -1,17 +1,21 @@
 //! What a run leaves behind: its log, tables, summary and manifest, in one folder that is whole or says that it is not.
 
-use std::collections::{BTreeMap, btree_map};
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use super::beside::Beside;
 use super::conduct::{Conducted, LeafFacts};
-use super::files::{EVENTS, Earlier, FileError, Placed, ResultFile, ResultFolder};
+use super::files::{EVENTS, Earlier, Placed, ResultFolder};
 use super::freight::Moved;
 use super::host::{host, utc_now};
 use super::input::{default_out, written_out};
 use super::journal::JOURNAL;
+use super::recording::{Recording, TRANSFERS};
 use super::stand_in::StandIn;
 use super::terminal::Progress;
 use super::{Failure, Loudness, loudness, note, parquet};
@@ -27,10 +31,9 @@ use crate::topology::{self, Loaded};
 /// Measured times beside those of the model, drawn.
 pub const LIVE_PLOT: &str = "live.svg";
 
-const TRANSFERS: &str = "transfers.csv";
-
-/// Bytes that are handed over at once.
-const PIECE: usize = 1 << 16;
+/// Entries of the log that are handed over at once, and how long fewer may wait.
+const ENTRIES: usize = 1 << 11;
+const KEPT_FOR: Duration = Duration::from_millis(200);
 
 /// How a run's summary is shown to whoever waits for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,15 +65,13 @@ pub struct Results<'a> {
     loaded: &'a Loaded,
     names: Names,
     folder: ResultFolder,
-    recorder: Recorder,
-    /// Files that grow while the run goes on, by their names.
-    open: BTreeMap<&'static str, ResultFile>,
-    /// How long recording and writing have taken so far.
+    recording: Beside<Recording, Entry<Record>>,
+    /// Goes up when the log is contradicted.
+    alarm: Arc<AtomicBool>,
+    /// When all that had been taken was last handed over in any case.
+    handed: Instant,
+    /// How long recording and writing have held the run up so far.
     written_for: Duration,
-    /// When and by whom the log was contradicted. What comes after that is not recorded.
-    contradicted: Option<(Time, String)>,
-    /// Something could not be written: whatever was recorded after it would follow on a gap.
-    gap: bool,
     started: String,
     command: Vec<String>,
     inputs: Vec<report::Input>,
@@ -108,15 +109,18 @@ impl Results<'_> {
             true => Tally::new(&loaded.topology, &names),
             false => Tally::putting_aside(&loaded.topology, &names, Box::new(folder.scratch()?)),
         };
+        let alarm = Arc::<AtomicBool>::default();
+        let moves_data = loaded.topology.cables.is_some();
+        let recorder = Recorder::new(tally).with_lines(&names);
+        let recording = Recording::new(recorder, folder.shelf(), moves_data, alarm.clone());
         Ok(Results {
             loaded,
-            recorder: Recorder::new(tally).with_lines(&names),
             names,
             folder,
-            open: BTreeMap::new(),
+            recording: Beside::new("recorder", ENTRIES, Box::new(recording)),
+            alarm,
+            handed: Instant::now(),
             written_for: Duration::ZERO,
-            contradicted: None,
-            gap: false,
             started: utc_now(),
             command: std::env::args().collect(),
             inputs: inputs(loaded),
@@ -126,42 +130,18 @@ impl Results<'_> {
         })
     }
 
-    /// Takes the next entries of the run's log: writes them down, and all that is known by them.
-    pub fn record(&mut self, log: &[Entry<Record>]) -> Result<(), Failure> {
+    /// Takes the next entries of the run's log: all that is known by them is made of them beside the run.
+    pub fn record(&mut self, log: Vec<Entry<Record>>) -> Result<(), Failure> {
         let begun = Instant::now();
-        if self.gap {
-            return Ok(());
-        }
-        let recorded = self.record_each(log);
-        self.gap = recorded.is_err();
+        let taken = self.recording.give(log).and_then(|()| match begun.duration_since(self.handed) > KEPT_FOR {
+            true => {
+                self.handed = begun;
+                self.recording.hand_over()
+            }
+            false => Ok(()),
+        });
         self.written_for += begun.elapsed();
-        recorded
-    }
-
-    fn record_each(&mut self, log: &[Entry<Record>]) -> Result<(), Failure> {
-        for entry in log {
-            if self.contradicted.is_some() {
-                break;
-            }
-            match self.recorder.record(entry) {
-                // Our own actors tell no such story: a peer has made something up.
-                Err(Unrecorded::Untaken(Untaken::Inconsistent(wrong))) => {
-                    let owners = topology::owners(&self.loaded.topology).unwrap_or_default();
-                    let (who, at) = (self.recorder.tally.behind(entry, &owners), entry.stamp.time);
-                    let text = format!("{who} contradicts the records of the run at virtual time {at}: {wrong}");
-                    self.contradicted = Some((at, text));
-                }
-                recorded => recorded?,
-            }
-            if self.recorder.lines().len() >= PIECE {
-                self.write_lines()?;
-            }
-        }
-        if self.loaded.topology.cables.is_some() && self.recorder.tally.transfers_so_far().len() >= PIECE {
-            put(&self.folder, &mut self.open, TRANSFERS, self.recorder.tally.transfers_so_far())?;
-            self.recorder.tally.transfers_so_far().clear();
-        }
-        Ok(())
+        taken
     }
 
     pub fn told_as(&mut self, told: Told) {
@@ -181,22 +161,22 @@ impl Results<'_> {
 
     /// What is left of this run is of use, and how, should it end early; or it is of none, and the journal goes.
     pub fn resumable_by(&mut self, how: Option<String>) {
-        self.stand_in().set_resumable(how.is_some());
-        if how.is_none() {
-            let _ = std::fs::remove_file(self.stand_in().path().join(JOURNAL));
+        match how {
+            Some(_) => self.stand_in().set_resumable(true),
+            None => put_away_journal(self.stand_in()),
         }
         self.resume = how;
     }
 
     /// What contradicts the log, if anything does: a run that goes on would not be recorded.
-    pub fn contradiction(&self) -> Result<(), Failure> {
-        self.contradicted.as_ref().map_or(Ok(()), |(_, text)| Err(Failure::Breach(text.clone())))
-    }
-
-    fn write_lines(&mut self) -> Result<(), FileError> {
-        put(&self.folder, &mut self.open, EVENTS, self.recorder.lines())?;
-        self.recorder.lines().clear();
-        Ok(())
+    pub fn contradiction(&mut self) -> Result<(), Failure> {
+        if !self.alarm.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.recording
+            .back()?
+            .contradiction(&self.loaded.topology)
+            .map_or(Ok(()), |(_, text)| Err(Failure::Breach(text)))
     }
 
     /// How long recording and writing have taken so far.
@@ -228,7 +208,8 @@ impl Results<'_> {
     pub fn conducted(mut self, conducted: Conducted, setting: Setting) -> Result<(), Failure> {
         let resume = self.resume.take();
         let useless = conducted.end.as_ref().is_err_and(|failure| !may_be_resumed(failure));
-        if useless || self.contradicted.is_some() {
+        // All of it has been read by then.
+        if self.recording.back().is_ok() && self.contradiction().is_err() || useless {
             self.resumable_by(None);
         }
         self.write_all(conducted, setting).map_err(|failure| match resume {
@@ -241,15 +222,17 @@ impl Results<'_> {
         let mut facts = facts(&conducted, &setting);
         let Conducted { mut end, mut reached, .. } = conducted;
         let writing = Instant::now();
-        if let Some((at, contradiction)) = self.contradicted.take() {
-            // What came before it is whole.
+        let mut recording = self.recording.end().join()?;
+        if let Some((at, contradiction)) = recording.contradiction(&self.loaded.topology) {
+            // What came before it is whole, and whatever else went wrong came later.
             reached = at;
-            end = end.and(Err(Failure::Breach(contradiction)));
+            end = Err(Failure::Breach(contradiction));
         }
 
-        let (ended, jobs) = (self.recorder.tally.jobs_ended(), self.loaded.topology.jobs());
+        let tally = &recording.recorder.tally;
+        let (ended, jobs) = (tally.jobs_ended(), self.loaded.topology.jobs());
         if end.is_ok() && ended < jobs {
-            let who = topology::owners(&self.loaded.topology).map(|owners| self.recorder.tally.kept_back(&owners));
+            let who = topology::owners(&self.loaded.topology).map(|owners| tally.kept_back(&owners));
             let who =
                 who.ok().filter(|who| !who.is_empty()).unwrap_or_else(|| "the culprit cannot be determined".to_owned());
             end = Err(Failure::Breach(format!(
@@ -257,7 +240,7 @@ impl Results<'_> {
             )));
         }
         if matches!(end, Err(Failure::Breach(_))) {
-            self.resumable_by(None);
+            put_away_journal(self.folder.stand_in());
         }
         // Whoever broke a rule did so at some time.
         if let Err(Failure::Breach(text)) = &mut end {
@@ -269,18 +252,18 @@ impl Results<'_> {
             Ok(()) => Status::Complete,
             Err(failure) => Status::Partial(partly(failure, reached)),
         };
-        self.write_lines()?;
-        let mut ended: BTreeMap<_, _> = self.open.remove(EVENTS).map(|file| (EVENTS, file.end())).into_iter().collect();
+        let Recording { recorder, shelf, .. } = &mut *recording;
+        let mut ended: BTreeMap<_, _> = shelf.end(EVENTS).map(|file| (EVENTS, file)).into_iter().collect();
         let seed = self.loaded.topology.seed;
         // Another run of a live one would measure something else.
-        let digest = if setting.live.is_some() { String::new() } else { self.recorder.digest() };
-        let (folder, open, tally) = (&self.folder, &mut self.open, &self.recorder.tally);
-        let results = tally
-            .close(seed, status.clone(), digest, |name, rows| put(folder, open, name, rows).map_err(Failure::from))?;
+        let digest = if setting.live.is_some() { String::new() } else { recorder.digest() };
+        let tally = &recorder.tally;
+        let results =
+            tally.close(seed, status.clone(), digest, |name, rows| shelf.put(name, rows).map_err(Failure::from))?;
         if self.loaded.topology.cables.is_some() {
-            tally.transfers_csv(|rows| put(folder, open, TRANSFERS, rows))?;
+            tally.transfers_csv(|rows| shelf.put(TRANSFERS, rows))?;
         }
-        ended.extend(std::mem::take(&mut self.open).into_iter().map(|(name, file)| (name, file.end())));
+        ended.extend(shelf.end_all());
         for file in ended.into_values() {
             self.folder.take(file)?;
         }
@@ -292,7 +275,7 @@ impl Results<'_> {
         if let Some(speed) = setting.live {
             let times = setting.moved.iter().flat_map(|moved| &moved.times);
             let times: Vec<_> = times.map(|(edge, time)| (*edge, time.as_secs_f64())).collect();
-            let live = Live::of(&self.recorder.tally, speed, &times);
+            let live = Live::of(&recorder.tally, speed, &times);
             self.folder.write("live.csv", live.csv().as_bytes())?;
             self.folder.write(LIVE_PLOT, live.svg().as_bytes())?;
             facts.live = Some(live.facts());
@@ -342,18 +325,10 @@ fn may_be_resumed(failure: &Failure) -> bool {
     !matches!(failure, Failure::Breach(_) | Failure::Internal(_) | Failure::Input(_))
 }
 
-/// Appends to a file, which is made when something is first written to it.
-fn put(
-    folder: &ResultFolder,
-    open: &mut BTreeMap<&'static str, ResultFile>,
-    name: &'static str,
-    bytes: &[u8],
-) -> Result<(), FileError> {
-    let file = match open.entry(name) {
-        btree_map::Entry::Occupied(file) => file.into_mut(),
-        btree_map::Entry::Vacant(place) => place.insert(folder.writer(name)?),
-    };
-    file.put(bytes)
+/// Nobody can go on with this run.
+fn put_away_journal(stand_in: &StandIn) {
+    stand_in.set_resumable(false);
+    let _ = std::fs::remove_file(stand_in.path().join(JOURNAL));
 }
 
 impl From<Unrecorded> for Failure {

@@ -23,7 +23,7 @@ use super::quic::{Close, JoinTerms, Listener, Options, Peer};
 use super::results::{Results, Setting, Told, inputs};
 use super::resume::Left;
 use super::signals::on_interrupt;
-use super::{Failure, lifeline, note};
+use super::{Failure, lifeline, note, pin};
 use crate::grid::Program;
 use crate::kernel::{ActorId, Contact, Hub};
 use crate::protocol::handshake::{Party, RELEASE};
@@ -128,6 +128,7 @@ fn route_run(
         let asked: Asked = asked.ok_or_else(|| Failure::System(format!("cannot read {}", path.display())))?;
         // The launcher's time is ours: processes of one machine share its clock, but no moments.
         begun = begun.checked_sub(Duration::from_secs_f64(asked.seconds)).unwrap_or(begun);
+        pin::let_others_use(asked.other_cores);
         if let Some(input) = asked.inputs.first() {
             written_in.clone_from(&input.path);
         }

@@ -57,7 +57,7 @@ pub struct LeafFacts {
 }
 
 /// Takes the next entries of the run's log; whatever is wrong with them ends the run.
-pub type Taking<'a> = dyn FnMut(&[Entry<Record>]) -> Result<(), Failure> + 'a;
+pub type Taking<'a> = dyn FnMut(Vec<Entry<Record>>) -> Result<(), Failure> + 'a;
 
 /// Is shown how far a run is.
 pub type Progress<'a> = dyn FnMut(Time, u64, &[Entry<Record>]) + 'a;
@@ -320,7 +320,7 @@ impl Conductor<'_, '_, '_> {
     }
 
     fn settle(&mut self, before: Stamp) -> Result<(), Failure> {
-        (self.watch.record)(&self.log.settle(before))
+        (self.watch.record)(self.log.settle(before))
     }
 
     /// Has leaves tell all that they may have run.

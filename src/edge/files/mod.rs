@@ -7,6 +7,7 @@
 mod error;
 mod file;
 mod read;
+mod shelf;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,7 @@ pub(super) use self::file::replace;
 pub use self::file::{Ended, ResultFile, Scratch};
 pub(super) use self::read::open;
 pub use self::read::verify;
+pub use self::shelf::Shelf;
 use super::commit::{Disk, RealDisk, put_back, put_in_place, remove_tree};
 use super::input::read_plain;
 use super::journal::{Head, JOURNAL};
@@ -130,6 +132,11 @@ impl ResultFolder {
         let open = OpenOptions::new().read(true).append(true).create_new(true).open(&path);
         let file = open.and_then(|file| fs::remove_file(&path).map(|()| file));
         Ok(Scratch::new(file.map_err(|error| io_error("create", &path, error))?))
+    }
+
+    /// For files that grow while the result is made.
+    pub fn shelf(&self) -> Shelf {
+        Shelf::new(self.stand_in.path().to_owned())
     }
 
     pub fn writer(&self, name: &str) -> Result<ResultFile, FileError> {

@@ -72,6 +72,15 @@ pub struct Asked {
     pub inputs: Vec<Input>,
     /// How long ago that was when the router was started.
     pub seconds: f64,
+    /// The cores that threads of the router may use beside the one where all take turns, if there is only one for that.
+    pub other_cores: Vec<usize>,
+}
+
+impl Asked {
+    /// By this command, just now, of these files.
+    pub fn new(inputs: Vec<Input>) -> Asked {
+        Asked { command: std::env::args().collect(), inputs, seconds: 0.0, other_cores: Vec::new() }
+    }
 }
 
 /// How the router says where it listens; the first line of its standard output.
@@ -105,16 +114,14 @@ const LOG_TAIL_LINES: usize = 12;
 /// Runs the grid; the error, if any, has been told by the router already.
 pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     let groups = muster(launch.topology, launch.sharing.clone(), &Machine::here())?;
-    if launch.cores == Cores::One {
-        pin::to_one_core();
-    }
+    let other_cores = if launch.cores == Cores::One { pin::to_one_core() } else { Vec::new() };
     let mut interrupts = Interrupts::new()?;
     let nest = Nest::new()?;
     let authority = Authority::new(&launch.topology.name).map_err(system)?;
     let topology = nest.path.join("topology.toml");
     let written_in = launch.asked.inputs.first().map_or("", |input| &input.path);
     write(&topology, &written_out(launch.topology, written_in))?;
-    let asked = Asked { seconds: launch.began.elapsed().as_secs_f64(), ..launch.asked.clone() };
+    let asked = Asked { seconds: launch.began.elapsed().as_secs_f64(), other_cores, ..launch.asked.clone() };
     write(&nest.path.join(ASKED), &serde_json::to_string(&asked).map_err(system)?)?;
 
     let patience = join_within(groups.len());

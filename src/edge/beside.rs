@@ -1,0 +1,329 @@
+//! Work that goes on beside ours: what it needs is handed over in full buffers, in order, to a thread of its own, if there
+//! may be one, and given back when somebody wants to see what has come of it.
+//!
+//! What fits into one buffer is worth no thread. Memory: some buffers, however much passes, as whoever fills them faster
+//! than they are emptied has to wait.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use super::pin;
+
+/// Buffers that may wait. With more of them, who empties them is waited for less often, but finds them in no cache any more,
+/// which costs both sides as much as that saves.
+const WAITING: usize = 4;
+
+/// What is done with each buffer.
+pub trait Work<T>: Send + Sized + 'static {
+    type Error: Send + 'static;
+
+    fn take(&mut self, items: &[T]) -> Result<(), Self::Error>;
+
+    /// Nothing follows.
+    fn finish(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    /// Tells it once more, to whoever asks again.
+    fn again(error: &Self::Error) -> Self::Error;
+}
+
+/// Where the work is done, and what has not been handed over yet.
+pub struct Beside<W: Work<T>, T: Send + 'static> {
+    name: &'static str,
+    buffer: Vec<T>,
+    room: usize,
+    hand: Hand<W, T>,
+}
+
+enum Hand<W: Work<T>, T> {
+    Here(Box<W>),
+    There(Helper<W, T>),
+    /// It has gone wrong, and nothing is taken any more.
+    Broken(W::Error),
+    /// It is being handed over.
+    Between,
+}
+
+/// Work that gets nothing new, and may not be done yet.
+pub enum Ending<W: Work<T>, T> {
+    Done(Result<Box<W>, W::Error>),
+    There(Helper<W, T>),
+}
+
+/// A thread, which is waited for even by whoever wants nothing of it any more: it may be using what others clear away.
+pub struct Helper<W: Work<T>, T> {
+    full: Option<SyncSender<Given<T>>>,
+    empty: Receiver<Vec<T>>,
+    thread: Option<JoinHandle<Done<W, T>>>,
+}
+
+enum Given<T> {
+    Items(Vec<T>),
+    Last(Vec<T>),
+}
+
+/// Where the work is from now on, and a buffer to fill.
+type Passed<W, T> = Result<(Hand<W, T>, Vec<T>), <W as Work<T>>::Error>;
+
+type Done<W, T> = Result<Box<W>, <W as Work<T>>::Error>;
+
+impl<W: Work<T>, T: Send + 'static> Beside<W, T> {
+    /// Hands over so many items at a time. Threads are called by the name.
+    pub fn new(name: &'static str, room: usize, work: Box<W>) -> Beside<W, T> {
+        Beside { name, buffer: Vec::new(), room, hand: Hand::Here(work) }
+    }
+
+    /// That something has gone wrong with earlier items may be told later.
+    pub fn put(&mut self, items: &[T]) -> Result<(), W::Error>
+    where
+        T: Copy,
+    {
+        let mut rest = items;
+        while self.buffer.len() + rest.len() >= self.room {
+            let (fits, more) = rest.split_at(self.room - self.buffer.len());
+            self.buffer.extend_from_slice(fits);
+            rest = more;
+            self.hand_over()?;
+        }
+        self.buffer.extend_from_slice(rest);
+        Ok(())
+    }
+
+    /// The same, for what cannot be copied.
+    pub fn give(&mut self, mut items: Vec<T>) -> Result<(), W::Error> {
+        if self.buffer.is_empty() {
+            self.buffer = items;
+        } else {
+            self.buffer.append(&mut items);
+        }
+        if self.buffer.len() >= self.room { self.hand_over() } else { Ok(()) }
+    }
+
+    /// Hands over what there is.
+    pub fn hand_over(&mut self) -> Result<(), W::Error> {
+        let full = std::mem::take(&mut self.buffer);
+        let passed = match std::mem::replace(&mut self.hand, Hand::Between) {
+            Hand::Here(work) => match Helper::new(self.name, work) {
+                Ok(helper) => helper.exchange(full, self.room),
+                Err(work) => here(work, full),
+            },
+            Hand::There(helper) => helper.exchange(full, self.room),
+            Hand::Broken(error) => Err(error),
+            Hand::Between => unreachable!("only this and what ends it take the work away"),
+        };
+        let (hand, empty) = match passed {
+            Ok((hand, empty)) => (hand, Ok(empty)),
+            Err(error) => (Hand::Broken(W::again(&error)), Err(error)),
+        };
+        self.hand = hand;
+        self.buffer = empty?;
+        Ok(())
+    }
+
+    /// Waits until everything that was given has been taken, and shows the work.
+    pub fn back(&mut self) -> Result<&mut W, W::Error> {
+        let last = std::mem::take(&mut self.buffer);
+        let taken = match std::mem::replace(&mut self.hand, Hand::Between) {
+            Hand::Here(mut work) => work.take(&last).map(|()| work),
+            Hand::There(helper) => helper.then(Given::Items(last)).join(),
+            Hand::Broken(error) => Err(error),
+            Hand::Between => unreachable!("only this and what ends it take the work away"),
+        };
+        match taken {
+            Ok(work) => self.hand = Hand::Here(work),
+            Err(error) => self.hand = Hand::Broken(error),
+        }
+        match &mut self.hand {
+            Hand::Here(work) => Ok(work),
+            Hand::Broken(error) => Err(W::again(error)),
+            Hand::There(_) | Hand::Between => unreachable!("it has just been put one of two ways"),
+        }
+    }
+
+    /// Says that nothing follows: where there is a thread, it finishes while something else is done.
+    pub fn end(self) -> Ending<W, T> {
+        match self.hand {
+            Hand::Here(mut work) => {
+                let taken = work.take(&self.buffer).and_then(|()| work.finish());
+                Ending::Done(taken.map(|()| work))
+            }
+            Hand::There(helper) => Ending::There(helper.then(Given::Last(self.buffer))),
+            Hand::Broken(error) => Ending::Done(Err(error)),
+            Hand::Between => unreachable!("whoever is half-way through cannot end it"),
+        }
+    }
+}
+
+/// The same without a thread.
+fn here<W: Work<T>, T>(mut work: Box<W>, mut full: Vec<T>) -> Passed<W, T> {
+    work.take(&full)?;
+    full.clear();
+    Ok((Hand::Here(work), full))
+}
+
+impl<W: Work<T>, T> Ending<W, T> {
+    /// Waits until all is done.
+    pub fn join(self) -> Result<Box<W>, W::Error> {
+        match self {
+            Ending::Done(done) => done,
+            Ending::There(helper) => helper.join(),
+        }
+    }
+}
+
+impl<W: Work<T>, T: Send + 'static> Helper<W, T> {
+    /// Gives the work back if there may be no more threads.
+    fn new(name: &str, work: Box<W>) -> Result<Helper<W, T>, Box<W>> {
+        let (full, filled) = sync_channel(WAITING);
+        let (emptied, empty) = sync_channel(WAITING);
+        let (give, given) = sync_channel::<Box<W>>(1);
+        let spawned = thread::Builder::new().name(name.to_owned()).spawn(move || {
+            pin::to_any_core();
+            let mut work = given.recv().expect("whoever starts this gives it something to do");
+            for given in filled {
+                match given {
+                    Given::Items(mut buffer) => {
+                        work.take(&buffer)?;
+                        buffer.clear();
+                        // There may be enough of them already, or nobody may want one any more.
+                        let _ = emptied.try_send(buffer);
+                    }
+                    Given::Last(buffer) => {
+                        work.take(&buffer)?;
+                        work.finish()?;
+                    }
+                }
+            }
+            Ok(work)
+        });
+        let Ok(thread) = spawned else { return Err(work) };
+        give.send(work).expect("there is room for one");
+        Ok(Helper { full: Some(full), empty, thread: Some(thread) })
+    }
+
+    /// Takes a full buffer for an empty one, or says why it cannot.
+    fn exchange(self, full: Vec<T>, room: usize) -> Passed<W, T> {
+        if self.full.as_ref().is_some_and(|there| there.send(Given::Items(full)).is_err()) {
+            // It takes nothing any more only when something has gone wrong.
+            return self.join().and_then(|work| here(work, Vec::new()));
+        }
+        let empty = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(room));
+        Ok((Hand::There(self), empty))
+    }
+}
+
+impl<W: Work<T>, T> Helper<W, T> {
+    /// Hands over the last there is.
+    fn then(mut self, last: Given<T>) -> Helper<W, T> {
+        if let Some(full) = self.full.take() {
+            // A thread that takes nothing any more tells why when it is joined.
+            let _ = full.send(last);
+        }
+        self
+    }
+
+    fn join(mut self) -> Result<Box<W>, W::Error> {
+        self.full = None;
+        let thread = self.thread.take().expect("it is joined once");
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+impl<W: Work<T>, T> Drop for Helper<W, T> {
+    fn drop(&mut self) {
+        self.full = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Remembers what it has taken, but for what it chokes on.
+    #[derive(Default)]
+    struct Memory {
+        taken: Vec<String>,
+        finished: bool,
+        chokes_on: Option<&'static str>,
+        slow: bool,
+        _alive: Arc<()>,
+    }
+
+    impl Work<String> for Memory {
+        type Error = String;
+
+        fn take(&mut self, items: &[String]) -> Result<(), String> {
+            if self.slow {
+                thread::sleep(Duration::from_millis(20));
+            }
+            match self.chokes_on.filter(|what| items.iter().any(|item| item == what)) {
+                Some(what) => Err(what.to_owned()),
+                None => {
+                    self.taken.extend_from_slice(items);
+                    Ok(())
+                }
+            }
+        }
+
+        fn finish(&mut self) -> Result<(), String> {
+            self.finished = true;
+            Ok(())
+        }
+
+        fn again(error: &String) -> String {
+            error.clone()
+        }
+    }
+
+    fn words(numbers: std::ops::Range<u32>) -> Vec<String> {
+        numbers.map(|number| number.to_string()).collect()
+    }
+
+    #[test]
+    fn everything_is_taken_once_and_in_order_whether_there_are_threads_or_not() {
+        for room in [1, 7, 64, 10_000] {
+            let mut beside = Beside::new("test", room, Box::<Memory>::default());
+            for at in 0..100 {
+                beside.give(words(10 * at..10 * at + 10)).unwrap();
+                // It can be looked at, and goes on.
+                if at % 30 == 29 {
+                    let memory = beside.back().unwrap();
+                    assert_eq!((memory.taken.as_slice(), memory.finished), (words(0..10 * at + 10).as_slice(), false));
+                }
+            }
+            let memory = beside.end().join().unwrap();
+            assert_eq!((memory.taken.as_slice(), memory.finished), (words(0..1_000).as_slice(), true));
+        }
+    }
+
+    #[test]
+    fn what_goes_wrong_is_told_as_often_as_it_is_asked_for() {
+        for room in [1, 50, 10_000] {
+            let work = Memory { chokes_on: Some("500"), ..Memory::default() };
+            let mut beside = Beside::new("test", room, Box::new(work));
+            let given: Vec<_> = (0..1_000).map(|at| beside.give(words(at..at + 1))).collect();
+            assert!(given[..500].iter().all(Result::is_ok), "nothing is wrong before it comes");
+            assert_eq!(beside.back().map(drop), Err("500".to_owned()));
+            assert_eq!(beside.back().map(drop), Err("500".to_owned()));
+            assert_eq!(beside.end().join().map(drop), Err("500".to_owned()));
+        }
+    }
+
+    #[test]
+    fn who_leaves_it_alone_waits_for_what_it_has_begun() {
+        let alive = Arc::<()>::default();
+        let work = Memory { slow: true, _alive: alive.clone(), ..Memory::default() };
+        let mut beside = Beside::new("test", 1, Box::new(work));
+        beside.give(words(0..1)).unwrap();
+        beside.give(words(1..2)).unwrap();
+        drop(beside);
+        assert_eq!(Arc::strong_count(&alive), 1);
+    }
+}

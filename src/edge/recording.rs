@@ -1,0 +1,87 @@
+//! What is made of a run's log while the run goes on, on a thread of its own: the lines, the digest, the tally.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::Failure;
+use super::beside::Work;
+use super::files::{EVENTS, FileError, Shelf};
+use crate::kernel::Entry;
+use crate::protocol::Record;
+use crate::report::{Recorder, Unrecorded, Untaken};
+use crate::time::Time;
+use crate::topology::{self, Topology};
+
+pub const TRANSFERS: &str = "transfers.csv";
+
+/// Bytes that are handed over at once.
+const PIECE: usize = 1 << 16;
+
+pub struct Recording {
+    pub recorder: Recorder,
+    /// Where its files grow.
+    pub shelf: Shelf,
+    moves_data: bool,
+    /// The first entry that contradicts those before it, and how. What comes after that is not recorded.
+    contradicted: Option<(Entry<Record>, String)>,
+    /// Goes up then.
+    alarm: Arc<AtomicBool>,
+}
+
+impl Recording {
+    pub fn new(recorder: Recorder, shelf: Shelf, moves_data: bool, alarm: Arc<AtomicBool>) -> Recording {
+        Recording { recorder, shelf, moves_data, contradicted: None, alarm }
+    }
+
+    /// When and by whom the log was contradicted, if it was.
+    pub fn contradiction(&self, topology: &Topology) -> Option<(Time, String)> {
+        let (entry, wrong) = self.contradicted.as_ref()?;
+        let owners = topology::owners(topology).unwrap_or_default();
+        let (who, at) = (self.recorder.tally.behind(entry, &owners), entry.stamp.time);
+        Some((at, format!("{who} contradicts the records of the run at virtual time {at}: {wrong}")))
+    }
+
+    /// Writes what lines there are.
+    fn write_lines(&mut self) -> Result<(), FileError> {
+        self.shelf.put(EVENTS, self.recorder.lines())?;
+        self.recorder.lines().clear();
+        Ok(())
+    }
+}
+
+impl Work<Entry<Record>> for Recording {
+    type Error = Failure;
+
+    fn take(&mut self, log: &[Entry<Record>]) -> Result<(), Failure> {
+        for entry in log {
+            if self.contradicted.is_some() {
+                break;
+            }
+            match self.recorder.record(entry) {
+                // Our own actors tell no such story: a peer has made something up.
+                Err(Unrecorded::Untaken(Untaken::Inconsistent(wrong))) => {
+                    self.contradicted = Some((entry.clone(), wrong.to_string()));
+                    self.alarm.store(true, Ordering::Relaxed);
+                }
+                recorded => recorded?,
+            }
+            if self.recorder.lines().len() >= PIECE {
+                self.write_lines()?;
+            }
+        }
+        let transfers = self.recorder.tally.transfers_so_far();
+        if self.moves_data && transfers.len() >= PIECE {
+            self.shelf.put(TRANSFERS, transfers)?;
+            transfers.clear();
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), Failure> {
+        Ok(self.write_lines()?)
+    }
+
+    fn again(error: &Failure) -> Failure {
+        error.clone()
+    }
+}
