@@ -18,7 +18,7 @@ use super::journal::JOURNAL;
 use super::recording::{Recording, TRANSFERS};
 use super::stand_in::StandIn;
 use super::terminal::Progress;
-use super::{Failure, Loudness, loudness, note, parquet};
+use super::{Failure, Loudness, loudness, note, parquet, pin};
 use crate::kernel::Entry;
 use crate::protocol::{Answer, Record};
 use crate::report::{
@@ -219,6 +219,8 @@ impl Results<'_> {
     }
 
     fn write_all(mut self, conducted: Conducted, setting: Setting) -> Result<(), Failure> {
+        // There are no turns any more.
+        pin::to_any_core();
         let mut facts = facts(&conducted, &setting);
         let Conducted { mut end, mut reached, .. } = conducted;
         let writing = Instant::now();

@@ -1,6 +1,11 @@
 //! The accounts of a run: what the core and each subject make of its jobs, which all are shown once, by number.
 
+use std::io;
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
 use super::core::Core;
+use super::jobs::Sheet;
 use super::tally::JobRow;
 use super::{Status, Summary, Tally, Untaken};
 use crate::time::Time;
@@ -11,7 +16,7 @@ pub(super) type Table<'a> = (&'static str, &'a mut Vec<u8>);
 /// Takes rows of a table, with the name of its file.
 type Put<'a, E> = dyn FnMut(&'static str, &[u8]) -> Result<(), E> + 'a;
 
-pub(super) trait Account {
+pub(super) trait Account: Send {
     /// The next job, and from when on each of its tasks could have started.
     fn job(&mut self, row: &JobRow, ready: &[Option<Time>]);
 
@@ -19,8 +24,8 @@ pub(super) trait Account {
         Vec::new()
     }
 
-    /// After the last job: the rows and files that had to wait for it, and its part of the summary.
-    fn close(&mut self, summary: &mut Summary);
+    /// After the last job: the rows and files that had to wait for it, and its part of the summary, if it has one.
+    fn close(&mut self, _summary: &mut Summary) {}
 
     /// After that: makes more rows; says whether there were any left.
     fn goes_on(&mut self) -> bool {
@@ -28,12 +33,18 @@ pub(super) trait Account {
     }
 }
 
+/// Is shown a job, and from when on each of its tasks could have started.
+type Show<'a, E> = dyn FnMut(&JobRow, &[Option<Time>]) -> Result<(), E> + 'a;
+
 /// Bytes of rows that are written at once.
 const PIECE: usize = 1 << 18;
 
+/// Pieces of tables that may wait to be handed over.
+const WAITING: usize = 4;
+
 impl Tally {
-    /// Looks at every job once. Hands over the tables in pieces of some kilobytes, each with the name of its file, and
-    /// gives the summary.
+    /// Looks at every job. Hands over the tables in pieces of some kilobytes, each with the name of its file, and gives
+    /// the summary.
     pub fn close<E: From<Untaken>>(
         &self,
         seed: u64,
@@ -41,38 +52,53 @@ impl Tally {
         digest: String,
         mut put: impl FnMut(&'static str, &[u8]) -> Result<(), E>,
     ) -> Result<Summary, E> {
-        self.look(seed, status, digest, true, &mut put)
+        let begun = Summary::begin(self, seed, status, digest);
+        thread::scope(|scope| {
+            // What all jobs come to takes about as long as their rows, and is counted beside them.
+            let (pieces, made) = sync_channel::<(&'static str, Vec<u8>)>(WAITING);
+            let summary = begun.clone();
+            let counted = thread::Builder::new().name("accounts".to_owned()).spawn_scoped(scope, move || {
+                // Nobody takes pieces any more where others could not be written, which is told there.
+                let gone = |_| Untaken::from(io::Error::from(io::ErrorKind::BrokenPipe));
+                self.count(summary, true, &mut |name, rows| pieces.send((name, rows.to_vec())).map_err(gone))
+            });
+
+            let mut sheet = Sheet::new(self);
+            self.look::<E>(&mut |row, ready| {
+                sheet.job(row, ready);
+                hand_over(sheet.tables(), PIECE, &mut put)?;
+                made.try_iter().try_for_each(|(name, rows)| put(name, &rows))
+            })?;
+            hand_over(sheet.tables(), 0, &mut put)?;
+            made.iter().try_for_each(|(name, rows)| put(name, &rows))?;
+            match counted {
+                Ok(counted) => Ok(counted.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?),
+                // There may be no more threads.
+                Err(_) => self.count(begun, true, &mut put),
+            }
+        })
     }
 
     /// The summary of a tally that is all in memory.
     pub fn summary(&self, seed: u64, status: Status, digest: String) -> Summary {
-        let summary = self.look(seed, status, digest, false, &mut |_, _| Ok::<(), Untaken>(()));
+        let begun = Summary::begin(self, seed, status, digest);
+        let summary = self.count(begun, false, &mut |_, _| Ok::<(), Untaken>(()));
         summary.expect("what is in memory can be read")
     }
 
-    fn look<E: From<Untaken>>(
-        &self,
-        seed: u64,
-        status: Status,
-        digest: String,
-        tables: bool,
-        put: &mut Put<'_, E>,
-    ) -> Result<Summary, E> {
-        let mut accounts: Vec<Box<dyn Account + '_>> = vec![Box::new(Core::new(self, tables))];
+    /// What all jobs come to, with the tables that go with it.
+    fn count<E: From<Untaken>>(&self, mut summary: Summary, tables: bool, put: &mut Put<'_, E>) -> Result<Summary, E> {
+        let mut accounts: Vec<Box<dyn Account + '_>> = vec![Box::new(Core::new(self))];
         accounts.extend(self.subjects.iter().map(|present| present.topic.account(self, tables)));
-
-        let mut ready = Vec::new();
-        let mut rows = self.rows().map_err(Untaken::from)?;
-        while let Some(row) = rows.next().map_err(Untaken::from)? {
-            row.ready_into(&mut ready);
+        self.look::<E>(&mut |row, ready| {
             for account in &mut accounts {
-                account.job(row, &ready);
+                account.job(row, ready);
                 if tables {
                     hand_over(account.tables(), PIECE, put)?;
                 }
             }
-        }
-        let mut summary = Summary::begin(self, seed, status, digest);
+            Ok(())
+        })?;
         for account in &mut accounts {
             account.close(&mut summary);
             if tables {
@@ -83,6 +109,17 @@ impl Tally {
             }
         }
         Ok(summary)
+    }
+
+    /// Shows every job, by number.
+    fn look<E: From<Untaken>>(&self, show: &mut Show<'_, E>) -> Result<(), E> {
+        let mut ready = Vec::new();
+        let mut rows = self.rows().map_err(Untaken::from)?;
+        while let Some(row) = rows.next().map_err(Untaken::from)? {
+            row.ready_into(&mut ready);
+            show(row, &ready)?;
+        }
+        Ok(())
     }
 }
 

@@ -1,9 +1,8 @@
-//! The account that every run has: `jobs.csv`, `tasks.csv`, and the numbers that speak of jobs, tasks and sites.
+//! The account that every run has: the numbers that speak of jobs, tasks and sites.
 
 use super::Tally;
-use super::account::{Account, Table};
+use super::account::Account;
 use super::by_size::Sizes;
-use super::jobs::Sheet;
 use super::summary::{Counts, Spread, Stretch, Summary, Use, Utilisation, Value, work};
 use super::tally::{JobRow, Standing, Used};
 use super::view::Views;
@@ -11,7 +10,6 @@ use crate::time::{Span, Time};
 
 pub(super) struct Core<'a> {
     tally: &'a Tally,
-    sheet: Option<Sheet<'a>>,
     jobs: Counts,
     tasks: Counts,
     starved: Option<u64>,
@@ -82,11 +80,10 @@ impl Mean {
 }
 
 impl<'a> Core<'a> {
-    pub fn new(tally: &'a Tally, tables: bool) -> Core<'a> {
+    pub fn new(tally: &'a Tally) -> Core<'a> {
         let arrivals = tally.totals.arrivals;
         Core {
             tally,
-            sheet: tables.then(|| Sheet::new(tally)),
             jobs: Counts::default(),
             tasks: Counts::default(),
             starved: None,
@@ -157,9 +154,6 @@ impl<'a> Core<'a> {
 
 impl Account for Core<'_> {
     fn job(&mut self, row: &JobRow, ready: &[Option<Time>]) {
-        if let Some(sheet) = &mut self.sheet {
-            sheet.job(row, ready);
-        }
         self.jobs.add(row.standing());
         if row.tasks.len() != 1 {
             self.waits.jobs.extend(row.wait());
@@ -184,12 +178,6 @@ impl Account for Core<'_> {
             self.in_time.add(f64::from(u8::from(is_in_time)));
         }
         self.sizes.add(work(row), slr, starved.map(|starved| (starved, censored)));
-    }
-
-    fn tables(&mut self) -> Vec<Table<'_>> {
-        let Some(sheet) = &mut self.sheet else { return Vec::new() };
-        let tasks = sheet.tasks.as_mut().map(|tasks| ("tasks.csv", tasks));
-        [("jobs.csv", &mut sheet.jobs)].into_iter().chain(tasks).collect()
     }
 
     fn close(&mut self, summary: &mut Summary) {

@@ -43,6 +43,7 @@
 //! came too late to be worth anything was completed successfully all the same: `starved` tells.
 
 use super::Tally;
+use super::account::{Account, Table};
 use super::tally::{Fate, JobRow, Standing, TaskRow};
 use super::text::{Row, field, put_runs};
 use crate::grid::Task;
@@ -65,9 +66,9 @@ const TASKS: &str = batsim!("job,task,user,site,kind,cores,ready_time,name");
 /// The tables in the making.
 pub(super) struct Sheet<'a> {
     tally: &'a Tally,
-    pub jobs: Vec<u8>,
+    jobs: Vec<u8>,
     /// Where jobs have several tasks.
-    pub tasks: Option<Vec<u8>>,
+    tasks: Option<Vec<u8>>,
     /// As fields.
     topology: String,
     actors: Vec<String>,
@@ -75,6 +76,25 @@ pub(super) struct Sheet<'a> {
     kinds: Vec<String>,
     /// Their keys, where there are several.
     systems: Vec<&'static str>,
+}
+
+impl Account for Sheet<'_> {
+    fn job(&mut self, row: &JobRow, ready: &[Option<Time>]) {
+        if self.tally.is_one_task(row) {
+            return self.rigid_row(row);
+        }
+        self.job_row(row);
+        let Some(mut text) = self.tasks.take() else { return };
+        for (index, ready) in ready.iter().enumerate() {
+            self.task_row(&mut text, row, index, *ready);
+        }
+        self.tasks = Some(text);
+    }
+
+    fn tables(&mut self) -> Vec<Table<'_>> {
+        let tasks = self.tasks.as_mut().map(|tasks| ("tasks.csv", tasks));
+        [("jobs.csv", &mut self.jobs)].into_iter().chain(tasks).collect()
+    }
 }
 
 impl<'a> Sheet<'a> {
@@ -93,18 +113,6 @@ impl<'a> Sheet<'a> {
             kinds: fields(&tally.names.kinds),
             systems,
         }
-    }
-
-    pub fn job(&mut self, row: &JobRow, ready: &[Option<Time>]) {
-        if self.tally.is_one_task(row) {
-            return self.rigid_row(row);
-        }
-        self.job_row(row);
-        let Some(mut text) = self.tasks.take() else { return };
-        for (index, ready) in ready.iter().enumerate() {
-            self.task_row(&mut text, row, index, *ready);
-        }
-        self.tasks = Some(text);
     }
 
     /// A job and its one task are the same.

@@ -15,7 +15,7 @@ use crate::grid::JobId;
 use crate::protocol::codec;
 
 /// Where bytes can be put aside and read again: a file, as a rule.
-pub trait Store: Send {
+pub trait Store: Send + Sync {
     /// Appends all of these bytes.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 

@@ -80,7 +80,7 @@ pub(super) struct Subject {
 type Open = fn(&Topology, Vec<u32>) -> Option<Box<dyn Topic>>;
 
 /// A subject of a run.
-pub(super) trait Topic: fmt::Debug + Send {
+pub(super) trait Topic: fmt::Debug + Send + Sync {
     fn account<'a>(&'a self, tally: &'a Tally, tables: bool) -> Box<dyn Account + 'a>;
 
     /// Empty, if there is nothing to say.
