@@ -2,12 +2,16 @@
 
 /// The name that was most likely meant, if any is near enough.
 pub fn nearest<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // So many callers have each an iterator of their own: what is done with it is compiled once.
+    among(typed, &mut names.into_iter())
+}
+
+fn among<'a>(typed: &str, names: &mut dyn Iterator<Item = &'a str>) -> Option<&'a str> {
     let typed: Vec<char> = typed.chars().take(LONGEST + 1).flat_map(char::to_lowercase).collect();
     if typed.is_empty() || typed.len() > LONGEST {
         return None;
     }
     names
-        .into_iter()
         .take(CONSIDERED)
         .filter_map(|name| {
             let letters: Vec<char> = name.chars().take(LONGEST).flat_map(char::to_lowercase).collect();

@@ -289,11 +289,11 @@ impl<'a> Field<'a> {
     pub fn choice<'w, T>(
         &self,
         what: &str,
-        words: impl Iterator<Item = &'w str> + Clone,
+        words: impl Iterator<Item = &'w str>,
         find: impl Fn(&str) -> Option<T>,
     ) -> Option<T> {
-        let words_known = any_of(words.clone());
-        let expected = if what.is_empty() { words_known } else { format!("{what}: {words_known}") };
+        let words: Vec<&str> = words.collect();
+        let expected = if what.is_empty() { listed(&words) } else { format!("{what}: {}", listed(&words)) };
         let text = self.text(&expected)?;
         let choice = find(text);
         if choice.is_none() {
@@ -387,17 +387,18 @@ pub fn is_name(text: &str) -> bool {
 }
 
 /// `a, b or c`, with an end even if there are thousands, but not for the sake of a few.
-pub fn any_of<'a>(words: impl Iterator<Item = &'a str> + Clone) -> String {
-    let count = words.clone().count();
-    if count > LISTED + FEW {
-        let first: Vec<&str> = words.take(LISTED).collect();
-        return format!("{} or {} others", first.join(", "), count - LISTED);
+pub fn any_of<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    listed(&words.collect::<Vec<&str>>())
+}
+
+fn listed(words: &[&str]) -> String {
+    if words.len() > LISTED + FEW {
+        return format!("{} or {} others", words[..LISTED].join(", "), words.len() - LISTED);
     }
-    let mut words: Vec<&str> = words.collect();
-    match (words.pop(), words.join(", ")) {
-        (None, _) => "nothing".to_owned(),
-        (Some(last), others) if others.is_empty() => last.to_owned(),
-        (Some(last), others) => format!("{others} or {last}"),
+    match words {
+        [] => "nothing".to_owned(),
+        [only] => (*only).to_owned(),
+        [others @ .., last] => format!("{} or {last}", others.join(", ")),
     }
 }
 

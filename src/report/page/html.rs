@@ -57,6 +57,10 @@ pub fn at(number: f64) -> String {
 /// A table, its columns named and the numeric ones (`#` ahead of the name) set to the right. A column whose name is
 /// empty is left out.
 pub fn table(columns: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    filled(columns, &mut rows.into_iter())
+}
+
+fn filled(columns: &[&str], rows: &mut dyn Iterator<Item = Vec<String>>) -> String {
     let mut html = String::from("<div class=\"scroll\"><table><thead><tr>");
     let class = |column: &str| if column.starts_with('#') { " class=\"n\"" } else { "" };
     for column in columns.iter().filter(|column| !column.is_empty()) {
