@@ -1,7 +1,7 @@
 //! What stops a run because somebody broke the rules of the kernel.
 
 use super::ActorId;
-use crate::time::Stamp;
+use crate::time::{Stamp, Time};
 
 /// An actor or a peer that does what it promised not to do. Nothing is silently reordered: the run stops.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +10,8 @@ pub enum Breach {
     Promise { actor: ActorId, cause: &'static str, promised: Stamp, did: &'static str, at: Stamp },
     /// Virtual time has stopped: actors go on answering each other within one instant.
     Livelock { actor: ActorId, stamp: Stamp, cause: &'static str },
+    /// Something would happen after [`Time::LATEST`]: nobody is to blame, but the run cannot go on.
+    Late { actor: ActorId, what: &'static str, due: Stamp },
     /// A leaf sent a message that leaves it sooner than it had promised.
     Early { leaf: usize, from: ActorId, message: &'static str, promised: Stamp, arrival: Stamp },
     /// A leaf said that it may send sooner than it had promised.
@@ -31,6 +33,11 @@ impl Breach {
                 stamp.time,
                 actor(*who),
                 stamp.step
+            ),
+            Breach::Late { actor: who, what, due } => format!(
+                "virtual time ends before {what} of {}, due at [{due}]: nothing can happen after [{}], some 582,000 years from the start, and what this run asks for takes longer, or waits for longer",
+                actor(*who),
+                Time::LATEST
             ),
             Breach::Early { leaf: who, from, message, promised, arrival } => format!(
                 "{} broke its promise: it sent {message} from {} to arrive at [{arrival}], but had promised that nothing arrives before [{promised}]",

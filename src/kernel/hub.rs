@@ -76,10 +76,6 @@ pub enum Contact {
     Blockers,
 }
 
-/// No message of a leaf arrives later: some two thousand years before time ends, so that others can still do what it asks
-/// of them, and are not blamed for what never came of it.
-const LATEST: Time = Time::from_micros(u64::MAX - (1 << 56));
-
 /// Mail that a leaf may be kept waiting for.
 const MAIL_KEPT: usize = 512;
 
@@ -394,7 +390,7 @@ impl<M: Message, R> Hub<M, R> {
             let (from, message, arrival) = (envelope.from, envelope.message.name(), envelope.arrival);
             return Err(Breach::Early { leaf, from, message, promised, arrival });
         }
-        if envelope.arrival.time > LATEST {
+        if envelope.arrival.time > Time::LATEST {
             return wrong("a message that arrives at the end of time");
         }
         let latency = self.place.latency(envelope.from, envelope.to);

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::actor::Action;
 use super::agenda::{Agenda, Pending};
 use super::{Actor, ActorId, Breach, Cause, Entry, Event, Message, Outbox};
-use crate::time::{Span, Stamp};
+use crate::time::{Span, Stamp, Time};
 
 pub type BoxedActor<M, R> = Box<dyn Actor<M, R> + Send>;
 
@@ -200,15 +200,21 @@ impl<M: Message, R> Place<M, R> {
         for (number, action) in (first..).zip(actions.drain(..)) {
             match action {
                 Action::Send { to, sent, message } => {
+                    let arrival = sent.after(self.latency(actor, to));
+                    if arrival.time > Time::LATEST {
+                        return Err(Breach::Late { actor, what: message.name(), due: arrival });
+                    }
                     if sent < earliest {
                         let did = message.name();
                         return Err(Breach::Promise { actor, cause, promised: earliest, did, at: sent });
                     }
-                    let arrival = sent.after(self.latency(actor, to));
                     let envelope = Envelope { arrival, from: actor, to, number, message };
                     if self.lives_here(to) { self.accept(envelope) } else { self.leaving.push(envelope) }
                 }
                 Action::Wake { at, token, floor } => {
+                    if at.time > Time::LATEST {
+                        return Err(Breach::Late { actor, what: "a timer", due: at });
+                    }
                     if floor < earliest {
                         return Err(Breach::Promise { actor, cause, promised: earliest, did: "a timer", at: floor });
                     }

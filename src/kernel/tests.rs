@@ -504,13 +504,13 @@ fn the_hub_tells_who_holds_it_up() {
     assert!(hub.finished() && hub.blockers().is_empty() && hub.standings()[0].finished);
 }
 
-/// Wakes up so late that whatever it sent would arrive after the end of time.
+/// Wakes up so long before the last time that it could no longer be told of anything that happens at the hub then.
 struct Late(u64);
 
 impl Actor<Word, u64> for Late {
     fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
         if batch[0].cause == Cause::Start {
-            out.wake_at(Time::from_micros(u64::MAX - self.0), 0);
+            out.wake_at(Time::from_micros(Time::LATEST.micros() - self.0), 0);
         }
         out.log(1);
     }
@@ -519,11 +519,43 @@ impl Actor<Word, u64> for Late {
 #[test]
 fn who_may_run_for_ever_is_still_told_when_the_run_is_over() {
     // The first leaf is so far away that nothing can reach it any more, while the hub still waits for the second.
-    let latencies: Latencies = [0, 10, 0].map(Span::from_micros).into();
+    let latencies: Latencies = [0, 1 << 57, 0].map(Span::from_micros).into();
     for chance in 0..20 {
         let lates = (0..).map(ActorId).zip([2, 5, 4]);
         let actors: Cast = lates.map(|(id, late)| -> (_, BoxedActor<_, _>) { (id, Box::new(Late(late))) }).collect();
         assert_eq!(Wires::new(&[0, 1, 2], 2, actors, latencies.clone()).run(chance).unwrap().len(), 6);
+    }
+}
+
+/// Asks for something to happen at a time, by a timer or by a message.
+struct Planning(Time, bool);
+
+impl Actor<Word, u64> for Planning {
+    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
+        out.log(1);
+        match (&batch[0].cause, self.1) {
+            (Cause::Start, false) => out.wake_at(self.0, 0),
+            (Cause::Start, true) => out.send_at(self.0, ActorId(0), Word { life: 0, patience: 0, content: 0 }),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn nothing_happens_after_the_last_time() {
+    let after = Time::LATEST + Span::from_micros(1);
+    for (time, by_message) in [Time::LATEST, after, Time::NEVER].into_iter().flat_map(|at| [(at, false), (at, true)]) {
+        let actors: Cast = vec![(ActorId(0), Box::new(Planning(time, by_message)))];
+        let mut place = Place::new(actors, [Span::ZERO].into());
+        let ran = place.run_before(Stamp::NEVER, 10);
+        if time == Time::LATEST {
+            assert_eq!((ran, place.now().time), (Ok(false), time));
+            continue;
+        }
+        let Err(breach @ Breach::Late { actor: ActorId(0), what, due }) = ran else { panic!("{ran:?}") };
+        assert_eq!((what, due.time), (if by_message { "Word" } else { "a timer" }, time));
+        let told = breach.describe(&|_| "york".to_owned(), &|_| String::new());
+        assert!(told.starts_with(&format!("virtual time ends before {what} of york, due at [")), "{told}");
     }
 }
 
