@@ -106,6 +106,15 @@ impl FreeList {
         Some(start)
     }
 
+    /// As [`Self::place`], for work that has an end: [`Time::NEVER`], and no change, if time ends before any place for it does.
+    pub fn place_in_time(&mut self, procs: u32, span: Span, earliest: Time) -> Time {
+        // The first place ends first.
+        let found = self.find(procs, span, earliest, Time::NEVER).filter(|start| *start + span < Time::NEVER);
+        let Some(start) = found else { return Time::NEVER };
+        self.take_found(start, start + span, |_| ());
+        start
+    }
+
     /// When work would start, if that is before a limit; [`Self::take_found`] then takes it.
     ///
     /// The rule is to look at each rectangle, and then backwards for others that have begun by its start and last as long as

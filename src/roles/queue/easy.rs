@@ -182,7 +182,8 @@ impl<S: Supply> Policy for Easy<S> {
             for step in steps.drain(..) {
                 if let Step::Start { job, .. } = step {
                     let place = places.binary_search_by_key(&job, |place| plan[*place].0);
-                    plan[places[place.expect("who starts was in the queue")]].1 = now;
+                    let place = places[place.expect("who starts was in the queue")];
+                    plan[place].1 = self.queue[place].in_time(now);
                 }
             }
             if future.queue.is_empty() {
@@ -191,6 +192,9 @@ impl<S: Supply> Policy for Easy<S> {
             let end = future.supply.ends().first().map(|end| end.0);
             let wake = future.wake().filter(|wake| *wake > now);
             now = end.into_iter().chain(wake).min().expect("who waits, waits for something");
+            if now == Time::NEVER {
+                return plan;
+            }
             while let Some(&(until, job, _)) = future.supply.ends().first().filter(|end| end.0 <= now) {
                 future.end(now, job, until);
             }

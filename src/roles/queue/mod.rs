@@ -66,7 +66,8 @@ pub trait Policy: Send {
     }
 
     /// When each job of the queue will start, in whatever order, if nothing more comes and all jobs take the whole of their
-    /// walltimes; if this were booked too.
+    /// walltimes; if this were booked too. Never, where time ends before a job would: it waits, and has its place if others
+    /// end early.
     fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)>;
 }
 
@@ -76,6 +77,13 @@ pub struct Ask {
     pub job: TaskId,
     pub nodes: u32,
     pub walltime: Span,
+}
+
+impl Ask {
+    /// When it starts if it could start then: never, if time ends before it would.
+    pub fn in_time(&self, start: Time) -> Time {
+        if start + self.walltime == Time::NEVER { Time::NEVER } else { start }
+    }
 }
 
 /// What a site is to do with a job.

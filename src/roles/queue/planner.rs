@@ -4,7 +4,7 @@ use super::counts::Counts;
 use super::labels::{Labels, Tenant};
 use super::{Ask, Policy, Reserved, Step};
 use crate::grid::{Calendar, NodeSet, TaskId};
-use crate::time::{Span, Time};
+use crate::time::Time;
 
 /// What becomes of the plan when a job ends before its walltime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,8 @@ trait Plan: Clone + Send + 'static {
     ) -> bool;
     /// Whether a place is in the way of a booking for which there is no room: they overlap, at times where it matters.
     fn is_in_way(&self, place: &Planned<Self::Room>, booking: &Reserved) -> bool;
-    fn earliest(&self, from: Time, span: Span, width: u32) -> (Time, Self::Room);
+    /// The earliest place for a job; at [`Time::NEVER`], where nothing takes up anything, if time ends before any does.
+    fn earliest(&self, from: Time, ask: &Ask) -> (Time, Self::Room);
     fn insert(&mut self, start: Time, end: Time, room: &Self::Room);
     fn remove(&mut self, start: Time, end: Time, room: &Self::Room);
     /// Puts somebody who holds a place in the plan at the earliest one, and tells it if it is another one. He has held the
@@ -57,7 +58,7 @@ trait Plan: Clone + Send + 'static {
         room: &Self::Room,
     ) -> Option<(Time, Self::Room)> {
         self.remove(start, start + ask.walltime, room);
-        let (earliest, best) = self.earliest(now, ask.walltime, ask.nodes);
+        let (earliest, best) = self.earliest(now, ask);
         self.insert(earliest, earliest + ask.walltime, &best);
         (earliest != start || best != *room).then_some((earliest, best))
     }
@@ -97,16 +98,21 @@ impl Plan for Calendar {
         place.start < booking.until && booking.from < place.end() && place.room.meets(&booking.nodes)
     }
 
-    fn earliest(&self, from: Time, span: Span, width: u32) -> (Time, NodeSet) {
-        Calendar::earliest(self, from, span, width, Time::NEVER).expect("a job that fits the site starts some time")
+    fn earliest(&self, from: Time, ask: &Ask) -> (Time, NodeSet) {
+        let place = Calendar::earliest(self, from, ask.walltime, ask.nodes, Time::NEVER);
+        place.filter(|(start, _)| ask.in_time(*start) < Time::NEVER).unwrap_or((Time::NEVER, NodeSet::default()))
     }
 
     fn insert(&mut self, start: Time, end: Time, nodes: &NodeSet) {
-        Calendar::insert(self, start, end, nodes).expect("a place in the plan is free");
+        if start < Time::NEVER {
+            Calendar::insert(self, start, end, nodes).expect("a place in the plan is free");
+        }
     }
 
     fn remove(&mut self, start: Time, end: Time, nodes: &NodeSet) {
-        Calendar::remove(self, start, end, nodes).expect("what is planned is in the plan");
+        if start < Time::NEVER {
+            Calendar::remove(self, start, end, nodes).expect("what is planned is in the plan");
+        }
     }
 
     /// Most of the queue stays where it is, so the plan is left alone until it is clear who does not.
@@ -117,7 +123,11 @@ impl Plan for Calendar {
         start: Time,
         room: &NodeSet,
     ) -> Option<(Time, NodeSet)> {
-        let (earliest, best) = self.improved(now..freed_to, start, ask.walltime, room)?;
+        let (earliest, best) = if start < Time::NEVER {
+            self.improved(now..freed_to, start, ask.walltime, room)?
+        } else {
+            Some(Plan::earliest(self, now, ask)).filter(|(earliest, _)| *earliest < Time::NEVER)?
+        };
         Plan::remove(self, start, start + ask.walltime, room);
         Plan::insert(self, earliest, earliest + ask.walltime, &best);
         Some((earliest, best))
@@ -186,8 +196,8 @@ impl Plan for Counted {
         from < until && !self.has(from, until, &booking.nodes.len())
     }
 
-    fn earliest(&self, from: Time, span: Span, width: u32) -> (Time, u32) {
-        (self.counts.earliest(from, span, self.nodes - width), width)
+    fn earliest(&self, from: Time, ask: &Ask) -> (Time, u32) {
+        (ask.in_time(self.counts.earliest(from, ask.walltime, self.nodes - ask.nodes)), ask.nodes)
     }
 
     fn insert(&mut self, start: Time, end: Time, width: &u32) {
@@ -348,7 +358,7 @@ impl<P: Plan> Planner<P> {
 /// Puts somebody who holds no place at the earliest one.
 fn put<P: Plan>(plan: &mut P, now: Time, planned: &mut Planned<P::Room>) {
     let Planned { ask, start, room } = planned;
-    (*start, *room) = plan.earliest(now, ask.walltime, ask.nodes);
+    (*start, *room) = plan.earliest(now, ask);
     plan.insert(*start, *start + ask.walltime, room);
 }
 
@@ -368,7 +378,7 @@ impl<P: Plan> Policy for Planner<P> {
     fn submit(&mut self, now: Time, ask: Ask) {
         self.freshen(now);
         self.plan.advance(now);
-        let (start, room) = self.plan.earliest(now, ask.walltime, ask.nodes);
+        let (start, room) = self.plan.earliest(now, &ask);
         self.plan.insert(start, start + ask.walltime, &room);
         self.next = self.next.min(start);
         self.queue.push(Planned { ask, start, room });
@@ -380,7 +390,7 @@ impl<P: Plan> Policy for Planner<P> {
         for Planned { ask, start, room } in &self.queue {
             self.plan.remove(*start, *start + ask.walltime, room);
         }
-        let (start, room) = self.plan.earliest(now, ask.walltime, ask.nodes);
+        let (start, room) = self.plan.earliest(now, &ask);
         self.queue.insert(0, Planned { ask, start, room });
         self.queue.iter_mut().for_each(|planned| put(&mut self.plan, now, planned));
         // Everybody has just had his choice of all that is free.

@@ -69,7 +69,7 @@ impl SlotList {
 }
 
 fn place(list: &mut FreeList, now: Time, ask: &Ask) -> Time {
-    list.place(ask.nodes, ask.walltime, now).expect("what fits the site starts some time")
+    list.place_in_time(ask.nodes, ask.walltime, now)
 }
 
 impl Policy for SlotList {
@@ -151,7 +151,7 @@ impl Policy for SlotList {
     }
 
     fn wake(&self) -> Option<Time> {
-        let start = self.queue.iter().map(|(_, start)| *start).min();
+        let start = self.queue.iter().map(|(_, start)| *start).min().filter(|start| *start < Time::NEVER);
         let booked = self.labels.next().filter(|_| !self.queue.is_empty() || !self.running.is_empty());
         start.into_iter().chain(booked).min()
     }

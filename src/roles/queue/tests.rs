@@ -1,12 +1,14 @@
 //! The worked examples, and random stories held against the judge.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use proptest::prelude::*;
 
 use super::judge::{Change, Rule, Story, judge};
 use super::trial::{play_among, task};
-use super::{ALL, Policy, Reserved, find};
+use super::{ALL, Ask, Policy, Reserved, Step, find};
 use super::{Ran, Rigid, play};
-use crate::grid::{Calendar, NodeSet};
+use crate::grid::{Calendar, NodeSet, TaskId};
 use crate::time::{Span, Time};
 
 fn second(second: u64) -> Time {
@@ -421,6 +423,153 @@ fn the_counts_of_a_calendar_are_those_of_a_table() {
             if expected + length <= 59 {
                 assert_eq!(counts.earliest(second(from), Span::from_secs(length), limit), second(expected));
             }
+        }
+    }
+}
+
+/// So long before the last time that a few jobs reach the end of time together.
+fn late() -> Time {
+    Time::from_micros(Time::LATEST.micros() - (3 << 56))
+}
+
+#[test]
+fn whoever_has_no_place_before_time_ends_gets_one_as_others_end_early() {
+    let millennium = Span::from_secs(365_250 * 86_400);
+    let job = |number: u64| Rigid {
+        submit: Time::from_micros(number),
+        nodes: if number % 7 == 0 { 4 } else { 3 },
+        walltime: millennium,
+        runtime: Span::from_secs(1 + number % 5),
+    };
+    let jobs: Vec<Rigid> = (0..700).map(job).collect();
+    for row in ALL {
+        let mut policy = (row.build)(4, &[]);
+        for (job, number) in jobs.iter().zip(0..) {
+            policy.submit(Time::ZERO, Ask { job: task(number), nodes: job.nodes, walltime: job.walltime });
+        }
+        let mut plan = policy.plan(Time::ZERO, None);
+        plan.sort_unstable();
+        let planned = plan.iter().filter(|(_, start)| *start < Time::NEVER).count();
+        // That many millennia there are.
+        assert_eq!((plan.len(), planned), (700, 584), "{}", row.name);
+        assert!(plan.iter().all(|(_, start)| *start == Time::NEVER || *start + millennium < Time::NEVER));
+
+        let mut policy = (row.build)(4, &[]);
+        let ran = play(&mut *policy, 4, &jobs);
+        assert!(ran.iter().all(Option::is_some), "{}", row.name);
+    }
+}
+
+/// A site at the end of time, and all that can happen there.
+struct Evening<'a> {
+    now: Time,
+    policy: &'a mut dyn Policy,
+    asks: BTreeMap<TaskId, Ask>,
+    waiting: BTreeSet<TaskId>,
+    running: BTreeSet<(Time, TaskId)>,
+    booked: Vec<Reserved>,
+}
+
+impl Evening<'_> {
+    fn go_to(&mut self, time: Time) {
+        loop {
+            let end = self.running.first().map(|(until, _)| *until);
+            let wake = self.policy.wake().filter(|wake| *wake > self.now);
+            let next = end.into_iter().chain(wake).filter(|next| *next <= time).min();
+            self.now = next.unwrap_or(time);
+            while let Some(&(until, job)) = self.running.first().filter(|(until, _)| *until <= self.now) {
+                self.running.pop_first();
+                self.policy.end(self.now, job, until);
+            }
+            self.booked.retain(|booking| booking.until > self.now);
+            self.pass();
+            if next.is_none() {
+                return;
+            }
+        }
+    }
+
+    fn pass(&mut self) {
+        let mut steps = Vec::new();
+        self.policy.pass(self.now, &mut steps);
+        for step in steps {
+            if let Step::Start { job, .. } = step {
+                assert!(self.waiting.remove(&job));
+                self.running.insert((self.now + self.asks[&job].walltime, job));
+            }
+        }
+    }
+
+    fn look_ahead(&self, extra: Option<&Reserved>) {
+        let plan = self.policy.plan(self.now, extra);
+        assert_eq!(plan.iter().map(|(job, _)| *job).collect::<BTreeSet<_>>(), self.waiting);
+        for (job, start) in plan {
+            assert!(start == Time::NEVER || start + self.asks[&job].walltime < Time::NEVER);
+        }
+    }
+}
+
+#[test]
+fn no_policy_minds_the_end_of_time() {
+    for (row, seed) in ALL.iter().flat_map(|row| (0..40).map(move |seed| (row, seed))) {
+        let mut stream = crate::random::SplitMix64::new(seed);
+        let mut policy = (row.build)(5, &[]);
+        let (now, policy) = (late(), &mut *policy);
+        let mut site = Evening {
+            now,
+            policy,
+            asks: BTreeMap::new(),
+            waiting: BTreeSet::new(),
+            running: BTreeSet::new(),
+            booked: Vec::new(),
+        };
+        for number in 0..60 {
+            let some = |stream: &mut crate::random::SplitMix64, all: usize| stream.int(0, all as u64 - 1) as usize;
+            match stream.int(0, 11) {
+                0..=4 => {
+                    let walltime = Span::from_micros(stream.int(1, (1 << 56) - (1 << 20)));
+                    let ask = Ask { job: task(number), nodes: stream.int(1, 5) as u32, walltime };
+                    site.asks.insert(ask.job, ask);
+                    site.waiting.insert(ask.job);
+                    match stream.int(0, 4) {
+                        0 => site.policy.submit_first(site.now, ask),
+                        _ => site.policy.submit(site.now, ask),
+                    }
+                }
+                5 if !site.waiting.is_empty() => {
+                    let job = *site.waiting.iter().nth(some(&mut stream, site.waiting.len())).unwrap();
+                    site.waiting.remove(&job);
+                    site.policy.withdraw(site.now, job);
+                }
+                6 | 7 if !site.running.is_empty() => {
+                    let ends = *site.running.iter().nth(some(&mut stream, site.running.len())).unwrap();
+                    site.running.remove(&ends);
+                    site.policy.end(site.now, ends.1, ends.0);
+                }
+                8 => {
+                    let from = Time::from_micros(site.now.micros() + stream.int(1, 1 << 56));
+                    let until = from + Span::from_micros(stream.int(1, (1 << 55) - 1));
+                    let first = stream.int(0, 4) as u32;
+                    let mut nodes = NodeSet::all(stream.int(u64::from(first), 4) as u32 + 1);
+                    nodes.subtract(&NodeSet::all(first));
+                    let booking = Reserved { from, until, nodes };
+                    if until < Time::NEVER && site.policy.has_room(site.now, &booking) {
+                        site.look_ahead(Some(&booking));
+                        site.policy.book(site.now, &booking);
+                        site.booked.push(booking);
+                    }
+                }
+                9 if !site.booked.is_empty() => {
+                    let booking = site.booked.swap_remove(some(&mut stream, site.booked.len()));
+                    site.policy.release(site.now, &booking);
+                }
+                _ => {
+                    let later = site.now + Span::from_micros(stream.int(1, 1 << 55));
+                    site.go_to(later.min(Time::LATEST));
+                }
+            }
+            site.look_ahead(None);
+            site.pass();
         }
     }
 }
