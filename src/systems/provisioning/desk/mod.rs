@@ -294,7 +294,7 @@ impl Desk {
 
     /// When there is something to do though nothing ends or comes; after a pass.
     pub fn wake(&self) -> Option<Time> {
-        let starts = self.plan.starts.iter().copied();
+        let starts = self.plan.starts.iter().copied().filter(|start| *start < Time::NEVER);
         let begins = self.future.keys().next().map(|(start, _)| *start);
         let ends = self.ends.first().map(|(end, _)| *end);
         let lapses = self.leases.keys().next().map(|(expiry, _)| *expiry);

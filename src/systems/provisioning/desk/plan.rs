@@ -106,8 +106,8 @@ impl Desk {
         // The newcomer has no place yet, and the others have theirs.
         let newcomer = self.queue.pop().expect("somebody has joined the queue");
         self.list_free();
-        let start = self.plan.free.place(newcomer.ask.nodes, newcomer.ask.walltime, self.now);
-        self.plan.starts.push(start.expect(FITS));
+        let start = self.plan.free.place_in_time(newcomer.ask.nodes, newcomer.ask.walltime, self.now);
+        self.plan.starts.push(start);
         self.plan.took(Mode::Exact, true);
         self.queue.push(newcomer);
     }
@@ -127,7 +127,7 @@ impl Desk {
             let others = Question { queue: &asks[..kept.len()], ..question };
             *free = free_beside(&others, &kept);
             starts.clone_from(&kept);
-            let place = |ask: &Ask| free.place(ask.nodes, ask.walltime, self.now).expect(FITS);
+            let place = |ask: &Ask| free.place_in_time(ask.nodes, ask.walltime, self.now);
             starts.extend(asks[kept.len()..].iter().map(place));
             *state = State::Holds;
             return false;
@@ -192,5 +192,3 @@ impl Desk {
         }));
     }
 }
-
-const FITS: &str = "what fits the site starts some time";

@@ -29,6 +29,70 @@ fn pass(desk: &mut Desk, now: u64) -> Vec<Deed> {
     deeds
 }
 
+#[test]
+fn no_desk_minds_the_end_of_time() {
+    let modes = [Mode::Exact, Mode::Rebuild];
+    let all = planner::names().into_iter().flat_map(|planner| modes.map(|mode| (planner.name, mode)));
+    for (name, mode) in all {
+        let mut stream = crate::random::SplitMix64::new(1);
+        let mut desk = desk(5, mode, name);
+        let mut now = Time::from_micros(Time::LATEST.micros() - (2 << 56));
+        let (mut running, mut waiting) = (Vec::<(Time, TaskId)>::new(), Vec::<Ask>::new());
+        for number in 0..120 {
+            let span = Span::from_micros(stream.int(1, WALLTIME_MAX.micros()));
+            let procs = stream.int(1, 5) as u32;
+            match stream.int(0, 9) {
+                0..=3 => {
+                    let ask = Ask { job: task(number), nodes: procs, walltime: span };
+                    desk.submit(now, ask).unwrap();
+                    waiting.push(ask);
+                }
+                4 if !waiting.is_empty() => {
+                    let ask = waiting.swap_remove(stream.int(0, waiting.len() as u64 - 1) as usize);
+                    assert!(desk.withdraw(now, ask.job));
+                }
+                5 if !running.is_empty() => {
+                    let (_, job) = running.swap_remove(stream.int(0, running.len() as u64 - 1) as usize);
+                    desk.ended(now, job);
+                }
+                6 => {
+                    let quote = desk.price(now, procs, span, Wanted::Any).unwrap();
+                    if let Some(offer) = quote.offers.last() {
+                        desk.book(now, quote.id, offer.start).unwrap();
+                    }
+                }
+                7 => {
+                    let advert = desk.advertise(now);
+                    if let Some(slot) = advert.slots.last().filter(|slot| slot.whole().check().is_ok()) {
+                        desk.take(now, advert.version, &[(advert.slots.len() as u32 - 1, slot.whole())]).unwrap();
+                    }
+                }
+                8 => drop(desk.set_aside(now, Part { procs, start: now, span })),
+                _ => {
+                    let ends = running.iter().map(|(end, _)| *end);
+                    let next = ends.chain(desk.wake()).filter(|next| *next > now).min();
+                    now = next.unwrap_or(now).min(Time::LATEST).min(now + span).max(now);
+                }
+            }
+            running.retain(|(end, job)| {
+                let over = *end <= now;
+                if over {
+                    desk.ended(now, *job);
+                }
+                !over
+            });
+            let mut deeds = Vec::new();
+            desk.pass(now, &mut deeds);
+            for deed in deeds {
+                let Deed::Start(job) = deed else { continue };
+                let place = waiting.iter().position(|ask| ask.job == job).unwrap();
+                running.push((now + waiting.swap_remove(place).walltime, job));
+            }
+            assert!(desk.wake().is_none_or(|wake| wake < Time::NEVER), "{name}");
+        }
+    }
+}
+
 /// The site of the thesis's Table 3: A and B run, R is reserved, C and D wait.
 fn table_3(planner: &str) -> Desk {
     let mut desk = desk(5, Mode::Rebuild, planner);

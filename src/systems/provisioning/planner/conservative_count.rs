@@ -16,7 +16,7 @@ impl Planner for ConservativeCount {
         let mut counts = question.counts();
         starts.clear();
         for ask in question.queue {
-            let start = counts.earliest(question.now, ask.walltime, question.procs - ask.nodes);
+            let start = ask.in_time(counts.earliest(question.now, ask.walltime, question.procs - ask.nodes));
             counts.insert(start, start + ask.walltime, ask.nodes);
             starts.push(start);
         }

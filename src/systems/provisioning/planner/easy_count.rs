@@ -39,7 +39,7 @@ impl Planner for EasyCount {
             let heads = waiting.iter().take_while(|place| {
                 let starts_now = start(&mut counts, &mut free, now, &queue[**place]);
                 if starts_now {
-                    starts[**place] = now;
+                    starts[**place] = queue[**place].in_time(now);
                 }
                 starts_now
             });
@@ -55,13 +55,16 @@ impl Planner for EasyCount {
                 waiting.retain(|place| {
                     let starts_now = start(&mut counts, &mut free, now, &queue[*place]);
                     if starts_now {
-                        starts[*place] = now;
+                        starts[*place] = queue[*place].in_time(now);
                     }
                     !starts_now
                 });
                 counts.remove(shadow, shadow + head.walltime, head.nodes);
             }
             now = counts.next_change(now).expect("who waits, waits for something to end");
+            if now == Time::NEVER {
+                return;
+            }
         }
     }
 }

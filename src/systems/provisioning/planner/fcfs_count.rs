@@ -19,7 +19,7 @@ impl Planner for FcfsCount {
         for ask in question.queue {
             earliest = counts.earliest(earliest, ask.walltime, question.procs - ask.nodes);
             counts.insert(earliest, earliest + ask.walltime, ask.nodes);
-            starts.push(earliest);
+            starts.push(ask.in_time(earliest));
         }
     }
 }

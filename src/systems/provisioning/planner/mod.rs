@@ -39,7 +39,8 @@ pub struct Question<'a> {
 }
 
 pub trait Planner: Send {
-    /// When each of the queue would start, in its order, if nothing more came and all took as long as they ask for.
+    /// When each of the queue would start, in its order, if nothing more came and all took as long as they ask for; never, if time
+    /// ends before it would.
     fn plan(&mut self, question: &Question<'_>, starts: &mut Vec<Time>);
 
     /// Another one that would say the same.
@@ -101,11 +102,8 @@ impl Question<'_> {
 /// Free slots around everything where it is. In order of starts there is always room for it: whatever is there already
 /// began no later.
 pub fn free_beside(question: &Question<'_>, starts: &[Time]) -> FreeList {
-    let planned = question.queue.iter().zip(starts).map(|(ask, start)| Fixed {
-        from: *start,
-        until: *start + ask.walltime,
-        procs: ask.nodes,
-    });
+    let planned = question.queue.iter().zip(starts).filter(|(_, start)| **start < Time::NEVER);
+    let planned = planned.map(|(ask, start)| Fixed { from: *start, until: *start + ask.walltime, procs: ask.nodes });
     let mut all: Vec<Fixed> = question.all_fixed().chain(planned).collect();
     all.sort_by_key(|fixed| fixed.from);
     let mut list = FreeList::empty_site(question.now, question.procs);

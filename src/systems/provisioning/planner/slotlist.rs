@@ -46,8 +46,7 @@ impl Planner for SlotList {
         question.extra.iter().chain(&question.fixed[count..]).for_each(|fixed| put(list, fixed));
         starts.clear();
         for ask in question.queue {
-            let start = list.place(ask.nodes, ask.walltime, question.now);
-            starts.push(start.expect("what fits the site starts some time"));
+            starts.push(list.place_in_time(ask.nodes, ask.walltime, question.now));
         }
     }
 

@@ -83,6 +83,31 @@ proptest! {
         }
     }
 
+    /// Whoever has no place before time ends never starts, with whichever planner.
+    #[test]
+    fn planners_plan_up_to_the_end_of_time((fixed, queue) in questions()) {
+        // What stands fast is over a while before the end of time, and two of the longest jobs reach it.
+        let unit = 1 << 53;
+        let now = Time::from_micros(u64::MAX - 16 * unit);
+        let at = |time: Time| now + Span::from_micros(time.micros() / 1_000_000 * (unit / 2));
+        let fixed: Vec<Fixed> =
+            fixed.iter().map(|one| Fixed { from: at(one.from), until: at(one.until), procs: one.procs }).collect();
+        let longer = |ask: &Ask| Ask { walltime: Span::from_micros(ask.walltime.micros() / 1_000_000 * unit), ..*ask };
+        let queue: Vec<Ask> = queue.iter().map(longer).collect();
+        let question = Question { now, procs: 6, fixed: &fixed, extra: None, queue: &queue };
+        for name in names() {
+            let (mut starts, mut by_policy) = (Vec::new(), Vec::new());
+            let mut planner = build(name.name).unwrap();
+            planner.plan(&question, &mut starts);
+            for (ask, start) in queue.iter().zip(&starts) {
+                prop_assert!(*start == Time::NEVER || *start + ask.walltime < Time::NEVER, "{}", name.name);
+            }
+            policy::ByPolicy(queue::find(name.name).unwrap()).plan(&question, &mut by_policy);
+            prop_assert_eq!(&by_policy, &starts, "{}", name.name);
+            free_beside(&question, &starts);
+        }
+    }
+
     /// A planner may remember what it was asked before, as long as that changes nothing.
     #[test]
     fn planners_answer_as_if_asked_for_the_first_time((fixed, queue) in questions(), extras in prop::collection::vec((0u64..12, 1u64..6, 1u32..=6, 0usize..6), 1..8)) {
