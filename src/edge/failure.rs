@@ -61,7 +61,7 @@ Exit codes:
   2    a topology, flag or other input is wrong; nothing was written
   3    a site, a user or the router was lost during the run
   4    the run stalled: no frame moved for longer than --stall-after
-  5    a peer violated the protocol, or its promise of when it sends next
+  5    a peer violated the protocol, or its promise of when it sends next; or the run got to the end of virtual time
   6    a peer could not join, or was refused
   7    a file, folder or socket could not be used (disk full, no permission, ...)
   8    an external program failed: it could not be started, ended early, did not answer or gave an invalid answer

@@ -1,6 +1,7 @@
 mod batch;
 mod cables;
 mod complaints;
+mod ends;
 mod failing_together;
 mod failures;
 mod hostile;

@@ -1,0 +1,84 @@
+//! Runs that come to the end of time: none of them does more than say so, whoever plans.
+
+use std::fmt::Write;
+
+use super::load_text;
+use crate::kernel::{Breach, Place};
+use crate::protocol::Record;
+use crate::systems::{self, Row, managers, provisioning};
+use crate::time::Stamp;
+use crate::topology::{Plan, build};
+
+/// A grid of one site, whose jobs take all of it.
+fn grid(row: &Row, site: &str, user: &str, jobs: usize, task: &str) -> String {
+    let mut text = format!("name = \"ends\"\n[{}]\n[[site]]\nname = \"york\"\ncores = 4\n{site}\n", row.key);
+    let _ = write!(text, "[[user]]\nname = \"alice\"\n{user}\n[[workload]]\nsource = \"table\"\n");
+    for _ in 0..jobs {
+        let _ = write!(text, "[[workload.job]]\ntasks = [{{ cores = 4, {task} }}]\n");
+    }
+    text
+}
+
+/// How many jobs end, and what stops the run.
+fn run(text: &str) -> (usize, Option<Breach>) {
+    let topology = load_text(text, &[]).unwrap_or_else(|faults| panic!("{text}: {faults}"));
+    let plan = Plan::of(&topology);
+    let mut place = Place::new(build(&topology, &plan.all()).unwrap(), plan.latencies.clone());
+    let stop = place.run_before(Stamp::NEVER, usize::MAX).err();
+    let ended = place.take_log().iter().filter(|entry| matches!(entry.record, Record::Finished { .. })).count();
+    (ended, stop)
+}
+
+/// With little more than the names of managers, many of which are alike.
+fn schedulers(row: &Row) -> Vec<&'static str> {
+    let outside = |name: &str| managers::tongue(name).is_some();
+    let own = (row.schedulers)().into_iter();
+    let others = managers::ALL.iter().filter(|_| row.traits.takes_managers).flat_map(|kind| (kind.names)());
+    own.chain(others).map(|named| named.name).filter(|name| !outside(name)).collect()
+}
+
+#[test]
+fn queues_take_in_more_than_time_can_hold() {
+    let row = systems::find("batch").unwrap();
+    for scheduler in schedulers(row) {
+        let site = format!("scheduler = \"{scheduler}\"");
+        let text = grid(row, &site, "", 650, "runtime = \"10 s\", walltime = \"365250 d\"");
+        assert_eq!(run(&text), (650, None), "{scheduler}");
+    }
+}
+
+#[test]
+fn runs_that_get_to_the_end_of_time_say_so() {
+    let takes_table = |row: &&Row| row.takes().any(|source| source == "table");
+    for row in systems::ALL.iter().filter(takes_table) {
+        let schedulers = if row.traits.is_rigid { vec!["easy"] } else { schedulers(row) };
+        let mut sites: Vec<String> = schedulers.iter().map(|name| format!("scheduler = \"{name}\"")).collect();
+        if sites.is_empty() {
+            sites.push(String::new());
+        }
+        // At such a site each job takes some thousand years.
+        let (jobs, slow) = if row.traits.has_speeds { (650, "speed = 0.25") } else { (2_200, "") };
+        for site in sites {
+            let text = grid(row, &format!("{site}\n{slow}"), "", jobs, "runtime = \"100000 d\"");
+            let (ended, stop) = run(&text);
+            assert!(
+                ended < jobs && matches!(stop, Some(Breach::Late { .. })),
+                "{}, {site}: {ended}, {stop:?}",
+                row.key
+            );
+        }
+    }
+}
+
+#[test]
+fn whoever_bargains_gets_to_the_end_of_time_as_well() {
+    let row = systems::find("provisioning").unwrap();
+    for strategy in provisioning::strategy::ALL {
+        let legs = if strategy.has_legs { "legs = [\"york\"]" } else { "" };
+        let ahead = if strategy.has_ahead { "ahead = \"30 d\"" } else { "" };
+        let user = format!("strategy = \"{}\"\n{legs}\n{ahead}", strategy.name);
+        let text = grid(row, "speed = 0.25", &user, 650, "runtime = \"100000 d\"");
+        let (ended, stop) = run(&text);
+        assert!(ended < 650 && matches!(stop, None | Some(Breach::Late { .. })), "{}: {stop:?}", strategy.name);
+    }
+}
