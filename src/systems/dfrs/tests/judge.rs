@@ -41,8 +41,11 @@ impl Job {
         self.on.iter().any(|tasks| *tasks > 0)
     }
 
+    /// To ten digits: progress is summed up at every instant here, and what is exactly as urgent must not differ by how that was rounded.
     fn priority(&self, now: f64) -> f64 {
-        if self.done == 0.0 { f64::INFINITY } else { (now - self.submit) / (self.done * self.done) }
+        const ROUNDED: u64 = 1 << 18;
+        let exact = if self.done == 0.0 { f64::INFINITY } else { (now - self.submit) / (self.done * self.done) };
+        if exact.is_finite() { f64::from_bits((exact.to_bits() + ROUNDED / 2) & !(ROUNDED - 1)) } else { exact }
     }
 }
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::super::{Algorithm, Fractional, Places, Timed, bound, bounded_stretch, run, run_on, stretch, yields};
 use super::judge::judge;
-use super::{algorithm, need};
+use super::{algorithm, need, timed};
 use crate::grid::{Images, TaskId};
 use crate::systems::dfrs::{Changes, Cluster, Need, Optimise, Periodic};
 use crate::time::{Span, Time};
@@ -42,6 +42,26 @@ pub(super) fn any_images(most: u64) -> impl Strategy<Value = Option<Images>> {
 fn config() -> ProptestConfig {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     ProptestConfig { cases: if cfg!(debug_assertions) { 32 } else { config.cases }, ..config }
+}
+
+/// At 1800 s the first job and the fourth are as urgent as each other, exactly: 1800 s in the queue for 310 s of progress, and 1250 s for
+/// 258 1/3 s, are 18/961 both. So the fourth, which came later, is left out first, and the first one after it, for the third fills a
+/// node: then it is alone. Whoever lets a rounding decide keeps the fourth.
+#[test]
+fn who_is_exactly_as_urgent_and_came_later_is_left_out_first() {
+    let jobs = timed(&[
+        (0, 320, 4, 1.0, 0.4),
+        (80, 20, 3, 0.25, 0.6),
+        (320, 300, 1, 0.25, 1.0),
+        (550, 260, 3, 0.5, 0.1),
+        (730, 20, 3, 0.25, 0.6),
+        (1050, 80, 4, 0.5, 0.2),
+    ]);
+    let rules = algorithm("GreedyP/per/penalty=0");
+    let ends = [Some(2_421_666_667), None, Some(1_820_000_000), Some(2_405_000_000), None, Some(1_205_000_000)];
+    let ends = ends.map(|end| end.map(Time::from_micros));
+    assert_eq!(run(rules, 2, &jobs, |_, _, _| {}).ends, ends);
+    assert_eq!(judge(&rules, 2, None, &jobs, &[], 5_000).ends, ends);
 }
 
 proptest! {
