@@ -437,7 +437,7 @@ fn whoever_has_no_place_before_time_ends_gets_one_as_others_end_early() {
     let millennium = Span::from_secs(365_250 * 86_400);
     let job = |number: u64| Rigid {
         submit: Time::from_micros(number),
-        nodes: if number % 7 == 0 { 4 } else { 3 },
+        nodes: if number.is_multiple_of(7) { 4 } else { 3 },
         walltime: millennium,
         runtime: Span::from_secs(1 + number % 5),
     };
