@@ -1,8 +1,8 @@
 //! Work that goes on beside ours: what it needs is handed over in full buffers, in order, to a thread of its own, if there
 //! may be one, and given back when somebody wants to see what has come of it.
 //!
-//! What fits into one buffer is worth no thread. Memory: some buffers, however much passes, as whoever fills them faster
-//! than they are emptied has to wait.
+//! What fits into one buffer is worth no thread. Memory: some buffers, each as long as what is given at once, however much
+//! passes, as whoever fills them faster than they are emptied has to wait.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -92,7 +92,7 @@ impl<W: Work<T>, T: Send + 'static> Beside<W, T> {
 
     /// The same, for what cannot be copied.
     pub fn give(&mut self, mut items: Vec<T>) -> Result<(), W::Error> {
-        if self.buffer.is_empty() {
+        if self.buffer.is_empty() && items.len() >= self.room {
             self.buffer = items;
         } else {
             self.buffer.append(&mut items);
@@ -102,6 +102,9 @@ impl<W: Work<T>, T: Send + 'static> Beside<W, T> {
 
     /// Hands over what there is.
     pub fn hand_over(&mut self) -> Result<(), W::Error> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
         let full = std::mem::take(&mut self.buffer);
         let passed = match std::mem::replace(&mut self.hand, Hand::Between) {
             Hand::Here(work) => match Helper::new(self.name, work) {
@@ -205,8 +208,9 @@ impl<W: Work<T>, T: Send + 'static> Helper<W, T> {
     /// Takes a full buffer for an empty one, or says why it cannot.
     fn exchange(self, full: Vec<T>, room: usize) -> Passed<W, T> {
         if self.full.as_ref().is_some_and(|there| there.send(Given::Items(full)).is_err()) {
-            // It takes nothing any more only when something has gone wrong.
-            return self.join().and_then(|work| here(work, Vec::new()));
+            let gone =
+                self.join().map(|_| unreachable!("it takes nothing any more only when something has gone wrong"));
+            return gone;
         }
         let empty = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(room));
         Ok((Hand::There(self), empty))

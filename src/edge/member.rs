@@ -211,14 +211,12 @@ async fn leave(mut joined: Joined, end: Result<Played, Failure>) -> Ending {
             if is_lost && joined.connection.ended().is_some_and(|end| end.is_without_a_word()) {
                 return Ending::LostRouter(failure, false);
             }
-            joined
-                .connection
-                .leave(
-                    joined.sender,
-                    if let Failure::Program(_) = failure { Close::Failed } else { Close::Broken },
-                    &failure.to_string(),
-                )
-                .await;
+            let close = match failure {
+                Failure::Program(_) => Close::Failed,
+                Failure::Breach(_) => Close::Breach,
+                _ => Close::Broken,
+            };
+            joined.connection.leave(joined.sender, close, &failure.to_string()).await;
             Ending::Over(Err(failure))
         }
     }

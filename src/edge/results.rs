@@ -64,8 +64,9 @@ impl Told {
 pub struct Results<'a> {
     loaded: &'a Loaded,
     names: Names,
-    folder: ResultFolder,
+    /// Before the folder: it is not cleared away while something is still written into it.
     recording: Beside<Recording, Entry<Record>>,
+    folder: ResultFolder,
     /// Goes up when the log is contradicted.
     alarm: Arc<AtomicBool>,
     /// When all that had been taken was last handed over in any case.
@@ -170,13 +171,15 @@ impl Results<'_> {
 
     /// What contradicts the log, if anything does: a run that goes on would not be recorded.
     pub fn contradiction(&mut self) -> Result<(), Failure> {
-        if !self.alarm.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        self.recording
-            .back()?
-            .contradiction(&self.loaded.topology)
-            .map_or(Ok(()), |(_, text)| Err(Failure::Breach(text)))
+        if self.alarm.load(Ordering::Relaxed) { self.caught_up() } else { Ok(()) }
+    }
+
+    /// Waits until all of the log so far has been looked at, and says what contradicts it.
+    pub fn caught_up(&mut self) -> Result<(), Failure> {
+        let begun = Instant::now();
+        let contradiction = self.recording.back().map(|recording| recording.contradiction(&self.loaded.topology));
+        self.written_for += begun.elapsed();
+        contradiction?.map_or(Ok(()), |(_, text)| Err(Failure::Breach(text)))
     }
 
     /// How long recording and writing have taken so far.
@@ -206,12 +209,11 @@ impl Results<'_> {
 
     /// Writes everything, prints the summary, and passes on how the run ended; where it can go on, tells how.
     pub fn conducted(mut self, conducted: Conducted, setting: Setting) -> Result<(), Failure> {
-        let resume = self.resume.take();
-        let useless = conducted.end.as_ref().is_err_and(|failure| !may_be_resumed(failure));
-        // All of it has been read by then.
-        if self.recording.back().is_ok() && self.contradiction().is_err() || useless {
+        let recorded = self.caught_up();
+        if [&conducted.end, &recorded].into_iter().any(|end| end.as_ref().is_err_and(|end| !may_be_resumed(end))) {
             self.resumable_by(None);
         }
+        let resume = self.resume.take();
         self.write_all(conducted, setting).map_err(|failure| match resume {
             Some(how) if may_be_resumed(&failure) => failure.with(&format!("resume with: {how}")),
             _ => failure,

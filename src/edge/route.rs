@@ -234,8 +234,9 @@ fn route_run(
         true => conduct::conclude(kept, hub, labels, watch),
         false => conduct::conduct(kept, hub, &mut lines, watch),
     };
-    conducted.end = fault.or(conducted.end);
     conducted.wall = conducted.wall.saturating_sub(results.written_for());
+    // Everybody is still here to be told.
+    conducted.end = fault.or(conducted.end).and_then(|()| results.caught_up());
     let mut moved = None;
     if let (Some(freight), Ok(())) = (freight, &conducted.end) {
         let arrived = kept.block_on(async {

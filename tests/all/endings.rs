@@ -390,3 +390,22 @@ fn results_that_differ_are_an_answer_and_no_error() {
     assert_eq!(verified.status.code(), Some(1));
     assert!(!text(&verified.stderr).contains("error"), "{}", text(&verified.stderr));
 }
+
+/// Nobody is lost, and there is nothing to go on with.
+#[test]
+fn a_run_that_gets_to_the_end_of_time_says_so_in_every_layout() {
+    let scratch = Scratch::new();
+    let jobs = "[[workload.job]]\ntasks = [{ cores = 1, runtime = \"100000 d\" }]\n".repeat(2_200);
+    let grid = "name = \"end\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 1\nscheduler = \"easy\"\n[[user]]\nname = \"alice\"\n";
+    let topology = scratch.path("end.toml");
+    fs::write(&topology, format!("{grid}[[workload]]\nsource = \"table\"\n{jobs}")).unwrap();
+    for flags in [&["--inline"][..], &[]] {
+        let out = scratch.path("out");
+        let end = run(&topology, &out, flags).output().unwrap();
+        let told = String::from_utf8(end.stderr).unwrap();
+        assert_eq!(end.status.code(), Some(5), "{told}");
+        assert!(told.contains("virtual time ends before") && told.contains("york"), "{told}");
+        assert!(!told.contains("lost site") && !told.contains("resume"), "{told}");
+        assert!(names(&out).iter().all(|name| name != "journal"), "{:?}", names(&out));
+    }
+}

@@ -303,6 +303,8 @@ impl Conductor<'_, '_, '_> {
     fn pass_on(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<bool, Halt> {
         let is_late = self.log.waiting() > 0 && self.settled.elapsed() >= LOG_KEPT_FOR;
         if self.log.waiting() < self.worth && !is_late {
+            // What was passed on before may have been found wrong since.
+            (self.watch.record)(Vec::new())?;
             return Ok(false);
         }
         self.settle(hub.settled())?;

@@ -45,9 +45,11 @@ pub(super) fn lost(hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, erro
             hub.now()
         ));
     }
-    // It says itself what has become of its program, and at which time.
-    if let LineError::Wire(WireError::Closed { close: Some(Close::Failed), reason }) = error {
-        return Failure::Program(reason);
+    // It says itself what has become of its program, or of who lives there, and at which time.
+    match error {
+        LineError::Wire(WireError::Closed { close: Some(Close::Failed), reason }) => return Failure::Program(reason),
+        LineError::Wire(WireError::Closed { close: Some(Close::Breach), reason }) => return Failure::Breach(reason),
+        _ => {}
     }
     explain_loss(hub, lines, leaf, &error.to_string())
 }

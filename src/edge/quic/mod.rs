@@ -178,11 +178,13 @@ pub enum Close {
     Stopped,
     /// A program that decides for the other side has failed.
     Failed,
+    /// Who lives on the other side broke a rule of the run there, or has got to the end of time.
+    Breach,
 }
 
 impl Close {
-    const ALL: [Close; 6] =
-        [Close::Dropped, Close::Finished, Close::Refused, Close::Broken, Close::Stopped, Close::Failed];
+    const ALL: [Close; 7] =
+        [Close::Dropped, Close::Finished, Close::Refused, Close::Broken, Close::Stopped, Close::Failed, Close::Breach];
 }
 
 impl From<Close> for VarInt {

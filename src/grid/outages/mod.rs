@@ -272,7 +272,7 @@ impl Stream {
                     Per::Site => some(&self.nodes, drawn.share_millionths, random),
                     Per::Node => self.nodes.clone(),
                 };
-                (up < Time::NEVER).then_some(Outage { down, up, nodes })
+                (up <= Time::LATEST).then_some(Outage { down, up, nodes })
             }
         };
     }

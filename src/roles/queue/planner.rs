@@ -312,7 +312,9 @@ impl<P: Plan> Planner<P> {
             let freed_to = self.freed_to.max(left_to);
             if let Some((earliest, best)) = self.plan.put_anew((now, freed_to), ask, *start, room) {
                 assert!(earliest <= *start, "a place in the plan only ever moves ahead");
-                left_to = left_to.max(*start + ask.walltime);
+                if *start < Time::NEVER {
+                    left_to = left_to.max(*start + ask.walltime);
+                }
                 (*start, *room) = (earliest, best);
             }
         }
@@ -402,7 +404,9 @@ impl<P: Plan> Policy for Planner<P> {
         let Some(place) = self.queue.iter().position(|planned| planned.ask.job == job) else { return };
         let planned = self.queue.remove(place);
         self.plan.remove(planned.start, planned.end(), &planned.room);
-        self.freed(planned.end());
+        if planned.start < Time::NEVER {
+            self.freed(planned.end());
+        }
         self.look_ahead();
     }
 

@@ -8,11 +8,17 @@ use crate::time::{Span, Time};
 
 const NEAR: f64 = 1e-9;
 
+/// Ends that are so near to another instant, in microseconds, may be rounded to the other side of it.
+const BESIDE: f64 = 25.0;
+
 /// When each job ends, how many were paused and how many moved; `None` for who has not ended after so many instants.
 pub struct Judged {
     pub ends: Vec<Option<Time>>,
     pub preemptions: u64,
     pub migrations: u64,
+    /// Something was decided by so little that a rounding may have: two jobs as urgent as each other by different ways, or an end
+    /// beside another instant.
+    pub is_close: bool,
 }
 
 #[derive(Clone)]
@@ -47,6 +53,13 @@ impl Job {
         let exact = if self.done == 0.0 { f64::INFINITY } else { (now - self.submit) / (self.done * self.done) };
         if exact.is_finite() { f64::from_bits((exact.to_bits() + ROUNDED / 2) & !(ROUNDED - 1)) } else { exact }
     }
+
+    /// As urgent as each other, as far as can be told, though not by the same numbers.
+    fn ties(&self, other: &Job, now: f64) -> bool {
+        let (one, two) = (self.priority(now), other.priority(now));
+        let is_same = self.submit == other.submit && self.done == other.done;
+        one.is_finite() && two.is_finite() && (one - two).abs() <= 8.0 * NEAR * one && !is_same
+    }
 }
 
 /// Seconds, of which all have at most six decimals. Who is on a node that fails comes anew, from the start.
@@ -60,15 +73,16 @@ pub fn judge(
 ) -> Judged {
     let seconds = |micros: u64| micros as f64;
     let (period, penalty) = (seconds(rules.period.micros()), seconds(rules.penalty.micros()));
-    let mut judged = Judged { ends: vec![None; jobs.len()], preemptions: 0, migrations: 0 };
+    let mut judged = Judged { ends: vec![None; jobs.len()], preemptions: 0, migrations: 0, is_close: false };
     let mut live: Vec<Job> = Vec::new();
     let (mut now, mut next, mut first) = (-1.0, 0, None);
     for _ in 0..instants {
         // The next instant: an end, a submission or a tick.
-        let end = |job: &Job| {
+        let exact_end = |job: &Job| {
             let starts = job.held_until.max(now);
-            if job.share > 0.0 { (starts + (job.runtime - job.done) / job.share).round() } else { f64::INFINITY }
+            if job.share > 0.0 { starts + (job.runtime - job.done) / job.share } else { f64::INFINITY }
         };
+        let end = |job: &Job| exact_end(job).round();
         let tick = match first {
             Some(first) if rules.periodic.is_some() && !live.is_empty() => {
                 let past: f64 = now - first;
@@ -83,6 +97,8 @@ pub fn judge(
         if then == f64::INFINITY {
             break;
         }
+        let is_beside = |end: f64| [tick, submit, edge].iter().any(|at| end != *at && (end - at).abs() < BESIDE);
+        judged.is_close |= live.iter().map(exact_end).any(is_beside);
         let over: Vec<usize> = live.iter().filter(|job| end(job) <= then).map(|job| job.number).collect();
         for job in &mut live {
             let from = job.held_until.max(now);
@@ -106,6 +122,7 @@ pub fn judge(
         for job in &mut lost {
             (job.on, job.done, job.share, job.held_until, job.has_run) = (vec![0; nodes], 0.0, 0.0, 0.0, false);
         }
+        judged.is_close |= live.iter().enumerate().any(|(at, one)| live[..at].iter().any(|other| one.ties(other, now)));
         let before: Vec<Job> = live.iter().chain(&lost).cloned().collect();
         over.iter().for_each(|job| judged.ends[*job] = Some(Time::ZERO + Span::from_micros(now as u64)));
         let is_freed = !over.is_empty() || !lost.is_empty() || are_back;

@@ -78,6 +78,9 @@ proptest! {
             let rules = Fractional { penalty, ..algorithm };
             let outcome = run_on(Cluster::new(rules, nodes).moving(images), &jobs, |_, _, _| {});
             let judged = judge(&rules, nodes as usize, images, &jobs, &[], 5_000);
+            if judged.is_close {
+                continue;
+            }
             // Each change of a yield may be rounded either way.
             for (end, judged) in outcome.ends.iter().zip(&judged.ends) {
                 let is_near = match (end, judged) {

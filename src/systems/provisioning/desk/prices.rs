@@ -59,7 +59,10 @@ impl Desk {
     /// Ascending. Where the queue is planned to start or end counts too.
     fn starts(&self, wanted: Wanted) -> Vec<Time> {
         let from = match wanted {
-            Wanted::At(start) => return Some(start).filter(|start| *start >= self.now).into_iter().collect(),
+            Wanted::At(start) => {
+                let is_offered = self.now <= start && start <= Time::LATEST;
+                return Some(start).filter(|_| is_offered).into_iter().collect();
+            }
             Wanted::Any => self.now,
             Wanted::From(start) => start.max(self.now),
         };
@@ -67,6 +70,7 @@ impl Desk {
         let planned = self.queue.iter().zip(&self.plan.afresh);
         let planned = planned.flat_map(|(queued, start)| [*start, *start + queued.ask.walltime]);
         let mut starts: Vec<Time> = fixed.chain(planned).filter(|start| *start > from).chain([from]).collect();
+        starts.retain(|start| *start <= Time::LATEST);
         starts.sort_unstable();
         starts.dedup();
         starts
