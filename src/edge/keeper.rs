@@ -52,10 +52,8 @@ impl Kept {
             }
         });
         let (kept, watched) = (runtime.clone(), state.clone());
-        let keeper = std::thread::Builder::new()
-            .name("keeper".to_owned())
-            .spawn(move || keep(&kept, &watched, pause))
-            .map_err(|error| Failure::System(format!("cannot start a thread: {error}")))?;
+        let keeper = super::thread("keeper", move || keep(&kept, &watched, pause));
+        let keeper = keeper.map_err(|error| Failure::System(error.to_string()))?;
         Ok(Kept { runtime, state, keeper: Some(keeper) })
     }
 

@@ -108,8 +108,8 @@ impl Ending {
     /// that a launcher has started.
     ///
     /// A thread of its own, since the process may be busy with the run and deaf to everything else.
-    pub fn hold(self) {
-        std::thread::spawn(move || {
+    pub fn hold(self) -> Result<(), Failure> {
+        let holding = super::thread("lifeline", move || {
             for line in stdin().lock().lines() {
                 let Ok(line) = line else { break };
                 match Word::read(&line) {
@@ -127,6 +127,7 @@ impl Ending {
             self.doomed.clear();
             exit(3);
         });
+        holding.map(drop).map_err(|error| Failure::System(error.to_string()))
     }
 }
 

@@ -46,7 +46,7 @@ pub fn take_part(membership: &Membership) -> Result<(), Failure> {
     let identity = lifeline::identity(&membership.identity, &membership.parties);
     let stop = Stop::default();
     if membership.held {
-        lifeline::Ending::new(words.clone(), Doomed::default(), stop.clone()).hold();
+        lifeline::Ending::new(words.clone(), Doomed::default(), stop.clone()).hold()?;
     }
     let ending = stop.clone();
     let (who, asked) = (label(&membership.parties), AtomicBool::default());

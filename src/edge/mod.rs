@@ -97,6 +97,12 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         .map_err(|error| Failure::System(format!("cannot start the runtime: {error}")))
 }
 
+/// Starts a thread, if the system has one to spare.
+fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<std::thread::JoinHandle<()>> {
+    let started = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+    started.map_err(|error| std::io::Error::new(error.kind(), format!("cannot start a thread: {error}")))
+}
+
 /// Writes to standard output.
 fn print(text: &str) -> Result<(), Failure> {
     match show(text) {

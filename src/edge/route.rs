@@ -373,7 +373,7 @@ fn listen_for_the_end(
     let (tell, gone) = mpsc::unbounded_channel();
     let ending = Ending::new(words, doomed, stop.clone()).telling(tell);
     if held {
-        ending.clone().hold();
+        ending.clone().hold()?;
     }
     on_interrupt(move || ending.interrupt())?;
     Ok((interruptions, gone))

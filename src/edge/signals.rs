@@ -42,7 +42,7 @@ pub fn on_interrupt(heard: impl Fn() + Send + 'static) -> Result<(), Failure> {
         let _inside = runtime.enter();
         Interrupts::new()?
     };
-    std::thread::spawn(move || {
+    let listening = super::thread("signals", move || {
         runtime.block_on(async {
             loop {
                 interrupts.next().await;
@@ -50,7 +50,7 @@ pub fn on_interrupt(heard: impl Fn() + Send + 'static) -> Result<(), Failure> {
             }
         });
     });
-    Ok(())
+    listening.map(drop).map_err(|error| Failure::System(error.to_string()))
 }
 
 /// Makes a file that may not grow any larger an error like a full disk, instead of the end of this process.

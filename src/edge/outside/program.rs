@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::edge::thread;
+
 pub struct Running {
     child: Child,
     guard: Option<Child>,
@@ -38,17 +40,18 @@ impl Running {
         };
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let mut child = command.spawn()?;
+        let child = command.spawn()?;
         let guard = guard(child.id());
-        let last_words = <[Arc<Mutex<String>>; 2]>::default();
         let (open, said_all) = channel();
-        let stderr = child.stderr.take().expect("its standard error is piped");
-        keep(stderr, over, &last_words[0], open.clone());
+        // From now on it is ended, whatever becomes of us.
+        let mut running = Running { child, guard, last_words: Default::default(), said_all };
+        let stderr = running.child.stderr.take().expect("its standard error is piped");
+        keep(stderr, over, &running.last_words[0], open.clone())?;
         // Some give their reasons there.
-        if let Some(stdout) = child.stdout.take_if(|_| over == Over::Socket) {
-            keep(stdout, over, &last_words[1], open);
+        if let Some(stdout) = running.child.stdout.take_if(|_| over == Over::Socket) {
+            keep(stdout, over, &running.last_words[1], open)?;
         }
-        Ok(Running { child, guard, last_words, said_all })
+        Ok(running)
     }
 
     pub fn pipes(&mut self) -> (ChildStdin, ChildStdout) {
@@ -95,12 +98,18 @@ const LINE_MAX: u64 = 1 << 16;
 const SAID_ALL_WITHIN: Duration = Duration::from_millis(500);
 
 /// Keeps the last line of what a program prints, and lets go of `open` when that is all.
-fn keep(output: impl Read + Send + 'static, over: Over, last: &Arc<Mutex<String>>, open: Sender<()>) {
+fn keep(
+    output: impl Read + Send + 'static,
+    over: Over,
+    last: &Arc<Mutex<String>>,
+    open: Sender<()>,
+) -> std::io::Result<()> {
     let last = Arc::clone(last);
-    std::thread::spawn(move || {
+    thread("words", move || {
         hear(output, over, &last);
         drop(open);
-    });
+    })
+    .map(drop)
 }
 
 /// Shows it all, too, unless the program talks elsewhere.

@@ -13,6 +13,7 @@ use super::Stop;
 use super::absent::cannot_start;
 use super::program::{Over, Running};
 use super::zmtp::{Caller, Requester};
+use crate::edge::thread;
 use crate::grid::Endpoint;
 use crate::protocol::outside::brief;
 
@@ -59,9 +60,10 @@ impl Talk {
         let mut running = Running::start(words, Over::Pipes).map_err(|error| cannot_start(&who, &words[0], &error))?;
         let (stdin, stdout) = running.pipes();
         let (questions, to_send) = sync_channel(1);
-        std::thread::spawn(move || send(stdin, &to_send));
         let (heard, answers) = sync_channel(1);
-        std::thread::spawn(move || hear(BufReader::new(stdout), &heard));
+        thread("questions", move || send(stdin, &to_send))
+            .and_then(|_| thread("answers", move || hear(BufReader::new(stdout), &heard)))
+            .map_err(|error| cannot_start(&who, &words[0], &error))?;
         let (running, questions, stop) = (Some(running), Some(questions), stop.clone());
         Ok(Talk { who, running, stop, questions, answers, timeout, caller: None })
     }
@@ -81,7 +83,7 @@ impl Talk {
         let (questions, to_send) = sync_channel(1);
         let (heard, answers) = sync_channel(1);
         let calling = caller.clone();
-        std::thread::spawn(move || call(&calling, &to_send, &heard));
+        thread("caller", move || call(&calling, &to_send, &heard)).map_err(|error| format!("{who}: {error}"))?;
         let (questions, caller, stop) = (Some(questions), Some(caller), stop.clone());
         Ok(Talk { who, running, stop, questions, answers, timeout, caller })
     }
