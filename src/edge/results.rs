@@ -221,6 +221,7 @@ impl Results<'_> {
     }
 
     fn write_all(mut self, conducted: Conducted, setting: Setting) -> Result<(), Failure> {
+        let host = host();
         // There are no turns any more.
         pin::to_any_core();
         let mut facts = facts(&conducted, &setting);
@@ -304,7 +305,7 @@ impl Results<'_> {
             names: self.names,
             started: self.started,
             wall_seconds: summary.run.wall_seconds,
-            host: host(),
+            host,
             files: Vec::new(),
         };
         let digest = summary.results.digest.clone();
