@@ -208,9 +208,8 @@ impl<W: Work<T>, T: Send + 'static> Helper<W, T> {
     /// Takes a full buffer for an empty one, or says why it cannot.
     fn exchange(self, full: Vec<T>, room: usize) -> Passed<W, T> {
         if self.full.as_ref().is_some_and(|there| there.send(Given::Items(full)).is_err()) {
-            let gone =
-                self.join().map(|_| unreachable!("it takes nothing any more only when something has gone wrong"));
-            return gone;
+            // It takes nothing any more only when something has gone wrong.
+            return self.join().map(|_| unreachable!("it has told what went wrong"));
         }
         let empty = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(room));
         Ok((Hand::There(self), empty))
