@@ -131,7 +131,8 @@ impl Results<'_> {
         })
     }
 
-    /// Takes the next entries of the run's log: all that is known by them is made of them beside the run.
+    /// Takes the next entries of the run's log. What is made of them is made beside the run, so what is wrong with them may be
+    /// told later.
     pub fn record(&mut self, log: Vec<Entry<Record>>) -> Result<(), Failure> {
         let begun = Instant::now();
         let taken = self.recording.give(log).and_then(|()| match begun.duration_since(self.handed) > KEPT_FOR {

@@ -56,7 +56,7 @@ pub struct LeafFacts {
     pub packets_up: u64,
 }
 
-/// Takes the next entries of the run's log; whatever is wrong with them ends the run.
+/// Takes the next entries of the run's log, if there are any; whatever is wrong with them, or with earlier ones, ends the run.
 pub type Taking<'a> = dyn FnMut(Vec<Entry<Record>>) -> Result<(), Failure> + 'a;
 
 /// Is shown how far a run is.
