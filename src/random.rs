@@ -58,8 +58,25 @@ impl SplitMix64 {
 
     /// Uniform on a logarithmic scale between two positive numbers.
     pub fn log_uniform(&mut self, least: f64, most: f64) -> f64 {
+        LogUniform::between(least, most).draw(self)
+    }
+}
+
+/// Uniform on a logarithmic scale between two positive numbers, for whoever draws often: their logarithms are taken once.
+#[derive(Clone, Copy, Debug)]
+pub struct LogUniform {
+    low: f64,
+    width: f64,
+}
+
+impl LogUniform {
+    pub fn between(least: f64, most: f64) -> LogUniform {
         let (low, high) = (math::ln(least), math::ln(most));
-        math::exp(low + self.unit() * (high - low))
+        LogUniform { low, width: high - low }
+    }
+
+    pub fn draw(&self, stream: &mut SplitMix64) -> f64 {
+        math::exp(self.low + stream.unit() * self.width)
     }
 }
 

@@ -4,11 +4,12 @@
 //! The paper gives the distributions; the order of the draws is ours, and part of what a seed means.
 
 use serde::Serialize;
+use smallvec::SmallVec;
 
 use super::staging::NEEDS_LINKS;
 use super::{Platform, Row, Source, Supply, WorkloadError};
 use crate::grid::{Curve, DATA_MAX, Edge, Job, JobId, Kind, LONGEST, Task, Worth};
-use crate::random::SplitMix64;
+use crate::random::{LogUniform, SplitMix64};
 use crate::settings::limits::{CORES_MAX, TASKS_MAX, TOO_LONG_A_JOB};
 use crate::settings::{
     Context, Field, Fields, Fit, Form, FormExt, Number, POSITIVE_SPAN, Pair, Rate, Shape, Unless, Walk, key, remark,
@@ -281,10 +282,12 @@ impl Generator {
     fn draw(&self, stream: &mut SplitMix64) -> Drawn {
         let count = stream.int(u64::from(self.tasks.0), u64::from(self.tasks.1)) as usize;
         let total = stream.log_uniform(self.total_runtime.0 as f64, self.total_runtime.1 as f64);
-        let weights: Vec<f64> = (0..count).map(|_| stream.log_uniform(1.0, 10.0)).collect();
+        let weight = LogUniform::between(1.0, 10.0);
+        let weights: SmallVec<[f64; 32]> = (0..count).map(|_| weight.draw(stream)).collect();
         let sum: f64 = weights.iter().sum();
+        let cores = LogUniform::between(1.0, f64::from(self.cores_max) + 1.0);
         let tasks = weights.into_iter().map(|weight| {
-            let cores = stream.log_uniform(1.0, f64::from(self.cores_max) + 1.0) as u32;
+            let cores = cores.draw(stream) as u32;
             let usual = stream.unit() < self.kind_share;
             let runtime = ((total * weight / sum + 0.5).floor() as u64).max(1);
             DrawnTask { runtime, cores: cores.clamp(1, self.cores_max), kind: self.kinds[usize::from(!usual)] }
@@ -296,17 +299,16 @@ impl Generator {
     }
 
     fn draw_edges(&self, count: u32, stream: &mut SplitMix64) -> Vec<Edge> {
-        let mut edges = Vec::new();
+        let mut edges: Vec<Edge> = Vec::with_capacity(2 * count as usize);
         for to in 1..count {
             let wanted = (1.0 + stream.exponential(self.degree).floor()).min(f64::from(to)) as usize;
-            let mut parents = Vec::with_capacity(wanted);
-            while parents.len() < wanted {
+            let first = edges.len();
+            while edges.len() < first + wanted {
                 let parent = stream.int(0, u64::from(to) - 1) as u32;
-                if !parents.contains(&parent) {
-                    parents.push(parent);
+                if edges[first..].iter().all(|edge| edge.from != parent) {
+                    edges.push(Edge::new(parent, to));
                 }
             }
-            edges.extend(parents.into_iter().map(|from| Edge::new(from, to)));
         }
         edges.sort_unstable();
         edges
@@ -433,11 +435,11 @@ fn draw_curve(stream: &mut SplitMix64) -> Curve {
     let initial = 2.0 + 2.0 * stream.unit();
     let final_ = 6.0 + 4.0 * stream.unit();
     let count = stream.int(5, 10);
-    let mut times: Vec<f64> = (0..count).map(|_| initial + (final_ - initial) * stream.unit()).collect();
-    let mut values: Vec<f64> = (0..count).map(|_| stream.unit()).collect();
+    let mut times: SmallVec<[f64; 10]> = (0..count).map(|_| initial + (final_ - initial) * stream.unit()).collect();
+    let mut values: SmallVec<[f64; 10]> = (0..count).map(|_| stream.unit()).collect();
     times.sort_by(f64::total_cmp);
     values.sort_by(|a, b| b.total_cmp(a));
-    let points: Vec<(f64, f64)> = times.into_iter().zip(values).collect();
+    let points: SmallVec<[(f64, f64); 10]> = times.into_iter().zip(values).collect();
     Curve::new(initial, final_, &points).expect("sorted draws between the deadlines make a curve")
 }
 
