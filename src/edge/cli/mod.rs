@@ -220,13 +220,10 @@ fn reproduction(told: &str) -> Result<cluster::Paper, Failure> {
     }
     if let Some(logs) = paper.logs() {
         let seen = cluster::seen(logs)?;
-        let typed = logs.to_string_lossy().into_owned();
-        for word in &mut words {
-            match word.strip_prefix("--logs=") {
-                Some(_) => *word = format!("--logs={seen}"),
-                None if *word == typed => word.clone_from(&seen),
-                None => {}
-            }
+        let flag = words.iter().position(|word| word.split('=').next() == Some("--logs")).expect("it has been typed");
+        match words[flag].contains('=') {
+            true => words[flag] = format!("--logs={seen}"),
+            false => words[flag + 1] = seen,
         }
     }
     Ok(cluster::Paper { words, reads_logs: paper.logs().is_some() })

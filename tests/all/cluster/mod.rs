@@ -126,6 +126,23 @@ fn a_papers_experiment_is_run_in_shares_too() {
     assert_eq!(files("rows"), files("whole"));
 }
 
+/// Whoever runs it finds them from anywhere; all other words stay as they are, like the name of the paper.
+#[test]
+fn a_folder_of_logs_is_written_as_a_whole_path() {
+    let scratch = Scratch::new();
+    let folder = scratch.path("dfrs").display().to_string();
+    let told = ["dfrs --logs dfrs", "dfrs --logs=dfrs --full"];
+    let written = [format!("dfrs --logs {folder}"), format!("dfrs --logs={folder} --full")];
+    for (told, written) in told.into_iter().zip(written) {
+        let mut command = Command::new(HANSA);
+        command.args(["cluster", "slurm", "--reproduce", told]).current_dir(scratch.path(""));
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        let (script, error) = (text(&output.stdout), text(&output.stderr));
+        assert!(script.contains(&format!("reproduce {written} --out")), "{script}{error}");
+        assert!(script.contains("--job-name=reproduce-dfrs "), "{script}");
+    }
+}
+
 #[test]
 fn kubernetes_takes_the_objects_and_their_commands_do_what_they_should() {
     let Some(python) = python_with("kubernetes_validate") else {
