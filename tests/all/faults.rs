@@ -164,7 +164,9 @@ fn a_router_that_is_stopped_for_ever_is_told_and_ended() {
         .arg("run")
         .arg(&topology)
         .args(["--stall-after", "2", "--patience", "3s", "--out"])
-        .arg(scratch.path("out"));
+        .arg(scratch.path("out"))
+        // A slim image has no programs that could do it.
+        .env("PATH", "/nowhere");
     let mut launcher = Process::start("the launcher", &mut command);
     launcher.says(BEGUN);
     let id = launcher.child.id();

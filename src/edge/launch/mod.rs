@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, Command};
@@ -364,7 +365,10 @@ struct Member {
 }
 
 fn end_process(id: u32) {
-    let _ = std::process::Command::new("kill").arg("-KILL").arg(id.to_string()).status();
+    if let Some(process) = i32::try_from(id).ok().and_then(Pid::from_raw) {
+        // There is nothing to end if it has left.
+        let _ = kill_process(process, Signal::KILL);
+    }
 }
 
 /// Whether a process does anything.
