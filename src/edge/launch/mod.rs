@@ -4,7 +4,7 @@
 mod router;
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ use tokio::process::{ChildStdin, Command};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
+use super::heard::heard_up_to;
 use super::host::{self, Activity};
 use super::identity::{Authority, Identity};
 use super::input::written_out;
@@ -110,7 +111,10 @@ const HAND_OVER_WITHIN: Duration = Duration::from_secs(5);
 /// How many processes are on their way to the router at a time. All at once stand in each other's way: 200 of them gave one
 /// another up again and again.
 const STARTING_AT_ONCE: usize = 8;
+/// What is shown of the log of a process that has failed: so many lines, of so many letters, from so many bytes at its end.
 const LOG_TAIL_LINES: usize = 12;
+const LOG_LINE_MAX: usize = 2_000;
+const LOG_TAIL_BYTES: u64 = 64 << 10;
 
 /// Runs the grid; the error, if any, has been told by the router already.
 pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
@@ -512,22 +516,35 @@ fn fell(status: ExitStatus) -> bool {
     status.signal().is_some() || status.code() == Some(PANICKED)
 }
 
-/// The last of the lines that a failed process wrote, as far as they are `wanted`.
+/// Shows the last of the lines that a failed process wrote, as far as they are `wanted`.
 fn show_log_tail(member: &Member, wanted: impl Fn(&str) -> bool) {
-    let mut text = String::new();
-    if File::open(&member.log).and_then(|mut file| file.read_to_string(&mut text)).is_err() {
-        return;
-    }
-    if text.is_empty() {
+    let Ok(log) = end_of_file(&member.log) else { return };
+    if log.is_empty() {
         tell(&format!("{} wrote nothing to its log", member.label));
         return;
     }
-    let lines: Vec<&str> = text.lines().filter(|line| wanted(line)).collect();
-    if lines.is_empty() {
-        return;
+    let lines = last_lines(&log, wanted);
+    if !lines.is_empty() {
+        tell(&format!("the last lines of the log of {}:", member.label));
+        lines.iter().for_each(|line| tell(&format!("  {line}")));
     }
-    tell(&format!("the last lines of the log of {}:", member.label));
-    lines[lines.len().saturating_sub(LOG_TAIL_LINES)..].iter().for_each(|line| tell(&format!("  {line}")));
+}
+
+fn end_of_file(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let begin = file.metadata()?.len().saturating_sub(LOG_TAIL_BYTES);
+    file.seek(SeekFrom::Start(begin))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Programs outside write to it, too, and may write anything.
+fn last_lines(log: &[u8], wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    let text = String::from_utf8_lossy(log);
+    let lines: Vec<&str> = text.lines().filter(|line| wanted(line)).collect();
+    let last = &lines[lines.len().saturating_sub(LOG_TAIL_LINES)..];
+    last.iter().map(|line| heard_up_to(line, LOG_LINE_MAX)).collect()
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
@@ -540,4 +557,18 @@ fn cannot_start(error: &io::Error) -> Failure {
 
 fn system(error: impl std::fmt::Display) -> Failure {
     Failure::System(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_a_log_holds_its_last_lines_can_be_seen() {
+        let log = b"error: ours\n\xff\xfe\nbye\x1b[2J\r\nzz";
+        let lines = last_lines(log, |line| !line.starts_with("error: "));
+        assert_eq!(lines, ["\u{fffd}\u{fffd}", "bye\\u{1b}[2J", "zz"]);
+        assert_eq!(last_lines(&b"a\n".repeat(100), |_| true).len(), LOG_TAIL_LINES);
+        assert_eq!(last_lines(&[b'x'; 5000], |_| true), ["x".repeat(LOG_LINE_MAX) + "..."]);
+    }
 }
