@@ -446,6 +446,8 @@ fn write_secret(path: &Path, text: &str) -> Result<(), IdentityError> {
 /// Writes beside and renames, so that no reader sees half a file and no key is ever readable by others.
 fn write_whole(path: &Path, text: &str, mode: u32) -> Result<(), IdentityError> {
     let beside = path.with_extension(format!("{}.tmp", std::process::id()));
+    // What is left of one that was killed, which in a container had the same number, may be open to others.
+    let _ = fs::remove_file(&beside);
     let written = OpenOptions::new()
         .write(true)
         .create_new(true)

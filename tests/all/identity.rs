@@ -13,6 +13,8 @@ use crate::world::{site, user};
 fn an_identity_survives_its_files_and_keeps_its_key_to_itself() {
     let folder = tempfile::tempdir().unwrap();
     let authority = Authority::new("quickstart").unwrap();
+    // Half a file of one that was killed and had our number, as in containers.
+    fs::write(folder.path().join(format!("key.{}.tmp", std::process::id())), "half").unwrap();
     authority.issue(&[site("york")], VALID_DAYS).unwrap().save(folder.path()).unwrap();
 
     Identity::load(folder.path()).unwrap();
