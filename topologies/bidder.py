@@ -20,6 +20,8 @@ for line in sys.stdin:
         answer = {"type": "hello", "version": said["version"]}
     else:
         tasks.update((task["task"], task) for task in said["new"])
+        for name in said["over"]:
+            del tasks[name]
         bids = [bid(tasks[name], said["t"]) for name in said["queue"]]
         answer = {"type": "bids", "ask": said["ask"], "bids": bids}
     print(json.dumps(answer), flush=True)

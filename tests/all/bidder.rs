@@ -59,6 +59,40 @@ fn a_program_that_bids_like_a_policy_gives_its_digest_in_every_layout() {
     }
 }
 
+/// It writes how many tasks it has heard of, and of how many of them at most it did not know that their jobs were over.
+const FORGETFUL: &str = r#"
+import json, sys
+tasks, heard, most = set(), 0, 0
+for line in sys.stdin:
+    said = json.loads(line)
+    if said["type"] == "hello":
+        answer = {"type": "hello", "version": 1}
+    else:
+        for name in said["over"]:
+            tasks.remove(name)
+        tasks.update(task["task"] for task in said["new"])
+        heard, most = heard + len(said["new"]), max(most, len(tasks))
+        answer = {"type": "bids", "ask": said["ask"], "bids": [1.0] * len(said["queue"])}
+    print(json.dumps(answer), flush=True)
+open(sys.argv[1], "w").write(f"{heard} {most}")
+"#;
+
+#[test]
+fn a_program_hears_what_it_may_forget() {
+    if !has_python() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (program, counts) = (scratch.file("forgetful.py", FORGETFUL), scratch.path("counts"));
+    let topology = topology(&scratch, &format!("command = [\"python3\", {program:?}, {counts:?}]\nask = \"always\"\n"));
+    let ran = run(&topology, scratch.path("out"), &["--inline", "--set", "workload.0.jobs=200"]);
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    let counts = std::fs::read_to_string(counts).unwrap();
+    let (heard, most) = counts.split_once(' ').unwrap();
+    let [heard, most] = [heard, most].map(|count| count.parse::<usize>().unwrap());
+    assert!(heard > 1000 && most < heard / 2, "{most} of {heard} tasks");
+}
+
 #[test]
 fn a_program_that_fails_ends_the_run_and_is_named() {
     const HELLO: &str = "read q; echo '{\\\"type\\\":\\\"hello\\\",\\\"version\\\":1}';";

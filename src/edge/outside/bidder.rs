@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::talk::{Talk, Trouble};
 use super::{Around, Fault, ask, say_hello};
-use crate::grid::{Site, TaskId};
+use crate::grid::{JobId, Site, TaskId};
 use crate::protocol::outside::bidder::{Answer, Cluster, Hello, Question, TaskLine};
 use crate::protocol::outside::{VERSION, seconds};
 use crate::systems::Outsider;
@@ -58,6 +58,7 @@ pub fn greet(around: &Around<'_>, begun: Begun<'_>) -> Result<Outsider, Trouble>
         kinds: topology.kinds.clone(),
         talk: RefCell::new(talk),
         known: RefCell::default(),
+        over: RefCell::default(),
         asked: RefCell::default(),
         fault: around.fault.clone(),
     };
@@ -72,8 +73,10 @@ struct Program {
     course: Course,
     kinds: Vec<String>,
     talk: RefCell<Talk>,
-    /// The last bid of every task that the program has been told of.
+    /// The last bid of every task that the program has been told of and whose job is not over.
     known: RefCell<BTreeMap<TaskId, f64>>,
+    /// Tasks whose jobs are over, of which the program has still to be told.
+    over: RefCell<Vec<TaskId>>,
     asked: RefCell<u64>,
     fault: Fault,
 }
@@ -93,6 +96,7 @@ impl Program {
             ask: number,
             t: seconds(at.now.micros()),
             new: new.map(|bidder| task_line(bidder, &self.kinds)).collect(),
+            over: self.over.take().iter().map(TaskId::to_string).collect(),
             queue: bidders.iter().map(|bidder| id(bidder).to_string()).collect(),
         };
         let mut talk = self.talk.borrow_mut();
@@ -132,6 +136,11 @@ impl BidPolicy for Program {
         if let Err(trouble) = self.question(bidders, at) {
             self.fault.note(trouble, at.now);
         }
+    }
+
+    fn forget(&mut self, job: JobId) {
+        let tasks = TaskId { job, index: 0 }..=TaskId { job, index: u32::MAX };
+        self.over.get_mut().extend(self.known.get_mut().extract_if(tasks, |_, _| true).map(|(task, _)| task));
     }
 
     fn has_failed(&self) -> bool {

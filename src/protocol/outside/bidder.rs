@@ -33,6 +33,8 @@ pub struct Question<'a> {
     pub t: f64,
     /// Tasks that the program has not heard of.
     pub new: Vec<TaskLine<'a>>,
+    /// Tasks that it has heard of and will not hear of again: their jobs are over.
+    pub over: Vec<String>,
     /// Whose bids are wanted, in this order.
     pub queue: Vec<String>,
 }

@@ -200,9 +200,8 @@ impl Auctioneer {
             out.log(Record::Completed { job: id.job, value: live.value(now) });
             out.send(live.user, Message::Outcome(Outcome { job: id.job, verdict: Verdict::Completed }));
         }
-        if live.is_over() {
-            self.jobs[slot as usize] = None;
-        } else if !live.removed {
+        let is_removed = live.removed;
+        if !self.let_go(slot) && !is_removed {
             self.release_successors(TaskHandle { job: slot, task: id.index }, now, out);
         }
     }
@@ -219,9 +218,7 @@ impl Auctioneer {
         live.running -= 1;
         let is_tried_again = failing.lose(id, saved, cluster);
         if live.removed {
-            if live.is_over() {
-                self.jobs[slot as usize] = None;
-            }
+            self.let_go(slot);
             return;
         }
         self.enqueue(TaskHandle { job: slot, task: id.index }, now);
@@ -356,9 +353,16 @@ impl Auctioneer {
                 self.dequeue(handle, Phase::Awaiting);
             }
         }
-        if self.jobs[slot as usize].as_ref().is_some_and(|live| live.is_over()) {
-            self.jobs[slot as usize] = None;
+        self.let_go(slot);
+    }
+
+    /// Lets go of a job if nothing of it is left to wait for; says whether that is so.
+    fn let_go(&mut self, slot: u32) -> bool {
+        let over = self.jobs[slot as usize].take_if(|live| live.is_over());
+        if let Some(live) = &over {
+            self.policy.forget(live.job.id);
         }
+        over.is_some()
     }
 
     /// Gives tasks to sites, the best bidder first, until whoever is best does not fit; nobody is overtaken.

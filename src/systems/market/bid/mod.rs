@@ -12,7 +12,7 @@ mod random;
 mod srtf;
 
 use super::rules::Market;
-use crate::grid::Job;
+use crate::grid::{Job, JobId};
 use crate::time::{Span, Time};
 
 /// A bidding policy.
@@ -38,6 +38,9 @@ pub trait BidPolicy: Send {
 
     /// Is told of all whose bids are about to be asked for: for policies to whom a question is dear.
     fn ask_together(&self, _bidders: &[Bidder<'_>], _at: &Instant) {}
+
+    /// Is told that a job is over: none of its tasks is asked for again.
+    fn forget(&mut self, _job: JobId) {}
 
     /// Whether the policy cannot bid any more; then nobody is placed.
     fn has_failed(&self) -> bool {
