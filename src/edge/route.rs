@@ -1,5 +1,6 @@
 //! The router process: admits everybody, conducts the run, writes the results.
 
+use std::cell::RefCell;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -182,7 +183,7 @@ fn route_run(
     let playing = groups.as_ref().filter(|_| over).unwrap_or(&here_now);
     let leaves = playing.iter().map(|parties| ids(&plan, parties)).collect::<Result<Vec<_>, _>>()?;
     let labels: Vec<String> = playing.iter().map(|parties| label(parties)).collect();
-    let mut freight = freight(&loaded.topology, &plan, &peers, &leaves, routing.live);
+    let freight = RefCell::new(freight(&loaded.topology, &plan, &peers, &leaves, routing.live));
     let whole = plan.clone();
     let hub = Hub::new(actors, &leaves, plan.latencies.clone())
         .reading_only(Box::new(move |actor, record| whole.may_write(actor, record)));
@@ -213,16 +214,19 @@ fn route_run(
     }
     let joined = begun.elapsed();
     let mut progress = results.progress();
-    let carried = freight.as_ref().map(Freight::passed).unwrap_or_default();
+    let carried = freight.borrow().as_ref().map(Freight::passed).unwrap_or_default();
     let watch = Watch {
         stall_after: routing.stall_after,
         progress: &mut |now, events, records| {
-            if let Some(freight) = &mut freight {
+            if let Some(freight) = &mut *freight.borrow_mut() {
                 freight.see(records);
             }
             progress.update(now, events, records);
         },
-        record: &mut |entries| results.record(entries).and_then(|()| results.contradiction()),
+        record: &mut |entries| {
+            results.record(entries).and_then(|()| results.contradiction())?;
+            freight.borrow().as_ref().map_or(Ok(()), Freight::complaint)
+        },
         contact,
         speed: routing.live,
         names: &plan.names,
@@ -238,7 +242,7 @@ fn route_run(
     // Everybody is still here to be told.
     conducted.end = fault.or(conducted.end).and_then(|()| results.caught_up());
     let mut moved = None;
-    if let (Some(freight), Ok(())) = (freight, &conducted.end) {
+    if let (Some(freight), Ok(())) = (freight.into_inner(), &conducted.end) {
         let arrived = kept.block_on(async {
             tokio::select! {
                 arrived = freight.finish() => arrived,

@@ -51,9 +51,22 @@ pub struct Freight {
     turns: Arc<Semaphore>,
     /// Bytes that the router has passed on.
     passed: Arc<AtomicU64>,
-    done: (mpsc::UnboundedSender<Ended>, mpsc::UnboundedReceiver<Ended>),
+    done: (mpsc::UnboundedSender<Arrival>, mpsc::UnboundedReceiver<Arrival>),
     sent: u64,
-    under_way: BTreeMap<u64, String>,
+    under_way: BTreeMap<u64, Trip>,
+    moved: Moved,
+    /// By flow, how long its load took; only of live runs.
+    times: BTreeMap<u64, (EdgeId, Duration)>,
+    /// The first load that has not arrived, or not whole, and why.
+    failed: Option<String>,
+}
+
+/// A load whose fate is not known yet.
+struct Trip {
+    edge: EdgeId,
+    from: ActorId,
+    to: ActorId,
+    began: Instant,
 }
 
 /// What a live run adds: links that share out what they have, and the clock.
@@ -76,13 +89,11 @@ struct Mailbox {
     verdicts: BTreeMap<u64, oneshot::Sender<Verdict>>,
 }
 
-/// A load whose fate is known.
-struct Ended {
+/// What has become of a load.
+struct Arrival {
     flow: u64,
-    edge: EdgeId,
     bytes: u64,
-    began: Instant,
-    ended: Instant,
+    at: Instant,
     outcome: Result<(), String>,
 }
 
@@ -91,7 +102,7 @@ struct Ended {
 pub struct Moved {
     pub flows: u64,
     pub bytes: u64,
-    /// How long each load took on the wall's clock, in order of release.
+    /// How long each load of a live run took on the wall's clock, in order of release.
     pub times: Vec<(EdgeId, Duration)>,
 }
 
@@ -127,11 +138,17 @@ impl Freight {
             done: mpsc::unbounded_channel(),
             sent: 0,
             under_way: BTreeMap::new(),
+            moved: Moved::default(),
+            times: BTreeMap::new(),
+            failed: None,
         }
     }
 
-    /// Lets loads go for all flows that are released in these records of the router's.
+    /// Lets loads go for all flows that are released in these records of the router's, and takes note of those that have arrived.
     pub fn see(&mut self, records: &[Entry<Record>]) {
+        while let Ok(arrival) = self.done.1.try_recv() {
+            self.note(arrival);
+        }
         for entry in records {
             if let Record::Sent { edge, from, to, bytes, .. } | Record::Shipped { edge, from, to, bytes, .. } =
                 &entry.record
@@ -146,12 +163,22 @@ impl Freight {
         self.passed.clone()
     }
 
+    /// Complains about a load that has not arrived, or not whole, as soon as that is seen; but of a process that has left whoever
+    /// waits for its frames knows more.
+    pub fn complaint(&self) -> Result<(), Failure> {
+        match &self.failed {
+            Some(what) if self.homes.iter().flatten().all(|home| home.connection.ended().is_none()) => {
+                Err(Failure::Breach(what.clone()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn load(&mut self, edge: EdgeId, from: ActorId, to: ActorId, volume: u64) {
-        let (flow, began) = (self.sent, Instant::now());
+        let flow = self.sent;
         self.sent += 1;
         let label = Label { flow, seed: content::seed(self.seed, flow), bytes: (self.amount)(volume) };
-        let name = |actor: ActorId| self.names[actor.index()].as_str();
-        self.under_way.insert(flow, format!("the data of {edge} from {} to {}", name(from), name(to)));
+        self.under_way.insert(flow, Trip { edge, from, to, began: Instant::now() });
         let homes = [from, to].map(|actor| self.homes[actor.index()].clone());
         let way = self.live.as_ref().map(|live| (live.shaper.clone(), (live.route)(from, to)));
         let (turns, passed, done) = (self.turns.clone(), self.passed.clone(), self.done.0.clone());
@@ -163,35 +190,53 @@ impl Freight {
                 }
                 _ => Err("one of the sites has no process".to_owned()),
             };
-            let ended = Instant::now();
             // Nobody listens any more once the run has failed.
-            let _ = done.send(Ended { flow, edge, bytes: label.bytes, began, ended, outcome });
+            let _ = done.send(Arrival { flow, bytes: label.bytes, at: Instant::now(), outcome });
         });
+    }
+
+    fn note(&mut self, arrival: Arrival) {
+        let Some(trip) = self.under_way.remove(&arrival.flow) else { return };
+        match arrival.outcome {
+            Ok(()) => {
+                self.moved.flows += 1;
+                self.moved.bytes += arrival.bytes;
+                if self.live.is_some() {
+                    self.times.insert(arrival.flow, (trip.edge, arrival.at - trip.began));
+                }
+            }
+            Err(why) if self.failed.is_none() => self.failed = Some(format!("{}: {why}", self.describe(&trip))),
+            Err(_) => {}
+        }
+    }
+
+    fn describe(&self, Trip { edge, from, to, .. }: &Trip) -> String {
+        let name = |actor: &ActorId| self.names[actor.index()].as_str();
+        format!("the data of {edge} from {} to {}", name(from), name(to))
     }
 
     /// Waits until every load has arrived, and complains about the first that has not, or not whole.
     pub async fn finish(mut self) -> Result<Moved, Failure> {
-        let mut moved = Moved::default();
-        let mut times = BTreeMap::new();
         let mut passed = self.passed.load(Ordering::Relaxed);
-        while let Some((_, first)) = self.under_way.first_key_value() {
-            let Ok(Some(ended)) = tokio::time::timeout(PATIENCE, self.done.1.recv()).await else {
+        while self.failed.is_none()
+            && let Some((_, first)) = self.under_way.first_key_value()
+        {
+            let Ok(Some(arrival)) = tokio::time::timeout(PATIENCE, self.done.1.recv()).await else {
                 // Large loads take their time; they are lost once nothing of any of them moves.
                 let before = std::mem::replace(&mut passed, self.passed.load(Ordering::Relaxed));
                 if passed > before {
                     continue;
                 }
-                let text = format!("{first} has not arrived: no load has made progress for {} s", PATIENCE.as_secs());
+                let (first, patience) = (self.describe(first), PATIENCE.as_secs());
+                let text = format!("{first} has not arrived: no load has made progress for {patience} s");
                 return Err(Failure::Breach(text));
             };
-            let what = self.under_way.remove(&ended.flow).unwrap_or_default();
-            ended.outcome.map_err(|why| Failure::Breach(format!("{what}: {why}")))?;
-            moved.flows += 1;
-            moved.bytes += ended.bytes;
-            times.insert(ended.flow, (ended.edge, ended.ended - ended.began));
+            self.note(arrival);
         }
-        moved.times = times.into_values().collect();
-        Ok(moved)
+        match self.failed {
+            Some(what) => Err(Failure::Breach(what)),
+            None => Ok(Moved { times: self.times.into_values().collect(), ..self.moved }),
+        }
     }
 }
 
@@ -276,5 +321,37 @@ impl Sender {
         self.passed.fetch_add(bytes as u64, Ordering::Relaxed);
         // A sender that has sent everything asks for no more, and may have closed its end.
         let _ = self.asking.write_all(&(bytes as u32).to_le_bytes()).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::JobId;
+    use crate::time::{Stamp, Time};
+
+    #[test]
+    fn a_load_that_does_not_arrive_is_told_before_the_run_is_over() {
+        let record = Record::Sent {
+            edge: EdgeId { job: JobId(7), from: 0, to: 1 },
+            from: ActorId(0),
+            to: ActorId(1),
+            bytes: 1,
+            active: Time::ZERO,
+        };
+        let sent = Entry { stamp: Stamp::ZERO, actor: ActorId(0), record };
+        let runtime = crate::edge::runtime().unwrap();
+        let seen = runtime.block_on(async {
+            let names = ["york", "bath"].map(str::to_owned).to_vec();
+            // None of them has a process.
+            let mut freight = Freight::new(Vec::new(), names, 1, |bytes| bytes, None);
+            freight.see(&[sent]);
+            tokio::task::yield_now().await;
+            freight.see(&[]);
+            assert!(freight.under_way.is_empty());
+            freight.complaint()
+        });
+        let told = "the data of 7.0-1 from york to bath: one of the sites has no process";
+        assert_eq!(seen, Err(Failure::Breach(told.to_owned())));
     }
 }
