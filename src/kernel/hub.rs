@@ -289,7 +289,11 @@ impl<M: Message, R> Hub<M, R> {
 
     /// The leaves that have not told yet what they have been asked for.
     pub fn asked(&self) -> Vec<usize> {
-        (0..self.leaves.len()).filter(|leaf| self.leaves[*leaf].is_asked()).collect()
+        (0..self.leaves.len()).filter(|leaf| self.is_asked(*leaf)).collect()
+    }
+
+    pub fn is_asked(&self, leaf: usize) -> bool {
+        self.leaves[leaf].is_asked()
     }
 
     /// Nothing that a leaf has not been sent can reach it before this.
@@ -342,12 +346,20 @@ impl<M: Message, R> Hub<M, R> {
 
     /// The leaves that must answer before the hub can go on; each has been sent what it needs by [`Hub::flush`].
     pub fn blockers(&self) -> Vec<usize> {
-        let safe = self.safe();
-        let blocks = |peer: &Peer<M>| match self.finishing {
+        (0..self.leaves.len()).filter(|leaf| self.is_blocker(*leaf)).collect()
+    }
+
+    pub fn is_blocker(&self, leaf: usize) -> bool {
+        let (peer, safe) = (&self.leaves[leaf], self.safe());
+        match self.finishing {
             true => !peer.finished,
             false => !safe.is_never() && peer.view().after(peer.latency) == safe,
-        };
-        (0..self.leaves.len()).filter(|leaf| blocks(&self.leaves[*leaf])).collect()
+        }
+    }
+
+    /// Whether this leaf has said its last word.
+    pub fn has_finished(&self, leaf: usize) -> bool {
+        self.leaves[leaf].finished
     }
 
     /// Puts a message into the mail of the leaf where its receiver lives.

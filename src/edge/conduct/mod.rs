@@ -329,7 +329,7 @@ impl Conductor<'_, '_, '_> {
     async fn ask(&mut self, hub: &mut Hub<Message, Record>, lines: &mut [Line]) -> Result<(), Halt> {
         self.send(hub, lines, Turn::Ask).await?;
         for leaf in hub.asked() {
-            while hub.asked().contains(&leaf) {
+            while hub.is_asked(leaf) {
                 match self.hear(hub, lines, leaf).await {
                     Ok(_) => {}
                     Err(Halt::Failure(failure)) => {
@@ -352,7 +352,7 @@ impl Conductor<'_, '_, '_> {
         let Failure::Stalled(_) = failure else { return failure };
         for leaf in hub.asked() {
             let hear = async {
-                while hub.asked().contains(&leaf)
+                while hub.is_asked(leaf)
                     && let Ok(up) = lines[leaf].read().await
                     && hub.receive(leaf, up).is_ok()
                 {}
@@ -469,7 +469,7 @@ impl Conductor<'_, '_, '_> {
     ) -> (Result<T, End>, Option<Duration>) {
         // It may have been told while another one's help was waited for.
         if let Some(at) = self.missing.iter().position(|gone| gone.label == self.labels[leaf])
-            && !hub.standings()[leaf].finished
+            && !hub.has_finished(leaf)
         {
             return (Err(End::Gone(leaf, self.missing.swap_remove(at).why)), None);
         }
@@ -494,7 +494,7 @@ impl Conductor<'_, '_, '_> {
             match event.await {
                 Event::Done(done) => break Ok(done),
                 Event::Interruption(failure) => break Err(End::Interruption(failure)),
-                Event::Gone(gone) if self.labels[leaf] == gone.label && !hub.standings()[leaf].finished => {
+                Event::Gone(gone) if self.labels[leaf] == gone.label && !hub.has_finished(leaf) => {
                     break Err(End::Gone(leaf, gone.why));
                 }
                 // A write that is left alone half-way leaves half a frame.
@@ -533,7 +533,7 @@ impl Conductor<'_, '_, '_> {
                 let _ = tokio::time::timeout(WIND_UP_WITHIN / 8, line.write()).await;
             }
             for leaf in hub.blockers() {
-                while hub.blockers().contains(&leaf) {
+                while hub.is_blocker(leaf) {
                     let Ok(up) = lines[leaf].read().await else { break };
                     if hub.receive(leaf, up).is_err() {
                         break;

@@ -66,7 +66,7 @@ impl Conductor<'_, '_, '_> {
         while let Some(gone) = self.missing.pop().or_else(|| returns.gone.try_recv().ok()) {
             // Whoever has said goodbye is not missed.
             if let Some(leaf) = self.labels.iter().position(|label| *label == gone.label)
-                && !hub.standings()[leaf].finished
+                && !hub.has_finished(leaf)
             {
                 return Err(Halt::Lost(leaf, explain_loss(hub, lines, leaf, &gone.why)));
             }
@@ -170,7 +170,7 @@ impl Conductor<'_, '_, '_> {
         // Those whose loss was told while another one was waited for.
         for gone in std::mem::take(&mut self.missing) {
             if let Some(leaf) = self.labels.iter().position(|label| *label == gone.label)
-                && !hub.standings()[leaf].finished
+                && !hub.has_finished(leaf)
             {
                 lost.entry(leaf).or_insert_with(|| explain_loss(hub, lines, leaf, &gone.why));
             }
@@ -213,7 +213,7 @@ impl Conductor<'_, '_, '_> {
                 Some(gone) = returns.gone.recv() => {
                     let Some(leaf) = lines.iter().position(|line| line.label == gone.label) else { continue };
                     // Of one that is missed already this is no news.
-                    if (lost.contains_key(&leaf) && !here.contains_key(&leaf)) || hub.standings()[leaf].finished {
+                    if (lost.contains_key(&leaf) && !here.contains_key(&leaf)) || hub.has_finished(leaf) {
                         continue;
                     }
                     here.remove(&leaf);
