@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::edge::Failure;
+use crate::edge::nest::Nest;
 
 /// One load of the market's grid in both layouts.
 pub struct Grid {
@@ -34,14 +35,8 @@ fn topology(tasks: u32, load: f64) -> String {
 
 /// Runs both layouts, the better of `rounds` times each, and checks that they agree.
 pub fn measure(tasks: u32, load: f64, rounds: u32) -> Result<Grid, Failure> {
-    let folder = std::env::temp_dir().join(format!("hansa-bench-grid-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).map_err(|error| Failure::System(format!("{}: {error}", folder.display())))?;
-    let end = measure_in(&folder, tasks, load, rounds);
-    let _ = std::fs::remove_dir_all(&folder);
-    end
-}
-
-fn measure_in(folder: &Path, tasks: u32, load: f64, rounds: u32) -> Result<Grid, Failure> {
+    let nest = Nest::new()?;
+    let folder = &nest.path;
     let file = folder.join("bench.toml");
     std::fs::write(&file, topology(tasks, load)).map_err(|error| Failure::System(error.to_string()))?;
     let best = |inline: bool| -> Result<Value, Failure> {

@@ -2,16 +2,18 @@
 //! doing the same with plain bytes, in the same run. Each leaf is a process of its own.
 
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 
 use crate::edge::Failure;
 use crate::edge::conduct::{Line, Watch, conduct};
 use crate::edge::identity::{Authority, Identity};
 use crate::edge::keeper::Kept;
+use crate::edge::nest::Nest;
 use crate::edge::outside::Fault;
 use crate::edge::play::{Stage, play};
 use crate::edge::quic::{self, Close, FrameSender, JoinTerms, Joined, Listener, Options, Peer};
@@ -100,20 +102,20 @@ impl Grid {
         let router = authority.issue(&[Party::Router], 1).map_err(|error| system(&error))?;
         let loopback: SocketAddr = ([127, 0, 0, 1], 0).into();
         let mut listener = Listener::bind(loopback, &router, &Options::default()).map_err(|error| system(&error))?;
-        let folder = tempfolder()?;
+        let nest = Nest::new()?;
         let program = std::env::current_exe().map_err(|error| system(&error))?;
         let mut children = Vec::new();
         for index in 0..leaves as u32 {
-            let identity = folder.join(index.to_string());
+            let identity = nest.path.join(index.to_string());
             let issued = authority.issue(&[party(index)], 1).and_then(|issued| issued.save(&identity));
             issued.map_err(|error| system(&error))?;
             let mut command = Command::new(&program);
             command.arg(ECHO).arg(listener.address().to_string()).arg(index.to_string()).arg(&identity);
-            children.push(command.stdin(Stdio::null()).spawn().map_err(|error| system(&error))?);
+            // None of them is to stay if another does not come.
+            children.push(command.stdin(Stdio::null()).kill_on_drop(true).spawn().map_err(|error| system(&error))?);
         }
         let terms = JoinTerms { roster: (0..leaves as u32).map(party).collect(), topology: HASH };
         let admitted = tokio::time::timeout(Duration::from_secs(60), listener.admit(terms)).await;
-        let _ = std::fs::remove_dir_all(&folder);
         let not_joined = || Failure::NotJoined("the leaves of the measurement did not join".to_owned());
         let peers = admitted.ok().and_then(Result::ok).ok_or_else(not_joined)?;
         Ok(Grid { listener, peers, senders: Vec::new(), children })
@@ -181,7 +183,7 @@ impl Grid {
     async fn end(mut self) {
         self.listener.close(self.senders, Close::Finished, "").await;
         for child in &mut self.children {
-            let _ = child.wait();
+            let _ = child.wait().await;
         }
     }
 }
@@ -241,10 +243,4 @@ impl Actor<Message, Record> for Echo {
 fn median(mut times: Vec<Duration>) -> f64 {
     times.sort_unstable();
     times.get(times.len() / 2).map_or(f64::NAN, |time| time.as_secs_f64() * 1e6)
-}
-
-fn tempfolder() -> Result<std::path::PathBuf, Failure> {
-    let path = std::env::temp_dir().join(format!("hansa-bench-{}", std::process::id()));
-    std::fs::create_dir_all(&path).map_err(|error| Failure::System(format!("{}: {error}", path.display())))?;
-    Ok(path)
 }
