@@ -23,6 +23,8 @@ use crate::protocol::handshake::Party;
 pub enum Word {
     /// End the run and keep what there is.
     Interrupt,
+    /// End the run: a process of it could not be started, and why.
+    Failed { why: String },
     /// This process is gone for good, and why.
     Lost { label: String, why: String },
     /// This process is gone, and another one is started in its place.
@@ -33,8 +35,9 @@ impl Word {
     pub fn to_line(&self) -> String {
         match self {
             Word::Interrupt => "interrupt\n".to_owned(),
-            Word::Lost { label, why } => format!("lost\t{label}\t{}\n", why.replace(['\n', '\t'], " ")),
-            Word::Gone { label, why } => format!("gone\t{label}\t{}\n", why.replace(['\n', '\t'], " ")),
+            Word::Failed { why } => format!("failed\t{}\n", on_one_line(why)),
+            Word::Lost { label, why } => format!("lost\t{label}\t{}\n", on_one_line(why)),
+            Word::Gone { label, why } => format!("gone\t{label}\t{}\n", on_one_line(why)),
         }
     }
 
@@ -42,11 +45,16 @@ impl Word {
         let mut parts = line.trim_end_matches('\n').splitn(3, '\t');
         match (parts.next()?, parts.next(), parts.next()) {
             ("interrupt", None, None) => Some(Word::Interrupt),
+            ("failed", Some(why), None) => Some(Word::Failed { why: why.to_owned() }),
             ("lost", Some(label), Some(why)) => Some(Word::Lost { label: label.to_owned(), why: why.to_owned() }),
             ("gone", Some(label), Some(why)) => Some(Word::Gone { label: label.to_owned(), why: why.to_owned() }),
             _ => None,
         }
     }
+}
+
+fn on_one_line(why: &str) -> String {
+    why.replace(['\n', '\t'], " ")
 }
 
 /// What nobody else can clear away once the launcher is gone.
@@ -114,6 +122,7 @@ impl Ending {
                 let Ok(line) = line else { break };
                 match Word::read(&line) {
                     Some(Word::Interrupt) => self.interrupt(),
+                    Some(Word::Failed { why }) => self.end(Failure::System(why)),
                     Some(Word::Lost { label, why }) => self.end(Failure::LostPeer { label, text: why }),
                     Some(Word::Gone { label, why }) => {
                         // A run that is over no longer listens.
@@ -163,6 +172,8 @@ mod tests {
         assert_eq!(Word::read(&lost.to_line()), Some(read));
         let gone = Word::Gone { label: "user ann".into(), why: "left with exit code 101".into() };
         assert_eq!(Word::read(&gone.to_line()), Some(gone));
+        let failed = Word::Failed { why: "no process: none left".into() };
+        assert_eq!(Word::read(&failed.to_line()), Some(failed));
         assert_eq!(Word::read(&Word::Interrupt.to_line()), Some(Word::Interrupt));
         assert_eq!(Word::read("gibberish\n"), None);
     }

@@ -186,6 +186,26 @@ fn a_router_that_is_stopped_for_ever_is_told_and_ended() {
 }
 
 #[test]
+fn a_process_that_cannot_be_started_is_told_of_once() {
+    let scratch = Scratch::new();
+    let topology = scratch.file("long.toml", &long_topology());
+    let (program, out) = (scratch.path("hansa"), scratch.path("out"));
+    std::fs::copy(HANSA, &program).unwrap();
+    let mut launcher =
+        Process::start("the launcher", Command::new(&program).arg("run").arg(&topology).arg("--out").arg(&out));
+    launcher.says(BEGUN);
+    std::fs::remove_file(&program).unwrap();
+    let (id, york) = (launcher.child.id(), child_called(launcher.child.id(), "york"));
+    assert!(Command::new("kill").args(["-KILL", &york.to_string()]).status().unwrap().success());
+    let (code, said) = launcher.end(SOON);
+    assert_eq!(code, Some(7), "{said}");
+    let errors: Vec<&str> = said.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert!(errors.len() == 1 && errors[0].contains("cannot start a process of the grid"), "{said}");
+    nothing_looks_whole(&out);
+    no_children_left(id);
+}
+
+#[test]
 fn a_killed_router_ends_everybody() {
     let mut machines = Machines::router(&long_topology(), &[]);
     machines.start_with(&EVERYBODY, &["--patience", "0"]);

@@ -188,9 +188,9 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
                 if !end.is_near() && fell(status) && starting.started[member].restarts < launch.restarts {
                     router.tell(&Word::Gone { label, why: how_it_went(status) }).await;
                     if let Err(failure) = starting.start_again(member, &exits).await {
-                        end.failed = Some(failure);
-                        router.tell(&Word::Interrupt).await;
+                        router.tell(&Word::Failed { why: failure.to_string() }).await;
                         router.deadline(WIND_UP_WITHIN);
+                        end.failed = Some(failure);
                     }
                     continue;
                 }
@@ -209,9 +209,9 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
             Some(joined) = router.joins.recv() => starting.joined(joined),
             () = std::future::ready(()), if starting.may_go_on() && !end.is_near() => {
                 if let Err(failure) = starting.start_one(&exits).await {
-                    end.failed = Some(failure);
-                    router.tell(&Word::Interrupt).await;
+                    router.tell(&Word::Failed { why: failure.to_string() }).await;
                     router.deadline(WIND_UP_WITHIN);
+                    end.failed = Some(failure);
                 }
             }
         }

@@ -110,7 +110,9 @@ impl Ended {
     /// How the run has ended with it, which has printed the summary by then, or has not.
     pub fn conclude(self, launch: &Launch<'_>, end: End, printed: Result<bool, Failure>) -> Result<(), Failure> {
         if let Some(failure) = end.failed {
-            return Err(failure);
+            // A router that was told of it has said so.
+            let told = self.code().filter(|code| *code != 0);
+            return Err(told.map_or(failure, |code| Failure::Told(u8::try_from(code).unwrap_or(1))));
         }
         let how = self.status.map_or_else(String::new, how_it_went);
         if self.remains == Remains::Results {
