@@ -69,25 +69,48 @@ Exit codes:
   130  interrupted; partial results are marked as partial";
 
 impl Failure {
-    /// The exit code of a fault in what was typed or written.
-    pub const INPUT: u8 = 2;
-    /// The exit code of two results that differ.
+    /// Two results differ.
     pub const DIFFERENT: u8 = 1;
-    /// The exit code of a program outside that has failed.
+    /// What was typed or written is wrong.
+    pub const INPUT: u8 = 2;
+    /// Somebody was lost: a site, a user or the router.
+    pub const LOST: u8 = 3;
+    pub const STALLED: u8 = 4;
+    pub const BREACH: u8 = 5;
+    pub const NOT_JOINED: u8 = 6;
+    pub const SYSTEM: u8 = 7;
+    /// A program outside has failed.
     pub const PROGRAM: u8 = 8;
+    pub const INTERNAL: u8 = 70;
+    /// As a shell has it of who was ended by Ctrl-C.
+    pub const INTERRUPTED: u8 = 130;
+
+    /// All exit codes of a command that did not do what it was asked to and has left by itself.
+    pub const CODES: [u8; 10] = [
+        Failure::DIFFERENT,
+        Failure::INPUT,
+        Failure::LOST,
+        Failure::STALLED,
+        Failure::BREACH,
+        Failure::NOT_JOINED,
+        Failure::SYSTEM,
+        Failure::PROGRAM,
+        Failure::INTERNAL,
+        Failure::INTERRUPTED,
+    ];
 
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Different(_) => Failure::DIFFERENT,
             Failure::Input(_) => Failure::INPUT,
-            Failure::LostPeer { .. } | Failure::LostRouter(_) => 3,
-            Failure::Stalled(_) => 4,
-            Failure::Breach(_) => 5,
-            Failure::NotJoined(_) => 6,
-            Failure::System(_) => 7,
+            Failure::LostPeer { .. } | Failure::LostRouter(_) => Failure::LOST,
+            Failure::Stalled(_) => Failure::STALLED,
+            Failure::Breach(_) => Failure::BREACH,
+            Failure::NotJoined(_) => Failure::NOT_JOINED,
+            Failure::System(_) => Failure::SYSTEM,
             Failure::Program(_) => Failure::PROGRAM,
-            Failure::Internal(_) => 70,
-            Failure::Interrupted(_) => 130,
+            Failure::Internal(_) => Failure::INTERNAL,
+            Failure::Interrupted(_) => Failure::INTERRUPTED,
             Failure::Unread => 0,
             Failure::Told(code) => *code,
         }

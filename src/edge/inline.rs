@@ -129,7 +129,7 @@ fn watch_with(last: impl Fn() + Send + 'static) -> Result<Stop, Failure> {
         // Whoever asks twice means it.
         if raised.swap(true, Ordering::Relaxed) {
             last();
-            std::process::exit(130);
+            std::process::exit(Failure::INTERRUPTED.into());
         }
     })?;
     Ok(flag)

@@ -101,7 +101,7 @@ impl Ending {
     pub fn interrupt(&self) {
         if self.interrupted.swap(true, Ordering::Relaxed) {
             self.doomed.clear();
-            exit(130);
+            exit(Failure::INTERRUPTED.into());
         }
         self.end(Failure::Interrupted("interrupted".to_owned()));
     }
@@ -134,7 +134,7 @@ impl Ending {
                 }
             }
             self.doomed.clear();
-            exit(3);
+            exit(Failure::LOST.into());
         });
         holding.map(drop).map_err(|error| Failure::System(error.to_string()))
     }
