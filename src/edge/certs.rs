@@ -50,36 +50,23 @@ pub fn make(
 
 /// `york.site`, or `york+durham.site` for a process that plays both.
 pub fn folder_name(parties: &[Party]) -> String {
-    let names: Vec<&str> = parties
-        .iter()
-        .map(|party| match party {
-            Party::Router => "router",
-            Party::Site(name) | Party::User(name) => name,
-        })
-        .collect();
-    match parties[0] {
+    let names: Vec<&str> = parties.iter().map(Party::name).collect();
+    match &parties[0] {
         Party::Router => "router".to_owned(),
-        Party::Site(_) => format!("{}.site", names.join("+")),
-        Party::User(_) => format!("{}.user", names.join("+")),
+        first => format!("{}.{}", names.join("+"), first.role()),
     }
 }
 
 fn parse_group(plan: &Plan, group: &str) -> Result<Vec<Party>, Failure> {
     let find = |name: &str| {
-        let parties = plan.parties();
-        let named = |party: &Party| matches!(party, Party::Site(n) | Party::User(n) if n == name);
-        parties
-            .into_iter()
-            .find(named)
-            .ok_or_else(|| Failure::Input(format!("--group {group}: the topology has no site or user {name}")))
+        let named = plan.parties().into_iter().find(|party| party.name() == name);
+        named.ok_or_else(|| Failure::Input(format!("--group {group}: the topology has no site or user {name}")))
     };
     let parties = group.split(',').map(str::trim).map(find).collect::<Result<Vec<_>, _>>()?;
     if let Some((_, twice)) = parties.iter().enumerate().find(|(at, party)| parties[..*at].contains(party)) {
         return Err(Failure::Input(format!("--group {group}: {twice} is named twice")));
     }
-    let of_one_role =
-        parties.windows(2).all(|pair| std::mem::discriminant(&pair[0]) == std::mem::discriminant(&pair[1]));
-    if !of_one_role {
+    if parties.iter().any(|party| party.role() != parties[0].role()) {
         return Err(Failure::Input(format!("--group {group}: sites and users do not share a process")));
     }
     Ok(parties)

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use super::Failure;
 use super::certs::folder_name;
 use crate::protocol::handshake::Party;
-use crate::topology::Topology;
+use crate::topology::{Plan, Topology};
 
 const IDENTITIES: &str = "/identities";
 const TOPOLOGIES: &str = "/topologies";
@@ -65,9 +65,7 @@ pub fn write(
 
 pub fn compose(topology: &Topology, options: &Options) -> String {
     let mut text = head(topology, options);
-    let sites = topology.sites.iter().map(|site| Party::Site(site.name.clone()));
-    let users = topology.users.iter().map(|user| Party::User(user.name.clone()));
-    let members: Vec<Party> = sites.chain(users).collect();
+    let members = Plan::of(topology).parties();
 
     text.push_str("\nservices:\n");
     certs(&mut text, options, &members);
@@ -141,15 +139,11 @@ fn router(text: &mut String, topology: &Topology, options: &Options) {
 }
 
 fn member(text: &mut String, options: &Options, party: &Party) {
-    let (binary, name) = match party {
-        Party::User(name) => ("/hansa-user", name.as_str()),
-        Party::Site(name) => ("/hansa-site", name.as_str()),
-        Party::Router => unreachable!("the router is no member"),
-    };
-    let mut command = vec![binary.to_owned(), "--topology".to_owned(), inside(options)];
-    command.extend(["--name", name, "--identity", &identity(party), "--router", "router:4433"].map(str::to_owned));
+    let mut command = vec![format!("/hansa-{}", party.role()), "--topology".to_owned(), inside(options)];
+    command
+        .extend(["--name", party.name(), "--identity", &identity(party), "--router", "router:4433"].map(str::to_owned));
     command.extend(options.flags.iter().cloned());
-    service(text, &service_name(party), "member", &command, &[topologies(options), mounted_identity(party)]);
+    service(text, &party.slug(), "member", &command, &[topologies(options), mounted_identity(party)]);
 }
 
 fn service(text: &mut String, name: &str, like: &str, command: &[String], volumes: &[String]) {
@@ -162,17 +156,8 @@ fn service(text: &mut String, name: &str, like: &str, command: &[String], volume
     }
 }
 
-/// A site and a user may share a name, and neither is to be taken for the router.
-fn service_name(party: &Party) -> String {
-    match party {
-        Party::Router => "router".to_owned(),
-        Party::Site(name) => format!("site-{name}"),
-        Party::User(name) => format!("user-{name}"),
-    }
-}
-
 fn volume(party: &Party) -> String {
-    format!("identity-{}", service_name(party))
+    format!("identity-{}", party.slug())
 }
 
 fn identity(party: &Party) -> String {

@@ -356,11 +356,10 @@ pub(super) fn one_certificate_holds(parties: &[Party]) -> bool {
 /// The host name of a party: one to one, for host names know neither case nor most characters, and `York` is not
 /// `york`.
 pub fn host(party: &Party) -> Result<String, IdentityError> {
-    let (name, role) = match party {
-        Party::Router => return Ok(ROUTER_HOST.to_owned()),
-        Party::Site(name) => (name, "site"),
-        Party::User(name) => (name, "user"),
-    };
+    if *party == Party::Router {
+        return Ok(ROUTER_HOST.to_owned());
+    }
+    let name = party.name();
     let last = name.len().saturating_sub(1);
     let mut label = String::new();
     for (at, byte) in name.bytes().enumerate() {
@@ -371,7 +370,7 @@ pub fn host(party: &Party) -> Result<String, IdentityError> {
         }
     }
     match label.len() {
-        1..=LABEL_MAX => Ok(format!("{label}.{role}.hansa")),
+        1..=LABEL_MAX => Ok(format!("{label}.{}.hansa", party.role())),
         _ => Err(IdentityError::Name(party.clone())),
     }
 }

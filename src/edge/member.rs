@@ -9,7 +9,6 @@ use tokio::sync::mpsc;
 use super::identity::Identity;
 use super::input::load_topology;
 use super::keeper::Kept;
-use super::launch::label;
 use super::lifeline::{self, Doomed};
 use super::outside::{self, Stop};
 use super::play::{self, Played, Stage};
@@ -17,7 +16,7 @@ use super::quic::{self, Close, JoinError, Joined, Options, WireError};
 use super::signals::on_interrupt;
 use super::{Failure, Loudness, freight, loudness, note, print};
 use crate::kernel::{ActorId, Leaf};
-use crate::protocol::handshake::{Hello, Party};
+use crate::protocol::handshake::{Hello, Party, label};
 use crate::topology::{self, Outsiders, Override, Plan, Topology};
 
 /// How to take part in a run.
@@ -53,7 +52,7 @@ pub fn take_part(membership: &Membership) -> Result<(), Failure> {
     on_interrupt(move || {
         // Whoever asks twice means it, and does not wait for actors that compute.
         if asked.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
+            std::process::exit(Failure::INTERRUPTED.into());
         }
         ending.store(true, Ordering::Relaxed);
         let _ = words.send(Failure::Interrupted(format!("{who} was interrupted")));
@@ -224,35 +223,12 @@ async fn leave(mut joined: Joined, end: Result<Played, Failure>) -> Ending {
 
 fn find(plan: &Plan, party: &Party) -> Result<ActorId, Failure> {
     plan.find(party).ok_or_else(|| {
-        let parties = plan.parties();
-        let (name, other, peers): (_, _, Vec<&str>) = match party {
-            Party::Site(name) => (name, Party::User(name.clone()), parties.iter().filter_map(site_name).collect()),
-            Party::User(name) => (name, Party::Site(name.clone()), parties.iter().filter_map(user_name).collect()),
-            Party::Router => return Failure::Internal("a router is no member".to_owned()),
+        let hint = match plan.parties().iter().find(|other| other.name() == party.name()) {
+            Some(other) => format!("; {} is a {}", other.name(), other.role()),
+            None => plan.near_name(party),
         };
-        if parties.contains(&other) {
-            return Failure::Input(format!("the topology has no {party}; {name} is a {}", role(&other)));
-        }
-        let near = topology::nearest(name, peers);
-        let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
         Failure::Input(format!("the topology has no {party}{hint}"))
     })
-}
-
-fn site_name(party: &Party) -> Option<&str> {
-    if let Party::Site(name) = party { Some(name) } else { None }
-}
-
-fn user_name(party: &Party) -> Option<&str> {
-    if let Party::User(name) = party { Some(name) } else { None }
-}
-
-fn role(party: &Party) -> &'static str {
-    match party {
-        Party::Router => "router",
-        Party::Site(_) => "site",
-        Party::User(_) => "user",
-    }
 }
 
 fn not_joined(error: JoinError) -> Failure {

@@ -8,7 +8,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::Failure;
 use super::identity::one_certificate_holds;
 use crate::protocol::handshake::Party;
-use crate::topology::Topology;
+use crate::topology::{Plan, Topology};
 
 /// How sites and users are spread over processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,13 +49,16 @@ const ADVISED_PER_CORE: usize = 8;
 
 /// Who plays together, sites with sites and users with users, if this machine can hold so many processes.
 pub fn muster(topology: &Topology, sharing: Sharing, machine: &Machine) -> Result<Vec<Vec<Party>>, Failure> {
-    let sites: Vec<_> = topology.sites.iter().map(|site| Party::Site(site.name.clone())).collect();
-    let users: Vec<_> = topology.users.iter().map(|user| Party::User(user.name.clone())).collect();
+    let (sites, users) = sites_and_users(topology);
     let groups = groups(&sites, &users, &sharing).and_then(|groups| {
         machine.check(groups.len(), sites.len() + users.len(), &sharing)?;
         Ok(groups)
     });
     groups.map_err(Failure::Input)
+}
+
+pub fn sites_and_users(topology: &Topology) -> (Vec<Party>, Vec<Party>) {
+    Plan::of(topology).parties().into_iter().partition(|party| matches!(party, Party::Site(_)))
 }
 
 fn groups(sites: &[Party], users: &[Party], sharing: &Sharing) -> Result<Vec<Vec<Party>>, String> {

@@ -17,7 +17,7 @@ use super::identity::Identity;
 use super::input::{default_out, load_topology, written_out};
 use super::journal::{Head, Journal, is_whole};
 use super::keeper::Kept;
-use super::launch::{Asked, JOINED, LISTENING, label};
+use super::launch::{Asked, JOINED, LISTENING};
 use super::lifeline::{Doomed, Ending};
 use super::outside::{self, Stop};
 use super::quic::{Close, JoinTerms, Listener, Options, Peer};
@@ -27,7 +27,7 @@ use super::signals::on_interrupt;
 use super::{Failure, lifeline, note, pin};
 use crate::grid::Program;
 use crate::kernel::{ActorId, Contact, Hub};
-use crate::protocol::handshake::{Party, RELEASE};
+use crate::protocol::handshake::{Party, RELEASE, label};
 use crate::topology::{self, Loaded, Outsiders, Override, Plan, Role, Topology};
 
 /// How to be the router of a run.

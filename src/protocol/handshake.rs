@@ -25,9 +25,44 @@ impl fmt::Display for Party {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Party::Router => f.write_str("the router"),
-            Party::Site(name) => write!(f, "site {name}"),
-            Party::User(name) => write!(f, "user {name}"),
+            member => write!(f, "{} {}", member.role(), member.name()),
         }
+    }
+}
+
+impl Party {
+    pub fn role(&self) -> &'static str {
+        match self {
+            Party::Router => "router",
+            Party::Site(_) => "site",
+            Party::User(_) => "user",
+        }
+    }
+
+    /// Without the role, which the router is called by.
+    pub fn name(&self) -> &str {
+        match self {
+            Party::Router => self.role(),
+            Party::Site(name) | Party::User(name) => name,
+        }
+    }
+
+    /// For files, services and the like, as a site and a user may share a name: `site-york`.
+    pub fn slug(&self) -> String {
+        match self {
+            Party::Router => self.role().to_owned(),
+            member => format!("{}-{}", member.role(), member.name()),
+        }
+    }
+}
+
+/// Who lives in one process: `site york`, `site york and durham`, `site york and 6 more`.
+pub fn label(parties: &[Party]) -> String {
+    match parties {
+        [] => "nobody".to_owned(),
+        [one] => one.to_string(),
+        [first, second] => format!("{first} and {}", second.name()),
+        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
     }
 }
 

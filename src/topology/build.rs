@@ -130,11 +130,9 @@ impl Plan {
 
     /// A hint to append to a complaint about a name that is nobody's.
     pub fn near_name(&self, party: &Party) -> String {
-        let (Party::Site(typed) | Party::User(typed)) = party else { return String::new() };
-        let role = |other: &Party| std::mem::discriminant(other) == std::mem::discriminant(party);
-        let alike = self.all().into_iter().filter(|&id| self.party(id).as_ref().is_some_and(role));
-        let names = alike.map(|id| self.names[id.index()].as_str());
-        nearest(typed, names).map(|name| format!("; did you mean {name}?")).unwrap_or_default()
+        let parties = self.parties();
+        let alike = parties.iter().filter(|other| other.role() == party.role()).map(Party::name);
+        nearest(party.name(), alike).map(|name| format!("; did you mean {name}?")).unwrap_or_default()
     }
 
     /// What is wrong with a record of this actor, whose role may not write such.

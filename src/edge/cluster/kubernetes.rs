@@ -7,10 +7,11 @@ use serde_json::{Map, Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::super::Failure;
-use super::super::identity::{Authority, VALID_DAYS};
+use super::super::identity::{Authority, Identity, IdentityError, VALID_DAYS};
 use super::bundle::{Bundle, FOLDER};
 use super::{RESTARTS, Shares, Spread, yaml};
 use crate::protocol::handshake::Party;
+use crate::topology::Plan;
 
 const BINARY: &str = "/hansa";
 const RESULTS: &str = "/results";
@@ -20,9 +21,6 @@ const PORT: u16 = 4433;
 const NOBODY: u32 = 65_532;
 /// Until all pods of a run have found machines, or all shares are done: 10 days.
 const PATIENCE: &str = "864000";
-
-/// The exit codes of a member that has left by itself.
-const LEFT: [u8; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 70, 130];
 
 /// In its place Kubernetes puts the number of the pod.
 const SHARE: &str = "$(SHARE)";
@@ -72,61 +70,13 @@ pub fn shares(shares: &Shares, pods: &Pods, bundle: &Bundle) -> Result<String, F
 pub fn spread(spread: &Spread<'_>, pods: &Pods, bundle: &Bundle) -> Result<String, Failure> {
     let topology = spread.topology;
     let around = Around::new(&topology.name, pods, bundle);
-    let system = |error: super::super::identity::IdentityError| Failure::System(error.to_string());
+    let system = |error: IdentityError| Failure::System(error.to_string());
     let authority = Authority::new(&topology.name).map_err(system)?;
-    let sites = topology.sites.iter().map(|site| Party::Site(site.name.clone()));
-    let users = topology.users.iter().map(|user| Party::User(user.name.clone()));
-
     let mut objects = around.objects(false);
     objects.push(around.service());
-    for party in [Party::Router].into_iter().chain(sites).chain(users) {
-        let role = role_of(&party);
+    for party in [Party::Router].into_iter().chain(Plan::of(topology).parties()) {
         let identity = authority.issue(std::slice::from_ref(&party), VALID_DAYS).map_err(system)?;
-        let pem: Map<String, Value> =
-            identity.files().into_iter().map(|(name, text)| (name.to_owned(), text.into())).collect();
-        objects.push(around.object("v1", "Secret", &role, json!({ "type": "Opaque", "stringData": pem })));
-
-        let (word, rest) = match &party {
-            Party::Router => {
-                let bind = format!("0.0.0.0:{PORT}");
-                let out = format!("{RESULTS}/{}", topology.name);
-                (
-                    "router",
-                    vec![
-                        "--bind".to_owned(),
-                        bind,
-                        "--layout".to_owned(),
-                        "kubernetes".to_owned(),
-                        "--out".to_owned(),
-                        out,
-                    ],
-                )
-            }
-            Party::Site(name) => ("site", around.member(name)),
-            Party::User(name) => ("user", around.member(name)),
-        };
-        let words = [BINARY, word, "--topology", &spread.file, "--identity", IDENTITY, "--join-within", PATIENCE];
-        let words = words.iter().map(|word| (*word).to_owned()).chain(spread.flags.iter().cloned());
-        let words: Vec<String> = words.chain(rest).collect();
-        let is_router = party == Party::Router;
-        let mut container = around.container(&words, is_router);
-        container["volumeMounts"]
-            .as_array_mut()
-            .expect("a container mounts files")
-            .push(json!({ "name": "identity", "mountPath": IDENTITY, "readOnly": true }));
-        if is_router {
-            container["ports"] = json!([{ "containerPort": PORT, "protocol": "UDP" }]);
-        }
-        let secret =
-            json!({ "name": "identity", "secret": { "secretName": around.named(&role), "defaultMode": 0o440 } });
-        let mut job = around.job(&role, container, &[secret]);
-        // Who has been killed comes back, as the others wait for it; who leaves by itself says why, and would do so again.
-        job["spec"]["backoffLimit"] = json!(if is_router { 0 } else { RESTARTS });
-        if !is_router {
-            let left = json!({ "containerName": "hansa", "operator": "In", "values": LEFT });
-            job["spec"]["podFailurePolicy"] = json!({ "rules": [{ "action": "FailJob", "onExitCodes": left }] });
-        }
-        objects.push(job);
+        objects.extend([around.secret(&party, &identity), around.part(&party, spread)]);
     }
     let head = format!(
         "# Written by `hansa cluster kubernetes`: one run of {name}, one Job per role. It holds the keys of the run, valid for {VALID_DAYS} days:\n\
@@ -211,9 +161,48 @@ impl<'a> Around<'a> {
         )
     }
 
-    fn member(&self, name: &str) -> Vec<String> {
-        let router = format!("{}:{PORT}", self.named("router"));
-        ["--name", name, "--router", &router].map(str::to_owned).to_vec()
+    fn secret(&self, party: &Party, identity: &Identity) -> Value {
+        let files = identity.files().into_iter();
+        let pem: Map<String, Value> = files.map(|(name, text)| (name.to_owned(), text.into())).collect();
+        self.object("v1", "Secret", &party.slug(), json!({ "type": "Opaque", "stringData": pem }))
+    }
+
+    /// The job of one role of a run.
+    fn part(&self, party: &Party, spread: &Spread<'_>) -> Value {
+        let (role, is_router) = (party.slug(), *party == Party::Router);
+        let mut container = self.container(&self.call(party, spread), is_router);
+        container["volumeMounts"]
+            .as_array_mut()
+            .expect("a container mounts files")
+            .push(json!({ "name": "identity", "mountPath": IDENTITY, "readOnly": true }));
+        if is_router {
+            container["ports"] = json!([{ "containerPort": PORT, "protocol": "UDP" }]);
+        }
+        let secret = json!({ "name": "identity", "secret": { "secretName": self.named(&role), "defaultMode": 0o440 } });
+        let mut job = self.job(&role, container, &[secret]);
+        // Who has been killed comes back, as the others wait for it; who leaves by itself says why, and would do so again.
+        job["spec"]["backoffLimit"] = json!(if is_router { 0 } else { RESTARTS });
+        if !is_router {
+            let left = json!({ "containerName": "hansa", "operator": "In", "values": Failure::CODES });
+            job["spec"]["podFailurePolicy"] = json!({ "rules": [{ "action": "FailJob", "onExitCodes": left }] });
+        }
+        job
+    }
+
+    /// What a role of a run is started with.
+    fn call(&self, party: &Party, spread: &Spread<'_>) -> Vec<String> {
+        let words =
+            [BINARY, party.role(), "--topology", &spread.file, "--identity", IDENTITY, "--join-within", PATIENCE];
+        let mut words = words.map(str::to_owned).to_vec();
+        words.extend_from_slice(spread.flags);
+        if *party == Party::Router {
+            let (bind, out) = (format!("0.0.0.0:{PORT}"), format!("{RESULTS}/{}", spread.topology.name));
+            words.extend(["--bind", &bind, "--layout", "kubernetes", "--out", &out].map(str::to_owned));
+        } else {
+            let router = format!("{}:{PORT}", self.named("router"));
+            words.extend(["--name", party.name(), "--router", &router].map(str::to_owned));
+        }
+        words
     }
 
     fn container(&self, command: &[String], writes: bool) -> Value {
@@ -264,15 +253,6 @@ impl<'a> Around<'a> {
             },
         });
         self.object("batch/v1", "Job", what, json!({ "spec": { "template": template } }))
-    }
-}
-
-/// A site and a user may share a name.
-fn role_of(party: &Party) -> String {
-    match party {
-        Party::Router => "router".to_owned(),
-        Party::Site(name) => format!("site-{name}"),
-        Party::User(name) => format!("user-{name}"),
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::super::Failure;
 use super::super::certs::folder_name;
 use super::super::identity::one_certificate_holds;
-use super::super::muster::evenly;
+use super::super::muster::{evenly, sites_and_users};
 use super::{RESTARTS, Shares, Spread};
 use crate::protocol::handshake::Party;
 
@@ -46,10 +46,10 @@ echo \"shares: job ${{shares%%;*}}; gathered by job ${{gather%%;*}} into {rows}\
 /// A script for sbatch. The first node has the router; sites, and users beside them, are spread evenly over all nodes.
 pub fn spread(spread: &Spread<'_>) -> Result<String, Failure> {
     let Spread { topology, nodes, .. } = spread;
-    let sites: Vec<_> = topology.sites.iter().map(|site| Party::Site(site.name.clone())).collect();
-    let users: Vec<_> = topology.users.iter().map(|user| Party::User(user.name.clone())).collect();
-    let groups = [evenly(&sites, *nodes), evenly(&users, *nodes)].concat();
-    if let Some(group) = groups.iter().find(|group| !one_certificate_holds(group)) {
+    let (sites, users) = sites_and_users(topology);
+    let kinds = [evenly(&sites, *nodes), evenly(&users, *nodes)];
+    let groups = || kinds.iter().flatten();
+    if let Some(group) = groups().find(|group| !one_certificate_holds(group)) {
         let many = group.len();
         return Err(Failure::Input(format!(
             "one certificate does not hold the names of the {many} sites or users of a node: expected more --nodes"
@@ -57,25 +57,22 @@ pub fn spread(spread: &Spread<'_>) -> Result<String, Failure> {
     }
 
     let mut text = head(spread);
-    let shared: Vec<&Vec<Party>> = groups.iter().filter(|group| group.len() > 1).collect();
     let flags = flags(spread);
     let _ = write!(text, "\"$hansa\" certs \"$topology\"{flags} --out \"$work\"");
-    for group in shared {
-        let _ = write!(text, " \\\n    --group {}", names(group).join(","));
+    for group in groups().filter(|group| group.len() > 1) {
+        let names: Vec<&str> = group.iter().map(Party::name).collect();
+        let _ = write!(text, " \\\n    --group {}", names.join(","));
     }
     text.push_str(&router(spread));
-    let mut node = [0, 0];
-    for group in &groups {
-        let (role, place) = if matches!(group[0], Party::Site(_)) { ("site", 0) } else { ("user", 1) };
-        let named: String = names(group).iter().map(|name| format!(" --name {name}")).collect();
+    for (node, group) in kinds.iter().flat_map(|groups| groups.iter().enumerate()) {
+        let names: String = group.iter().map(|party| format!(" --name {}", party.name())).collect();
         let _ = writeln!(
             text,
-            "member {} \"$hansa\" {role} --topology \"$topology\"{flags} --router \"$address\" --join-within 600{named} \\\n    \
-             --identity \"$work/{}\" &",
-            node[place],
+            "member {node} \"$hansa\" {} --topology \"$topology\"{flags} --router \"$address\" \
+             --join-within 600{names} \\\n    --identity \"$work/{}\" &",
+            group[0].role(),
             folder_name(group),
         );
-        node[place] += 1;
     }
     text.push_str(
         "\n# The run ends with its router, and so do its members.\n\
@@ -154,16 +151,6 @@ address=${{nodes[0]}}:$port
 
 fn flags(spread: &Spread<'_>) -> String {
     spread.flags.iter().map(|flag| format!(" {}", quoted(flag))).collect()
-}
-
-fn names(group: &[Party]) -> Vec<&str> {
-    group
-        .iter()
-        .map(|party| match party {
-            Party::Router => unreachable!("the router is in no group"),
-            Party::Site(name) | Party::User(name) => name.as_str(),
-        })
-        .collect()
 }
 
 fn words(words: &[String]) -> String {

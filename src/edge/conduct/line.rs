@@ -6,11 +6,10 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::pin::pin;
 use std::time::Duration;
 
-use super::super::launch::label;
 use super::super::quic::{Connection, FrameReceiver, FrameSender, Peer, WireError};
 use crate::kernel::Up;
 use crate::protocol::codec::CodecError;
-use crate::protocol::handshake::Party;
+use crate::protocol::handshake::{Party, label};
 use crate::protocol::{Message, Record, codec};
 use crate::recovery::{Different, Repeats};
 use crate::time::Stamp;
@@ -238,7 +237,7 @@ impl LineError {
     /// Whether a process that is started again may do better.
     pub(super) fn may_pass(&self) -> bool {
         match self {
-            LineError::Closed => true,
+            LineError::Closed | LineError::Gone(_) => true,
             // Closed here where another process has taken its place.
             LineError::Wire(wire) => wire.is_without_a_word() || *wire == WireError::ClosedHere,
             LineError::Garbage(_) | LineError::Different(_) | LineError::TooMuch { .. } => false,
@@ -255,6 +254,9 @@ pub(super) enum LineError {
     Garbage(#[from] CodecError),
     #[error("it left before the run was over")]
     Closed,
+    /// Others know that it is gone, and why.
+    #[error("{0}")]
+    Gone(String),
     #[error("it received the same input as before but answers differently, so it is not deterministic: {0}")]
     Different(#[from] Different),
     #[error("it has sent {kept} bytes that have to wait for virtual time to advance, but at most {max} are buffered")]

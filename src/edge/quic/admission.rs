@@ -22,9 +22,8 @@ use super::{
 };
 use crate::edge::heard::heard_up_to;
 use crate::edge::identity::{CertificateNames, Identity};
-use crate::edge::launch::label;
 use crate::protocol::codec::{self, CodecError, FRAME_MAX};
-use crate::protocol::handshake::{Hello, PROTOCOL, Party, RELEASE, TopologyHash, Welcome};
+use crate::protocol::handshake::{Hello, PROTOCOL, Party, RELEASE, TopologyHash, Welcome, label};
 
 /// From so many handshakes at once on, a newcomer first has to prove that packets reach it at its address.
 const PROOF_FROM: usize = 32;
