@@ -28,10 +28,10 @@ use super::nest::Nest;
 use super::signals::Interrupts;
 use super::terminal::Count;
 use super::{Failure, pin, tell};
-use crate::protocol::handshake::Party;
+use crate::protocol::handshake::{Party, label};
 use crate::report::Input;
 use crate::topology::Topology;
-use router::{Ended, Halt, Routers, look_at};
+use router::{NoRouter, Router, RouterEnd, Routers, look_at};
 
 /// What to start.
 pub struct Launch<'a> {
@@ -129,114 +129,162 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     let asked = Asked { seconds: launch.began.elapsed().as_secs_f64(), other_cores, ..launch.asked.clone() };
     write(&nest.path.join(ASKED), &serde_json::to_string(&asked).map_err(system)?)?;
 
-    let patience = join_within(groups.len());
     let mut end = End::default();
     // One that comes back is known by its identity, and found where it was.
     let identity = authority.issue(&[Party::Router], 30).map_err(system)?;
-    let mut routers = Routers::new(&launch, patience, &identity, &topology);
-    let (mut router, address) = match routers.first(&mut interrupts, &mut end).await {
+    let mut routers = Routers::new(&launch, join_within(groups.len()), &identity, &topology);
+    let (router, address) = match routers.first(&mut interrupts, &mut end).await {
         Ok(started) => started,
-        Err(Halt::Ended(ended)) => return ended.conclude(&launch, end, Ok(false)),
-        Err(Halt::Failed(failure)) => return Err(failure),
+        Err(NoRouter::Ended(last)) => return last.conclude(&launch, end, Ok(false)),
+        Err(NoRouter::Failed(failure)) => return Err(failure),
     };
-    let (exits, mut exited) = mpsc::unbounded_channel::<(String, ExitStatus)>();
-    let mut starting = Starting::new(
-        groups,
-        Meeting { nest: &nest, authority: &authority, topology: &topology, address, patience: launch.patience },
-    );
-    let mut pulse = Pulse::new();
-    let quiet = launch.stall_after.max(QUIET_MIN);
-    let mut looks = tokio::time::interval(LOOK_EVERY);
-    let ended = loop {
-        tokio::select! {
-            _ = looks.tick() => {
-                starting.look(launch.replace_after);
-                let Some(id) = router.process.id() else { continue };
-                look_at(id, &mut pulse);
-                if end.is_near() && pulse.still_for() > quiet {
-                    let quiet = quiet.as_secs_f64();
-                    tell(&format!("the router (process {id}) has done nothing for {quiet} s and is terminated"));
-                    router.deadline(Duration::ZERO);
-                }
-            }
-            status = router.process.wait() => {
-                match routers.next(status.map_err(system)?, &mut interrupts, &mut end).await {
-                    Ok((again, _)) => {
-                        (router, pulse) = (again, Pulse::new());
-                        // Everybody joins again.
-                        starting.joined(0);
+    let meeting =
+        Meeting { nest: &nest, authority: &authority, topology: &topology, address, patience: launch.patience };
+    let (exits, mut exited) = mpsc::unbounded_channel();
+    let starting = Starting::new(groups, meeting, exits);
+    let mut grid = Grid { launch: &launch, routers, router, pulse: Pulse::new(), starting, interrupts, end };
+    let last = grid.watch(&mut exited).await?;
+    grid.wind_up(last, exited).await
+}
+
+/// The processes of a run.
+struct Grid<'a> {
+    launch: &'a Launch<'a>,
+    routers: Routers<'a>,
+    /// The one that there is now, and whether it does anything.
+    router: Router,
+    pulse: Pulse,
+    starting: Starting<'a>,
+    interrupts: Interrupts,
+    end: End,
+}
+
+/// Whose process has left, and how.
+type Exit = (String, ExitStatus);
+
+impl Grid<'_> {
+    /// Sees to everybody until there is no router any more; says how the last one has ended.
+    async fn watch(&mut self, exited: &mut mpsc::UnboundedReceiver<Exit>) -> Result<RouterEnd, Failure> {
+        let mut looks = tokio::time::interval(LOOK_EVERY);
+        loop {
+            tokio::select! {
+                _ = looks.tick() => self.look(),
+                status = self.router.process.wait() => {
+                    if let Some(last) = self.replace_router(status.map_err(system)?).await {
+                        return Ok(last);
                     }
-                    Err(Halt::Ended(ended)) => break ended,
-                    Err(Halt::Failed(failure)) => {
-                        end.failed = Some(failure);
-                        break Ended::failed();
+                }
+                Some((label, status)) = exited.recv() => self.has_left(label, status).await,
+                () = self.interrupts.next() => self.interrupt().await,
+                Some(joined) = self.router.joins.recv() => self.starting.joined(joined),
+                () = std::future::ready(()), if self.starting.may_go_on() && !self.end.is_near() => {
+                    if let Err(failure) = self.starting.start_one().await {
+                        self.give_up(failure).await;
                     }
-                }
-            }
-            Some((label, status)) = exited.recv() => {
-                let Some(member) = starting.started.iter().position(|member| member.label == label) else { continue };
-                // The number may be another's soon.
-                starting.started[member].process = None;
-                // Of a program that has failed its process tells the router itself.
-                let has_told = program_failed(status);
-                if has_told {
-                    end.failed_programs.push(label.clone());
-                }
-                if status.success() || has_told || end.lost.is_some() {
-                    continue;
-                }
-                if !end.is_near() && fell(status) && starting.started[member].restarts < launch.restarts {
-                    router.tell(&Word::Gone { label, why: how_it_went(status) }).await;
-                    if let Err(failure) = starting.start_again(member, &exits).await {
-                        router.tell(&Word::Failed { why: failure.to_string() }).await;
-                        router.deadline(WIND_UP_WITHIN);
-                        end.failed = Some(failure);
-                    }
-                    continue;
-                }
-                end.lost = Some(member);
-                pulse.restart();
-                router.tell(&Word::Lost { label, why: how_it_went(status) }).await;
-                router.deadline(WIND_UP_WITHIN);
-            }
-            () = interrupts.next() => {
-                // Whoever asks twice means it.
-                router.deadline(if end.interrupted { AT_ONCE } else { WIND_UP_WITHIN });
-                end.interrupted = true;
-                pulse.restart();
-                router.tell(&Word::Interrupt).await;
-            }
-            Some(joined) = router.joins.recv() => starting.joined(joined),
-            () = std::future::ready(()), if starting.may_go_on() && !end.is_near() => {
-                if let Err(failure) = starting.start_one(&exits).await {
-                    router.tell(&Word::Failed { why: failure.to_string() }).await;
-                    router.deadline(WIND_UP_WITHIN);
-                    end.failed = Some(failure);
                 }
             }
         }
-    };
-    drop(exits);
-    let printed = router.output.await.map_err(system)?;
-    while let Ok(joined) = router.joins.try_recv() {
-        starting.joined(joined);
     }
-    let Starting { started: mut members, progress, joined, .. } = starting;
-    drop(progress);
-    if !ended.is_well() || joined < members.len() {
-        // Nobody is there any more for those that have not even joined.
-        sleep(GRACE).await;
-        members.iter_mut().for_each(|member| drop(member.lifeline.take()));
-    }
-    let left = farewell(members.iter_mut().map(|member| &mut member.lifeline), &mut exited).await;
-    let failed = left.into_iter().filter(|(_, status)| program_failed(*status)).map(|(label, _)| label);
-    end.failed_programs.extend(failed);
 
+    fn look(&mut self) {
+        self.starting.look(self.launch.replace_after);
+        let Some(id) = self.router.process.id() else { return };
+        look_at(id, &mut self.pulse);
+        let quiet = self.launch.stall_after.max(QUIET_MIN);
+        if self.end.is_near() && self.pulse.still_for() > quiet {
+            let quiet = quiet.as_secs_f64();
+            tell(&format!("the router (process {id}) has done nothing for {quiet} s and is terminated"));
+            self.router.deadline(Duration::ZERO);
+        }
+    }
+
+    /// Starts another router where one was that has ended like this; if there is to be none, says how the last one has ended.
+    async fn replace_router(&mut self, status: ExitStatus) -> Option<RouterEnd> {
+        match self.routers.next(status, &mut self.interrupts, &mut self.end).await {
+            Ok((router, _)) => {
+                (self.router, self.pulse) = (router, Pulse::new());
+                // Everybody joins again.
+                self.starting.joined(0);
+                None
+            }
+            Err(NoRouter::Ended(last)) => Some(last),
+            Err(NoRouter::Failed(failure)) => {
+                self.end.failed = Some(failure);
+                Some(RouterEnd::failed())
+            }
+        }
+    }
+
+    async fn has_left(&mut self, label: String, status: ExitStatus) {
+        let Some(place) = self.starting.started.iter().position(|member| member.label == label) else { return };
+        let member = &mut self.starting.started[place];
+        // The number may be another's soon.
+        member.process = None;
+        let may_return = !self.end.is_near() && fell(status) && member.restarts < self.launch.restarts;
+        // Of a program that has failed its process tells the router itself.
+        let has_told = program_failed(status);
+        if has_told {
+            self.end.failed_programs.push(label.clone());
+        }
+        if status.success() || has_told || self.end.lost.is_some() {
+            return;
+        }
+        let why = how_it_went(status);
+        if may_return {
+            self.router.tell(&Word::Gone { label, why }).await;
+            if let Err(failure) = self.starting.start_again(place).await {
+                self.give_up(failure).await;
+            }
+            return;
+        }
+        self.end.lost = Some(place);
+        self.pulse.restart();
+        self.router.tell(&Word::Lost { label, why }).await;
+        self.router.deadline(WIND_UP_WITHIN);
+    }
+
+    async fn interrupt(&mut self) {
+        // Whoever asks twice means it.
+        self.router.deadline(if self.end.interrupted { AT_ONCE } else { WIND_UP_WITHIN });
+        self.end.interrupted = true;
+        self.pulse.restart();
+        self.router.tell(&Word::Interrupt).await;
+    }
+
+    /// Ends the run, as a process of it cannot be started.
+    async fn give_up(&mut self, failure: Failure) {
+        self.router.tell(&Word::Failed { why: failure.to_string() }).await;
+        self.router.deadline(WIND_UP_WITHIN);
+        self.end.failed = Some(failure);
+    }
+
+    /// Lets everybody leave once there is no router any more, and tells what is left to tell.
+    async fn wind_up(self, last: RouterEnd, mut exited: mpsc::UnboundedReceiver<Exit>) -> Result<(), Failure> {
+        let Grid { launch, mut router, mut starting, mut end, .. } = self;
+        let printed = router.output.await.map_err(system)?;
+        while let Ok(joined) = router.joins.try_recv() {
+            starting.joined(joined);
+        }
+        let Starting { started: mut members, progress, joined, exits, .. } = starting;
+        drop((progress, exits));
+        if !last.is_well() || joined < members.len() {
+            // Nobody is there any more for those that have not even joined.
+            sleep(GRACE).await;
+            members.iter_mut().for_each(|member| drop(member.lifeline.take()));
+        }
+        let left = farewell(&mut members, &mut exited).await;
+        let failed = left.into_iter().filter(|(_, status)| program_failed(*status)).map(|(label, _)| label);
+        end.failed_programs.extend(failed);
+        show_logs(&members, &last, &end);
+        last.conclude(launch, end, printed)
+    }
+}
+
+/// Shows what those wrote last who have brought the run to its end.
+fn show_logs(members: &[Member], last: &RouterEnd, end: &End) {
     // Whoever left because the run was ended has nothing to add.
-    let to_blame =
-        [Failure::LostRouter(String::new()), Failure::Breach(String::new())].map(|failure| failure.exit_code());
     if let Some(lost) = end.lost
-        && ended.code().is_none_or(|code| to_blame.iter().any(|blamed| i32::from(*blamed) == code))
+        && last.code().is_none_or(|code| [Failure::LOST, Failure::BREACH].map(i32::from).contains(&code))
     {
         show_log_tail(&members[lost], |_| true);
     }
@@ -244,7 +292,6 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
         // What else is there is its own, and has been told by the router.
         show_log_tail(member, |line| !line.starts_with(&member.label) && !line.starts_with("error: "));
     }
-    ended.conclude(&launch, end, printed)
 }
 
 /// What brings a run to an early end.
@@ -271,6 +318,8 @@ struct Starting<'a> {
     started: Vec<Member>,
     joined: usize,
     meeting: Meeting<'a>,
+    /// Where it is told who has left.
+    exits: mpsc::UnboundedSender<Exit>,
     progress: Option<Count>,
 }
 
@@ -285,19 +334,19 @@ struct Meeting<'a> {
 }
 
 impl<'a> Starting<'a> {
-    fn new(groups: Vec<Vec<Party>>, meeting: Meeting<'a>) -> Starting<'a> {
+    fn new(groups: Vec<Vec<Party>>, meeting: Meeting<'a>, exits: mpsc::UnboundedSender<Exit>) -> Starting<'a> {
         let all = groups.len();
         let progress = (all > STARTING_AT_ONCE).then(|| Count::new("processes have joined", all, 0));
-        Starting { groups: groups.into_iter(), started: Vec::with_capacity(all), joined: 0, meeting, progress }
+        Starting { groups: groups.into_iter(), started: Vec::with_capacity(all), joined: 0, meeting, exits, progress }
     }
 
     fn may_go_on(&self) -> bool {
         self.groups.len() > 0 && self.started.len() < self.joined + STARTING_AT_ONCE
     }
 
-    async fn start_one(&mut self, exits: &mpsc::UnboundedSender<(String, ExitStatus)>) -> Result<(), Failure> {
+    async fn start_one(&mut self) -> Result<(), Failure> {
         if let Some(parties) = self.groups.next() {
-            self.started.push(start_member(parties, self.meeting, exits.clone()).await?);
+            self.started.push(start_member(parties, self.meeting, self.exits.clone()).await?);
         }
         Ok(())
     }
@@ -328,14 +377,10 @@ impl<'a> Starting<'a> {
     }
 
     /// Starts a process again that is gone.
-    async fn start_again(
-        &mut self,
-        member: usize,
-        exits: &mpsc::UnboundedSender<(String, ExitStatus)>,
-    ) -> Result<(), Failure> {
+    async fn start_again(&mut self, member: usize) -> Result<(), Failure> {
         let Member { parties, restarts, .. } = &self.started[member];
         let (parties, restarts) = (parties.clone(), restarts + 1);
-        let started = start_member(parties, self.meeting, exits.clone()).await?;
+        let started = start_member(parties, self.meeting, self.exits.clone()).await?;
         self.started[member] = Member { restarts, ..started };
         Ok(())
     }
@@ -407,35 +452,17 @@ impl Pulse {
     }
 }
 
-/// `site york`, `site york and durham`, `site york and 6 more`.
-pub fn label(parties: &[Party]) -> String {
-    let name = |party: &Party| match party {
-        Party::Router => "router".to_owned(),
-        Party::Site(name) | Party::User(name) => name.clone(),
-    };
-    match parties {
-        [] => "nobody".to_owned(),
-        [one] => one.to_string(),
-        [first, second] => format!("{first} and {}", name(second)),
-        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
-    }
-}
-
 async fn start_member(
     parties: Vec<Party>,
     meeting: Meeting<'_>,
-    exits: mpsc::UnboundedSender<(String, ExitStatus)>,
+    exits: mpsc::UnboundedSender<Exit>,
 ) -> Result<Member, Failure> {
-    let role = if matches!(parties[0], Party::Site(_)) { "site" } else { "user" };
-    let mut command = hansa(role, meeting.topology)?;
+    let first = &parties[0];
+    let mut command = hansa(first.role(), meeting.topology)?;
     command.arg("--router").arg(meeting.address.to_string());
     command.arg("--patience").arg(format!("{}us", meeting.patience.as_micros()));
-    for party in &parties {
-        if let Party::Site(name) | Party::User(name) = party {
-            command.arg("--name").arg(name);
-        }
-    }
-    let log = meeting.nest.path.join(format!("{}.log", file_name(&parties)));
+    parties.iter().for_each(|party| _ = command.args(["--name", party.name()]));
+    let log = meeting.nest.path.join(format!("{}.log", first.slug()));
     // One that is started again writes behind what it wrote before.
     let file = File::options().create(true).append(true).open(&log);
     let file = file.map_err(|error| Failure::System(format!("cannot create {}: {error}", log.display())))?;
@@ -471,19 +498,8 @@ async fn hand_over(identity: &Identity, to: &mut ChildStdin) {
     let _ = timeout(HAND_OVER_WITHIN, to.write_all(identity.handed_over().as_bytes())).await;
 }
 
-fn file_name(parties: &[Party]) -> String {
-    match &parties[0] {
-        Party::Router => "router".to_owned(),
-        Party::Site(name) => format!("site-{name}"),
-        Party::User(name) => format!("user-{name}"),
-    }
-}
-
 /// Lets everybody leave, and sees to it that they do; tells who has left, and how.
-async fn farewell<'a>(
-    lifelines: impl Iterator<Item = &'a mut Option<ChildStdin>>,
-    exited: &mut mpsc::UnboundedReceiver<(String, ExitStatus)>,
-) -> Vec<(String, ExitStatus)> {
+async fn farewell(members: &mut [Member], exited: &mut mpsc::UnboundedReceiver<Exit>) -> Vec<Exit> {
     let mut left = Vec::new();
     let mut all_left = async || {
         while let Some(one) = exited.recv().await {
@@ -491,7 +507,7 @@ async fn farewell<'a>(
         }
     };
     if timeout(LEAVE_WITHIN, all_left()).await.is_err() {
-        lifelines.for_each(|lifeline| drop(lifeline.take()));
+        members.iter_mut().for_each(|member| drop(member.lifeline.take()));
         let _ = timeout(LEAVE_WITHIN, all_left()).await;
     }
     left

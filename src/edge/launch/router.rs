@@ -76,27 +76,27 @@ enum Remains {
 }
 
 /// How the last router of a run has ended.
-pub(super) struct Ended {
+pub(super) struct RouterEnd {
     /// None if there could not be one.
     status: Option<ExitStatus>,
     remains: Remains,
 }
 
 /// Why there is no router any more.
-pub(super) enum Halt {
-    Ended(Ended),
+pub(super) enum NoRouter {
+    Ended(RouterEnd),
     Failed(Failure),
 }
 
-impl From<Failure> for Halt {
-    fn from(failure: Failure) -> Halt {
-        Halt::Failed(failure)
+impl From<Failure> for NoRouter {
+    fn from(failure: Failure) -> NoRouter {
+        NoRouter::Failed(failure)
     }
 }
 
-impl Ended {
-    pub fn failed() -> Ended {
-        Ended { status: None, remains: Remains::Nothing }
+impl RouterEnd {
+    pub fn failed() -> RouterEnd {
+        RouterEnd { status: None, remains: Remains::Nothing }
     }
 
     pub fn is_well(&self) -> bool {
@@ -169,7 +169,11 @@ impl<'a> Routers<'a> {
     }
 
     /// The first one.
-    pub async fn first(&mut self, interrupts: &mut Interrupts, end: &mut End) -> Result<(Router, SocketAddr), Halt> {
+    pub async fn first(
+        &mut self,
+        interrupts: &mut Interrupts,
+        end: &mut End,
+    ) -> Result<(Router, SocketAddr), NoRouter> {
         match self.start(Remains::Nothing, interrupts, end).await? {
             Ok(started) => Ok(started),
             Err(status) => self.next(status, interrupts, end).await,
@@ -183,12 +187,12 @@ impl<'a> Routers<'a> {
         mut status: ExitStatus,
         interrupts: &mut Interrupts,
         end: &mut End,
-    ) -> Result<(Router, SocketAddr), Halt> {
+    ) -> Result<(Router, SocketAddr), NoRouter> {
         loop {
             let remains = self.remains(status);
             let is_over = status.signal().is_none() || remains == Remains::Results;
             if is_over || end.is_near() || self.restarts >= self.launch.restarts {
-                return Err(Halt::Ended(Ended { status: Some(status), remains }));
+                return Err(NoRouter::Ended(RouterEnd { status: Some(status), remains }));
             }
             self.restarts += 1;
             let from = match remains {
