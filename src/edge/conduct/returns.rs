@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use super::super::journal::Journal;
+use super::super::journal::{Journal, Pages};
 use super::super::quic::{self, Close, Listener};
 use super::super::{Failure, note};
 use super::line::{Line, LineError};
-use super::progress::{explain_loss, place_in_time};
+use super::progress::{self, explain_loss, place_in_time};
 use super::{Conductor, Halt, LOG_WORTH};
 use crate::kernel::Hub;
 use crate::protocol::{Message, Record};
@@ -49,6 +49,8 @@ const LOSSES_MAX: u32 = 5;
 /// Bytes of the journal that are sent, and waited for, at a time.
 const BYTES_AT_ONCE: usize = 2 << 20;
 
+const MAY_RETURN: &str = "nobody is waited for who cannot come back";
+
 /// How often a leaf was lost where the run was, as its events and what leaves had told by then.
 pub(super) type Losses = BTreeMap<usize, ((u64, u64), u32)>;
 
@@ -56,7 +58,7 @@ impl Conductor<'_, '_, '_> {
     /// What is to be done about a leaf whose line has failed.
     pub(super) fn lost(&self, hub: &Hub<Message, Record>, lines: &[Line], leaf: usize, error: LineError) -> Halt {
         let may_come_back = self.watch.returns.is_some() && error.may_pass();
-        let failure = super::progress::lost(hub, lines, leaf, error);
+        let failure = progress::lost(hub, lines, leaf, error);
         if may_come_back { Halt::Lost(leaf, failure) } else { Halt::Failure(failure) }
     }
 
@@ -64,10 +66,7 @@ impl Conductor<'_, '_, '_> {
     pub(super) fn miss(&mut self, hub: &Hub<Message, Record>, lines: &[Line]) -> Result<(), Halt> {
         let Some(returns) = &mut self.watch.returns else { return Ok(()) };
         while let Some(gone) = self.missing.pop().or_else(|| returns.gone.try_recv().ok()) {
-            // Whoever has said goodbye is not missed.
-            if let Some(leaf) = self.labels.iter().position(|label| *label == gone.label)
-                && !hub.has_finished(leaf)
-            {
+            if let Some(leaf) = who_is_missed(hub, lines, &gone) {
                 return Err(Halt::Lost(leaf, explain_loss(hub, lines, leaf, &gone.why)));
             }
         }
@@ -169,71 +168,43 @@ impl Conductor<'_, '_, '_> {
     ) -> Result<(), Failure> {
         // Those whose loss was told while another one was waited for.
         for gone in std::mem::take(&mut self.missing) {
-            if let Some(leaf) = self.labels.iter().position(|label| *label == gone.label)
-                && !hub.has_finished(leaf)
-            {
+            if let Some(leaf) = who_is_missed(hub, lines, &gone) {
                 lost.entry(leaf).or_insert_with(|| explain_loss(hub, lines, leaf, &gone.why));
             }
         }
-        let returns = self.watch.returns.as_mut().expect("nobody is waited for who cannot come back");
-        let place = (hub.events(), hub.progress().told);
-        let patience = returns.patience;
-        let until = || tokio::time::Instant::now() + patience;
-        let mut miss = |leaf: usize, failure: &Failure, door: &Listener| {
-            let line = &lines[leaf];
-            line.connection.close(Close::Dropped, "");
-            door.expect(&line.parties, &line.connection);
-            let (at, count) = self.losses.entry(leaf).or_insert((place, 0));
-            *count = if *at == place { *count + 1 } else { 1 };
-            *at = place;
-            let text = failure.to_string();
-            if *count > LOSSES_MAX {
-                let text = format!("{text}\n  it was lost {count} times before the run made any progress");
-                return Err(Failure::LostPeer { label: line.label.clone(), text });
-            }
-            let first = text.lines().next().unwrap_or_default();
-            note(&format!("{first}; waiting up to {} s for it to come back", returns.patience.as_secs_f64()));
-            Ok(())
-        };
         let mut deadlines = BTreeMap::new();
         for (leaf, failure) in lost.iter() {
-            miss(*leaf, failure, returns.door)?;
-            deadlines.insert(*leaf, until());
+            deadlines.insert(*leaf, self.expect(hub, lines, *leaf, failure)?);
         }
         let mut here = BTreeMap::new();
         while here.len() < lost.len() {
             let missed = deadlines.iter().filter(|(leaf, _)| !here.contains_key(*leaf));
-            let (late, deadline) = missed
-                .min_by_key(|(_, deadline)| **deadline)
-                .map(|(leaf, at)| (*leaf, *at))
-                .expect("somebody is missed");
+            let (&late, &deadline) = missed.min_by_key(|(_, deadline)| **deadline).expect("somebody is missed");
+            let returns = self.watch.returns.as_mut().expect(MAY_RETURN);
             tokio::select! {
                 biased;
                 Some(failure) = self.watch.interruptions.recv() => return Err(place_in_time(failure, hub, lines)),
                 Some(gone) = returns.gone.recv() => {
-                    let Some(leaf) = lines.iter().position(|line| line.label == gone.label) else { continue };
+                    let Some(leaf) = who_is_missed(hub, lines, &gone) else { continue };
                     // Of one that is missed already this is no news.
-                    if (lost.contains_key(&leaf) && !here.contains_key(&leaf)) || hub.has_finished(leaf) {
+                    if lost.contains_key(&leaf) && !here.contains_key(&leaf) {
                         continue;
                     }
                     here.remove(&leaf);
                     let failure = explain_loss(hub, lines, leaf, &gone.why);
-                    miss(leaf, &failure, returns.door)?;
-                    deadlines.insert(leaf, until());
+                    deadlines.insert(leaf, self.expect(hub, lines, leaf, &failure)?);
                     lost.insert(leaf, failure);
                 }
                 peer = returns.door.returned() => {
-                    if let Some(leaf) = lines.iter().position(|line| line.parties == peer.parties) {
-                        here.insert(leaf, peer);
-                        // It may have come before it was missed.
-                        lost.entry(leaf).or_insert_with(|| {
-                            explain_loss(hub, lines, leaf, "another process has taken its place")
-                        });
-                        deadlines.entry(leaf).or_insert_with(until);
-                    }
+                    let Some(leaf) = lines.iter().position(|line| line.parties == peer.parties) else { continue };
+                    here.insert(leaf, peer);
+                    // It may have come before it was missed.
+                    let replaced = || explain_loss(hub, lines, leaf, "another process has taken its place");
+                    lost.entry(leaf).or_insert_with(replaced);
                 }
                 () = tokio::time::sleep_until(deadline) => {
-                    let text = format!("{}\n  it has not come back within {} s", lost[&late], patience.as_secs_f64());
+                    let patience = returns.patience.as_secs_f64();
+                    let text = format!("{}\n  it has not come back within {patience} s", lost[&late]);
                     return Err(Failure::LostPeer { label: lines[late].label.clone(), text });
                 }
             }
@@ -244,6 +215,32 @@ impl Conductor<'_, '_, '_> {
             lines[leaf].replace(peer);
         }
         Ok(())
+    }
+
+    /// Lets a leaf come back that is lost, unless that has been so too often; says until when it is waited for.
+    fn expect(
+        &mut self,
+        hub: &Hub<Message, Record>,
+        lines: &[Line],
+        leaf: usize,
+        failure: &Failure,
+    ) -> Result<tokio::time::Instant, Failure> {
+        let (line, returns) = (&lines[leaf], self.watch.returns.as_ref().expect(MAY_RETURN));
+        line.connection.close(Close::Dropped, "");
+        returns.door.expect(&line.parties, &line.connection);
+
+        let place = (hub.events(), hub.progress().told);
+        let (at, count) = self.losses.entry(leaf).or_insert((place, 0));
+        *count = if *at == place { *count + 1 } else { 1 };
+        *at = place;
+        let text = failure.to_string();
+        if *count > LOSSES_MAX {
+            let text = format!("{text}\n  it was lost {count} times before the run made any progress");
+            return Err(Failure::LostPeer { label: line.label.clone(), text });
+        }
+        let first = text.lines().next().unwrap_or_default();
+        note(&format!("{first}; waiting up to {} s for it to come back", returns.patience.as_secs_f64()));
+        Ok(tokio::time::Instant::now() + returns.patience)
     }
 
     /// Tells those who are back what they had been told, and hears what they had said. Whoever is lost over it is put on the
@@ -272,95 +269,21 @@ impl Conductor<'_, '_, '_> {
         back: &[usize],
         lost: &mut BTreeMap<usize, Failure>,
     ) -> Result<BTreeMap<usize, u64>, Failure> {
-        let returns = self.watch.returns.as_mut().expect("nobody comes back who cannot");
-        let mut pages = returns.journal.read()?;
+        let mut pages = self.watch.returns.as_mut().expect(MAY_RETURN).journal.read()?;
         let mut repeats: BTreeMap<usize, Repeats> = back.iter().map(|leaf| (*leaf, Repeats::default())).collect();
-        let mut over = false;
-        while !over {
-            let mut bytes = 0;
-            while bytes < BYTES_AT_ONCE {
-                let Some(item) = pages.next()? else {
-                    over = true;
-                    break;
-                };
-                match item {
-                    Item::Down { leaf, frame } if repeats.contains_key(&leaf) => {
-                        quic::append(frame, &mut lines[leaf].outgoing)
-                            .map_err(|error| Failure::Internal(format!("a frame of the journal: {error}")))?;
-                        bytes += frame.len();
-                    }
-                    Item::Up { leaf, frame, .. } => {
-                        if let Some(repeats) = repeats.get_mut(&leaf) {
-                            repeats.had_said(frame).map_err(|different| different_now(hub, lines, leaf, different))?;
-                            bytes += frame.len();
-                        }
-                    }
-                    _ => {}
-                }
-            }
-            let moved = Cell::new(0);
-            let mut those = repeats.iter_mut().peekable();
-            let mut under_way = Vec::new();
-            for (leaf, line) in lines.iter_mut().enumerate() {
-                if let Some((_, repeats)) = those.next_if(|(back, _)| **back == leaf) {
-                    under_way.push((leaf, Box::pin(line.repeat(repeats, &moved))));
-                }
-            }
-            let (mut ends, mut fell) = (Vec::new(), Vec::new());
-            loop {
-                let before = moved.get();
-                let all = std::future::poll_fn(|context| {
-                    under_way.retain_mut(|(leaf, doing)| match doing.as_mut().poll(context) {
-                        Poll::Ready(end) => {
-                            ends.push((*leaf, end));
-                            false
-                        }
-                        Poll::Pending => true,
-                    });
-                    if under_way.is_empty() { Poll::Ready(()) } else { Poll::Pending }
-                });
-                tokio::select! {
-                    biased;
-                    () = all => break,
-                    Some(failure) = self.watch.interruptions.recv() => {
-                        drop(under_way);
-                        return Err(place_in_time(failure, hub, lines));
-                    }
-                    Some(gone) = returns.gone.recv() => {
-                        match back.iter().find(|leaf| self.labels[**leaf] == gone.label) {
-                            Some(again) => {
-                                under_way.retain(|(leaf, _)| leaf != again);
-                                fell.push((*again, gone.why));
-                            }
-                            None => self.missing.push(gone),
-                        }
-                    }
-                    () = tokio::time::sleep(self.watch.stall_after) => {
-                        if moved.get() == before {
-                            let who: Vec<usize> = under_way.iter().map(|(leaf, _)| *leaf).collect();
-                            drop(under_way);
-                            let who = who.iter().map(|leaf| lines[*leaf].label.as_str()).collect::<Vec<_>>().join(", ");
-                            let quiet = self.watch.stall_after.as_secs_f64();
-                            return Err(Failure::Stalled(format!("no frame has moved for {quiet} s: {who} came back but does not catch up")));
-                        }
-                    }
-                }
-            }
-            drop(under_way);
-            for (leaf, why) in fell {
-                repeats.remove(&leaf);
-                lost.insert(leaf, explain_loss(hub, lines, leaf, &why));
-            }
-            for (leaf, end) in ends {
+        let mut more = true;
+        while more {
+            more = read_piece(&mut pages, hub, lines, &mut repeats)?;
+            for (leaf, end) in self.repeat_piece(hub, lines, back, &mut repeats).await? {
                 match end {
                     Ok(()) => {}
                     Err(LineError::Different(different)) => return Err(different_now(hub, lines, leaf, different)),
                     Err(error) if error.may_pass() => {
                         repeats.remove(&leaf);
                         lines[leaf].outgoing.clear();
-                        lost.insert(leaf, super::progress::lost(hub, lines, leaf, error));
+                        lost.insert(leaf, progress::lost(hub, lines, leaf, error));
                     }
-                    Err(error) => return Err(super::progress::lost(hub, lines, leaf, error)),
+                    Err(error) => return Err(progress::lost(hub, lines, leaf, error)),
                 }
             }
         }
@@ -368,11 +291,102 @@ impl Conductor<'_, '_, '_> {
         for (leaf, repeats) in repeats {
             repeated.insert(leaf, repeats.repeated());
             for frame in repeats.into_news() {
-                lines[leaf].keep(frame).map_err(|error| super::progress::lost(hub, lines, leaf, error))?;
+                lines[leaf].keep(frame).map_err(|error| progress::lost(hub, lines, leaf, error))?;
             }
         }
         Ok(repeated)
     }
+
+    /// Lets those who are back hear a piece and say again what they had said by then; tells how that has ended for each of them.
+    async fn repeat_piece(
+        &mut self,
+        hub: &Hub<Message, Record>,
+        lines: &mut [Line],
+        back: &[usize],
+        repeats: &mut BTreeMap<usize, Repeats>,
+    ) -> Result<Vec<(usize, Result<(), LineError>)>, Failure> {
+        let returns = self.watch.returns.as_mut().expect(MAY_RETURN);
+        let moved = Cell::new(0);
+        let mut those = repeats.iter_mut().peekable();
+        let mut under_way = Vec::new();
+        for (leaf, line) in lines.iter_mut().enumerate() {
+            if let Some((_, repeats)) = those.next_if(|(back, _)| **back == leaf) {
+                under_way.push((leaf, Box::pin(line.repeat(repeats, &moved))));
+            }
+        }
+        let mut ends = Vec::new();
+        loop {
+            let before = moved.get();
+            let all = std::future::poll_fn(|context| {
+                under_way.retain_mut(|(leaf, doing)| match doing.as_mut().poll(context) {
+                    Poll::Ready(end) => {
+                        ends.push((*leaf, end));
+                        false
+                    }
+                    Poll::Pending => true,
+                });
+                if under_way.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+            });
+            tokio::select! {
+                biased;
+                () = all => return Ok(ends),
+                Some(failure) = self.watch.interruptions.recv() => {
+                    drop(under_way);
+                    return Err(place_in_time(failure, hub, lines));
+                }
+                Some(gone) = returns.gone.recv() => match back.iter().find(|leaf| self.labels[**leaf] == gone.label) {
+                    Some(again) => {
+                        under_way.retain(|(leaf, _)| leaf != again);
+                        ends.push((*again, Err(LineError::Gone(gone.why))));
+                    }
+                    None => self.missing.push(gone),
+                },
+                () = tokio::time::sleep(self.watch.stall_after) => {
+                    if moved.get() == before {
+                        let who = under_way.iter().map(|(leaf, _)| self.labels[*leaf].as_str()).collect::<Vec<_>>().join(", ");
+                        let quiet = self.watch.stall_after.as_secs_f64();
+                        return Err(Failure::Stalled(format!(
+                            "no frame has moved for {quiet} s: {who} came back but does not catch up"
+                        )));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The leaf of a process that is gone, if it is one that is missed: whoever has said goodbye is not.
+fn who_is_missed(hub: &Hub<Message, Record>, lines: &[Line], gone: &Gone) -> Option<usize> {
+    lines.iter().position(|line| line.label == gone.label).filter(|leaf| !hub.has_finished(*leaf))
+}
+
+/// Takes the next piece of the journal for those who are back: what they are to be told, and what they had said. Says whether
+/// there is more.
+fn read_piece(
+    pages: &mut Pages,
+    hub: &Hub<Message, Record>,
+    lines: &mut [Line],
+    repeats: &mut BTreeMap<usize, Repeats>,
+) -> Result<bool, Failure> {
+    let mut bytes = 0;
+    while bytes < BYTES_AT_ONCE {
+        match pages.next()? {
+            None => return Ok(false),
+            Some(Item::Down { leaf, frame }) if repeats.contains_key(&leaf) => {
+                quic::append(frame, &mut lines[leaf].outgoing)
+                    .map_err(|error| Failure::Internal(format!("a frame of the journal: {error}")))?;
+                bytes += frame.len();
+            }
+            Some(Item::Up { leaf, frame, .. }) => {
+                if let Some(repeats) = repeats.get_mut(&leaf) {
+                    repeats.had_said(frame).map_err(|different| different_now(hub, lines, leaf, different))?;
+                    bytes += frame.len();
+                }
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(true)
 }
 
 /// A leaf that was told the same and says something else.
