@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::kernel::{ActorId, Breach};
+
 /// Why a command did not do what it was asked to. Its text is for the person who gave the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
@@ -118,6 +120,12 @@ impl Failure {
 }
 
 impl Failure {
+    /// Tells who broke a rule of the run, by the names of all actors, by their numbers, and of leaves.
+    pub fn of_breach(breach: &Breach, names: &[String], leaf: impl Fn(usize) -> String) -> Failure {
+        let actor = |id: ActorId| names.get(id.index()).cloned().unwrap_or_else(|| id.to_string());
+        Failure::Breach(breach.describe(&actor, &leaf))
+    }
+
     /// The same, with another line.
     pub fn with(mut self, line: &str) -> Failure {
         if let Some(text) = text_of!(&mut self) {

@@ -11,7 +11,7 @@ use super::outside::{self, Stop};
 use super::results::{Results, Setting, Told};
 use super::signals::on_interrupt;
 use super::stand_in::StandIn;
-use crate::kernel::{ActorId, Place};
+use crate::kernel::{Breach, Place};
 use crate::report::{Names, Recorder, Status, Summary, Tally};
 use crate::time::Stamp;
 use crate::topology::{self, Loaded, Plan, Topology};
@@ -53,10 +53,7 @@ pub fn run(
         match place.run_before(Stamp::NEVER, batches) {
             Ok(true) => {}
             Ok(false) => break Ok(()),
-            Err(breach) => {
-                let actor = |id: ActorId| plan.names.get(id.index()).cloned().unwrap_or_else(|| id.to_string());
-                break Err(Failure::Breach(breach.describe(&actor, &|_| String::new())));
-            }
+            Err(breach) => break Err(breached(&breach, &plan)),
         }
         progress.update(place.now().time, place.events(), place.log());
         results.record(place.take_log())?;
@@ -94,10 +91,7 @@ pub fn summary(topology: &Topology, written_in: &str, stop: &Stop) -> Result<Opt
     let mut place = Place::new(actors, plan.latencies.clone());
     let mut recorder = Recorder::new(Tally::putting_aside(topology, &Names::of(topology), Box::new(Vec::new())));
     loop {
-        let more = place.run_before(Stamp::NEVER, batches).map_err(|breach| {
-            let actor = |id: ActorId| plan.names.get(id.index()).cloned().unwrap_or_else(|| id.to_string());
-            Failure::Breach(breach.describe(&actor, &|_| String::new()))
-        })?;
+        let more = place.run_before(Stamp::NEVER, batches).map_err(|breach| breached(&breach, &plan))?;
         for entry in place.log() {
             let recorded = recorder.record(entry);
             recorded.map_err(|error| Failure::Internal(format!("the log is inconsistent: {error}")))?;
@@ -114,6 +108,11 @@ pub fn summary(topology: &Topology, written_in: &str, stop: &Stop) -> Result<Opt
             return Ok(Some(recorder.tally.summary(topology.seed, Status::Complete, digest)));
         }
     }
+}
+
+fn breached(breach: &Breach, plan: &Plan) -> Failure {
+    // There are no leaves.
+    Failure::of_breach(breach, &plan.names, |_| String::new())
 }
 
 /// A flag that goes up on Ctrl-C.

@@ -9,7 +9,7 @@ use super::Failure;
 use super::keeper::Kept;
 use super::outside::Fault;
 use super::quic::{self, FrameReceiver, FrameSender, WireError};
-use crate::kernel::{ActorId, Breach, Down, Leaf, Then};
+use crate::kernel::{Breach, Down, Leaf, Then};
 use crate::protocol::{Message, Record, codec};
 
 /// A leaf that has much to say lets go of what it has so far when it is so many bytes, or after so long.
@@ -124,6 +124,5 @@ fn lost_router(leaf: &Leaf<Message, Record>, why: &str) -> Failure {
 }
 
 fn breached(breach: &Breach, names: &[String]) -> Failure {
-    let actor = |id: ActorId| names.get(id.index()).cloned().unwrap_or_else(|| id.to_string());
-    Failure::Breach(breach.describe(&actor, &|_| "the router".to_owned()))
+    Failure::of_breach(breach, names, |_| "the router".to_owned())
 }

@@ -18,7 +18,7 @@ use tokio::time::Sleep;
 use super::Failure;
 use super::keeper::Kept;
 use super::quic::{self, Close};
-use crate::kernel::{ActorId, Breach, Confluence, Contact, Down, Entry, Hub, Up};
+use crate::kernel::{Breach, Confluence, Contact, Down, Entry, Hub, Up};
 use crate::protocol::{Message, Record};
 use crate::recovery::journal::Turn;
 use crate::time::{Stamp, Time};
@@ -553,9 +553,8 @@ impl Conductor<'_, '_, '_> {
     }
 
     fn breach(&self, breach: &Breach, lines: &[Line]) -> Failure {
-        let actor = |id: ActorId| self.watch.names.get(id.index()).cloned().unwrap_or_else(|| id.to_string());
         let leaf = |leaf: usize| lines.get(leaf).map_or_else(|| format!("leaf {leaf}"), |line| line.label.clone());
-        Failure::Breach(breach.describe(&actor, &leaf))
+        Failure::of_breach(breach, self.watch.names, leaf)
     }
 }
 
