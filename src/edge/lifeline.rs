@@ -78,7 +78,7 @@ impl Doomed {
 
 /// How a run is ended from outside, by a signal or by a word of the launcher.
 #[derive(Clone)]
-pub struct Ending {
+pub struct Brake {
     words: mpsc::UnboundedSender<Failure>,
     stop: Stop,
     doomed: Doomed,
@@ -86,15 +86,15 @@ pub struct Ending {
     gone: Option<mpsc::UnboundedSender<Gone>>,
 }
 
-impl Ending {
+impl Brake {
     /// Its words go to the run; the flag goes up with the first.
-    pub fn new(words: mpsc::UnboundedSender<Failure>, doomed: Doomed, stop: Stop) -> Ending {
-        Ending { words, stop, doomed, interrupted: Arc::default(), gone: None }
+    pub fn new(words: mpsc::UnboundedSender<Failure>, doomed: Doomed, stop: Stop) -> Brake {
+        Brake { words, stop, doomed, interrupted: Arc::default(), gone: None }
     }
 
     /// Tells here of processes that are gone and will be replaced.
-    pub fn telling(self, gone: mpsc::UnboundedSender<Gone>) -> Ending {
-        Ending { gone: Some(gone), ..self }
+    pub fn telling(self, gone: mpsc::UnboundedSender<Gone>) -> Brake {
+        Brake { gone: Some(gone), ..self }
     }
 
     /// Ends the run, or, if it was asked to end already, the process: whoever asks twice means it.

@@ -45,7 +45,7 @@ pub fn take_part(membership: &Membership) -> Result<(), Failure> {
     let identity = lifeline::identity(&membership.identity, &membership.parties);
     let stop = Stop::default();
     if membership.held {
-        lifeline::Ending::new(words.clone(), Doomed::default(), stop.clone()).hold()?;
+        lifeline::Brake::new(words.clone(), Doomed::default(), stop.clone()).hold()?;
     }
     let ending = stop.clone();
     let (who, asked) = (label(&membership.parties), AtomicBool::default());
@@ -76,7 +76,7 @@ fn join_and_play(
     let part = Part { kept, membership, identity: &identity, hello: &hello, topology, plan: &plan, ids: &ids, stop };
     let mut ending = part.play(membership.join_within, true, endings);
     // A router that comes back sends everything again, and nothing of what was before is of use.
-    while let Ending::LostRouter(failure, finished) = ending {
+    while let PartEnd::LostRouter(failure, finished) = ending {
         if membership.patience.is_zero() {
             return if finished { Ok(()) } else { Err(failure) };
         }
@@ -84,15 +84,15 @@ fn join_and_play(
         note(&format!("{who}: {failure}; looking for it for {patience} s"));
         // A router that shuts its door is the one that was there: who has nothing left to do need not wait for another one.
         ending = match part.play(membership.patience, !finished, endings) {
-            Ending::Over(Err(Failure::NotJoined(why))) => {
+            PartEnd::Over(Err(Failure::NotJoined(why))) => {
                 let text = format!("{failure}\n  it did not come back: {why}");
                 // One whose part is over is not to blame for a router that left without a word.
-                Ending::Over(if finished { Ok(()) } else { Err(Failure::LostRouter(text)) })
+                PartEnd::Over(if finished { Ok(()) } else { Err(Failure::LostRouter(text)) })
             }
             ending => ending,
         };
     }
-    let Ending::Over(end) = ending else { unreachable!("the loop ends with it") };
+    let PartEnd::Over(end) = ending else { unreachable!("the loop ends with it") };
     end.and_then(|()| say(&format!("{} has finished: the run is over", label(&membership.parties))))
 }
 
@@ -109,14 +109,14 @@ struct Part<'a> {
 }
 
 /// How a part ended.
-enum Ending {
+enum PartEnd {
     Over(Result<(), Failure>),
     /// The router is gone without a word, before the run was over as far as is known; whether the part itself was.
     LostRouter(Failure, bool),
 }
 
 impl Part<'_> {
-    fn play(&self, join_within: Duration, insists: bool, endings: &mut mpsc::UnboundedReceiver<Failure>) -> Ending {
+    fn play(&self, join_within: Duration, insists: bool, endings: &mut mpsc::UnboundedReceiver<Failure>) -> PartEnd {
         let build = |outsiders| {
             let built = topology::build_with(self.topology, self.ids, outsiders);
             built.map_err(|error| Failure::Input(error.to_string()))
@@ -127,8 +127,8 @@ impl Part<'_> {
         let joined = early.and_then(|early| Ok((early, self.join(join_within, insists, endings)?)));
         let (early, mut joined) = match joined {
             Ok((early, Some(joined))) => (early, joined),
-            Ok((_, None)) => return Ending::Over(Ok(())),
-            Err(failure) => return Ending::Over(Err(failure)),
+            Ok((_, None)) => return PartEnd::Over(Ok(())),
+            Err(failure) => return PartEnd::Over(Err(failure)),
         };
         let loads = tokio::spawn(freight::serve(joined.connection.clone()));
         let (kept, names) = (self.kept, &self.plan.names);
@@ -179,14 +179,14 @@ fn say(line: &str) -> Result<(), Failure> {
 }
 
 /// Waits to hear how the run ended, if all went well here, and goes.
-async fn leave(mut joined: Joined, end: Result<Played, Failure>) -> Ending {
+async fn leave(mut joined: Joined, end: Result<Played, Failure>) -> PartEnd {
     match end {
         Ok(played) => {
             // The router closes the connection once it has everybody's last words.
             let last = play::listen_to_the_end(played, &mut joined.receiver).await;
             let closed = tokio::time::timeout(GOODBYE_WITHIN, joined.connection.closed()).await;
             if let Ok(WireError::Closed { close: Some(Close::Stopped), reason }) = closed {
-                return Ending::Over(Err(Failure::LostRouter(format!("the router stopped the run: {reason}"))));
+                return PartEnd::Over(Err(Failure::LostRouter(format!("the router stopped the run: {reason}"))));
             }
             // A close may be lost; then only who has not heard all else is in doubt about the run's end.
             if let Ok(lost) = &closed
@@ -194,10 +194,10 @@ async fn leave(mut joined: Joined, end: Result<Played, Failure>) -> Ending {
                 && last.played == Played::Finished
                 && !last.is_whole
             {
-                return Ending::LostRouter(Failure::LostRouter(format!("lost the router: {lost}")), true);
+                return PartEnd::LostRouter(Failure::LostRouter(format!("lost the router: {lost}")), true);
             }
             joined.connection.leave(joined.sender, Close::Finished, "").await;
-            Ending::Over(match last.played {
+            PartEnd::Over(match last.played {
                 Played::Finished => Ok(()),
                 // Its reason travels with the close, which is lost.
                 Played::Stopped => {
@@ -208,7 +208,7 @@ async fn leave(mut joined: Joined, end: Result<Played, Failure>) -> Ending {
         Err(failure) => {
             let is_lost = matches!(failure, Failure::LostRouter(_));
             if is_lost && joined.connection.ended().is_some_and(|end| end.is_without_a_word()) {
-                return Ending::LostRouter(failure, false);
+                return PartEnd::LostRouter(failure, false);
             }
             let close = match failure {
                 Failure::Program(_) => Close::Failed,
@@ -216,7 +216,7 @@ async fn leave(mut joined: Joined, end: Result<Played, Failure>) -> Ending {
                 _ => Close::Broken,
             };
             joined.connection.leave(joined.sender, close, &failure.to_string()).await;
-            Ending::Over(Err(failure))
+            PartEnd::Over(Err(failure))
         }
     }
 }

@@ -18,7 +18,7 @@ use super::input::{default_out, load_topology, written_out};
 use super::journal::{Head, Journal, is_whole};
 use super::keeper::Kept;
 use super::launch::{Asked, JOINED, LISTENING};
-use super::lifeline::{Doomed, Ending};
+use super::lifeline::{Brake, Doomed};
 use super::outside::{self, Stop};
 use super::quic::{Close, JoinTerms, Listener, Options, Peer};
 use super::results::{Results, Setting, Told, inputs};
@@ -375,11 +375,11 @@ fn listen_for_the_end(
 ) -> Result<(Interruptions, mpsc::UnboundedReceiver<Gone>), Failure> {
     let (words, interruptions) = mpsc::unbounded_channel();
     let (tell, gone) = mpsc::unbounded_channel();
-    let ending = Ending::new(words, doomed, stop.clone()).telling(tell);
+    let brake = Brake::new(words, doomed, stop.clone()).telling(tell);
     if held {
-        ending.clone().hold()?;
+        brake.clone().hold()?;
     }
-    on_interrupt(move || ending.interrupt())?;
+    on_interrupt(move || brake.interrupt())?;
     Ok((interruptions, gone))
 }
 
