@@ -16,21 +16,19 @@ pub fn shares(shares: &Shares) -> String {
     );
     for part in 1..=*parts {
         let share = format!("{part}/{parts}");
-        task(&mut text, part, &shares.call(&["--threads", &threads, "--part", &share]), *cpus);
+        task(&mut text, part, &shares.call(&["--threads", &threads, "--part", &share]), *cpus, "");
     }
-    task(&mut text, parts + 1, &shares.call(&["--gather"]), 1);
     let before: Vec<String> = (1..=*parts).map(|part| part.to_string()).collect();
-    // A key of the task, so it stands before the table of what it requests.
-    let last = text.rfind("[[task.request]]").unwrap_or(text.len());
-    text.insert_str(last, &format!("deps = [{}]\n", before.join(", ")));
+    let deps = format!("deps = [{}]\n", before.join(", "));
+    task(&mut text, parts + 1, &shares.call(&["--gather"]), 1, &deps);
     text
 }
 
-fn task(text: &mut String, id: usize, command: &[String], cpus: u16) {
+fn task(text: &mut String, id: usize, command: &[String], cpus: u16, deps: &str) {
     let command: Vec<String> = command.iter().map(|word| quoted(word)).collect();
     let _ = write!(
         text,
-        "\n[[task]]\nid = {id}\ncommand = [{}]\n[[task.request]]\nresources = {{ \"cpus\" = {cpus} }}\n",
+        "\n[[task]]\nid = {id}\ncommand = [{}]\n{deps}[[task.request]]\nresources = {{ \"cpus\" = {cpus} }}\n",
         command.join(", ")
     );
 }

@@ -13,8 +13,8 @@ use super::{RESTARTS, Shares, Spread, yaml};
 use crate::protocol::handshake::Party;
 use crate::topology::Plan;
 
-const BINARY: &str = "/hansa";
-const RESULTS: &str = "/results";
+pub const PROGRAM: &str = "/hansa";
+pub const RESULTS: &str = "/results";
 const IDENTITY: &str = "/identity";
 const PORT: u16 = 4433;
 /// Whoever it is, it is not root.
@@ -35,14 +35,9 @@ pub struct Pods {
 pub fn shares(shares: &Shares, pods: &Pods, bundle: &Bundle) -> Result<String, Failure> {
     let Shares { name, parts, cpus, .. } = shares;
     let around = Around::new(name, pods, bundle);
-    let call = |flags: &[&str]| {
-        let rows = format!("{RESULTS}/{name}");
-        let words = [BINARY].into_iter().chain(shares.work.iter().map(String::as_str)).chain(["--out", &rows]);
-        words.chain(flags.iter().copied()).map(str::to_owned).collect::<Vec<_>>()
-    };
     let threads = cpus.to_string();
     let index = format!("{SHARE}/{parts}");
-    let mut share = around.container(&call(&["--threads", &threads, "--index", &index]), true);
+    let mut share = around.container(&shares.call(&["--threads", &threads, "--index", &index]), true);
     let number =
         json!({ "fieldRef": { "fieldPath": "metadata.annotations['batch.kubernetes.io/job-completion-index']" } });
     share["env"] = json!([{ "name": "SHARE", "valueFrom": number }]);
@@ -53,7 +48,7 @@ pub fn shares(shares: &Shares, pods: &Pods, bundle: &Bundle) -> Result<String, F
     all["spec"]["completionMode"] = json!("Indexed");
     // A share that was ended goes on where it was.
     all["spec"]["backoffLimit"] = json!(6 * parts);
-    let gather = around.container(&call(&["--gather", "--wait", PATIENCE]), true);
+    let gather = around.container(&shares.call(&["--gather", "--wait", PATIENCE]), true);
 
     let head = format!(
         "# Written by `hansa cluster kubernetes`: {name} in {parts} shares, and a pod that waits for them and gathers them.\n\
@@ -180,7 +175,8 @@ impl<'a> Around<'a> {
         }
         let secret = json!({ "name": "identity", "secret": { "secretName": self.named(&role), "defaultMode": 0o440 } });
         let mut job = self.job(&role, container, &[secret]);
-        // Who has been killed comes back, as the others wait for it; who leaves by itself says why, and would do so again.
+        // Who has been killed comes back, as the others wait for it; who leaves by itself says why, and would do so
+        // again.
         job["spec"]["backoffLimit"] = json!(if is_router { 0 } else { RESTARTS });
         if !is_router {
             let left = json!({ "containerName": "hansa", "operator": "In", "values": Failure::CODES });
@@ -191,13 +187,13 @@ impl<'a> Around<'a> {
 
     /// What a role of a run is started with.
     fn call(&self, party: &Party, spread: &Spread<'_>) -> Vec<String> {
-        let words =
-            [BINARY, party.role(), "--topology", &spread.file, "--identity", IDENTITY, "--join-within", PATIENCE];
+        let Spread { program, file, results, flags, .. } = spread;
+        let words = [program, party.role(), "--topology", file, "--identity", IDENTITY, "--join-within", PATIENCE];
         let mut words = words.map(str::to_owned).to_vec();
-        words.extend_from_slice(spread.flags);
+        words.extend_from_slice(flags);
         if *party == Party::Router {
-            let (bind, out) = (format!("0.0.0.0:{PORT}"), format!("{RESULTS}/{}", spread.topology.name));
-            words.extend(["--bind", &bind, "--layout", "kubernetes", "--out", &out].map(str::to_owned));
+            let bind = format!("0.0.0.0:{PORT}");
+            words.extend(["--bind", &bind, "--layout", "kubernetes", "--out", results].map(str::to_owned));
         } else {
             let router = format!("{}:{PORT}", self.named("router"));
             words.extend(["--name", party.name(), "--router", &router].map(str::to_owned));

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 
 use self::bundle::Bundle;
-use super::input::{is_written, load_topology};
+use super::input::{default_out, is_written, load_topology};
 use super::sweep::{Files, read_experiment};
 use super::{Failure, print};
 use crate::topology::{Override, Topology};
@@ -157,17 +157,11 @@ fn in_shares(wish: &Wish, name: String, work: Vec<String>, parts: usize, bundle:
     if parts > PARTS_MAX {
         return Err(Failure::Input(format!("--parts {parts}: expected at most {PARTS_MAX}")));
     }
-    let rows = seen(&wish.results.clone().unwrap_or_else(|| PathBuf::from("out").join(&name)))?;
-    let mut shares = Shares { name, work, rows, program: String::new(), parts, cpus: wish.cpus };
+    let rows = results(wish, &name, PathBuf::from("out").join(&name))?;
+    let shares = Shares { name, work, rows, program: program(wish)?, parts, cpus: wish.cpus };
     match wish.engine {
-        Engine::Slurm => {
-            shares.program = program(wish)?;
-            Ok(slurm::shares(&shares))
-        }
-        Engine::Hyperqueue => {
-            shares.program = program(wish)?;
-            Ok(hyperqueue::shares(&shares))
-        }
+        Engine::Slurm => Ok(slurm::shares(&shares)),
+        Engine::Hyperqueue => Ok(hyperqueue::shares(&shares)),
         Engine::Kubernetes => kubernetes::shares(&shares, &pods(wish), bundle),
     }
 }
@@ -185,16 +179,13 @@ fn of_topology(wish: &Wish, file: &str) -> Result<String, Failure> {
         topology,
         file: seen(Path::new(file))?,
         flags: &wish.flags,
-        results: seen(&wish.results.clone().unwrap_or_else(|| super::input::default_out(topology)))?,
-        program: String::new(),
+        results: results(wish, &topology.name, default_out(topology))?,
+        program: program(wish)?,
         nodes,
         cpus: wish.cpus,
     };
     match wish.engine {
-        Engine::Slurm => {
-            spread.program = program(wish)?;
-            slurm::spread(&spread)
-        }
+        Engine::Slurm => slurm::spread(&spread),
         _ => {
             let bundle = Bundle::of(file, loaded.inputs.iter().map(|input| input.path.clone()))?;
             bundle.holds_topology(file, &wish.overrides, topology)?;
@@ -208,8 +199,19 @@ fn pods(wish: &Wish) -> kubernetes::Pods {
     kubernetes::Pods { image: wish.image.clone().unwrap_or_else(|| "hansa".to_owned()), claim: wish.claim.clone() }
 }
 
-/// Where hansa is on the machines of the cluster: where it is here, if nobody says otherwise.
+/// Where results go, as whoever writes them sees it; usually there.
+fn results(wish: &Wish, name: &str, usual: PathBuf) -> Result<String, Failure> {
+    match wish.engine {
+        Engine::Kubernetes => Ok(format!("{}/{name}", kubernetes::RESULTS)),
+        Engine::Slurm | Engine::Hyperqueue => seen(wish.results.as_ref().unwrap_or(&usual)),
+    }
+}
+
+/// Where hansa is on the machines of the cluster: where it is here, if nobody says otherwise, or where images have it.
 fn program(wish: &Wish) -> Result<String, Failure> {
+    if wish.engine == Engine::Kubernetes {
+        return Ok(kubernetes::PROGRAM.to_owned());
+    }
     let here = || {
         std::env::current_exe()
             .map_err(|error| Failure::System(format!("cannot find this program's own path: {error}")))
