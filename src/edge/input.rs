@@ -119,7 +119,8 @@ pub fn read_plain(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn unpacked(input: impl Read) -> io::Result<Vec<u8>> {
+/// What is in a file whose bytes these are, packed or not.
+pub fn unpacked(input: impl Read) -> io::Result<Vec<u8>> {
     Ok(without_mark(inflate(read_lines(input)?, READ_MAX)?))
 }
 

@@ -34,8 +34,7 @@ impl Bundle {
         }
         let mut files = BTreeMap::new();
         for path in whole {
-            let bytes = input::read_plain(&path)
-                .map_err(|error| Failure::Input(format!("cannot read {}: {}", path.display(), plainly(&error))))?;
+            let bytes = input::read_plain(&path).map_err(|error| unreadable(&path, &error))?;
             let below = path.strip_prefix(&above).unwrap_or(&path).to_str().map(str::to_owned);
             let below =
                 below.ok_or_else(|| Failure::Input(format!("{} cannot be written into an object", path.display())))?;
@@ -81,11 +80,10 @@ impl Bundle {
     /// As who reads them there will have them.
     fn as_read(&self) -> Result<Files, Failure> {
         let mut files = Files::sealed();
-        for name in self.files.keys() {
-            let path = self.above.join(name);
-            let bytes = input::read(&path.to_string_lossy())
-                .map_err(|error| Failure::Input(format!("cannot read {}: {}", path.display(), plainly(&error))))?;
-            files.put(&format!("{FOLDER}/{name}"), bytes);
+        for (name, bytes) in &self.files {
+            let read = input::unpacked(bytes.as_slice());
+            let read = read.map_err(|error| unreadable(&self.above.join(name), &error))?;
+            files.put(&format!("{FOLDER}/{name}"), read);
         }
         Ok(files)
     }
@@ -99,5 +97,31 @@ fn strays(path: &str) -> Failure {
 
 /// Without links and dots, so that what is beside it there is what is beside it here.
 fn absolute(path: &str) -> Result<PathBuf, Failure> {
-    std::fs::canonicalize(path).map_err(|error| Failure::Input(format!("cannot read {path}: {}", plainly(&error))))
+    std::fs::canonicalize(path).map_err(|error| unreadable(Path::new(path), &error))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::Input(format!("cannot read {}: {}", path.display(), plainly(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::input::load_topology;
+    use super::*;
+
+    #[test]
+    fn what_is_checked_is_what_is_shipped() {
+        let scratch = tempfile::TempDir::new().unwrap();
+        let file = scratch.path().join("small.toml");
+        let small = "name = \"small\"\nseed = 1\n[market]\npolicy = \"fifo\"\n[[site]]\nname = \"york\"\ncores = 8\n\
+                     [[user]]\nname = \"alice\"\n[[workload]]\nsource = \"table\"\n[[workload.job]]\n\
+                     tasks = [{ runtime = \"1 min\", cores = 1 }]\n";
+        std::fs::write(&file, small).unwrap();
+        let path = file.to_str().unwrap();
+        let loaded = load_topology(path, &[]).unwrap();
+        let bundle = Bundle::of(path, std::iter::empty()).unwrap();
+        // Somebody goes on writing.
+        std::fs::write(&file, "name = ").unwrap();
+        bundle.holds_topology(path, &[], &loaded.topology).unwrap();
+    }
 }
