@@ -1,5 +1,5 @@
-//! Leaves that are lost and come back: each begins from the start in a new process, is sent its mail again as the journal has
-//! it, and says again what it had said, which goes no further. Then the run goes on where it was.
+//! Leaves that are lost and come back: each begins from the start in a new process, is sent its mail again as the
+//! journal has it, and says again what it had said, which goes no further. Then the run goes on where it was.
 //!
 //! Costs: one pass over the journal, however many have come back; memory for some frames a leaf.
 
@@ -243,8 +243,8 @@ impl Conductor<'_, '_, '_> {
         Ok(tokio::time::Instant::now() + returns.patience)
     }
 
-    /// Tells those who are back what they had been told, and hears what they had said. Whoever is lost over it is put on the
-    /// list again. Gives how many frames each has said again.
+    /// Tells those who are back what they had been told, and hears what they had said. Whoever is lost over it is put
+    /// on the list again. Gives how many frames each has said again.
     async fn catch_up(
         &mut self,
         hub: &Hub<Message, Record>,
@@ -297,7 +297,8 @@ impl Conductor<'_, '_, '_> {
         Ok(repeated)
     }
 
-    /// Lets those who are back hear a piece and say again what they had said by then; tells how that has ended for each of them.
+    /// Lets those who are back hear a piece and say again what they had said by then; tells how that has ended for
+    /// each of them.
     async fn repeat_piece(
         &mut self,
         hub: &Hub<Message, Record>,
@@ -343,7 +344,8 @@ impl Conductor<'_, '_, '_> {
                 },
                 () = tokio::time::sleep(self.watch.stall_after) => {
                     if moved.get() == before {
-                        let who = under_way.iter().map(|(leaf, _)| self.labels[*leaf].as_str()).collect::<Vec<_>>().join(", ");
+                        let who: Vec<&str> = under_way.iter().map(|(leaf, _)| self.labels[*leaf].as_str()).collect();
+                        let who = who.join(", ");
                         let quiet = self.watch.stall_after.as_secs_f64();
                         return Err(Failure::Stalled(format!(
                             "no frame has moved for {quiet} s: {who} came back but does not catch up"
@@ -360,8 +362,8 @@ fn who_is_missed(hub: &Hub<Message, Record>, lines: &[Line], gone: &Gone) -> Opt
     lines.iter().position(|line| line.label == gone.label).filter(|leaf| !hub.has_finished(*leaf))
 }
 
-/// Takes the next piece of the journal for those who are back: what they are to be told, and what they had said. Says whether
-/// there is more.
+/// Takes the next piece of the journal for those who are back: what they are to be told, and what they had said. Says
+/// whether there is more.
 fn read_piece(
     pages: &mut Pages,
     hub: &Hub<Message, Record>,

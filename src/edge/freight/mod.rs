@@ -144,7 +144,8 @@ impl Freight {
         }
     }
 
-    /// Lets loads go for all flows that are released in these records of the router's, and takes note of those that have arrived.
+    /// Lets loads go for all flows that are released in these records of the router's, and takes note of those that
+    /// have arrived.
     pub fn see(&mut self, records: &[Entry<Record>]) {
         while let Ok(arrival) = self.done.1.try_recv() {
             self.note(arrival);
@@ -163,8 +164,8 @@ impl Freight {
         self.passed.clone()
     }
 
-    /// Complains about a load that has not arrived, or not whole, as soon as that is seen; but of a process that has left whoever
-    /// waits for its frames knows more.
+    /// Complains about a load that has not arrived, or not whole, as soon as that is seen; but of a process that has
+    /// left whoever waits for its frames knows more.
     pub fn complaint(&self) -> Result<(), Failure> {
         match &self.failed {
             Some(what) if self.homes.iter().flatten().all(|home| home.connection.ended().is_none()) => {

@@ -111,7 +111,8 @@ const HAND_OVER_WITHIN: Duration = Duration::from_secs(5);
 /// How many processes are on their way to the router at a time. All at once stand in each other's way: 200 of them gave one
 /// another up again and again.
 const STARTING_AT_ONCE: usize = 8;
-/// What is shown of the log of a process that has failed: so many lines, of so many letters, from so many bytes at its end.
+/// What is shown of the log of a process that has failed: so many lines, of so many letters, from so many bytes at its
+/// end.
 const LOG_TAIL_LINES: usize = 12;
 const LOG_LINE_MAX: usize = 2_000;
 const LOG_TAIL_BYTES: u64 = 64 << 10;
@@ -198,7 +199,8 @@ impl Grid<'_> {
         }
     }
 
-    /// Starts another router where one was that has ended like this; if there is to be none, says how the last one has ended.
+    /// Starts another router where one was that has ended like this; if there is to be none, says how the last one has
+    /// ended.
     async fn replace_router(&mut self, status: ExitStatus) -> Option<RouterEnd> {
         match self.routers.next(status, &mut self.interrupts, &mut self.end).await {
             Ok((router, _)) => {
