@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hansa::edge::quic::{Close, Listener, Options, WireError, append, connect};
 use hansa::protocol::codec::FRAME_MAX;
@@ -144,6 +144,46 @@ async fn a_router_that_dies_before_it_has_said_welcome_is_looked_for_again() {
     let terms = hansa::edge::quic::JoinTerms { roster: vec![site("york")], topology: TOPOLOGY };
     listener.admit(terms).await.unwrap();
     knocking.await.unwrap().unwrap();
+}
+
+/// It has answered, but is gone before it hears that it was understood, and another one knows nothing of that.
+#[tokio::test]
+async fn a_router_that_dies_while_hands_are_shaken_is_looked_for_again() {
+    let mut world = World::new();
+    let terms = world.terms(&[site("york")]);
+    let (identity, hello) = (world.identity(&[site("york")]), Hello::new(vec![site("york")], TOPOLOGY));
+    let (options, router) = (world.options.clone(), deaf_to_the_first(world.address).await);
+    let begun = Instant::now();
+    let leaf = tokio::spawn(async move { connect(&router.to_string(), &identity, &hello, &options).await });
+    world.listener.admit(terms).await.unwrap();
+    leaf.await.unwrap().unwrap();
+    assert!(begun.elapsed() < world.options.idle_timeout / 2, "{:?}", begun.elapsed());
+}
+
+/// An address from which packets go to the router and back; but of the first connection only the first one goes there.
+async fn deaf_to_the_first(router: SocketAddr) -> SocketAddr {
+    let outside = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let inside = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let address = outside.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut there, mut back) = (vec![0; 65_536], vec![0; 65_536]);
+        let (mut first, mut last) = (None, None);
+        loop {
+            tokio::select! {
+                Ok((length, from)) = outside.recv_from(&mut there) => {
+                    if first != Some(from) {
+                        first.get_or_insert(from);
+                        last = Some(from);
+                        inside.send_to(&there[..length], router).await.unwrap();
+                    }
+                }
+                Ok((length, _)) = inside.recv_from(&mut back) => {
+                    outside.send_to(&back[..length], last.expect("the leaf begins")).await.unwrap();
+                }
+            }
+        }
+    });
+    address
 }
 
 #[tokio::test]

@@ -21,6 +21,10 @@ use crate::protocol::handshake::{Hello, Welcome};
 const PATIENCE: Duration = Duration::from_millis(500);
 const PATIENCE_MAX: Duration = Duration::from_secs(5);
 
+/// How long a router may take to confirm that it has heard our half of the handshake. One that was killed before it had
+/// never does, and one in its place knows nothing of the connection, nor how to say so.
+const CONFIRM_WITHIN: Duration = Duration::from_secs(2);
+
 /// The pause after an attempt that failed at once.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -151,10 +155,23 @@ async fn greet(connection: Connection, hello: &[u8]) -> Result<Joined, Greeting>
     connection.trust();
     let (send, receive) = connection.quic.open_bi().await?;
     let (mut sender, mut receiver) = (FrameSender::new(send, &connection), FrameReceiver::new(receive, FRAME_MAX));
-    // A refusal may come before the hello is out; it is read below, with its reason.
-    let _ = sender.write(hello).await;
-
-    let Some(welcome) = receiver.next().await? else { return Err(Greeting::Wire(WireError::Truncated)) };
+    let answer = async {
+        // A refusal may come before the hello is out; it is read with its reason.
+        let _ = sender.write(hello).await;
+        receiver.next().await
+    };
+    let welcome = tokio::select! {
+        welcome = answer => welcome?.ok_or(WireError::Truncated)?,
+        () = is_unconfirmed(&connection) => return Err(Greeting::Wire(WireError::Silent)),
+    };
     let Welcome { missing } = codec::decode(welcome).map_err(Greeting::Decode)?;
     Ok(Joined { missing, sender, receiver, connection })
+}
+
+/// Comes back only if the router has not confirmed the handshake in time.
+async fn is_unconfirmed(connection: &Connection) {
+    sleep(CONFIRM_WITHIN).await;
+    if connection.quic.stats().frame_rx.handshake_done > 0 {
+        std::future::pending::<()>().await;
+    }
 }
