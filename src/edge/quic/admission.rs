@@ -493,6 +493,10 @@ impl Door {
     }
 
     fn complain(&self, address: SocketAddr, refusal: &Refusal) {
+        // The door has been shut meanwhile.
+        if matches!(refusal, Refusal::Wire(WireError::ClosedHere)) {
+            return;
+        }
         let mut complaints = self.complaints.lock().expect("nothing panics while it complains");
         if complaints.since.elapsed() >= Duration::from_secs(1) {
             if complaints.unsaid > 0 {
