@@ -9,7 +9,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{Child, ChildStdin};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
@@ -232,6 +232,22 @@ impl<'a> Routers<'a> {
         interrupts: &mut Interrupts,
         end: &mut End,
     ) -> Result<Started, Failure> {
+        let mut process = self.command(remains)?.spawn().map_err(|error| cannot_start(&error))?;
+        let mut words = process.stdin.take().expect("standard input is a pipe");
+        hand_over(self.identity, &mut words).await;
+        let mut lines = BufReader::new(process.stdout.take().expect("standard output is a pipe"));
+        let first = first_line(&mut lines, &mut process, &mut words, interrupts, end).await?;
+        let address = first.trim().strip_prefix(LISTENING).and_then(|address| address.parse().ok());
+        let Some(address) = address else {
+            return Ok(Err(process.wait().await.map_err(system)?));
+        };
+        self.address = Some(address);
+        let (joined, joins) = mpsc::unbounded_channel();
+        let output = tokio::spawn(pass_on(lines, joined));
+        Ok(Ok((Router { process, words, joins, output }, address)))
+    }
+
+    fn command(&self, remains: Remains) -> Result<Command, Failure> {
         let Launch { out, resume, router_flags, .. } = self.launch;
         let mut command = hansa("router", self.topology)?;
         let bind = self.address.map_or("127.0.0.1:0".to_owned(), |address| address.to_string());
@@ -244,54 +260,55 @@ impl<'a> Routers<'a> {
         command.arg("--join-within").arg(self.join_within.as_secs().to_string());
         command.arg("--asked").arg(self.topology.with_file_name(ASKED));
         command.stdout(Stdio::piped()).stderr(Stdio::inherit());
-        let mut process = command.spawn().map_err(|error| cannot_start(&error))?;
-        let mut words = process.stdin.take().expect("standard input is a pipe");
-        hand_over(self.identity, &mut words).await;
-        let mut lines = BufReader::new(process.stdout.take().expect("standard output is a pipe"));
+        Ok(command)
+    }
+}
 
-        let mut first = String::new();
-        {
-            let mut reading = std::pin::pin!(lines.read_line(&mut first));
-            let (mut looks, mut pulse) = (tokio::time::interval(LOOK_EVERY), Pulse::new());
-            loop {
-                tokio::select! {
-                    read = &mut reading => {
-                        read.map_err(system)?;
-                        break;
-                    }
-                    _ = looks.tick() => process.id().into_iter().for_each(|id| look_at(id, &mut pulse)),
-                    () = interrupts.next() => {
-                        if end.interrupted {
-                            let _ = process.start_kill();
-                        }
-                        end.interrupted = true;
-                        let _ = words.write_all(Word::Interrupt.to_line().as_bytes()).await;
-                    }
+/// What a router says first, which may take it long; meanwhile it is looked after.
+async fn first_line(
+    lines: &mut BufReader<ChildStdout>,
+    process: &mut Child,
+    words: &mut ChildStdin,
+    interrupts: &mut Interrupts,
+    end: &mut End,
+) -> Result<String, Failure> {
+    let (mut looks, mut pulse) = (tokio::time::interval(LOOK_EVERY), Pulse::new());
+    let mut first = String::new();
+    let mut reading = Box::pin(lines.read_line(&mut first));
+    loop {
+        tokio::select! {
+            read = &mut reading => {
+                read.map_err(system)?;
+                break;
+            }
+            _ = looks.tick() => process.id().into_iter().for_each(|id| look_at(id, &mut pulse)),
+            () = interrupts.next() => {
+                if end.interrupted {
+                    let _ = process.start_kill();
                 }
+                end.interrupted = true;
+                let _ = words.write_all(Word::Interrupt.to_line().as_bytes()).await;
             }
         }
-        let address = first.trim().strip_prefix(LISTENING).and_then(|address| address.parse().ok());
-        let Some(address) = address else {
-            return Ok(Err(process.wait().await.map_err(system)?));
-        };
-        self.address = Some(address);
-        let (joined, joins) = mpsc::unbounded_channel();
-        let output = tokio::spawn(async move {
-            let mut rest = Vec::new();
-            loop {
-                lines.read_until(b'\n', &mut rest).await.map_err(system)?;
-                let line = std::str::from_utf8(&rest).ok();
-                let number = line.and_then(|line| line.trim_end().strip_prefix(JOINED)?.parse().ok());
-                let Some(number) = number else { break };
-                let _ = joined.send(number);
-                rest.clear();
-            }
-            lines.read_to_end(&mut rest).await.map_err(system)?;
-            print(&String::from_utf8_lossy(&rest))?;
-            Ok(!rest.is_empty())
-        });
-        Ok(Ok((Router { process, words, joins, output }, address)))
     }
+    drop(reading);
+    Ok(first)
+}
+
+/// Tells how many have joined, line by line, and hands all that comes after on to our own standard output.
+async fn pass_on(mut lines: BufReader<ChildStdout>, joined: mpsc::UnboundedSender<usize>) -> Result<bool, Failure> {
+    let mut rest = Vec::new();
+    loop {
+        lines.read_until(b'\n', &mut rest).await.map_err(system)?;
+        let line = std::str::from_utf8(&rest).ok();
+        let number = line.and_then(|line| line.trim_end().strip_prefix(JOINED)?.parse().ok());
+        let Some(number) = number else { break };
+        let _ = joined.send(number);
+        rest.clear();
+    }
+    lines.read_to_end(&mut rest).await.map_err(system)?;
+    print(&String::from_utf8_lossy(&rest))?;
+    Ok(!rest.is_empty())
 }
 
 /// Which folder is there: another one has another number.
