@@ -522,6 +522,21 @@ mod verify {
     }
 
     #[test]
+    fn what_no_sentence_tells_differs_all_the_same() {
+        let what = |records: [Record; 2]| {
+            let [a, b] = records.map(|record| side("out/a", &[Entry { record, ..story()[0].clone() }], |_| {}));
+            compare(a, b).unwrap().difference.unwrap().what
+        };
+        let elapsed = |used| Record::Elapsed { booking: BookingId(1), used: Area::from_micros(used) };
+        assert_eq!(what([1, 2].map(elapsed)), "the particulars");
+        let rejected = |tasks: &[(u64, u32, u16)]| {
+            let job = Arc::new(job(3, 20, tasks, &[], true));
+            Record::Rejected { job, user: BOB, why: Invalid::ALL[0] }
+        };
+        assert_eq!(what([rejected(&[(5, 9, 1)]), rejected(&[(6, 9, 1)])]), "what the job is");
+    }
+
+    #[test]
     fn finds_what_differs_and_says_so() {
         let same = |_: &mut Manifest| {};
         let story = story();

@@ -198,7 +198,6 @@ fn describe<A: BufRead, B: BufRead>(a: &Log<'_, A>, b: &Log<'_, B>) -> Differenc
 }
 
 fn what_differs((a, a_names): (&Entry<Record>, &Names), (b, b_names): (&Entry<Record>, &Names)) -> String {
-    let happened = |entry: &Entry<Record>, names: &Names| told(&entry.record, names);
     let mut what = Vec::new();
     if a.stamp != b.stamp {
         what.push("when it happens".to_owned());
@@ -213,11 +212,15 @@ fn what_differs((a, a_names): (&Entry<Record>, &Names), (b, b_names): (&Entry<Re
         (Record::Arrived { job: left, .. }, Record::Arrived { job: right, .. })
         | (Record::Refused { job: left, .. }, Record::Refused { job: right, .. })
         | (Record::NotAdmitted { job: left, .. }, Record::NotAdmitted { job: right, .. })
+        | (Record::Rejected { job: left, .. }, Record::Rejected { job: right, .. })
             if left != right =>
         {
             what.push(if left.id == right.id { "what the job is".to_owned() } else { "which job it is".to_owned() });
         }
-        _ if happened(a, a_names) != happened(b, b_names) => what.push("the particulars".to_owned()),
+        // A sentence leaves things out, and a number need not mean the same in both.
+        (left, right) if left != right || told(left, a_names) != told(right, b_names) => {
+            what.push("the particulars".to_owned());
+        }
         _ => {}
     }
     if what.is_empty() { "how it is written down".to_owned() } else { what.join(", ") }
