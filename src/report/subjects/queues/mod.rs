@@ -51,8 +51,8 @@ pub const SUBJECT: Subject = Subject {
             about: "share of the jobs in queues that were killed at their walltime",
             better: Better::Less,
             of: |summary| {
-                let (killed, all) = (summary.part::<Schedule>()?.nb_jobs_killed, summary.jobs.submitted);
-                (all > 0).then(|| killed as f64 / all as f64)
+                let Schedule { nb_jobs, nb_jobs_killed, .. } = summary.part()?;
+                (nb_jobs > 0).then(|| nb_jobs_killed as f64 / nb_jobs as f64)
             },
         },
         Measure {
@@ -182,4 +182,47 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         lines.extend(log.note.iter().map(|note| ("", note.clone())));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::grid::{Job, JobId, Kind, NodeSet, Task, TaskId};
+    use crate::kernel::{ActorId, Entry};
+    use crate::protocol::Record;
+    use crate::report::tests::topology;
+    use crate::report::{Names, Status};
+    use crate::systems::Service;
+    use crate::systems::batch::Batch;
+    use crate::systems::heft::Planning;
+    use crate::time::{Span, Stamp, Time};
+
+    #[test]
+    fn jobs_that_do_not_queue_are_none_of_which_a_share_was_killed() {
+        let systems = vec![Service::new(Batch::default()), Service::new(Planning::default())];
+        let topology = Topology { systems, ..topology() };
+        let mut tally = Tally::new(&topology, &Names::of(&topology));
+        let [york, ann] = ["york", "ann"].map(|name| tally.names.actor(name).unwrap());
+        let (batch, task) = (ActorId(0), TaskId { job: JobId(0), index: 0 });
+        let arrived = |id| {
+            let tasks = vec![Task::new(Span::from_secs(9), 1, Kind(0))];
+            let job = Job { id: JobId(id), arrive: Time::ZERO, first_task: id, tasks, edges: Vec::new(), worth: None };
+            Record::Arrived { job: Arc::new(job), user: ann }
+        };
+        let happened = [
+            (batch, arrived(0)),
+            (ActorId(1), arrived(1)),
+            (york, Record::Started { task, cores: NodeSet::parse("0").unwrap() }),
+            (york, Record::Killed { task }),
+            (batch, Record::Completed { job: task.job, value: None }),
+        ];
+        for (actor, record) in happened {
+            tally.add(&Entry { stamp: Stamp::at(Time::ZERO), actor, record }).unwrap();
+        }
+        let summary = tally.summary(1, Status::Complete, String::new());
+        let killed = SUBJECT.measures.iter().find(|measure| measure.name == "killed").unwrap();
+        assert_eq!((killed.of)(&summary), Some(1.0));
+    }
 }
