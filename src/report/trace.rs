@@ -79,7 +79,7 @@ impl Tally {
         }
         let mut steps = Steps::default();
         for (_, from, to) in self.waiting_of(|row| row.system as usize == system) {
-            steps.add(from, to, 1);
+            steps.add(from, to, 1.0);
         }
         trace.counter(pid, "waiting tasks", &steps)
     }
@@ -154,8 +154,9 @@ impl Tally {
             if is_new {
                 trace.thread(pid, lane, &format!("lane {lane}"))?;
             }
-            busy.add(stint.from, stint.to, i64::from(task.job.job.tasks[task.index].cores));
-            self.task_event((pid, lane), &stint, self.sites[site].is_shared, &task, trace)?;
+            let facts = &self.sites[site];
+            busy.add(stint.from, stint.to, facts.used(task.job, task.job.job.tasks[task.index].cores, &stint).cores());
+            self.task_event((pid, lane), &stint, facts.is_shared, &task, trace)?;
         }
         trace.counter(pid, "busy cores", &busy)?;
         self.let_out(site, pid, lanes.count(), trace)
@@ -221,15 +222,18 @@ struct TaskOf<'a> {
     number: u64,
 }
 
-/// A number that changes at moments.
+/// A number that changes at moments, in millionths: what is added and taken away again leaves nothing.
 #[derive(Default)]
 struct Steps(BTreeMap<Time, i64>);
 
+const MILLION: f64 = 1e6;
+
 impl Steps {
-    fn add(&mut self, from: Time, to: Time, amount: i64) {
+    fn add(&mut self, from: Time, to: Time, amount: f64) {
+        let millionths = (amount * MILLION).round() as i64;
         if from < to {
-            *self.0.entry(from).or_default() += amount;
-            *self.0.entry(to).or_default() -= amount;
+            *self.0.entry(from).or_default() += millionths;
+            *self.0.entry(to).or_default() -= millionths;
         }
     }
 }
@@ -290,9 +294,9 @@ impl<P> Trace<P> {
         let mut level = 0;
         for (at, change) in steps.0.iter().filter(|(_, change)| **change != 0) {
             level += change;
-            let ts = at.micros();
+            let (ts, number) = (at.micros(), level as f64 / MILLION);
             self.event(format_args!(
-                r#"{{"ph":"C","pid":{pid},"ts":{ts},"name":"{name}","args":{{"{name}":{level}}}}}"#
+                r#"{{"ph":"C","pid":{pid},"ts":{ts},"name":"{name}","args":{{"{name}":{number}}}}}"#
             ))?;
         }
         Ok(())
@@ -345,7 +349,10 @@ mod tests {
             match event["ph"].as_str().unwrap() {
                 "M" => assert!(number("pid") > 0 && !event["args"].is_null()),
                 "X" => lanes.entry(place()).or_default().push((number("ts"), number("dur"))),
-                "C" => assert!(event["args"].as_object().unwrap().values().all(Value::is_u64), "{event}"),
+                "C" => {
+                    let is_count = |level: &Value| level.as_f64().is_some_and(|level| level >= 0.0);
+                    assert!(event["args"].as_object().unwrap().values().all(is_count), "{event}");
+                }
                 "s" => flows.entry(number("id")).or_default().push(("s", number("ts"), place())),
                 "f" => flows.entry(number("id")).or_default().push(("f", number("ts"), place())),
                 other => panic!("{other}"),
@@ -426,7 +433,7 @@ mod tests {
             actor: YORK,
             record: Record::Shared { task, share },
         };
-        for entry in story().into_iter().take(3).chain([shared(4, 0.5), shared(9, 0.25)]) {
+        for entry in story().into_iter().take(3).chain([shared(4, 0.5), shared(9, 0.25), shared(14, 0.5)]) {
             tally.add(&entry).unwrap();
         }
         let trace = String::from_utf8(trace(&tally)).unwrap();
@@ -437,6 +444,13 @@ mod tests {
         };
         slice("0", "1");
         slice("240000000", "0.5");
+        let busy = |ts: &str, cores: &str| {
+            let counted = format!(r#""ts":{ts},"name":"busy cores","args":{{"busy cores":{cores}}}"#);
+            assert!(trace.contains(&counted), "{counted} in {trace}");
+        };
+        busy("0", "2");
+        busy("240000000", "1");
+        busy("540000000", "0.5");
         let whole = String::from_utf8(super::tests::trace(&super::tests::tally(&story()))).unwrap();
         assert!(!whole.contains("yield"));
     }

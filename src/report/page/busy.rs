@@ -5,7 +5,6 @@ use std::fmt::Write;
 use super::chart::{Figure, LEFT, Levels, RIGHT, TOP, WIDTH, time_axis};
 use super::html::{at, counted, escape, short};
 use super::{PARTS, Page};
-use crate::report::tally::Stint;
 
 /// Rows of the map: the largest sites.
 const SITES_MAX: usize = 120;
@@ -29,9 +28,11 @@ impl Page<'_> {
         let mut levels = vec![Levels::new(self.window, PARTS); shown.len()];
         for row in self.tally.jobs.values() {
             for (task, held) in row.job.tasks.iter().zip(&row.tasks) {
-                for Stint { from, to, site, .. } in held.stints(self.tally.last) {
-                    let Some(line) = site.or(held.site).and_then(|site| row_of[site as usize]) else { continue };
-                    levels[line].add(from, to, f64::from(task.cores));
+                for stint in held.stints(self.tally.last) {
+                    let Some(site) = stint.site.or(held.site) else { continue };
+                    let Some(line) = row_of[site as usize] else { continue };
+                    let used = sites[site as usize].used(row, task.cores, &stint).cores();
+                    levels[line].add(stint.from, stint.to, used);
                 }
             }
         }

@@ -7,6 +7,7 @@ use crate::grid::{
 };
 use crate::kernel::{ActorId, Entry};
 use crate::protocol::{HoldFate, Record, Refusal};
+use crate::report::palette::COLOURS;
 use crate::report::subjects::requesting as reservations;
 use crate::report::tests::{ANN, BOB, ROUTER, YORK, golden, manifest, story, table, tally, topology};
 use crate::report::{Names, RunFacts};
@@ -266,6 +267,33 @@ fn who_shares_nodes_had_no_more_of_them_than_its_share() {
     assert_eq!(had("Users", 4), ["1", "1"]);
     assert_eq!(had("Core hours by user and site", 1), ["1", "1"]);
     assert!(page.contains("2 core hours of work arrived"), "an hour of half of two nodes each");
+}
+
+#[test]
+fn a_site_of_many_is_no_darker_than_the_shares_of_its_jobs() {
+    let mut topology = queueing();
+    topology.sites[0].scheduler = "Greedy *".to_owned();
+    let more = (0..COLOURS).map(|number| Site { name: format!("site-{number}"), ..topology.sites[1].clone() });
+    topology.sites.extend(more.collect::<Vec<_>>());
+    let mut tally = Tally::new(&topology, &Names::of(&topology));
+    let task = TaskId { job: JobId(0), index: 0 };
+    let tasks = vec![Task::new(Span::from_minutes(60), 4, Kind(0))];
+    let asked = Job { id: task.job, arrive: Time::ZERO, first_task: 0, tasks, edges: Vec::new(), worth: None };
+    let user = tally.names.actor("ann").unwrap();
+    let happened = [
+        (0, ROUTER, Record::Arrived { job: Arc::new(asked), user }),
+        (0, YORK, Record::Started { task, cores: NodeSet::parse("0-3").unwrap() }),
+        (0, YORK, Record::Shared { task, share: 0.25 }),
+        (240, YORK, Record::Finished { task }),
+    ];
+    for (minutes, actor, record) in happened {
+        let stamp = Stamp::at(Time::ZERO + Span::from_minutes(minutes));
+        tally.add(&Entry { stamp, actor, record }).unwrap();
+    }
+    let page = shown(&manifest(), &topology, &tally);
+    let (_, row) = page.split_once("<g><title>york, 4 cores</title>").unwrap();
+    let row = row.split_once("</g>").unwrap().0;
+    assert_eq!((row.matches("<rect class=\"h2\"").count(), row.matches("<rect").count()), (1, 1), "{row}");
 }
 
 #[test]
