@@ -65,7 +65,7 @@ impl<'a> Accounting<'a> {
             shared: facts.is_shared,
             jobs,
             mean_stretch: a_job(sum.stretch),
-            max_stretch: a_job(sum.max_stretch * jobs as f64),
+            max_stretch: (jobs > 0).then_some(sum.max_stretch),
             bound: bound.map(|bound| (bound.lo, bound.hi)),
             degradation: bound.map(|bound| sum.max_stretch / bound.hi),
             underutilisation: usage,
@@ -124,5 +124,43 @@ impl Account for Accounting<'_> {
         let its = self.tally.sites_of(&self.sites.systems);
         let sites = its.into_iter().map(|site| self.site(site, &self.sums[site])).collect();
         summary.put(&Sharing { sites });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::grid::{Job, JobId, Kind, NodeSet, Task, TaskId};
+    use crate::kernel::Entry;
+    use crate::protocol::Record;
+    use crate::report::tests::{ANN, ROUTER, YORK, topology};
+    use crate::report::{Names, Status};
+    use crate::systems::Service;
+    use crate::systems::batch::Batch;
+    use crate::time::Stamp;
+    use crate::topology::Topology;
+
+    #[test]
+    fn the_largest_stretch_is_that_of_a_job_to_the_last_digit() {
+        let mut topology = Topology { systems: vec![Service::new(Batch::default())], ..topology() };
+        topology.sites[0].scheduler = "Greedy *".to_owned();
+        let mut tally = Tally::new(&topology, &Names::of(&topology));
+        for id in 0..3 {
+            let task = TaskId { job: JobId(id), index: 0 };
+            let tasks = vec![Task::new(Span::from_secs(60), 1, Kind(0))];
+            let job = Job { id: task.job, arrive: Time::ZERO, first_task: id, tasks, edges: Vec::new(), worth: None };
+            let mut add = |seconds, actor, record| {
+                let stamp = Stamp::at(Time::ZERO + Span::from_secs(seconds));
+                tally.add(&Entry { stamp, actor, record }).unwrap();
+            };
+            add(0, ROUTER, Record::Arrived { job: Arc::new(job), user: ANN });
+            add(0, YORK, Record::Started { task, cores: NodeSet::parse("0").unwrap() });
+            add(81, YORK, Record::Finished { task });
+            add(81, ROUTER, Record::Completed { job: task.job, value: None });
+        }
+        let sharing = tally.summary(1, Status::Complete, String::new()).part::<Sharing>().unwrap();
+        assert_eq!(sharing.sites[0].max_stretch, Some(81.0 / 60.0));
     }
 }
