@@ -6,11 +6,12 @@ use super::{columns, number};
 use crate::report::page::chart::step;
 use crate::report::page::html::escape;
 use crate::report::palette::ON_LIGHT;
+use crate::settings::printable;
 use crate::systems::plans::{Choice, Choices, Market, PlacedTask};
 
 /// The plans first, the chosen one marked; then its tasks.
 pub(super) fn table(of: &Choices) -> String {
-    let mut text = format!("{}\n", headline(of));
+    let mut text = format!("{}\n", printable(&headline(of)));
     let site = |site: &Market| {
         let (name, cores, slots) = (&site.name, site.cores, site.slots);
         let busy = match (site.running, site.waiting) {
@@ -39,7 +40,7 @@ pub(super) fn table(of: &Choices) -> String {
 
     let row = |task: &PlacedTask| {
         let numbers = [task.cores.to_string(), number(task.start), number(task.end)];
-        [task.task.clone(), task.site.clone()].into_iter().chain(numbers).collect::<Vec<_>>()
+        [printable(&task.task), task.site.clone()].into_iter().chain(numbers).collect::<Vec<_>>()
     };
     let rows: Vec<Vec<String>> = of.tasks.iter().map(row).collect();
     text.push_str(&columns(&["task", "site", "processors", "starts (s)", "ends (s)"], &rows, 2));

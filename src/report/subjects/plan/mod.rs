@@ -34,7 +34,7 @@ pub fn picture(plan: &Planned) -> String {
 fn of_schedule(plan: &Schedule) -> String {
     let mut text = format!(
         "{} on {} sites, planned by {}: {} s planned, {} s on the shared network\n",
-        plan.workflow,
+        printable(&plan.workflow),
         plan.sites.len(),
         plan.policy,
         number(plan.planned),

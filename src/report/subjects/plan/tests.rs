@@ -2,7 +2,7 @@ use super::*;
 use crate::systems::heft::paper::{Law, Wiring, paths, ten};
 use crate::systems::heft::plans::{Known, schedule};
 use crate::systems::heft::{Improvement, Problem, improve};
-use crate::systems::plans::{Choice, Choices};
+use crate::systems::plans::{Choice, Choices, PlacedTask};
 
 fn report() -> Schedule {
     let table = ten();
@@ -65,10 +65,33 @@ fn json_and_picture_hold_everything() {
     assert!(svg.contains("ten &lt;tasks&gt;"));
 }
 
+/// A terminal would take it for an order to clear itself.
+const ESCAPE: &str = "a\u{1b}[2Jb";
+
+#[test]
+fn no_name_reaches_a_terminal_as_an_order() {
+    let mut schedule = report();
+    schedule.workflow = ESCAPE.to_owned();
+    schedule.tasks[0].name = ESCAPE.to_owned();
+    let task = PlacedTask { task: ESCAPE.to_owned(), site: "p1".to_owned(), cores: 1, start: 0.0, end: 1.0 };
+    let choices = Choices { workflow: ESCAPE.to_owned(), tasks: vec![task], ..choices() };
+    for plan in [Planned::Schedule(schedule), Planned::Choices(choices)] {
+        let table = table(&plan);
+        assert!(!table.contains('\u{1b}') && table.matches("a\u{fffd}[2Jb").count() > 1, "{table}");
+    }
+}
+
 #[test]
 fn a_plan_that_is_only_slower_is_not_said_to_be_beaten_in_both() {
+    let table = table(&Planned::Choices(choices()));
+    let row = "*     dominated by another plan";
+    assert!(table.lines().any(|line| line.starts_with(row)), "{table}");
+    assert_eq!(table.matches("another").count(), 1, "{table}");
+}
+
+fn choices() -> Choices {
     let plan = |makespan, dominated| Choice { cost: 40.0, makespan, bookings: 1, dominated };
-    let choices = Choices {
+    Choices {
         workflow: "fork".to_owned(),
         policy: "greedy",
         alpha: 0.5,
@@ -79,9 +102,5 @@ fn a_plan_that_is_only_slower_is_not_said_to_be_beaten_in_both() {
         plans: vec![plan(10.0, false), plan(20.0, true)],
         chosen: 1,
         tasks: Vec::new(),
-    };
-    let table = table(&Planned::Choices(choices));
-    let row = "*     dominated by another plan";
-    assert!(table.lines().any(|line| line.starts_with(row)), "{table}");
-    assert_eq!(table.matches("another").count(), 1, "{table}");
+    }
 }
