@@ -270,6 +270,16 @@ fn who_shares_nodes_had_no_more_of_them_than_its_share() {
 }
 
 #[test]
+fn many_jobs_that_share_nodes_have_a_dot_for_several() {
+    let mut topology = queueing();
+    topology.sites[0].scheduler = "Greedy *".to_owned();
+    let page = shown(&manifest(), &topology, &queued(&topology, &[0; 4_001]));
+    let sharing = section(&page, "sharing");
+    assert!(sharing.contains("A dot for every 2 jobs. Both axes"));
+    assert_eq!(sharing.matches("<circle").count(), 2_001);
+}
+
+#[test]
 fn a_site_of_many_is_no_darker_than_the_shares_of_its_jobs() {
     let mut topology = queueing();
     topology.sites[0].scheduler = "Greedy *".to_owned();

@@ -210,7 +210,7 @@ fn stretches(page: &Page<'_>, known: &Sites, sites: &[usize]) -> String {
         let _ =
             writeln!(body, "<circle class=\"f{group}\" cx=\"{}\" cy=\"{}\" r=\"2.5\"/>", at(x(*work)), at(y(*stretch)));
     }
-    let all = if every == 1 { "A dot a job".to_owned() } else { format!("A dot for every {every}th job") };
+    let all = if every == 1 { "A dot a job".to_owned() } else { format!("A dot for every {every} jobs") };
     Figure {
         id: "stretches",
         title: "Stretch of jobs by their work",
