@@ -29,13 +29,14 @@ impl Tally {
     pub fn trace<E>(&self, put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let mut trace = Trace { put, line: Vec::new(), first: true };
         trace.raw(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
-        let mut won = self.given_by_system();
-        for (system, gives) in self.gives().enumerate() {
-            self.system_track(system, gives, std::mem::take(&mut won[system]), &mut trace)?;
+        for (system, (gives, given)) in self.gives().zip(self.given_by_system()).enumerate() {
+            self.system_track(system, gives, given, &mut trace)?;
         }
-        let first_site = FIRST_SYSTEM + won.len();
-        for site in 0..self.sites.len() {
-            self.site_track(site, first_site + site, &mut trace)?;
+        let first_site = FIRST_SYSTEM + self.gives().count();
+        for (site, (ran, let_out)) in self.ran_by_site().into_iter().zip(self.let_out_by_site()).enumerate() {
+            let pid = first_site + site;
+            let lanes = self.site_track(site, pid, ran, &mut trace)?;
+            self.let_out_track(pid, lanes, let_out, &mut trace)?;
         }
         self.network_track(first_site + self.sites.len(), &mut trace)?;
         trace.raw(b"\n]}\n")
@@ -131,35 +132,41 @@ impl Tally {
         Ok(())
     }
 
+    /// What was on the cores of each site, in order of starts.
+    fn ran_by_site(&self) -> Vec<Vec<(Stint<'_>, TaskOf<'_>)>> {
+        let mut ran: Vec<Vec<(Stint<'_>, TaskOf<'_>)>> = self.sites.iter().map(|_| Vec::new()).collect();
+        for task in self.tasks() {
+            for stint in task.row.stints(self.last) {
+                if let Some(site) = stint.site.or(task.row.site) {
+                    ran[site as usize].push((stint, task));
+                }
+            }
+        }
+        ran.iter_mut().for_each(|ran| ran.sort_by_key(|(stint, task)| (stint.from, task.number)));
+        ran
+    }
+
+    /// Says how many lanes it has.
     fn site_track<E, P: FnMut(&[u8]) -> Result<(), E>>(
         &self,
         site: usize,
         pid: usize,
+        ran: Vec<(Stint<'_>, TaskOf<'_>)>,
         trace: &mut Trace<P>,
-    ) -> Result<(), E> {
-        trace.process(pid, &format!("site {}", self.sites[site].name))?;
-        let mut tasks: Vec<(Stint<'_>, TaskOf<'_>)> = self
-            .tasks()
-            .flat_map(|task| {
-                let is_here = move |stint: &Stint<'_>| stint.site.or(task.row.site) == Some(site as u32);
-                let here = task.row.stints(self.last).filter(is_here);
-                here.map(move |stint| (stint, task))
-            })
-            .collect();
-        tasks.sort_by_key(|(stint, task)| (stint.from, task.number));
-
+    ) -> Result<u32, E> {
+        let facts = &self.sites[site];
+        trace.process(pid, &format!("site {}", facts.name))?;
         let (mut lanes, mut busy) = (Lanes::default(), Steps::default());
-        for (stint, task) in tasks {
+        for (stint, task) in ran {
             let (lane, is_new) = lanes.take(stint.from, stint.to);
             if is_new {
                 trace.thread(pid, lane, &format!("lane {lane}"))?;
             }
-            let facts = &self.sites[site];
             busy.add(stint.from, stint.to, facts.used(task.job, task.job.job.tasks[task.index].cores, &stint).cores());
             self.task_event((pid, lane), &stint, facts.is_shared, &task, trace)?;
         }
         trace.counter(pid, "busy cores", &busy)?;
-        self.let_out(site, pid, lanes.count(), trace)
+        Ok(lanes.count())
     }
 
     fn task_event<E, P: FnMut(&[u8]) -> Result<(), E>>(

@@ -6,22 +6,34 @@ use crate::report::Tally;
 use crate::report::tally::{Booking, Hold, Seen};
 use crate::time::Time;
 
+#[derive(Clone, Default)]
+pub(super) struct LetOut {
+    bookings: Vec<Booking>,
+    holds: Vec<Hold>,
+}
+
 impl Tally {
-    pub(super) fn let_out<E, P: FnMut(&[u8]) -> Result<(), E>>(
+    pub(super) fn let_out_by_site(&self) -> Vec<LetOut> {
+        let mut sites = vec![LetOut::default(); self.sites.len()];
+        self.bookings().for_each(|booking| sites[booking.site as usize].bookings.push(booking));
+        for seen in &self.bargains.seen {
+            if let Seen::Hold(hold) = seen {
+                sites[hold.site as usize].holds.push(*hold);
+            }
+        }
+        sites
+    }
+
+    pub(super) fn let_out_track<E, P: FnMut(&[u8]) -> Result<(), E>>(
         &self,
-        site: usize,
         pid: usize,
         lanes: u32,
+        LetOut { bookings, holds }: LetOut,
         trace: &mut Trace<P>,
     ) -> Result<(), E> {
-        let bookings = self.bookings().filter(|booking| booking.site as usize == site);
-        let bookings = bookings.map(|booking| self.booking_slice(&booking)).collect();
+        let bookings = bookings.iter().map(|booking| self.booking_slice(booking)).collect();
         let lanes = trace.slices(pid, lanes, "bookings", bookings)?;
-        let holds = self.bargains.seen.iter().filter_map(|seen| match seen {
-            Seen::Hold(hold) if hold.site as usize == site => Some(self.hold_slice(hold)),
-            _ => None,
-        });
-        trace.slices(pid, lanes, "holds", holds.collect())?;
+        trace.slices(pid, lanes, "holds", holds.iter().map(|hold| self.hold_slice(hold)).collect())?;
         Ok(())
     }
 
