@@ -259,6 +259,17 @@ fn a_log_that_makes_no_sense_is_refused() {
     assert_eq!(told(&[0, 7]), Some("task 0.0 ends without having started".to_owned()));
     assert_eq!(told(&[0, 2, 2]), Some("task 0.0 has started already".to_owned()));
     assert_eq!(told(&[0, 2, 7, 12]), Some("job 0 is complete, but not all of its tasks are".to_owned()));
+
+    let edges = |edges: &[(u32, u32)]| {
+        let job = Arc::new(job(9, 0, &[(1, 1, 0); 3], edges, false));
+        let entry = Entry { record: Record::Arrived { job, user: ANN }, ..story[0].clone() };
+        Tally::new(&topology(), &names()).add(&entry).map_err(|error| error.to_string())
+    };
+    let wrong = "job 9 has an edge that is out of order, or does not lead from a task to a later one";
+    assert_eq!(edges(&[(0, 1), (0, 2), (1, 2)]), Ok(()));
+    for one in [&[(0, 2), (0, 1)][..], &[(1, 1)], &[(2, 1)], &[(2, 3)]] {
+        assert_eq!(edges(one), Err(wrong.to_owned()), "{one:?}");
+    }
 }
 
 /// The router gives a task out, or takes it back, and finds that a site has run ahead.

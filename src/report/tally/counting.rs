@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::stints::{Left, Stints};
 use super::{AnsweredRow, Fate, Inconsistent, JobRow, Ledger, Tally, TaskRow, critical_path};
-use crate::grid::{Area, CableId, EdgeId, Invalid, Job, JobId, Needs, NodeSet, TaskId};
+use crate::grid::{Area, CableId, Edge, EdgeId, Invalid, Job, JobId, Needs, NodeSet, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::Answer;
 use crate::time::{Span, Time};
@@ -339,7 +339,7 @@ impl Tally {
         if row.user != *user || !self.is_told_by_users(row.system) {
             return Err(Inconsistent::NotItsJob(edge.job, self.names.of_actor(*user)));
         }
-        if !row.job.edges.iter().any(|known| (known.from, known.to, known.data) == (edge.from, edge.to, *bytes)) {
+        if row.job.edges.binary_search(&Edge { from: edge.from, to: edge.to, data: *bytes }).is_err() {
             return Err(Inconsistent::NotItsData(*edge, *bytes));
         }
         self.sent(by, edge, from, to, bytes, active)
@@ -380,7 +380,8 @@ impl Tally {
 
     fn admit(&mut self, job: &Arc<Job>, user: ActorId, service: ActorId, fate: Fate) -> Taken {
         let tasks = job.tasks.len();
-        if job.edges.iter().any(|edge| edge.from >= edge.to || edge.to as usize >= tasks) {
+        let leads_on = |edge: &Edge| edge.from < edge.to && (edge.to as usize) < tasks;
+        if !job.edges.iter().all(leads_on) || !job.edges.is_sorted() {
             return Err(Inconsistent::Edge(job.id));
         }
         if self.over.as_ref().is_some_and(|over| over.holds(job.id)) {

@@ -11,7 +11,7 @@ pub enum Inconsistent {
     Twice(JobId),
     #[error("job {0} is not one task, which is all that a queue takes")]
     NotOneTask(JobId),
-    #[error("job {0} has an edge that does not lead from a task to a later one")]
+    #[error("job {0} has an edge that is out of order, or does not lead from a task to a later one")]
     Edge(JobId),
     #[error("job {0} has not arrived")]
     UnknownJob(JobId),
