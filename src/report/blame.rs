@@ -123,6 +123,6 @@ impl Tally {
     }
 
     fn actors(&self, sites: Vec<u32>) -> Vec<ActorId> {
-        sites.into_iter().filter_map(|site| self.names.actor(&self.sites[site as usize].name)).collect()
+        sites.into_iter().map(|site| self.sites[site as usize].actor).collect()
     }
 }

@@ -20,9 +20,9 @@ pub struct Names {
 impl Names {
     /// Those at the hub come first, then the sites, then the users. A service that is alone at the hub speaks for the router.
     pub fn of(topology: &Topology) -> Names {
-        let mut actors = Plan::of(topology).names;
-        let hub = Plan::of(topology).roles.into_iter().filter(|role| matches!(role, Role::Hub(_)));
-        if hub.count() == 1 && topology.systems.len() == 1 {
+        let Plan { names: mut actors, roles, .. } = Plan::of(topology);
+        let services = roles.iter().filter(|role| matches!(role, Role::Hub(_))).count();
+        if services == 1 && topology.systems.len() == 1 {
             actors[0] = "router".to_owned();
         }
         let fails = !topology.failing_links().is_empty();
@@ -31,6 +31,7 @@ impl Names {
         Names { actors, kinds: topology.kinds.clone(), links }
     }
 
+    #[cfg(test)]
     pub fn actor(&self, name: &str) -> Option<ActorId> {
         self.actors.iter().position(|actor| actor == name).map(|index| ActorId(index as u32))
     }

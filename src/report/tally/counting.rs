@@ -420,17 +420,17 @@ impl Tally {
     /// The system of whoever tells of a job: services come first; users tell of theirs where there is no service.
     fn system_of(&self, teller: ActorId) -> u32 {
         let at_hub = self.services.get(teller.index()).copied();
-        at_hub.or(self.told_by_users.map(|told| told.0)).unwrap_or(self.systems.len() as u32 - 1)
+        at_hub.or(self.told_by_users).unwrap_or(self.systems.len() as u32 - 1)
     }
 
     /// Whether the users of a system tell of their jobs themselves.
     pub(in crate::report) fn is_told_by_users(&self, system: u32) -> bool {
-        self.told_by_users.is_some_and(|(its, _)| its == system)
+        self.told_by_users == Some(system)
     }
 
     /// Whether it is a user who tells of his jobs himself.
     pub(in crate::report) fn is_told_by(&self, teller: ActorId) -> bool {
-        self.told_by_users.is_some_and(|(_, first)| teller >= first)
+        self.told_by_users.is_some() && teller >= self.first_user
     }
 
     /// An open job that somebody tells of: if it is a user, it has to be his own.

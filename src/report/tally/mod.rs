@@ -30,7 +30,7 @@ use crate::kernel::{ActorId, Entry};
 use crate::protocol::Record;
 use crate::systems::{Gives, System, managers};
 use crate::time::{Span, Time};
-use crate::topology::Topology;
+use crate::topology::{Plan, Role, Site, Topology};
 
 /// Takes a run's log, entry by entry, and remembers what became of every job and task.
 ///
@@ -45,8 +45,9 @@ pub struct Tally {
     systems: Vec<Reckoning>,
     /// The systems of the services at the hub, by the numbers of their actors.
     services: Vec<u32>,
-    /// The system whose users tell of their jobs themselves, and the first of all users.
-    told_by_users: Option<(u32, ActorId)>,
+    /// The system whose users tell of their jobs themselves.
+    told_by_users: Option<u32>,
+    first_user: ActorId,
     pub(super) subjects: Vec<Present>,
     pub(super) own_numbers: OwnNumbers,
     pub(super) called: Called,
@@ -99,6 +100,7 @@ pub(super) struct Totals {
 #[derive(Clone, Debug)]
 pub(super) struct SiteFacts {
     pub name: String,
+    pub actor: ActorId,
     pub cores: u32,
     pub kind: Kind,
     /// The number of its core 0 when the cores of all sites are numbered through.
@@ -122,6 +124,21 @@ pub(super) enum Used {
 }
 
 impl SiteFacts {
+    fn of(site: &Site, actor: ActorId, first_core: u64) -> SiteFacts {
+        SiteFacts {
+            name: site.name.clone(),
+            actor,
+            cores: site.cores,
+            kind: site.kind,
+            first_core,
+            latency: site.latency,
+            report_every: site.report_every,
+            systems: site.systems.clone(),
+            is_shared: managers::shares_nodes(&site.scheduler),
+            move_cost: managers::move_cost(site),
+        }
+    }
+
     /// How long a core of it takes for what one of a job's does here in a time, at such a share: who shares its nodes has no more of
     /// them than it needs.
     pub fn work(&self, needs: Option<Needs>, time: Span, share: f64) -> Span {
@@ -168,35 +185,27 @@ impl Tally {
 
     /// A tally that keeps all.
     pub fn new(topology: &Topology, names: &Names) -> Tally {
-        let mut first_core = 0;
-        let mut sites = Vec::new();
-        let mut site_of = BTreeMap::new();
-        for (site, index) in topology.sites.iter().zip(0u32..) {
-            let actor = names.actor(&site.name).expect("every site of a topology has its actor");
-            site_of.insert(actor, index);
-            sites.push(SiteFacts {
-                name: site.name.clone(),
-                cores: site.cores,
-                kind: site.kind,
-                first_core,
-                latency: site.latency,
-                report_every: site.report_every,
-                systems: site.systems.clone(),
-                is_shared: managers::shares_nodes(&site.scheduler),
-                move_cost: managers::move_cost(site),
-            });
-            first_core += u64::from(site.cores);
+        let (mut sites, mut first_core, mut first_user) = (Vec::new(), 0, ActorId(u32::MAX));
+        for (actor, role) in (0..).map(ActorId).zip(Plan::of(topology).roles) {
+            match role {
+                Role::Site(site) => {
+                    let site = &topology.sites[site];
+                    sites.push(SiteFacts::of(site, actor, first_core));
+                    first_core += u64::from(site.cores);
+                }
+                Role::User(0) => first_user = actor,
+                Role::Hub(_) | Role::User(_) | Role::Exchange => {}
+            }
         }
         Tally {
             topology: topology.name.clone(),
             names: names.clone(),
+            site_of: sites.iter().zip(0..).map(|(site, index)| (site.actor, index)).collect(),
             sites,
-            site_of,
             systems: topology.systems.iter().map(|system| Reckoning::of(&**system)).collect(),
             services: with_service(topology, true).collect(),
-            told_by_users: with_service(topology, false)
-                .next()
-                .zip(topology.users.first().and_then(|user| names.actor(&user.name))),
+            told_by_users: with_service(topology, false).next(),
+            first_user,
             subjects: subjects::of(topology),
             own_numbers: OwnNumbers::of(topology),
             called: Called::of(topology),
@@ -309,6 +318,16 @@ impl Tally {
 
     pub(super) fn site_index(&self, actor: ActorId) -> Option<usize> {
         self.site_of.get(&actor).map(|site| *site as usize)
+    }
+
+    /// The place of a user among those of the topology.
+    pub(super) fn user_index(&self, actor: ActorId) -> Option<usize> {
+        actor.index().checked_sub(self.first_user.index())
+    }
+
+    /// The user in such a place.
+    pub(super) fn user_at(&self, index: usize) -> ActorId {
+        ActorId(self.first_user.0 + index as u32)
     }
 
     /// How many jobs have come to their end, one way or another.

@@ -13,8 +13,6 @@ use crate::time::Time;
 pub struct Accounts<'a> {
     tally: &'a Tally,
     known: &'a Strategies,
-    /// The number of the first user's actor.
-    first: u32,
     users: Vec<User>,
     all: Bargaining,
     /// What became of jobs that wanted several sites at once, and how many more of them there were: what became of these is counted
@@ -40,14 +38,12 @@ struct User {
 
 impl<'a> Accounts<'a> {
     pub fn new(tally: &'a Tally, known: &'a Strategies) -> Accounts<'a> {
-        let first = known.users.first().and_then(|user| tally.names.actor(&user.name)).map_or(0, |actor| actor.0);
         let (users, all) = (vec![User::default(); known.users.len()], Bargaining::default());
-        Accounts { tally, known, first, users, all, together: Verdicts::default(), others: 0, areas: BTreeMap::new() }
+        Accounts { tally, known, users, all, together: Verdicts::default(), others: 0, areas: BTreeMap::new() }
     }
 
     fn fared(&self, at: usize, known: &Known, user: &User) -> Fared {
-        let actor = crate::kernel::ActorId(self.first + at as u32);
-        let counts = self.tally.bargains.users.get(&actor).copied().unwrap_or_default();
+        let counts = self.tally.bargains.users.get(&self.tally.user_at(at)).copied().unwrap_or_default();
         let mean = |sum: u128, count: u64| (count > 0).then(|| sum as f64 / count as f64 / 1e6);
         let queued = user.area.saturating_sub(counts.used);
         let unused = counts.area.saturating_sub(counts.used);
@@ -88,12 +84,9 @@ impl<'a> Accounts<'a> {
 
 impl Account for Accounts<'_> {
     fn job(&mut self, row: &JobRow, _: &[Option<Time>]) {
-        let at = row.user.0.wrapping_sub(self.first) as usize;
-        if !self.known.systems.contains(&row.system) || at >= self.users.len() {
-            return;
-        }
-        let known = &self.known.users[at];
-        let user = &mut self.users[at];
+        let at = self.tally.user_index(row.user).filter(|_| self.known.systems.contains(&row.system));
+        let Some(at) = at else { return };
+        let (Some(known), Some(user)) = (self.known.users.get(at), self.users.get_mut(at)) else { return };
         user.jobs += 1;
         if let Fate::Completed { at, .. } = row.fate {
             user.finished += 1;
@@ -162,22 +155,20 @@ impl Accounts<'_> {
     fn settle_revenue(&mut self) {
         let (mut earned, mut given) = (Area::ZERO, Area::ZERO);
         for site in self.tally.sites_of(&self.known.systems) {
-            let name = &self.tally.sites[site].name;
-            let actor = self.tally.names.actor(name);
-            let takings = actor.and_then(|actor| self.tally.bargains.sites.get(&actor)).copied().unwrap_or_default();
+            let facts = &self.tally.sites[site];
+            let takings = self.tally.bargains.sites.get(&facts.actor).copied().unwrap_or_default();
             let queue = self.areas.get(&site).copied().unwrap_or_default().saturating_sub(takings.used);
             let Takings { bookings, rents, fees, penalties, compensation, .. } = takings;
             let sum = queue + rents + fees + penalties;
             (earned, given) = (earned + sum, given + compensation);
             let [earned, queue, rents, fees, penalties, compensation] =
                 [sum, queue, rents, fees, penalties, compensation].map(hours);
-            let site = name.clone();
+            let site = facts.name.clone();
             self.all.sites.push(Earned { site, earned, queue, rents, fees, penalties, compensation, bookings });
         }
         let (mut paid, mut got) = (self.tally.bargains.pending(), Area::ZERO);
         for (at, user) in self.users.iter().enumerate() {
-            let actor = crate::kernel::ActorId(self.first + at as u32);
-            let counts = self.tally.bargains.users.get(&actor).copied().unwrap_or_default();
+            let counts = self.tally.bargains.users.get(&self.tally.user_at(at)).copied().unwrap_or_default();
             paid += user.area.saturating_sub(counts.used) + counts.rents + counts.fees + counts.penalties;
             got += counts.compensation;
         }

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::patterns::{BEST_EFFORT, PADDING};
-use super::shapes::first_user;
 use crate::grid::{Area, JobId};
 use crate::report::page::Page;
 use crate::report::page::chart::{Figure, LEFT, RIGHT, TOP, WIDTH, Window, time_axis};
@@ -28,8 +27,7 @@ struct Padded<'a> {
 
 /// One row per job; empty if no user wants jobs at a time.
 pub fn rows(known: &Strategies, page: &Page<'_>) -> String {
-    let first = first_user(known, page.tally);
-    let user = |row: &JobRow| known.users.get(row.user.0.wrapping_sub(first) as usize);
+    let user = |row: &JobRow| page.tally.user_index(row.user).and_then(|user| known.users.get(user));
     let wanted = |row: &JobRow| Some(row.job.arrive + user(row)?.ahead?);
     let reserved: BTreeSet<JobId> = page.tally.bookings().filter(ran_in).map(|booking| booking.job).collect();
     let padded = |row| {

@@ -145,11 +145,11 @@ pub fn solid<'a>(known: &Strategies, tally: &'a Tally, site: usize) -> Vec<Shape
     tally.failing.each(site, tally.last, |down| {
         shapes.push(Shape::new((down.from, down.to), down.nodes.len(), Lies::Alone, What::Down));
     });
-    let first = first_user(known, tally);
     for row in tally.jobs.values() {
         let booked = bookings.get(&row.job.id).into_iter().flatten();
         let mut rooms: Vec<Room> = booked.map(|booking| Room::of(*booking)).collect();
-        let ahead = known.users.get(row.user.0.wrapping_sub(first) as usize).and_then(|user| user.ahead);
+        let user = tally.user_index(row.user).and_then(|user| known.users.get(user));
+        let ahead = user.and_then(|user| user.ahead);
         let wanted = ahead.map(|ahead| row.job.arrive + ahead);
         let mut stints = Vec::new();
         for (index, task) in row.tasks.iter().enumerate() {
@@ -174,11 +174,6 @@ pub fn solid<'a>(known: &Strategies, tally: &'a Tally, site: usize) -> Vec<Shape
     shapes.retain(|shape| shape.from < shape.until);
     shapes.sort_by_key(|shape| (shape.from, shape.lies, shape.until));
     shapes
-}
-
-/// The number of the first user's actor.
-pub fn first_user(known: &Strategies, tally: &Tally) -> u32 {
-    known.users.first().and_then(|user| tally.names.actor(&user.name)).map_or(0, |actor| actor.0)
 }
 
 /// A booking, and how much of what was used of it nobody has had yet.
@@ -288,7 +283,6 @@ pub fn fit(known: &Strategies, tally: &Tally) {
         assert_eq!(rows, facts.cores, "{} has fewer processors", facts.name);
         let used = shapes.iter().filter(|shape| shape.kind() == USED);
         let used = used.fold(Area::ZERO, |sum, shape| sum + Area::of(shape.procs, shape.until - shape.from));
-        let actor = tally.names.actor(&facts.name).unwrap();
-        assert_eq!(used, tally.bargains.sites.get(&actor).copied().unwrap_or_default().used, "{}", facts.name);
+        assert_eq!(used, tally.bargains.sites.get(&facts.actor).copied().unwrap_or_default().used, "{}", facts.name);
     }
 }
