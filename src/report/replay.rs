@@ -1,8 +1,8 @@
 //! From the lines of `events.jsonl` back to the tally that the run had, and to the digest of what was read.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead};
 
-use super::verify::LINE_MAX;
+use super::events::next_line;
 use super::{EventReader, Names, Recorder, Tally, Unreadable, Unrecorded};
 use crate::topology::Topology;
 
@@ -24,19 +24,12 @@ pub fn replay(topology: &Topology, names: &Names, mut events: impl BufRead) -> R
     let mut recorder = Recorder::new(Tally::new(topology, names));
     let (mut text, mut line) = (Vec::new(), 0);
     loop {
-        text.clear();
-        if events.by_ref().take(LINE_MAX).read_until(b'\n', &mut text)? == 0 {
+        if !next_line(&mut events, &mut text)? {
             let digest = recorder.digest();
             return Ok((recorder.tally, digest));
         }
         line += 1;
-        let whole = text.strip_suffix(b"\n").ok_or_else(|| cut_off(text.len()));
-        let entry =
-            whole.and_then(|text| reader.read(text)).map_err(|wrong| Unreplayable::Unreadable { line, wrong })?;
+        let entry = reader.read_line(&text).map_err(|wrong| Unreplayable::Unreadable { line, wrong })?;
         recorder.record(&entry).map_err(|wrong| Unreplayable::Untaken { line, wrong })?;
     }
-}
-
-fn cut_off(length: usize) -> Unreadable {
-    Unreadable { column: length + 1, expected: "the end of the line: the file is truncated".to_owned() }
 }

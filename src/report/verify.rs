@@ -4,17 +4,15 @@
 //! a summary that does not go with its log nor a log that somebody has changed goes unnoticed.
 
 use std::fmt;
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead};
 
 use serde_json::{Value, json};
 
+use super::events::next_line;
 use super::records::told;
 use super::{EventReader, Manifest, Names, Status, SummaryFile, Unreadable};
 use crate::kernel::{Digest, Entry};
 use crate::protocol::{Record, codec};
-
-/// A line longer than any that a frame's worth of job makes.
-pub(super) const LINE_MAX: u64 = 256 << 20;
 
 /// One of the two results.
 pub struct Side<R> {
@@ -66,9 +64,7 @@ impl Comparison {
             && self.a.claimed == self.b.claimed
             && [&self.a, &self.b].into_iter().all(|side| side.intact() && side.status == Status::Complete)
     }
-}
 
-impl Comparison {
     /// For programs; with the files that are not as they were written.
     pub fn json(&self, damaged: &[String]) -> Value {
         let side = |side: &Found| {
@@ -147,13 +143,12 @@ impl<'a, R: BufRead> Log<'a, R> {
     }
 
     fn advance(&mut self) -> io::Result<bool> {
-        self.line.clear();
         self.entry = None;
-        if self.events.by_ref().take(LINE_MAX).read_until(b'\n', &mut self.line)? == 0 {
+        if !next_line(&mut self.events, &mut self.line)? {
             return Ok(false);
         }
         self.number += 1;
-        match self.parse() {
+        match self.reader.read_line(&self.line) {
             Ok(entry) => {
                 self.encoded.clear();
                 codec::pack(&entry, &mut self.encoded).map_err(io::Error::other)?;
@@ -164,14 +159,6 @@ impl<'a, R: BufRead> Log<'a, R> {
             Err(_) => {}
         }
         Ok(true)
-    }
-
-    fn parse(&self) -> Result<Entry<Record>, Unreadable> {
-        let cut = || Unreadable {
-            column: self.line.len() + 1,
-            expected: "the end of the line: the file is truncated".into(),
-        };
-        self.reader.read(self.line.strip_suffix(b"\n").ok_or_else(cut)?)
     }
 
     fn found(self, name: String, status: Status, claimed: String) -> Found {
@@ -200,14 +187,14 @@ fn describe<A: BufRead, B: BufRead>(a: &Log<'_, A>, b: &Log<'_, B>) -> Differenc
 fn what_differs((a, a_names): (&Entry<Record>, &Names), (b, b_names): (&Entry<Record>, &Names)) -> String {
     let mut what = Vec::new();
     if a.stamp != b.stamp {
-        what.push("when it happens".to_owned());
+        what.push("when it happens");
     }
     if a_names.of_actor(a.actor) != b_names.of_actor(b.actor) {
-        what.push("who it happens to".to_owned());
+        what.push("who it happens to");
     }
     match (&a.record, &b.record) {
         (left, right) if std::mem::discriminant(left) != std::mem::discriminant(right) => {
-            what.push("what happens".to_owned());
+            what.push("what happens");
         }
         (Record::Arrived { job: left, .. }, Record::Arrived { job: right, .. })
         | (Record::Refused { job: left, .. }, Record::Refused { job: right, .. })
@@ -215,11 +202,11 @@ fn what_differs((a, a_names): (&Entry<Record>, &Names), (b, b_names): (&Entry<Re
         | (Record::Rejected { job: left, .. }, Record::Rejected { job: right, .. })
             if left != right =>
         {
-            what.push(if left.id == right.id { "what the job is".to_owned() } else { "which job it is".to_owned() });
+            what.push(if left.id == right.id { "what the job is" } else { "which job it is" });
         }
         // A sentence leaves things out, and a number need not mean the same in both.
         (left, right) if left != right || told(left, a_names) != told(right, b_names) => {
-            what.push("the particulars".to_owned());
+            what.push("the particulars");
         }
         _ => {}
     }
@@ -235,15 +222,14 @@ fn causes<A, B>(a: &Side<A>, b: &Side<B>) -> Vec<String> {
     let (left, right) = (&a.manifest, &b.manifest);
     let mut causes = Vec::new();
     if left.topology_hash != right.topology_hash {
-        causes
-            .push(format!("the topologies differ: {} and {}", a.summary.results.topology, b.summary.results.topology));
-        if a.summary.results.topology == b.summary.results.topology {
-            let line = left.topology.lines().zip(right.topology.lines()).find(|(left, right)| left != right);
-            *causes.last_mut().expect("just pushed") = match line {
-                Some((left, right)) => format!("the topologies differ: `{}` and `{}`", left.trim(), right.trim()),
-                None => "the topologies differ: one is longer".to_owned(),
-            };
-        }
+        let names = [&a.summary.results.topology, &b.summary.results.topology];
+        let line = left.topology.lines().zip(right.topology.lines()).find(|(left, right)| left != right);
+        let how = match line {
+            _ if names[0] != names[1] => format!("{} and {}", names[0], names[1]),
+            Some((left, right)) => format!("`{}` and `{}`", left.trim(), right.trim()),
+            None => "one is longer".to_owned(),
+        };
+        causes.push(format!("the topologies differ: {how}"));
     }
     if left.seed != right.seed {
         causes.push(format!("the seeds differ: {} and {}", left.seed, right.seed));

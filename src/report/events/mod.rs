@@ -13,6 +13,7 @@ mod cursor;
 mod field;
 
 use std::collections::BTreeMap;
+use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 
 pub(super) use self::cursor::Cursor;
@@ -47,6 +48,15 @@ pub struct EventReader {
 pub struct Unreadable {
     pub column: usize,
     pub expected: String,
+}
+
+/// Longer than any line that a frame's worth of job makes.
+const LINE_MAX: u64 = 256 << 20;
+
+/// Takes the next line of a log, with its newline; says whether there was one.
+pub(super) fn next_line(events: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+    line.clear();
+    Ok(events.by_ref().take(LINE_MAX).read_until(b'\n', line)? > 0)
 }
 
 impl EventWriter {
@@ -118,6 +128,13 @@ impl EventReader {
             kinds: index(&names.kinds).into_iter().map(|(name, id)| (name, Kind(id as u16))).collect(),
             links: index(&names.links).into_iter().map(|(name, id)| (name, CableId(id))).collect(),
         }
+    }
+
+    /// Reads one line with its newline.
+    pub(super) fn read_line(&self, line: &[u8]) -> Result<Entry<Record>, Unreadable> {
+        let cut_off =
+            || Unreadable { column: line.len() + 1, expected: "the end of the line: the file is truncated".to_owned() };
+        self.read(line.strip_suffix(b"\n").ok_or_else(cut_off)?)
     }
 
     /// Reads one line, without its newline.
