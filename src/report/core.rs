@@ -62,20 +62,27 @@ struct Useful {
     paid: u128,
 }
 
+/// The mean and the largest of numbers of which none is negative.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mean {
     count: u64,
     sum: f64,
+    max: f64,
 }
 
 impl Mean {
     pub fn add(&mut self, number: f64) {
         self.count += 1;
         self.sum += number;
+        self.max = self.max.max(number);
     }
 
     pub fn get(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum / self.count as f64)
+    }
+
+    pub fn max(&self) -> Option<f64> {
+        (self.count > 0).then_some(self.max)
     }
 }
 

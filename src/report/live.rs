@@ -6,6 +6,7 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize};
 
 use super::Tally;
+use super::page::html::step;
 use super::text::put_ends;
 use crate::grid::EdgeId;
 
@@ -111,7 +112,7 @@ impl Live {
         const SIDE: f64 = 420.0;
         const EDGE: f64 = 64.0;
         let most = self.rows.iter().map(|row| row.model.max(row.measured)).fold(0.0, f64::max).max(1e-3);
-        let step = round_step(most / 5.0);
+        let step = step(most / 5.0);
         let most = (most / step).ceil() * step;
         let x = |seconds: f64| EDGE + seconds / most * SIDE;
         let y = |seconds: f64| 16.0 + SIDE - seconds / most * SIDE;
@@ -180,19 +181,6 @@ impl Live {
 impl Row {
     fn error(&self) -> Option<f64> {
         (self.model > 0.0).then(|| self.measured / self.model - 1.0)
-    }
-}
-
-/// 1, 2 or 5 times a power of ten that is not below.
-fn round_step(least: f64) -> f64 {
-    let mut step = 1e-6;
-    loop {
-        for times in [1.0, 2.0, 5.0] {
-            if step * times >= least {
-                return step * times;
-            }
-        }
-        step *= 10.0;
     }
 }
 

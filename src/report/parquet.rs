@@ -36,9 +36,6 @@ pub struct Packing {
     pub pack: fn(&[u8]) -> Vec<u8>,
 }
 
-/// As they are.
-pub const UNPACKED: Packing = Packing { codec: 0, pack: <[u8]>::to_vec };
-
 /// Writes a table, row by row, and hands out the bytes of the file as they come.
 pub struct Writer {
     columns: Vec<Column>,
@@ -326,6 +323,8 @@ fn varint(bytes: &mut Vec<u8>, mut value: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const UNPACKED: Packing = Packing { codec: 0, pack: <[u8]>::to_vec };
 
     #[test]
     fn numbers_are_written_as_thrift_has_them() {

@@ -227,7 +227,7 @@ fn cut(text: &str, width: usize) -> usize {
     spaces.last().map_or(end, |(at, _)| at)
 }
 
-fn shorten(text: &str, width: usize) -> String {
+pub(super) fn shorten(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }

@@ -134,7 +134,7 @@ impl Scale {
         self.height - BOTTOM - (value / self.top).clamp(0.0, 1.0) * room
     }
 
-    pub fn axis(&self, label: &str, show: impl Fn(f64) -> String) -> String {
+    pub fn axis(&self, label: &str) -> String {
         let mut svg = String::from("<g class=\"axis\">");
         let step = step(self.top / 6.0);
         let mut value = 0.0;
@@ -145,7 +145,7 @@ impl Scale {
                 "<path d=\"M{LEFT} {y}H{}\"/><text x=\"{}\" y=\"{y}\" dy=\".32em\" text-anchor=\"end\">{}</text>",
                 WIDTH - RIGHT,
                 LEFT - 7.0,
-                show(value)
+                number(value)
             );
             value += step;
         }
@@ -342,9 +342,4 @@ pub fn mark(scale: Scale, value: f64, words: &str) -> String {
         WIDTH - RIGHT - 4.0,
         at(y - 5.0)
     )
-}
-
-/// The number of a tick.
-pub fn plain(value: f64) -> String {
-    number(value)
 }

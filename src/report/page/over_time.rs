@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::chart::{Figure, Levels, Scale, areas, mark, plain, top};
+use super::chart::{Figure, Levels, Scale, areas, mark, top};
 use super::html::{count, counted, micros, percent, short};
 use super::{CHART, PARTS, Page};
 use crate::report::palette::COLOURS;
@@ -50,7 +50,7 @@ impl Page<'_> {
             note: format!("{} {} {most}", self.tally.words().waiting, self.parts_in_words()),
             legend: (0..groups).map(|kind| (format!("f{kind}"), name(kind))).collect(),
             height: CHART,
-            body: scale.axis("waiting tasks", plain) + &areas(self.window, scale, &series),
+            body: scale.axis("waiting tasks") + &areas(self.window, scale, &series),
         }
         .html()
     }
@@ -111,7 +111,7 @@ impl Page<'_> {
             note: format!("{put_together}{} {used}", self.parts_in_words()),
             legend,
             height: CHART,
-            body: scale.axis("busy cores", plain)
+            body: scale.axis("busy cores")
                 + &areas(self.window, scale, &series)
                 + &mark(scale, cores as f64, &format!("all {}", counted(cores, "core"))),
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::chart::{BOTTOM, Figure, Scale, column_at, columns, mark, plain};
+use super::chart::{BOTTOM, Figure, Scale, column_at, columns, mark};
 use super::html::at;
 use super::{CHART, Page};
 
@@ -31,7 +31,7 @@ impl Page<'_> {
                 None => Vec::new(),
             })
             .collect();
-        let mut body = scale.axis("SLR", plain) + &columns(scale, "tenth of the jobs, by work", &bars);
+        let mut body = scale.axis("SLR") + &columns(scale, "tenth of the jobs, by work", &bars);
         for (column, group) in groups.iter().enumerate() {
             let (left, width) = column_at(column, groups.len());
             let middle = left + width / 2.0;

@@ -1,6 +1,6 @@
 //! "Value": what jobs brought to their users, and where the rest of it went. For runs of jobs with a worth.
 
-use super::chart::{Figure, Scale, columns, plain};
+use super::chart::{Figure, Scale, columns};
 use super::html::{bar, count, counted, number, percent, table};
 use super::{CHART, Page};
 use crate::report::tally::{JobRow, Standing};
@@ -57,7 +57,7 @@ impl Page<'_> {
                 note: format!("{} {}", self.tenths_in_words(), "Shares of the value that the jobs of a tenth were worth at most."),
                 legend: legend("obtained"),
                 height: CHART,
-                body: scale.axis("share of value, %", plain) + &columns(scale, "tenth of the jobs, by work", &by_value),
+                body: scale.axis("share of value, %") + &columns(scale, "tenth of the jobs, by work", &by_value),
             }
             .html(),
         );
@@ -79,7 +79,7 @@ impl Page<'_> {
                 note: "A job is starved if it never finished, or finished after its final deadline. Shares of the jobs with a deadline in each tenth.".to_owned(),
                 legend: rest.map(|(_, class, words)| ((*class).to_owned(), (*words).to_owned())).collect(),
                 height: CHART - 40.0,
-                body: scale.axis("starved jobs, %", plain) + &columns(scale, "tenth of the jobs, by work", &starving),
+                body: scale.axis("starved jobs, %") + &columns(scale, "tenth of the jobs, by work", &starving),
             }
             .html(),
         );

@@ -43,8 +43,9 @@ impl Page<'_> {
             (
                 "Log",
                 format!(
-                    "{}, status {}",
-                    counted(self.results.entries, "entry").replace("entrys", "entries"),
+                    "{} {}, status {}",
+                    count(self.results.entries),
+                    if self.results.entries == 1 { "entry" } else { "entries" },
                     escape(&self.manifest.status.to_string())
                 ),
             ),

@@ -144,6 +144,11 @@ pub trait SummaryPart: Serialize + DeserializeOwned {
     const NAME: &'static str;
 }
 
+/// Whether a number may be left out of a summary.
+fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
+    *number == N::default()
+}
+
 /// A subject that a run has, and its systems there.
 #[derive(Debug)]
 pub(super) struct Present {

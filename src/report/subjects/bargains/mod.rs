@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Better, Measure, Subject, SummaryPart, Topic};
+use super::{Better, Measure, Subject, SummaryPart, Topic, is_zero};
 use crate::protocol::Bargain;
 use crate::report::account::Account;
 use crate::report::page::Page;
@@ -96,7 +96,7 @@ pub struct Bargaining {
     #[serde(default)]
     pub sites: Vec<Earned>,
     /// What users say they have paid and been given, and sites do not, or the other way round: nothing.
-    #[serde(default, skip_serializing_if = "is_nothing")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub unbalanced: f64,
 }
 
@@ -144,7 +144,7 @@ pub struct Fared {
     pub revoked: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub postponed: u64,
-    #[serde(default, skip_serializing_if = "is_nothing")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub compensation: f64,
     pub denied_stale: u64,
     pub denied: u64,
@@ -160,14 +160,6 @@ pub struct Fared {
     pub refused: u64,
     pub stale: u64,
     pub given_up: u64,
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
-
-fn is_nothing(area: &f64) -> bool {
-    *area == 0.0
 }
 
 impl SummaryPart for Bargaining {

@@ -6,7 +6,7 @@ use super::{columns, number};
 use crate::report::page::chart::step;
 use crate::report::page::html::escape;
 use crate::report::palette::ON_LIGHT;
-use crate::settings::printable;
+use crate::settings::{counted, printable};
 use crate::systems::plans::{Choice, Choices, Market, PlacedTask};
 
 /// The plans first, the chosen one marked; then its tasks.
@@ -18,7 +18,7 @@ pub(super) fn table(of: &Choices) -> String {
             (0, 0) => "idle".to_owned(),
             (running, waiting) => format!("{running} run, {waiting} wait"),
         };
-        format!("{name} ({cores} processors, {busy}, {} advertised)", counted(slots, "slot"))
+        format!("{name} ({cores} processors, {busy}, {} advertised)", counted(slots as u64, "slot"))
     };
     let sites: Vec<String> = of.sites.iter().map(site).collect();
     let _ = writeln!(text, "{} s after the start: {}", number(of.at), sites.join("; "));
@@ -52,15 +52,11 @@ fn headline(of: &Choices) -> String {
     format!(
         "{} on {}, planned by {}: {} on the Pareto front, of {} considered",
         of.workflow,
-        counted(of.sites.len(), "site"),
+        counted(of.sites.len() as u64, "site"),
         of.policy,
-        counted(better, "plan"),
+        counted(better as u64, "plan"),
         of.evaluated
     )
-}
-
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 const WIDTH: f64 = 760.0;
@@ -133,7 +129,7 @@ pub(super) fn scatter(of: &Choices) -> String {
             "{} s for {} processor-s, {}",
             number(plan.makespan),
             number(plan.cost),
-            counted(plan.bookings, "booking")
+            counted(plan.bookings as u64, "booking")
         );
         let _ = writeln!(
             svg,

@@ -7,6 +7,7 @@ mod tests;
 
 use std::fmt::Write;
 
+use crate::report::table::shorten;
 use crate::settings::printable;
 use crate::systems::plans::{Planned, Schedule, TaskRow, TransferRow};
 
@@ -103,7 +104,7 @@ fn columns(heads: &[&str], rows: &[Vec<String>], words: usize) -> String {
     let widths: Vec<usize> = (0..heads.len()).map(width).collect();
     let line = |cells: &mut dyn Iterator<Item = &str>| {
         let cells = cells.zip(&widths).enumerate().map(|(column, (cell, &width))| {
-            let cell = shortened(cell, width);
+            let cell = shorten(cell, width);
             if column < words { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
         });
         format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
@@ -130,11 +131,3 @@ fn aligned(rows: &[Vec<String>], words: usize) -> Vec<Vec<String>> {
 }
 
 const WIDEST: usize = 40;
-
-fn shortened(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    let start: String = text.chars().take(width - 3).collect();
-    format!("{start}...")
-}

@@ -1,9 +1,10 @@
 //! The account of jobs that queue.
 
-use super::fared::{Fared, Mean};
+use super::fared::Fared;
 use super::{Queues, Schedule, result};
 use crate::grid::{JobId, Needs};
 use crate::report::account::{Account, Table};
+use crate::report::core::Mean;
 use crate::report::manifest::pretty;
 use crate::report::tally::{Fate, JobRow, Standing};
 use crate::report::{Summary, Tally};
@@ -158,10 +159,10 @@ impl Account for Queueing<'_> {
         all.nb_jobs_finished = all.nb_jobs_success + all.nb_jobs_killed;
         assert!(all.add_up(), "every job is counted once");
         all.success_rate = (all.nb_jobs > 0).then(|| all.nb_jobs_success as f64 / all.nb_jobs as f64);
-        (all.mean_waiting_time, all.max_waiting_time) = (self.waits.mean(), self.waits.max());
-        (all.mean_turnaround_time, all.max_turnaround_time) = (self.turnarounds.mean(), self.turnarounds.max());
-        (all.mean_slowdown, all.max_slowdown) = (self.slowdowns.mean(), self.slowdowns.max());
-        (all.mean_bounded_slowdown, all.max_bounded_slowdown) = (self.bounded.mean(), self.bounded.max());
+        (all.mean_waiting_time, all.max_waiting_time) = (self.waits.get(), self.waits.max());
+        (all.mean_turnaround_time, all.max_turnaround_time) = (self.turnarounds.get(), self.turnarounds.max());
+        (all.mean_slowdown, all.max_slowdown) = (self.slowdowns.get(), self.slowdowns.max());
+        (all.mean_bounded_slowdown, all.max_bounded_slowdown) = (self.bounded.get(), self.bounded.max());
         if self.held > 0 {
             all.makespan = Some(self.last.micros() as f64 / 1e6);
             let there = u128::from(self.last.since(self.first).micros()) * u128::from(all.nb_computing_machines);

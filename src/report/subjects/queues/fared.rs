@@ -39,27 +39,3 @@ impl Fared {
         (self.turnaround.micros() as f64 / self.runtime.max(SHORT).micros() as f64).max(1.0)
     }
 }
-
-/// A mean, and the most.
-#[derive(Default)]
-pub struct Mean {
-    count: u64,
-    sum: f64,
-    max: f64,
-}
-
-impl Mean {
-    pub fn add(&mut self, number: f64) {
-        self.count += 1;
-        self.sum += number;
-        self.max = self.max.max(number);
-    }
-
-    pub fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum / self.count as f64)
-    }
-
-    pub fn max(&self) -> Option<f64> {
-        (self.count > 0).then_some(self.max)
-    }
-}

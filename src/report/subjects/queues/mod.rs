@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use self::account::Queueing;
 use self::log::LogFacts;
-use super::{Better, Measure, Subject, SummaryPart, Topic};
+use super::{Better, Measure, Subject, SummaryPart, Topic, is_zero};
 use crate::report::account::Account;
 use crate::report::page::Page;
 use crate::report::table::number;
@@ -95,10 +95,6 @@ pub struct Schedule {
     /// Why jobs were rejected, and how many.
     pub rejected: BTreeMap<String, u64>,
     pub logs: Vec<LogFacts>,
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 impl SummaryPart for Schedule {

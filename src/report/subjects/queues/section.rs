@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::fared::Fared;
 use super::log::LogFacts;
 use super::{Queues, Schedule};
-use crate::report::page::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, WIDTH, areas, plain, top};
+use crate::report::page::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, WIDTH, areas, top};
 use crate::report::page::html::{at, count, counted, escape, micros, number, short, span, table};
 use crate::report::page::{CHART, PARTS, Page};
 use crate::report::palette::COLOURS;
@@ -86,7 +86,7 @@ pub fn queues(known: &Queues, page: &Page<'_>) -> String {
                 note: format!("Each of the {PARTS} steps is a mean."),
                 legend: legend.clone(),
                 height: CHART,
-                body: scale.axis("waiting jobs", plain) + &areas(window, scale, &series),
+                body: scale.axis("waiting jobs") + &areas(window, scale, &series),
             }
             .html(),
         );
@@ -176,7 +176,7 @@ fn distribution(
     let scale = Scale::new(most as f64 * 1.1, height);
     let room = (WIDTH - LEFT - RIGHT) / classes.len() as f64;
     let bottom = height - BOTTOM;
-    let mut body = scale.axis("jobs", plain);
+    let mut body = scale.axis("jobs");
     let mut words = Vec::new();
     for (place, ((label, _), counts)) in classes.iter().zip(&counts).enumerate() {
         let (left, sum) = (LEFT + room * (place as f64 + 0.15), counts.iter().sum::<u64>());

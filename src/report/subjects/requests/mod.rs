@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Better, Measure, Subject, SummaryPart, Topic, Words};
+use super::{Better, Measure, Subject, SummaryPart, Topic, Words, is_zero};
 use crate::grid::{NodeSet, Request};
 use crate::protocol::Answer;
 use crate::report::account::{Account, Table};
@@ -94,7 +94,7 @@ pub struct Reservations {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub shortened: u64,
     /// What users were given for broken promises, in node seconds.
-    #[serde(default, skip_serializing_if = "is_nothing")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub compensation: f64,
     /// Of the requests that make sense.
     pub acceptance: Option<f64>,
@@ -102,14 +102,6 @@ pub struct Reservations {
     pub slowdown: Option<f64>,
     /// Node seconds that were booked and not used, since jobs ended early; of finished jobs.
     pub released: f64,
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
-
-fn is_nothing(amount: &f64) -> bool {
-    *amount == 0.0
 }
 
 impl SummaryPart for Reservations {

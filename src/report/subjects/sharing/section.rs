@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::fared::Fared;
 use super::{Sharing, SiteShared, Sites};
 use crate::report::Tally;
-use crate::report::page::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, TOP, WIDTH, plain, time_axis};
+use crate::report::page::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, TOP, WIDTH, time_axis};
 use crate::report::page::html::{at, count, counted, escape, number, short, table};
 use crate::report::page::stacks::{STEPS, Strips};
 use crate::report::page::{CHART, PARTS, Page};
@@ -85,7 +85,7 @@ fn yields(page: &Page<'_>, shared: &[usize]) -> String {
         there[group.min(groups - 1)].add(stint.0, stint.1, 1.0);
     }
     let scale = Scale::new(1.08, CHART);
-    let mut body = scale.axis("mean yield", plain);
+    let mut body = scale.axis("mean yield");
     for (group, (given, there)) in given.iter().zip(&there).enumerate() {
         let (given, there) = (given.means(), there.means());
         let x = |part: usize| LEFT + part as f64 / PARTS as f64 * (WIDTH - LEFT - RIGHT);

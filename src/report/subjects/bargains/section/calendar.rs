@@ -13,9 +13,7 @@ use super::{SHAPES_MAX, left_out};
 use crate::grid::NodeSet;
 use crate::protocol::HoldFate;
 use crate::report::Tally;
-use crate::report::page::chart::{
-    self, BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, WIDTH, Window, plain, time_axis, top,
-};
+use crate::report::page::chart::{self, BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, WIDTH, Window, time_axis, top};
 use crate::report::page::html::{at, count, counted, escape, micros};
 use crate::report::page::{CHART, PARTS, Page};
 use crate::report::subjects::bargains::Strategies;
@@ -103,7 +101,7 @@ fn drawn(page: &Page<'_>, site: usize, window: Window, shown: [Shown<'_>; 3]) ->
     let (from_below, rows) = rows_of(solid);
     let scale = Scale::new(rows.into(), TALL);
     let has_room = held.shapes.len() <= BESIDE_MAX;
-    let mut sheet = Sheet { tally, window, scale, has_room, body: scale.axis("processors", plain) };
+    let mut sheet = Sheet { tally, window, scale, has_room, body: scale.axis("processors") };
     for (shape, rows) in solid.shapes.iter().zip(&from_below) {
         sheet.put(shape, rows);
     }
@@ -285,7 +283,7 @@ fn means(shapes: &[Shape<'_>], page: &Page<'_>, site: usize) -> String {
         ),
         legend: legend(shown),
         height: CHART,
-        body: scale.axis("processors", plain) + &chart::areas(window, scale, &series),
+        body: scale.axis("processors") + &chart::areas(window, scale, &series),
     }
     .html()
 }
