@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Bargaining, Earned, Fared, Known, Strategies, count_of};
+use super::{Bargaining, Earned, Known, OneUser, Strategies, count_of};
 use crate::grid::Area;
 use crate::protocol::{Bargain, HoldFate, Reason, Refusal};
 use crate::report::account::Account;
@@ -42,12 +42,12 @@ impl<'a> Accounts<'a> {
         Accounts { tally, known, users, all, together: Verdicts::default(), others: 0, areas: BTreeMap::new() }
     }
 
-    fn fared(&self, at: usize, known: &Known, user: &User) -> Fared {
+    fn fared(&self, at: usize, known: &Known, user: &User) -> OneUser {
         let counts = self.tally.bargains.users.get(&self.tally.user_at(at)).copied().unwrap_or_default();
         let mean = |sum: u128, count: u64| (count > 0).then(|| sum as f64 / count as f64 / 1e6);
         let queued = user.area.saturating_sub(counts.used);
         let unused = counts.area.saturating_sub(counts.used);
-        Fared {
+        OneUser {
             user: known.name.clone(),
             strategy: known.strategy.clone(),
             jobs: user.jobs,
@@ -126,7 +126,7 @@ impl Account for Accounts<'_> {
     fn close(&mut self, summary: &mut Summary) {
         let users = self.users.iter().zip(&self.known.users).enumerate();
         let users = users.filter(|(_, (user, _))| user.jobs > 0).map(|(at, (user, known))| self.fared(at, known, user));
-        let users: Vec<Fared> = users.collect();
+        let users: Vec<OneUser> = users.collect();
         let all = &mut self.all;
         for user in &users {
             all.requests += user.requests;

@@ -92,7 +92,7 @@ pub struct Bargaining {
     pub rejected: BTreeMap<String, u64>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub causes: BTreeMap<String, u64>,
-    pub users: Vec<Fared>,
+    pub users: Vec<OneUser>,
     #[serde(default)]
     pub sites: Vec<Earned>,
     /// What users say they have paid and been given, and sites do not, or the other way round: nothing.
@@ -119,7 +119,7 @@ pub struct Earned {
 
 /// How one user fared. Areas are processor hours, times are seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Fared {
+pub struct OneUser {
     pub user: String,
     pub strategy: String,
     pub jobs: u64,
@@ -177,7 +177,7 @@ impl Bargaining {
         self.sum(|user| user.revoked + user.postponed + user.broken) > 0
     }
 
-    fn sum(&self, of: fn(&Fared) -> u64) -> u64 {
+    fn sum(&self, of: fn(&OneUser) -> u64) -> u64 {
         self.users.iter().map(of).sum()
     }
 
@@ -279,7 +279,8 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         lines.push(("together", text));
     }
     if all.has_suffered() {
-        let [revoked, postponed] = [|user: &Fared| user.revoked, |user: &Fared| user.postponed].map(|of| all.sum(of));
+        let [revoked, postponed] =
+            [|user: &OneUser| user.revoked, |user: &OneUser| user.postponed].map(|of| all.sum(of));
         let compensation: f64 = all.users.iter().map(|user| user.compensation).sum();
         let text = format!("{revoked} revoked, {postponed} postponed, {compensation:.1} core h of compensation");
         lines.push(("bookings", text));
@@ -293,7 +294,7 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         lines.push(("", "these do not add up: some peer has violated the protocol".to_owned()));
     }
     let label = |at: usize| if at == 0 { "strategies" } else { "" };
-    let words = |bargain: &Fared| {
+    let words = |bargain: &OneUser| {
         let hours =
             |seconds: Option<f64>| seconds.map_or("–".to_owned(), |seconds| format!("{:.2} h", seconds / 3_600.0));
         format!(

@@ -12,7 +12,7 @@ pub use self::shapes::fit as calendars_fit;
 
 use std::collections::BTreeMap;
 
-use super::{Bargaining, Earned, Fared, Strategies};
+use super::{Bargaining, Earned, OneUser, Strategies};
 use crate::report::page::Page;
 use crate::report::page::html::{count, counted, escape, number, short, span, table};
 
@@ -72,9 +72,9 @@ fn left_out(shown: usize, all: usize, what: &str) -> String {
     }
 }
 
-fn fared(users: &[Fared]) -> String {
+fn fared(users: &[OneUser]) -> String {
     let time = |seconds: Option<f64>| seconds.map_or("–".to_owned(), span);
-    let row = |user: &Fared| {
+    let row = |user: &OneUser| {
         vec![
             short(&user.user, 40),
             format!("<code>{}</code>", escape(&user.strategy)),
@@ -103,8 +103,8 @@ fn fared(users: &[Fared]) -> String {
     table(&columns, users.iter().take(ROWS).map(row))
 }
 
-fn bargained(users: &[Fared]) -> String {
-    let row = |user: &Fared| {
+fn bargained(users: &[OneUser]) -> String {
+    let row = |user: &OneUser| {
         let numbers = [
             user.adverts,
             user.quotes,
@@ -186,9 +186,9 @@ fn earned(all: &Bargaining) -> String {
     )
 }
 
-fn broken(users: &[Fared]) -> String {
-    let has_suffered = |user: &&Fared| user.revoked + user.postponed + user.broken > 0;
-    let row = |user: &Fared| {
+fn broken(users: &[OneUser]) -> String {
+    let has_suffered = |user: &&OneUser| user.revoked + user.postponed + user.broken > 0;
+    let row = |user: &OneUser| {
         let numbers = [user.revoked, user.postponed, user.broken].map(count);
         std::iter::once(short(&user.user, 40)).chain(numbers).chain([number(user.compensation)]).collect()
     };
