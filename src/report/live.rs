@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Tally;
 use super::page::html::step;
+use super::palette::ON_LIGHT;
 use super::text::put_ends;
 use crate::grid::EdgeId;
 
@@ -153,10 +154,11 @@ impl Live {
         ));
         for row in &self.rows {
             put(format!(
-                "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"#2a78c0\" fill-opacity=\"0.6\">\
+                "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"{}\" fill-opacity=\"0.6\">\
                  <title>{} from {} to {}: model {:.3} s, measured {:.3} s</title></circle>",
                 x(row.model),
                 y(row.measured),
+                ON_LIGHT[0],
                 row.edge,
                 row.from,
                 row.to,
