@@ -212,7 +212,7 @@ fn distribution(
         id,
         title,
         desc: format!("Columns of jobs by class, stacked by site. {}.", words.join(", ")),
-        note: "Each class ranges from the number below the class before it to the number below it.".to_owned(),
+        note: "The label is the upper limit of its class.".to_owned(),
         legend: legend.to_vec(),
         height,
         body,

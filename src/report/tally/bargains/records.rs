@@ -184,7 +184,7 @@ impl Tally {
         Ok(None)
     }
 
-    /// Whether a user may want something for a job: it is his, though it may be over.
+    /// Whether a user may want something for a job: it is theirs, though it may be over.
     fn asks_for(&self, user: ActorId, job: JobId) -> Result<(), Inconsistent> {
         match self.jobs.get(&job) {
             Some(row) if row.user == user => Ok(()),

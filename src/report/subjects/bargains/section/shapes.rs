@@ -187,7 +187,7 @@ impl Room {
         Room { booking, left: booking.worked }
     }
 
-    /// For how long what ran from then to then was in it, if it can have been: who is late joins the queue, as he would not be done in
+    /// For how long what ran from then to then was in it, if it can have been: a task that is late joins the queue, as it would not be done in
     /// time, but a booking that is revoked leaves its tasks where they are.
     fn lasts(&self, from: Time, until: Time) -> Option<Span> {
         let Booking { from: begin, until: end, is_revoked, .. } = self.booking;
