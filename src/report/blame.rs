@@ -59,7 +59,7 @@ impl Tally {
             | Record::Held { user: other, .. }
             | Record::Denied { user: other, .. }
             | Record::Accused { site: other, .. } => Some(vec![entry.actor, *other]),
-            Record::Assigned { task, .. } | Record::Withdrawn { task } if self.is_told_by(entry.actor) => {
+            Record::Assigned { task, .. } | Record::Withdrawn { task } if self.tells_of_own_jobs(entry.actor) => {
                 Some([entry.actor].into_iter().chain(self.has_started(*task)).collect())
             }
             _ => None,
@@ -74,7 +74,7 @@ impl Tally {
             let sites = self.silent_sites(row);
             // Whoever took a job back from a queue has not handed it in again.
             let queued = self.has_queues(row.system);
-            if self.is_told_by_users(row.system) {
+            if self.users_tell_of(row.system) {
                 // What they have said to each other last nobody else has heard.
                 kept.entry([row.user].into_iter().chain(sites).collect()).or_default().push(job);
                 continue;

@@ -106,7 +106,7 @@ impl<'a> Sheet<'a> {
         Sheet {
             tally,
             jobs: heading(JOBS),
-            tasks: (!tally.is_rigid()).then(|| heading(TASKS)),
+            tasks: (!tally.has_only_single_tasks()).then(|| heading(TASKS)),
             topology: field(&tally.topology),
             actors: fields(&tally.names.actors),
             sites: tally.sites.iter().map(|site| field(&site.name)).collect(),

@@ -219,7 +219,7 @@ impl Summary {
 
     /// Whether each job is a single task that keeps its nodes: SLR is then no more than a slowdown, of which there are
     /// better ones.
-    pub(super) fn is_rigid(&self) -> bool {
+    pub(super) fn has_only_single_tasks(&self) -> bool {
         !self.mixed && self.subjects().any(|subject| subject.one_task)
     }
 

@@ -26,7 +26,7 @@ pub fn summary_table(summary: &Summary, run: Option<&RunFacts>) -> String {
     table.maybe("makespan", summary.makespan.map(span));
     table.maybe("wait", summary.job_wait.map(|wait| spread("jobs", wait)));
     table.maybe("", summary.task_wait.map(|wait| spread("tasks", wait)));
-    table.maybe("SLR", summary.slr.filter(|_| !summary.is_rigid()).map(|slr| format!("mean {slr:.3}")));
+    table.maybe("SLR", summary.slr.filter(|_| !summary.has_only_single_tasks()).map(|slr| format!("mean {slr:.3}")));
     table.maybe(
         "value",
         summary.value.map(|value| {

@@ -22,7 +22,7 @@ impl Page<'_> {
             cards.push(("Jobs starved", count(starved), format!("{share} of those with a deadline obtained no value")));
         }
         cards.extend(results.subjects().flat_map(|subject| (subject.cards)(results)));
-        if let Some(slr) = results.slr.filter(|_| !results.is_rigid()) {
+        if let Some(slr) = results.slr.filter(|_| !results.has_only_single_tasks()) {
             cards.push(("Mean SLR", format!("{slr:.2}"), "times its critical path, for a finished job".to_owned()));
         }
         if let Some(wait) = &results.job_wait {

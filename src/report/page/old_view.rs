@@ -13,7 +13,7 @@ const ROWS: &[Row] = &[
     ("Jobs starved", |summary| summary.starved.map(|starved| starved as f64), number),
     ("Mean wait of a job", |summary| summary.job_wait.map(|wait| wait.mean), span),
     ("Mean wait of a task", |summary| summary.task_wait.map(|wait| wait.mean), span),
-    ("Mean SLR", |summary| summary.slr.filter(|_| !summary.is_rigid()), number),
+    ("Mean SLR", |summary| summary.slr.filter(|_| !summary.has_only_single_tasks()), number),
     ("Used while jobs arrived", |summary| summary.utilisation.all.arrivals, percent),
     ("Makespan", |summary| summary.makespan, span),
 ];

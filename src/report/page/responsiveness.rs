@@ -9,7 +9,7 @@ use super::{CHART, Page};
 impl Page<'_> {
     /// Nothing, if jobs are single tasks.
     pub(super) fn responsiveness(&self) -> String {
-        if self.results.is_rigid() {
+        if self.results.has_only_single_tasks() {
             return String::new();
         }
         let groups = &self.results.slr_by_size;

@@ -31,7 +31,11 @@ impl Page<'_> {
         if waits.first().is_none_or(|(wait, _)| *wait == 0) {
             return "<p>No job had to wait for its first task to start.</p>\n".to_owned();
         }
-        let what = |row: &JobRow| match (row.start(), row.standing(), row.slr().filter(|_| !self.results.is_rigid())) {
+        let what = |row: &JobRow| match (
+            row.start(),
+            row.standing(),
+            row.slr().filter(|_| !self.results.has_only_single_tasks()),
+        ) {
             (_, Standing::Finished, Some(slr)) => format!("finished, SLR {slr:.2}"),
             (_, Standing::Finished, None) => "finished".to_owned(),
             (_, Standing::Killed, _) => "killed at its walltime".to_owned(),
@@ -49,7 +53,7 @@ impl Page<'_> {
                 row.wanted().to_string(),
                 micros(*wait),
                 count(match row.job.tasks.first() {
-                    Some(task) if self.tally.is_rigid() => task.cores.into(),
+                    Some(task) if self.tally.has_only_single_tasks() => task.cores.into(),
                     _ => row.tasks.len() as u64,
                 }),
                 number(work(row) as f64 / 3.6e9 * self.tally.part_of_nodes(row)),
@@ -61,7 +65,7 @@ impl Page<'_> {
             ]
         });
         let (from, since) = self.tally.words().wanted;
-        let (tasks, started) = match self.tally.is_rigid() {
+        let (tasks, started) = match self.tally.has_only_single_tasks() {
             true => ("#Nodes", "the job started"),
             false => ("#Tasks", "the first task of the job started"),
         };

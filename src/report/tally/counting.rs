@@ -38,10 +38,10 @@ impl Tally {
     }
 
     pub fn assigned(&mut self, by: By, task: &TaskId, site: &ActorId) -> Taken {
-        if self.is_told_by(by.actor) {
+        if self.tells_of_own_jobs(by.actor) {
             self.told_of(by, task.job)?;
         }
-        let (site, by_user) = (self.site(*site)?, self.is_told_by(by.actor));
+        let (site, by_user) = (self.site(*site)?, self.tells_of_own_jobs(by.actor));
         let row = self.task(*task)?;
         if row.start.is_some() && !row.is_lost() {
             return Err(Inconsistent::Again(*task, "started"));
@@ -58,7 +58,7 @@ impl Tally {
     }
 
     pub fn withdrawn(&mut self, by: By, task: &TaskId) -> Taken {
-        if self.is_told_by(by.actor) {
+        if self.tells_of_own_jobs(by.actor) {
             self.told_of(by, task.job)?;
         }
         let row = self.task(*task)?;
@@ -85,7 +85,7 @@ impl Tally {
 
     pub fn started(&mut self, by: By, task: &TaskId, cores: &NodeSet) -> Taken {
         let site = self.holds(*task, by.actor, cores)?;
-        let is_entered = self.jobs.get(&task.job).is_some_and(|row| self.is_told_by_users(row.system));
+        let is_entered = self.jobs.get(&task.job).is_some_and(|row| self.users_tell_of(row.system));
         let row = self.given(*task, site)?;
         if row.is_lost() {
             row.setbacks().go_on(by.now);
@@ -257,7 +257,7 @@ impl Tally {
 
     pub fn removed(&mut self, by: By, job: &JobId) -> Taken {
         let is_at_site = |task: &TaskRow| task.site.is_some() && task.end.is_none() && !task.is_lost();
-        let by_user = self.is_told_by(by.actor);
+        let by_user = self.tells_of_own_jobs(by.actor);
         if self.told_of(by, *job)?.tasks.iter().any(is_at_site) && by_user {
             return Err(Inconsistent::Busy(*job));
         }
@@ -336,7 +336,7 @@ impl Tally {
         active: &Time,
     ) -> Taken {
         let row = self.jobs.get(&edge.job).ok_or_else(|| unknown(self.over.as_ref(), edge.job))?;
-        if row.user != *user || !self.is_told_by_users(row.system) {
+        if row.user != *user || !self.users_tell_of(row.system) {
             return Err(Inconsistent::NotItsJob(edge.job, self.names.of_actor(*user)));
         }
         if row.job.edges.binary_search(&Edge { from: edge.from, to: edge.to, data: *bytes }).is_err() {
@@ -388,7 +388,7 @@ impl Tally {
             return Err(Inconsistent::Twice(job.id));
         }
         let system = self.system_of(service);
-        if self.is_told_by(service) && user != service {
+        if self.tells_of_own_jobs(service) && user != service {
             return Err(Inconsistent::NotItsJob(job.id, self.names.of_actor(service)));
         }
         if self.has_queues(system) && tasks != 1 {
@@ -424,18 +424,18 @@ impl Tally {
     }
 
     /// Whether the users of a system tell of their jobs themselves.
-    pub(in crate::report) fn is_told_by_users(&self, system: u32) -> bool {
+    pub(in crate::report) fn users_tell_of(&self, system: u32) -> bool {
         self.told_by_users == Some(system)
     }
 
-    /// Whether it is a user who tells of his jobs himself.
-    pub(in crate::report) fn is_told_by(&self, teller: ActorId) -> bool {
+    /// Whether it is a user who tells of jobs without a service that does.
+    pub(in crate::report) fn tells_of_own_jobs(&self, teller: ActorId) -> bool {
         self.told_by_users.is_some() && teller >= self.first_user
     }
 
-    /// An open job that somebody tells of: if it is a user, it has to be his own.
+    /// An open job that somebody tells of: if it is a user, it has to be their own.
     pub(super) fn told_of(&mut self, by: By, job: JobId) -> Result<&mut JobRow, Inconsistent> {
-        if self.is_told_by(by.actor) && self.open(job)?.user != by.actor {
+        if self.tells_of_own_jobs(by.actor) && self.open(job)?.user != by.actor {
             return Err(Inconsistent::NotItsJob(job, self.names.of_actor(by.actor)));
         }
         self.open(job)

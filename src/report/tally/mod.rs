@@ -76,8 +76,8 @@ struct Reckoning {
     key: &'static str,
     tick: Span,
     ccr_millionths: u64,
-    /// Whether its jobs are one task each.
-    is_rigid: bool,
+    /// Whether its jobs are one task each, which waits in a queue.
+    has_queues: bool,
     /// Whether it decides at the hub.
     is_central: bool,
     gives: Gives,
@@ -250,7 +250,7 @@ impl Tally {
 
     /// Whether its jobs are one task each, which their users may take back from where they wait.
     pub(super) fn has_queues(&self, system: u32) -> bool {
-        self.systems[system as usize].is_rigid
+        self.systems[system as usize].has_queues
     }
 
     /// How reports speak of its jobs.
@@ -312,7 +312,7 @@ impl Tally {
     }
 
     /// Whether each job is a single task that keeps its nodes, whose numbers matter.
-    pub(super) fn is_rigid(&self) -> bool {
+    pub(super) fn has_only_single_tasks(&self) -> bool {
         self.waiting_only().map(|present| present.systems.len()).sum::<usize>() == self.systems.len()
     }
 
@@ -426,8 +426,8 @@ impl Reckoning {
     fn of(system: &dyn System) -> Reckoning {
         let row = system.row();
         let (tick, ccr_millionths) = (system.tick(), system.ccr_millionths());
-        let (is_rigid, is_central) = (row.traits.is_rigid, row.service.is_some());
-        Reckoning { key: row.key, tick, ccr_millionths, is_rigid, is_central, gives: row.gives }
+        let (has_queues, is_central) = (row.traits.is_rigid, row.service.is_some());
+        Reckoning { key: row.key, tick, ccr_millionths, has_queues, is_central, gives: row.gives }
     }
 }
 

@@ -208,7 +208,7 @@ fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[Band], win
             let band = &bands[band_of(bands, first_core)];
             let number = tally.number(job.job.id);
             let what = match tally.workload(job.job.id) {
-                _ if !tally.is_rigid() => format!("task {number}.{index}"),
+                _ if !tally.has_only_single_tasks() => format!("task {number}.{index}"),
                 None => format!("job {number}"),
                 Some(workload) => format!("job {number} of workload {workload},"),
             };
@@ -244,7 +244,7 @@ fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[Band], win
 }
 
 fn words_of_tasks(bands: &[Band], tally: &Tally) -> String {
-    let what = match tally.is_rigid() {
+    let what = match tally.has_only_single_tasks() {
         true => "job on its nodes, node 0 of a site at the top",
         false => "task on its cores, core 0 of a site at the top. Tasks of one job have the same colour",
     };
