@@ -23,7 +23,7 @@ mod subjects;
 mod summary;
 mod table;
 mod tally;
-mod text;
+pub(crate) mod text;
 mod trace;
 mod transfers;
 mod verify;
