@@ -110,13 +110,53 @@ impl Live {
 
     /// `live.svg`: a point a flow, the model's time to the right and the measured one upwards.
     pub fn svg(&self) -> String {
-        const SIDE: f64 = 420.0;
-        const EDGE: f64 = 64.0;
         let most = self.rows.iter().map(|row| row.model.max(row.measured)).fold(0.0, f64::max).max(1e-3);
+        let plot = Plot::of(most);
+        let mut svg = plot.ground();
+        for row in &self.rows {
+            let _ = writeln!(
+                svg,
+                "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"{}\" fill-opacity=\"0.6\">\
+                 <title>{} from {} to {}: model {:.3} s, measured {:.3} s</title></circle>",
+                plot.x(row.model),
+                plot.y(row.measured),
+                ON_LIGHT[0],
+                row.edge,
+                row.from,
+                row.to,
+                row.model,
+                row.measured
+            );
+        }
+        svg + &plot.names() + "</svg>\n"
+    }
+}
+
+/// A square with the same seconds on both axes.
+struct Plot {
+    step: f64,
+    most: f64,
+}
+
+const SIDE: f64 = 420.0;
+const EDGE: f64 = 64.0;
+
+impl Plot {
+    fn of(most: f64) -> Plot {
         let step = step(most / 5.0);
-        let most = (most / step).ceil() * step;
-        let x = |seconds: f64| EDGE + seconds / most * SIDE;
-        let y = |seconds: f64| 16.0 + SIDE - seconds / most * SIDE;
+        Plot { step, most: (most / step).ceil() * step }
+    }
+
+    fn x(&self, seconds: f64) -> f64 {
+        EDGE + seconds / self.most * SIDE
+    }
+
+    fn y(&self, seconds: f64) -> f64 {
+        16.0 + SIDE - seconds / self.most * SIDE
+    }
+
+    /// What lies below the points: lines with their seconds, and where model and measurement agree.
+    fn ground(&self) -> String {
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" \
              role=\"img\" font-family=\"sans-serif\" font-size=\"12\">\n\
@@ -124,59 +164,35 @@ impl Live {
             SIDE + EDGE + 24.0,
             SIDE + 64.0
         );
-        let mut put = |text: String| {
-            svg.push_str(&text);
-            svg.push('\n');
-        };
-        let ticks = (most / step).round() as u32;
-        for tick in 0..=ticks {
-            let (seconds, grey) = (f64::from(tick) * step, "stroke=\"#8884\"");
-            let (left, right, low, high) = (x(0.0), x(most), y(0.0), y(most));
-            let (across, up) = (x(seconds), y(seconds));
-            put(format!("<path d=\"M{across:.1} {low:.1}V{high:.1}M{left:.1} {up:.1}H{right:.1}\" {grey}/>"));
-            let label = shortly(seconds);
-            put(format!(
-                "<text x=\"{across:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#777\">{label}</text>",
-                low + 16.0
-            ));
-            put(format!(
-                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#777\">{label}</text>",
+        let (left, right, low, high) = (self.x(0.0), self.x(self.most), self.y(0.0), self.y(self.most));
+        for tick in 0..=(self.most / self.step).round() as u32 {
+            let seconds = f64::from(tick) * self.step;
+            let (across, up, label) = (self.x(seconds), self.y(seconds), shortly(seconds));
+            let _ = writeln!(
+                svg,
+                "<path d=\"M{across:.1} {low:.1}V{high:.1}M{left:.1} {up:.1}H{right:.1}\" stroke=\"#8884\"/>\n\
+                 <text x=\"{across:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#777\">{label}</text>\n\
+                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#777\">{label}</text>",
+                low + 16.0,
                 left - 6.0,
                 up + 4.0
-            ));
+            );
         }
-        put(format!(
-            "<path d=\"M{:.1} {:.1}L{:.1} {:.1}\" stroke=\"#777\" stroke-dasharray=\"4 4\"/>",
-            x(0.0),
-            y(0.0),
-            x(most),
-            y(most)
-        ));
-        for row in &self.rows {
-            put(format!(
-                "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"{}\" fill-opacity=\"0.6\">\
-                 <title>{} from {} to {}: model {:.3} s, measured {:.3} s</title></circle>",
-                x(row.model),
-                y(row.measured),
-                ON_LIGHT[0],
-                row.edge,
-                row.from,
-                row.to,
-                row.model,
-                row.measured
-            ));
-        }
-        put(format!(
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#777\">model, seconds</text>",
-            x(most / 2.0),
-            y(0.0) + 38.0
-        ));
-        put(format!(
-            "<text transform=\"translate(14 {:.1}) rotate(-90)\" text-anchor=\"middle\" fill=\"#777\">measured, seconds</text>",
-            y(most / 2.0)
-        ));
-        svg.push_str("</svg>\n");
+        let _ = writeln!(
+            svg,
+            "<path d=\"M{left:.1} {low:.1}L{right:.1} {high:.1}\" stroke=\"#777\" stroke-dasharray=\"4 4\"/>"
+        );
         svg
+    }
+
+    fn names(&self) -> String {
+        let (across, up) = (self.x(self.most / 2.0), self.y(self.most / 2.0));
+        format!(
+            "<text x=\"{across:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#777\">model, seconds</text>\n\
+             <text transform=\"translate(14 {up:.1}) rotate(-90)\" text-anchor=\"middle\" fill=\"#777\">measured, \
+             seconds</text>\n",
+            self.y(0.0) + 38.0
+        )
     }
 }
 

@@ -48,19 +48,7 @@ impl Page<'_> {
                 let (x, y) = (at(LEFT - 6.0), at(top + tall / 2.0));
                 let _ = write!(body, "<text x=\"{x}\" y=\"{y}\" dy=\".34em\" text-anchor=\"end\">{name}</text>");
             }
-            let mut part = 0;
-            for alike in shares.chunk_by(|a, b| shade(*a) == shade(*b)) {
-                if let Some(shade) = shade(alike[0]) {
-                    let x = |part: usize| LEFT + part as f64 / PARTS as f64 * (WIDTH - LEFT - RIGHT);
-                    let (left, wide) = (x(part), x(part + alike.len()) - x(part));
-                    let (left, top, wide, tall) = (at(left), at(top), at(wide), at(tall - 0.5));
-                    let _ = write!(
-                        body,
-                        "<rect class=\"h{shade}\" x=\"{left}\" y=\"{top}\" width=\"{wide}\" height=\"{tall}\"/>"
-                    );
-                }
-                part += alike.len();
-            }
+            put_shades(&mut body, &shares, top, tall - 0.5);
             body.push_str("</g>\n");
         }
         let bottom = TOP + shown.len() as f64 * tall + 4.0;
@@ -81,6 +69,21 @@ impl Page<'_> {
             body: body + &time_axis(self.window, bottom),
         }
         .html()
+    }
+}
+
+/// A row of rectangles, one for each stretch of a shade.
+fn put_shades(body: &mut String, shares: &[f64], top: f64, tall: f64) {
+    let x = |part: usize| LEFT + part as f64 / PARTS as f64 * (WIDTH - LEFT - RIGHT);
+    let mut part = 0;
+    for alike in shares.chunk_by(|a, b| shade(*a) == shade(*b)) {
+        let (left, right) = (x(part), x(part + alike.len()));
+        if let Some(shade) = shade(alike[0]) {
+            let (left, top, wide, tall) = (at(left), at(top), at(right - left), at(tall));
+            let _ =
+                write!(body, "<rect class=\"h{shade}\" x=\"{left}\" y=\"{top}\" width=\"{wide}\" height=\"{tall}\"/>");
+        }
+        part += alike.len();
     }
 }
 

@@ -7,7 +7,7 @@ use super::hatching::{MOST, lines};
 use super::html::{at, counted, escape, number, percent, short, volume};
 use super::{PARTS, Page};
 use crate::grid::CableId;
-use crate::network::Mode;
+use crate::network::{Link, Mode};
 use crate::report::transfers::Crossing;
 use crate::time::Time;
 use crate::topology::{Cables, link_names};
@@ -19,6 +19,7 @@ const LANE: f64 = 30.0;
 const GAP: f64 = 9.0;
 
 /// What crossed a link.
+#[derive(Clone)]
 struct Load {
     flows: u64,
     bytes: u64,
@@ -28,6 +29,10 @@ struct Load {
 }
 
 impl Load {
+    fn is_any(&self) -> bool {
+        self.bytes > 0 || self.flows > 0
+    }
+
     /// Takes flows in order of their beginning.
     fn add(&mut self, flow: &Crossing<'_>) {
         self.flows += u64::from(flow.leaves);
@@ -43,45 +48,21 @@ impl Page<'_> {
         let Some((links, crossings)) = self.tally.transfers.crossings() else { return String::new() };
         let mut flows: Vec<Crossing<'_>> = crossings.filter(|flow| !flow.links.is_empty()).collect();
         flows.sort_by_key(|flow| flow.active);
-        let nothing = || Load { flows: 0, bytes: 0, busy: 0, until: Time::ZERO };
-        let mut loads: Vec<Load> = links.iter().map(|_| nothing()).collect();
-        for flow in &flows {
-            flow.links.iter().for_each(|link| loads[link.index()].add(flow));
-        }
-        let mut used: Vec<usize> =
-            (0..links.len()).filter(|link| loads[*link].bytes > 0 || loads[*link].flows > 0).collect();
-        if used.is_empty() {
+        let loads = loads(links.len(), &flows);
+        let all = loads.iter().filter(|load| load.is_any()).count();
+        if all == 0 {
             return String::new();
         }
-        let all = used.len();
-        used.sort_by_key(|link| (std::cmp::Reverse(loads[*link].bytes), *link));
-        used.truncate(LANES_MAX);
-        used.sort_unstable();
-
-        let mut levels = vec![Levels::new(self.window, PARTS); used.len()];
-        for flow in &flows {
-            let rate = flow.bytes as f64 / flow.ended.since(flow.active).micros().max(1) as f64;
-            for link in flow.links {
-                if let Ok(lane) = used.binary_search(&link.index()) {
-                    levels[lane].add(flow.active, flow.ended, rate);
-                }
-            }
-        }
+        let lanes = busiest(&loads);
+        let levels = self.levels(&lanes, &flows);
         let names = link_names(self.topology);
         let cables = self.topology.cables.iter().flat_map(Cables::directions).collect::<Vec<_>>();
         let (mut body, mut told, mut top, mut legend) = (String::new(), Vec::new(), TOP, Vec::new());
-        for (link, levels) in used.iter().zip(&levels) {
-            let (name, load, levels) = (&names[*link], &loads[*link], levels.means());
-            let words = self.words(load, links[*link].capacity);
-            // Where flows do not compete, together they may get more than one alone can.
-            let most = levels.iter().copied().fold(0.0, f64::max);
-            let full = if links[*link].mode == Mode::PerFlow || most > 0.0 && !links[*link].capacity.is_finite() {
-                most
-            } else {
-                links[*link].capacity
-            };
+        for (link, levels) in lanes.iter().zip(levels) {
+            let (name, words) = (&names[*link], self.words(&loads[*link], links[*link].capacity));
+            let full = full(&links[*link], &levels);
             body.push_str(&lane(&short(name, 60), &words, &levels, full, top));
-            let down = cables.get(*link).map_or(String::new(), |cable| self.down(*cable, name, top, used.len()));
+            let down = cables.get(*link).map_or(String::new(), |cable| self.down(*cable, name, top, lanes.len()));
             if !down.is_empty() && legend.is_empty() {
                 legend.push(("hatched-down".to_owned(), "down".to_owned()));
             }
@@ -89,30 +70,47 @@ impl Page<'_> {
             told.push(format!("{}: {words}.", escape(name)));
             top += CAPTION + LANE + GAP;
         }
-        let mut left_out = match all - used.len() {
-            0 => String::new(),
-            more => format!(" {} that carried less are not shown.", counted(more as u64, "link")),
-        };
-        if let Some(carried) = self.results.transfers.filter(|carried| carried.unfinished > 0) {
-            let _ = write!(
-                left_out,
-                " {} still under way when the log ended are left out.",
-                counted(carried.unfinished, "flow")
-            );
-        }
         Figure {
             id: "lanes",
             title: "What the links carried",
             desc: format!("One lane per link over time, filled in proportion to its use. {}", told.join(" ")),
             note: format!(
-                "One lane per link and direction. Its height is the capacity, or, if flows do not compete for it, the most that they used together. A flow counts with its mean rate from when all latencies had elapsed until its end; transfers.csv has each of the {}.{left_out}",
-                counted(self.results.transfers.map_or(0, |carried| carried.flows), "flow")
+                "One lane per link and direction. Its height is the capacity, or, if flows do not compete for it, the \
+                 most that they used together. A flow counts with its mean rate from when all latencies had elapsed until \
+                 its end; transfers.csv has each of the {}.{}",
+                counted(self.results.transfers.map_or(0, |carried| carried.flows), "flow"),
+                self.left_out(all - lanes.len())
             ),
             legend,
             height: top + BOTTOM,
             body: body + &time_axis(self.window, top),
         }
         .html()
+    }
+
+    /// The bytes that crossed each of these links over time.
+    fn levels(&self, links: &[usize], flows: &[Crossing<'_>]) -> Vec<Vec<f64>> {
+        let mut levels = vec![Levels::new(self.window, PARTS); links.len()];
+        for flow in flows {
+            let rate = flow.bytes as f64 / flow.ended.since(flow.active).micros().max(1) as f64;
+            for lane in flow.links.iter().filter_map(|link| links.binary_search(&link.index()).ok()) {
+                levels[lane].add(flow.active, flow.ended, rate);
+            }
+        }
+        levels.iter().map(Levels::means).collect()
+    }
+
+    /// Links without a lane, and flows that no lane shows, as sentences after a note.
+    fn left_out(&self, links: usize) -> String {
+        let mut text = match links {
+            0 => String::new(),
+            more => format!(" {} that carried less are not shown.", counted(more as u64, "link")),
+        };
+        if let Some(carried) = self.results.transfers.filter(|carried| carried.unfinished > 0) {
+            let flows = counted(carried.unfinished, "flow");
+            let _ = write!(text, " {flows} still under way when the log ended are left out.");
+        }
+        text
     }
 
     /// When a link of one of so many lanes was down, hatched; the longest outages, where there are more than can be shown.
@@ -157,6 +155,30 @@ impl Page<'_> {
             percent(load.busy as f64 / self.window.micros() as f64)
         )
     }
+}
+
+/// What crossed each link, of flows in order of their beginning.
+fn loads(links: usize, flows: &[Crossing<'_>]) -> Vec<Load> {
+    let mut loads = vec![Load { flows: 0, bytes: 0, busy: 0, until: Time::ZERO }; links];
+    for flow in flows {
+        flow.links.iter().for_each(|link| loads[link.index()].add(flow));
+    }
+    loads
+}
+
+/// The links that have a lane, in their order.
+fn busiest(loads: &[Load]) -> Vec<usize> {
+    let mut links: Vec<usize> = (0..loads.len()).filter(|link| loads[*link].is_any()).collect();
+    links.sort_by_key(|link| (std::cmp::Reverse(loads[*link].bytes), *link));
+    links.truncate(LANES_MAX);
+    links.sort_unstable();
+    links
+}
+
+/// What fills the lane of a link: where flows do not compete, together they may get more than one alone can.
+fn full(link: &Link, levels: &[f64]) -> f64 {
+    let most = levels.iter().copied().fold(0.0, f64::max);
+    if link.mode == Mode::PerFlow || most > 0.0 && !link.capacity.is_finite() { most } else { link.capacity }
 }
 
 fn lane(name: &str, words: &str, levels: &[f64], full: f64, top: f64) -> String {

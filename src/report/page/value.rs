@@ -17,9 +17,9 @@ impl Page<'_> {
             }
         }
         let jobs: u64 = sums.iter().map(|sum| sum.0).sum();
-        let there = |outcome: Outcome| sums[outcome as usize].0 > 0;
+        let there: Vec<_> = Outcome::ALL.into_iter().filter(|(outcome, ..)| sums[*outcome as usize].0 > 0).collect();
         let share = |part: f64| if value.max > 0.0 { percent(part / value.max) } else { "–".to_owned() };
-        let rows = Outcome::ALL.iter().filter(|(outcome, ..)| there(*outcome)).map(|(outcome, _, words)| {
+        let rows = there.iter().map(|(outcome, _, words)| {
             let (number_of, obtained, lost) = sums[*outcome as usize];
             let part = number_of as f64 / jobs.max(1) as f64;
             vec![
@@ -31,59 +31,68 @@ impl Page<'_> {
                 share(lost),
             ]
         });
-        let mut html = format!(
+        let columns = ["Jobs that were …", "Jobs", "#Obtained", "#of all value", "#Lost", "#of all value"];
+        format!(
             "<p>A job is worth its full value until its initial deadline and nothing from its final one on. Its age is \
-             counted from submission, in multiples of its critical path (SLR). Of {} in total, users obtained {}.</p>\n",
+             counted from submission, in multiples of its critical path (SLR). Of {} in total, users obtained {}.</p>\n\
+             {}{}{}",
             number(value.max),
-            number(value.obtained)
-        );
-        html.push_str(&table(
-            &["Jobs that were …", "Jobs", "#Obtained", "#of all value", "#Lost", "#of all value"],
-            rows,
-        ));
+            number(value.obtained),
+            table(&columns, rows),
+            self.value_by_size(&there),
+            self.starved_by_size(&there)
+        )
+    }
 
-        let legend = |first: &str| {
-            let rest = Outcome::ALL.iter().skip(1).filter(|(outcome, ..)| there(*outcome));
-            let rest = rest.map(|(_, class, words)| ((*class).to_owned(), format!("lost: {words}")));
-            [("f0".to_owned(), first.to_owned())].into_iter().chain(rest).collect::<Vec<_>>()
-        };
+    fn value_by_size(&self, there: &[InWords]) -> String {
         let by_value: Vec<_> = self.tenths.iter().map(|tenth| value_column(tenth)).collect();
         let scale = Scale::new(100.0, CHART);
-        html.push_str(
-            &Figure {
-                id: "value-by-size",
-                title: "Where value went, by size of job",
-                desc: format!("Stacked columns, one per tenth of the jobs by work: the share of the value that was obtained or lost, and why. {}", listed(&by_value)),
-                note: format!("{} {}", self.tenths_in_words(), "Shares of the value that the jobs of a tenth were worth at most."),
-                legend: legend("obtained"),
-                height: CHART,
-                body: scale.axis("share of value, %") + &columns(scale, "tenth of the jobs, by work", &by_value),
-            }
-            .html(),
-        );
+        let lost = there.iter().filter(|(outcome, ..)| *outcome > Outcome::InTime);
+        let lost = lost.map(|(_, class, words)| ((*class).to_owned(), format!("lost: {words}")));
+        Figure {
+            id: "value-by-size",
+            title: "Where value went, by size of job",
+            desc: format!(
+                "Stacked columns, one per tenth of the jobs by work: the share of the value that was obtained or lost, \
+                 and why. {}",
+                listed(&by_value)
+            ),
+            note: format!(
+                "{} Shares of the value that the jobs of a tenth were worth at most.",
+                self.tenths_in_words()
+            ),
+            legend: [("f0".to_owned(), "obtained".to_owned())].into_iter().chain(lost).collect(),
+            height: CHART,
+            body: scale.axis("share of value, %") + &columns(scale, "tenth of the jobs, by work", &by_value),
+        }
+        .html()
+    }
+
+    fn starved_by_size(&self, there: &[InWords]) -> String {
         let starving: Vec<_> = self.tenths.iter().map(|tenth| starved_column(tenth)).collect();
         let most = starving.iter().map(|parts| parts.iter().map(|part| part.1).sum::<f64>()).fold(0.0, f64::max);
         if most == 0.0 {
-            html.push_str(
-                "<p>No job starved: every job with a deadline finished before it had lost all of its value.</p>\n",
-            );
-            return html;
+            return "<p>No job starved: every job with a deadline finished before it had lost all of its value.</p>\n"
+                .to_owned();
         }
         let scale = Scale::new(most, CHART - 40.0);
-        let rest = Outcome::ALL.iter().skip(2).filter(|(outcome, ..)| there(*outcome));
-        html.push_str(
-            &Figure {
-                id: "starvation",
-                title: "Starved jobs, by size of job",
-                desc: format!("Stacked columns, one per tenth of the jobs by work: the share of its jobs that starved. {}", listed(&starving)),
-                note: "A job is starved if it never finished, or finished after its final deadline. Shares of the jobs with a deadline in each tenth.".to_owned(),
-                legend: rest.map(|(_, class, words)| ((*class).to_owned(), (*words).to_owned())).collect(),
-                height: CHART - 40.0,
-                body: scale.axis("starved jobs, %") + &columns(scale, "tenth of the jobs, by work", &starving),
-            }
-            .html(),
-        );
-        html
+        let starved = there.iter().filter(|(outcome, ..)| *outcome > Outcome::Late);
+        Figure {
+            id: "starvation",
+            title: "Starved jobs, by size of job",
+            desc: format!(
+                "Stacked columns, one per tenth of the jobs by work: the share of its jobs that starved. {}",
+                listed(&starving)
+            ),
+            note:
+                "A job is starved if it never finished, or finished after its final deadline. Shares of the jobs with \
+                   a deadline in each tenth."
+                    .to_owned(),
+            legend: starved.map(|(_, class, words)| ((*class).to_owned(), (*words).to_owned())).collect(),
+            height: CHART - 40.0,
+            body: scale.axis("starved jobs, %") + &columns(scale, "tenth of the jobs, by work", &starving),
+        }
+        .html()
     }
 }
 
@@ -98,9 +107,11 @@ enum Outcome {
     Unfinished,
 }
 
+/// With its colour and its words.
+type InWords = (Outcome, &'static str, &'static str);
+
 impl Outcome {
-    /// Each with its colour and its words.
-    const ALL: [(Outcome, &'static str, &'static str); 6] = [
+    const ALL: [InWords; 6] = [
         (Outcome::InTime, "f0", "in time"),
         (Outcome::Late, "f4", "late, worth less"),
         (Outcome::TooLate, "f5", "too late, worth nothing"),
@@ -151,7 +162,7 @@ fn value_column(tenth: &[&JobRow]) -> Vec<(&'static str, f64, String)> {
 /// Shares of a tenth's jobs in percent.
 fn starved_column(tenth: &[&JobRow]) -> Vec<(&'static str, f64, String)> {
     let jobs = tenth.iter().filter(|row| row.job.worth.is_some()).count().max(1) as f64;
-    let share = |&(outcome, class, words): &(Outcome, &'static str, &str)| {
+    let share = |&(outcome, class, words): &InWords| {
         let starved = |row: &&&JobRow| row.starved() == Some(true) && Outcome::of(row) == Some(outcome);
         let those = tenth.iter().filter(starved).count();
         let share = those as f64 / jobs * 100.0;

@@ -68,84 +68,121 @@ const BOTTOM: f64 = 56.0;
 
 /// Makespan to the right, cost upwards; whoever goes along the line pays more for an earlier end.
 pub(super) fn scatter(of: &Choices) -> String {
-    let (times, costs) = (Range::of(of.plans.iter().map(|plan| plan.makespan)), Range::of(costs(of)));
-    let x = |makespan: f64| LEFT + times.share(makespan) * (WIDTH - LEFT - RIGHT);
-    let y = |cost: f64| HEIGHT - BOTTOM - costs.share(cost) * (HEIGHT - TOP - BOTTOM);
+    let axes = Axes { times: Range::of(of.plans.iter().map(|plan| plan.makespan)), costs: Range::of(costs(of)) };
     let title = escape(&headline(of)).to_string();
     let below = format!(
         "ringed: the plan that alpha {} selects; dashed: the processor-seconds of the tasks themselves",
         of.alpha
     );
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{HEIGHT}\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
-         font-family=\"sans-serif\" font-size=\"11\">\n<title>{title}</title>\n\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
+         viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"11\">\n<title>{title}</title>\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
-         <text x=\"12\" y=\"22\" font-size=\"14\" fill=\"#222\">{title}</text>\n<text x=\"12\" y=\"40\" fill=\"#555\">{below}</text>\n"
+         <text x=\"12\" y=\"22\" font-size=\"14\" fill=\"#222\">{title}</text>\n\
+         <text x=\"12\" y=\"40\" fill=\"#555\">{below}</text>\n"
     );
-    for tick in times.ticks() {
-        let _ = writeln!(
-            svg,
-            "<line stroke=\"#e3e3e3\" x1=\"{0:.1}\" x2=\"{0:.1}\" y1=\"{TOP}\" y2=\"{1}\"/>\
-             <text fill=\"#333\" x=\"{0:.1}\" y=\"{2}\" text-anchor=\"middle\">{3}</text>",
-            x(tick),
-            HEIGHT - BOTTOM,
-            HEIGHT - BOTTOM + 16.0,
-            number(tick)
-        );
-    }
-    for tick in costs.ticks() {
-        let _ = writeln!(
-            svg,
-            "<line stroke=\"#e3e3e3\" x1=\"{LEFT}\" x2=\"{0}\" y1=\"{1:.1}\" y2=\"{1:.1}\"/>\
-             <text fill=\"#333\" x=\"{2}\" y=\"{3:.1}\" text-anchor=\"end\">{4}</text>",
-            WIDTH - RIGHT,
-            y(tick),
-            LEFT - 8.0,
-            y(tick) + 4.0,
-            number(tick)
-        );
-    }
-    let _ = writeln!(
-        svg,
-        "<text fill=\"#333\" x=\"{}\" y=\"{}\" text-anchor=\"end\">makespan (s)</text>\
-         <text fill=\"#333\" x=\"12\" y=\"{}\">cost (processor-s)</text>\n\
-         <line class=\"work\" stroke=\"#888\" stroke-dasharray=\"5 4\" x1=\"{LEFT}\" x2=\"{0}\" y1=\"{3:.1}\" y2=\"{3:.1}\"/>",
-        WIDTH - RIGHT,
-        HEIGHT - 14.0,
-        TOP - 10.0,
-        y(of.work)
-    );
-    // There is nothing between two plans: who wants it sooner pays for the next.
-    let mut front = String::new();
-    for plan in of.plans.iter().filter(|plan| !plan.dominated) {
-        let (x, y) = (x(plan.makespan), y(plan.cost));
-        let _ = if front.is_empty() { write!(front, "M{x:.1} {y:.1}") } else { write!(front, "V{y:.1}H{x:.1}") };
-    }
-    let _ = writeln!(svg, "<path fill=\"none\" stroke=\"{}\" d=\"{front}\"/>", ON_LIGHT[4]);
+    svg.push_str(&axes.svg(of.work));
+    let _ = writeln!(svg, "<path fill=\"none\" stroke=\"{}\" d=\"{}\"/>", ON_LIGHT[4], front(of, &axes));
     for (place, plan) in of.plans.iter().enumerate() {
-        let (x, y) = (x(plan.makespan), y(plan.cost));
-        let fill = if plan.dominated { "#fff" } else { ON_LIGHT[0] };
-        let tip = format!(
-            "{} s for {} processor-s, {}",
-            number(plan.makespan),
-            number(plan.cost),
-            counted(plan.bookings as u64, "booking")
-        );
-        let _ = writeln!(
-            svg,
-            "<circle class=\"plan\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{fill}\" stroke=\"{}\"><title>{tip}</title></circle>",
-            ON_LIGHT[0]
-        );
-        if place == of.chosen {
-            let colour = ON_LIGHT[5];
-            let _ = writeln!(
-                svg,
-                "<circle class=\"chosen\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"9\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>"
-            );
-        }
+        put_plan(&mut svg, plan, place == of.chosen, &axes);
     }
     svg.push_str("</svg>\n");
     svg
+}
+
+/// The best plans, from each straight up and across to the next: there is nothing between two, who wants it sooner pays
+/// for the other one.
+fn front(of: &Choices, axes: &Axes) -> String {
+    let mut path = String::new();
+    for plan in of.plans.iter().filter(|plan| !plan.dominated) {
+        let (x, y) = axes.at(plan);
+        let _ = if path.is_empty() { write!(path, "M{x:.1} {y:.1}") } else { write!(path, "V{y:.1}H{x:.1}") };
+    }
+    path
+}
+
+fn put_plan(svg: &mut String, plan: &Choice, is_chosen: bool, axes: &Axes) {
+    let (x, y) = axes.at(plan);
+    let fill = if plan.dominated { "#fff" } else { ON_LIGHT[0] };
+    let tip = format!(
+        "{} s for {} processor-s, {}",
+        number(plan.makespan),
+        number(plan.cost),
+        counted(plan.bookings as u64, "booking")
+    );
+    let _ = writeln!(
+        svg,
+        "<circle class=\"plan\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{fill}\" stroke=\"{}\">\
+         <title>{tip}</title></circle>",
+        ON_LIGHT[0]
+    );
+    if is_chosen {
+        let _ = writeln!(
+            svg,
+            "<circle class=\"chosen\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"9\" fill=\"none\" stroke=\"{}\" \
+             stroke-width=\"2\"/>",
+            ON_LIGHT[5]
+        );
+    }
+}
+
+struct Axes {
+    times: Range,
+    costs: Range,
+}
+
+impl Axes {
+    fn x(&self, makespan: f64) -> f64 {
+        LEFT + self.times.share(makespan) * (WIDTH - LEFT - RIGHT)
+    }
+
+    fn y(&self, cost: f64) -> f64 {
+        HEIGHT - BOTTOM - self.costs.share(cost) * (HEIGHT - TOP - BOTTOM)
+    }
+
+    fn at(&self, plan: &Choice) -> (f64, f64) {
+        (self.x(plan.makespan), self.y(plan.cost))
+    }
+
+    /// With a line at the cost of the work itself.
+    fn svg(&self, work: f64) -> String {
+        let mut svg = String::new();
+        for tick in self.times.ticks() {
+            let _ = writeln!(
+                svg,
+                "<line stroke=\"#e3e3e3\" x1=\"{0:.1}\" x2=\"{0:.1}\" y1=\"{TOP}\" y2=\"{1}\"/>\
+                 <text fill=\"#333\" x=\"{0:.1}\" y=\"{2}\" text-anchor=\"middle\">{3}</text>",
+                self.x(tick),
+                HEIGHT - BOTTOM,
+                HEIGHT - BOTTOM + 16.0,
+                number(tick)
+            );
+        }
+        for tick in self.costs.ticks() {
+            let _ = writeln!(
+                svg,
+                "<line stroke=\"#e3e3e3\" x1=\"{LEFT}\" x2=\"{0}\" y1=\"{1:.1}\" y2=\"{1:.1}\"/>\
+                 <text fill=\"#333\" x=\"{2}\" y=\"{3:.1}\" text-anchor=\"end\">{4}</text>",
+                WIDTH - RIGHT,
+                self.y(tick),
+                LEFT - 8.0,
+                self.y(tick) + 4.0,
+                number(tick)
+            );
+        }
+        let _ = writeln!(
+            svg,
+            "<text fill=\"#333\" x=\"{0}\" y=\"{1}\" text-anchor=\"end\">makespan (s)</text>\
+             <text fill=\"#333\" x=\"12\" y=\"{2}\">cost (processor-s)</text>\n\
+             <line class=\"work\" stroke=\"#888\" stroke-dasharray=\"5 4\" x1=\"{LEFT}\" x2=\"{0}\" \
+             y1=\"{3:.1}\" y2=\"{3:.1}\"/>",
+            WIDTH - RIGHT,
+            HEIGHT - 14.0,
+            TOP - 10.0,
+            self.y(work)
+        );
+        svg
+    }
 }
 
 /// What the tasks take is shown too.

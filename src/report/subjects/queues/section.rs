@@ -12,8 +12,10 @@ use crate::report::palette::COLOURS;
 use crate::report::{Spread, Tally};
 use crate::time::Span;
 
+const CLASSES: usize = 8;
+
 /// A limit, in words, of the things in a class.
-type Classes = [(&'static str, f64); 8];
+type Classes = [(&'static str, f64); CLASSES];
 
 const WAITS: Classes = [
     ("none", 0.0),
@@ -159,14 +161,7 @@ fn distribution(
     groups: usize,
     measure: &dyn Fn(&Fared) -> f64,
 ) -> String {
-    let mut counts = [const { Vec::new() }; 8].map(|_: Vec<u64>| vec![0u64; groups]);
-    for (site, fared) in fared.iter().enumerate() {
-        for one in fared {
-            let value = measure(one);
-            let class = classes.iter().position(|(_, limit)| value <= *limit).unwrap_or(classes.len() - 1);
-            counts[class][site.min(groups - 1)] += 1;
-        }
-    }
+    let counts = by_class(classes, fared, groups, measure);
     let all: u64 = counts.iter().flatten().sum();
     if all == 0 {
         return String::new();
@@ -174,40 +169,19 @@ fn distribution(
     let most = counts.iter().map(|class| class.iter().sum::<u64>()).max().unwrap_or(0);
     let height = CHART - 40.0;
     let scale = Scale::new(most as f64 * 1.1, height);
-    let room = (WIDTH - LEFT - RIGHT) / classes.len() as f64;
-    let bottom = height - BOTTOM;
     let mut body = scale.axis("jobs");
     let mut words = Vec::new();
-    for (place, ((label, _), counts)) in classes.iter().zip(&counts).enumerate() {
-        let (left, sum) = (LEFT + room * (place as f64 + 0.15), counts.iter().sum::<u64>());
-        let mut below = 0.0;
-        for (at_group, jobs) in counts.iter().enumerate().filter(|(_, jobs)| **jobs > 0) {
-            let (low, high) = (scale.y(below), scale.y(below + *jobs as f64));
-            let _ = writeln!(
-                body,
-                "<rect class=\"f{at_group}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}: {}</title></rect>",
-                at(left),
-                at(high),
-                at(room * 0.7),
-                at((low - high).max(0.5)),
-                legend[at_group].1,
-                counted(*jobs, "job")
-            );
-            below += *jobs as f64;
-        }
-        let middle = at(left + room * 0.35);
-        let share = 100.0 * sum as f64 / all as f64;
-        let _ = writeln!(
-            body,
-            "<g class=\"axis\"><text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{label}</text>\
-             <text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{share:.1} %</text></g>",
-            at(bottom + 18.0),
-            at(scale.y(below) - 5.0)
-        );
+    for (place, ((label, _), jobs)) in classes.iter().zip(&counts).enumerate() {
+        let sum: u64 = jobs.iter().sum();
+        body.push_str(&column(scale, place, label, jobs, legend, 100.0 * sum as f64 / all as f64));
         words.push(format!("{label}: {sum}"));
     }
-    let _ =
-        writeln!(body, "<g class=\"axis\"><path class=\"base\" d=\"M{LEFT} {}H{}\"/></g>", at(bottom), WIDTH - RIGHT);
+    let _ = writeln!(
+        body,
+        "<g class=\"axis\"><path class=\"base\" d=\"M{LEFT} {}H{}\"/></g>",
+        at(height - BOTTOM),
+        WIDTH - RIGHT
+    );
     Figure {
         id,
         title,
@@ -218,6 +192,54 @@ fn distribution(
         body,
     }
     .html()
+}
+
+/// How many jobs each group of sites has in each class.
+fn by_class(
+    classes: &Classes,
+    fared: &[Vec<Fared>],
+    groups: usize,
+    measure: &dyn Fn(&Fared) -> f64,
+) -> [Vec<u64>; CLASSES] {
+    let mut counts = [const { Vec::new() }; CLASSES].map(|_: Vec<u64>| vec![0u64; groups]);
+    for (site, fared) in fared.iter().enumerate() {
+        for one in fared {
+            let value = measure(one);
+            let class = classes.iter().position(|(_, limit)| value <= *limit).unwrap_or(CLASSES - 1);
+            counts[class][site.min(groups - 1)] += 1;
+        }
+    }
+    counts
+}
+
+/// The jobs of a class, one group of sites on another, and how many of all they are.
+fn column(scale: Scale, place: usize, label: &str, jobs: &[u64], legend: &[(String, String)], percent: f64) -> String {
+    let room = (WIDTH - LEFT - RIGHT) / CLASSES as f64;
+    let left = LEFT + room * (place as f64 + 0.15);
+    let (mut svg, mut below) = (String::new(), 0.0);
+    for (group, jobs) in jobs.iter().enumerate().filter(|(_, jobs)| **jobs > 0) {
+        let (low, high) = (scale.y(below), scale.y(below + *jobs as f64));
+        let _ = writeln!(
+            svg,
+            "<rect class=\"f{group}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}: {}</title></rect>",
+            at(left),
+            at(high),
+            at(room * 0.7),
+            at((low - high).max(0.5)),
+            legend[group].1,
+            counted(*jobs, "job")
+        );
+        below += *jobs as f64;
+    }
+    let middle = at(left + room * 0.35);
+    let _ = writeln!(
+        svg,
+        "<g class=\"axis\"><text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{label}</text>\
+         <text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{percent:.1} %</text></g>",
+        at(scale.height - BOTTOM + 18.0),
+        at(scale.y(below) - 5.0)
+    );
+    svg
 }
 
 /// What was read of a log, and what was not.

@@ -124,61 +124,11 @@ fn sheet(tally: &Tally, site: usize, booked: &[Booking], (from, to): (Time, Time
     let (reserved, kept) = (share(reserved.means()), share(kept.means()));
 
     let width = (WIDTH - LEFT - RIGHT) / ruling.cells as f64;
-    let mut body = String::from("<g class=\"axis\">");
-    for cell in 0..ruling.cells {
-        let x = at(LEFT + (cell as f64 + 0.5) * width);
-        let _ = write!(
-            body,
-            "<text class=\"middle\" x=\"{x}\" y=\"{}\">{}</text>",
-            at(TOP + 8.0),
-            (ruling.cell_name)(cell)
-        );
-    }
-    for row in 0..rows {
-        let y = at(TOP + HEAD + (row as f64 + 0.5) * CELL);
-        let name = (ruling.row_name)(first + row);
-        let _ = write!(body, "<text class=\"end\" x=\"{}\" y=\"{y}\" dy=\".32em\">{name}</text>", LEFT - 8.0);
-    }
-    body.push_str("</g>\n<g class=\"sheet\">");
-    for (part, (all, kept)) in reserved.iter().zip(&kept).enumerate() {
+    let mut body = headings(&ruling, first, rows, width) + "<g class=\"sheet\">";
+    for (part, shares) in reserved.into_iter().zip(kept).enumerate() {
         let (row, cell) = (part as u64 / ruling.cells, part as u64 % ruling.cells);
-        let (x, y) = (LEFT + cell as f64 * width, TOP + HEAD + row as f64 * CELL);
-        let (w, h) = (width - 2.0, CELL - 2.0);
-        let tip = format!("{} reserved, {} kept until its end", percent(*all), percent(*kept));
-        let _ = write!(
-            body,
-            "<g><rect class=\"band\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
-            at(x),
-            at(y),
-            at(w),
-            at(h)
-        );
-        if *all > 0.0 {
-            let shade = ((kept * 10.0) as usize).min(9);
-            let _ = write!(
-                body,
-                "<rect class=\"h{shade}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\
-                 <text class=\"{}\" x=\"{}\" y=\"{}\" dy=\".34em\">{:.0}</text>",
-                at(x),
-                at(y),
-                at(w),
-                at(h),
-                if shade < DARK { "beside" } else { "over" },
-                at(x + w / 2.0),
-                at(y + h / 2.0),
-                kept * 100.0
-            );
-        }
-        if all - kept > FAINT {
-            let _ = write!(
-                body,
-                "<rect class=\"f1\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{STRIP}\"/>",
-                at(x),
-                at(y + h - STRIP),
-                at(w * (all - kept)),
-            );
-        }
-        let _ = writeln!(body, "<title>{tip}</title></g>");
+        let corner = (LEFT + cell as f64 * width, TOP + HEAD + row as f64 * CELL);
+        put_cell(&mut body, shares, corner, (width - 2.0, CELL - 2.0));
     }
     body.push_str("</g>\n");
     let mine = || booked.iter().filter(|booking| booking.site == site);
@@ -198,6 +148,53 @@ fn sheet(tally: &Tally, site: usize, booked: &[Booking], (from, to): (Time, Time
         body,
     };
     figure.html()
+}
+
+/// What the cells of each column and each row are.
+fn headings(ruling: &Ruling, first: u64, rows: u64, width: f64) -> String {
+    let mut svg = String::from("<g class=\"axis\">");
+    for cell in 0..ruling.cells {
+        let x = at(LEFT + (cell as f64 + 0.5) * width);
+        let (y, name) = (at(TOP + 8.0), (ruling.cell_name)(cell));
+        let _ = write!(svg, "<text class=\"middle\" x=\"{x}\" y=\"{y}\">{name}</text>");
+    }
+    for row in 0..rows {
+        let y = at(TOP + HEAD + (row as f64 + 0.5) * CELL);
+        let name = (ruling.row_name)(first + row);
+        let _ = write!(svg, "<text class=\"end\" x=\"{}\" y=\"{y}\" dy=\".32em\">{name}</text>", LEFT - 8.0);
+    }
+    svg + "</g>\n"
+}
+
+/// A cell, its shade and its number for what was kept of the nodes, and below them a strip for what was given back.
+fn put_cell(body: &mut String, (reserved, kept): (f64, f64), (x, y): (f64, f64), (w, h): (f64, f64)) {
+    let rect = |class: &str| {
+        format!("<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>", at(x), at(y), at(w), at(h))
+    };
+    let _ = write!(body, "<g>{}", rect("band"));
+    if reserved > 0.0 {
+        let shade = ((kept * 10.0) as usize).min(9);
+        let _ = write!(
+            body,
+            "{}<text class=\"{}\" x=\"{}\" y=\"{}\" dy=\".34em\">{:.0}</text>",
+            rect(&format!("h{shade}")),
+            if shade < DARK { "beside" } else { "over" },
+            at(x + w / 2.0),
+            at(y + h / 2.0),
+            kept * 100.0
+        );
+    }
+    if reserved - kept > FAINT {
+        let _ = write!(
+            body,
+            "<rect class=\"f1\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{STRIP}\"/>",
+            at(x),
+            at(y + h - STRIP),
+            at(w * (reserved - kept)),
+        );
+    }
+    let (reserved, kept) = (percent(reserved), percent(kept));
+    let _ = writeln!(body, "<title>{reserved} reserved, {kept} kept until its end</title></g>");
 }
 
 fn legend() -> Vec<(String, String)> {

@@ -161,54 +161,11 @@ fn stretches(page: &Page<'_>, known: &Sites, sites: &[usize]) -> String {
         return String::new();
     }
     let every = dots.len().div_ceil(DOTS_MAX);
-    // Tens: as many as there are digits, which is all that a picture needs.
-    let tens = |value: f64| crate::math::ln(value) / crate::math::ln(10.0);
-    let (least, most) =
-        dots.iter().fold((f64::INFINITY, 0.0f64), |(least, most), dot| (dot.1.min(least), dot.1.max(most)));
-    let (left, right) = (tens(least).floor(), tens(most).floor() + 1.0);
-    let top = dots.iter().map(|dot| tens(dot.2.max(1.0))).fold(0.0, f64::max).max(0.3) * 1.05;
-    let x = |work: f64| LEFT + (tens(work) - left) / (right - left) * (WIDTH - LEFT - RIGHT);
-    let y = |stretch: f64| CHART - BOTTOM - tens(stretch.max(1.0)) / top * (CHART - TOP - BOTTOM);
-
-    let mut body = String::from("<g class=\"axis\">");
-    for power in 0..=top.floor() as i32 {
-        for value in [1.0, 2.0, 5.0].map(|times| times * crate::math::pow(10.0, power.into())) {
-            if tens(value) <= top {
-                let _ = write!(
-                    body,
-                    "<path d=\"M{LEFT} {0}H{1}\"/><text x=\"{2}\" y=\"{0}\" dy=\".32em\" text-anchor=\"end\">{3}</text>",
-                    at(y(value)),
-                    WIDTH - RIGHT,
-                    LEFT - 7.0,
-                    number(value)
-                );
-            }
-        }
-    }
-    for power in left as i32..=right as i32 {
-        let value = crate::math::pow(10.0, power.into());
-        let _ = write!(
-            body,
-            "<path d=\"M{0} {1}v5\"/><text x=\"{0}\" y=\"{2}\" text-anchor=\"middle\">{3}</text>",
-            at(x(value)),
-            at(CHART - BOTTOM),
-            at(CHART - BOTTOM + 18.0),
-            number(value)
-        );
-    }
-    let _ = writeln!(
-        body,
-        "<path class=\"base\" d=\"M{LEFT} {0}H{1}\"/><text class=\"name\" x=\"{2}\" y=\"{3}\">work of the job, node seconds</text>\
-         <text class=\"name\" transform=\"translate(14 {4}) rotate(-90)\">stretch</text></g>",
-        at(CHART - BOTTOM),
-        WIDTH - RIGHT,
-        at((LEFT + WIDTH - RIGHT) / 2.0),
-        at(CHART - 8.0),
-        at((TOP + CHART - BOTTOM) / 2.0)
-    );
+    let axes = Axes::around(&dots);
+    let mut body = axes.svg();
     for (group, work, stretch) in dots.iter().step_by(every) {
-        let _ =
-            writeln!(body, "<circle class=\"f{group}\" cx=\"{}\" cy=\"{}\" r=\"2.5\"/>", at(x(*work)), at(y(*stretch)));
+        let (x, y) = (at(axes.x(*work)), at(axes.y(*stretch)));
+        let _ = writeln!(body, "<circle class=\"f{group}\" cx=\"{x}\" cy=\"{y}\" r=\"2.5\"/>");
     }
     let all = if every == 1 { "A dot a job".to_owned() } else { format!("A dot for every {every} jobs") };
     Figure {
@@ -221,6 +178,75 @@ fn stretches(page: &Page<'_>, known: &Sites, sites: &[usize]) -> String {
         body,
     }
     .html()
+}
+
+/// Work to the right and stretch upwards, each from some power of ten to another one.
+struct Axes {
+    left: f64,
+    right: f64,
+    top: f64,
+}
+
+/// To which power ten is a number, as exactly as a picture needs.
+fn tens(value: f64) -> f64 {
+    crate::math::ln(value) / crate::math::ln(10.0)
+}
+
+impl Axes {
+    fn around(dots: &[(usize, f64, f64)]) -> Axes {
+        let (least, most) =
+            dots.iter().fold((f64::INFINITY, 0.0f64), |(least, most), dot| (dot.1.min(least), dot.1.max(most)));
+        let top = dots.iter().map(|dot| tens(dot.2.max(1.0))).fold(0.0, f64::max).max(0.3) * 1.05;
+        Axes { left: tens(least).floor(), right: tens(most).floor() + 1.0, top }
+    }
+
+    fn x(&self, work: f64) -> f64 {
+        LEFT + (tens(work) - self.left) / (self.right - self.left) * (WIDTH - LEFT - RIGHT)
+    }
+
+    fn y(&self, stretch: f64) -> f64 {
+        CHART - BOTTOM - tens(stretch.max(1.0)) / self.top * (CHART - TOP - BOTTOM)
+    }
+
+    fn svg(&self) -> String {
+        let mut svg = String::from("<g class=\"axis\">");
+        for power in 0..=self.top.floor() as i32 {
+            let values = [1.0, 2.0, 5.0].map(|times| times * crate::math::pow(10.0, power.into()));
+            for value in values.into_iter().filter(|value| tens(*value) <= self.top) {
+                let _ = write!(
+                    svg,
+                    "<path d=\"M{LEFT} {0}H{1}\"/><text x=\"{2}\" y=\"{0}\" dy=\".32em\" text-anchor=\"end\">{3}</text>",
+                    at(self.y(value)),
+                    WIDTH - RIGHT,
+                    LEFT - 7.0,
+                    number(value)
+                );
+            }
+        }
+        for power in self.left as i32..=self.right as i32 {
+            let value = crate::math::pow(10.0, power.into());
+            let _ = write!(
+                svg,
+                "<path d=\"M{0} {1}v5\"/><text x=\"{0}\" y=\"{2}\" text-anchor=\"middle\">{3}</text>",
+                at(self.x(value)),
+                at(CHART - BOTTOM),
+                at(CHART - BOTTOM + 18.0),
+                number(value)
+            );
+        }
+        let _ = writeln!(
+            svg,
+            "<path class=\"base\" d=\"M{LEFT} {0}H{1}\"/>\
+             <text class=\"name\" x=\"{2}\" y=\"{3}\">work of the job, node seconds</text>\
+             <text class=\"name\" transform=\"translate(14 {4}) rotate(-90)\">stretch</text></g>",
+            at(CHART - BOTTOM),
+            WIDTH - RIGHT,
+            at((LEFT + WIDTH - RIGHT) / 2.0),
+            at(CHART - 8.0),
+            at((TOP + CHART - BOTTOM) / 2.0)
+        );
+        svg
+    }
 }
 
 const STRIPS_MAX: u32 = 32;

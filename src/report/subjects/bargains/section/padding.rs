@@ -54,44 +54,10 @@ pub fn rows(known: &Strategies, page: &Page<'_>) -> String {
     let last = |one: &Padded<'_>| ended(one).unwrap_or(one.wanted).max(one.wanted);
     let last = all.iter().map(last).max().unwrap_or(page.window.to);
     let window = Window { from: all[0].row.job.arrive, to: last };
-    let class = |kind: usize| format!("q{kind} edge");
     let mut body = String::new();
     for (line, one) in all.iter().enumerate() {
-        let Padded { row, wanted, start } = one;
-        let y = TOP + line as f64 * TALL;
-        let name = user(row).map_or("", |user| &user.name);
-        let _ = write!(
-            body,
-            "<text class=\"caption end\" x=\"{}\" y=\"{}\" font-size=\"9.5\">{} {}</text>",
-            LEFT - 6.0,
-            at(y + TALL - 3.5),
-            short(name, 8),
-            row.job.id
-        );
-        let x = |time: Time| window.x(time);
-        let end = ended(one).unwrap_or(page.tally.last);
-        let until = start.unwrap_or(*wanted).min(*wanted);
-        let middle = at(y + TALL / 2.0);
-        let _ = write!(body, "<path class=\"line l7\" d=\"M{} {middle}H{}\"/>", at(x(row.job.arrive)), at(x(until)));
-        let mut bar = |class: &str, from: Time, to: Time| {
-            let (left, right) = (x(from), x(to));
-            let _ = write!(
-                body,
-                "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
-                at(left),
-                at(y + 1.5),
-                at((right - left).max(0.8)),
-                at(TALL - 3.0)
-            );
-        };
-        if let Some(start) = *start {
-            if start < *wanted {
-                bar(&class(PADDING), start, *wanted);
-            }
-            bar(&class(BEST_EFFORT), start.max(*wanted), end);
-        }
-        let class = if start.is_some() { "mark" } else { "line l5" };
-        let _ = write!(body, "<path class=\"{class}\" d=\"M{} {}v{}\"/>", at(x(*wanted)), at(y + 0.5), TALL - 1.0);
+        let name = user(one.row).map_or("", |user| &user.name);
+        body.push_str(&drawn(one, name, TOP + line as f64 * TALL, window, page.tally.last));
     }
     let bottom = TOP + all.len() as f64 * TALL;
     let base = format!(
@@ -121,6 +87,41 @@ pub fn rows(known: &Strategies, page: &Page<'_>) -> String {
         body,
     }
     .html()
+}
+
+/// The row of a job: its name, a thin line while it waits, bars while it idles and works, and a mark when it is wanted.
+fn drawn(one: &Padded<'_>, user: &str, y: f64, window: Window, last: Time) -> String {
+    let Padded { row, wanted, start } = *one;
+    let x = |time: Time| at(window.x(time));
+    let mut svg = format!(
+        "<text class=\"caption end\" x=\"{}\" y=\"{}\" font-size=\"9.5\">{} {}</text>",
+        LEFT - 6.0,
+        at(y + TALL - 3.5),
+        short(user, 8),
+        row.job.id
+    );
+    let (middle, until) = (at(y + TALL / 2.0), start.unwrap_or(wanted).min(wanted));
+    let _ = write!(svg, "<path class=\"line l7\" d=\"M{} {middle}H{}\"/>", x(row.job.arrive), x(until));
+    let mut bar = |kind: usize, from: Time, to: Time| {
+        let width = (window.x(to) - window.x(from)).max(0.8);
+        let _ = write!(
+            svg,
+            "<rect class=\"q{kind} edge\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
+            x(from),
+            at(y + 1.5),
+            at(width),
+            at(TALL - 3.0)
+        );
+    };
+    if let Some(start) = start {
+        if start < wanted {
+            bar(PADDING, start, wanted);
+        }
+        bar(BEST_EFFORT, start.max(wanted), ended(one).unwrap_or(last));
+    }
+    let class = if start.is_some() { "mark" } else { "line l5" };
+    let _ = write!(svg, "<path class=\"{class}\" d=\"M{} {}v{}\"/>", x(wanted), at(y + 0.5), TALL - 1.0);
+    svg
 }
 
 fn ran_in(booking: &Booking) -> bool {
