@@ -1,5 +1,5 @@
-//! Whose doing it is when a log makes no sense, or ends too soon. The router writes down what members tell it, so what is
-//! wrong with its records is theirs as well.
+//! Whose doing it is when a log makes no sense, or ends too soon. The router writes down what members tell it, so what
+//! is wrong with its records is theirs as well.
 
 use std::collections::BTreeMap;
 
@@ -22,8 +22,8 @@ impl Tally {
         }
     }
 
-    /// Who is behind an entry that does not go with those before it: who wrote it, or told the router so. Where users bargain
-    /// with sites the router hears neither, so what one of them says of the other is told of both.
+    /// Who is behind an entry that does not go with those before it: who wrote it, or told the router so. Where users
+    /// bargain with sites the router hears neither, so what one of them says of the other is told of both.
     pub fn behind(&self, entry: &Entry<Record>, owners: &BTreeMap<JobId, Owned>) -> String {
         if let Some(both) = self.one_of(entry) {
             return both.into_iter().map(|actor| self.who(actor)).collect::<Vec<_>>().join(" or ");
@@ -97,8 +97,8 @@ impl Tally {
         kept.iter().map(tell).collect::<Vec<_>>().join(", ")
     }
 
-    /// The sites that have tasks of a job which have not ended; if all have, those where they did, for the router has not
-    /// heard of it.
+    /// The sites that have tasks of a job which have not ended; if all have, those where they did, for the router has
+    /// not heard of it.
     fn silent_sites(&self, row: &JobRow) -> Vec<ActorId> {
         let sites = |ended: bool| {
             let tasks = row.tasks.iter().filter(move |task| task.end.is_some() == ended);

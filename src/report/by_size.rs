@@ -1,7 +1,7 @@
 //! Jobs in ten groups by the work that they are, and how each group fared.
 //!
-//! All jobs of a run are held here at once, so it is column by column, and columns that say nothing are not there: 24 bytes a
-//! job where jobs have no deadlines.
+//! All jobs of a run are held here at once, so it is column by column, and columns that say nothing are not there: 24
+//! bytes a job where jobs have no deadlines.
 
 use super::core::Mean;
 use super::summary::SizeGroup;

@@ -2,14 +2,14 @@
 //!
 //! The first seventeen columns of both have the names, the order and the units (seconds) of Batsim's `jobs.csv`, so its
 //! tools read the files; ours follow. To Batsim a job is what holds cores, which here is a task: the rows of jobs with
-//! several tasks leave it to `tasks.csv` what was asked for. A field that is not known, or has no meaning for its row, is empty.
-//! There is no `hacky_job_id`: Batsim has had none since 2.0.
+//! several tasks leave it to `tasks.csv` what was asked for. A field that is not known, or has no meaning for its row,
+//! is empty. There is no `hacky_job_id`: Batsim has had none since 2.0.
 //!
 //! | column | `jobs.csv` | `tasks.csv` |
 //! | --- | --- | --- |
 //! | `job_id` | its number | its number, when the tasks of all jobs are numbered through |
 //! | `workload_name` | the topology | the topology |
-//! | `profile` | `dag`, or `rigid` for a job that is one task, or the profile that its Batsim workload names | `rigid` |
+//! | `profile` | `dag`, or `rigid` for a job of one task, or the profile that its Batsim workload names | `rigid` |
 //! | `submission_time` | when its user submitted it | the same |
 //! | `requested_number_of_resources`, `requested_time` | | cores and the time asked for |
 //! | `success` | 1 if all tasks ended | 1 if it ended |
@@ -17,7 +17,7 @@
 //! | `starting_time` | of its first task | of the task |
 //! | `finish_time` | when the router saw it end, or removed it | when it ended |
 //! | `execution_time`, `waiting_time`, `turnaround_time`, `stretch` | from these, as Batsim has them | from these |
-//! | `allocated_resources` | all cores that its tasks were on, when those of all sites are numbered through | its cores, likewise |
+//! | `allocated_resources` | all cores that its tasks were on, numbered through all sites | its cores, likewise |
 //! | `consumed_energy`, `metadata` | | |
 //! | `job`, `task` | its number | that of its job, and its own in there, from 0 |
 //! | `user`, `site`, `kind` | who submitted it | and where it ran |
@@ -25,22 +25,22 @@
 //! | `ready_time` | | when its last predecessor ended |
 //! | `last_end` | when the last of its tasks that did ended at its site | |
 //! | `starved`, `value`, `value_max`, `slr` | what its user got | |
-//! | `name` | its name in tables, traces and pages, as a workflow's file has it, or (in the tables alone) its id in a Batsim workload, where that is not its number | likewise |
+//! | `name` | its name in a workflow's file or, in tables, its id in a Batsim workload, if not its number | likewise |
 //! | `system` | where there are several: whose job it is, by the name of the system's table | likewise |
 //!
-//! The router hears of an end later than it happens, so a job's `finish_time`, which its `turnaround_time`, `slr` and value
-//! count to, is later than its `last_end` by the way there and by what the site waits before it reports. The makespan of the
-//! summary and of plans is about the latter.
+//! The router hears of an end later than it happens, so a job's `finish_time`, which its `turnaround_time`, `slr` and
+//! value count to, is later than its `last_end` by the way there and by what the site waits before it reports. The
+//! makespan of the summary and of plans is about the latter.
 //!
-//! Where jobs queue or hold reservations, a job is one task, and its row in `jobs.csv` is about both: it has the columns of
-//! the task too, and `finish_time` is when it ended at its site. The `job_id` of one that queues is the number that it has in
-//! its log, and `ready_time` that of a reservation is the time from which on its user wanted it; `waiting_time` counts from
-//! the submission all the same.
+//! Where jobs queue or hold reservations, a job is one task, and its row in `jobs.csv` is about both: it has the
+//! columns of the task too, and `finish_time` is when it ended at its site. The `job_id` of one that queues is the
+//! number that it has in its log, and `ready_time` that of a reservation is the time from which on its user wanted it;
+//! `waiting_time` counts from the submission all the same.
 //!
-//! `final_state` is `COMPLETED_SUCCESSFULLY`, `COMPLETED_WALLTIME_REACHED`, `COMPLETED_KILLED` for what was removed after its final
-//! deadline,
-//! `REJECTED` for what was refused, and, where the log ends before the work does, `RUNNING` or `SUBMITTED`. A job that
-//! came too late to be worth anything was completed successfully all the same: `starved` tells.
+//! `final_state` is `COMPLETED_SUCCESSFULLY`, `COMPLETED_WALLTIME_REACHED`, `COMPLETED_KILLED` for what was removed
+//! after its final deadline, `REJECTED` for what was refused, and, where the log ends before the work does, `RUNNING`
+//! or `SUBMITTED`. A job that came too late to be worth anything was completed successfully all the same: `starved`
+//! tells.
 
 use super::Tally;
 use super::account::{Account, Table};

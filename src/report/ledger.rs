@@ -1,9 +1,9 @@
 //! Jobs that are over, put aside until the end of the run, when they are wanted in the order of their numbers.
 //!
 //! Jobs end in any order, and tables list them by number. So what is over is gathered; when there is much of it, it is
-//! sorted, packed, and goes to a [`Store`] as one run of it; at the end all runs are read side by side. In memory stay what is
-//! being gathered, a window on each run, and a bit a job. A run of some hundred thousand tasks is never packed, unless these
-//! were often paused.
+//! sorted, packed, and goes to a [`Store`] as one run of it; at the end all runs are read side by side. In memory stay
+//! what is being gathered, a window on each run, and a bit a job. A run of some hundred thousand tasks is never packed,
+//! unless these were often paused.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

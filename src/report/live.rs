@@ -57,7 +57,8 @@ struct Row {
 const HEADER: &str = "job,edge,from,to,bytes,released,model,measured,error\n";
 
 impl Live {
-    /// `times` are seconds on the wall's clock, in order of release: the input of a job that is handed in again crosses again.
+    /// `times` are seconds on the wall's clock, in order of release: the input of a job that is handed in again crosses
+    /// again.
     pub fn of(tally: &Tally, speed: f64, times: &[(EdgeId, f64)]) -> Live {
         let mut of_edge: BTreeMap<EdgeId, VecDeque<f64>> = BTreeMap::new();
         for (edge, time) in times {

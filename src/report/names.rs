@@ -18,7 +18,8 @@ pub struct Names {
 }
 
 impl Names {
-    /// Those at the hub come first, then the sites, then the users. A service that is alone at the hub speaks for the router.
+    /// Those at the hub come first, then the sites, then the users. A service that is alone at the hub speaks for the
+    /// router.
     pub fn of(topology: &Topology) -> Names {
         let Plan { names: mut actors, roles, .. } = Plan::of(topology);
         let services = roles.iter().filter(|role| matches!(role, Role::Hub(_))).count();

@@ -1,4 +1,5 @@
-//! The colours that tell things apart in all pictures of reports: those of Okabe and Ito, made for those who see some colours alike.
+//! The colours that tell things apart in all pictures of reports: those of Okabe and Ito, made for those who see some
+//! colours alike.
 
 /// Colours that tell things apart, before they repeat.
 pub const COLOURS: usize = 8;

@@ -1,8 +1,9 @@
 //! Tables as Parquet, for programs that read millions of rows at once.
 //!
-//! Only what flat tables need of the format is written: columns of whole numbers, floating numbers and texts, each cell of which may be
-//! empty; values as they are, one page a column and group of rows. What packs a page, and says so, is left to the caller. The crate
-//! `parquet` would take a minute of compiling for that. Costs grow with the cells; a group of rows is in memory at a time.
+//! Only what flat tables need of the format is written: columns of whole numbers, floating numbers and texts, each cell
+//! of which may be empty; values as they are, one page a column and group of rows. What packs a page, and says so, is
+//! left to the caller. The crate `parquet` would take a minute of compiling for that. Costs grow with the cells; a
+//! group of rows is in memory at a time.
 
 /// Rows that are written together.
 const GROUP: usize = 1 << 17;

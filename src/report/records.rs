@@ -1,5 +1,5 @@
-//! Every kind of record, once: how it stands in a line of `events.jsonl`, how a sentence tells it, and what it means to the
-//! tally.
+//! Every kind of record, once: how it stands in a line of `events.jsonl`, how a sentence tells it, and what it means to
+//! the tally.
 
 use super::events::{Cursor, EventReader, EventWriter, Field, Unreadable};
 use super::tally::{By, Inconsistent};
@@ -8,8 +8,9 @@ use crate::grid::{JobId, Needs, Part, Receipt};
 use crate::kernel::Entry;
 use crate::protocol::{Answer, Fault, Record};
 
-/// A row has the name and the fields in order, each under its own name or another one; a job that is handed in comes last,
-/// with its user. Then comes the tally's method that takes it, and the sentence, whose subject is whoever wrote the record.
+/// A row has the name and the fields in order, each under its own name or another one; a job that is handed in comes
+/// last, with its user. Then comes the tally's method that takes it, and the sentence, whose subject is whoever wrote
+/// the record.
 macro_rules! records {
     (($names:ident) $($word:literal $kind:ident { $($field:ident $(as $key:literal)?),* } $(+ $job:ident of $user:ident)?
         => $take:ident, $sentence:expr;)*) => {

@@ -69,8 +69,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Whether jobs came for most of the run, so that it says something how busy the grid was meanwhile: a workflow that is handed
-    /// in at once has nearly all of its run after that.
+    /// Whether jobs came for most of the run, so that it says something how busy the grid was meanwhile: a workflow
+    /// that is handed in at once has nearly all of its run after that.
     pub fn arrivals_tell(&self) -> bool {
         let during = self.first_arrival.zip(self.last_arrival).map(|(first, last)| last - first);
         during.zip(self.makespan).is_some_and(|(during, makespan)| during > 0.0 && during >= makespan / 2.0)

@@ -292,7 +292,8 @@ fn who_starts_what_was_not_given_out_or_taken_back_is_named() {
     }
 }
 
-/// Mallory hands alice's job in before she does: whether it is over by then or not, it is not she who contradicts herself.
+/// Mallory hands alice's job in before she does: whether it is over by then or not, it is not she who contradicts
+/// herself.
 #[test]
 fn who_hands_in_what_is_anothers_is_named() {
     let story = story();

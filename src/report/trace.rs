@@ -1,10 +1,10 @@
 //! `trace.json`: the run as a trace in virtual time, for Perfetto (ui.perfetto.dev) and `chrome://tracing`.
 //!
-//! In the JSON of the Trace Event Format: one process per site, whose threads are lanes in which no two tasks overlap, and a
-//! process a system with what it gave to sites at each instant and how many tasks waited. An arrow leads from there to the
-//! task's start. A task that shares its nodes has a slice for each yield. Where users bargain with sites, further lanes of a site
-//! have what was booked, for its time, and what was held, for as long as it was. Where there are links, a process shows what
-//! crossed them. One microsecond of the trace is one of virtual time.
+//! In the JSON of the Trace Event Format: one process per site, whose threads are lanes in which no two tasks overlap,
+//! and a process a system with what it gave to sites at each instant and how many tasks waited. An arrow leads from
+//! there to the task's start. A task that shares its nodes has a slice for each yield. Where users bargain with sites,
+//! further lanes of a site have what was booked, for its time, and what was held, for as long as it was. Where there
+//! are links, a process shows what crossed them. One microsecond of the trace is one of virtual time.
 
 mod lanes;
 mod let_out;
@@ -55,7 +55,8 @@ impl Tally {
         given
     }
 
-    /// When each instant was over for a system, what it gave out, and what waited. Arrows begin here, so this comes first.
+    /// When each instant was over for a system, what it gave out, and what waited. Arrows begin here, so this comes
+    /// first.
     fn system_track<E, P: FnMut(&[u8]) -> Result<(), E>>(
         &self,
         system: usize,

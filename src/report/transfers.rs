@@ -2,10 +2,10 @@
 //!
 //! | column | what |
 //! | --- | --- |
-//! | `job`, `edge` | whose data it was: its job, and the tasks that it went from and to, as `0-3`; `home-0` is a job's input, `0-home` its output |
+//! | `job`, `edge` | whose data: its job, and between which tasks, as `0-3`; `home-0` is input, `0-home` is output |
 //! | `from`, `to` | the sites |
 //! | `bytes` | its volume |
-//! | `released`, `active`, `ended` | when it was asked for, when the latencies had elapsed, and when all of it was there, in seconds |
+//! | `released`, `active`, `ended` | when it was asked for, when the latencies had elapsed, when all was there, in s |
 //! | `rate` | the effective rate in bytes a second: `bytes / (ended - released)` |
 //! | `lone_rate` | the same, had it been alone on its links |
 //! | `stretch` | how many times as long as alone it took |

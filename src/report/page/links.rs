@@ -113,7 +113,8 @@ impl Page<'_> {
         text
     }
 
-    /// When a link of one of so many lanes was down, hatched; the longest outages, where there are more than can be shown.
+    /// When a link of one of so many lanes was down, hatched; the longest outages, where there are more than can be
+    /// shown.
     fn down(&self, cable: CableId, name: &str, top: f64, lanes: usize) -> String {
         let window = self.window;
         let mut all: Vec<(Time, Time)> = Vec::new();

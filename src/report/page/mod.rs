@@ -1,9 +1,9 @@
 //! `report.html`: a run as one page that reads well on a screen, in the dark and on paper, with nothing to load.
 //!
-//! A file a section, and one shape for all systems: a section that has nothing to say of a run is left out. Subjects have
-//! theirs beside their accounts. All is drawn
-//! here, as HTML with inline SVG and no script. Whatever a user may have named is escaped. Where a run is too large to
-//! show each thing, things are put together, and the page says so beside them.
+//! A file a section, and one shape for all systems: a section that has nothing to say of a run is left out. Subjects
+//! have theirs beside their accounts. All is drawn here, as HTML with inline SVG and no script. Whatever a user may
+//! have named is escaped. Where a run is too large to show each thing, things are put together, and the page says so
+//! beside them.
 
 mod busy;
 pub(super) mod chart;
@@ -45,8 +45,8 @@ pub(super) const CHART: f64 = 300.0;
 
 /// The page of a run: its manifest and summary, the topology that the manifest holds, and the log's tally.
 ///
-/// `fresh` is what the same run gives with a router that knows everything at once, where this one did not; `plot` is the
-/// SVG of what a live run measured.
+/// `fresh` is what the same run gives with a router that knows everything at once, where this one did not; `plot` is
+/// the SVG of what a live run measured.
 pub fn page(
     manifest: &Manifest,
     summary: &SummaryFile,

@@ -1,8 +1,8 @@
 //! What a run was about: one row in [`ALL`] a subject, with all that reports make of it and of nothing else.
 //!
-//! A subject goes with one or several systems, and is there where one of them is. Its account looks at every job once and gives
-//! tables and a part of the summary; from that part come cards, lines and measures, and from the tally its section of the
-//! page. Jobs, tasks, sites and what jobs are worth are nobody's subject: every run has them.
+//! A subject goes with one or several systems, and is there where one of them is. Its account looks at every job once
+//! and gives tables and a part of the summary; from that part come cards, lines and measures, and from the tally its
+//! section of the page. Jobs, tasks, sites and what jobs are worth are nobody's subject: every run has them.
 
 pub mod bargains;
 mod failures;
@@ -67,7 +67,8 @@ pub(super) struct Subject {
     pub words: Option<Words>,
     /// Its section of the page: what links call it, and its title.
     pub section: (&'static str, &'static str),
-    /// What it knows before the run begins, where these systems of a topology are its own; `None` where there is nothing of its own.
+    /// What it knows before the run begins, where these systems of a topology are its own; `None` where there is
+    /// nothing of its own.
     pub open: Open,
     /// The page's numbers: what, how much, and what that means.
     pub cards: fn(&Summary) -> Vec<(&'static str, String, String)>,

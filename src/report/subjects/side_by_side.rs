@@ -1,4 +1,5 @@
-//! The systems of a grid side by side, where there are several: whose jobs ended, how long they waited, and who had what of which site.
+//! The systems of a grid side by side, where there are several: whose jobs ended, how long they waited, and who had
+//! what of which site.
 
 use serde::{Deserialize, Serialize};
 

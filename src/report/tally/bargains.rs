@@ -53,7 +53,8 @@ struct Together {
     aside: Option<Option<usize>>,
 }
 
-/// How many jobs that wanted several sites at once have all of them, none, or only some, and how many had some until nodes failed.
+/// How many jobs that wanted several sites at once have all of them, none, or only some, and how many had some until
+/// nodes failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdicts {
     pub whole: u64,
@@ -159,7 +160,8 @@ pub struct Counts {
     pub rents: Area,
     pub fees: Area,
     pub penalties: Area,
-    /// How many bookings were taken from the user as nodes failed, how often one was to begin later, and what the user was given.
+    /// How many bookings were taken from the user as nodes failed, how often one was to begin later, and what the user
+    /// was given.
     pub revoked: u64,
     pub postponed: u64,
     pub compensation: Area,
@@ -193,7 +195,8 @@ impl Bargains {
         self.settled
     }
 
-    /// Counts what has become of a job of so many tasks; false if it is among those that are settled, or never had anything.
+    /// Counts what has become of a job of so many tasks; false if it is among those that are settled, or never had
+    /// anything.
     pub fn judge(&self, job: JobId, tasks: usize, verdicts: &mut Verdicts) -> bool {
         self.together.get(&job).inspect(|together| verdicts.count(together, tasks)).is_some()
     }

@@ -323,7 +323,8 @@ impl Tally {
         Ok(None)
     }
 
-    /// Users say themselves what data leaves: it has to be that of an edge of their own job. Only services bring data from home.
+    /// Users say themselves what data leaves: it has to be that of an edge of their own job. Only services bring data
+    /// from home.
     #[allow(clippy::too_many_arguments, reason = "they are the fields of the record")]
     pub fn shipped(
         &mut self,

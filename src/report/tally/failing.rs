@@ -1,4 +1,5 @@
-//! When the nodes of each site, and links, were down: as sites tell of it only while they have work, it is worked out anew from the topology.
+//! When the nodes of each site, and links, were down: as sites tell of it only while they have work, it is worked out
+//! anew from the topology.
 
 use std::collections::BTreeMap;
 

@@ -139,8 +139,8 @@ impl SiteFacts {
         }
     }
 
-    /// How long a core of it takes for what one of a job's does here in a time, at such a share: who shares its nodes has no more of
-    /// them than it needs.
+    /// How long a core of it takes for what one of a job's does here in a time, at such a share: who shares its nodes
+    /// has no more of them than it needs.
     pub fn work(&self, needs: Option<Needs>, time: Span, share: f64) -> Span {
         if !self.is_shared {
             return time;

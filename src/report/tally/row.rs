@@ -165,8 +165,8 @@ impl TaskRow {
         self.stints(now).fold(Span::ZERO, |ran, stint| ran + stint.to.since(stint.from))
     }
 
-    /// How much work each of its cores did in each stint up to now, and why that was over. Who shares its nodes does as much as its
-    /// share lets it, and nothing until what it costs to be paused or moved is over.
+    /// How much work each of its cores did in each stint up to now, and why that was over. Who shares its nodes does as
+    /// much as its share lets it, and nothing until what it costs to be paused or moved is over.
     pub fn worked<'a>(
         &'a self,
         now: Time,
@@ -317,8 +317,8 @@ impl JobRow {
         (!self.critical_path.is_zero()).then(|| took.micros() as f64 / self.critical_path.micros() as f64)
     }
 
-    /// How long it took from when it was wanted, by the time that it would have taken alone, if it finished; very short times
-    /// count as some seconds.
+    /// How long it took from when it was wanted, by the time that it would have taken alone, if it finished; very short
+    /// times count as some seconds.
     pub fn stretch(&self) -> Option<f64> {
         let end = self.last_end().filter(|_| self.standing() == Standing::Finished)?;
         let [took, alone] =
@@ -326,8 +326,8 @@ impl JobRow {
         Some(took / alone)
     }
 
-    /// How old its result was, in critical paths, when that counts for its worth. A service that reckons with values does so when it hears of
-    /// the end; elsewhere a job is in time that ends in time, whenever word of it comes.
+    /// How old its result was, in critical paths, when that counts for its worth. A service that reckons with values
+    /// does so when it hears of the end; elsewhere a job is in time that ends in time, whenever word of it comes.
     fn aged(&self) -> Option<f64> {
         match self.fate {
             Fate::Completed { value: None, .. } => self.in_paths(self.last_end()?),
@@ -349,8 +349,8 @@ impl JobRow {
         })
     }
 
-    /// What its user got, if its kind of job is worth anything. Where nobody reckons with values, it follows from the end; what was
-    /// killed has no result.
+    /// What its user got, if its kind of job is worth anything. Where nobody reckons with values, it follows from the
+    /// end; what was killed has no result.
     pub fn value(&self) -> Option<f64> {
         let worth = self.job.worth.as_ref()?;
         match self.fate {

@@ -15,8 +15,8 @@ pub struct Accounts<'a> {
     known: &'a Strategies,
     users: Vec<User>,
     all: Bargaining,
-    /// What became of jobs that wanted several sites at once, and how many more of them there were: what became of these is counted
-    /// already, and who is not among them never had anything.
+    /// What became of jobs that wanted several sites at once, and how many more of them there were: what became of
+    /// these is counted already, and who is not among them never had anything.
     together: Verdicts,
     others: u64,
     /// By site, what tasks have had of its processors.
@@ -150,8 +150,8 @@ impl Account for Accounts<'_> {
 }
 
 impl Accounts<'_> {
-    /// What each site earned, and whether that is what users paid: sites charge when something is booked, users count what was
-    /// booked when it is over.
+    /// What each site earned, and whether that is what users paid: sites charge when something is booked, users count
+    /// what was booked when it is over.
     fn settle_revenue(&mut self) {
         let (mut earned, mut given) = (Area::ZERO, Area::ZERO);
         for site in self.tally.sites_of(&self.known.systems) {

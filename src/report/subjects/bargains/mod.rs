@@ -76,8 +76,8 @@ pub struct Bargaining {
     pub given_up: u64,
     /// Jobs that were still bargained for when the log ended.
     pub open: u64,
-    /// Jobs that wanted several sites at once: those that have all of them, those that have nothing, and those that have some,
-    /// of which there are none.
+    /// Jobs that wanted several sites at once: those that have all of them, those that have nothing, and those that
+    /// have some, of which there are none.
     pub whole: u64,
     pub empty: u64,
     pub torn: u64,
@@ -139,7 +139,8 @@ pub struct OneUser {
     pub quotes: u64,
     pub bookings: u64,
     pub returned: u64,
-    /// Bookings that were taken from the user as nodes failed, how often one was to begin later, and what the user was given for it.
+    /// Bookings that were taken from the user as nodes failed, how often one was to begin later, and what the user was
+    /// given for it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub revoked: u64,
     #[serde(default, skip_serializing_if = "is_zero")]

@@ -65,7 +65,8 @@ impl<'a> Suffering<'a> {
         })
     }
 
-    /// What nodes that fail were up and down for, in node microseconds, from the first submission to the end of all work.
+    /// What nodes that fail were up and down for, in node microseconds, from the first submission to the end of all
+    /// work.
     fn sites(&mut self) -> (u128, u128) {
         let tally = self.tally;
         let (from, to) = self.window();

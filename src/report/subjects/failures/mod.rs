@@ -1,8 +1,8 @@
 //! What failures did to a run, and what was done about them.
 //!
-//! How long nodes and links were down is known from the topology, from the first submission to the end of the last task; what became of
-//! tasks and data is told by the log. Work is node seconds. Of all the work that nodes did, some became results, some went into checkpoints,
-//! some was lost; what is still running is none of these.
+//! How long nodes and links were down is known from the topology, from the first submission to the end of the last
+//! task; what became of tasks and data is told by the log. Work is node seconds. Of all the work that nodes did, some
+//! became results, some went into checkpoints, some was lost; what is still running is none of these.
 
 mod account;
 mod section;

@@ -71,7 +71,8 @@ fn what_is_saved_counts_unless_it_is_thrown_away_or_killed() {
     // 50, 90 and 70 minutes.
     assert_eq!(all.work, hours(50 + 90 + 70));
     assert_eq!(all.work_checkpoints, hours(3));
-    // All but the checkpoint, all of the first stint but that, and the ten minutes that were not saved, less the minute that saving took.
+    // All but the checkpoint, all of the first stint but that, and the ten minutes that were not saved, less the minute
+    // that saving took.
     assert_eq!(all.work_lost, hours(49 + 29 + 9));
     assert_eq!(all.work_useful, hours(60 + 60));
     assert_eq!((all.work_unfinished, all.tasks_lost, all.restarts), (0.0, 3, 3));

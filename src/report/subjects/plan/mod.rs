@@ -93,8 +93,8 @@ fn number(number: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Columns as wide as they must be; the first `words` to the left, numbers to the right, with as many decimals as the one
-/// that needs most.
+/// Columns as wide as they must be; the first `words` to the left, numbers to the right, with as many decimals as the
+/// one that needs most.
 fn columns(heads: &[&str], rows: &[Vec<String>], words: usize) -> String {
     let rows = &aligned(rows, words);
     let width = |column: usize| {

@@ -22,8 +22,8 @@ pub struct Queueing<'a> {
     /// The first submission and the last end.
     first: Time,
     last: Time,
-    /// Node microseconds for which jobs had their nodes, and for which they worked: a job may need only a part of a node that it has
-    /// for itself.
+    /// Node microseconds for which jobs had their nodes, and for which they worked: a job may need only a part of a
+    /// node that it has for itself.
     held: u128,
     worked: u128,
     /// Of each site: when jobs came and went, and how many nodes they could use.

@@ -1,4 +1,5 @@
-//! What queues made of rigid jobs: `schedule.json` in the words of Batsim's summary, and the jobs as a log of their own.
+//! What queues made of rigid jobs: `schedule.json` in the words of Batsim's summary, and the jobs as a log of their
+//! own.
 //!
 //! All times in seconds of virtual time. As there, the makespan is when the last job ended. A job's slowdown is its
 //! turnaround time by its run time; the bounded one takes no run time for shorter than 10 s, and is never below 1.

@@ -9,8 +9,8 @@
 //! | `site`, `start`, `end`, `allocated` | what was booked |
 //! | `slowdown` | (wait from the ready time + duration) / duration |
 //! | `real_start`, `real_end` | when the job ran |
-//! | `state` | `finished`, `cancelled`, `given_up` if its input came too late, `broken` if its nodes failed, `unfinished`; empty if nothing was booked |
-//! | `moved` | how often other nodes were booked because some had failed; `site` to `slowdown` are those of the last booking |
+//! | `state` | `finished`, `cancelled`, `given_up` (late input), `broken` (nodes), `unfinished`; empty if not booked |
+//! | `moved` | how often other nodes were booked as some had failed; `site` to `slowdown` are of the last booking |
 //! | `compensation` | what the user was given for a broken promise, in node seconds |
 
 mod calendar;
@@ -69,8 +69,8 @@ pub const SUBJECT: Subject = Subject {
     ],
 };
 
-/// How many requests there were, and what became of them. `submitted` is the sum of `invalid`, `declined`, `accepted` and
-/// `unanswered`; `accepted` that of `finished`, `cancelled`, `given_up`, `broken` and `unfinished`.
+/// How many requests there were, and what became of them. `submitted` is the sum of `invalid`, `declined`, `accepted`
+/// and `unanswered`; `accepted` that of `finished`, `cancelled`, `given_up`, `broken` and `unfinished`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reservations {
     pub submitted: u64,
@@ -87,8 +87,8 @@ pub struct Reservations {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub broken: u64,
     pub unfinished: u64,
-    /// For which other nodes were booked at least once as some had failed, and those that started later than they were booked
-    /// last, as nodes were down.
+    /// For which other nodes were booked at least once as some had failed, and those that started later than they were
+    /// booked last, as nodes were down.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub moved: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -187,7 +187,8 @@ impl Answers<'_> {
         }
     }
 
-    /// How many of those who started late waited for nodes: some of theirs came back then. Others waited for their input.
+    /// How many of those who started late waited for nodes: some of theirs came back then. Others waited for their
+    /// input.
     fn shortened(&self) -> u64 {
         let mut shortened = 0;
         for site in self.late.keys().map(|(site, _)| *site).collect::<BTreeSet<usize>>() {
@@ -444,7 +445,8 @@ pub(in crate::report) mod tests {
         let mut add = |at: u64, actor: ActorId, record: Record| {
             tally.add(&Entry { stamp: Stamp::at(minute(at)), actor, record }).unwrap();
         };
-        // The first waits for its nodes, the second for its input when these are back, the third for its input on others.
+        // The first waits for its nodes, the second for its input when these are back, the third for its input on
+        // others.
         let asked = [(10, 12, "0-1"), (30, 33, "0-1"), (10, 12, "2-3")];
         for (id, (start, _, nodes)) in (0..).zip(asked) {
             let task = Task { walltime: Span::from_minutes(10), ..Task::new(Span::from_minutes(9), 2, Kind(0)) };

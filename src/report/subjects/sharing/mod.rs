@@ -1,7 +1,8 @@
 //! What sharing nodes did for jobs, site by site, with sites beside it whose jobs wait for whole nodes: `sharing.csv`.
 //!
-//! Measures are those of section 5 of the DFRS paper (`systems/dfrs`). Memory that is moved counts when a job is paused, all of it, and when it is
-//! moved, as far as it goes to other nodes. Rates are for the time from a site's first submission to its last end.
+//! Measures are those of section 5 of the DFRS paper (`systems/dfrs`). Memory that is moved counts when a job is
+//! paused, all of it, and when it is moved, as far as it goes to other nodes. Rates are for the time from a site's
+//! first submission to its last end.
 
 mod account;
 mod fared;
@@ -72,8 +73,8 @@ pub struct SiteShared {
     pub jobs: u64,
     pub mean_stretch: Option<f64>,
     pub max_stretch: Option<f64>,
-    /// The largest stretch that no schedule of these jobs could have avoided: above the first, and at most the second. Not reckoned for very
-    /// many jobs.
+    /// The largest stretch that no schedule of these jobs could have avoided: above the first, and at most the second.
+    /// Not reckoned for very many jobs.
     pub bound: Option<(f64, f64)>,
     /// The largest stretch by that bound.
     pub degradation: Option<f64>,

@@ -1,7 +1,8 @@
 //! The calendar of a site: one chart of all that was on its processors, and of what was held and advertised.
 //!
-//! What ran, was booked or was down lies from below, each in rows of its own; what was only held or advertised is drawn over that
-//! from above, where processors are free for longest. A long run is shown in part, with the means over all of it beneath.
+//! What ran, was booked or was down lies from below, each in rows of its own; what was only held or advertised is drawn
+//! over that from above, where processors are free for longest. A long run is shown in part, with the means over all of
+//! it beneath.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -62,7 +63,8 @@ fn within(mut shapes: Vec<Shape<'_>>, window: Window, most: usize) -> Shown<'_> 
     Shown { shapes, all }
 }
 
-/// All of a window, or a part of it about a time: half of it, a quarter and so on, until there is little enough to draw.
+/// All of a window, or a part of it about a time: half of it, a quarter and so on, until there is little enough to
+/// draw.
 fn stretch(shapes: &[Shape<'_>], whole: Window, around: Time) -> Window {
     let mut window = whole;
     let mut length = whole.micros();

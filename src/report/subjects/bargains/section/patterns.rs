@@ -21,8 +21,8 @@ pub const WORDS: [&str; 8] = [
     "of other systems",
 ];
 
-/// Size of a tile, its ground, and what is drawn in it; [`BEST_EFFORT`] is plain, and of [`FREE`] only the outline is drawn. One
-/// without ground lies over others.
+/// Size of a tile, its ground, and what is drawn in it; [`BEST_EFFORT`] is plain, and of [`FREE`] only the outline is
+/// drawn. One without ground lies over others.
 const TILES: [(usize, &str, Option<&str>, &str); 6] = [
     (USED, "7", Some("f1"), "M-1 8L8 -1M-1 1L1 -1M6 8L8 6"),
     (IDLE, "6", Some("f2"), "M1.5 3h3"),

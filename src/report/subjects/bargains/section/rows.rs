@@ -1,7 +1,8 @@
-//! Which rows of a calendar each thing takes: what is there at once has different ones, and what ran in a booking lies in it.
+//! Which rows of a calendar each thing takes: what is there at once has different ones, and what ran in a booking lies
+//! in it.
 //!
-//! Sites count processors, so rows say how many there are, not which. They come in order of their starts; the rows of one are
-//! next to each other where there is room.
+//! Sites count processors, so rows say how many there are, not which. They come in order of their starts; the rows of
+//! one are next to each other where there is room.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};

@@ -1,4 +1,5 @@
-//! What was on the processors of a site, one shape each: tasks, bookings, what was down; and over them what was held or advertised.
+//! What was on the processors of a site, one shape each: tasks, bookings, what was down; and over them what was held or
+//! advertised.
 
 use std::collections::BTreeMap;
 
@@ -187,8 +188,8 @@ impl Room {
         Room { booking, left: booking.worked }
     }
 
-    /// For how long what ran from then to then was in it, if it can have been: a task that is late joins the queue, as it would not be done in
-    /// time, but a booking that is revoked leaves its tasks where they are.
+    /// For how long what ran from then to then was in it, if it can have been: a task that is late joins the queue, as
+    /// it would not be done in time, but a booking that is revoked leaves its tasks where they are.
     fn lasts(&self, from: Time, until: Time) -> Option<Span> {
         let Booking { from: begin, until: end, is_revoked, .. } = self.booking;
         let is_open = begin <= from && from < end && (is_revoked || until <= end);
@@ -196,8 +197,8 @@ impl Room {
     }
 }
 
-/// Whether something ran in the bookings of its job, as no record says: those that are open have to last and to have been used so
-/// much, and what fits one of them exactly was that. Where nodes fail it is a guess.
+/// Whether something ran in the bookings of its job, as no record says: those that are open have to last and to have
+/// been used so much, and what fits one of them exactly was that. Where nodes fail it is a guess.
 fn took(rooms: &mut [Room], procs: u32, (from, until): (Time, Time)) -> bool {
     let is_its = |room: &&mut Room| {
         room.left.is_some() && room.left == room.lasts(from, until).map(|span| Area::of(procs, span))
@@ -225,7 +226,8 @@ fn took(rooms: &mut [Room], procs: u32, (from, until): (Time, Time)) -> bool {
     true
 }
 
-/// The same where what a plan shares out among bookings was reckoned to others of them so far: all that are open count as one.
+/// The same where what a plan shares out among bookings was reckoned to others of them so far: all that are open count
+/// as one.
 fn took_of_all(rooms: &mut [Room], procs: u32, (from, until): (Time, Time)) -> bool {
     let has_room: u32 =
         rooms.iter().filter(|room| room.lasts(from, until).is_some()).map(|room| room.booking.procs).sum();
@@ -268,11 +270,12 @@ pub fn slots<'a>(tally: &'a Tally, site: usize) -> Option<(Time, Vec<Shape<'a>>)
     Some((*time, shapes))
 }
 
-/// What the calendars of a run are made of fits: no site has more on its processors than it has, and what is drawn in bookings is
-/// what sites say was used of them.
+/// What the calendars of a run are made of fits: no site has more on its processors than it has, and what is drawn in
+/// bookings is what sites say was used of them.
 #[cfg(test)]
 pub fn fit(known: &Strategies, tally: &Tally) {
-    // Where nodes fail it does not follow for sure what ran in which: users have tasks run elsewhere and at other times than planned.
+    // Where nodes fail it does not follow for sure what ran in which: users have tasks run elsewhere and at other times
+    // than planned.
     if (0..tally.sites.len()).any(|site| tally.failing.does(site)) {
         return;
     }
