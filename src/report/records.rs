@@ -121,7 +121,8 @@ records! { (names)
         "rebooks the reservation of job {job}, whose nodes failed: nodes {nodes} of {} from {start} to {until}",
         names.of_actor(*site));
     "broken" Broken { job, compensation } => broken,
-        format!("breaks the reservation of job {job}, whose nodes failed, and compensates its user with {compensation}");
+        format!(
+            "breaks the reservation of job {job}, whose nodes failed, and compensates its user with {compensation}");
     "cancelled" Cancelled { job } => cancelled,
         format!("releases the reservation of job {job}, which its user cancels");
     "sent" Sent { edge, from, to, bytes, active } => sent, format!(
@@ -140,7 +141,8 @@ records! { (names)
         format!("books {procs} processors for job {job} of {user}, from {start} for {span}: booking {booking}")
     };
     "held" Held { user, hold, part, fee, expiry as "until" } => held, format!(
-        "holds {} processors from {} for {} until {expiry}: hold {hold}", part.procs, part.start, names.of_actor(*user));
+        "holds {} processors from {} for {} until {expiry}: hold {hold}",
+        part.procs, part.start, names.of_actor(*user));
     "denied" Denied { user, job, why } => denied, format!(
         "denies {} what it wants for job {job}: {}", names.of_actor(*user), why.word());
     "returned" Returned { booking, used, penalty } => returned, format!("takes booking {booking} back");

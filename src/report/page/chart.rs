@@ -220,7 +220,8 @@ pub fn time_axis(window: Window, bottom: f64) -> String {
     let middle = at((LEFT + WIDTH - RIGHT) / 2.0);
     let _ = writeln!(
         svg,
-        "<path class=\"base\" d=\"M{LEFT} {0}H{1}\"/><text class=\"name\" x=\"{middle}\" y=\"{2}\">virtual time, {name}</text></g>",
+        "<path class=\"base\" d=\"M{LEFT} {0}H{1}\"/>\
+         <text class=\"name\" x=\"{middle}\" y=\"{2}\">virtual time, {name}</text></g>",
         at(bottom),
         WIDTH - RIGHT,
         at(bottom + 38.0)

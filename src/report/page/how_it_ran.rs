@@ -12,7 +12,8 @@ impl Page<'_> {
             (
                 "Wall time",
                 format!(
-                    "{:.2} s, of these {:.2} s until all members had joined, {:.2} s for the run itself and {:.2} s for writing the results",
+                    "{:.2} s, of these {:.2} s until all members had joined, {:.2} s for the run itself and {:.2} s \
+                     for writing the results",
                     run.wall_seconds, run.join_seconds, run.run_seconds, run.write_seconds
                 ),
             ),

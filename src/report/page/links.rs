@@ -76,8 +76,8 @@ impl Page<'_> {
             desc: format!("One lane per link over time, filled in proportion to its use. {}", told.join(" ")),
             note: format!(
                 "One lane per link and direction. Its height is the capacity, or, if flows do not compete for it, the \
-                 most that they used together. A flow counts with its mean rate from when all latencies had elapsed until \
-                 its end; transfers.csv has each of the {}.{}",
+                 most that they used together. A flow counts with its mean rate from when all latencies had elapsed \
+                 until its end; transfers.csv has each of the {}.{}",
                 counted(self.results.transfers.map_or(0, |carried| carried.flows), "flow"),
                 self.left_out(all - lanes.len())
             ),
@@ -188,8 +188,9 @@ fn lane(name: &str, words: &str, levels: &[f64], full: f64, top: f64) -> String 
     let mut svg = String::new();
     let _ = writeln!(
         svg,
-        "<g><title>{name}: {words}</title><text class=\"caption\" x=\"{LEFT}\" y=\"{}\"><tspan class=\"over\">{name}</tspan> \
-         {words}</text><rect class=\"band\" x=\"{LEFT}\" y=\"{}\" width=\"{}\" height=\"{LANE}\"/>\
+        "<g><title>{name}: {words}</title>\
+         <text class=\"caption\" x=\"{LEFT}\" y=\"{}\"><tspan class=\"over\">{name}</tspan> {words}</text>\
+         <rect class=\"band\" x=\"{LEFT}\" y=\"{}\" width=\"{}\" height=\"{LANE}\"/>\
          <path class=\"f0\" d=\"{}\"/></g>",
         at(upper - 5.0),
         at(upper),

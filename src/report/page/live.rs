@@ -8,7 +8,8 @@ impl Page<'_> {
     pub(super) fn live(&self) -> String {
         let Some((live, plot)) = self.summary.run.live.zip(self.plot) else { return String::new() };
         let mut html = format!(
-            "<p>Virtual time was paced at {} times real time, and the bytes of {} flows were really sent over links that the router limited to their capacity. Such a run is not reproducible and has no digest.</p>\n",
+            "<p>Virtual time was paced at {} times real time, and the bytes of {} flows were really sent over links \
+             that the router limited to their capacity. Such a run is not reproducible and has no digest.</p>\n",
             number(live.speed),
             number(live.flows as f64)
         );
@@ -16,8 +17,8 @@ impl Page<'_> {
             (live.median_error, live.p95_error, live.max_error, live.overall)
         {
             html.push_str(&format!(
-                "<p>Measured times differ from the model by {} in the median, by no more than {} for 95 % of the flows, \
-                 and by {} at most. In total the flows took {} times as long as in the model.</p>\n",
+                "<p>Measured times differ from the model by {} in the median, by no more than {} for 95 % of the \
+                 flows, and by {} at most. In total the flows took {} times as long as in the model.</p>\n",
                 percent(median),
                 percent(p95),
                 percent(max),

@@ -95,7 +95,8 @@ impl Page<'_> {
         if let Status::Partial(why) = &self.manifest.status {
             let _ = writeln!(
                 html,
-                "<p class=\"partial\" role=\"note\"><strong>This run is partial:</strong> {}. The page shows what had happened until then; numbers and charts would be different at the end.</p>",
+                "<p class=\"partial\" role=\"note\"><strong>This run is partial:</strong> {}. The page shows what had \
+                 happened until then; numbers and charts would be different at the end.</p>",
                 escape(why)
             );
         }
@@ -135,8 +136,9 @@ impl Page<'_> {
         }
         let _ = writeln!(
             html,
-            "<footer>Made from summary.json, manifest.json and events.jsonl of this folder. All times are virtual unless \
-             they are called wall time. The same topology and seed give the same digest in every layout: <code>{}</code></footer>",
+            "<footer>Made from summary.json, manifest.json and events.jsonl of this folder. All times are virtual \
+             unless they are called wall time. The same topology and seed give the same digest in every layout: \
+             <code>{}</code></footer>",
             escape(&self.results.digest)
         );
         html::document(&format!("{name}: a run of Hansa"), &html)

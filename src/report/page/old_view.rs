@@ -23,7 +23,9 @@ impl Page<'_> {
     pub(super) fn old_view(&self) -> String {
         let Some((view, fresh)) = self.results.view.filter(View::is_old).zip(self.fresh) else { return String::new() };
         let mut html = format!(
-            "<p>The router learned that a task had ended {} late on average and {} at most: links take time, and sites report periodically. Meanwhile {} core hours were idle that it considered used. For comparison, the same jobs on the same sites, with a router that learns of everything at once:</p>\n",
+            "<p>The router learned that a task had ended {} late on average and {} at most: links take time, and sites \
+             report periodically. Meanwhile {} core hours were idle that it considered used. For comparison, the same \
+             jobs on the same sites, with a router that learns of everything at once:</p>\n",
             span(view.lag_mean),
             span(view.lag_max),
             number(view.unseen / 3600.0)

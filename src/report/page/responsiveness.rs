@@ -40,7 +40,8 @@ impl Page<'_> {
                 let y = scale.y(censored);
                 let _ = writeln!(
                     body,
-                    "<path class=\"point\" d=\"M{} {}l6 6l-6 6l-6 -6z\"><title>with starved jobs {censored:.3}</title></path>",
+                    "<path class=\"point\" d=\"M{} {}l6 6l-6 6l-6 -6z\">\
+                     <title>with starved jobs {censored:.3}</title></path>",
                     at(middle),
                     at(y - 6.0)
                 );
@@ -56,19 +57,25 @@ impl Page<'_> {
             groups.iter().map(|group| group.slr.map_or("none".to_owned(), |slr| format!("{slr:.2}"))).collect();
         let has_deadlines = groups.iter().any(|group| finite(group.slr_censored).is_some());
         let mut note =
-            "SLR is the time from submission to completion as a multiple of the critical path: 1, the dashed line, is the minimum. The columns, with their numbers, are means over finished jobs"
+            "SLR is the time from submission to completion as a multiple of the critical path: 1, the dashed line, is \
+             the minimum. The columns, with their numbers, are means over finished jobs"
                 .to_owned();
         let mut legend = vec![("f0".to_owned(), "finished jobs".to_owned())];
         if has_deadlines {
             note.push_str(
-                "; the diamonds are means over all jobs with a deadline, where starved jobs count with their final deadline",
+                "; the diamonds are means over all jobs with a deadline, where starved jobs count with their final \
+                 deadline",
             );
             legend.push(("diamond".to_owned(), "all jobs with a deadline".to_owned()));
         }
         Figure {
             id: "slr",
             title: "How long jobs took, by their size",
-            desc: format!("One column per tenth of the jobs by work: mean SLR of finished jobs, from the smallest to the largest: {}.", listed.join(", ")),
+            desc: format!(
+                "One column per tenth of the jobs by work: mean SLR of finished jobs, from the smallest to \
+                 the largest: {}.",
+                listed.join(", ")
+            ),
             note: format!("{note}. {}", self.tenths_in_words()),
             legend,
             height: CHART,

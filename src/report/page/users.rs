@@ -112,8 +112,8 @@ impl Page<'_> {
             obtained,
         ];
         format!(
-            "<h3>Users</h3>\n{}<p>Slowdown is the time from submission to the end of a finished job, as a multiple of its critical \
-             path.</p>\n",
+            "<h3>Users</h3>\n{}<p>Slowdown is the time from submission to the end of a finished job, as a multiple of \
+             its critical path.</p>\n",
             table(&columns, rows.iter().map(row))
         )
     }

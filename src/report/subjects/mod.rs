@@ -137,7 +137,8 @@ pub(super) struct Words {
 pub(super) const USUAL: Words = Words {
     removed: "given up",
     wanted: ("Submitted", "submission"),
-    waiting: "A task waits from when its job is submitted and its predecessors are done until it starts or its job is given up; time during which a result is in transit counts as waiting, too.",
+    waiting: "A task waits from when its job is submitted and its predecessors are done until it starts or \
+              its job is given up; time during which a result is in transit counts as waiting, too.",
 };
 
 /// A subject's own part of a summary.

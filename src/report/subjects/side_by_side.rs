@@ -173,6 +173,7 @@ fn section(Systems(all): &Systems) -> String {
         own.into_iter().chain(shown.iter().map(at)).collect()
     };
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-    let note = "<p>A job waits from its submission, or the time from which it was wanted, until its first task starts. The numbers at the top of the page are of all systems together.</p>\n";
+    let note = "<p>A job waits from its submission, or the time from which it was wanted, until its first task starts. \
+                The numbers at the top of the page are of all systems together.</p>\n";
     table(&columns, all.iter().map(row)) + note
 }

@@ -103,7 +103,11 @@ impl Map {
         let most =
             bands.iter().zip(&self.rows).map(|(band, rows)| band.cores as f64 / *rows as f64).fold(0.0, f64::max);
         format!(
-            "{} are too many to draw individually, so this is a map: a cell stands for {} and up to {}, core 0 of a site at the top. Its colour shows the size of the job that used most of it: the jobs, from the smallest to the largest, are in ten groups that each have a tenth of all work; it is fainter where less than two thirds or less than one third of the cell was in use, and blank below {} %. Every task is included, and the trace has each of them.{}",
+            "{} are too many to draw individually, so this is a map: a cell stands for {} and up to {}, core 0 of a \
+             site at the top. Its colour shows the size of the job that used most of it: the jobs, from the smallest \
+             to the largest, are in ten groups that each have a tenth of all work; it is fainter where less than two \
+             thirds or less than one third of the cell was in use, and blank below {} %. Every task is included, and \
+             the trace has each of them.{}",
             counted(tasks as u64, "task"),
             micros(window.micros() / self.columns as u64),
             counted(most.ceil() as u64, "core"),

@@ -73,7 +73,8 @@ pub fn gantt(topology: &Topology, tally: &Tally, window: Window, part_of: &BTree
     let note = match shared.is_empty() {
         true => note,
         false => {
-            note + " Where jobs share nodes, each node is a strip, filled with the shares of its jobs, one on top of the other."
+            note + " Where jobs share nodes, each node is a strip, filled with the shares of its jobs, one on top of \
+                    the other."
         }
     };
     let reserved = reserved::hatched(topology, tally, &bands, window);
@@ -188,7 +189,8 @@ fn numbers(band: &Band) -> String {
         let y = at(y);
         let _ = write!(
             svg,
-            "<path class=\"base\" d=\"M{} {y}H{LEFT}\"/><text x=\"{}\" y=\"{y}\" dy=\".32em\" text-anchor=\"end\">{number}</text>",
+            "<path class=\"base\" d=\"M{} {y}H{LEFT}\"/>\
+             <text x=\"{}\" y=\"{y}\" dy=\".32em\" text-anchor=\"end\">{number}</text>",
             LEFT - 4.0,
             LEFT - 7.0
         );
@@ -229,7 +231,8 @@ fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[Band], win
             let until = if task.end.is_some() { "" } else { ", still running" };
             let _ = writeln!(
                 svg,
-                "<g class=\"f{}\"><title>{what}{called} of {user}: cores {} for {} from {start}{until}</title><path d=\"{path}\"/>",
+                "<g class=\"f{}\"><title>{what}{called} of {user}: cores {} for {} from {start}{until}</title>\
+                 <path d=\"{path}\"/>",
                 job.job.id.0 as usize % COLOURS,
                 cores,
                 micros(end.since(start).micros()),
@@ -249,7 +252,8 @@ fn words_of_tasks(bands: &[Band], tally: &Tally) -> String {
         false => "task on its cores, core 0 of a site at the top. Tasks of one job have the same colour",
     };
     format!(
-        "Every block is a {what}; there are {COLOURS} colours, so one job in {COLOURS} has the same. Point at a block to see which one it is.{}",
+        "Every block is a {what}; there are {COLOURS} colours, so one job in {COLOURS} has the same. Point at a block \
+         to see which one it is.{}",
         together(bands, tally)
     )
 }

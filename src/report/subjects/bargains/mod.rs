@@ -327,7 +327,8 @@ fn revenue(all: &Bargaining) -> Vec<(&'static str, String)> {
         };
         let Earned { earned, queue, rents, fees, penalties, .. } = site;
         format!(
-            "{earned:.1} core h: {queue:.1} for its queue, {rents:.1} rent, {fees:.1} fees, {penalties:.1} penalties{given}"
+            "{earned:.1} core h: {queue:.1} for its queue, {rents:.1} rent, {fees:.1} fees, {penalties:.1} \
+             penalties{given}"
         )
     };
     let each = all.sites.iter().take(LINES_MAX).map(|site| format!("{}: {}", site.site, words(site)));

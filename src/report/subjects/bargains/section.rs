@@ -33,7 +33,8 @@ pub fn strategies(known: &Strategies, page: &Page<'_>) -> String {
     if all.whole + all.empty + all.torn + all.broken > 0 {
         let broken = if all.broken > 0 { format!(", {} lost them as nodes failed", all.broken) } else { String::new() };
         html.push_str(&format!(
-            "<p>Of jobs that wanted several sites at once, {} got all of them{broken}, {} got none and {} got some.</p>\n",
+            "<p>Of jobs that wanted several sites at once, {} got all of them{broken}, {} got none and {} got \
+             some.</p>\n",
             all.whole, all.empty, all.torn
         ));
     }
@@ -173,8 +174,8 @@ fn earned(all: &Bargaining) -> String {
     let total = row("All sites".to_owned(), &all.all_sites());
     let agrees = match all.unbalanced == 0.0 {
         true if all.left_booked > 0 => format!(
-            "This is what users paid, to the last processor-second, and what they are charged for {} that the run left open: \
-             the table of users counts bookings when they are over.",
+            "This is what users paid, to the last processor-second, and what they are charged for {} that the run left \
+             open: the table of users counts bookings when they are over.",
             counted(all.left_booked, "booking")
         ),
         true => "This is what users paid, to the last processor-second.".to_owned(),

@@ -20,9 +20,9 @@ fn of_links(network: &FailingLinks) -> String {
             .map(|link| vec![escape(&link.name), count(link.failures), span(link.down), share(link.availability)]),
     );
     format!(
-        "<p>The links that fail were up for {} of their time between the first submission and the last end. {} were held up, \
-         {} times and for {} in all, until they used links again. {} times one went over other links, and {} were sent \
-         again.</p>\n{links}",
+        "<p>The links that fail were up for {} of their time between the first submission and the last end. {} were \
+         held up, {} times and for {} in all, until they used links again. {} times one went over other links, and {} \
+         were sent again.</p>\n{links}",
         share(network.availability),
         counted(network.flows_held_up, "flow"),
         count(network.times_held_up),
@@ -64,8 +64,9 @@ fn of_nodes(failures: &Failures) -> String {
         .mean_recovery
         .map_or(String::new(), |mean| format!(" On average, a lost task ran again after {}.", span(mean)));
     format!(
-        "<p>Nodes were up for {} of their time between the first submission and the last end, and {} of that time became \
-         results. {} tasks were lost, {} were started again, and {} jobs were given up.{recovery}</p>\n{sites}{work}",
+        "<p>Nodes were up for {} of their time between the first submission and the last end, and {} of that time \
+         became results. {} tasks were lost, {} were started again, and {} jobs were given \
+         up.{recovery}</p>\n{sites}{work}",
         share(failures.availability),
         share(failures.goodput),
         count(failures.tasks_lost),

@@ -72,7 +72,8 @@ pub(super) fn gantt(plan: &Schedule) -> String {
 fn head(plan: &Schedule, height: f64, left_out: usize) -> String {
     let title = format!("{}, planned by {}", plan.workflow, plan.policy);
     let mut below = format!(
-        "{} s on the shared network (filled), {} s as planned (outlined; dashed line); transfers have the colour of the task that sends them",
+        "{} s on the shared network (filled), {} s as planned (outlined; dashed line); transfers have the colour of \
+         the task that sends them",
         number(plan.realistic),
         number(plan.planned)
     );

@@ -73,7 +73,8 @@ pub fn queues(known: &Queues, page: &Page<'_>) -> String {
     if brought > 0 {
         let (inputs, mean) = (counted(brought, "input"), span(seconds / brought as f64));
         html.push_str(&format!(
-            "<p>{inputs} had to be transferred to a site before the job joined its queue, which took {mean} on average: waits, and numbers of waiting jobs, include this.</p>\n"
+            "<p>{inputs} had to be transferred to a site before the job joined its queue, which took {mean} on \
+             average: waits, and numbers of waiting jobs, include this.</p>\n"
         ));
     }
     if waited {

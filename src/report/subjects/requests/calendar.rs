@@ -138,7 +138,8 @@ fn sheet(tally: &Tally, site: usize, booked: &[Booking], (from, to): (Time, Time
         title: &format!("Reserved at {}", escape(&facts.name)),
         desc: format!("A calendar with {}; each cell shows the share of the nodes that is reserved.", ruling.words),
         note: format!(
-            "{} on {}, {}. Numbers are the percentage of the nodes that were reserved and stayed so; the width of the strip below is the share that was given back because jobs ended early or were cancelled.{left_out}",
+            "{} on {}, {}. Numbers are the percentage of the nodes that were reserved and stayed so; the width of the \
+             strip below is the share that was given back because jobs ended early or were cancelled.{left_out}",
             counted(mine().count() as u64, "reservation"),
             counted(facts.cores.into(), "node"),
             ruling.words,

@@ -321,7 +321,8 @@ fn until(tally: &Tally, row: &JobRow, answered: &AnsweredRow) -> Option<Time> {
 fn released(tally: &Tally, row: &JobRow, answered: &AnsweredRow) -> f64 {
     let [task] = row.job.tasks.as_slice() else { return 0.0 };
     // Where nodes fail a job may start late, and has more than its work to do.
-    let fails = matches!(answered.answer, Answer::Accepted { site, .. } if tally.site_index(site).is_some_and(|site| tally.failing.does(site)));
+    let does_fail = |site| tally.site_index(site).is_some_and(|site| tally.failing.does(site));
+    let fails = matches!(answered.answer, Answer::Accepted { site, .. } if does_fail(site));
     let until = until(tally, row, answered).filter(|_| fails || answered.until.is_some());
     if let Some((until, end)) = until.zip(row.tasks[0].end) {
         return f64::from(task.cores) * until.since(end).micros() as f64 / 1e6;

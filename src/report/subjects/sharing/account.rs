@@ -29,8 +29,8 @@ struct Sum {
 /// As many as `hansa bound` takes: some tenths of a second.
 const BOUND_MAX: usize = 20_000;
 
-const COLUMNS: &str = "job,site,tasks,cpu,memory,submission,start,end,runtime,turnaround,stretch,preemptions,migrations,\
-                       paused_gb,migrated_gb\n";
+const COLUMNS: &str = "job,site,tasks,cpu,memory,submission,start,end,runtime,turnaround,stretch,preemptions,\
+                       migrations,paused_gb,migrated_gb\n";
 
 impl<'a> Accounting<'a> {
     pub fn new(tally: &'a Tally, sites: &'a Sites, tables: bool) -> Accounting<'a> {

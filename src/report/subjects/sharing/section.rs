@@ -68,7 +68,11 @@ fn side_by_side(sharing: &Sharing) -> String {
         0 => String::new(),
         more => format!("<p>And {more} more.</p>\n"),
     };
-    let note = "<p>A job's stretch is the time it took divided by the time it would have taken on nodes of its own, no time counting as less than 10 s; the bound is the largest stretch that no schedule could have avoided, even if it had known all jobs beforehand and memory were unlimited; it is there for up to 20,000 jobs. Underutilisation is the additional work that the nodes could have done for jobs that were present, as a share of what they did.</p>\n";
+    let note = "<p>A job's stretch is the time it took divided by the time it would have taken on nodes of its own, no \
+                time counting as less than 10 s; the bound is the largest stretch that no schedule could have avoided, \
+                even if it had known all jobs beforehand and memory were unlimited; it is there for up to 20,000 jobs. \
+                Underutilisation is the additional work that the nodes could have done for jobs that were present, as \
+                a share of what they did.</p>\n";
     let sites = || sharing.sites.iter().take(SITES_MAX);
     let moved = table(&moves_columns, sites().filter(|site| site.shared).map(moves));
     table(&columns, sites().map(row)) + &rest + note + &moved
@@ -215,7 +219,8 @@ impl Axes {
             for value in values.into_iter().filter(|value| tens(*value) <= self.top) {
                 let _ = write!(
                     svg,
-                    "<path d=\"M{LEFT} {0}H{1}\"/><text x=\"{2}\" y=\"{0}\" dy=\".32em\" text-anchor=\"end\">{3}</text>",
+                    "<path d=\"M{LEFT} {0}H{1}\"/><text x=\"{2}\" y=\"{0}\" dy=\".32em\" \
+                     text-anchor=\"end\">{3}</text>",
                     at(self.y(value)),
                     WIDTH - RIGHT,
                     LEFT - 7.0,
@@ -264,7 +269,8 @@ fn nodes(page: &Page<'_>, site: usize) -> String {
         let bottom = strips.bottom(strip);
         let _ = writeln!(
             body,
-            "<g class=\"axis\"><path d=\"M{LEFT} {0}H{1}\"/><text x=\"{2}\" y=\"{3}\" text-anchor=\"end\">{name}</text></g>",
+            "<g class=\"axis\"><path d=\"M{LEFT} {0}H{1}\"/><text x=\"{2}\" y=\"{3}\" \
+             text-anchor=\"end\">{name}</text></g>",
             at(bottom),
             WIDTH - RIGHT,
             LEFT - 7.0,
@@ -281,7 +287,8 @@ fn nodes(page: &Page<'_>, site: usize) -> String {
         title: &format!("Nodes of {}, and the shares that jobs have of them", escape(&facts.name)),
         desc: "One strip per node over time, filled by the shares of its processors that jobs have.".to_owned(),
         note: format!(
-            "A full strip is a node that is fully allocated. Colours only distinguish jobs from their neighbours; each of the {STEPS} steps is a mean.{together}"
+            "A full strip is a node that is fully allocated. Colours only distinguish jobs from their neighbours; each \
+             of the {STEPS} steps is a mean.{together}"
         ),
         legend: Vec::new(),
         height,

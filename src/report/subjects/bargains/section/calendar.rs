@@ -203,7 +203,8 @@ fn note(page: &Page<'_>, site: usize, window: Window, shown: &[Shown<'_>; 3], ki
     if window.micros() < page.window.micros() {
         let _ = write!(
             note,
-            "This is a part of the run, from {} to {}: all of it, {}, is too much for one chart; the next chart shows means over all of it. ",
+            "This is a part of the run, from {} to {}: all of it, {}, is too much for one chart; the next chart shows \
+             means over all of it. ",
             time(window.from),
             time(window.to),
             micros(page.window.micros())
@@ -214,7 +215,8 @@ fn note(page: &Page<'_>, site: usize, window: Window, shown: &[Shown<'_>; 3], ki
         note.push_str(&left_out(shown.shapes.len(), shown.all, what));
     }
     note.push_str(
-        "The height of a block is its number of processors; its vertical position has no meaning. What ran in a booking is drawn in it. ",
+        "The height of a block is its number of processors; its vertical position has no meaning. What ran in a \
+         booking is drawn in it. ",
     );
     if kinds.contains(&HELD) {
         note.push_str("Hatched, without a ground, are holds that were never booked, where they would have been. ");
@@ -278,10 +280,12 @@ fn means(shapes: &[Shape<'_>], page: &Page<'_>, site: usize) -> String {
     Figure {
         id: &format!("means-{}", escape(name)),
         title: &format!("What the processors of {} were used for, over the whole run", escape(name)),
-        desc: "A stacked area over time of processors: other systems, best effort, padding, bookings that tasks ran in, and idle bookings."
+        desc: "A stacked area over time of processors: other systems, best effort, padding, bookings that tasks ran \
+               in, and idle bookings."
             .to_owned(),
         note: format!(
-            "Each of the {PARTS} steps is a mean. Best effort is everything that users submitted and that came through the queue."
+            "Each of the {PARTS} steps is a mean. Best effort is everything that users submitted and that came through \
+             the queue."
         ),
         legend: legend(shown),
         height: CHART,

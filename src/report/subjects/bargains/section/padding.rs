@@ -76,7 +76,9 @@ pub fn rows(known: &Strategies, page: &Page<'_>) -> String {
         title: "Jobs that imitate reservations",
         desc: "One row per job: waiting, idling until its work is wanted, and working.".to_owned(),
         note: format!(
-            "A thin line is a job before it starts; the part with crosses is how long it idles until its work is wanted, at the vertical mark. {} of {} had not started by then and did nothing; their mark is coloured.{some}",
+            "A thin line is a job before it starts; the part with crosses is how long it idles until its work is \
+             wanted, at the vertical mark. {} of {} had not started by then and did nothing; their mark is \
+             coloured.{some}",
             count(failed as u64),
             count(rows as u64)
         ),

@@ -53,7 +53,10 @@ pub fn quotes(page: &Page<'_>, site: usize) -> String {
         title: &format!("Quotes of {} over time", escape(name)),
         desc: "Points over time: the fee that was quoted for the earliest start; crosses mark stale claims.".to_owned(),
         note: format!(
-            "A fee is what the queue would lose by the earliest start that was requested, as a multiple of what the same processors cost at their rate; the scale is logarithmic. In {} of {} the earliest start was free.{thinned} A cross is a claim that came too late, {} in total: what had been quoted or advertised was gone.",
+            "A fee is what the queue would lose by the earliest start that was requested, as a multiple of what the \
+             same processors cost at their rate; the scale is logarithmic. In {} of {} the earliest start was \
+             free.{thinned} A cross is a claim that came too late, {} in total: what had been quoted or advertised was \
+             gone.",
             count(free as u64),
             counted(quoted.len() as u64, "quote"),
             count(stale.len() as u64)
