@@ -207,6 +207,9 @@ impl fmt::Display for Faults {
     }
 }
 
+/// The largest number of a job that the Standard Workload Format is read with.
+pub(super) const NUMBER_MAX: u64 = u64::MAX / 1_000_000;
+
 /// More jobs than any log has, and fewer than fill a machine.
 pub(super) const JOBS_MAX: usize = 5_000_000;
 

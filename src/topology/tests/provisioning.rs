@@ -10,8 +10,9 @@ use crate::protocol::{Message, Record, Ship};
 use crate::report::{Names, Tally};
 use crate::time::{Span, Stamp, Time};
 use crate::topology::{self, Plan, check_jobs};
-use crate::workload::Source;
 use crate::workload::raise::utilisation;
+use crate::workload::rigids::Rigids;
+use crate::workload::{Rigid, Source, swf};
 
 pub const BARGAINING: &str = r#"name = "bargaining"
 [provisioning]
@@ -262,6 +263,7 @@ fn jobs_use_as_much_of_a_site_as_is_asked_for() {
         let Source::Rigid(rigids) = &loaded.workloads[0].source else { panic!("they are rigid") };
         near(utilisation(&rigids.content.weighed(), 12), target.parse().unwrap());
         assert!(jobs.contains(&rigids.count), "{}", rigids.count);
+        check_copies(rigids, 480);
         let again = load_files(&[("grid.toml", loaded.to_toml().as_bytes()), ("log.swf", log.as_bytes())], &[]);
         assert_eq!(again.unwrap().topology, loaded);
         check_jobs(&loaded).unwrap();
@@ -270,6 +272,17 @@ fn jobs_use_as_much_of_a_site_as_is_asked_for() {
     assert!(complaints.contains("they use only 0.55") && complaints.contains("of 12 cores"), "{complaints}");
     let complaints = load_text(BARGAINING, &["workload.0.utilisation=0"]).map(|_| ()).unwrap_err().to_string();
     assert!(complaints.contains("a share above 0, up to 1"), "{complaints}");
+}
+
+/// Jobs that come again have the numbers after the last of the log, and can be read again like any other.
+fn check_copies(rigids: &Rigids, last: u64) {
+    let jobs: Vec<Rigid> = rigids.content.jobs.iter().collect();
+    let copies: Vec<u64> = jobs.iter().map(|job| job.number).filter(|number| *number > last).collect();
+    assert!(copies.iter().copied().eq((last + 1..).take(copies.len())), "{copies:?}");
+    let mut text = Vec::new();
+    jobs.iter().for_each(|job| swf::write_job(job, &mut text));
+    let again = swf::read(&text[..]).unwrap();
+    assert_eq!((again.jobs.len(), again.faults.left_out), (jobs.len(), 0));
 }
 
 /// Alice and mallory bargain, bob's jobs wait in a queue; jobs 0, 1 and 2 are theirs.

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use self::file::{File, Profile, WrittenJob};
 use self::logged::{Logged, MaybeLogged};
 use self::loose::{Loose, span};
-use super::rigid::{Collector, Rigid, Trace};
+use super::rigid::{Collector, NUMBER_MAX, Rigid, Trace};
 use crate::settings::printable;
 use crate::time::Time;
 
@@ -111,7 +111,7 @@ fn read_job(job: &WrittenJob, number: u64, profiles: &BTreeMap<String, Profile>)
     Ok(if let MaybeLogged::Ours(logged) = &job.swf { logged.complete(rigid) } else { rigid })
 }
 
-/// The numbers of jobs, where each has one of its own. Ids are texts, often with the workload's name ahead of the
+/// The numbers of jobs, where each has one of its own that a log may have. Ids are texts, often with the workload's name ahead of the
 /// number: `w0!12`. Where two of them have one number but another name, they are two jobs all the same.
 fn numbers(jobs: &[WrittenJob]) -> Option<Vec<u64>> {
     let mut known: BTreeMap<u64, &str> = BTreeMap::new();
@@ -125,7 +125,7 @@ fn numbers(jobs: &[WrittenJob]) -> Option<Vec<u64>> {
             }
             _ => return None,
         };
-        if *known.entry(number).or_insert(name) != name {
+        if number > NUMBER_MAX || *known.entry(number).or_insert(name) != name {
             return None;
         }
         numbers.push(number);
@@ -241,6 +241,7 @@ mod tests {
         assert_eq!(numbers(&["4", "\"5\""]), (vec![4, 5], 0, false));
         assert_eq!(numbers(&["\"first\"", "\"1\"", "\"w0!7\"", "\"w1!7\""]), (vec![1, 2, 3, 4], 0, true));
         assert_eq!(numbers(&["\"a\"", "\"a\"", "null", "null"]), (vec![1, 3, 4], 1, true));
+        assert_eq!(numbers(&["\"w0!1690000000000000000\"", "7"]), (vec![1, 2], 0, true));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::time::{Span, Time};
 use crate::workload::needs::{MEMORY_MIN, Shape};
 use crate::workload::packed::Packed;
 use crate::workload::raise::{Bulk, raised, utilisation};
-use crate::workload::rigid::{Faults, Rigid, Trace};
+use crate::workload::rigid::{Faults, NUMBER_MAX, Rigid, Trace};
 
 /// Which jobs are meant; times then count from the start of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -39,6 +39,8 @@ pub struct Content {
     pub faults: Faults,
     /// Jobs outside of the window.
     pub outside: u64,
+    /// No job of the file has a larger number, nor follows one that has.
+    pub last_number: u64,
     /// Why they are not here.
     pub missing: Option<String>,
 }
@@ -52,7 +54,10 @@ impl Content {
         let all = jobs.len() as u64;
         let mut unrunnable = 0;
         let mut kept = Packed::default();
+        let mut last_number = 0;
         for mut job in &jobs {
+            let followed = job.preceding.filter(|number| *number <= NUMBER_MAX);
+            last_number = last_number.max(job.number).max(followed.unwrap_or_default());
             if let Err(why) = job.check() {
                 unrunnable += 1;
                 faults.leave_out(format_args!("job {}", job.number), why.to_string());
@@ -74,7 +79,7 @@ impl Content {
             faults.release(format_args!("job {number}"), what);
         }
         let (jobs, profiles, ids) = (Arc::new(kept), Arc::new(profiles), Arc::new(ids));
-        Content { jobs, profiles, ids, faults, outside, ..Content::default() }
+        Content { jobs, profiles, ids, faults, outside, last_number, ..Content::default() }
     }
 
     /// What a load is made of.
@@ -142,7 +147,12 @@ impl Rigids {
         };
         let reached = utilisation(&raised, cores);
         let Some(field) = fields.get("utilisation").filter(|_| reached < (1.0 - NEAR_LOAD) * target) else {
-            self.content.jobs = Arc::new(raised.iter().map(|job| job.among(&self.content.jobs)).collect());
+            let (jobs, mut last_number) = (&self.content.jobs, self.content.last_number);
+            let chosen = raised.iter().map(|job| {
+                last_number += u64::from(job.is_copy);
+                job.among(jobs, last_number)
+            });
+            self.content.jobs = Arc::new(chosen.collect());
             return;
         };
         field.complain(format!("even if all jobs are used twice, they use only {reached:.3} of {cores} cores"));
@@ -168,13 +178,13 @@ impl Weighed {
         Weighed { place, is_copy: false, submit: job.submit, work }
     }
 
-    /// The whole job. One that comes again is a job of its own, that follows nobody.
-    fn among(&self, jobs: &Packed) -> Rigid {
+    /// The whole job. One that comes again is a job of its own, with this number, that follows nobody.
+    fn among(&self, jobs: &Packed, number: u64) -> Rigid {
         let job = Rigid { submit: self.submit, ..jobs.get(self.place as usize).expect("it is one of them") };
         if !self.is_copy {
             return job;
         }
-        Rigid { number: job.number | COPIED, preceding: None, think: None, ..job }
+        Rigid { number, preceding: None, think: None, ..job }
     }
 }
 
@@ -191,6 +201,3 @@ impl Bulk for Weighed {
         Weighed { is_copy: true, submit: self.submit + by, ..*self }
     }
 }
-
-/// In the number of a job that came before.
-const COPIED: u64 = 1 << 63;

@@ -227,9 +227,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_run_is_counted_and_listed() {
-        let Content { jobs, faults, outside, .. } = *rigids(Window::default(), Deal::Group).content;
+        let Content { jobs, faults, outside, last_number, .. } = *rigids(Window::default(), Deal::Group).content;
         assert_eq!(jobs.iter().map(|job| job.number).collect::<Vec<_>>(), [1, 2, 5, 6, 7]);
-        assert_eq!((faults.left_out, faults.released, outside), (2, 2, 0));
+        assert_eq!((faults.left_out, faults.released, outside, last_number), (2, 2, 0, 9));
         assert_eq!(
             faults.to_string(),
             "2 left out, 0 put in order, 2 without the job that they follow\n  \
