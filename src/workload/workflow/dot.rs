@@ -113,12 +113,14 @@ fn statement<'t>(tokens: &mut Tokens<'t>, drawing: &mut Drawing<'t>) -> Result<b
             }
         }
         // What holds for all nodes or edges, and what the graph is called, do not matter here.
-        _ if ["graph", "node", "edge"].contains(&name) => drop(tokens.size()?),
+        _ if tokens.is_keyword(&first, &["graph", "node", "edge"]) => drop(tokens.size()?),
         What::Sign("=") => {
             tokens.next()?;
             tokens.next()?;
         }
-        _ if ["subgraph"].contains(&name) => return Err(tokens.wrong(&first, "subgraphs are not supported")),
+        _ if tokens.is_keyword(&first, &["subgraph"]) => {
+            return Err(tokens.wrong(&first, "subgraphs are not supported"));
+        }
         _ => {
             let number = drawing.node(name, first.at) as usize;
             if let Some(size) = tokens.size()?
@@ -216,6 +218,11 @@ impl<'t> Tokens<'t> {
             What::Sign(found) if found == wanted => Ok(()),
             _ => Err(self.wrong(&token, &format!("expected `{wanted}`"))),
         }
+    }
+
+    /// Whether it is one of these words; one in quotes is a name.
+    fn is_keyword(&self, token: &Token<'_>, keywords: &[&str]) -> bool {
+        !self.text[token.at..].starts_with('"') && keywords.iter().any(|keyword| token.what == What::Word(keyword))
     }
 
     /// The `size` of an attribute list, if there is a list and it has one.

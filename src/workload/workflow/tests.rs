@@ -250,6 +250,11 @@ fn dot_counts_operations_and_bytes() {
         "strict digraph { rankdir=LR; node [shape=box]; a [size=1e9] b [size=2e9]\nc [size=3] a -> b -> c [size=7] }",
     );
     assert_eq!(edges(&chain), [("a", "b", 7), ("b", "c", 7)]);
+    let keywords = workflow(
+        "digraph { \"node\" [size=1e9] \"subgraph\" [size=2e9] edge [size=3] \"node\" -> \"subgraph\" [size=7] }",
+    );
+    assert_eq!(tasks(&keywords), [("node", 1_000_000, 1), ("subgraph", 2_000_000, 1)]);
+    assert_eq!(edges(&keywords), [("node", "subgraph", 7)]);
 }
 
 #[test]
