@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 import shutil
 import subprocess
@@ -56,8 +57,11 @@ def written(value: Value, inside: bool = False) -> str:
         return "true" if value else "false"
     if isinstance(value, str):
         return quoted(value) if inside else value
-    if isinstance(value, (int, float)):
-        return repr(value)
+    # Numbers of numpy may be neither int nor float, and do not show themselves as these do.
+    if isinstance(value, (int, numbers.Integral)):
+        return repr(int(value))
+    if isinstance(value, (float, numbers.Real)):
+        return repr(float(value))
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{quoted(key)} = {written(inner, True)}" for key, inner in value.items()) + "}"
     return "[" + ", ".join(written(inner, True) for inner in value) + "]"

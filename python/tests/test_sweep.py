@@ -1,6 +1,7 @@
 import re
 
 import hansa
+import numpy as np
 import pytest
 
 
@@ -30,6 +31,21 @@ def test_rows_are_those_of_single_runs(topologies):
     one = hansa.run(topology, {"workload.0.jobs": 30, "market.policy": "srtf"}, seed=2)
     assert runs["digest"].iloc[3] == one.digest
     assert runs["value"].iloc[3] == one.summary["value"]["proportion"]
+
+
+def test_values_may_be_numbers_of_numpy(topologies):
+    loads, seeds = np.linspace(0.5, 1.0, 2), np.arange(1, 3)
+    sweep = hansa.sweep(
+        topologies / "market-40.toml",
+        vary={"seed": seeds, "workload.0.load": loads},
+        set={"workload.0.jobs": np.int64(20)},
+        metrics=["jobs"],
+    )
+    assert list(sweep.runs["seed"]) == [1, 1, 2, 2]
+    assert list(sweep.runs["workload.0.load"]) == [0.5, 1.0, 0.5, 1.0]
+    assert list(sweep.runs["jobs"]) == [20] * 4
+    one = hansa.run(topologies / "market-40.toml", {"workload.0.load": np.float32(0.5), "workload.0.jobs": 20}, seed=seeds[0])
+    assert one.digest == sweep.runs["digest"].iloc[0]
 
 
 def test_objects_decide_in_every_run_of_a_sweep(topologies):
