@@ -54,15 +54,15 @@ def at_hand(talk: Talk, copied: bool = False) -> Iterator[list[str]]:
         thread = threading.Thread(target=listen, daemon=True)
         thread.start()
         try:
-            yield [sys.executable, os.path.join(os.path.dirname(__file__), "_pass_on.py"), path]
+            try:
+                yield [sys.executable, os.path.join(os.path.dirname(__file__), "_pass_on.py"), path]
+            finally:
+                over.set()
+                _end(path, thread)
         except Exception:
-            over.set()
-            _end(path, thread)
             if raised:
                 raise raised[0] from None
             raise
-        over.set()
-        _end(path, thread)
 
 
 def _copy(talk: Talk) -> Talk:

@@ -1,5 +1,6 @@
 import re
 import sys
+import threading
 
 import hansa
 import pytest
@@ -237,3 +238,13 @@ def test_a_scheduler_may_be_a_program(topologies, tmp_path):
     topology = topologies / "foreign-site.toml"
     run = hansa.run(topology, {"site.york.command": [sys.executable, str(program)]})
     assert run.digest == hansa.run(topology).digest
+
+
+def test_nobody_listens_after_ctrl_c():
+    from hansa._hand import at_hand
+
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt), at_hand(Fcfs()):
+        assert threading.active_count() == before + 1
+        raise KeyboardInterrupt
+    assert threading.active_count() == before
