@@ -17,6 +17,7 @@
 //! set = { market.policy = "fifo", defaults.site.report_every = "1 min" }
 //! ```
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::metrics::{self, Metric};
@@ -274,9 +275,10 @@ impl Settings<'_, '_, '_> {
                 );
             }
             let mut axis = Axis { key: leaf.key.clone(), values: Vec::new(), settings: Vec::new() };
+            let mut known = BTreeSet::new();
             for item in items {
                 let shown = self.shown(item);
-                if axis.values.contains(&shown) {
+                if !known.insert(shown.clone()) {
                     self.complain(item.location, &leaf, "this value is in the list twice");
                 }
                 let Some(setting) = self.setting(&leaf, item) else { continue };
@@ -292,9 +294,10 @@ impl Settings<'_, '_, '_> {
     fn entrants(&self, node: &Node, all: &[Entrant], varying: &[Axis]) -> Option<Axis> {
         let Value::List(items) = &node.value else { return None };
         let mut axis = Axis { key: ENTRANT.to_owned(), values: Vec::new(), settings: Vec::new() };
+        let mut known = BTreeSet::new();
         for (item, Entrant { name, .. }) in items.iter().zip(all) {
             let Value::Table(table) = &item.value else { continue };
-            if axis.values.contains(name) {
+            if !known.insert(name) {
                 self.library.findings.add(Complaint::new(
                     item.location,
                     "name",
