@@ -9,6 +9,8 @@ mod page;
 mod tests;
 mod text;
 
+use std::collections::BTreeMap;
+
 use super::file::{ENTRANT, Entrant, Experiment};
 use super::metrics::Metric;
 use super::rows::Row;
@@ -80,36 +82,21 @@ pub fn compared(experiment: &Experiment, against: Option<&str>) -> Result<usize,
 
 /// What rows of a whole experiment say; all are compared with this entrant, or with the first one.
 ///
-/// Cost: O(rows * metrics).
+/// Cost: O(rows * (metrics + log rows)).
 pub fn standings(experiment: &Experiment, rows: &[Row], against: Option<&str>) -> Result<Standings, NoStandings> {
     let against = compared(experiment, against)?;
-    let entrants = &experiment.entrants;
-    let index = |name: &str| entrants.iter().position(|entrant| entrant.name == name);
-    let axis = experiment.axes.iter().position(|axis| axis.key == ENTRANT).ok_or(NoStandings::NoEntrants)?;
-
-    // In the order in which they first come: panels, and the seeds of each.
-    let mut groups: Vec<Group> = Vec::new();
-    for row in rows {
-        let Some(entrant) = index(&row.values[axis]) else { continue };
-        let others = || experiment.axes.iter().zip(&row.values).filter(|(other, _)| other.key != ENTRANT);
-        let settings: Vec<(String, String)> = others()
-            .filter(|(axis, _)| !is_seed(&axis.key))
-            .map(|(axis, value)| (axis.key.clone(), value.clone()))
-            .collect();
-        let seeds: Vec<&str> =
-            others().filter(|(axis, _)| is_seed(&axis.key)).map(|(_, value)| value.as_str()).collect();
-        let place = groups.iter().position(|group| group.settings == settings).unwrap_or_else(|| {
-            groups.push(Group { settings, runs: Vec::new() });
-            groups.len() - 1
-        });
-        groups[place].runs.push(Repetition { entrant, seeds: seeds.join(","), numbers: &row.metrics });
-    }
-
+    let Experiment { name, about, entrants, .. } = experiment.clone();
     let column = |metric: &Metric| Column { name: metric.name, about: metric.about, better: metric.better };
     let metrics: Vec<Column> = experiment.metrics.iter().map(column).collect();
-    let panels: Vec<Panel> = groups.into_iter().map(|group| group.panel(entrants.len(), &metrics, against)).collect();
+    let runs = in_order(experiment, rows);
+    let alike = runs.chunk_by(|one, next| one.settings == next.settings);
+    let panels: Vec<Panel> = alike
+        .map(|runs| Panel {
+            settings: settings(experiment, runs[0].row),
+            rows: compare(runs, entrants.len(), &metrics, against),
+        })
+        .collect();
     let repetitions = rows.len() / (entrants.len() * panels.len()).max(1);
-    let (name, about, entrants) = (experiment.name.clone(), experiment.about.clone(), entrants.clone());
     Ok(Standings { name, about, entrants, against, metrics, repetitions, panels })
 }
 
@@ -118,57 +105,80 @@ fn is_seed(key: &str) -> bool {
     key.rsplit('.').next() == Some("seed")
 }
 
-struct Group<'r> {
-    settings: Vec<(String, String)>,
-    runs: Vec<Repetition<'r>>,
-}
-
-struct Repetition<'r> {
+/// A run, by the places of its values among those of their axes.
+struct Run<'r> {
+    /// What is the same in its panel.
+    settings: Vec<usize>,
+    seeds: Vec<usize>,
     entrant: usize,
-    seeds: String,
-    numbers: &'r [Option<f64>],
+    row: &'r Row,
 }
 
-impl Group<'_> {
-    /// One run of each says nothing of who is better.
-    fn panel(self, entrants: usize, metrics: &[Column], against: usize) -> Panel {
-        let repeated = self.runs.len() > entrants;
-        let mut rows = vec![vec![Cell::default(); metrics.len()]; entrants];
-        for (metric, column) in metrics.iter().enumerate() {
-            let numbers: Vec<Vec<(&str, f64)>> = (0..entrants).map(|entrant| self.numbers(entrant, metric)).collect();
-            let means: Vec<Option<Estimate>> = numbers.iter().map(|numbers| Estimate::of(&only(numbers))).collect();
-            let best = if repeated { best(&means, column.better) } else { None };
-            for (entrant, row) in rows.iter_mut().enumerate() {
-                let beside = |other: usize| Estimate::of(&paired(&numbers[entrant], &numbers[other]));
-                row[metric] = Cell {
-                    estimate: means[entrant],
-                    difference: if entrant == against { None } else { beside(against) },
-                    is_best: best
-                        .is_some_and(|best| entrant == best || beside(best).is_some_and(|apart| !apart.tells())),
-                };
+/// Panel by panel, and in each seed by seed, as the axes have them.
+fn in_order<'r>(experiment: &Experiment, rows: &'r [Row]) -> Vec<Run<'r>> {
+    let places: Vec<BTreeMap<&str, usize>> =
+        experiment.axes.iter().map(|axis| axis.values.iter().map(String::as_str).zip(0..).collect()).collect();
+    let run = |row| {
+        let mut run = Run { settings: Vec::new(), seeds: Vec::new(), entrant: 0, row };
+        for ((axis, places), value) in experiment.axes.iter().zip(&places).zip(&row.values) {
+            let place = *places.get(value.as_str())?;
+            match axis.key.as_str() {
+                ENTRANT => run.entrant = place,
+                key if is_seed(key) => run.seeds.push(place),
+                _ => run.settings.push(place),
             }
         }
-        Panel { settings: self.settings, rows }
-    }
-
-    /// An entrant's numbers, with their seeds.
-    fn numbers(&self, entrant: usize, metric: usize) -> Vec<(&str, f64)> {
-        let its = self.runs.iter().filter(|run| run.entrant == entrant);
-        its.filter_map(|run| Some((run.seeds.as_str(), run.numbers[metric]?))).collect()
-    }
-}
-
-fn only(numbers: &[(&str, f64)]) -> Vec<f64> {
-    numbers.iter().map(|(_, number)| *number).collect()
-}
-
-/// Differences from the other's numbers, seed by seed, where both have one.
-fn paired(numbers: &[(&str, f64)], others: &[(&str, f64)]) -> Vec<f64> {
-    let beside = |(seed, number): &(&str, f64)| {
-        let (_, other) = others.iter().find(|(other, _)| other == seed)?;
-        Some(number - other)
+        Some(run)
     };
-    numbers.iter().filter_map(beside).collect()
+    let mut runs: Vec<Run<'_>> = rows.iter().filter_map(run).collect();
+    runs.sort_by(|one, other| (&one.settings, &one.seeds).cmp(&(&other.settings, &other.seeds)));
+    runs
+}
+
+/// What is set in the panel of a row.
+fn settings(experiment: &Experiment, row: &Row) -> Vec<(String, String)> {
+    let settings =
+        experiment.axes.iter().zip(&row.values).filter(|(axis, _)| axis.key != ENTRANT && !is_seed(&axis.key));
+    settings.map(|(axis, value)| (axis.key.clone(), value.clone())).collect()
+}
+
+/// The runs of a panel: a row an entrant, with a cell a metric. One run of each says nothing of who is better.
+fn compare(runs: &[Run<'_>], entrants: usize, metrics: &[Column], against: usize) -> Vec<Vec<Cell>> {
+    let by_seed: Vec<Vec<Option<&Row>>> = runs
+        .chunk_by(|one, next| one.seeds == next.seeds)
+        .map(|runs| {
+            let mut of_entrants = vec![None; entrants];
+            runs.iter().for_each(|run| of_entrants[run.entrant] = Some(run.row));
+            of_entrants
+        })
+        .collect();
+    let mut rows = vec![vec![Cell::default(); metrics.len()]; entrants];
+    for (metric, column) in metrics.iter().enumerate() {
+        // An entrant's numbers, one for each seed.
+        let its = |entrant: usize| by_seed.iter().map(|rows| rows[entrant]?.metrics[metric]).collect();
+        let numbers: Vec<Vec<Option<f64>>> = (0..entrants).map(its).collect();
+        let means: Vec<Option<Estimate>> = numbers.iter().map(|numbers| estimate(numbers.iter().copied())).collect();
+        let best = if runs.len() > entrants { best(&means, column.better) } else { None };
+        for (entrant, row) in rows.iter_mut().enumerate() {
+            let beside = |other: usize| estimate(differences(&numbers[entrant], &numbers[other]));
+            row[metric] = Cell {
+                estimate: means[entrant],
+                difference: if entrant == against { None } else { beside(against) },
+                is_best: best.is_some_and(|best| entrant == best || beside(best).is_some_and(|apart| !apart.tells())),
+            };
+        }
+    }
+    rows
+}
+
+/// Of those that are there.
+fn estimate(numbers: impl Iterator<Item = Option<f64>>) -> Option<Estimate> {
+    Estimate::of(&numbers.flatten().collect::<Vec<_>>())
+}
+
+/// From the other's numbers, seed by seed, where both have one.
+fn differences(numbers: &[Option<f64>], others: &[Option<f64>]) -> impl Iterator<Item = Option<f64>> {
+    numbers.iter().zip(others).map(|(number, other)| Some((*number)? - (*other)?))
 }
 
 fn best(means: &[Option<Estimate>], better: Better) -> Option<usize> {
