@@ -375,7 +375,8 @@ impl Number {
         Number { name: format!("|{} - {}|", self.name, other.told()), ..apart.times(sign) }
     }
 
-    /// How far another number may be above this one by chance: samples of the same occasions are compared with each other.
+    /// How far another number may be above this one by chance: samples of the same occasions are compared with each
+    /// other.
     fn chance(&self, other: &Number) -> Option<f64> {
         match (self.pulls.len(), other.pulls.len()) {
             (0, 0) => None,

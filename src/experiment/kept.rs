@@ -8,8 +8,8 @@ use serde::{Deserialize, Deserializer};
 /// Of this type are names that rows have; as a bare reference, one would be taken for a part of what is read.
 pub type Name = &'static str;
 
-/// Reads a name that is written into the program elsewhere. Each name is kept once, for as long as the process lives: rows have few of
-/// them.
+/// Reads a name that is written into the program elsewhere. Each name is kept once, for as long as the process lives:
+/// rows have few of them.
 pub fn kept<'de, D: Deserializer<'de>>(from: D) -> Result<Name, D::Error> {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let name = String::deserialize(from)?;

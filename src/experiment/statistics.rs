@@ -22,7 +22,8 @@ impl Estimate {
     }
 }
 
-/// The mean of some numbers relative to that of as many others of the same occasions, and how far each occasion draws it away.
+/// The mean of some numbers relative to that of as many others of the same occasions, and how far each occasion draws
+/// it away.
 pub fn ratio(ones: &[f64], others: &[f64]) -> Option<(f64, Vec<f64>)> {
     let mean = |numbers: &[f64]| numbers.iter().sum::<f64>() / numbers.len() as f64;
     let other = mean(others);
@@ -31,8 +32,8 @@ pub fn ratio(ones: &[f64], others: &[f64]) -> Option<(f64, Vec<f64>)> {
     (ones.len() == others.len() && ratio.is_finite()).then_some((ratio, pulls))
 }
 
-/// How far a mean may be from the true one with a confidence of 95 %, by how far each number is from it; `None` for a single number,
-/// which says nothing about others.
+/// How far a mean may be from the true one with a confidence of 95 %, by how far each number is from it; `None` for a
+/// single number, which says nothing about others.
 pub fn chance(pulls: &[f64]) -> Option<f64> {
     let count = pulls.len();
     (count > 1).then(|| {

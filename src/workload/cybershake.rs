@@ -1,5 +1,5 @@
-//! CyberShake for one site, as G. Singh's thesis on provisioning has it: 8,039 tasks, two of which take a day on 288 processors
-//! before 4,017 short ones follow, each with a shorter one behind it.
+//! CyberShake for one site, as G. Singh's thesis on provisioning has it: 8,039 tasks, two of which take a day on 288
+//! processors before 4,017 short ones follow, each with a shorter one behind it.
 
 use serde::Serialize;
 
@@ -47,7 +47,8 @@ impl Cybershake {
         if u128::from(self.every.micros()) * u128::from(self.workflows) > u128::from(LONGEST.micros()) {
             fields.complain("expected the last workflow to arrive within 285 years".to_owned());
         }
-        // Wherever too wide tasks are answered during a run, all of it would be: it is always these cores that are missing.
+        // Wherever too wide tasks are answered during a run, all of it would be: it is always these cores that are
+        // missing.
         if let Some((name, largest)) = context.largest(self.kind).filter(|(_, largest)| CYBERSHAKE_CORES > *largest) {
             let message =
                 format!("some tasks need {CYBERSHAKE_CORES} cores, but the largest site of kind {name} has {largest}");

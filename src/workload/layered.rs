@@ -1,8 +1,9 @@
 //! Random layered graphs with the parameters of DAGGEN (F. Suter, S. Hunold), from its public description.
 //!
 //! Level by level: about `tasks ^ fat` tasks each, give or take `1 - regularity` of that. A task of a later level waits
-//! for one to `density` times the size of the level before, each up to `jump` levels back. Costs are ours: DAGGEN counts
-//! operations of matrix codes, here times are uniform between two bounds, and `ccr` says what data weighs beside them.
+//! for one to `density` times the size of the level before, each up to `jump` levels back. Costs are ours: DAGGEN
+//! counts operations of matrix codes, here times are uniform between two bounds, and `ccr` says what data weighs beside
+//! them.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,8 +36,8 @@ pub struct Generator {
 pub struct Costs {
     /// The shortest and the longest run time of a task at speed 1; all between are equally likely.
     pub runtime: (Span, Span),
-    /// Communication to computation: an edge carries what `bandwidth` moves in this share of a time that is drawn as run
-    /// times are. In millionths.
+    /// Communication to computation: an edge carries what `bandwidth` moves in this share of a time that is drawn as
+    /// run times are. In millionths.
     pub ccr_millionths: u64,
     /// In bits a second.
     pub bandwidth: u64,

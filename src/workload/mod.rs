@@ -180,8 +180,8 @@ impl Source {
 const AHEAD: usize = 16_384;
 
 impl Source {
-    /// The jobs of this workload in order of submission, numbered on from `next` and each looked at: the first ones, and
-    /// what is left for later.
+    /// The jobs of this workload in order of submission, numbered on from `next` and each looked at: the first ones,
+    /// and what is left for later.
     pub fn ahead<E: From<WorkloadError>>(
         &self,
         platform: &Platform,

@@ -1,7 +1,7 @@
 //! What rigid jobs need of nodes that they share, where logs and models do not say it in so many words.
 //!
-//! The rules are those of the experiments in H. Casanova, M. Stillwell, F. Vivien, "Dynamic fractional resource scheduling vs.
-//! batch scheduling" (INRIA RR-7659).
+//! The rules are those of the experiments in H. Casanova, M. Stillwell, F. Vivien, "Dynamic fractional resource
+//! scheduling vs. batch scheduling" (INRIA RR-7659).
 
 use super::rigid::{Kilobytes, Rigid, Unrunnable};
 use crate::grid::Needs;
@@ -39,8 +39,9 @@ pub fn memory(job: &Rigid) -> Option<u64> {
 
 /// A job of a log of nodes with two processors each and so many kilobytes of memory.
 ///
-/// An even number of processors makes tasks of two that fill a node's processors, if the memory of both fits in a node with room to
-/// spare; all else, tasks of one that need half of them. Where the log tells of no memory, it is the least.
+/// An even number of processors makes tasks of two that fill a node's processors, if the memory of both fits in a node
+/// with room to spare; all else, tasks of one that need half of them. Where the log tells of no memory, it is the
+/// least.
 pub fn dual_core(job: &Rigid, node_kilobytes: u64) -> Result<Shape, Unrunnable> {
     let processors = job.nodes()?;
     let kilobytes = memory(job).unwrap_or(0);

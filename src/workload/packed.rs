@@ -1,10 +1,10 @@
 //! Many jobs of a log in little memory.
 //!
-//! A [`Rigid`] has room for all that a log may say, more than two hundred bytes, and most logs and models say little of it.
-//! So a list of them is kept as bytes: which fields there are, and their values, in as many bytes as each takes. What
-//! mostly grows from job to job, the number and the time of submission, is told by how much. A job takes some 12 bytes if
-//! a model has drawn it, and some 35 if a log knows all about it. Every eighth job stands alone, so any of them is found by
-//! reading eight at most.
+//! A [`Rigid`] has room for all that a log may say, more than two hundred bytes, and most logs and models say little of
+//! it. So a list of them is kept as bytes: which fields there are, and their values, in as many bytes as each takes.
+//! What mostly grows from job to job, the number and the time of submission, is told by how much. A job takes some 12
+//! bytes if a model has drawn it, and some 35 if a log knows all about it. Every eighth job stands alone, so any of
+//! them is found by reading eight at most.
 
 use super::rigid::{Kilobytes, Rigid};
 use crate::time::{Span, Time};
@@ -158,12 +158,12 @@ impl Base {
     }
 }
 
-/// What a job may say beside its number and its submission; what is said most often comes first, as the signs of seven fit
-/// into a byte.
+/// What a job may say beside its number and its submission; what is said most often comes first, as the signs of seven
+/// fit into a byte.
 const FIELDS: usize = 16;
 
-/// Which of these are counted in millionths, and how many: the run time, the time asked for, the wait, the CPU time, the
-/// time to think, and memory used and asked for.
+/// Which of these are counted in millionths, and how many: the run time, the time asked for, the wait, the CPU time,
+/// the time to think, and memory used and asked for.
 const FINE: [bool; FIELDS] = {
     let mut fine = [false; FIELDS];
     let mut field = 0;
@@ -174,7 +174,8 @@ const FINE: [bool; FIELDS] = {
     fine
 };
 
-/// Ahead of the signs of the fields: whether the submission, and anything else, are told in millionths and not in whole.
+/// Ahead of the signs of the fields: whether the submission, and anything else, are told in millionths and not in
+/// whole.
 const SUBMIT_IS_FINE: u64 = 1;
 const REST_IS_FINE: u64 = 2;
 const FIRST_SIGN: u32 = 2;

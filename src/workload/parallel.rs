@@ -1,7 +1,7 @@
 //! Layered workflows of parallel tasks, as G. Singh's thesis on provisioning draws them.
 //!
-//! Layers are about equally long, and each task of a later one waits for two of the layer before. Run times and processors are
-//! ours: the thesis gives their means.
+//! Layers are about equally long, and each task of a later one waits for two of the layer before. Run times and
+//! processors are ours: the thesis gives their means.
 
 use serde::Serialize;
 

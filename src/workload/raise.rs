@@ -1,7 +1,8 @@
-//! Raises the load of a log, or lowers it: a share of its jobs comes a second time, a week later, or only a share comes at all.
+//! Raises the load of a log, or lowers it: a share of its jobs comes a second time, a week later, or only a share comes
+//! at all.
 //!
-//! As in G. Singh's thesis on provisioning. What is ours: the share is found by bisection, and a load below that of the log
-//! leaves jobs out.
+//! As in G. Singh's thesis on provisioning. What is ours: the share is found by bisection, and a load below that of the
+//! log leaves jobs out.
 
 use crate::random::SplitMix64;
 use crate::time::{Span, Time};
@@ -19,7 +20,8 @@ pub trait Bulk: Clone {
 
 const WEEK: Span = Span::from_minutes(7 * 24 * 60);
 
-/// The jobs before `end` at about this utilisation of so many processors, or as near as two copies of the log come to it.
+/// The jobs before `end` at about this utilisation of so many processors, or as near as two copies of the log come to
+/// it.
 pub fn raised<J: Bulk>(log: &[J], procs: u64, target: f64, end: Time, seed: u64) -> Vec<J> {
     // How much is added, or left out if that is less than nothing.
     let with = |more: f64| {
@@ -43,8 +45,8 @@ pub fn raised<J: Bulk>(log: &[J], procs: u64, target: f64, end: Time, seed: u64)
             high = middle;
         }
     }
-    // The spec of the thesis's loads leaves open which end it is. This one reaches the target, if two copies can: at its own load a log
-    // comes as it is, and not with a job too few.
+    // The spec of the thesis's loads leaves open which end it is. This one reaches the target, if two copies can: at
+    // its own load a log comes as it is, and not with a job too few.
     with(high)
 }
 

@@ -1,5 +1,5 @@
-//! Requests as the paper draws them: sizes and arrivals of Lublin's model on a machine with partitions of powers of two,
-//! six durations, and ready times and deadlines in proportion to the duration.
+//! Requests as the paper draws them: sizes and arrivals of Lublin's model on a machine with partitions of powers of
+//! two, six durations, and ready times and deadlines in proportion to the duration.
 
 use serde::Serialize;
 

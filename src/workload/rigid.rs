@@ -40,7 +40,8 @@ pub struct Rigid {
     pub profile: Option<u32>,
 }
 
-/// An amount of memory. Some logs have means with decimals here; they are kept to the millionth, and count as whole ones.
+/// An amount of memory. Some logs have means with decimals here; they are kept to the millionth, and count as whole
+/// ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Kilobytes {
     millionths: u64,
@@ -280,7 +281,8 @@ fn misplaced(jobs: &[Rigid]) -> Vec<usize> {
     if jobs.is_sorted_by_key(|job| job.submit) {
         return Vec::new();
     }
-    // Of all rows in order that are so long, the place where the one with the earliest end ends; and who is before whom.
+    // Of all rows in order that are so long, the place where the one with the earliest end ends; and who is before
+    // whom.
     let mut ends: Vec<usize> = Vec::new();
     let mut before = vec![None; jobs.len()];
     for (place, job) in jobs.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! The data of jobs that are handed in as one task each: what is brought to their site before they start, and what goes back.
+//! The data of jobs that are handed in as one task each: what is brought to their site before they start, and what goes
+//! back.
 
 use serde::Serialize;
 

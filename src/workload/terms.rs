@@ -1,10 +1,11 @@
-//! What the jobs of a log or a model are worth to their users and when they are wanted: nothing of that is in logs, so it is put on
-//! top, by a rule with lots of its own. The same jobs can then go to any system, and every report tells of values and deadlines.
+//! What the jobs of a log or a model are worth to their users and when they are wanted: nothing of that is in logs, so
+//! it is put on top, by a rule with lots of its own. The same jobs can then go to any system, and every report tells of
+//! values and deadlines.
 //!
-//! The rule counts in what a job asks for, as that is all that its user says: one that asks for `w` (or for `at_least`, if that is
-//! more) is wanted by `f * w` after its arrival, where `f` is drawn evenly from `deadline`. Up to the share `full` of that time its
-//! result has its full value, which falls to nothing at the deadline, in a line. The full value is that of so many core hours as it
-//! asks for, each at a price that is drawn on a logarithmic scale from `value`.
+//! The rule counts in what a job asks for, as that is all that its user says: one that asks for `w` (or for `at_least`,
+//! if that is more) is wanted by `f * w` after its arrival, where `f` is drawn evenly from `deadline`. Up to the share
+//! `full` of that time its result has its full value, which falls to nothing at the deadline, in a line. The full value
+//! is that of so many core hours as it asks for, each at a price that is drawn on a logarithmic scale from `value`.
 
 use serde::Serialize;
 

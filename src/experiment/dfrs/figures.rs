@@ -43,7 +43,8 @@ const FIGURES: [Row; 3] = [
     ),
 ];
 
-/// A line for each set of traces with points for the numbers that the paper gives, and one for what EASY does, whatever the period.
+/// A line for each set of traces with points for the numbers that the paper gives, and one for what EASY does, whatever
+/// the period.
 fn lines(outcome: &Outcome, metrics: &[Metric], with_easy: bool) -> Vec<Line> {
     let mean = |group, name: &str| -> Option<f64> {
         metrics.iter().map(|metric| Some(outcome.spread(group, name, *metric)?.mean)).sum()

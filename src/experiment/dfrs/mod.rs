@@ -1,5 +1,6 @@
-//! The experiment of "Dynamic Fractional Resource Scheduling vs. Batch Scheduling" (H. Casanova, M. Stillwell, F. Vivien, INRIA RR-7659):
-//! algorithms that share nodes against queues and against a bound that knows the future, on generated traces and on weeks of a log.
+//! The experiment of "Dynamic Fractional Resource Scheduling vs. Batch Scheduling" (H. Casanova, M. Stillwell, F.
+//! Vivien, INRIA RR-7659): algorithms that share nodes against queues and against a bound that knows the future, on
+//! generated traces and on weeks of a log.
 
 mod claims;
 #[cfg(feature = "edge")]
@@ -25,8 +26,9 @@ pub use traces::{Week, weeks};
 pub struct Extent {
     /// Generated traces as they are.
     pub unscaled: u32,
-    /// So many are stretched to each of the loads: the same ones to all, if these are as many as in the paper, or else others to each,
-    /// since the worst trace in ten makes the mean of some algorithms, and must not do so at every load.
+    /// So many are stretched to each of the loads: the same ones to all, if these are as many as in the paper, or else
+    /// others to each, since the worst trace in ten makes the mean of some algorithms, and must not do so at every
+    /// load.
     pub scaled: u32,
     /// On so many of the unscaled ones all algorithms are run, not only those of tables 2 and 3.
     pub all: u32,

@@ -30,8 +30,8 @@ pub const TABLE_2: [(&str, [Three; 3]); 20] = [
     ("/stretch-per/opt=max/minvt=600", [[105.0, 445.6, 5011.9], [43.0, 19.6, 134.7], [40.2, 24.8, 236.9]]),
 ];
 
-/// Table 3: on scaled traces with a load of at least 0.7, mean and maximum of GB/s, events an hour and events a job, of each
-/// for preemptions and then for migrations.
+/// Table 3: on scaled traces with a load of at least 0.7, mean and maximum of GB/s, events an hour and events a job, of
+/// each for preemptions and then for migrations.
 #[rustfmt::skip]
 pub const TABLE_3: [(&str, [(f64, f64); 6]); 16] = [
     ("GreedyP */opt=min", [(0.06, 0.17), (0.0, 0.0), (5.67, 18.0), (0.0, 0.0), (0.57, 2.04), (0.0, 0.0)]),
@@ -59,8 +59,8 @@ pub const TABLE_4: [(&str, Three); 3] = [
     ("GreedyPM */per/opt=min/minvt=600", [0.344, 0.497, 0.608]),
 ];
 
-/// What the paper says of an algorithm in numbers, in a table or in words: of its figures of periods, that the recommended
-/// one leaves .118 of HPC2N unused with long periods.
+/// What the paper says of an algorithm in numbers, in a table or in words: of its figures of periods, that the
+/// recommended one leaves .118 of HPC2N unused with long periods.
 pub fn mean(group: Group, name: &str, metric: Metric) -> Option<f64> {
     let place = Group::ALL.iter().position(|known| *known == group)?;
     match metric {

@@ -52,7 +52,8 @@ pub fn scaled(jobs: &[Timed], load: f64) -> Vec<Timed> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Week {
     pub jobs: Vec<Timed>,
-    /// Who could be run by shares or by queues, but not by both, or by none; or whose run time or size the log does not tell.
+    /// Who could be run by shares or by queues, but not by both, or by none; or whose run time or size the log does not
+    /// tell.
     pub left_out: usize,
 }
 
@@ -79,8 +80,8 @@ pub fn weeks(log: &Trace) -> Vec<Week> {
     weeks
 }
 
-/// Jobs of one node that all end at once if it is shared equally, so that the last is stretched by their number: theorem 4 of the paper. Run
-/// times are long enough for bounds to mean nothing.
+/// Jobs of one node that all end at once if it is shared equally, so that the last is stretched by their number:
+/// theorem 4 of the paper. Run times are long enough for bounds to mean nothing.
 pub fn worst_case(jobs: u32) -> Vec<Timed> {
     let factor = 5_040_000_000;
     let runtime = |i: u32| factor * u64::from(jobs - 1) / u64::from(if i <= 2 { 1 } else { i - 1 });

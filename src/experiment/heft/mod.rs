@@ -1,5 +1,5 @@
-//! The experiment of "Network-Aware HEFT Scheduling for Grid" (M. M. Yousaf, M. Welzl): random layered graphs over a grid
-//! of shapes, each with several draws of costs, planned, stretched and improved in 50 rounds.
+//! The experiment of "Network-Aware HEFT Scheduling for Grid" (M. M. Yousaf, M. Welzl): random layered graphs over a
+//! grid of shapes, each with several draws of costs, planned, stretched and improved in 50 rounds.
 //!
 //! The paper does not print the ranges of its costs or its seeds; those are ours. Its groups of sizes and widths are of
 //! unequal size, as its own means of groups show, so no full grid can match all of its tables at once.

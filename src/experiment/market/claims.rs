@@ -64,8 +64,8 @@ impl Judge<'_, Results> {
 const LOWEST: Load = 0;
 const HIGHEST: Load = Load::MAX;
 
-/// What "Bidding policies for market-based HPC workflow scheduling" says of its policies. `p` is the value obtained as a
-/// share of all there was, `z` the share of jobs that starved, `SLRn` the mean SLR of the n-th tenth of the jobs by
+/// What "Bidding policies for market-based HPC workflow scheduling" says of its policies. `p` is the value obtained as
+/// a share of all there was, `z` the share of jobs that starved, `SLRn` the mean SLR of the n-th tenth of the jobs by
 /// work, starved ones counted with their final deadline, `zn` the share of them that starved.
 pub const CLAIMS: &[Claim] = &[
     Claim {

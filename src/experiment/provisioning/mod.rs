@@ -1,6 +1,6 @@
-//! The experiments of "An end-to-end framework for provisioning based resource and application management in grids"
-//! (G. Singh): slots that two sites advertise, workflows planned over them and bought at prices, reservations among jobs of a
-//! queue, and jobs that imitate reservations.
+//! The experiments of "An end-to-end framework for provisioning based resource and application management in grids" (G.
+//! Singh): slots that two sites advertise, workflows planned over them and bought at prices, reservations among jobs of
+//! a queue, and jobs that imitate reservations.
 //!
 //! Sites are desks with the jobs of a model or a log and nothing around them: most experiments ask what would become of
 //! something at many moments of the same history, which a desk that can be copied answers at once. The thesis used
@@ -46,7 +46,8 @@ pub struct Extent {
     /// So many days of reservations among jobs, and of trials of virtual ones.
     pub days: u64,
     pub virtual_days: u64,
-    /// Of reservations among jobs so many histories are told, with other jobs each: what one of them shows may be its own.
+    /// Of reservations among jobs so many histories are told, with other jobs each: what one of them shows may be its
+    /// own.
     pub histories: u32,
 }
 

@@ -1,8 +1,8 @@
 //! Who wins at what: the rows of an experiment whose first axis is its entrants, as standings.
 //!
-//! Runs that differ in nothing but a seed are repetitions of each other. The same seed draws the same jobs for all entrants, so they
-//! are compared seed by seed: the mean of such differences is known better than the difference of two means. What varies beside
-//! seeds makes a panel of its own.
+//! Runs that differ in nothing but a seed are repetitions of each other. The same seed draws the same jobs for all
+//! entrants, so they are compared seed by seed: the mean of such differences is known better than the difference of two
+//! means. What varies beside seeds makes a panel of its own.
 
 mod page;
 #[cfg(test)]

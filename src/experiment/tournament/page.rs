@@ -1,5 +1,5 @@
-//! Standings as a page to read: a table of means with their intervals, differences from whom all are compared with, and a picture
-//! of each metric.
+//! Standings as a page to read: a table of means with their intervals, differences from whom all are compared with, and
+//! a picture of each metric.
 
 use std::fmt::Write;
 

@@ -10,8 +10,8 @@ const WIDTH: usize = 100;
 /// What stands in a cell without a number.
 pub(super) const NONE: &str = "–";
 
-/// A table for a terminal: means, with a star beside those that nobody's can be told to be better than. Columns for which there is no
-/// room come below.
+/// A table for a terminal: means, with a star beside those that nobody's can be told to be better than. Columns for
+/// which there is no room come below.
 pub fn table(standings: &Standings) -> String {
     let mut text = String::new();
     let names: Vec<&str> = standings.entrants.iter().map(|entrant| entrant.name.as_str()).collect();

@@ -23,7 +23,8 @@ pub enum MaybeLogged {
 pub struct Logged {
     #[serde(skip_serializing_if = "Option::is_none")]
     wait_time: Option<f64>,
-    /// The next three are there where Batsim is told something else: a time above zero, how many nodes the job got, or nothing.
+    /// The next three are there where Batsim is told something else: a time above zero, how many nodes the job got, or
+    /// nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     run_time: Option<f64>,
     /// -1 for what is not known.

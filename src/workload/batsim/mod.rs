@@ -111,8 +111,9 @@ fn read_job(job: &WrittenJob, number: u64, profiles: &BTreeMap<String, Profile>)
     Ok(if let MaybeLogged::Ours(logged) = &job.swf { logged.complete(rigid) } else { rigid })
 }
 
-/// The numbers of jobs, where each has one of its own that a log may have. Ids are texts, often with the workload's name ahead of the
-/// number: `w0!12`. Where two of them have one number but another name, they are two jobs all the same.
+/// The numbers of jobs, where each has one of its own that a log may have. Ids are texts, often with the workload's
+/// name ahead of the number: `w0!12`. Where two of them have one number but another name, they are two jobs all the
+/// same.
 fn numbers(jobs: &[WrittenJob]) -> Option<Vec<u64>> {
     let mut known: BTreeMap<u64, &str> = BTreeMap::new();
     let mut numbers = Vec::with_capacity(jobs.len());

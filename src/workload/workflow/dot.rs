@@ -1,5 +1,5 @@
-//! DOT as daggen writes it: nodes with a `size` in operations, edges with one in bytes, statements in lines of their own
-//! or ended by semicolons.
+//! DOT as daggen writes it: nodes with a `size` in operations, edges with one in bytes, statements in lines of their
+//! own or ended by semicolons.
 //!
 //! ```text
 //! digraph G {
@@ -9,8 +9,8 @@
 //! }
 //! ```
 //!
-//! Other attributes are passed over: daggen's `alpha` tells how a task would scale to several cores, and a task here has
-//! one. Subgraphs, ports and HTML labels are not read.
+//! Other attributes are passed over: daggen's `alpha` tells how a task would scale to several cores, and a task here
+//! has one. Subgraphs, ports and HTML labels are not read.
 
 use std::collections::BTreeMap;
 

@@ -52,9 +52,9 @@ impl<'t> Files<'t> {
         file.first.get_or_insert(task);
     }
 
-    /// The edges of tasks that read these files and wait for those `(from, to)` besides. An edge carries every file that
-    /// its first task writes and its second reads. A file whose writers are not among those that its reader says it
-    /// waits for makes it wait for the first of them.
+    /// The edges of tasks that read these files and wait for those `(from, to)` besides. An edge carries every file
+    /// that its first task writes and its second reads. A file whose writers are not among those that its reader says
+    /// it waits for makes it wait for the first of them.
     pub fn edges(&self, reads: &[Vec<usize>], mut waits: Vec<(u32, u32)>) -> Vec<Edge> {
         waits.sort_unstable_by_key(|&(from, to)| (to, from));
         waits.dedup();

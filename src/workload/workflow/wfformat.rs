@@ -1,8 +1,8 @@
 //! WfFormat of the WfCommons project, versions 1.3 to 1.6.
 //!
-//! Up to 1.4 a task lists its files itself; from 1.5 on the workflow is told apart from its execution. All versions count
-//! run times in seconds. Sizes of files are bytes: 1.3 leaves the unit out of the key, and the project's own migration
-//! to 1.4 takes them over unchanged. (What differs by a factor of 1000 is memory, which is not read here.)
+//! Up to 1.4 a task lists its files itself; from 1.5 on the workflow is told apart from its execution. All versions
+//! count run times in seconds. Sizes of files are bytes: 1.3 leaves the unit out of the key, and the project's own
+//! migration to 1.4 takes them over unchanged. (What differs by a factor of 1000 is memory, which is not read here.)
 
 use std::collections::BTreeMap;
 
