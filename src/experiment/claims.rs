@@ -63,8 +63,8 @@ pub struct Finding {
     pub own_words: Vec<Comparison>,
     /// Whether the paper gives no numbers for what is compared.
     pub bounds_are_ours: bool,
-    /// Comparisons whose numbers are not there.
-    pub missing: usize,
+    /// What could not be compared, as numbers are not there.
+    pub missing: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +123,7 @@ impl<R> Claim<R> {
 
 impl Finding {
     fn of<R>(results: &R, compare: fn(&mut Judge<'_, R>)) -> Finding {
-        let mut judge = Judge { results, comparisons: Vec::new(), missing: 0 };
+        let mut judge = Judge { results, comparisons: Vec::new(), missing: Vec::new() };
         compare(&mut judge);
         let Judge { comparisons, missing, .. } = judge;
         let verdict = comparisons.iter().map(Comparison::verdict).max_by_key(|verdict| *verdict as u8);
@@ -153,6 +153,9 @@ impl Verdict {
         match self {
             Verdict::Holds => "holds",
             Verdict::WithinTolerance => "holds within tolerance",
+        let names = |text: &String| text.contains(named);
+        let mut all = self.comparisons.iter().map(|comparison| &comparison.text).chain(&self.missing);
+        debug_assert!(all.any(names), "no comparison names {named}: a note that asks for it would be lost");
             Verdict::CannotBeTold => "cannot be told",
             Verdict::DoesNotHold => "does not hold",
             Verdict::Open => "cannot be judged",
@@ -172,10 +175,11 @@ impl Finding {
         self.comparisons.iter().min_by(|a, b| a.margin.total_cmp(&b.margin)).into_iter().collect()
     }
 
-    /// Whether a comparison fails, by chance or not, that names this.
+    /// Whether a comparison fails, by chance or not, that names this: one of them has to, though its numbers be
+    /// missing.
     pub fn fails(&self, named: &str) -> bool {
         let fails = |one: &Comparison| matches!(one.verdict(), Verdict::DoesNotHold | Verdict::CannotBeTold);
-        self.comparisons.iter().any(|comparison| comparison.text.contains(named) && fails(comparison))
+        self.comparisons.iter().any(|comparison| names(&comparison.text) && fails(comparison))
     }
 
     /// Where the paper's own words fail.
@@ -255,8 +259,8 @@ impl<R> Findings<R> {
                     let _ = writeln!(text, "      and {} more", against.len() - SHOWN);
                 }
             }
-            if finding.missing > 0 {
-                let _ = writeln!(text, "      {} comparisons could not be made", finding.missing);
+            if !finding.missing.is_empty() {
+                let _ = writeln!(text, "      {} comparisons could not be made", finding.missing.len());
             }
             if finding.verdict == Verdict::CannotBeTold {
                 text.push_str("      the failures are within the random variation of these samples (+-, 95 %)\n");
@@ -298,7 +302,7 @@ fn wrapped(text: &str, indent: usize) -> String {
 pub(super) struct Judge<'r, R = Results> {
     pub(super) results: &'r R,
     comparisons: Vec<Comparison>,
-    missing: usize,
+    missing: Vec<String>,
 }
 
 /// A number with a name; `None` where the results have none.
@@ -407,16 +411,14 @@ impl<R> Judge<'_, R> {
     }
 
     fn compare(&mut self, low: &Number, high: &Number, tolerance: f64, strict: bool) {
-        let (Some(left), Some(right)) = (low.value, high.value) else {
-            self.missing += 1;
-            return;
-        };
-        let shown = |number: &Number, value: f64| match number.name.is_empty() {
-            true => value.to_string(),
-            false => format!("{} = {value:.4}", number.name),
+        let shown = |number: &Number| match number.value {
+            Some(value) if number.name.is_empty() => value.to_string(),
+            Some(value) => format!("{} = {value:.4}", number.name),
+            None => number.name.clone(),
         };
         let sign = if strict { "<" } else { "<=" };
-        let text = format!("{} {sign} {}", shown(low, left), shown(high, right));
+        let text = format!("{} {sign} {}", shown(low), shown(high));
+        let Some((left, right)) = low.value.zip(high.value) else { return self.missing.push(text) };
         let chance = low.chance(high);
         self.comparisons.push(Comparison { text, margin: right - left, tolerance, strict, chance });
     }

@@ -127,6 +127,14 @@ fn flat_means_that_no_two_numbers_of_sites_are_far_apart() {
     assert!(finding(&rows, 29).fails("<= 1.3 56 makespan(provisioned, 4)"));
 }
 
+/// Without any numbers nothing fails, but every note asks for what it is about.
+#[test]
+fn notes_are_about_comparisons_of_their_claims() {
+    for has_logs in [false, true] {
+        Outcome::of(TINY, has_logs, &[]).verdicts();
+    }
+}
+
 /// What is true of the model only is not said of logs, and nothing is said where a claim holds.
 #[test]
 fn notes_are_about_the_results_at_hand() {

@@ -201,7 +201,7 @@ fn without_numbers_claims_stay_open() {
     let mut some = reference();
     some.cells.retain(|(policy, _), _| policy != "pvdsq");
     let finding = claim(7).judge(&some);
-    assert_eq!((finding.verdict, finding.missing), (Verdict::Holds, LOADS.len()));
+    assert_eq!((finding.verdict, finding.missing.len()), (Verdict::Holds, LOADS.len()));
 }
 
 #[test]

@@ -88,7 +88,7 @@ pub(super) fn estimates(results: &Results, finding: &Finding) -> Vec<String> {
     });
     those([
         when(
-            longer && finding.fails("median") && !results.has_logs,
+            finding.fails("median") && longer && !results.has_logs,
             "Half of the jobs have synthetic estimates of five times their run time and more, so plans reach much further than what \
              happens, and leave long gaps there.",
         ),
@@ -234,7 +234,7 @@ pub(super) fn fees_by_load(results: &Results, finding: &Finding) -> Vec<String> 
         stays(Site::Ctc),
         stays(Site::Sdsc),
         when(
-            some && finding.fails("26 ratio"),
+            finding.fails("26 ratio") && some,
             "The more cost weighs, the more of the reservations start behind the queue, where their wait grows as its does.",
         ),
     ])
