@@ -1,33 +1,11 @@
 //! Claims of a paper as comparisons of numbers, and how far results bear them out.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::statistics::{chance, ratio};
 
-/// Means over workloads, by policy and load.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Results {
-    pub cells: BTreeMap<(String, Load), Cell>,
-}
-
-/// A load in hundredths, so that it can be a key.
-pub type Load = u32;
-
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Cell {
-    /// Value obtained, as a share of all value.
-    pub value: f64,
-    /// Share of the jobs that starved.
-    pub starved: f64,
-    /// By tenths of the jobs, from those with the least work.
-    pub slr_censored: [Option<f64>; 10],
-    /// Likewise, the share of them that starved.
-    pub starved_by_work: [Option<f64>; 10],
-}
-
 /// Something that a paper says, in words and as comparisons.
-pub struct Claim<R = Results> {
+pub struct Claim<R> {
     pub number: u32,
     pub text: &'static str,
     /// Why it does not hold as it stands.
@@ -37,7 +15,7 @@ pub struct Claim<R = Results> {
 }
 
 /// Why a claim does not hold as it stands.
-pub enum Note<R = Results> {
+pub enum Note<R> {
     None,
     /// The same for all results.
     Words(&'static str),
@@ -46,7 +24,7 @@ pub enum Note<R = Results> {
 }
 
 /// What of a claim the paper does not say. Where results need it, the claim holds within tolerance at best.
-pub(super) enum Ours<R = Results> {
+pub(super) enum Ours<R> {
     Nothing,
     /// How close is close, and how much is much: the paper gives no number.
     Bounds,
@@ -153,9 +131,6 @@ impl Verdict {
         match self {
             Verdict::Holds => "holds",
             Verdict::WithinTolerance => "holds within tolerance",
-        let names = |text: &String| text.contains(named);
-        let mut all = self.comparisons.iter().map(|comparison| &comparison.text).chain(&self.missing);
-        debug_assert!(all.any(names), "no comparison names {named}: a note that asks for it would be lost");
             Verdict::CannotBeTold => "cannot be told",
             Verdict::DoesNotHold => "does not hold",
             Verdict::Open => "cannot be judged",
@@ -178,6 +153,9 @@ impl Finding {
     /// Whether a comparison fails, by chance or not, that names this: one of them has to, though its numbers be
     /// missing.
     pub fn fails(&self, named: &str) -> bool {
+        let names = |text: &String| text.contains(named);
+        let mut all = self.comparisons.iter().map(|comparison| &comparison.text).chain(&self.missing);
+        debug_assert!(all.any(names), "no comparison names {named}: a note that asks for it would be lost");
         let fails = |one: &Comparison| matches!(one.verdict(), Verdict::DoesNotHold | Verdict::CannotBeTold);
         self.comparisons.iter().any(|comparison| names(&comparison.text) && fails(comparison))
     }
@@ -189,7 +167,7 @@ impl Finding {
 }
 
 /// What became of all claims of a paper.
-pub(super) struct Findings<R: 'static = Results>(Vec<(&'static Claim<R>, Finding)>);
+pub(super) struct Findings<R: 'static>(Vec<(&'static Claim<R>, Finding)>);
 
 impl<R> Findings<R> {
     pub(super) fn of(claims: &'static [Claim<R>], results: &R) -> Findings<R> {
@@ -299,7 +277,7 @@ fn wrapped(text: &str, indent: usize) -> String {
 }
 
 /// Collects the comparisons of a claim.
-pub(super) struct Judge<'r, R = Results> {
+pub(super) struct Judge<'r, R> {
     pub(super) results: &'r R,
     comparisons: Vec<Comparison>,
     missing: Vec<String>,

@@ -43,29 +43,10 @@ const fn run(name: &'static str, about: &'static str, better: Better, of: fn(&Su
     Metric { name, about, better, of: Of::Run(of) }
 }
 
-const fn finished(name: &'static str, tenth: usize) -> Metric {
-    Metric {
-        name,
-        about: "mean SLR of the finished jobs of a tenth by work",
-        better: Less,
-        of: Of::Tenth(tenth, |group| group.slr),
-    }
-}
-
-const fn censored(name: &'static str, tenth: usize) -> Metric {
-    let about = "the same, where each starved job counts with its final deadline";
-    Metric { name, about, better: Less, of: Of::Tenth(tenth, |group| group.slr_censored) }
-}
-
-const fn starved(name: &'static str, tenth: usize) -> Metric {
-    let about = "share of a tenth of the jobs by work that starved";
-    Metric { name, about, better: Less, of: Of::Tenth(tenth, |group| group.starved) }
-}
-
 /// In the order of their columns. Times are in seconds of virtual time.
 pub fn all() -> impl Iterator<Item = Metric> + Clone {
     let of_subjects = report::measures().map(|measure| run(measure.name, measure.about, measure.better, measure.of));
-    RUN.iter().copied().chain(of_subjects).chain(TENTHS.iter().copied())
+    RUN.iter().copied().chain(of_subjects).chain(of_tenths())
 }
 
 const RUN: &[Metric] = &[
@@ -99,38 +80,27 @@ const RUN: &[Metric] = &[
     run("makespan", "from the first arrival to the end", Less, |s| s.makespan),
 ];
 
-const TENTHS: &[Metric] = &[
-    finished("slr_1", 0),
-    finished("slr_2", 1),
-    finished("slr_3", 2),
-    finished("slr_4", 3),
-    finished("slr_5", 4),
-    finished("slr_6", 5),
-    finished("slr_7", 6),
-    finished("slr_8", 7),
-    finished("slr_9", 8),
-    finished("slr_10", 9),
-    censored("slr_censored_1", 0),
-    censored("slr_censored_2", 1),
-    censored("slr_censored_3", 2),
-    censored("slr_censored_4", 3),
-    censored("slr_censored_5", 4),
-    censored("slr_censored_6", 5),
-    censored("slr_censored_7", 6),
-    censored("slr_censored_8", 7),
-    censored("slr_censored_9", 8),
-    censored("slr_censored_10", 9),
-    starved("starved_1", 0),
-    starved("starved_2", 1),
-    starved("starved_3", 2),
-    starved("starved_4", 3),
-    starved("starved_5", 4),
-    starved("starved_6", 5),
-    starved("starved_7", 6),
-    starved("starved_8", 7),
-    starved("starved_9", 8),
-    starved("starved_10", 9),
-];
+/// Numbers of each tenth of the jobs.
+fn of_tenths() -> impl Iterator<Item = Metric> + Clone {
+    let each = |names: [&'static str; 10], about, of| {
+        let metric = move |(name, tenth)| Metric { name, about, better: Less, of: Of::Tenth(tenth, of) };
+        names.into_iter().zip(0..).map(metric)
+    };
+    let finished = each(SLR, "mean SLR of the finished jobs of a tenth by work", |group| group.slr);
+    let censored = "the same, where each starved job counts with its final deadline";
+    let censored = each(SLR_CENSORED, censored, |group| group.slr_censored);
+    let starved = each(STARVED, "share of a tenth of the jobs by work that starved", |group| group.starved);
+    finished.chain(censored).chain(starved)
+}
+
+macro_rules! tenths {
+    ($name:literal: $($tenth:literal)*) => { [$(concat!($name, "_", $tenth)),*] };
+}
+
+/// Metrics of each tenth of the jobs, from those with the least work.
+pub(super) const SLR: [&str; 10] = tenths!("slr": 1 2 3 4 5 6 7 8 9 10);
+pub(super) const SLR_CENSORED: [&str; 10] = tenths!("slr_censored": 1 2 3 4 5 6 7 8 9 10);
+pub(super) const STARVED: [&str; 10] = tenths!("starved": 1 2 3 4 5 6 7 8 9 10);
 
 fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)

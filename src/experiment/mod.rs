@@ -10,7 +10,7 @@ mod kept;
 pub mod market;
 mod metrics;
 #[cfg(feature = "edge")]
-pub mod plot;
+mod plot;
 pub mod provisioning;
 pub mod reservation;
 mod rows;
@@ -19,9 +19,9 @@ mod statistics;
 mod tests;
 pub mod tournament;
 
-pub use claims::{Cell, Claim, Comparison, Finding, Load, Results, Verdict};
 pub use file::{Axis, ENTRANT, Entrant, Experiment, RUNS_MAX, Run, keys, read};
-pub use market::CLAIMS;
-pub use metrics::{Metric, all as metrics, find as find_metric};
+pub use metrics::{Metric, all as metrics};
+#[cfg(feature = "edge")]
+pub use plot::Figure;
 pub use rows::{Row, Table};
 pub use statistics::Estimate;

@@ -2,8 +2,7 @@
 
 use super::super::Failure;
 use super::{Making, Pieces, all, publish};
-use crate::experiment::heft::{Extent, Outcome};
-use crate::experiment::plot;
+use crate::experiment::heft::{Extent, Outcome, figures};
 
 /// Runs the HEFT paper's experiment.
 pub fn heft(extent: Extent, making: &Making) -> Result<(), Failure> {
@@ -18,5 +17,5 @@ pub fn heft(extent: Extent, making: &Making) -> Result<(), Failure> {
         ("tables.txt", tables),
         ("verdicts.txt", verdicts),
     ];
-    publish(&making.out, &files, &plot::heft(&outcome), &told)
+    publish(&making.out, &files, &figures(&outcome), &told)
 }

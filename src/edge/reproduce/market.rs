@@ -3,8 +3,7 @@
 use super::super::sweep::{Files, Sweeping, run_experiment};
 use super::super::{Failure, print};
 use super::publish;
-use crate::experiment::market::{Extent, Outcome, TOPOLOGY};
-use crate::experiment::plot;
+use crate::experiment::market::{Extent, Outcome, TOPOLOGY, figures};
 
 /// Beside the results, for `hansa sweep`.
 const EXPERIMENT_FILE: &str = "experiment.toml";
@@ -32,5 +31,5 @@ pub fn market(extent: Extent, sweeping: &Sweeping) -> Result<(), Failure> {
         ("summary.csv", outcome.summary_csv()),
         ("verdicts.txt", verdicts),
     ];
-    publish(&swept.out, &files, &plot::market(&outcome), &told)
+    publish(&swept.out, &files, &figures(&outcome), &told)
 }

@@ -22,7 +22,7 @@ use super::pool::in_parallel;
 use super::sweep::{Label, Part, STATE, Share, State, replace, shares};
 use super::terminal::Count;
 use super::{Failure, print};
-use crate::experiment::plot::Figure;
+use crate::experiment::Figure;
 use crate::report::{Status, pretty};
 
 pub use dfrs::dfrs;

@@ -5,6 +5,8 @@
 //! unequal size, as its own means of groups show, so no full grid can match all of its tables at once.
 
 mod claims;
+#[cfg(feature = "edge")]
+mod figures;
 mod published;
 #[cfg(test)]
 mod tests;
@@ -22,7 +24,7 @@ use crate::workload::layered::Shape;
 
 pub use claims::CLAIMS;
 #[cfg(feature = "edge")]
-pub(super) use published::{PUBLISHED, Published};
+pub use figures::figures;
 
 /// How much of the experiment to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::experiment::Verdict;
+use crate::experiment::claims::Verdict;
 
 #[test]
 fn the_grid_is_the_papers() {

@@ -1,6 +1,7 @@
 //! What "Bidding policies for market-based HPC workflow scheduling" says of its policies, as comparisons of numbers.
 
-use crate::experiment::claims::{Cell, Claim, Judge, Load, Note, Number, Ours, Results, just};
+use super::{Cell, Load, Results};
+use crate::experiment::claims::{Claim, Judge, Note, Number, Ours, just};
 
 impl Judge<'_, Results> {
     /// The loads of the results within a range.
@@ -67,7 +68,7 @@ const HIGHEST: Load = Load::MAX;
 /// What "Bidding policies for market-based HPC workflow scheduling" says of its policies. `p` is the value obtained as
 /// a share of all there was, `z` the share of jobs that starved, `SLRn` the mean SLR of the n-th tenth of the jobs by
 /// work, starved ones counted with their final deadline, `zn` the share of them that starved.
-pub const CLAIMS: &[Claim] = &[
+pub const CLAIMS: &[Claim<Results>] = &[
     Claim {
         number: 1,
         text: "every policy loses value even at load 0.7, and value falls as load rises",

@@ -4,15 +4,22 @@
 //! The paper gives the workloads' distributions, not their seeds; those are ours.
 
 mod claims;
+#[cfg(feature = "edge")]
+mod figures;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::claims::{Cell, Findings, Load, Results};
+use super::claims::Findings;
+use super::metrics::{SLR_CENSORED, STARVED};
 use super::rows::{self, Row, Table};
 use super::statistics::Estimate;
 
 pub use claims::CLAIMS;
+#[cfg(feature = "edge")]
+pub use figures::figures;
 
 /// The ten policies, by their names in a topology and in the paper.
 pub const POLICIES: [(&str, &str); 10] = [
@@ -28,7 +35,10 @@ pub const POLICIES: [(&str, &str); 10] = [
     ("pvr", "PVR"),
 ];
 
-/// In hundredths of what all cores can do.
+/// A load in hundredths of what all cores can do, so that it can be a key.
+pub type Load = u32;
+
+/// Those that the claims are about.
 pub const LOADS: [Load; 8] = [70, 80, 90, 100, 110, 120, 130, 140];
 /// With those half-way between.
 const FINE_LOADS: [Load; 15] = [70, 75, 80, 85, 90, 95, 100, 105, 110, 115, 120, 125, 130, 135, 140];
@@ -79,6 +89,24 @@ impl Extent {
         let workloads = if self.workloads == 1 { "workload" } else { "workloads" };
         format!("{} {workloads} of {} jobs", self.workloads, self.jobs)
     }
+}
+
+/// Means over workloads, by policy and load.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Results {
+    pub cells: BTreeMap<(String, Load), Cell>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cell {
+    /// Value obtained, as a share of all value.
+    pub value: f64,
+    /// Share of the jobs that starved.
+    pub starved: f64,
+    /// By tenths of the jobs, from those with the least work.
+    pub slr_censored: [Option<f64>; 10],
+    /// Likewise, the share of them that starved.
+    pub starved_by_work: [Option<f64>; 10],
 }
 
 /// Estimates over the workloads.
@@ -189,34 +217,6 @@ impl Outcome {
         text
     }
 }
-
-/// Censored SLR, by tenths of the jobs.
-pub(super) const SLR_CENSORED: [&str; 10] = [
-    "slr_censored_1",
-    "slr_censored_2",
-    "slr_censored_3",
-    "slr_censored_4",
-    "slr_censored_5",
-    "slr_censored_6",
-    "slr_censored_7",
-    "slr_censored_8",
-    "slr_censored_9",
-    "slr_censored_10",
-];
-
-/// Starved jobs, by tenths.
-pub(super) const STARVED: [&str; 10] = [
-    "starved_1",
-    "starved_2",
-    "starved_3",
-    "starved_4",
-    "starved_5",
-    "starved_6",
-    "starved_7",
-    "starved_8",
-    "starved_9",
-    "starved_10",
-];
 
 fn percent(estimate: Estimate) -> String {
     let within = estimate.within.map_or(String::new(), |within| format!(" ±{:.2}", within * 100.0));

@@ -1,6 +1,6 @@
 use super::load::utilisation;
 use super::*;
-use crate::experiment::{Finding, Verdict};
+use crate::experiment::claims::{Finding, Verdict};
 
 const TINY: Extent = Extent { moments: 1, moments_of_several: 1, days: 2, virtual_days: 2, histories: 1 };
 

@@ -1,4 +1,2 @@
-mod claims;
 mod file;
-mod market;
 mod rows;

@@ -1,5 +1,7 @@
-use crate::experiment::market::{Extent, FULL, LOADS, Outcome, POLICIES, SMALL, TOPOLOGY};
-use crate::experiment::{self, Row, Table};
+mod claims;
+
+use super::*;
+use crate::experiment;
 use crate::topology;
 
 fn read(path: &str, extent: Extent) -> Result<Vec<u8>, String> {
@@ -70,14 +72,14 @@ fn means_are_over_workloads() {
 fn figures_have_a_line_for_each_policy() {
     let (table, rows) = rows();
     let outcome = Outcome::of(SMALL, &table, &rows).unwrap();
-    let figures = experiment::plot::market(&outcome);
-    assert_eq!(figures.len(), 6);
-    for figure in &figures {
+    let drawn = figures(&outcome);
+    assert_eq!(drawn.len(), 6);
+    for figure in &drawn {
         for (_, label) in POLICIES {
             assert!(figure.svg.contains(&format!("\n{label}\n")), "{label} is not in {}", figure.file);
         }
         assert!(!figure.svg.contains("NaN"));
     }
-    let nothing = experiment::plot::market(&Outcome::of(SMALL, &table, &[]).unwrap());
+    let nothing = figures(&Outcome::of(SMALL, &table, &[]).unwrap());
     assert!(nothing[0].svg.contains("There is no data to show."));
 }

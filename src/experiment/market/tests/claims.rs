@@ -1,7 +1,7 @@
 //! The claims against figures of an independent simulation of the same specification.
 
-use crate::experiment::market::{LOADS, POLICIES};
-use crate::experiment::{CLAIMS, Cell, Claim, Results, Verdict};
+use super::super::*;
+use crate::experiment::claims::{Claim, Verdict};
 
 /// Value and starved jobs, by policy and load. Where four digits would round to 1, a little less stands here.
 const REFERENCE: [(&str, [f64; 8], [f64; 8]); 10] = [
@@ -79,7 +79,7 @@ fn reference() -> Results {
     results
 }
 
-fn claim(number: u32) -> &'static Claim {
+fn claim(number: u32) -> &'static Claim<Results> {
     CLAIMS.iter().find(|claim| claim.number == number).unwrap()
 }
 

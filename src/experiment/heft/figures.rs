@@ -1,0 +1,70 @@
+//! The paper's tables as pictures.
+
+use super::published::{PUBLISHED, Published};
+use super::{Means, Outcome};
+use crate::experiment::plot::{Axis, Figure, Line, Panel, draw};
+
+/// Increase, decrease and makespans by group, beside what the paper prints.
+pub fn figures(outcome: &Outcome) -> Vec<Figure> {
+    const GROUPS: [(&str, &str); 5] =
+        [("n", "Tasks"), ("fat", "Fat"), ("regularity", "Regularity"), ("density", "Density"), ("jump", "Jump")];
+    const LAWS: [&str; 2] = ["ideal", "tcp"];
+    let below = format!("Mean over {}", outcome.extent.words());
+    let published = |name: &'static str| PUBLISHED.iter().filter(move |line| line.group.0 == name);
+    let at = |line: &Published| line.group.1.parse::<f64>().ok();
+    let ours = |name, law: &'static str, of: fn(&Means) -> f64| {
+        let point = |line: &Published| Some((at(line)?, of(&outcome.means(law, line.group)?)));
+        published(name).filter_map(point).collect::<Vec<_>>()
+    };
+    let panel = |words, label, scale, lines| {
+        let axis = |label, scale| Axis { label, scale };
+        Panel { title: "", x: axis(words, 1.0), y: axis(label, scale), lines, lowest: None }
+    };
+    let shares = |label: &'static str, of: fn(&Means) -> f64, paper: fn(&Published) -> &'static [f64]| {
+        GROUPS.map(|(name, words)| {
+            let mean = |numbers: &[f64]| numbers.iter().sum::<f64>() / numbers.len() as f64;
+            let printed = published(name).filter_map(|line| Some((at(line)?, mean(paper(line)) / 100.0)));
+            let mut lines = vec![Line { style: 0, label: "paper", points: printed.collect(), ..Line::default() }];
+            let laws = LAWS.into_iter().zip(1..);
+            lines.extend(laws.map(|(label, style)| Line {
+                style,
+                label,
+                points: ours(name, label, of),
+                ..Line::default()
+            }));
+            panel(words, label, 100.0, lines)
+        })
+    };
+    // The paper prints its makespans over all runs only.
+    let makespans = GROUPS.map(|(name, words)| {
+        type Makespan = (&'static str, &'static str, fn(&Means) -> f64);
+        let all: [Makespan; 5] = [
+            ("planned", LAWS[0], |means| means.original),
+            ("ideal", LAWS[0], |means| means.stretched),
+            ("ideal, best", LAWS[0], |means| means.best),
+            ("tcp", LAWS[1], |means| means.stretched),
+            ("tcp, best", LAWS[1], |means| means.best),
+        ];
+        let line = |(style, (label, law, of)): (usize, Makespan)| Line {
+            style,
+            label,
+            points: ours(name, law, of),
+            ..Line::default()
+        };
+        panel(words, "Mean makespan", 1.0, all.into_iter().enumerate().map(line).collect())
+    });
+    let figure = |file, title: &str, panels: [Panel; 5]| Figure { file, svg: draw(title, &below, &panels) };
+    vec![
+        figure(
+            "1-increase.svg",
+            "How much longer plans take than planned",
+            shares("Increase (%)", Means::increase, |line| line.increase),
+        ),
+        figure(
+            "2-decrease.svg",
+            "How much time the best of 50 rounds saves",
+            shares("Decrease (%)", Means::decrease, |line| line.decrease),
+        ),
+        figure("3-makespans.svg", "Makespans as planned, as simulated, and of the best of 50 rounds", makespans),
+    ]
+}

@@ -1,0 +1,89 @@
+//! The paper's six figures.
+
+use super::{Load, Outcome, POLICIES};
+use crate::experiment::metrics::{SLR, SLR_CENSORED, STARVED};
+use crate::experiment::plot::{Axis, Figure, Line, Panel, draw};
+
+/// What policies obtain, who starves and who waits, by load and by work.
+pub fn figures(outcome: &Outcome) -> Vec<Figure> {
+    let by_load = |metric: &'static str| lines(outcome.extent.loads, |policy, load| outcome.mean(policy, load, metric));
+    let below = format!("Mean over {} on 4 x 1000 cores", outcome.extent.words());
+    let best = |load| POLICIES.iter().filter_map(|(policy, _)| outcome.mean(policy, load, "value")).fold(0.0, f64::max);
+    let to_best = lines(outcome.extent.loads, |policy, load| Some(outcome.mean(policy, load, "value")? / best(load)));
+    let tenths = |metrics: [&'static str; 10]| {
+        let line = |(style, (policy, label)): (usize, (&'static str, &'static str))| Line {
+            style,
+            label,
+            points: (1..=10)
+                .zip(metrics)
+                .filter_map(|(tenth, metric)| Some((f64::from(tenth), outcome.mean(policy, SLR_LOAD, metric)?)))
+                .collect(),
+            ..Line::default()
+        };
+        POLICIES.into_iter().enumerate().map(line).collect::<Vec<_>>()
+    };
+    let slr = format!("{below}, load {:.1}", f64::from(SLR_LOAD) / 100.0);
+
+    let load = Axis { label: "Offered load (% of all cores)", scale: 100.0 };
+    let share = |label| Axis { label, scale: 100.0 };
+    let tenth = Axis { label: "Tenth of the jobs by work (1 = least)", scale: 1.0 };
+    let panel = |title, x, y, lines| Panel { title, x, y, lines, lowest: None };
+    let figure = |file, title: &str, below: &str, panels: Vec<Panel>| Figure { file, svg: draw(title, below, &panels) };
+    vec![
+        figure(
+            "1-value.svg",
+            "Value obtained, by load and bid policy",
+            &below,
+            vec![panel("", load, share("Value obtained (% of all value)"), by_load("value"))],
+        ),
+        figure(
+            "2-starved.svg",
+            "Jobs that starved, by load and bid policy",
+            &below,
+            vec![panel("", load, share("Jobs that starved (%)"), by_load("starved"))],
+        ),
+        figure(
+            "3-slr-by-work.svg",
+            "How long jobs take relative to their critical path, by their work",
+            &slr,
+            vec![
+                panel("Jobs that finished", tenth, Axis { label: "Mean SLR", scale: 1.0 }, tenths(SLR)),
+                panel(
+                    "All jobs; starved ones count with their final deadline",
+                    tenth,
+                    Axis { label: "Mean SLR", scale: 1.0 },
+                    tenths(SLR_CENSORED),
+                ),
+            ],
+        ),
+        figure(
+            "4-value-to-best.svg",
+            "Value obtained, relative to the best policy at each load",
+            &below,
+            vec![Panel { lowest: Some(0.75), ..panel("", load, share("Value (% of the best policy's)"), to_best) }],
+        ),
+        figure(
+            "5-utilisation.svg",
+            "Utilisation while jobs arrived, by load and bid policy",
+            &below,
+            vec![panel("", load, share("Cores in use (%)"), by_load("utilisation"))],
+        ),
+        figure(
+            "6-starved-by-work.svg",
+            "Jobs that starved, by their work",
+            &slr,
+            vec![panel("", tenth, share("Jobs that starved (%)"), tenths(STARVED))],
+        ),
+    ]
+}
+
+/// Beyond saturation, where policies differ most in whom they make wait.
+const SLR_LOAD: Load = 120;
+
+fn lines(loads: &[Load], number: impl Fn(&str, Load) -> Option<f64>) -> Vec<Line> {
+    let line = |(style, (policy, label)): (usize, (&'static str, &'static str))| {
+        let points = loads.iter().filter_map(|load| Some((f64::from(*load) / 100.0, number(policy, *load)?)));
+        Line { style, label, points: points.collect(), ..Line::default() }
+    };
+    POLICIES.into_iter().enumerate().map(line).collect()
+}
