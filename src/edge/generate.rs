@@ -8,7 +8,8 @@ use super::sweep::replace;
 use super::{Failure, print};
 use crate::grid::Kind;
 use crate::settings::units;
-use crate::time::{Span, Time};
+use crate::time::Span;
+use crate::workload::Train;
 use crate::workload::layered::{Costs, Generator, Shape};
 use crate::workload::workflow::write;
 
@@ -63,9 +64,7 @@ pub fn dag(dag: &DagArgs, out: Option<&Path>) -> Result<(), Failure> {
     }
     let generator = Generator {
         seed: dag.seed,
-        workflows: 1,
-        arrive: Time::ZERO,
-        every: Span::ZERO,
+        train: Train::ONE,
         shape,
         costs: Costs { runtime: (dag.runtime_min, dag.runtime_max), ccr_millionths: dag.ccr, bandwidth: dag.bandwidth },
         kind: Kind(0),

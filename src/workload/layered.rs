@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::workflow::CostTable;
-use super::{Row, Source, Supply, walk_train};
+use super::{Row, Source, Supply, Train};
 use crate::grid::{DATA_MAX, Edge, Job, JobId, Kind, LONGEST, Step, Workflow, WorkflowError};
 use crate::math;
 use crate::random::{SplitMix64, mix};
@@ -16,16 +16,13 @@ use crate::settings::limits::{EDGES_MAX, TASKS_MAX, TOO_LONG_A_JOB};
 use crate::settings::{
     self, Context, Field, Fields, Form, Millionths, Number, POSITIVE_SPAN, Pair, Rate, Walk, counted, key,
 };
-use crate::time::{Span, Time};
+use crate::time::Span;
 
 /// Workflows of one shape that come one after the other, each with a graph and costs of its own.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Generator {
     pub seed: u64,
-    pub workflows: u32,
-    /// When the first one comes, and how long after it the next.
-    pub arrive: Time,
-    pub every: Span,
+    pub train: Train,
     pub shape: Shape,
     pub costs: Costs,
     pub kind: Kind,
@@ -84,9 +81,7 @@ impl Generator {
     fn usual(context: &Context<'_>) -> Generator {
         Generator {
             seed: context.seed,
-            workflows: 1,
-            arrive: Time::ZERO,
-            every: Span::ZERO,
+            train: Train::ONE,
             shape: Shape { tasks: 1, fat: 0.5, density: 0.5, regularity: 0.5, jump: 1 },
             costs: Costs {
                 // As long as the paper's, if one of its units is a second.
@@ -105,10 +100,10 @@ impl Supply for Generator {
     }
 
     fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
-        let Generator { seed, workflows, arrive, every, shape, costs, kind } = self;
+        let Generator { seed, train, shape, costs, kind } = self;
         let share = Number::from(0.0, 1.0, "a number from 0 to 1");
         context.walk_seed(seed, w);
-        walk_train((workflows, WORKFLOWS_MAX), arrive, every, w);
+        train.walk(WORKFLOWS_MAX, w);
         w.set(
             key("tasks", "of a workflow").means("how many tasks a workflow has").need("how many tasks a workflow has"),
             &mut shape.tasks,
@@ -141,11 +136,11 @@ impl Supply for Generator {
     }
 
     fn jobs_in_all(&self) -> u64 {
-        self.workflows.into()
+        self.train.workflows.into()
     }
 
     fn tasks_in_all(&self) -> u64 {
-        u64::from(self.workflows) * u64::from(self.shape.tasks)
+        u64::from(self.train.workflows) * u64::from(self.shape.tasks)
     }
 
     fn told(&self) -> (&'static str, String) {
@@ -155,9 +150,7 @@ impl Supply for Generator {
 
 impl Generator {
     fn check(&self, fields: &Fields<'_>) {
-        if u128::from(self.every.micros()) * u128::from(self.workflows) > u128::from(LONGEST.micros()) {
-            fields.complain("expected the last workflow to arrive within 285 years".to_owned());
-        }
+        self.train.check(fields);
         let (edges, data) = (self.shape.edges_max(), self.costs.data(self.costs.runtime.1.micros()));
         let heaviest = data.map_or(f64::INFINITY, |data| data as f64 * edges);
         if edges <= EDGES_MAX as f64 && heaviest <= DATA_MAX as f64 {
@@ -165,7 +158,7 @@ impl Generator {
         }
 
         // They might be too large for a job: draws them, to see whether they are.
-        for number in 0..self.workflows {
+        for number in 0..self.train.workflows {
             match self.workflow(number) {
                 Ok(workflow) if workflow.edges.len() <= EDGES_MAX => {}
                 Ok(workflow) => {
@@ -207,13 +200,12 @@ impl Form<(Span, Span)> for RunTimes {
 impl Generator {
     /// All jobs in order of arrival, not numbered yet.
     pub(super) fn jobs(&self) -> Result<Vec<Job>, WorkflowError> {
-        let job = |number: u32| {
+        let job = |(number, arrive)| {
             let workflow = self.workflow(number)?;
-            let arrive = self.arrive + Span::from_micros(self.every.micros() * u64::from(number));
             let (tasks, edges) = (workflow.job_tasks(self.kind), workflow.edges);
             Ok(Job { id: JobId(0), arrive, first_task: 0, tasks, edges, worth: None })
         };
-        (0..self.workflows).map(job).collect()
+        self.train.arrivals().map(job).collect()
     }
 
     /// One of the workflows; its stream depends on its number alone.
@@ -319,6 +311,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::time::Time;
 
     fn generator(seed: u64, shape: Shape) -> Generator {
         let costs = Costs {
@@ -326,8 +319,8 @@ mod tests {
             ccr_millionths: 500_000,
             bandwidth: 1_000_000_000,
         };
-        let (arrive, every) = (Time::from_micros(7), Span::from_secs(60));
-        Generator { seed, workflows: 3, arrive, every, shape, costs, kind: Kind(0) }
+        let train = Train { workflows: 3, arrive: Time::from_micros(7), every: Span::from_secs(60) };
+        Generator { seed, train, shape, costs, kind: Kind(0) }
     }
 
     const SHAPE: Shape = Shape { tasks: 200, fat: 0.6, density: 0.4, regularity: 0.7, jump: 2 };
@@ -353,7 +346,10 @@ mod tests {
         let arrivals: Vec<u64> = jobs.iter().map(|job| job.arrive.micros()).collect();
         assert_eq!(arrivals, [7, 60_000_007, 120_000_007]);
         assert_ne!(jobs[0].edges, jobs[1].edges);
-        assert_eq!(Generator { workflows: 1, ..three.clone() }.jobs().unwrap()[..], jobs[..1]);
+        assert_eq!(
+            Generator { train: Train { workflows: 1, ..three.train }, ..three.clone() }.jobs().unwrap()[..],
+            jobs[..1]
+        );
         assert_ne!(generator(4, SHAPE).workflow(0), three.workflow(1));
     }
 

@@ -17,15 +17,17 @@ pub mod staging;
 pub mod swf;
 pub mod table;
 pub mod terms;
+mod train;
 pub mod workflow;
 
 use serde::Serialize;
 
 use crate::grid::{DATA_MAX, Job, JobError, JobId, Kind, Needs, Staging, Task, WorkflowError};
-use crate::settings::{Context, Moment, SPAN, Walk, key};
-use crate::time::{Span, Time};
+use crate::settings::{Context, Walk};
+use crate::time::Span;
 
 pub use rigid::{Fault, Faults, Rigid, Trace, Unrunnable};
+pub use train::Train;
 
 /// Jobs and who submits them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -88,13 +90,6 @@ sources! {
     Reservations(reservations::Demand),
     Requests(reservations::Asks),
     Rigid(rigids::Rigids),
-}
-
-/// How many workflows of a generator come, at most so many, and when.
-fn walk_train((workflows, most): (&mut u32, u32), arrive: &mut Time, every: &mut Span, w: &mut dyn Walk) {
-    w.set(key("workflows", "").means("how many there are"), workflows, 1..=most);
-    w.set(key("arrive", "the first").means("when the first one comes"), arrive, Moment);
-    w.set(key("every", "from one to the next").means("how long from one to the next"), every, SPAN);
 }
 
 /// What supplies jobs, as a topology sees it.

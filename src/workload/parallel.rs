@@ -6,22 +6,18 @@
 use serde::Serialize;
 
 use super::workflow::parallel::Parallel;
-use super::{Row, Source, Supply, walk_train};
-use crate::grid::{DATA_MAX, Job, JobId, Kind, LONGEST, Workflow};
+use super::{Row, Source, Supply, Train};
+use crate::grid::{DATA_MAX, Job, JobId, Kind, Workflow};
 use crate::math;
 use crate::random::{SplitMix64, mix};
 use crate::settings::limits::{CORES_MAX, TASKS_MAX};
 use crate::settings::{Context, Fields, Fit, Maybe, Volume, Walk, counted, key};
-use crate::time::{Span, Time};
 
 /// Workflows of one shape that come one after the other, each with a graph of its own.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Generator {
     pub seed: u64,
-    pub workflows: u32,
-    /// When the first one comes, and how long after it the next.
-    pub arrive: Time,
-    pub every: Span,
+    pub train: Train,
     pub tasks: u32,
     /// The number of layers; the square root of the number of tasks, if nothing is said.
     pub depth: Option<u32>,
@@ -48,17 +44,7 @@ const MEAN_MAX: u32 = CORES_MAX / 2;
 
 impl Generator {
     fn usual(context: &Context<'_>) -> Generator {
-        Generator {
-            seed: context.seed,
-            workflows: 1,
-            arrive: Time::ZERO,
-            every: Span::ZERO,
-            tasks: 100,
-            depth: None,
-            cores: 6,
-            data: 0,
-            kind: Kind(0),
-        }
+        Generator { seed: context.seed, train: Train::ONE, tasks: 100, depth: None, cores: 6, data: 0, kind: Kind(0) }
     }
 
     fn shape(&self) -> Parallel {
@@ -77,19 +63,16 @@ impl Generator {
 
     /// All jobs in order of arrival, not numbered yet.
     pub(super) fn jobs(&self) -> Vec<Job> {
-        let job = |number: u32| {
+        let job = |(number, arrive)| {
             let workflow = self.workflow(number);
-            let arrive = self.arrive + Span::from_micros(self.every.micros() * u64::from(number));
             let (tasks, edges) = (workflow.job_tasks(self.kind), workflow.edges);
             Job { id: JobId(0), arrive, first_task: 0, tasks, edges, worth: None }
         };
-        (0..self.workflows).map(job).collect()
+        self.train.arrivals().map(job).collect()
     }
 
     fn check(&self, fields: &Fields<'_>, context: &Context<'_>) {
-        if u128::from(self.every.micros()) * u128::from(self.workflows) > u128::from(LONGEST.micros()) {
-            fields.complain("expected the last workflow to arrive within 285 years".to_owned());
-        }
+        self.train.check(fields);
         if self.shape().depth > self.tasks {
             let (depth, tasks) = (self.shape().depth, self.tasks);
             fields.complain(format!(
@@ -117,7 +100,7 @@ impl Supply for Generator {
 
     fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
         context.walk_seed(&mut self.seed, w);
-        walk_train((&mut self.workflows, WORKFLOWS_MAX), &mut self.arrive, &mut self.every, w);
+        self.train.walk(WORKFLOWS_MAX, w);
         w.set(key("tasks", "of a workflow").means("how many tasks a workflow has"), &mut self.tasks, 1..=TASKS_MAX);
         let depth = key("depth", "how many layers it has").usual("the square root of the number of tasks");
         w.set(depth, &mut self.depth, Maybe(1..=TASKS_MAX));
@@ -131,11 +114,11 @@ impl Supply for Generator {
     }
 
     fn jobs_in_all(&self) -> u64 {
-        self.workflows.into()
+        self.train.workflows.into()
     }
 
     fn tasks_in_all(&self) -> u64 {
-        u64::from(self.workflows) * u64::from(self.tasks)
+        u64::from(self.train.workflows) * u64::from(self.tasks)
     }
 
     fn told(&self) -> (&'static str, String) {
@@ -146,15 +129,21 @@ impl Supply for Generator {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::Span;
 
     #[test]
     fn workflows_come_one_after_the_other_and_depend_on_their_number_alone() {
         let usual = Generator::usual(&Context::unknown());
-        let three = Generator { workflows: 3, every: Span::from_secs(60), tasks: 50, data: 9, ..usual.clone() };
+        let three = Generator {
+            train: Train { workflows: 3, every: Span::from_secs(60), ..Train::ONE },
+            tasks: 50,
+            data: 9,
+            ..usual
+        };
         let jobs = three.jobs();
         assert_eq!(jobs.iter().map(|job| job.arrive.micros()).collect::<Vec<_>>(), [0, 60_000_000, 120_000_000]);
         assert_ne!(jobs[0].tasks, jobs[1].tasks);
-        assert_eq!(Generator { workflows: 1, ..three.clone() }.jobs()[..], jobs[..1]);
+        assert_eq!(Generator { train: Train::ONE, ..three.clone() }.jobs()[..], jobs[..1]);
         // Seven layers, the root of fifty.
         let workflow = three.workflow(2);
         assert_eq!((workflow.depth(), workflow.tasks.len()), (7, 50));

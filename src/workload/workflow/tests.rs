@@ -145,7 +145,8 @@ fn what_is_wrong_with_wfformat_is_told_with_its_place() {
 #[test]
 fn what_is_written_means_the_same_when_it_is_read() {
     use crate::grid::{Kind, Step};
-    use crate::time::{Span, Time};
+    use crate::time::Span;
+    use crate::workload::Train;
     use crate::workload::layered::{Costs, Generator, Shape};
 
     for seed in 0..20 {
@@ -155,8 +156,7 @@ fn what_is_written_means_the_same_when_it_is_read() {
             bandwidth: 100_000_000,
         };
         let shape = Shape { tasks: 30, fat: 0.7, density: 0.4, regularity: 0.5, jump: 3 };
-        let (arrive, every) = (Time::ZERO, Span::ZERO);
-        let generator = Generator { seed, workflows: 1, arrive, every, shape, costs, kind: Kind(0) };
+        let generator = Generator { seed, train: Train::ONE, shape, costs, kind: Kind(0) };
         let drawn = generator.workflow(0).unwrap();
         assert_eq!(workflow(&write::dot(&drawn)), drawn);
         assert_eq!(workflow(&write::wfformat(&drawn)), drawn);

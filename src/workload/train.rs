@@ -1,0 +1,38 @@
+//! Workflows of a generator that come one after the other.
+
+use serde::Serialize;
+
+use crate::grid::LONGEST;
+use crate::settings::{Fields, Moment, SPAN, Walk, key};
+use crate::time::{Span, Time};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Train {
+    pub workflows: u32,
+    /// When the first one comes, and how long after it the next.
+    pub arrive: Time,
+    pub every: Span,
+}
+
+impl Train {
+    pub const ONE: Train = Train { workflows: 1, arrive: Time::ZERO, every: Span::ZERO };
+
+    /// Their settings; there are at most so many.
+    pub(super) fn walk(&mut self, most: u32, w: &mut dyn Walk) {
+        w.set(key("workflows", "").means("how many there are"), &mut self.workflows, 1..=most);
+        w.set(key("arrive", "the first").means("when the first one comes"), &mut self.arrive, Moment);
+        w.set(key("every", "from one to the next").means("how long from one to the next"), &mut self.every, SPAN);
+    }
+
+    pub(super) fn check(&self, fields: &Fields<'_>) {
+        if u128::from(self.every.micros()) * u128::from(self.workflows) > u128::from(LONGEST.micros()) {
+            fields.complain("expected the last workflow to arrive within 285 years".to_owned());
+        }
+    }
+
+    /// When they come, with their numbers.
+    pub(super) fn arrivals(self) -> impl Iterator<Item = (u32, Time)> {
+        (0..self.workflows)
+            .map(move |number| (number, self.arrive + Span::from_micros(self.every.micros() * u64::from(number))))
+    }
+}
