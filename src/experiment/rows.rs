@@ -1,6 +1,7 @@
 //! `runs.csv`: one row per run, one column per axis and per metric.
 
 use super::file::Experiment;
+use crate::report::field;
 
 /// What is kept of one run.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,11 +60,6 @@ impl Table {
         })
     }
 
-    /// The column of a metric.
-    pub fn metric(&self, name: &str) -> Option<usize> {
-        self.metrics.iter().position(|metric| *metric == name)
-    }
-
     /// The column of an axis.
     pub fn axis(&self, key: &str) -> Option<usize> {
         self.axes.iter().position(|axis| axis == key)
@@ -73,12 +69,8 @@ impl Table {
 const DIGEST: usize = 32;
 
 pub(super) fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
-    let cells: Vec<String> = cells.map(quoted).collect();
+    let cells: Vec<String> = cells.map(field).collect();
     format!("{}\n", cells.join(","))
-}
-
-fn quoted(cell: &str) -> String {
-    if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
 }
 
 /// The cells of a line that ends where it should.

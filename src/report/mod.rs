@@ -23,7 +23,7 @@ mod subjects;
 mod summary;
 mod table;
 mod tally;
-pub(crate) mod text;
+mod text;
 mod trace;
 mod transfers;
 mod verify;
@@ -49,6 +49,7 @@ pub use summary::{
 pub(crate) use table::number;
 pub use table::summary_table;
 pub use tally::{Inconsistent, Tally, Untaken};
+pub(crate) use text::field;
 pub use transfers::Carried;
 pub use verify::{Comparison, Difference, Found, Side, compare};
 pub use view::View;

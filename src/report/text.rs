@@ -101,7 +101,7 @@ impl Row<'_> {
 }
 
 /// A name as a field of a table.
-pub(crate) fn field(name: &str) -> String {
+pub fn field(name: &str) -> String {
     if name.contains([',', '"', '\n', '\r']) { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.to_owned() }
 }
 
