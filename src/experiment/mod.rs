@@ -1,6 +1,7 @@
 //! Experiments: one topology run many times, with settings that vary, and what the results say.
 //!
-//! Nothing here runs anything: an experiment is read and written out as runs, and results come back as rows.
+//! Grids are run by others: an experiment is read and written out as runs, and results come back as rows. What a paper
+//! needs no grid for, such as plans, is computed here, piece by piece. Nothing here knows of files or threads.
 
 mod claims;
 pub mod dfrs;
