@@ -191,8 +191,8 @@ pub const CLAIMS: &[Claim<Results>] = &[
         note: Note::Words("Within 50 rounds. Improvement ends there, so longer cycles are not seen."),
         compare: |judge| {
             for law in laws() {
-                let circles = judge.number("circles", law, ALL, |means| means.circles);
-                judge.at_most(&just(1.0), &circles, 0.0);
+                let cycles = judge.number("circles", law, ALL, |means| means.cycles);
+                judge.at_most(&just(1.0), &cycles, 0.0);
             }
         },
         ours: Ours::Nothing,
@@ -222,14 +222,14 @@ pub const CLAIMS: &[Claim<Results>] = &[
             for law in laws() {
                 let stretched = judge.example("stretched", law, |example| Some(example.stretched));
                 let best = judge.example("iteration", law, |example| Some(example.best as f64));
-                // No circle within 50 rounds is as far from the paper's as can be.
-                let circle = |of: fn(&Cycle) -> usize| {
+                // No cycle within 50 rounds is as far from the paper's as can be.
+                let cycle = |of: fn(&Cycle) -> usize| {
                     move |example: &Example| {
                         Some(example.cycle.as_ref().map_or(f64::INFINITY, |cycle| of(cycle) as f64))
                     }
                 };
-                let first = judge.example("first of the circle", law, circle(|cycle| cycle.first));
-                let period = judge.example("rounds of the circle", law, circle(|cycle| cycle.period));
+                let first = judge.example("first of the circle", law, cycle(|cycle| cycle.first));
+                let period = judge.example("rounds of the circle", law, cycle(|cycle| cycle.period));
                 for (number, paper) in [(stretched, 104.0), (best, 5.0), (first, 16.0), (period, 8.0)] {
                     judge.equal(&number, &just(paper));
                 }

@@ -140,8 +140,8 @@ pub struct Means {
     pub stretched: f64,
     pub best: f64,
     pub iteration: f64,
-    /// The share of runs whose plans come again in a circle.
-    pub circles: f64,
+    /// The share of runs whose plans repeat in a cycle.
+    pub cycles: f64,
     pub runs: usize,
 }
 
@@ -163,7 +163,7 @@ pub struct Example {
     pub stretched: f64,
     /// The number of the best round.
     pub best: usize,
-    /// Where plans come again in a circle.
+    /// Where plans repeat in a cycle.
     pub cycle: Option<Cycle>,
 }
 
@@ -202,14 +202,14 @@ impl Outcome {
                 means.stretched += run.stretched;
                 means.best += run.best;
                 means.iteration += f64::from(run.iteration);
-                means.circles += f64::from(u8::from(run.cycle.is_some()));
+                means.cycles += f64::from(u8::from(run.cycle.is_some()));
                 means.runs += 1;
             }
         }
         for means in results.means.values_mut() {
             let count = means.runs as f64;
-            let Means { original, stretched, best, iteration, circles, .. } = means;
-            for sum in [original, stretched, best, iteration, circles] {
+            let Means { original, stretched, best, iteration, cycles, .. } = means;
+            for sum in [original, stretched, best, iteration, cycles] {
                 *sum /= count;
             }
         }
