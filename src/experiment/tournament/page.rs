@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::text::{NONE, digits, settings, shown};
+use super::text::{NONE, exponent, settings, shown};
 use super::{Cell, Column, Entrant, Panel, Standings};
 use crate::math;
 use crate::report::Better;
@@ -216,7 +216,7 @@ impl Axis {
         let least = numbers.clone().map(|(mean, _)| mean).fold(f64::INFINITY, f64::min);
         let most = numbers.clone().map(|(mean, within)| mean + within).fold(f64::NEG_INFINITY, f64::max);
         if scale == Scale::Logarithmic {
-            let (from, to) = (digits(least), -digits(1.0 / most));
+            let (from, to) = (exponent(least), -exponent(1.0 / most));
             return Axis { from: decade(from), to: decade(to.max(from + 1)), scale };
         }
         let lowest = numbers.map(|(mean, within)| mean - within).fold(f64::INFINITY, f64::min);
@@ -260,7 +260,7 @@ impl Axis {
 
     fn lines(&self) -> Vec<f64> {
         if self.scale == Scale::Logarithmic {
-            return (digits(self.from)..=digits(self.to * 1.0001)).map(decade).collect();
+            return (exponent(self.from)..=exponent(self.to * 1.0001)).map(decade).collect();
         }
         let step = step((self.to - self.from) / 6.0);
         let first = (self.from / step).ceil() as i64;

@@ -76,7 +76,7 @@ pub(super) fn shown(value: f64) -> String {
         return number(value);
     }
     // Of 0.001 as of 123 three digits count.
-    let decimals = (2 - digits(size)).clamp(0, 6) as usize;
+    let decimals = (2 - exponent(size)).clamp(0, 6) as usize;
     let text = format!("{value:.decimals$}");
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
@@ -85,7 +85,7 @@ pub(super) fn shown(value: f64) -> String {
 }
 
 /// The power of ten that a number above zero begins with.
-pub(super) fn digits(number: f64) -> i32 {
+pub(super) fn exponent(number: f64) -> i32 {
     format!("{number:e}").split('e').nth(1).and_then(|exponent| exponent.parse().ok()).unwrap_or(0)
 }
 
