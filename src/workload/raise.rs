@@ -45,8 +45,8 @@ pub fn raised<J: Bulk>(log: &[J], procs: u64, target: f64, end: Time, seed: u64)
             high = middle;
         }
     }
-    // The spec of the thesis's loads leaves open which end it is. This one reaches the target, if two copies can: at
-    // its own load a log comes as it is, and not with a job too few.
+    // The thesis does not say which end to take. This one reaches the target, if two copies of the log can: at its own
+    // load a log comes as it is, without a job missing.
     with(high)
 }
 

@@ -176,8 +176,8 @@ pub fn rows(piece: Piece, weeks: &[Week]) -> Vec<Row> {
 
 /// Those of tables 2 and 3 and the recommended one with each period; or also all others.
 fn algorithms(all: bool) -> Vec<Algorithm> {
-    let names = { published::TABLE_2.iter().map(|row| row.0) }.chain(published::TABLE_3.iter().map(|row| row.0));
-    let names: BTreeSet<String> = names.map(str::to_owned).chain(PERIODS.map(with_period)).collect();
+    let (second, third) = (published::TABLE_2.iter().map(|row| row.0), published::TABLE_3.iter().map(|row| row.0));
+    let names: BTreeSet<String> = second.chain(third).map(str::to_owned).chain(PERIODS.map(with_period)).collect();
     let more = Algorithm::published().iter().map(Algorithm::to_string).filter(|_| all).collect::<Vec<_>>();
     let names: BTreeSet<String> = names.into_iter().chain(more).collect();
     names.iter().map(|name| Algorithm::parse(name).expect("names of the paper are in its grammar")).collect()
@@ -208,9 +208,10 @@ fn row(piece: Piece, nodes: u32, jobs: &[Timed], bound: Bound, algorithm: &Algor
     }
 }
 
-/// Under a queue each task has a node to itself, and everybody says truly how long he will take.
+/// Under a queue each task has a node to itself, and everybody says truly how long they will take.
 fn queued(policy: &str, nodes: u32, jobs: &[Timed]) -> Vec<Option<Time>> {
-    let jobs: Vec<queue::Rigid> = { jobs.iter() }
+    let jobs: Vec<queue::Rigid> = jobs
+        .iter()
         .map(|job| queue::Rigid {
             submit: job.submit,
             nodes: job.need.tasks,

@@ -38,7 +38,7 @@ pub const POLICIES: [(&str, &str); 10] = [
 /// A load in hundredths of what all cores can do, so that it can be a key.
 pub type Load = u32;
 
-/// Those that the claims are about.
+/// Those that tables show.
 pub const LOADS: [Load; 8] = [70, 80, 90, 100, 110, 120, 130, 140];
 /// With those half-way between.
 const FINE_LOADS: [Load; 15] = [70, 75, 80, 85, 90, 95, 100, 105, 110, 115, 120, 125, 130, 135, 140];

@@ -98,8 +98,7 @@ impl Logs {
     }
 }
 
-/// The jobs of a log that could run at a site, from its first day on. Whoever runs for longer than he asked for is
-/// killed.
+/// The jobs of a log that could run at a site, from its first day on. What runs for longer than it asked for is killed.
 pub fn jobs_of(log: &Packed, site: Site) -> Arc<[Rigid]> {
     let first = log.get(0).map_or(Time::ZERO, |job| job.submit);
     let job = |job: rigid::Rigid| {

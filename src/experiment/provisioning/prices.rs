@@ -17,7 +17,7 @@ pub struct Setting {
     pub load: usize,
     /// Which of all jobs reserve, in hundredths.
     pub share: u32,
-    /// What cost weighs for them; each draws his own, if there is none.
+    /// What cost weighs for them; each draws one of their own, if there is none.
     pub alpha: Option<f64>,
     pub planner: &'static str,
     pub estimates: Estimates,
